@@ -1,0 +1,239 @@
+package wire
+
+import "time"
+
+// ProjectCreate registers a checkout.
+type ProjectCreate struct {
+	Path         string `json:"path" doc:"absolute path of the checkout"`
+	Name         string `json:"name,omitempty"`
+	Slug         string `json:"slug,omitempty"`
+	CommitTo     string `json:"commit_to,omitempty" enum:"sidecar,branch"`
+	FileMemories string `json:"file_memories,omitempty" enum:"auto,fold,local"`
+	FoldDir      string `json:"fold_dir,omitempty"`
+	Remote       string `json:"remote,omitempty"`
+	Sync         bool   `json:"sync,omitempty"`
+	FromMirror   bool   `json:"from_mirror,omitempty" doc:"restore fold/ from the local mirror of this project"`
+}
+
+// ProjectUpdate changes how a project is kept.
+type ProjectUpdate struct {
+	Name         *string `json:"name,omitempty"`
+	FileMemories *string `json:"file_memories,omitempty" enum:"auto,fold,local"`
+}
+
+// Project is a registered project and its checkouts on this machine.
+type Project struct {
+	Slug      string     `json:"slug"`
+	Name      string     `json:"name"`
+	ID        string     `json:"id,omitempty"`
+	Checkouts []Checkout `json:"checkouts"`
+	CreatedAt time.Time  `json:"created_at"`
+}
+
+// Checkout is a registered work tree.
+type Checkout struct {
+	Key    string `json:"key"`
+	Path   string `json:"path"`
+	Fold   string `json:"fold" doc:"absolute path of the fold folder"`
+	Linked bool   `json:"linked,omitempty" doc:"a linked worktree that shares the main work tree's fold/"`
+}
+
+// ProjectList is every project the caller may read.
+type ProjectList struct {
+	Items      []Project `json:"items"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+// ProjectAdded answers ProjectCreate.
+type ProjectAdded struct {
+	Project Project  `json:"project"`
+	Created bool     `json:"created" doc:"false if the checkout was registered already"`
+	JobID   string   `json:"job_id,omitempty" doc:"the first index"`
+	Notices []string `json:"notices,omitempty"`
+}
+
+// ProjectRemove says what goes with the registration.
+type ProjectRemove struct {
+	Path  string `json:"path,omitempty" query:"path" doc:"one checkout; default: all of the project"`
+	Purge bool   `json:"purge,omitempty" query:"purge" doc:"also fold/, history, index and mirror"`
+}
+
+// Algorithm holds a project's ranking settings.
+type Algorithm struct {
+	StrengthWeight    float64 `json:"strength_weight"`
+	DecayHalfLifeDays float64 `json:"decay_half_life_days"`
+}
+
+// Status is the state of the daemon and all projects the caller may read.
+type Status struct {
+	Version    string           `json:"version"`
+	PID        int              `json:"pid"`
+	Socket     string           `json:"socket"`
+	StartedAt  time.Time        `json:"started_at"`
+	Ready      bool             `json:"ready"`
+	Projects   []ProjectStatus  `json:"projects"`
+	Embedder   string           `json:"embedder"`
+	Notices    []string         `json:"notices,omitempty" doc:"what a person should know, each with the way out"`
+	RSSBytes   int64            `json:"rss_bytes,omitempty"`
+	CPUSeconds float64          `json:"cpu_seconds,omitempty" doc:"of the daemon and its workers"`
+	Counters   map[string]int64 `json:"counters,omitempty" doc:"files_read, parses, embeds, chunk_cache_hits, vector_cache_hits, commits, … since start"`
+}
+
+// ProjectStatus is the state of one checkout.
+type ProjectStatus struct {
+	Slug         string        `json:"slug"`
+	Path         string        `json:"path"`
+	State        string        `json:"state" doc:"starting, indexing, ready, paused, read-only, missing, failed"`
+	Reason       string        `json:"reason,omitempty"`
+	Hint         string        `json:"hint,omitempty" doc:"command that resolves Reason"`
+	Files        FileCounts    `json:"files"`
+	Memories     int           `json:"memories"`
+	Chunks       int           `json:"chunks"`
+	Vectors      int           `json:"vectors"`
+	Links        int           `json:"links"`
+	Queued       int           `json:"queued" doc:"jobs waiting or running"`
+	Progress     *Progress     `json:"progress,omitempty"`
+	Engine       string        `json:"engine" doc:"vector engine that serves"`
+	Chunker      string        `json:"chunker" doc:"tree-sitter, or text where built without cgo"`
+	Watch        string        `json:"watch" doc:"events, polling or off"`
+	WatchReason  string        `json:"watch_reason,omitempty"`
+	FileMemories string        `json:"file_memories"`
+	CommitTo     string        `json:"commit_to"`
+	LastCommit   *CommitInfo   `json:"last_commit,omitempty"`
+	Sync         string        `json:"sync" doc:"off until turned on"`
+	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons"`
+	ProblemCount int           `json:"problem_count"`
+	Notices      []string      `json:"notices,omitempty"`
+	PausedUntil  *time.Time    `json:"paused_until,omitempty"`
+}
+
+// FileCounts counts a checkout's files by state.
+type FileCounts struct {
+	Total   int `json:"total"`
+	Indexed int `json:"indexed"`
+	Stale   int `json:"stale"`
+	Skipped int `json:"skipped"`
+	Failed  int `json:"failed"`
+	Queued  int `json:"queued"`
+}
+
+// A FileProblem is one file that is not indexed, and why.
+type FileProblem struct {
+	Path   string `json:"path"`
+	State  string `json:"state" enum:"skipped,failed,quarantined"`
+	Reason string `json:"reason"`
+	ID     string `json:"id,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// ProblemList is every file set aside.
+type ProblemList struct {
+	Items      []FileProblem `json:"items"`
+	NextCursor string        `json:"next_cursor,omitempty"`
+}
+
+// Progress is how far long work has come.
+type Progress struct {
+	Stage      string  `json:"stage"`
+	Done       int     `json:"done"`
+	Total      int     `json:"total"`
+	Bytes      int64   `json:"bytes,omitempty"`
+	PerSecond  float64 `json:"per_second,omitempty"`
+	ETASeconds float64 `json:"eta_seconds,omitempty"`
+}
+
+// Job is queued work.
+type Job struct {
+	ID        string     `json:"id"`
+	Type      string     `json:"type"`
+	Project   string     `json:"project"`
+	Status    string     `json:"status" enum:"pending,running,completed,failed,retry,cancelled,paused"`
+	Priority  int        `json:"priority"`
+	Attempts  int        `json:"attempts"`
+	Error     string     `json:"error,omitempty"`
+	Progress  *Progress  `json:"progress,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	NextRetry *time.Time `json:"next_retry,omitempty"`
+}
+
+// JobList is the queue, newest first.
+type JobList struct {
+	Items      []Job  `json:"items"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// Reindex asks for work on the index.
+type Reindex struct {
+	Full    bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
+	Rebuild bool   `json:"rebuild,omitempty" doc:"drop the derived stores first"`
+	Path    string `json:"path,omitempty" doc:"only below this path"`
+	History int    `json:"history,omitempty" doc:"also make memories of the last N commits"`
+}
+
+// JobRef names a queued job.
+type JobRef struct {
+	JobID string `json:"job_id"`
+}
+
+// Health answers the health routes.
+type Health struct {
+	Status  string            `json:"status" enum:"ok,degraded,starting"`
+	Version string            `json:"version"`
+	Checks  map[string]string `json:"checks,omitempty"`
+}
+
+// CommitInfo is one commit of the memory's history.
+type CommitInfo struct {
+	Rev     string    `json:"rev"`
+	Time    time.Time `json:"time"`
+	Message string    `json:"message"`
+	Author  string    `json:"author,omitempty"`
+	IDs     []string  `json:"ids,omitempty"`
+	Paths   []string  `json:"paths,omitempty"`
+}
+
+// LogReply is the history of all memories, or of one, newest first.
+type LogReply struct {
+	Items      []CommitInfo `json:"items"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+// DiffReply is what changed since a revision, as a unified diff.
+type DiffReply struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Diff string `json:"diff"`
+}
+
+// Restore brings one memory back as it was.
+type Restore struct {
+	ID string `json:"id"`
+	At string `json:"at,omitempty" doc:"revision; default: the last one that differs"`
+}
+
+// Pause stops watching and committing for a while.
+type Pause struct {
+	For string `json:"for,omitempty" doc:"duration such as 1h; default: until resume"`
+}
+
+// RemoveMissing confirms that files which vanished were meant to go.
+type RemoveMissing struct {
+	IDs []string `json:"ids,omitempty"`
+}
+
+// RemovedMissing tells what RemoveMissing let go.
+type RemovedMissing struct {
+	Removed []string `json:"removed"`
+}
+
+// An Event tells that something happened. Types: job:*, indexing:*, memory:*,
+// sync:*, health:changed, heartbeat.
+type Event struct {
+	ID      uint64         `json:"id"`
+	Type    string         `json:"type"`
+	Project string         `json:"project,omitempty"`
+	Time    time.Time      `json:"time"`
+	Data    map[string]any `json:"data,omitempty"`
+}

@@ -1,0 +1,135 @@
+package wire
+
+import "time"
+
+// SearchRequest asks for what fits a query. All filters act inside the query.
+type SearchRequest struct {
+	Query          string   `json:"query" minLength:"1"`
+	Source         string   `json:"source,omitempty" doc:"file, agent or git"`
+	Type           string   `json:"type,omitempty"`
+	Tags           []string `json:"tags,omitempty" doc:"all of them"`
+	Author         string   `json:"author,omitempty"`
+	FilePattern    string   `json:"file_pattern,omitempty" doc:"glob over the source path, ** crosses folders"`
+	Language       string   `json:"language,omitempty"`
+	After          string   `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; compares updated_at"`
+	Before         string   `json:"before,omitempty"`
+	Limit          int      `json:"limit,omitempty" doc:"default 10, at most 100"`
+	MinScore       float64  `json:"min_score,omitempty"`
+	IncludeChunks  *bool    `json:"include_chunks,omitempty" doc:"default true: up to 3 matched chunks a result"`
+	Explain        bool     `json:"explain,omitempty"`
+	WaitForPending bool     `json:"wait_for_pending,omitempty" doc:"wait until queued writes are searchable"`
+	ChunksFirst    bool     `json:"chunks_first,omitempty" doc:"rank by the best chunk (codebase_search)"`
+}
+
+// SearchReply holds what was found, best first.
+type SearchReply struct {
+	Query      string         `json:"query"`
+	Results    []SearchResult `json:"results"`
+	Total      int            `json:"total"`
+	TookMS     float64        `json:"took_ms"`
+	IndexStale bool           `json:"index_stale" doc:"true while queued changes are not yet searchable"`
+}
+
+// A SearchResult is one memory with the chunks that matched.
+type SearchResult struct {
+	ID            string         `json:"id"`
+	Type          string         `json:"type"`
+	Title         string         `json:"title"`
+	Snippet       string         `json:"snippet"`
+	Score         float64        `json:"score"`
+	Relevance     float64        `json:"relevance"`
+	Strength      float64        `json:"strength"`
+	Metadata      ResultMetadata `json:"metadata"`
+	CreatedAt     time.Time      `json:"created_at"`
+	UpdatedAt     time.Time      `json:"updated_at"`
+	Stale         bool           `json:"stale"`
+	Project       string         `json:"project,omitempty"`
+	MatchedChunks []MatchedChunk `json:"matched_chunks,omitempty"`
+	Explain       []ScoreTerm    `json:"explain,omitempty"`
+}
+
+// ResultMetadata says where a result comes from.
+type ResultMetadata struct {
+	Source   string   `json:"source"`
+	FilePath string   `json:"file_path,omitempty"`
+	Path     string   `json:"path,omitempty" doc:"file below fold/"`
+	Author   string   `json:"author,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	Language string   `json:"language,omitempty"`
+}
+
+// A MatchedChunk is a span of the source that matched.
+type MatchedChunk struct {
+	ID        string  `json:"id"`
+	NodeType  string  `json:"node_type"`
+	NodeName  string  `json:"node_name,omitempty"`
+	StartLine int     `json:"start_line"`
+	EndLine   int     `json:"end_line"`
+	Score     float64 `json:"score"`
+	Snippet   string  `json:"snippet"`
+}
+
+// A ScoreTerm is one addend of a score.
+type ScoreTerm struct {
+	Name   string  `json:"name"`
+	Value  float64 `json:"value" doc:"of the feature, before its weight"`
+	Weight float64 `json:"weight"`
+	Adds   float64 `json:"adds" doc:"value × weight"`
+}
+
+// ContextRequest bounds the context of a memory.
+type ContextRequest struct {
+	Depth       int `json:"depth,omitempty" doc:"1 (default) to 3 links away"`
+	Limit       int `json:"limit,omitempty" doc:"default 20, at most 100"`
+	TokenBudget int `json:"token_budget,omitempty"`
+}
+
+// ContextReply is the holographic context of one memory.
+type ContextReply struct {
+	Memory          Memory          `json:"memory"`
+	RelatedMemories []RelatedMemory `json:"related_memories"`
+	SimilarMemories []SimilarMemory `json:"similar_memories"`
+	Truncated       bool            `json:"truncated,omitempty"`
+}
+
+// A RelatedMemory is reached over links; each appears once, nearest first.
+type RelatedMemory struct {
+	MemoryItem
+	Relationship string `json:"relationship"`
+	Direction    string `json:"direction" enum:"out,in"`
+	Depth        int    `json:"depth"`
+	Via          string `json:"via,omitempty" doc:"id of the memory whose link led here"`
+	Derived      bool   `json:"derived,omitempty"`
+	Context      string `json:"context,omitempty"`
+}
+
+// A SimilarMemory is close in meaning and not linked.
+type SimilarMemory struct {
+	MemoryItem
+	Relevance float64 `json:"relevance"`
+}
+
+// TaskContextRequest asks for what helps with a task.
+type TaskContextRequest struct {
+	Task    string   `json:"task" minLength:"1"`
+	Sources []string `json:"sources,omitempty"`
+	Limit   int      `json:"limit,omitempty" doc:"default 20"`
+}
+
+// TaskContextReply ranks context for a task, each with a reason.
+type TaskContextReply struct {
+	Task    string            `json:"task"`
+	Context []TaskContextItem `json:"context"`
+}
+
+// A TaskContextItem is one memory that helps, and why.
+type TaskContextItem struct {
+	ID        string  `json:"id"`
+	Title     string  `json:"title"`
+	Type      string  `json:"type"`
+	Source    string  `json:"source"`
+	FilePath  string  `json:"file_path,omitempty"`
+	Content   string  `json:"content"`
+	Relevance float64 `json:"relevance"`
+	Reason    string  `json:"reason"`
+}
