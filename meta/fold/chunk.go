@@ -1,8 +1,6 @@
 package fold
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // A Chunk is a span of one file that is found on its own and shown under its
 // memory. The ranges of a file's chunks partition it: no gap, no overlap.
@@ -21,6 +19,10 @@ type Chunk struct {
 	Parent   string // NodeName of the enclosing class, impl, module or section; "" if none
 	Language string
 	Doc      string // first doc comment line, for descriptions; "" if none
+
+	// Hidden chunks hold a secret: they are found by name only, and their text
+	// is neither indexed nor sent nor quoted.
+	Hidden bool
 }
 
 // ChunkID returns the id of a chunk: a function of its memory, its qualified
