@@ -1,0 +1,94 @@
+# foldwatch: everything a developer types. `make help` lists it.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+GO      ?= go
+DIR     ?= .
+PREFIX  ?= $(HOME)/.local
+VERSION ?= 0.1.0
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+BUILD   := $(GO) build -mod=readonly -trimpath -ldflags '$(LDFLAGS)'
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+
+MINGW ?= x86_64-w64-mingw32-gcc
+
+.PHONY: help up build install test accept lint cross bench crash fuzz deps-check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+up: ## build, then run `foldwatch up DIR` (default: this folder)
+	@tools/step "download modules" $(GO) mod download
+	@tools/cold
+	@tools/step "compile bin/foldwatch" $(BUILD) -o bin/foldwatch ./cmd/foldwatch
+	@bin/foldwatch up "$(DIR)"
+
+build: ## bin/foldwatch
+	@tools/cold
+	@tools/step "compile bin/foldwatch" $(BUILD) -o bin/foldwatch ./cmd/foldwatch
+
+install: build ## copy bin/foldwatch to PREFIX/bin (default: ~/.local/bin)
+	@mkdir -p "$(PREFIX)/bin"
+	@install -m 0755 bin/foldwatch "$(PREFIX)/bin/foldwatch"
+	@echo "installed $(PREFIX)/bin/foldwatch"
+
+# The corpora of the tests are small (at most 300 files); what needs the big
+# one is in accept, where no race detector slows it down.
+test: ## all tests with the race detector (at most 6 minutes on 2 cores)
+	$(GO) test -mod=readonly -race -timeout 5m30s ./...
+
+accept: build ## the release binary on the Go toolchain's source, clocks and memory
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
+
+crash: build ## kill -9 at random moments, then compare with an undisturbed run
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 20m -run '^TestCrash' ./testdata/rig
+
+bench: build ## the goals of the performance notes, as a table
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 30m -run '^TestBench' ./testdata/rig
+
+lint: $(GOLANGCI) ## gofumpt and golangci-lint, pinned
+	$(GOLANGCI) run --timeout 10m ./...
+
+# Built once from the module proxy into bin/; it takes some minutes.
+$(GOLANGCI):
+	@mkdir -p bin
+	@tools/step "compile golangci-lint $(GOLANGCI_VERSION) (once)" env GOBIN="$(CURDIR)/bin" GOFLAGS=-mod=mod \
+		$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv bin/golangci-lint $@
+
+# Without cgo the chunker has no parsers and cuts by text rules: that is what
+# these two systems get from a plain cross build. Windows is also built in full.
+cross: ## vet for Windows and macOS, build for Windows
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) vet -mod=readonly ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -mod=readonly ./...
+	@if command -v $(MINGW) >/dev/null; then \
+		tools/step "compile dist/foldwatch.exe" env GOOS=windows GOARCH=amd64 CGO_ENABLED=1 CC=$(MINGW) CXX=$(MINGW:gcc=g++) \
+			$(BUILD) -o dist/foldwatch.exe ./cmd/foldwatch; \
+	elif [ -n "$${CI:-}" ]; then \
+		echo "cross: $(MINGW) is missing" >&2; exit 1; \
+	else \
+		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
+	fi
+
+FUZZTIME ?= 10s
+fuzz: ## every fuzz target for FUZZTIME (default 10s)
+	@for pkg in $$($(GO) list -mod=readonly ./...); do \
+		for f in $$($(GO) test -mod=readonly -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$f"; \
+			$(GO) test -mod=readonly -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+deps-check: ## the pinned versions build, vet and verify
+	$(GO) build -mod=readonly ./...
+	$(GO) vet -mod=readonly ./...
+	$(GO) mod verify
+
+clean: ## remove what was built
+	rm -rf bin dist
