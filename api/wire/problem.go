@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// ErrNoDaemon says that nothing listens on the socket.
+var ErrNoDaemon = errors.New("foldwatch is not running")
+
+// A Problem is an error as every door tells it: an RFC 9457 problem document.
+type Problem struct {
+	Type    string         `json:"type" doc:"urn:foldwatch:problem:<code>; never changes its meaning"`
+	Title   string         `json:"title"`
+	Status  int            `json:"status"`
+	Detail  string         `json:"detail,omitempty" doc:"what failed, and on what"`
+	Code    string         `json:"code" doc:"stable short name of the kind"`
+	Hint    string         `json:"hint,omitempty" doc:"what resolves it"`
+	ID      string         `json:"id,omitempty" doc:"memory in conflict, or the number of the log line of a failure inside"`
+	Want    string         `json:"want,omitempty" doc:"content hash the caller had read"`
+	Current *Version       `json:"current,omitempty" doc:"what is stored now"`
+	Yours   *Version       `json:"yours,omitempty" doc:"what would have been stored"`
+	Errors  []ProblemField `json:"errors,omitempty"`
+}
+
+// A Version is one side of a conflict.
+type Version struct {
+	ContentHash string `json:"content_hash"`
+	Content     string `json:"content" doc:"bytes of the memory file"`
+}
+
+// A ProblemField is one part of a request that breaks a rule.
+type ProblemField struct {
+	Location string `json:"location,omitempty"`
+	Message  string `json:"message"`
+}
+
+// A Kind is a row of the table that says how each kind of error leaves the
+// program: as HTTP status, as stable code, as exit code, as sentence to a model.
+type Kind struct {
+	Err    error  // tested with errors.Is
+	Code   string // stable
+	Title  string
+	Status int    // of HTTP
+	Exit   int    // of the command line, surfaces.md 1
+	Tell   string // what a model can do about it; "" if the error says it all
+}
+
+// internal is the kind of every error that is in no row: its text is for the
+// log, not for the caller.
+var internal = Kind{Code: "internal", Title: "Unexpected failure", Status: 500, Exit: 1, Tell: "This is a fault of foldwatch; its log has the cause under that number."}
+
+// Kinds returns the table, most specific kind first.
+func Kinds() []Kind {
+	return []Kind{
+		{Err: ErrNoDaemon, Code: "no_daemon", Title: "Not running", Status: 503, Exit: 3, Tell: "Ask the user to run: foldwatch serve"},
+		{Err: fold.ErrConflict, Code: "conflict", Title: "Changed since it was read", Status: 409, Exit: 5, Tell: "Read it again with memory_get, merge, and send its content_hash as expected_hash."},
+		{Err: fold.ErrSecret, Code: "secret", Title: "Holds a credential", Status: 422, Exit: 6, Tell: "Remove the credential from the text and try again; nothing was stored."},
+		{Err: fold.ErrQuarantined, Code: "quarantined", Title: "File set aside", Status: 422, Exit: 1, Tell: "The file must be mended by hand first; foldwatch quarantine says why it is set aside."},
+		{Err: fold.ErrForbidden, Code: "forbidden", Title: "Not allowed", Status: 403, Exit: 6},
+		{Err: fold.ErrNotFound, Code: "not_found", Title: "Not found", Status: 404, Exit: 4, Tell: "memory_search and memory_list give the ids that exist, project_list the projects."},
+		{Err: fold.ErrInvalid, Code: "invalid", Title: "Input breaks a rule", Status: 422, Exit: 2},
+		{Err: syscall.ENOSPC, Code: "no_space", Title: "No space left", Status: 507, Exit: 1, Tell: "Nothing was stored; the disk is full."},
+		{Err: syscall.EDQUOT, Code: "no_space", Title: "No space left", Status: 507, Exit: 1, Tell: "Nothing was stored; the quota is used up."},
+		{Err: fold.ErrUnavailable, Code: "unavailable", Title: "Not available now", Status: 503, Exit: 1, Tell: "Try again later."},
+		{Err: context.DeadlineExceeded, Code: "timeout", Title: "Took too long", Status: 503, Exit: 1, Tell: "Try again, with a smaller request."},
+		{Err: context.Canceled, Code: "cancelled", Title: "Cancelled", Status: 499, Exit: 1},
+	}
+}
+
+// KindOf returns the row of err. An error of no kind is internal.
+func KindOf(err error) Kind {
+	for _, k := range Kinds() {
+		if errors.Is(err, k.Err) {
+			return k
+		}
+	}
+	return internal
+}
+
+// KindByCode returns the row with that code; false if there is none.
+func KindByCode(code string) (Kind, bool) {
+	for _, k := range Kinds() {
+		if k.Code == code {
+			return k, true
+		}
+	}
+	return internal, false
+}
+
+// NewProblem tells err as a problem document. The text of an internal error
+// stays out of it: the caller sets ID to what the log has it under.
+func NewProblem(err error) Problem {
+	k := KindOf(err)
+	p := Problem{Type: ProblemType(k.Code), Title: k.Title, Status: k.Status, Code: k.Code, Hint: fold.Hint(err)}
+	if k.Err != nil {
+		p.Detail = err.Error()
+	}
+	var c *fold.ConflictError
+	if errors.As(err, &c) {
+		p.ID, p.Want = string(c.ID), c.Want
+		p.Current = &Version{ContentHash: c.Have, Content: string(c.Current)}
+		if c.Yours != nil {
+			p.Yours = &Version{ContentHash: fold.ContentHash(c.Yours), Content: string(c.Yours)}
+		}
+	}
+	return p
+}
+
+// ProblemType returns the URI of a code.
+func ProblemType(code string) string { return "urn:foldwatch:problem:" + code }
+
+// Err returns the problem as the error it was told from: errors.Is finds its
+// kind, fold.Hint its hint, and a conflict carries both versions.
+func (p Problem) Err() error {
+	var err error = &problemError{p: p}
+	if p.Code == "conflict" && p.Current != nil {
+		c := &fold.ConflictError{ID: fold.ID(p.ID), Want: p.Want, Have: p.Current.ContentHash, Current: []byte(p.Current.Content)}
+		if p.Yours != nil {
+			c.Yours = []byte(p.Yours.Content)
+		}
+		err = &problemError{p: p, as: c}
+	}
+	if p.Hint != "" {
+		err = fold.WithHint(err, p.Hint)
+	}
+	return err
+}
+
+// problemError is an error that came over the wire.
+type problemError struct {
+	p  Problem
+	as error // more than the kind, where there is more
+}
+
+func (e *problemError) Error() string {
+	text := e.p.Detail
+	if text == "" {
+		text = e.p.Title
+	}
+	for _, f := range e.p.Errors {
+		text += "; "
+		if f.Location != "" {
+			text += f.Location + ": "
+		}
+		text += f.Message
+	}
+	if e.p.Code == "internal" && e.p.ID != "" {
+		text += " (log entry " + e.p.ID + ")"
+	}
+	return text
+}
+
+func (e *problemError) Unwrap() []error {
+	var errs []error
+	if e.as != nil {
+		errs = append(errs, e.as)
+	}
+	if k, ok := KindByCode(e.p.Code); ok {
+		errs = append(errs, k.Err)
+	}
+	return errs
+}
