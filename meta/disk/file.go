@@ -1,0 +1,103 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// WriteFile writes b to the lone file at name (a path of the system), durably:
+// a reader sees the old bytes or the new ones, also after a crash. A symbolic
+// link is followed, as people link their configuration. Perm is for a new
+// file; that of an existing one stays. Its directory must exist.
+func WriteFile(name string, b []byte, perm fs.FileMode) error {
+	if fi, err := os.Lstat(name); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		target, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return wrap(OpWrite, name, err)
+		}
+		name = target
+	}
+	if fi, err := os.Lstat(name); err == nil {
+		if !fi.Mode().IsRegular() {
+			return fmt.Errorf("write %s: %w", name, ErrNotRegular)
+		}
+		perm = fi.Mode().Perm()
+	}
+	r, err := OpenRoot(filepath.Dir(name), Options{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	t, err := r.target(filepath.Base(name), false)
+	if err != nil {
+		return wrap(OpWrite, name, err)
+	}
+	defer t.close()
+	temp, err := t.temp(b, perm, true)
+	if err != nil {
+		return wrap(OpWrite, name, err)
+	}
+	if err := t.d.Rename(temp, t.name); err != nil {
+		t.drop(temp)
+		return wrap(OpWrite, name, err)
+	}
+	return wrap(OpWrite, name, syncDir(t.f))
+}
+
+// ReadSource reads a source file below root (forward slashes) into buf, which
+// it grows as needed and returns; the bool says that the file has more than
+// max bytes and only the first max are returned. It returns ErrNotRegular for
+// links (also on the way), FIFOs, devices and directories, and does not wait.
+func ReadSource(root *os.Root, p string, max int64, buf []byte) ([]byte, Info, bool, error) {
+	if err := validPath(p); err != nil {
+		return nil, Info{}, false, err
+	}
+	f, fi, err := openSource(root, p)
+	if err != nil {
+		return nil, Info{}, false, wrap(OpRead, p, err)
+	}
+	defer f.Close()
+	want := min(fi.Size(), max) + 1 // one more shows the end, or that there is more
+	if int64(cap(buf)) < want {
+		buf = make([]byte, want)
+	}
+	n, err := io.ReadFull(f, buf[:want])
+	if err == nil && want <= max {
+		// It grew while it was read.
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(f, max+1-want))
+		buf = append(buf[:n], rest...)
+		n += len(rest)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, Info{}, false, wrap(OpRead, p, err)
+	}
+	return buf[:min(int64(n), max)], infoOf(fi), int64(n) > max, nil
+}
+
+// openSource opens the regular file p below root, no part of which is a link.
+func openSource(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
+	r := &Root{root: root}
+	d, err := r.open(path.Dir(p), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.done(d)
+	return openIn(d, path.Base(p), p)
+}
+
+// cleanInfo keeps a lock's note to one printable line.
+func cleanInfo(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)
+}

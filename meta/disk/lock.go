@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gofrs/flock"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A LockFile is a held lock of the operating system: it ends with the process,
+// however that ends.
+type LockFile struct {
+	lock *flock.Flock
+	info string // path of the note about the holder
+}
+
+// A LockedError says that another process holds a lock. It is a
+// fold.ErrUnavailable.
+type LockedError struct {
+	Path string
+	Info string // what the holder said of itself, "" if not known
+}
+
+func (e *LockedError) Error() string {
+	if e.Info == "" {
+		return "lock " + e.Path + ": held by another process"
+	}
+	return "lock " + e.Path + ": held by " + e.Info
+}
+
+// Is reports whether target is fold.ErrUnavailable.
+func (e *LockedError) Is(target error) bool { return target == fold.ErrUnavailable }
+
+// Lock takes the lock at name without waiting and leaves info (such as "pid
+// 4711") in a file beside it for whoever comes next. It returns a *LockedError
+// if the lock is taken. The lock file itself stays when the lock is released:
+// removing it would let two processes hold two files of one name.
+func Lock(name, info string) (*LockFile, error) {
+	l := flock.New(name, flock.SetPermissions(0o600))
+	note := name + ".holder"
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, wrap(OpOpen, name, err)
+	}
+	if !ok {
+		b, _ := os.ReadFile(note) // only for the message
+		if len(b) > 512 {
+			b = b[:512]
+		}
+		return nil, &LockedError{Path: name, Info: cleanInfo(string(b))}
+	}
+	// The lock is held with or without its note.
+	_ = os.WriteFile(note, []byte(cleanInfo(info)+"\n"), 0o600)
+	return &LockFile{lock: l, info: note}, nil
+}
+
+// Close releases the lock.
+func (l *LockFile) Close() error {
+	_ = os.Remove(l.info)
+	if err := l.lock.Unlock(); err != nil {
+		return fmt.Errorf("release lock: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// errUnsupported says that the system or file system lacks a call; another
+// way is then taken.
+var errUnsupported = errors.New("not supported by the file system")
+
+// Options are for a Root. The zero value works.
+type Options struct {
+	Faults Faults // nil in production
+}
+
+// A Root is one directory and everything below it. Paths have forward slashes
+// and are relative to it. No symbolic link below it is followed, not even one
+// that stays inside. Safe for concurrent use, also by several Roots of one
+// directory.
+type Root struct {
+	dir    string // as opened, for Dir
+	root   *os.Root
+	faults Faults
+}
+
+// Info is what a file's directory entry and inode say.
+type Info struct {
+	Size    int64
+	MtimeNS int64 // nanoseconds since 1970
+	Inode   uint64
+	Mode    fs.FileMode
+}
+
+func infoOf(fi fs.FileInfo) Info {
+	return Info{Size: fi.Size(), MtimeNS: fi.ModTime().UnixNano(), Inode: inode(fi), Mode: fi.Mode()}
+}
+
+// OpenRoot opens dir, which must exist. Dir itself may be reached through
+// symbolic links: it is what the user named. The caller closes the Root.
+func OpenRoot(dir string, opt Options) (*Root, error) {
+	if err := hook(opt.Faults, OpOpen, "."); err != nil {
+		return nil, wrap(OpOpen, dir, err)
+	}
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, wrap(OpOpen, dir, err)
+	}
+	return &Root{dir: dir, root: r, faults: opt.Faults}, nil
+}
+
+// OpenSub opens a directory below r as a Root of its own. It returns
+// ErrNotRegular if name or a directory on the way is a symbolic link or no
+// directory, and fs.ErrNotExist if it is missing.
+func (r *Root) OpenSub(name string) (*Root, error) {
+	if err := validPath(name); err != nil {
+		return nil, err
+	}
+	d, err := r.open(name, false)
+	if err != nil {
+		return nil, wrap(OpOpen, name, err)
+	}
+	if d == r.root {
+		return nil, fmt.Errorf("open %q: %w", name, fold.ErrInvalid)
+	}
+	return &Root{dir: r.dir + string(os.PathSeparator) + name, root: d, faults: r.faults}, nil
+}
+
+// Dir returns the path under which the Root was opened.
+func (r *Root) Dir() string { return r.dir }
+
+// Close lets go of the directory.
+func (r *Root) Close() error { return r.root.Close() }
+
+// validPath refuses what could leave the Root or name the Root itself.
+func validPath(p string) error {
+	if !fs.ValidPath(p) || p == "." || strings.ContainsRune(p, 0) || len(p) > 4096 {
+		return fmt.Errorf("path %.80q: %w", p, fold.ErrInvalid)
+	}
+	return nil
+}
+
+// open returns the directory dir ("." is the Root itself), each component of
+// which is looked at before and after it is opened, so that none is a symbolic
+// link even if one is put there meanwhile. With create, missing directories
+// are made, durably. The caller closes what it gets with r.done.
+func (r *Root) open(dir string, create bool) (*os.Root, error) {
+	d := r.root
+	if dir == "." {
+		return d, nil
+	}
+	at := 0
+	for name := range strings.SplitSeq(dir, "/") {
+		at += len(name) + 1
+		next, err := r.step(d, name, dir[:at-1], create)
+		r.done(d)
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
+}
+
+// step opens the directory name in d; whole is its path below r.
+func (r *Root) step(d *os.Root, name, whole string, create bool) (*os.Root, error) {
+	fi, err := d.Lstat(name)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if err := r.mkdir(d, name, whole); err != nil {
+			return nil, err
+		}
+		fi, err = d.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, fmt.Errorf("%s: %w", whole, ErrNotRegular)
+	}
+	next, err := d.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := next.Stat(".")
+	if err == nil && !os.SameFile(fi, now) {
+		err = fmt.Errorf("%s: changed while it was opened: %w", whole, ErrNotRegular)
+	}
+	if err != nil {
+		_ = next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+// mkdir makes name in d and syncs d, so that the new name survives.
+func (r *Root) mkdir(d *os.Root, name, whole string) error {
+	if err := hook(r.faults, OpMkdir, whole); err != nil {
+		return err
+	}
+	if err := d.Mkdir(name, 0o777); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil // another writer was first, and syncs as we would
+		}
+		return err
+	}
+	f, err := d.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.syncDir(f, path.Dir(whole))
+}
+
+func (r *Root) done(d *os.Root) {
+	if d != nil && d != r.root {
+		_ = d.Close()
+	}
+}
+
+func (r *Root) syncDir(f *os.File, dir string) error {
+	if err := hook(r.faults, OpSyncDir, dir); err != nil {
+		return err
+	}
+	return syncDir(f)
+}
+
+// Lstat tells about path without following it. It returns ErrNotRegular if a
+// directory on the way is a symbolic link.
+func (r *Root) Lstat(p string) (Info, error) {
+	if err := validPath(p); err != nil {
+		return Info{}, err
+	}
+	d, err := r.open(path.Dir(p), false)
+	if err != nil {
+		return Info{}, wrap(OpOpen, p, err)
+	}
+	defer r.done(d)
+	fi, err := d.Lstat(path.Base(p))
+	if err != nil {
+		return Info{}, wrap(OpOpen, p, err)
+	}
+	return infoOf(fi), nil
+}
+
+// Read returns the bytes of the regular file at path, and what its inode says
+// after they were read. It returns ErrTooLarge beyond max bytes, ErrNotRegular
+// for anything that is not a file or lies behind a link; it never waits for a
+// FIFO.
+func (r *Root) Read(p string, max int64) ([]byte, Info, error) {
+	if err := validPath(p); err != nil {
+		return nil, Info{}, err
+	}
+	if err := hook(r.faults, OpRead, p); err != nil {
+		return nil, Info{}, wrap(OpRead, p, err)
+	}
+	d, err := r.open(path.Dir(p), false)
+	if err != nil {
+		return nil, Info{}, wrap(OpRead, p, err)
+	}
+	defer r.done(d)
+	b, info, err := readIn(d, path.Base(p), p, max)
+	return b, info, wrap(OpRead, p, err)
+}
+
+// openIn opens the regular file name in d without following or waiting.
+func openIn(d *os.Root, name, whole string) (*os.File, fs.FileInfo, error) {
+	was, err := d.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !was.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s: %w", whole, ErrNotRegular)
+	}
+	f, err := d.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", whole, ErrNotRegular)
+	}
+	if err == nil && !os.SameFile(was, fi) {
+		// Renamed over between the two looks, as editors do: or a link was
+		// put there. The second look tells.
+		var again fs.FileInfo
+		if again, err = d.Lstat(name); err == nil && !again.Mode().IsRegular() {
+			err = fmt.Errorf("%s: %w", whole, ErrNotRegular)
+		}
+		if err == nil && !os.SameFile(again, fi) {
+			err = fmt.Errorf("%s: changed while it was opened: %w", whole, fold.ErrUnavailable)
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+// readIn reads name in d. A file that changes while it is read is read again,
+// three times at most, so that size and time stamp belong to the bytes.
+func readIn(d *os.Root, name, whole string, max int64) (b []byte, info Info, err error) {
+	for range 3 {
+		f, fi, err := openIn(d, name, whole)
+		if err != nil {
+			return nil, Info{}, err
+		}
+		b, err = readFile(f, fi.Size(), max)
+		now, serr := f.Stat()
+		_ = f.Close()
+		if err == nil {
+			err = serr
+		}
+		if errors.Is(err, ErrTooLarge) {
+			return nil, infoOf(fi), fmt.Errorf("%s: %w", whole, err)
+		}
+		if err != nil {
+			return nil, Info{}, err
+		}
+		info = infoOf(now)
+		if info == infoOf(fi) && info.Size == int64(len(b)) {
+			break
+		}
+	}
+	return b, info, nil
+}
+
+func readFile(f *os.File, size, max int64) ([]byte, error) {
+	if size > max {
+		return nil, ErrTooLarge
+	}
+	b := make([]byte, 0, size+1)
+	for {
+		n, err := f.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case int64(len(b)) > max:
+			return nil, ErrTooLarge
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, len(b))
+		}
+	}
+}
+
+// tempName returns a name that no walk reports and no two calls share.
+func tempName() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	return tempPrefix + hex.EncodeToString(b[:]) + tempSuffix
+}
+
+const (
+	tempPrefix = ".fw-"
+	tempSuffix = ".tmp"
+	goneSuffix = ".del" // a file on its way out, see Remove
+)
+
+// IsTemp reports whether the last element of path is a name of a file that
+// this package writes on the way and nobody should read.
+func IsTemp(p string) bool {
+	name := path.Base(p)
+	return strings.HasPrefix(name, tempPrefix) &&
+		(strings.HasSuffix(name, tempSuffix) || strings.HasSuffix(name, goneSuffix))
+}

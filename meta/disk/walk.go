@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Walk calls fn for everything below r that is not a directory, in the lexical
+// order of fs.WalkDir: regular files, and also links, FIFOs and other irregular
+// things with their Mode, so that they can be reported; none is followed.
+// Temporary files of this package are left out. fs.SkipDir from fn leaves the
+// rest of that file's directory out, fs.SkipAll ends the walk.
+//
+// A directory that cannot be read ends the walk with its error: what was not
+// seen must not be taken for deleted. What vanishes meanwhile is skipped.
+func (r *Root) Walk(fn func(path string, info Info) error) error {
+	err := r.walk(r.root, "", fn)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func (r *Root) walk(d *os.Root, prefix string, fn func(string, Info) error) error {
+	at := path.Clean(prefix)
+	if err := hook(r.faults, OpWalk, at); err != nil {
+		return wrap(OpWalk, at, err)
+	}
+	names, err := list(d)
+	if err != nil {
+		return wrap(OpWalk, at, err)
+	}
+	for _, name := range names {
+		if IsTemp(name) {
+			continue
+		}
+		fi, err := d.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return wrap(OpWalk, prefix+name, err)
+		}
+		if fi.IsDir() {
+			err = r.walkDir(d, name, prefix+name, fn)
+		} else {
+			err = fn(prefix+name, infoOf(fi))
+			if errors.Is(err, fs.SkipDir) {
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Root) walkDir(d *os.Root, name, whole string, fn func(string, Info) error) error {
+	if strings.Count(whole, "/") > maxDepth {
+		return fmt.Errorf("walk %.80q: deeper than %d directories: %w", whole, maxDepth, ErrNotRegular)
+	}
+	sub, err := r.step(d, name, whole, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return wrap(OpWalk, whole, err)
+	}
+	defer r.done(sub)
+	return r.walk(sub, whole+"/", fn)
+}
+
+// maxDepth keeps a hostile tree from holding a file handle a level.
+const maxDepth = 64
+
+func list(d *os.Root) ([]string, error) {
+	f, err := d.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// CleanTemps removes what a crash left of this package's temporary files, and
+// puts back a file whose removal was interrupted: whoever asked for that asks
+// again. It returns how many it dealt with. Nobody may write meanwhile.
+func (r *Root) CleanTemps() (int, error) {
+	return r.cleanTemps(r.root, "")
+}
+
+func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
+	names, err := list(d)
+	if err != nil {
+		return 0, wrap(OpRemove, path.Clean(prefix), err)
+	}
+	n := 0
+	for _, name := range names {
+		fi, err := d.Lstat(name)
+		if err != nil {
+			continue
+		}
+		if fi.IsDir() && strings.Count(prefix, "/") < maxDepth {
+			sub, err := r.step(d, name, prefix+name, false)
+			if err != nil {
+				continue
+			}
+			m, err := r.cleanTemps(sub, prefix+name+"/")
+			r.done(sub)
+			n += m
+			if err != nil {
+				return n, err
+			}
+		}
+		if !fi.Mode().IsRegular() || !IsTemp(name) {
+			continue
+		}
+		if err := r.cleanTemp(prefix, name); err != nil {
+			return n, wrap(OpRemove, prefix+name, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (r *Root) cleanTemp(prefix, name string) error {
+	t, err := r.target(prefix+name, false)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := hook(r.faults, OpRemove, t.path); err != nil {
+		return err
+	}
+	if rest, ok := strings.CutSuffix(name, goneSuffix); ok {
+		// .fw-<16 hex>.<name>.del
+		if _, was, ok := strings.Cut(strings.TrimPrefix(rest, tempPrefix), "."); ok && was != "" {
+			err := t.place(name, was)
+			if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	}
+	return t.d.Remove(name)
+}

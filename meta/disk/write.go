@@ -1,0 +1,475 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// A target is the place a file is written to: the open directory and the name
+// in it.
+type target struct {
+	r    *Root
+	path string // below r
+	name string
+	d    *os.Root
+	f    *os.File // d again, for what os.Root cannot do
+}
+
+// target opens the directory of p. The caller closes it.
+func (r *Root) target(p string, create bool) (*target, error) {
+	if err := validPath(p); err != nil {
+		return nil, err
+	}
+	d, err := r.open(path.Dir(p), create)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.Open(".")
+	if err != nil {
+		r.done(d)
+		return nil, err
+	}
+	return &target{r: r, path: p, name: path.Base(p), d: d, f: f}, nil
+}
+
+func (t *target) close() {
+	_ = t.f.Close()
+	t.r.done(t.d)
+}
+
+// temp writes b to a new temporary file beside the target and syncs it unless
+// told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
+// nothing is left: the next try writes everything again, since a failed fsync
+// may have dropped pages that a second fsync would not report.
+func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (name string, err error) {
+	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
+		return "", err
+	}
+	name = tempName()
+	f, err := t.d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			t.drop(name)
+		}
+	}()
+	if perm != 0 {
+		if err := f.Chmod(perm.Perm()); err != nil {
+			return "", err
+		}
+	}
+	if err := writeAll(t.r.faults, f, t.path, b); err != nil {
+		return "", err
+	}
+	if !sync {
+		return name, nil
+	}
+	if err := hook(t.r.faults, OpSync, t.path); err != nil {
+		return "", err
+	}
+	return name, f.Sync()
+}
+
+// drop removes a temporary file. Should that fail too, CleanTemps finds it.
+func (t *target) drop(name string) {
+	if hook(t.r.faults, OpRemove, t.path) == nil {
+		_ = t.d.Remove(name)
+	}
+}
+
+// put renames temp to the target and fails with fs.ErrExist if that exists.
+func (t *target) put(temp string) error {
+	if err := hook(t.r.faults, OpRename, t.path); err != nil {
+		return err
+	}
+	return t.place(temp, t.name)
+}
+
+// place renames from to to and fails with fs.ErrExist if to exists.
+func (t *target) place(from, to string) error {
+	err := place(t.f, from, to)
+	if !errors.Is(err, errUnsupported) {
+		return err
+	}
+	// A hard link fails if the name exists, too.
+	if err = t.d.Link(from, to); err == nil {
+		return t.d.Remove(from)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// A file system with neither (FAT): the best there is.
+	if _, err := t.d.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return err
+	}
+	return t.d.Rename(from, to)
+}
+
+// Create writes a new file, durably, with its parent directories. It fails
+// with fs.ErrExist if anything has that name, and then changes nothing.
+func (r *Root) Create(p string, b []byte) error {
+	err := r.create(p, b)
+	// A parent that just became empty may be removed between our opening it
+	// and our writing into it; it is then made again.
+	for range 3 {
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		err = r.create(p, b)
+	}
+	return wrap(OpCreate, p, err)
+}
+
+func (r *Root) create(p string, b []byte) error {
+	t, err := r.target(p, true)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if _, err := t.d.Lstat(t.name); err == nil {
+		return fs.ErrExist
+	}
+	temp, err := t.temp(b, 0, true)
+	if err != nil {
+		return err
+	}
+	if err := t.put(temp); err != nil {
+		t.drop(temp)
+		return err
+	}
+	if err := r.syncDir(t.f, path.Dir(p)); err != nil {
+		// Not durable, so not there: the caller will try again.
+		if cur, _, rerr := readIn(t.d, t.name, p, int64(len(b))); rerr == nil && bytes.Equal(cur, b) {
+			_ = t.d.Remove(t.name)
+		}
+		return err
+	}
+	return nil
+}
+
+// Replace writes now over the file at path, durably, if the file holds was.
+// The permission bits stay. If the disk holds something else it returns a
+// *ChangedError and leaves the disk as it was found: the new file is exchanged
+// with the old in one step and the old one compared afterwards, so that a
+// write of somebody else in between is never lost. It returns ErrNotRegular
+// for a link or anything else that is no file.
+func (r *Root) Replace(p string, was, now []byte) error {
+	s, err := r.Swap(p, was, now)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// Swap is Replace that keeps hold of the replaced file, for editors that keep
+// it open and write in place: see [Swapped.Late]. The caller closes it.
+func (r *Root) Swap(p string, was, now []byte) (*Swapped, error) {
+	s, err := r.swap(p, was, now)
+	if err != nil {
+		return nil, wrap(OpRename, p, err)
+	}
+	return s, nil
+}
+
+func (r *Root) swap(p string, was, now []byte) (*Swapped, error) {
+	t, err := r.target(p, false)
+	if err != nil {
+		return nil, goneIf(p, err)
+	}
+	defer t.close()
+	info, err := t.verify(t.name, was)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := t.temp(now, info.Mode.Perm(), true)
+	if err != nil {
+		return nil, err
+	}
+	if err := hook(r.faults, OpRename, p); err != nil {
+		t.drop(temp)
+		return nil, err
+	}
+	switch err = exchange(t.f, temp, t.name); {
+	case errors.Is(err, errUnsupported):
+		return t.swapByLink(temp, was, now)
+	case err != nil:
+		t.drop(temp)
+		return nil, goneIf(p, err)
+	}
+	s, err := t.keep(temp)
+	if err == nil {
+		_, err = t.verify(temp, was)
+	}
+	if err == nil {
+		err = r.syncDir(t.f, path.Dir(p))
+	}
+	if err != nil {
+		s.release()
+		return nil, t.undo(temp, now, err)
+	}
+	t.drop(temp)
+	return s, nil
+}
+
+// undo exchanges the file of somebody else, which lies at temp, back to the
+// target. If that turns out to have been replaced once more since our
+// exchange, the newest is what must stay, so it is put back in turn.
+func (t *target) undo(temp string, now []byte, cause error) error {
+	for range 8 {
+		if err := exchange(t.f, temp, t.name); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				// Removed since: what somebody else wrote is put back.
+				err = t.place(temp, t.name)
+			}
+			if err != nil {
+				return errors.Join(cause, fmt.Errorf("put back %s from %s: %w", t.path, temp, err))
+			}
+			return t.changed(cause)
+		}
+		cur, _, err := readIn(t.d, temp, t.path, maxCompare)
+		if err == nil && bytes.Equal(cur, now) {
+			break
+		}
+		now = nil // whatever comes back next is somebody's, too
+		if err == nil {
+			if there, _, rerr := readIn(t.d, t.name, t.path, maxCompare); rerr == nil {
+				now = there
+			}
+		}
+	}
+	t.drop(temp)
+	return t.changed(cause)
+}
+
+// changed returns cause; if it is a ChangedError, with what is there now.
+func (t *target) changed(cause error) error {
+	var ce *ChangedError
+	if errors.As(cause, &ce) {
+		if cur, _, err := readIn(t.d, t.name, t.path, maxCompare); err == nil {
+			ce.Have, ce.Gone = cur, false
+		}
+	}
+	return cause
+}
+
+// swapByLink replaces the target where two files cannot be exchanged: a hard
+// link keeps the old file, so that what was written to it up to the rename is
+// seen and put back. A rename by somebody else between the last look and ours
+// is not seen.
+func (t *target) swapByLink(temp string, was, now []byte) (*Swapped, error) {
+	old := tempName()
+	linked := t.d.Link(t.name, old) == nil
+	check := t.name
+	if linked {
+		check = old
+		a, aerr := t.d.Lstat(t.name)
+		b, berr := t.d.Lstat(old)
+		if aerr != nil || berr != nil || !os.SameFile(a, b) {
+			t.drop(old)
+			t.drop(temp)
+			return nil, t.changed(&ChangedError{Path: t.path, Gone: true})
+		}
+	}
+	_, err := t.verify(check, was)
+	if err == nil {
+		err = t.d.Rename(temp, t.name)
+	}
+	if err != nil {
+		t.drop(temp)
+		if linked {
+			t.drop(old)
+		}
+		return nil, goneIf(t.path, err)
+	}
+	var s *Swapped
+	if linked {
+		if s, err = t.keep(old); err == nil {
+			_, err = t.verify(old, was)
+		}
+	}
+	if err == nil {
+		err = t.r.syncDir(t.f, path.Dir(t.path))
+	}
+	if err != nil {
+		s.release()
+		if linked {
+			if cur, _, rerr := readIn(t.d, t.name, t.path, maxCompare); rerr == nil && bytes.Equal(cur, now) {
+				_ = t.d.Rename(old, t.name)
+			} else {
+				t.drop(old)
+			}
+		}
+		return nil, t.changed(err)
+	}
+	if linked {
+		t.drop(old)
+	}
+	return s, nil
+}
+
+// maxCompare bounds what is read back to be compared. Memories have at most
+// 1 MiB; a file that grew beyond this differs anyway.
+const maxCompare = 64 << 20
+
+// verify returns a ChangedError unless the file called name holds was.
+func (t *target) verify(name string, was []byte) (Info, error) {
+	cur, info, err := readIn(t.d, name, t.path, maxCompare)
+	switch {
+	case err != nil:
+		return info, goneIf(t.path, err)
+	case !bytes.Equal(cur, was):
+		return info, &ChangedError{Path: t.path, Have: cur}
+	}
+	return info, nil
+}
+
+// goneIf turns fs.ErrNotExist into a ChangedError.
+func goneIf(p string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ChangedError{Path: p, Gone: true}
+	}
+	return err
+}
+
+// Remove deletes the file at path, durably, if it holds was; otherwise it
+// returns a *ChangedError and leaves the disk as it was found. Directories of
+// one character (the a/b of a/b/<id>.md) that become empty go too.
+func (r *Root) Remove(p string, was []byte) error {
+	return wrap(OpRemove, p, r.remove(p, was))
+}
+
+func (r *Root) remove(p string, was []byte) error {
+	t, err := r.target(p, false)
+	if err != nil {
+		return goneIf(p, err)
+	}
+	defer t.close()
+	if _, err := t.verify(t.name, was); err != nil {
+		return err
+	}
+	if err := hook(r.faults, OpRemove, p); err != nil {
+		return err
+	}
+	// Taken aside first, under a name from which CleanTemps can put it back,
+	// since somebody may write between the look above and now.
+	aside := strings.TrimSuffix(tempName(), tempSuffix) + "." + t.name + goneSuffix
+	if len(aside) > 255 {
+		aside = tempName()
+	}
+	if err := t.d.Rename(t.name, aside); err != nil {
+		return goneIf(p, err)
+	}
+	_, err = t.verify(aside, was)
+	if err == nil {
+		err = r.syncDir(t.f, path.Dir(p))
+	}
+	if err != nil {
+		if perr := t.place(aside, t.name); errors.Is(perr, fs.ErrExist) {
+			_ = t.d.Remove(aside) // somebody wrote a newer one meanwhile
+		} else if perr != nil {
+			return errors.Join(err, fmt.Errorf("put back %s from %s: %w", p, aside, perr))
+		}
+		return t.changed(err)
+	}
+	if err := t.d.Remove(aside); err != nil {
+		return err
+	}
+	r.prune(path.Dir(p))
+	return nil
+}
+
+// prune removes emptied directories of one character, upwards. It is
+// best-effort: an empty directory does no harm.
+func (r *Root) prune(dir string) {
+	for dir != "." && len(path.Base(dir)) == 1 {
+		d, err := r.open(path.Dir(dir), false)
+		if err != nil {
+			return
+		}
+		err = d.Remove(path.Base(dir)) // fails unless empty
+		r.done(d)
+		if err != nil {
+			return
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+// Rename moves a file or directory, durably, making the parents of its new
+// name. It fails with fs.ErrExist if the new name exists.
+func (r *Root) Rename(from, to string) error {
+	src, err := r.target(from, false)
+	if err != nil {
+		return wrap(OpRename, from, err)
+	}
+	defer src.close()
+	dst, err := r.target(to, true)
+	if err != nil {
+		return wrap(OpRename, to, err)
+	}
+	defer dst.close()
+	if fi, err := src.d.Lstat(src.name); err != nil {
+		return wrap(OpRename, from, err)
+	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
+		return fmt.Errorf("rename %s: %w", from, ErrNotRegular)
+	}
+	if err := hook(r.faults, OpRename, from); err != nil {
+		return wrap(OpRename, from, err)
+	}
+	if _, err := dst.d.Lstat(dst.name); err == nil {
+		return wrap(OpRename, to, fs.ErrExist)
+	}
+	if err := r.root.Rename(from, to); err != nil {
+		return wrap(OpRename, from, err)
+	}
+	if err := r.syncDir(dst.f, path.Dir(to)); err != nil {
+		return wrap(OpRename, to, err)
+	}
+	return wrap(OpRename, from, r.syncDir(src.f, path.Dir(from)))
+}
+
+// MkdirAll makes the directory dir and its parents, durably.
+func (r *Root) MkdirAll(dir string) error {
+	if err := validPath(dir); err != nil {
+		return err
+	}
+	d, err := r.open(dir, true)
+	if err != nil {
+		return wrap(OpMkdir, dir, err)
+	}
+	r.done(d)
+	return nil
+}
+
+// RemoveAll deletes path and what is below it. A symbolic link is removed, not
+// followed. It is no error if nothing is there.
+func (r *Root) RemoveAll(p string) error {
+	t, err := r.target(p, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return wrap(OpRemove, p, err)
+	}
+	defer t.close()
+	if err := hook(r.faults, OpRemove, p); err != nil {
+		return wrap(OpRemove, p, err)
+	}
+	if err := t.d.RemoveAll(t.name); err != nil {
+		return wrap(OpRemove, p, err)
+	}
+	return wrap(OpRemove, p, r.syncDir(t.f, path.Dir(p)))
+}
