@@ -1,0 +1,324 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A Config is what the user decided, with defaults for the rest. The zero
+// value is not usable; see [Default].
+type Config struct {
+	Listen         string // "" = socket only; else host:port
+	LogLevel       string // debug, info, warn, error
+	AutoStart      bool
+	AutoCommit     bool
+	RebuildOnStart bool
+	Describe       string // default-branch, worktree
+	FileMemories   string // auto, fold, local
+	MaxFileKB      int
+	Chunk          Chunk
+
+	StrengthWeight    float64 // of strength in the score, 0–1
+	DecayHalfLifeDays float64
+	RecallHalfLife    string // "" = DecayHalfLifeDays; else as [HalfLife] reads it
+	DecayArchive      string // off, daily
+	TouchOnSearch     bool
+	Fusion            string // weighted, rrf
+	VectorIndex       string // auto, exact, sketch, hnsw, coder-hnsw, qdrant
+	Evolve            string // review, auto, off
+
+	Sync      Sync
+	Commit    Commit
+	Embedding Embedding
+	Qdrant    Qdrant
+	Webhooks  Webhooks
+	Auth      Auth
+
+	Providers map[string]Provider // by name
+	Allowed   []string            // providers the project may use; set by [Config.For]
+
+	projects map[string][]setting // [projects.<slug>]
+	fixed    map[string]bool      // keys set by flag or environment
+	keys     map[string]string    // values of the environment's own provider keys, by variable
+}
+
+// Chunk says how source is cut. Lines count from 1.
+type Chunk struct {
+	Enabled     bool
+	MinLines    int // shorter nodes are merged unless they have a name
+	MaxLines    int // longer nodes are split
+	LineSize    int // of a chunk where no grammar is known
+	LineOverlap int
+}
+
+// Sync says how often the remote is asked.
+type Sync struct {
+	Poll     time.Duration // while the checkout is in use
+	IdlePoll time.Duration // otherwise
+}
+
+// Commit says when settled changes become a commit.
+type Commit struct{ Quiet time.Duration }
+
+// Embedding names the model that turns text into vectors. An empty provider is
+// the builtin one.
+type Embedding struct {
+	Provider  string
+	Model     string
+	Dimension int // 0 = what the model gives
+}
+
+// Qdrant is the outside vector store; nothing is sent while URL is "".
+type Qdrant struct {
+	URL        string
+	KeyEnv     string // variable that holds the key
+	Collection string // prefix of the collections' names
+}
+
+// Webhooks is the listener that only takes webhooks; off while Listen is "".
+type Webhooks struct {
+	Listen    string
+	SecretEnv string // variable that holds the secret of the signatures
+}
+
+// Auth says who may log in over TCP.
+type Auth struct {
+	Required    bool // loopback too needs a login or a token
+	URL         string
+	SessionIdle time.Duration
+	SessionMax  time.Duration
+	TLSCert     string // PEM files
+	TLSKey      string
+	Providers   map[string]AuthProvider
+}
+
+// An AuthProvider is one OpenID Connect issuer.
+type AuthProvider struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string // from the environment only
+	SecretEnv    string // variable that holds ClientSecret
+	Scopes       []string
+}
+
+// A Provider is a model endpoint the user has named.
+type Provider struct {
+	Kind   string // gemini, anthropic, openai, openrouter, ollama, voyage
+	URL    string
+	Model  string
+	KeyEnv string // variable that holds the key; keys never stand in a file
+}
+
+// An Origin says which value a key has and who set it.
+type Origin struct {
+	Key   string
+	Value string // "(set)" for a secret
+	From  string // "flag", "FOLDWATCH_LISTEN", "/path/config.toml:3", "default"
+}
+
+// Default returns the configuration of a machine on which nobody decided
+// anything.
+func Default() Config {
+	return Config{
+		LogLevel:     "info",
+		AutoStart:    true,
+		AutoCommit:   true,
+		Describe:     "default-branch",
+		FileMemories: "auto",
+		MaxFileKB:    1024,
+		Chunk:        Chunk{Enabled: true, MinLines: 5, MaxLines: 200, LineSize: 50, LineOverlap: 10},
+
+		StrengthWeight:    0.05,
+		DecayHalfLifeDays: 30,
+		DecayArchive:      "off",
+		Fusion:            "weighted",
+		VectorIndex:       "auto",
+		Evolve:            "review",
+
+		Sync:   Sync{Poll: time.Minute, IdlePoll: 15 * time.Minute},
+		Commit: Commit{Quiet: 300 * time.Millisecond},
+		Qdrant: Qdrant{Collection: "foldwatch", KeyEnv: "QDRANT_API_KEY"},
+		Auth:   Auth{SessionIdle: 12 * time.Hour, SessionMax: 7 * 24 * time.Hour},
+
+		Providers: map[string]Provider{},
+	}
+}
+
+// Load reads the user file at path, which may be absent, and lays over it the
+// environment (as os.Environ gives it) and the flags (key → value as text).
+// Precedence: flag, FOLDWATCH_* variable, file, default; a variable of the
+// seeds (QDRANT_URL, EMBEDDING_*, …) stands below the file. The origins name
+// every key that has a value, sorted.
+//
+// It returns ErrInvalid for a syntax error, an unknown key or a value that
+// cannot be; the text names file, line and, for a key, the nearest known one.
+func Load(path string, env []string, flags map[string]string) (Config, []Origin, error) {
+	var b []byte
+	if path != "" {
+		var err error
+		b, err = os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Config{}, nil, fmt.Errorf("read config: %w", err)
+		}
+	}
+	return parse(path, b, env, flags)
+}
+
+func parse(path string, b []byte, env []string, flags map[string]string) (Config, []Origin, error) {
+	c := Default()
+	c.projects, c.fixed, c.keys = map[string][]setting{}, map[string]bool{}, map[string]string{}
+	c.Auth.Providers = map[string]AuthProvider{}
+	from := map[string]string{}
+
+	if err := c.applySeeds(env, from); err != nil {
+		return Config{}, nil, err
+	}
+	settings, err := readTOML(path, b)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	for _, s := range settings {
+		if err := c.applyFile(s, from); err != nil {
+			return Config{}, nil, err
+		}
+	}
+	if err := c.applyEnv(env, from); err != nil {
+		return Config{}, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		k, ok := findKey(name)
+		if !ok {
+			return Config{}, nil, unknownKey("flag", name)
+		}
+		if err := k.set(&c, flags[name]); err != nil {
+			return Config{}, nil, fmt.Errorf("flag %s: %w", name, err)
+		}
+		from[name], c.fixed[name] = "flag", true
+	}
+	if err := c.check(); err != nil {
+		return Config{}, nil, err
+	}
+	return c, c.origins(from), nil
+}
+
+// For returns the configuration as it holds for one project: what stands under
+// [projects.<slug>] is laid over the rest, below flags and environment.
+func (c Config) For(slug string) Config {
+	for _, s := range c.projects[slug] {
+		name := s.path[len(s.path)-1]
+		if len(s.path) > 3 {
+			name = strings.Join(s.path[2:], ".")
+		}
+		if name == "providers" {
+			c.Allowed, _ = s.value.([]string)
+			continue
+		}
+		if k, ok := findKey(name); ok && !c.fixed[name] {
+			_ = k.set(&c, s.value) // checked by parse
+		}
+	}
+	return c
+}
+
+// ProjectSlugs returns the slugs that have a section of their own, sorted.
+func (c Config) ProjectSlugs() []string { return slices.Sorted(maps.Keys(c.projects)) }
+
+// Sets reports whether flag, environment or user file decide key for slug, so
+// that the project file has no say.
+func (c Config) Sets(slug, key string, origins []Origin) bool {
+	for _, s := range c.projects[slug] {
+		if s.path[len(s.path)-1] == key {
+			return true
+		}
+	}
+	for _, o := range origins {
+		if o.Key == key {
+			return o.From != "default"
+		}
+	}
+	return false
+}
+
+// Provider returns the provider called name: as the user file describes it, or
+// a well-known one with its usual key variable. It says nothing about whether
+// a project may use it; see Allowed.
+func (c Config) Provider(name string) (Provider, bool) {
+	p, ok := c.Providers[name]
+	known, isKnown := wellKnown(name)
+	if !ok {
+		return known, isKnown
+	}
+	if p.Kind == "" && isKnown {
+		p.Kind = known.Kind
+	}
+	if base, is := wellKnown(p.Kind); is {
+		if p.KeyEnv == "" && p.URL == "" {
+			p.KeyEnv = base.KeyEnv
+		}
+	}
+	return p, true
+}
+
+// Key returns the value of the provider's key variable, or "".
+func (c Config) Key(p Provider) string { return c.keys[p.KeyEnv] }
+
+// Secret returns the value that the environment had for the variable name when
+// the configuration was loaded. Only variables that some key names are kept.
+func (c Config) Secret(name string) string { return c.keys[name] }
+
+func wellKnown(name string) (Provider, bool) {
+	switch name {
+	case "gemini":
+		return Provider{Kind: name, KeyEnv: "GOOGLE_API_KEY"}, true
+	case "anthropic":
+		return Provider{Kind: name, KeyEnv: "ANTHROPIC_API_KEY"}, true
+	case "openai":
+		return Provider{Kind: name, KeyEnv: "OPENAI_API_KEY"}, true
+	case "openrouter":
+		return Provider{Kind: name, KeyEnv: "OPENROUTER_API_KEY"}, true
+	case "voyage":
+		return Provider{Kind: name, KeyEnv: "VOYAGE_API_KEY"}, true
+	case "ollama":
+		return Provider{Kind: name}, true
+	}
+	return Provider{}, false
+}
+
+// check holds what one key alone cannot say.
+func (c *Config) check() error {
+	switch {
+	case c.Chunk.MinLines > c.Chunk.MaxLines:
+		return fmt.Errorf("chunk.min_lines %d is above chunk.max_lines %d: %w", c.Chunk.MinLines, c.Chunk.MaxLines, fold.ErrInvalid)
+	case c.Chunk.LineOverlap >= c.Chunk.LineSize:
+		return fmt.Errorf("chunk.line_overlap %d is not below chunk.line_size %d: %w", c.Chunk.LineOverlap, c.Chunk.LineSize, fold.ErrInvalid)
+	case (c.Auth.TLSCert == "") != (c.Auth.TLSKey == ""):
+		return fmt.Errorf("auth.tls_cert and auth.tls_key go together: %w", fold.ErrInvalid)
+	}
+	if c.RecallHalfLife != "" {
+		if _, err := HalfLife(c.RecallHalfLife); err != nil {
+			return fmt.Errorf("recall_half_life: %w", err)
+		}
+	}
+	return nil
+}
+
+// HalfLife reads a half-life: a number of days ("30", "30d") or a duration
+// ("24h").
+func HalfLife(s string) (time.Duration, error) {
+	var days float64
+	if _, err := fmt.Sscanf(strings.TrimSuffix(s, "d")+"\n", "%g\n", &days); err == nil && days > 0 && days <= 36500 {
+		return time.Duration(days * 24 * float64(time.Hour)), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q is neither days nor a duration such as 24h: %w", s, fold.ErrInvalid)
+}
