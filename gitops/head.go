@@ -1,0 +1,172 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A Head is what HEAD of a checkout names.
+type Head struct {
+	Branch   string // short name; "" if detached
+	Oid      string // commit, full hex; "" if unborn
+	Unborn   bool   // the branch has no commit yet
+	Detached bool
+}
+
+// git returns a call that runs in the work tree, or on the git directory
+// where there is none.
+func (l *Layout) git(args ...string) call {
+	if l.WorkTree == "" {
+		return call{dir: l.GitDir, gitDir: l.GitDir, args: args}
+	}
+	return call{dir: l.WorkTree, args: args}
+}
+
+// Head returns what HEAD names now.
+func (l *Layout) Head(ctx context.Context) (Head, error) {
+	var h Head
+	ref, err := l.git("symbolic-ref", "-q", "HEAD").line(ctx)
+	switch {
+	case err == nil:
+		h.Branch = strings.TrimPrefix(ref, "refs/heads/")
+	case exitCode(err) == 1:
+		h.Detached = true
+	default:
+		return h, fmt.Errorf("read HEAD: %w", err)
+	}
+	h.Oid, err = l.commit(ctx, "HEAD")
+	if errors.Is(err, fold.ErrNotFound) && !h.Detached {
+		h.Unborn, err = true, nil
+	}
+	return h, err
+}
+
+// commit returns the full name of the commit that rev names, or ErrNotFound.
+func (l *Layout) commit(ctx context.Context, rev string) (string, error) {
+	oid, err := l.git("rev-parse", "--verify", "-q", "--end-of-options", rev+"^{commit}").line(ctx)
+	if err != nil {
+		if code := exitCode(err); code == 1 || code == 128 {
+			return "", fmt.Errorf("commit %q: %w", rev, fold.ErrNotFound)
+		}
+		return "", err
+	}
+	return oid, nil
+}
+
+// DefaultBranch returns the local branch that memory files describe, and its
+// tip: the one origin/HEAD names, else init.defaultBranch, main, master, else
+// the current branch. Name and oid are empty if nothing has been committed,
+// and name is empty on a detached HEAD without any of these branches.
+func (l *Layout) DefaultBranch(ctx context.Context) (name, oid string, err error) {
+	var try []string
+	if ref, err := l.git("symbolic-ref", "-q", "refs/remotes/origin/HEAD").line(ctx); err == nil {
+		try = append(try, strings.TrimPrefix(ref, "refs/remotes/origin/"))
+	}
+	if b, err := l.git("config", "--get", "init.defaultBranch").line(ctx); err == nil {
+		try = append(try, b)
+	}
+	for _, b := range append(try, "main", "master") {
+		if b == "" {
+			continue
+		}
+		oid, err := l.commit(ctx, "refs/heads/"+b)
+		if err == nil {
+			return b, oid, nil
+		}
+		if !errors.Is(err, fold.ErrNotFound) {
+			return "", "", fmt.Errorf("find the default branch: %w", err)
+		}
+	}
+	h, err := l.Head(ctx)
+	if err != nil || h.Unborn {
+		return "", "", err
+	}
+	return h.Branch, h.Oid, nil
+}
+
+// TracksFold reports whether HEAD's commit holds a folder called dir, and
+// which local and remote-tracking branches do (short names, HEAD's own branch
+// among them). The folder may be someone else's: the caller looks inside.
+func (l *Layout) TracksFold(ctx context.Context, dir string) (head bool, branches []string, err error) {
+	out, err := l.git("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes").output(ctx)
+	if err != nil {
+		return false, nil, fmt.Errorf("list branches: %w", err)
+	}
+	refs := map[string][]string{} // by commit: most branches share few
+	var order []string
+	add := func(oid, name string) {
+		if _, ok := refs[oid]; !ok {
+			order = append(order, oid)
+		}
+		refs[oid] = append(refs[oid], name)
+	}
+	if oid, err := l.commit(ctx, "HEAD"); err == nil {
+		add(oid, "")
+	} else if !errors.Is(err, fold.ErrNotFound) {
+		return false, nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		oid, ref, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		if ok && !strings.HasSuffix(ref, "/HEAD") {
+			ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/remotes/")
+			add(oid, ref)
+		}
+	}
+	if len(order) == 0 {
+		return false, nil, nil
+	}
+	var in strings.Builder
+	for _, oid := range order {
+		in.WriteString(oid + ":" + dir + "\n")
+	}
+	c := l.git("cat-file", "--batch-check=%(objecttype)")
+	c.stdin = strings.NewReader(in.String())
+	types, err := c.line(ctx)
+	if err != nil {
+		return false, nil, fmt.Errorf("look for %s in branches: %w", dir, err)
+	}
+	for i, t := range strings.Split(types, "\n") {
+		if t != "tree" || i >= len(order) {
+			continue
+		}
+		for _, name := range refs[order[i]] {
+			if name == "" {
+				head = true
+			} else {
+				branches = append(branches, name)
+			}
+		}
+	}
+	return head, branches, nil
+}
+
+// busyFiles are what git leaves in a work tree's git directory while an
+// operation of the user is open.
+var busyFiles = []struct{ name, what string }{
+	{"rebase-merge", "a rebase is in progress"},
+	{"rebase-apply", "a rebase or am is in progress"},
+	{"MERGE_HEAD", "a merge is in progress"},
+	{"CHERRY_PICK_HEAD", "a cherry-pick is in progress"},
+	{"REVERT_HEAD", "a revert is in progress"},
+	{"BISECT_LOG", "a bisect is in progress"},
+	{"sequencer", "a cherry-pick or revert is in progress"},
+	{"index.lock", "git holds the index (index.lock)"},
+	{"HEAD.lock", "git holds HEAD (HEAD.lock)"},
+}
+
+// Busy returns which operation of the user is open in this work tree, as a
+// sentence for status, or "" (F28).
+func (l *Layout) Busy() string {
+	for _, f := range busyFiles {
+		if _, err := os.Lstat(filepath.Join(l.GitDir, f.name)); err == nil {
+			return f.what
+		}
+	}
+	return ""
+}

@@ -1,0 +1,599 @@
+package gitops_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// isolate gives the test a machine of its own: no configuration of the real one.
+func isolate(t *testing.T) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	write(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = Ann\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n")
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkout makes a repository with one commit of a.go and dir/b.go.
+func checkout(t *testing.T) string {
+	t.Helper()
+	isolate(t)
+	dir := realDir(t)
+	git(t, dir, "init", "-q", ".")
+	write(t, filepath.Join(dir, "a.go"), "package a\n")
+	write(t, filepath.Join(dir, "dir/b.go"), "package b\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "first\n\nwhy it was made")
+	return dir
+}
+
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func locate(t *testing.T, path string) *gitops.Layout {
+	t.Helper()
+	l, err := gitops.Locate(t.Context(), path)
+	if err != nil {
+		t.Fatalf("Locate(%s) = %v", path, err)
+	}
+	return l
+}
+
+func TestLocate(t *testing.T) {
+	dir := checkout(t)
+	base := realDir(t)
+	linked := filepath.Join(base, "linked")
+	git(t, dir, "worktree", "add", "-q", linked)
+	bare := filepath.Join(base, "x.git")
+	git(t, base, "clone", "-q", "--bare", dir, bare)
+	bareLinked := filepath.Join(base, "of-bare")
+	git(t, bare, "worktree", "add", "-q", bareLinked, "main")
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", bare, "sub")
+	sep := filepath.Join(base, "sep")
+	git(t, base, "init", "-q", "--separate-git-dir", filepath.Join(base, "sep-git"), sep)
+	dotBare := filepath.Join(base, "proj")
+	git(t, base, "clone", "-q", "--bare", dir, filepath.Join(dotBare, ".bare"))
+	write(t, filepath.Join(dotBare, ".git"), "gitdir: ./.bare\n")
+	git(t, dotBare, "worktree", "add", "-q", "wt", "main")
+
+	join := filepath.Join
+	for _, tc := range []struct {
+		path string
+		want gitops.Layout
+		fold string
+	}{
+		{dir, gitops.Layout{WorkTree: dir, GitDir: join(dir, ".git"), CommonDir: join(dir, ".git"), MainTree: dir}, join(dir, "fold")},
+		{join(dir, "dir/b.go"), gitops.Layout{WorkTree: dir, GitDir: join(dir, ".git"), CommonDir: join(dir, ".git"), MainTree: dir}, join(dir, "fold")},
+		{join(dir, ".git/refs"), gitops.Layout{WorkTree: dir, GitDir: join(dir, ".git"), CommonDir: join(dir, ".git"), MainTree: dir}, join(dir, "fold")},
+		{linked, gitops.Layout{WorkTree: linked, GitDir: join(dir, ".git/worktrees/linked"), CommonDir: join(dir, ".git"), MainTree: dir, Linked: true}, join(dir, "fold")},
+		{bare, gitops.Layout{GitDir: bare, CommonDir: bare, Bare: true}, join(bare, "foldwatch/fold")},
+		{bareLinked, gitops.Layout{WorkTree: bareLinked, GitDir: join(bare, "worktrees/of-bare"), CommonDir: bare, Bare: true, Linked: true}, join(bare, "foldwatch/fold")},
+		{join(dotBare, "wt"), gitops.Layout{WorkTree: join(dotBare, "wt"), GitDir: join(dotBare, ".bare/worktrees/wt"), CommonDir: join(dotBare, ".bare"), Bare: true, Linked: true}, join(dotBare, ".bare/foldwatch/fold")},
+		{join(dir, "sub"), gitops.Layout{WorkTree: join(dir, "sub"), GitDir: join(dir, ".git/modules/sub"), CommonDir: join(dir, ".git/modules/sub"), MainTree: join(dir, "sub"), Submodule: true}, join(dir, "sub/fold")},
+		{sep, gitops.Layout{WorkTree: sep, GitDir: join(base, "sep-git"), CommonDir: join(base, "sep-git"), MainTree: sep}, join(sep, "fold")},
+	} {
+		l := locate(t, tc.path)
+		if *l != tc.want {
+			t.Errorf("Locate(%s) =\n%+v, want\n%+v", tc.path, *l, tc.want)
+		}
+		if got := l.FoldPath(""); got != tc.fold {
+			t.Errorf("FoldPath of %s = %s, want %s", tc.path, got, tc.fold)
+		}
+		if len(l.Key()) != 16 {
+			t.Errorf("Key of %s = %q", tc.path, l.Key())
+		}
+	}
+	if locate(t, dir).Key() == locate(t, linked).Key() {
+		t.Error("linked work tree has the key of the main one")
+	}
+}
+
+func TestLocateRefuses(t *testing.T) {
+	dir := checkout(t)
+	none := realDir(t)
+	stolen := realDir(t) // its .git leads into another checkout
+	write(t, filepath.Join(stolen, ".git"), "gitdir: "+filepath.Join(dir, ".git")+"\n")
+	elsewhere := realDir(t)
+	git(t, elsewhere, "init", "-q", ".")
+	git(t, elsewhere, "config", "core.worktree", dir)
+	borrowed := filepath.Join(realDir(t), "b")
+	git(t, dir, "clone", "-q", "--shared", ".", borrowed)
+	moved := filepath.Join(realDir(t), "moved")
+	git(t, dir, "worktree", "add", "-q", filepath.Join(realDir(t), "wt"))
+	write(t, filepath.Join(moved, ".git"), "gitdir: "+filepath.Join(dir, ".git/worktrees/wt")+"\n")
+
+	for _, tc := range []struct {
+		name, path string
+		kind       error
+	}{
+		{"no repository", none, fold.ErrNotFound},
+		{"no folder", filepath.Join(none, "gone"), fold.ErrNotFound},
+		{"git directory of another checkout", stolen, fold.ErrForbidden},
+		{"core.worktree elsewhere", elsewhere, fold.ErrForbidden},
+		{"borrowed objects", borrowed, fold.ErrForbidden},
+		{"linked work tree without a way back", moved, fold.ErrForbidden},
+	} {
+		_, err := gitops.Locate(t.Context(), tc.path)
+		if !errors.Is(err, tc.kind) {
+			t.Errorf("%s: Locate = %v, want %v", tc.name, err, tc.kind)
+		}
+		if tc.name != "no folder" && fold.Hint(err) == "" {
+			t.Errorf("%s: Locate gave no hint", tc.name)
+		}
+	}
+}
+
+func TestLocateRefusesForeignOwner(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
+		t.Skip("needs root to give a folder away")
+	}
+	dir := checkout(t)
+	if err := os.Chown(dir, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	_, err := gitops.Locate(t.Context(), dir)
+	if !errors.Is(err, fold.ErrForbidden) || !strings.Contains(fold.Hint(err), "safe.directory") {
+		t.Fatalf("Locate of a foreign checkout = %v (hint %q), want ErrForbidden", err, fold.Hint(err))
+	}
+	git(t, realDir(t), "config", "--global", "--add", "safe.directory", dir)
+	locate(t, dir)
+}
+
+func TestHead(t *testing.T) {
+	dir := checkout(t)
+	l, ctx := locate(t, dir), t.Context()
+	oid := git(t, dir, "rev-parse", "HEAD")
+	if h, err := l.Head(ctx); err != nil || h != (gitops.Head{Branch: "main", Oid: oid}) {
+		t.Errorf("Head = %+v, %v", h, err)
+	}
+	git(t, dir, "checkout", "-q", "-b", "topic/x")
+	if name, tip, err := l.DefaultBranch(ctx); name != "main" || tip != oid || err != nil {
+		t.Errorf("DefaultBranch = %s %s %v", name, tip, err)
+	}
+	git(t, dir, "checkout", "-q", "--detach")
+	if h, err := l.Head(ctx); err != nil || h != (gitops.Head{Oid: oid, Detached: true}) {
+		t.Errorf("Head of detached = %+v, %v", h, err)
+	}
+	git(t, dir, "branch", "-q", "-m", "main", "trunk")
+	if name, tip, err := l.DefaultBranch(ctx); name != "" || tip != oid || err != nil {
+		t.Errorf("DefaultBranch of detached = %q %s %v", name, tip, err)
+	}
+	git(t, dir, "update-ref", "refs/remotes/origin/trunk", oid)
+	git(t, dir, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+	if name, tip, err := l.DefaultBranch(ctx); name != "trunk" || tip != oid || err != nil {
+		t.Errorf("DefaultBranch by origin/HEAD = %q %s %v", name, tip, err)
+	}
+
+	empty := realDir(t)
+	git(t, empty, "init", "-q", ".")
+	l = locate(t, empty)
+	if h, err := l.Head(ctx); err != nil || h != (gitops.Head{Branch: "main", Unborn: true}) {
+		t.Errorf("Head of unborn = %+v, %v", h, err)
+	}
+	if name, tip, err := l.DefaultBranch(ctx); name+tip != "" || err != nil {
+		t.Errorf("DefaultBranch of unborn = %q %q %v", name, tip, err)
+	}
+	if h, b, err := l.TracksFold(ctx, "fold"); h || b != nil || err != nil {
+		t.Errorf("TracksFold of unborn = %v %v %v", h, b, err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := checkout(t)
+	other := checkoutBeside(t)
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
+	write(t, filepath.Join(dir, "new file.txt"), "x")
+	write(t, filepath.Join(dir, "größe.txt"), "x")
+	write(t, filepath.Join(dir, "out/o.bin"), "x")
+	write(t, filepath.Join(dir, ".gitignore"), "/out/\n")
+	git(t, dir, "init", "-q", "nested")
+	write(t, filepath.Join(dir, "nested/n.txt"), "x")
+	l := locate(t, dir)
+	got, err := l.Files(t.Context())
+	want := []string{".gitignore", ".gitmodules", "a.go", "dir/b.go", "größe.txt", "new file.txt"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("Files = %q, %v, want %q", got, err, want)
+	}
+	ign, err := l.Ignored(t.Context(), []string{"out", "out/o.bin", "a.go", "x.txt", "../up", "sub/a.go", "/etc/passwd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]bool{"out": true, "out/o.bin": true, "a.go": false, "x.txt": false, "../up": true, "sub/a.go": true, "/etc/passwd": true} {
+		if ign[p] != want {
+			t.Errorf("Ignored(%q) = %v, want %v", p, ign[p], want)
+		}
+	}
+}
+
+func checkoutBeside(t *testing.T) string {
+	t.Helper()
+	dir := realDir(t)
+	git(t, dir, "init", "-q", ".")
+	write(t, filepath.Join(dir, "s.go"), "package s\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "sub")
+	return dir
+}
+
+func TestTreesAndHistory(t *testing.T) {
+	dir := checkout(t)
+	l, ctx := locate(t, dir), t.Context()
+	first := git(t, dir, "rev-parse", "HEAD")
+	oldBlob := git(t, dir, "rev-parse", "HEAD:a.go")
+	long := strings.Repeat("package long line of text\n", 40)
+	write(t, filepath.Join(dir, "dir/long.go"), long)
+	write(t, filepath.Join(dir, "empty.go"), "")
+	if err := os.Symlink("a.go", filepath.Join(dir, "link.go")); err != nil {
+		t.Skip(err)
+	}
+	write(t, filepath.Join(dir, "a.go"), "package a // 2\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "second")
+	second := git(t, dir, "rev-parse", "HEAD")
+	git(t, dir, "mv", "dir/long.go", "moved.go")
+	git(t, dir, "rm", "-q", "dir/b.go")
+	git(t, dir, "commit", "-qm", "third")
+	git(t, dir, "checkout", "-q", "-b", "side", first)
+	write(t, filepath.Join(dir, "side.go"), "package side\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "side")
+	git(t, dir, "checkout", "-q", "main")
+	git(t, dir, "merge", "-q", "--no-ff", "--no-commit", "side")
+	write(t, filepath.Join(dir, "a.go"), "package a // only in the merge\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "merge")
+	tip := git(t, dir, "rev-parse", "HEAD")
+	mergeBlob := git(t, dir, "rev-parse", "HEAD:a.go")
+
+	tree, err := l.Tree(ctx, tip)
+	if err != nil || len(tree) != 4 || tree["a.go"] != mergeBlob {
+		t.Errorf("Tree = %v, %v", tree, err)
+	}
+	changes, err := l.DiffTrees(ctx, second, tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range changes {
+		got += string(c.Status) + " " + c.OldPath + ">" + c.Path + "\n"
+	}
+	if want := "M >a.go\nD >dir/b.go\nR dir/long.go>moved.go\nA >side.go\n"; got != want {
+		t.Errorf("DiffTrees =\n%swant\n%s", got, want)
+	}
+	if all, err := l.DiffTrees(ctx, "", first); err != nil || len(all) != 2 || all[0].Status != 'A' {
+		t.Errorf("DiffTrees from nothing = %+v, %v", all, err)
+	}
+
+	want := map[string]string{oldBlob: "package a\n", tree["empty.go"]: "", strings.Repeat("0", 40): "-"}
+	err = l.Blobs(ctx, []string{oldBlob, strings.Repeat("0", 40), tree["empty.go"]}, func(oid string, b []byte) error {
+		text := string(b)
+		if b == nil {
+			text = "-"
+		}
+		if text != want[oid] {
+			t.Errorf("Blobs(%s) = %q, want %q", oid, text, want[oid])
+		}
+		delete(want, oid)
+		return nil
+	})
+	if err != nil || len(want) != 0 {
+		t.Errorf("Blobs left %v, %v", want, err)
+	}
+
+	found, err := l.HasBlobs(ctx, tip, map[string][]string{
+		"a.go": {oldBlob, mergeBlob, "beef"}, "dir/b.go": {oldBlob}, "side.go": {tree["side.go"]},
+	})
+	if err != nil || !found["a.go"][oldBlob] || !found["a.go"][mergeBlob] || found["a.go"]["beef"] ||
+		found["dir/b.go"][oldBlob] || !found["side.go"][tree["side.go"]] {
+		t.Errorf("HasBlobs = %v, %v", found, err)
+	}
+	if one, err := l.HasBlob(ctx, "a.go", first, []string{oldBlob, mergeBlob}); err != nil || !one[oldBlob] || one[mergeBlob] {
+		t.Errorf("HasBlob = %v, %v", one, err)
+	}
+
+	commits, err := l.Commits(ctx, first, tip, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = ""
+	for _, c := range commits {
+		got += c.Subject + " " + strings.Join(c.Files, ",") + "\n"
+	}
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	slices.Sort(lines)
+	if want := []string{"merge", "second a.go,dir/long.go,empty.go", "side side.go", "third dir/b.go,dir/long.go,moved.go"}; !slices.Equal(trimAll(lines), want) {
+		t.Errorf("Commits = %q, want %q", lines, want)
+	}
+	one, err := l.Commits(ctx, "", first, 1)
+	if err != nil || len(one) != 1 || one[0].Subject != "first" || one[0].Body != "why it was made" ||
+		one[0].AuthorName != "Ann" || len(one[0].Files) != 2 || one[0].Parents != 0 {
+		t.Errorf("Commits of the first = %+v, %v", one, err)
+	}
+	if at, err := l.CommitTime(ctx, first); err != nil || !at.Equal(one[0].Time) {
+		t.Errorf("CommitTime = %v, %v, want %v", at, err, one[0].Time)
+	}
+}
+
+func trimAll(s []string) []string {
+	for i := range s {
+		s[i] = strings.TrimSpace(s[i])
+	}
+	return s
+}
+
+func TestIndexBlobs(t *testing.T) {
+	dir := checkout(t)
+	write(t, filepath.Join(dir, "a.go"), "package z\n") // same size, maybe the same tick
+	l := locate(t, dir)
+	got, err := l.IndexBlobs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := got["a.go"]; e.Clean || e.Blob != git(t, dir, "rev-parse", ":a.go") {
+		t.Errorf("IndexBlobs of an edited file = %+v", e)
+	}
+	if e := got["dir/b.go"]; !e.Clean {
+		t.Errorf("IndexBlobs of a clean file = %+v", e)
+	}
+}
+
+func TestTracksFold(t *testing.T) {
+	dir := checkout(t)
+	l, ctx := locate(t, dir), t.Context()
+	git(t, dir, "checkout", "-q", "-b", "with")
+	write(t, filepath.Join(dir, "fold/project.toml"), "")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "fold")
+	if head, b, err := l.TracksFold(ctx, "fold"); !head || !slices.Equal(b, []string{"with"}) || err != nil {
+		t.Errorf("TracksFold = %v %v %v", head, b, err)
+	}
+	git(t, dir, "update-ref", "refs/remotes/origin/there", "with")
+	git(t, dir, "checkout", "-q", "main")
+	if head, b, err := l.TracksFold(ctx, "fold"); head || !slices.Equal(b, []string{"with", "origin/there"}) || err != nil {
+		t.Errorf("TracksFold from main = %v %v %v", head, b, err)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	dir := checkout(t)
+	l := locate(t, dir)
+	if got := l.Busy(); got != "" {
+		t.Errorf("Busy = %q", got)
+	}
+	write(t, filepath.Join(dir, ".git/MERGE_HEAD"), "x")
+	if got := l.Busy(); got != "a merge is in progress" {
+		t.Errorf("Busy = %q", got)
+	}
+}
+
+func TestRemoteURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://user:token@example.org/x/y.git":      "https://example.org/x/y.git",
+		"https://token@example.org/x/y.git?token=abc": "https://example.org/x/y.git",
+		"ssh://git:pw@example.org:22/x.git":           "ssh://git@example.org:22/x.git",
+		"git@example.org:x/y.git":                     "git@example.org:x/y.git",
+		"https://u:p%zz@example.org/x":                "https://example.org/x",
+		"/srv/git/x.git":                              "/srv/git/x.git",
+		"":                                            "",
+	} {
+		if got := gitops.StripCredentials(in); got != want {
+			t.Errorf("StripCredentials(%q) = %q, want %q", in, got, want)
+		}
+	}
+	dir := checkout(t)
+	l := locate(t, dir)
+	if got, err := l.RemoteURL(t.Context()); got != "" || err != nil {
+		t.Errorf("RemoteURL without remote = %q, %v", got, err)
+	}
+	git(t, dir, "remote", "add", "up", "https://example.org/up.git")
+	git(t, dir, "remote", "add", "origin", "https://u:p@example.org/o.git")
+	if got, err := l.RemoteURL(t.Context()); got != "https://example.org/o.git" || err != nil {
+		t.Errorf("RemoteURL = %q, %v", got, err)
+	}
+	if n, e := l.Identity(t.Context()); n != "Ann" || e != "ann@example.org" {
+		t.Errorf("Identity = %q %q", n, e)
+	}
+}
+
+// TestReadingOtherFormats covers repositories that only the git program reads.
+func TestReadingOtherFormats(t *testing.T) {
+	isolate(t)
+	dir := realDir(t)
+	git(t, dir, "init", "-q", "--object-format=sha256", ".")
+	write(t, filepath.Join(dir, "a.go"), "package a\n")
+	write(t, filepath.Join(dir, "d/b.go"), "package b\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "first")
+	git(t, dir, "sparse-checkout", "set", "nothing") // turns extensions.worktreeConfig on
+	l, ctx := locate(t, dir), t.Context()
+	h, err := l.Head(ctx)
+	if err != nil || len(h.Oid) != 64 {
+		t.Fatalf("Head = %+v, %v", h, err)
+	}
+	tree, err := l.Tree(ctx, h.Oid)
+	if err != nil || tree["a.go"] != gitops.BlobName([]byte("package a\n"), true) {
+		t.Errorf("Tree = %v, %v", tree, err)
+	}
+	idx, err := l.IndexBlobs(ctx)
+	if err != nil || idx["a.go"].Blob != tree["a.go"] || !idx["a.go"].Clean || idx["d/b.go"].Clean {
+		t.Errorf("IndexBlobs = %v, %v", idx, err)
+	}
+	if has, err := l.HasBlob(ctx, "a.go", h.Oid, []string{tree["a.go"]}); err != nil || !has[tree["a.go"]] {
+		t.Errorf("HasBlob = %v, %v", has, err)
+	}
+}
+
+// TestHostileConfigRunsNothing sets every setting of a repository that names a
+// program, and then reads all there is to read (F39).
+func TestHostileConfigRunsNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the trap is a shell script")
+	}
+	dir := checkout(t)
+	trap := filepath.Join(realDir(t), "trap.sh")
+	sprung := filepath.Join(filepath.Dir(trap), "sprung")
+	if err := os.WriteFile(trap, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+sprung+"'\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ".gitattributes"), "* filter=evil diff=evil merge=evil text=auto\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "attributes")
+	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout", "pre-auto-gc"} {
+		write(t, filepath.Join(dir, ".git/hooks", hook), "#!/bin/sh\n"+trap+" hook\n")
+		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(strings.ReplaceAll(`
+[core]
+	fsmonitor = TRAP
+	hooksPath = `+filepath.Join(dir, ".git/hooks")+`
+	sshCommand = TRAP
+	pager = TRAP
+	editor = TRAP
+	gitProxy = TRAP
+	askPass = TRAP
+	alternateRefsCommand = TRAP
+	untrackedCache = true
+[filter "evil"]
+	clean = TRAP
+	smudge = TRAP
+	process = TRAP
+	required = true
+[diff]
+	external = TRAP
+[diff "evil"]
+	command = TRAP
+	textconv = TRAP
+[merge "evil"]
+	driver = TRAP
+[alias]
+	ls-files = !TRAP
+	log = !TRAP
+	rev-parse = !TRAP
+[pager]
+	log = TRAP
+	config = TRAP
+[gpg]
+	program = TRAP
+[log]
+	showSignature = true
+[commit]
+	gpgSign = true
+[credential]
+	helper = !TRAP
+[remote "origin"]
+	url = ext::TRAP
+	promisor = true
+	partialclonefilter = blob:none
+	uploadpack = TRAP
+[extensions]
+	partialClone = origin
+[uploadpack]
+	packObjectsHook = TRAP
+[include]
+	path = /dev/null
+`, "TRAP", trap))
+	if err2 := f.Close(); err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	// Touched files make git want to look at their content.
+	write(t, filepath.Join(dir, "a.go"), "package q\n")
+	write(t, filepath.Join(dir, "dir/b.go"), "package b\n")
+	tour(t, locate(t, dir), strings.Repeat("1", 40))
+	if b, err := os.ReadFile(sprung); err == nil {
+		t.Fatalf("programs of the repository ran:\n%s", b)
+	}
+	// The trap itself works: plain git springs it.
+	cmd := exec.Command("git", "status")
+	cmd.Dir = dir
+	_ = cmd.Run()
+	if _, err := os.Stat(sprung); err != nil {
+		t.Error("the trap does not spring even for git status")
+	}
+}
+
+// tour calls every function that reads the user's repository.
+func tour(t *testing.T, l *gitops.Layout, missing string) {
+	t.Helper()
+	ctx := context.Background()
+	h, err := l.Head(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = l.DefaultBranch(ctx)
+	check(t, err)
+	_, err = l.Files(ctx)
+	check(t, err)
+	_, err = l.Ignored(ctx, []string{"a.go", "x"})
+	check(t, err)
+	tree, err := l.Tree(ctx, h.Oid)
+	check(t, err)
+	_, err = l.DiffTrees(ctx, h.Oid+"~1", h.Oid)
+	check(t, err)
+	check(t, l.Blobs(ctx, []string{tree["a.go"], missing}, func(string, []byte) error { return nil }))
+	_, err = l.HasBlob(ctx, "a.go", h.Oid, []string{tree["a.go"], missing})
+	check(t, err)
+	_, err = l.Commits(ctx, "", h.Oid, 0)
+	check(t, err)
+	_, err = l.CommitTime(ctx, h.Oid)
+	check(t, err)
+	_, err = l.IndexBlobs(ctx)
+	check(t, err)
+	_, _, err = l.TracksFold(ctx, "fold")
+	check(t, err)
+	_, err = l.RemoteURL(ctx)
+	check(t, err)
+	l.Identity(ctx)
+	l.Busy()
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

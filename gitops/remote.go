@@ -1,0 +1,92 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// RemoteURL returns the URL of origin, or of the first remote if there is no
+// origin, without credentials; "" if the repository has no remote.
+func (l *Layout) RemoteURL(ctx context.Context) (string, error) {
+	out, err := l.git("config", "-z", "--local", "--get-regexp", `^remote\..*\.url$`).output(ctx)
+	if err != nil {
+		if exitCode(err) == 1 {
+			return "", nil
+		}
+		return "", fmt.Errorf("read remotes: %w", err)
+	}
+	first := ""
+	for _, kv := range strings.Split(string(out), "\x00") {
+		k, v, ok := strings.Cut(kv, "\n")
+		if !ok || v == "" {
+			continue
+		}
+		if k == "remote.origin.url" {
+			return StripCredentials(v), nil
+		}
+		if first == "" {
+			first = v
+		}
+	}
+	return StripCredentials(first), nil
+}
+
+// StripCredentials returns a remote's URL without user, password, token or
+// query. The user of an ssh URL stays: it is part of the address (F36).
+func StripCredentials(remote string) string {
+	scheme, rest, ok := strings.Cut(remote, "://")
+	if !ok {
+		return remote // a path, or scp's user@host:path
+	}
+	u, err := url.Parse(remote)
+	if err != nil {
+		// Not a URL by Go's rules: cut what stands before the last @ of the
+		// authority.
+		auth, path, _ := strings.Cut(rest, "/")
+		auth = auth[strings.LastIndexByte(auth, '@')+1:]
+		path, _, _ = strings.Cut(path, "?")
+		return scheme + "://" + auth + "/" + path
+	}
+	if u.User != nil {
+		if strings.HasSuffix(u.Scheme, "ssh") {
+			u.User = url.User(u.User.Username())
+		} else {
+			u.User = nil
+		}
+	}
+	u.RawQuery, u.ForceQuery, u.Fragment = "", false, ""
+	return u.String()
+}
+
+// userinfo matches the credentials of a URL inside a longer text.
+var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`)
+
+// redact removes the credentials of URLs that git repeats in its messages.
+func redact(s string) string { return userinfo.ReplaceAllString(s, "$1") }
+
+// Identity returns the name and mail address the user commits with, as git's
+// configuration gives them, includes followed; empty where it has none. What
+// git would guess from login and host name is not used: it would carry the
+// host name into history.
+func (l *Layout) Identity(ctx context.Context) (name, email string) {
+	out, err := l.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`).output(ctx)
+	if err != nil {
+		return "", ""
+	}
+	got := map[string]string{}
+	for _, kv := range strings.Split(string(out), "\x00") {
+		if k, v, ok := strings.Cut(kv, "\n"); ok {
+			got[k] = v
+		}
+	}
+	pick := func(key string) string {
+		if v := got["author."+key]; v != "" {
+			return v
+		}
+		return got["user."+key]
+	}
+	return pick("name"), pick("email")
+}
