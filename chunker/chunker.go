@@ -1,0 +1,248 @@
+// Package chunker cuts a file into chunks at the bounds of its syntax.
+//
+// [Cut] works in the calling process. Source from a checkout is not trusted and
+// the parsers are C, so the daemon calls [Pool.Cut], which parses in worker
+// processes that may crash, hang or grow without harm.
+//
+// Whatever the strategy, the ranges of a file's chunks partition it: they lie in
+// order, with no gap, no overlap and no byte lost. A class is a chunk of its
+// header, chunks of its members, and chunks of what lies between them, tied
+// together by Parent.
+package chunker
+
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Version names the rules of this package. It is part of the key of cached
+// results: whoever changes what Cut returns changes it.
+const Version = "1"
+
+// A Result is what one file was cut into.
+type Result struct {
+	Language string // see [Language]; "" if not known
+	Strategy string // syntax, markdown, html, text or lines; text (parser crashed), text (parser timed out)
+
+	// Chunks partition the file, or its first Options.MaxBytes if Truncated.
+	// They have no ID and MemoryID yet, see [Assign].
+	Chunks []fold.Chunk
+
+	Imports   []string // as written in the source, in order, each once
+	Package   string   // as declared by the file; "" if its language has none
+	Doc       string   // first sentence of the file's header comment, package doc or module docstring
+	Truncated bool     // the file is longer than Options.MaxBytes
+}
+
+// Options says how to cut. The zero Options work.
+type Options struct {
+	// MinLines is the length in lines below which a nameless chunk joins a
+	// neighbour. Zero means 5.
+	MinLines int
+	// MaxLines is the length in lines above which a chunk is split at the
+	// statements in it. Zero means 200.
+	MaxLines int
+	// LineSize is the length in lines of a chunk of a file without known
+	// syntax. Zero means 50.
+	LineSize int
+	// MaxBytes is how much of a file is looked at. Longer files are cut as
+	// text and marked truncated. Zero means 1 MiB.
+	MaxBytes int
+	// Deadline is how long a parse may take before the file is cut as text.
+	// Zero means 1 s: half of what a [Pool] grants a worker.
+	Deadline time.Duration
+}
+
+const (
+	maxLine  = 20 << 10 // bytes; a longer line is no source text that a person wrote
+	maxPiece = 16 << 10 // bytes of a chunk cut as text
+	headSize = 8 << 10  // bytes looked at to tell text from binary
+)
+
+func (o Options) withDefaults() Options {
+	if o.MinLines <= 0 {
+		o.MinLines = 5
+	}
+	if o.MaxLines <= 0 {
+		o.MaxLines = 200
+	}
+	if o.LineSize <= 0 {
+		o.LineSize = 50
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 1 << 20
+	}
+	if o.Deadline <= 0 {
+		o.Deadline = time.Second
+	}
+	return o
+}
+
+// IsBinary reports whether src is no text: a NUL in its first 8 KiB. Such files
+// are not to be indexed; Cut would cut them by lines.
+func IsBinary(src []byte) bool {
+	return bytes.IndexByte(src[:min(len(src), headSize)], 0) >= 0
+}
+
+// Cut cuts the file at path, whose bytes are src, in this process. It never
+// fails: what cannot be parsed is cut as text. An empty file has no chunks.
+//
+// Pass one byte more than opt.MaxBytes of a longer file, or all of it, so that
+// Cut sees that it is longer. Src is not kept. Cut is safe for concurrent use.
+func Cut(path string, src []byte, opt Options) Result {
+	c := newCutter(opt)
+	defer c.close()
+	return c.cut(path, src)
+}
+
+// A cutter cuts one file at a time and keeps its parser for the next one.
+type cutter struct {
+	opt    Options
+	engine engine // parses; differs by build
+}
+
+func newCutter(opt Options) *cutter { return &cutter{opt: opt.withDefaults()} }
+
+func (c *cutter) close() { c.engine.close() }
+
+func (c *cutter) cut(path string, src []byte) Result {
+	lang := Language(path, src)
+	if !parses(lang, src, c.opt.MaxBytes) {
+		return cutPlain(lang, src, c.opt)
+	}
+	o, timedOut := c.engine.outline(lang, src, c.opt)
+	if o == nil {
+		strategy := "text"
+		if timedOut {
+			strategy = "text (parser timed out)"
+		}
+		return cutText(lang, strategy, src, c.opt)
+	}
+	return Result{
+		Language: lang, Strategy: "syntax", Chunks: assemble(o, lang, src, c.opt),
+		Imports: unique(o.imports), Package: o.pkg, Doc: o.doc,
+	}
+}
+
+// parses reports whether src is to be handed to a parser.
+func parses(lang string, src []byte, maxBytes int) bool {
+	return hasSyntax(lang) && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine
+}
+
+// cutPlain cuts without a parser.
+func cutPlain(lang string, src []byte, opt Options) Result {
+	switch {
+	case len(src) > opt.MaxBytes || longestLine(src) > maxLine || hasSyntax(lang):
+		return cutText(lang, "text", src, opt)
+	case lang == "markdown":
+		return cutMarkdown(src, opt)
+	case lang == "html" || lang == "vue" || lang == "svelte":
+		return cutHTML(lang, src, opt)
+	case lang == "text":
+		return cutText(lang, "text", src, opt)
+	}
+	return cutLines(lang, src, opt)
+}
+
+// Assign returns chunks with MemoryID and ID set. Equal names (or, where there
+// is none, equal strategies) are told apart by their order in the file.
+func Assign(memory fold.ID, chunks []fold.Chunk) []fold.Chunk {
+	out := make([]fold.Chunk, len(chunks))
+	seen := make(map[string]int, len(chunks))
+	for i, c := range chunks {
+		name := c.NodeName
+		if name == "" {
+			name = "<" + c.NodeType + ">"
+		}
+		// The ordinal counts equals: same name and same bytes. Counting the
+		// name alone would renumber all later parts when one is inserted.
+		key := name + "\x00" + c.Hash
+		c.MemoryID = memory
+		c.ID = fold.ChunkID(memory, name, seen[key], c.Hash)
+		seen[key]++
+		out[i] = c
+	}
+	return out
+}
+
+// WithOverlap returns the bytes of c in src with up to lines lines before them,
+// at most 4 KiB: the text to embed for a chunk that was cut by lines or
+// paragraphs and so may begin in the middle of a thought. Other chunks come as
+// they are. The result is a slice of src.
+func WithOverlap(src []byte, c fold.Chunk, lines int) []byte {
+	start := c.StartByte
+	if c.NodeType == "lines" || c.NodeType == "paragraph" {
+		for range lines {
+			if start == 0 {
+				break
+			}
+			prev := bytes.LastIndexByte(src[:start-1], '\n') + 1
+			if c.StartByte-prev > 4<<10 {
+				break
+			}
+			start = prev
+		}
+	}
+	return src[start:c.EndByte]
+}
+
+func longestLine(src []byte) int {
+	longest := 0
+	for len(src) > longest {
+		i := bytes.IndexByte(src, '\n')
+		if i < 0 {
+			return max(longest, len(src))
+		}
+		longest = max(longest, i)
+		src = src[i+1:]
+	}
+	return longest
+}
+
+func unique(in []string) []string {
+	seen := make(map[string]bool, len(in))
+	var out []string
+	for _, s := range in {
+		s = strings.ToValidUTF8(strings.TrimSpace(s), "")
+		if s == "" || len(s) > 512 || seen[s] {
+			continue
+		}
+		seen[s] = true
+		out = append(out, s)
+	}
+	return out
+}
+
+// truncate returns at most n bytes of src, ending after a line feed if one lies
+// in the last 4 KiB, and never within a rune.
+func truncate(src []byte, n int) []byte {
+	if len(src) <= n {
+		return src
+	}
+	src = src[:n]
+	if i := bytes.LastIndexByte(src, '\n'); i >= 0 && i >= n-4<<10 {
+		return src[:i+1]
+	}
+	return src[:runeStart(src, n)]
+}
+
+// runeStart returns the largest i <= n at which src may be cut without dividing
+// a rune. Bytes that are no UTF-8 may be cut anywhere.
+func runeStart(src []byte, n int) int {
+	for i := n; i > 0 && i > n-utf8.UTFMax; i-- {
+		if i == len(src) {
+			if r, size := utf8.DecodeLastRune(src[:i]); r != utf8.RuneError || size != 1 {
+				return i
+			}
+			continue
+		}
+		if utf8.RuneStart(src[i]) {
+			return i
+		}
+	}
+	return n
+}

@@ -1,0 +1,165 @@
+package chunker
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+)
+
+// outlineGo finds what is in a Go file with the parser of the standard library.
+// It is what a build without cgo uses, and what the tests hold tree-sitter to.
+// It returns nil if not even a package clause was found.
+func outlineGo(src []byte, maxLines int) *outline {
+	fset := token.NewFileSet()
+	f, _ := parser.ParseFile(fset, "", src, parser.ParseComments|parser.SkipObjectResolution) // keeps what is sound
+	if f == nil || f.Name == nil || f.Name.Name == "" || f.Name.Name == "_" {
+		return nil
+	}
+	g := &goFile{file: fset.File(f.FileStart), src: src, maxLines: maxLines}
+	g.out.pkg = f.Name.Name
+	if f.Doc != nil && !isLicence(f.Doc.Text()) {
+		g.out.doc = sentence(commentText(f.Doc.Text()))
+	}
+	for _, s := range f.Imports {
+		if path, err := strconv.Unquote(s.Path.Value); err == nil {
+			g.out.imports = append(g.out.imports, path)
+		}
+	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if sp, ok := g.span(c.Pos(), c.End()); ok {
+				g.out.leads = append(g.out.leads, sp)
+			}
+		}
+	}
+	for _, d := range f.Decls {
+		g.decl(d)
+	}
+	g.places(f)
+	g.out.cuts = func(start, end int) []cut { return placesIn(g.cuts, start, end) }
+	return &g.out
+}
+
+type goFile struct {
+	file     *token.File
+	src      []byte
+	maxLines int
+	out      outline
+	cuts     []cut
+}
+
+func (g *goFile) span(from, to token.Pos) (span, bool) {
+	if !from.IsValid() || !to.IsValid() || int(from) < g.file.Base() || int(to) > g.file.Base()+g.file.Size() {
+		return span{}, false
+	}
+	s := span{g.file.Offset(from), g.file.Offset(to)}
+	return s, s.start < s.end && s.end <= len(g.src)
+}
+
+func (g *goFile) add(from, to token.Pos, kind, name string) {
+	if s, ok := g.span(from, to); ok && name != "" {
+		if n := len(g.out.items); n > 0 && g.out.items[n-1].end > s.start {
+			return // a broken file
+		}
+		g.out.items = append(g.out.items, item{span: s, kind: kind, name: name, parent: -1})
+	}
+}
+
+func (g *goFile) decl(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil || len(d.Recv.List) == 0 {
+			g.add(d.Pos(), d.End(), "function", d.Name.Name)
+			return
+		}
+		name := d.Name.Name
+		if recv := receiver(d.Recv.List[0].Type); recv != "" {
+			name = recv + "." + name
+		}
+		g.add(d.Pos(), d.End(), "method", name)
+	case *ast.GenDecl:
+		if d.Tok != token.TYPE {
+			return
+		}
+		for i, s := range d.Specs {
+			t, ok := s.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			from, to := t.Pos(), t.End()
+			if i == 0 {
+				from = d.Pos()
+			}
+			if i == len(d.Specs)-1 {
+				to = d.End()
+			}
+			g.add(from, to, typeKind(t), t.Name.Name)
+		}
+	}
+}
+
+func typeKind(t *ast.TypeSpec) string {
+	switch t.Type.(type) {
+	case *ast.StructType:
+		return "struct"
+	case *ast.InterfaceType:
+		return "interface"
+	}
+	return "type"
+}
+
+// receiver returns the name of the type of a method without star and parameters.
+func receiver(e ast.Expr) string {
+	for {
+		switch t := e.(type) {
+		case *ast.StarExpr:
+			e = t.X
+		case *ast.ParenExpr:
+			e = t.X
+		case *ast.IndexExpr:
+			e = t.X
+		case *ast.IndexListExpr:
+			e = t.X
+		case *ast.Ident:
+			return t.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// places collects where long declarations may be divided.
+func (g *goFile) places(f *ast.File) {
+	depth := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil {
+			depth--
+			return false
+		}
+		s, ok := g.span(n.Pos(), n.End())
+		if !ok {
+			depth++
+			return true
+		}
+		if _, isComment := n.(*ast.CommentGroup); !isComment && depth > 0 {
+			g.cuts = append(g.cuts, cut{at: lineStart(g.src, s.start), rank: depth})
+		}
+		if g.file.Line(n.End())-g.file.Line(n.Pos()) < g.maxLines/2 {
+			return false
+		}
+		depth++
+		return true
+	})
+	g.cuts = sortPlaces(g.cuts)
+}
+
+// quoted returns the string that a Go, Python or JavaScript literal stands for,
+// as far as imports need it.
+func quoted(lit string) string {
+	if s, err := strconv.Unquote(lit); err == nil {
+		return s
+	}
+	return strings.Trim(lit, "\"'`")
+}

@@ -1,0 +1,164 @@
+package chunker
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errHung is what cut wraps when the deadline killed the worker.
+var errHung = errors.New("parser took too long")
+
+// A process is one worker. It serves one file at a time.
+type process struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	w        *bufio.Writer
+	r        *bufio.Reader
+	stderr   *tail
+	resident int64 // bytes, as of its last answer; 0 if not known
+}
+
+// startProcess starts a worker and waits for its hello.
+func startProcess(opt PoolOptions) (*process, error) {
+	cmd := exec.Command(opt.Command[0], opt.Command[1:]...)
+	cmd.Env = workerEnv()
+	cmd.WaitDelay = time.Second
+	p := &process{cmd: cmd, stderr: &tail{}}
+	cmd.Stderr = p.stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	p.in, p.w, p.r = in, bufio.NewWriterSize(in, 64<<10), bufio.NewReaderSize(out, 64<<10)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	// A cold start on a busy machine takes longer than any file.
+	timer := time.AfterFunc(10*time.Second+opt.Deadline, p.signal)
+	defer timer.Stop()
+	err = writeHello(p.w, hello{Version: Version, Options: opt.Cut, MemoryCap: opt.MemoryCap, Watchdog: 2 * opt.Deadline})
+	if err == nil {
+		_, err = readHello(p.r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("handshake: %w%s", err, p.kill())
+	}
+	return p, nil
+}
+
+// workerEnv is the environment of a worker: nothing of the user's, and one
+// arena for the C allocator, since one thread parses.
+func workerEnv() []string {
+	env := []string{"MALLOC_ARENA_MAX=1", "GOTRACEBACK=single"}
+	if runtime.GOOS == "windows" {
+		env = append(env, "SYSTEMROOT="+os.Getenv("SYSTEMROOT")) // Go's random numbers need it
+	}
+	return env
+}
+
+// cut sends one file and waits for the answer. After an error the worker is of
+// no use: kill it. The error wraps errHung if the deadline had passed.
+func (p *process) cut(ctx context.Context, path string, src []byte, opt PoolOptions) (Result, error) {
+	hung := make(chan struct{})
+	timer := time.AfterFunc(opt.Deadline, func() {
+		close(hung)
+		p.signal()
+	})
+	defer timer.Stop()
+	defer context.AfterFunc(ctx, p.signal)()
+
+	if len(path) > maxPath {
+		path = path[len(path)-maxPath:]
+	}
+	r, err := p.ask(path, src)
+	if err != nil {
+		select {
+		case <-hung:
+			return Result{}, fmt.Errorf("%w: %w", errHung, err)
+		default:
+			return Result{}, err
+		}
+	}
+	if n := len(r.Chunks); n == 0 || r.Chunks[n-1].EndByte != len(src) {
+		return Result{}, errors.New("answer does not cover the file")
+	}
+	return r, nil
+}
+
+func (p *process) ask(path string, src []byte) (Result, error) {
+	head := append(binary.AppendUvarint(nil, uint64(len(path))), path...)
+	if err := writeFrame(p.w, frameWork, head, src); err != nil {
+		return Result{}, err
+	}
+	b, err := readFrame(p.r, frameResult, maxResult, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return Result{}, errDamaged
+	}
+	p.resident = int64(n)
+	return DecodeResult(b[size:])
+}
+
+// signal kills the process without waiting for it. It is safe to call at any time.
+func (p *process) signal() { _ = p.cmd.Process.Kill() }
+
+// kill ends the process, waits for it, and returns how it ended and the last
+// lines it wrote, to be appended to an error.
+func (p *process) kill() string {
+	p.signal()
+	_ = p.in.Close()
+	err := p.cmd.Wait()
+	var b strings.Builder
+	if err != nil {
+		b.WriteString(" (" + err.Error() + ")")
+	}
+	if s := p.stderr.String(); s != "" {
+		b.WriteString(": " + s)
+	}
+	return b.String()
+}
+
+// stop lets the process end by itself, which it does when its input ends.
+func (p *process) stop() {
+	_ = p.in.Close()
+	timer := time.AfterFunc(time.Second, p.signal)
+	defer timer.Stop()
+	_ = p.cmd.Wait()
+}
+
+// A tail keeps the first 1 KiB written to it: the beginning of a crash report,
+// which names the cause. What follows is dropped.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b[:min(len(b), 1<<10-len(t.buf))]...)
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(t.buf), "�")), " ")
+}
