@@ -1,0 +1,187 @@
+package apitest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Search finds memories whose text holds a word of the query.
+func (d *Doors) Search(_ context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
+	h, unlock, err := d.open("Search", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.SearchReply{}, err
+	}
+	out := wire.SearchReply{Query: in.Query}
+	h.find(in, &out)
+	return out, nil
+}
+
+// SearchAll searches every project of the scope.
+func (d *Doors) SearchAll(_ context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := wire.SearchReply{Query: in.Query}
+	for _, h := range d.projects {
+		if sc.CanRead(h.project.Slug) {
+			h.find(in, &out)
+		}
+	}
+	return out, nil
+}
+
+func (h *held) find(in wire.SearchRequest, out *wire.SearchReply) {
+	for _, m := range h.sorted() {
+		if in.Source != "" && m.Source != in.Source {
+			continue
+		}
+		hits := 0
+		for _, w := range strings.Fields(strings.ToLower(in.Query)) {
+			if strings.Contains(strings.ToLower(m.Title+" "+m.Content), w) {
+				hits++
+			}
+		}
+		if hits == 0 {
+			continue
+		}
+		r := wire.SearchResult{
+			ID: m.ID, Type: m.Type, Title: m.Title, Snippet: m.Content, Score: float64(hits), Relevance: 1, Strength: 0.5, Project: m.Project,
+			Metadata:  wire.ResultMetadata{Source: m.Source, FilePath: m.FilePath, Path: m.Path, Author: m.Author, Tags: m.Tags},
+			CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
+		}
+		if in.IncludeChunks == nil || *in.IncludeChunks {
+			r.MatchedChunks = []wire.MatchedChunk{{ID: m.ID, NodeType: "function", NodeName: "f", StartLine: 3, EndLine: 9, Score: 1, Snippet: m.Content}}
+		}
+		if in.Explain {
+			r.Explain = []wire.ScoreTerm{{Name: "words", Value: 1, Weight: float64(hits), Adds: float64(hits)}}
+		}
+		out.Results = append(out.Results, r)
+	}
+	slices.SortStableFunc(out.Results, func(a, b wire.SearchResult) int { return cmp.Compare(b.Score, a.Score) })
+	out.Total = len(out.Results)
+	out.Results = out.Results[:min(len(out.Results), cmp.Or(in.Limit, 10))]
+}
+
+// Context returns the direct neighbours.
+func (d *Doors) Context(_ context.Context, sc fold.Scope, slug, id string, _ wire.ContextRequest) (wire.ContextReply, error) {
+	h, unlock, err := d.open("Context", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.ContextReply{}, err
+	}
+	m, err := h.memory(id)
+	if err != nil {
+		return wire.ContextReply{}, err
+	}
+	out := wire.ContextReply{Memory: h.full(m)}
+	for _, l := range append(out.Memory.Links, out.Memory.Backlinks...) {
+		end := l.TargetID
+		if l.Direction == "in" {
+			end = l.SourceID
+		}
+		out.RelatedMemories = append(out.RelatedMemories, wire.RelatedMemory{MemoryItem: item(h.memories[end]), Relationship: l.Type, Direction: l.Direction, Depth: 1})
+	}
+	return out, nil
+}
+
+// TaskContext returns every memory, with the task as the reason.
+func (d *Doors) TaskContext(_ context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error) {
+	h, unlock, err := d.open("TaskContext", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.TaskContextReply{}, err
+	}
+	out := wire.TaskContextReply{Task: in.Task}
+	for _, m := range h.sorted() {
+		out.Context = append(out.Context, wire.TaskContextItem{ID: m.ID, Title: m.Title, Type: m.Type, Source: m.Source, Content: m.Content, Relevance: 1, Reason: "for " + in.Task})
+	}
+	return out, nil
+}
+
+// Reindex queues a job.
+func (d *Doors) Reindex(_ context.Context, sc fold.Scope, slug string, _ wire.Reindex) (wire.JobRef, error) {
+	_, unlock, err := d.open("Reindex", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.JobRef{}, err
+	}
+	return wire.JobRef{JobID: d.job(slug).ID}, nil
+}
+
+// Finish completes all jobs and says so.
+func (d *Doors) Finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.jobs {
+		d.jobs[i].Status = "completed"
+		d.emit("job:completed", d.jobs[i].Project, map[string]any{"id": d.jobs[i].ID})
+	}
+}
+
+// Jobs lists jobs newest first.
+func (d *Doors) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (wire.JobList, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out wire.JobList
+	for _, j := range slices.Backward(d.jobs) {
+		if (slug == "" || j.Project == slug) && (limit == 0 || len(out.Items) < limit) {
+			out.Items = append(out.Items, j)
+		}
+	}
+	return out, nil
+}
+
+// Job returns one job.
+func (d *Doors) Job(_ context.Context, _ fold.Scope, id string) (wire.Job, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, j := range d.jobs {
+		if j.ID == id {
+			return j, nil
+		}
+	}
+	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)
+}
+
+// Log has one commit a memory.
+func (d *Doors) Log(_ context.Context, sc fold.Scope, slug, id string, _ int) (wire.LogReply, error) {
+	h, unlock, err := d.open("Log", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.LogReply{}, err
+	}
+	var out wire.LogReply
+	for _, m := range h.sorted() {
+		if id == "" || id == m.ID {
+			out.Items = append(out.Items, wire.CommitInfo{Rev: m.ContentHash[:12], Time: m.UpdatedAt, Message: "add " + m.Title, IDs: []string{m.ID}})
+		}
+	}
+	return out, nil
+}
+
+// Diff is a fixed one.
+func (d *Doors) Diff(_ context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
+	_, unlock, err := d.open("Diff", sc, slug)
+	defer unlock()
+	return wire.DiffReply{From: rev, To: "tip", Diff: "-a\n+b\n"}, err
+}
+
+// Restore answers with the memory as it is.
+func (d *Doors) Restore(_ context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error) {
+	h, unlock, err := d.open("Restore", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	m, err := h.memory(in.ID)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	return reply(m, false), nil
+}

@@ -1,0 +1,230 @@
+// Package client calls the daemon over its socket: one method per operation of
+// the API, with the bodies of package wire, and errors that errors.Is knows.
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+//go:generate go test ../ -run TestClientIsGenerated -update
+
+// ErrNoDaemon says that nothing listens on the socket.
+var ErrNoDaemon = wire.ErrNoDaemon
+
+// base is the URL of requests; the host is never looked up.
+const base = "http://foldwatch.localhost"
+
+// replyLimit is how many bytes of one answer are read: a context of 100
+// memories of 1 MiB stays far below in practice.
+const replyLimit = 128 << 20
+
+// A Client calls one daemon. It is safe for concurrent use. Its methods return
+// errors that wrap the kinds of package fold, with hints, a
+// [*fold.ConflictError] for a conflict, and ErrNoDaemon.
+type Client struct {
+	// Version is that of the caller. Where it is not "", [Client.Mismatch] tells
+	// once of a daemon with another.
+	Version string
+
+	socket string
+	http   *http.Client
+
+	mu      sync.Mutex
+	daemon  string // version of the daemon; "" before the first answer
+	noticed bool   // the mismatch was told
+}
+
+// New returns a client of the daemon at the socket. It does not connect yet.
+func New(socket string) *Client {
+	c := &Client{socket: socket}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				conn, err := sock.Dial(ctx, socket)
+				if errors.Is(err, sock.ErrNobody) {
+					err = fmt.Errorf("%w: %w", ErrNoDaemon, err)
+				}
+				return conn, err
+			},
+			DisableCompression: true,
+			MaxIdleConns:       4,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
+}
+
+// Socket returns the path of the socket that the client calls.
+func (c *Client) Socket() string { return c.socket }
+
+// Close closes idle connections. The client may be used again.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// DaemonVersion returns the version of the daemon that answered last, or "".
+func (c *Client) DaemonVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.daemon
+}
+
+// Mismatch reports once that a daemon of another version has answered, and
+// which that is.
+func (c *Client) Mismatch() (daemon string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.noticed || c.Version == "" || c.daemon == "" || c.daemon == c.Version {
+		return "", false
+	}
+	c.noticed = true
+	return c.daemon, true
+}
+
+// Ping returns nil if a daemon answers.
+func (c *Client) Ping(ctx context.Context) error {
+	res, err := c.send(ctx, http.MethodGet, "/health/live", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	return problemOf(res)
+}
+
+// Metrics returns the daemon's metrics in the text format of Prometheus.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.get(ctx, "/metrics") }
+
+// OpenAPI returns the description of the API as JSON.
+func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) { return c.get(ctx, "/openapi.json") }
+
+func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
+	res, err := c.send(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if err := problemOf(res); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(res.Body, replyLimit))
+}
+
+// call does one operation: in is its body, nil for none; out is filled from the
+// answer, nil where it has none.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return fmt.Errorf("%s %s: %w", method, path, err)
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	res, err := c.send(ctx, method, path, body, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := problemOf(res); err != nil {
+		return err
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, replyLimit)).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		r = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+path, r)
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if method == http.MethodPost {
+		// With a key net/http sends a request again whose connection the daemon
+		// closed as idle, and the daemon does it once.
+		req.Header.Set("Idempotency-Key", rand.Text())
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // its URL is of no use to anyone
+		}
+		if errors.Is(err, ErrNoDaemon) {
+			return nil, fold.WithHint(err, "start it: foldwatch serve")
+		}
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	c.mu.Lock()
+	if v := res.Header.Get("X-Foldwatch-Version"); v != "" {
+		c.daemon = v
+	}
+	c.mu.Unlock()
+	return res, nil
+}
+
+// problemOf returns the error that an answer tells of, nil if it is a success.
+func problemOf(res *http.Response) error {
+	if res.StatusCode < 300 {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	if err != nil {
+		return fmt.Errorf("read the problem: %w", err)
+	}
+	var p wire.Problem
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/problem+json") && json.Unmarshal(b, &p) == nil && p.Code != "" {
+		return p.Err()
+	}
+	return fmt.Errorf("the daemon answered %s: %.200q", res.Status, b)
+}
+
+// listOf writes a list as the API reads it from a query.
+func listOf(items []string) string { return strings.Join(items, ",") }
+
+func setString(q url.Values, name, v string) {
+	if v != "" {
+		q.Set(name, v)
+	}
+}
+
+func setInt(q url.Values, name string, v int) {
+	if v != 0 {
+		q.Set(name, strconv.Itoa(v))
+	}
+}
+
+func setBool(q url.Values, name string, v bool) {
+	if v {
+		q.Set(name, "true")
+	}
+}

@@ -1,0 +1,91 @@
+// Package api is the HTTP face of the two doors: it turns requests into calls
+// of [Doors] and answers, errors and events into HTTP. It decides nothing about
+// memories itself.
+//
+// # What holds on every route
+//
+// Who may call a route stands beside it in one table, see [Routes]. Errors are
+// problem documents (RFC 9457) made from one table of kinds, see [Kind]. Bodies
+// are those of package wire. A POST with an Idempotency-Key is done once. A
+// memory has its content hash as strong ETag; a write with a stale If-Match is
+// answered 412, one with a stale expected_hash 409, both with the two versions.
+package api
+
+import (
+	"context"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Doors is what the daemon does for a caller. Every method checks the scope by
+// itself, wraps errors with the kinds of package fold, and is safe for
+// concurrent use. A slug is "" only where said.
+type Doors interface {
+	ProjectDoors
+	MemoryDoors
+	HistoryDoors
+
+	// Search finds in one project, SearchAll in all that the scope may read.
+	Search(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error)
+	SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error)
+	// Context returns what surrounds one memory, TaskContext what helps with a task.
+	Context(ctx context.Context, sc fold.Scope, slug, id string, in wire.ContextRequest) (wire.ContextReply, error)
+	TaskContext(ctx context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error)
+
+	// Reindex queues work; Jobs lists it, newest first, slug "" meaning all
+	// projects and limit 0 a default.
+	Reindex(ctx context.Context, sc fold.Scope, slug string, in wire.Reindex) (wire.JobRef, error)
+	Jobs(ctx context.Context, sc fold.Scope, slug string, limit int) (wire.JobList, error)
+	Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, error)
+
+	// Subscribe sends what happens after the event numbered after; 0 means from
+	// now on. The channel is closed when ctx ends.
+	Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event
+}
+
+// ProjectDoors keep the registry of checkouts.
+type ProjectDoors interface {
+	Projects(ctx context.Context, sc fold.Scope) (wire.ProjectList, error)
+	Project(ctx context.Context, sc fold.Scope, slug string) (wire.Project, error)
+	AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error)
+	UpdateProject(ctx context.Context, sc fold.Scope, slug string, in wire.ProjectUpdate) (wire.Project, error)
+	RemoveProject(ctx context.Context, sc fold.Scope, slug string, in wire.ProjectRemove) error
+	Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
+	ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
+	Health(ctx context.Context) wire.Health
+	Problems(ctx context.Context, sc fold.Scope, slug string) (wire.ProblemList, error)
+	Algorithm(ctx context.Context, sc fold.Scope, slug string) (wire.Algorithm, error)
+	SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error)
+	Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error)
+	Resume(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
+	// ProjectOfPath returns the slug of the checkout that contains path, and
+	// ErrNotFound if none does.
+	ProjectOfPath(ctx context.Context, sc fold.Scope, path string) (slug string, err error)
+}
+
+// MemoryDoors read and write memories and their links.
+type MemoryDoors interface {
+	AddMemory(ctx context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error)
+	GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) // counts as use
+	ListMemories(ctx context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error)
+	UpdateMemory(ctx context.Context, sc fold.Scope, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error)
+	DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expectedHash string) (wire.WriteReply, error)
+	// MemorySource returns lines start to end, from 1, inclusive; 0 means the
+	// first and the last.
+	MemorySource(ctx context.Context, sc fold.Scope, slug, id string, start, end int) (wire.SourceText, error)
+	Adopt(ctx context.Context, sc fold.Scope, slug string, in wire.Adopt) (wire.Adopted, error)
+	RemoveMissing(ctx context.Context, sc fold.Scope, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error)
+	Links(ctx context.Context, sc fold.Scope, slug, id string) (wire.LinkList, error)
+	AddLink(ctx context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error)
+	RemoveLink(ctx context.Context, sc fold.Scope, slug, linkID string) error
+	Upload(ctx context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error)
+}
+
+// HistoryDoors read the history of the memories and bring them back.
+type HistoryDoors interface {
+	// Log lists commits newest first, of one memory if id is not "".
+	Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error)
+	Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error)
+	Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error)
+}

@@ -1,0 +1,206 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Access says who may call a route.
+type Access string
+
+// Who may call a route.
+const (
+	Public Access = "public" // anybody who can connect
+	Read   Access = "read"   // a scope, whatever it may read
+	Write  Access = "write"  // a scope that may write
+	Admin  Access = "admin"  // a scope that may do everything
+)
+
+func (a Access) allows(sc fold.Scope) bool {
+	switch a {
+	case Public:
+		return true
+	case Read:
+		return sc.All || len(sc.Projects) > 0
+	case Write:
+		return sc.Write
+	case Admin:
+		return sc.Admin
+	}
+	return false
+}
+
+// A Route is one operation of the API.
+type Route struct {
+	Access  Access
+	Method  string
+	Path    string // pattern of net/http
+	ID      string // name of the operation and of the client's method
+	Summary string
+	Status  int   // of success; 0 means 200, or 204 where there is no body
+	Limit   int64 // of the request's body in bytes; 0 means bodyLimit
+	Stream  bool  // answers for as long as the client listens
+
+	// In is the struct of parameters and body, Out that of the answer, nil if
+	// it has none. Both are nil for a route that is no typed operation.
+	In, Out reflect.Type
+
+	add func(*Server, huma.API, Route)
+}
+
+// Pattern returns the route as net/http names it.
+func (r Route) Pattern() string { return r.Method + " " + r.Path }
+
+// A handler does one operation.
+type handler[I, B any] func(ctx context.Context, d Doors, sc fold.Scope, in *I) (B, error)
+
+// reply is what huma writes: a body with its ETag.
+type reply[B any] struct {
+	Status int
+	ETag   string `header:"ETag"`
+	Body   B
+}
+
+// on declares an operation that answers with a body.
+func on[I, B any](a Access, method, path, id, summary string, h handler[I, B]) Route {
+	return Route{
+		Access: a, Method: method, Path: path, ID: id, Summary: summary,
+		In: reflect.TypeFor[I](), Out: reflect.TypeFor[B](),
+		add: func(s *Server, api huma.API, r Route) {
+			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*reply[B], error) {
+				body, err := h(ctx, s.doors, scopeOf(ctx), in)
+				if err != nil {
+					return nil, s.tell(r.ID, err, conditional(in))
+				}
+				out := &reply[B]{Status: r.status(), Body: body}
+				switch b := any(body).(type) {
+				case wire.Memory:
+					out.ETag = etag(b.ContentHash)
+					if noneMatch(in, out.ETag) {
+						return nil, &problem{Problem: wire.Problem{Status: http.StatusNotModified}, header: http.Header{"ETag": {out.ETag}}}
+					}
+				case wire.WriteReply:
+					out.ETag = etag(b.ContentHash)
+					if b.Created {
+						out.Status = http.StatusCreated
+					}
+				case wire.Health:
+					if b.Status == "starting" && r.ID == "ready" {
+						out.Status = http.StatusServiceUnavailable
+					}
+				}
+				return out, nil
+			})
+		},
+	}
+}
+
+// done declares an operation that answers without a body.
+func done[I any](a Access, method, path, id, summary string, h func(ctx context.Context, d Doors, sc fold.Scope, in *I) error) Route {
+	return Route{
+		Access: a, Method: method, Path: path, ID: id, Summary: summary, Status: http.StatusNoContent,
+		In: reflect.TypeFor[I](),
+		add: func(s *Server, api huma.API, r Route) {
+			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*struct{}, error) {
+				if err := h(ctx, s.doors, scopeOf(ctx), in); err != nil {
+					return nil, s.tell(r.ID, err, conditional(in))
+				}
+				return nil, nil
+			})
+		},
+	}
+}
+
+// raw declares a route that writes its answer itself.
+func raw(a Access, method, path, id, summary string, h func(s *Server) http.Handler) Route {
+	return Route{
+		Access: a, Method: method, Path: path, ID: id, Summary: summary,
+		add: func(s *Server, _ huma.API, r Route) { s.mux.Handle(r.Pattern(), h(s)) },
+	}
+}
+
+func (r Route) status() int {
+	if r.Status == 0 {
+		return http.StatusOK
+	}
+	return r.Status
+}
+
+func (r Route) limit() int64 {
+	if r.Limit == 0 {
+		return bodyLimit
+	}
+	return r.Limit
+}
+
+func operation(api huma.API, r Route) huma.Operation {
+	return huma.Operation{
+		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary,
+		Description:   "Callable with scope: " + string(r.Access) + ".",
+		DefaultStatus: r.status(), MaxBodyBytes: r.limit(), BodyReadTimeout: bodyTime,
+		Responses: map[string]*huma.Response{"default": {
+			Description: "Problem (RFC 9457)",
+			Content: map[string]*huma.MediaType{"application/problem+json": {
+				Schema: huma.SchemaFromType(api.OpenAPI().Components.Schemas, reflect.TypeFor[wire.Problem]()),
+			}},
+		}},
+	}
+}
+
+// Match is the precondition of a write.
+type Match struct {
+	IfMatch string `header:"If-Match" doc:"ETag of the memory as it was read; a mismatch is answered 412"`
+}
+
+func (m Match) conditional() bool { return m.IfMatch != "" && m.IfMatch != "*" }
+
+// expect returns the hash that the caller expects, from If-Match or the body.
+func (m Match) expect(body string) (string, error) {
+	if !m.conditional() {
+		return body, nil
+	}
+	hash := strings.Trim(m.IfMatch, `"`)
+	if body != "" && body != hash {
+		return "", errTwoHashes
+	}
+	return hash, nil
+}
+
+func conditional(in any) bool {
+	c, ok := in.(interface{ conditional() bool })
+	return ok && c.conditional()
+}
+
+func etag(hash string) string {
+	if hash == "" {
+		return ""
+	}
+	return `"` + hash + `"`
+}
+
+func noneMatch(in any, tag string) bool {
+	c, ok := in.(interface{ knows(tag string) bool })
+	return ok && tag != "" && c.knows(tag)
+}
+
+type scopeKey struct{}
+
+func withScope(ctx context.Context, sc fold.Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, sc)
+}
+
+// ScopeOf returns the scope of the caller whose request ctx belongs to; the
+// zero scope, which may do nothing, where there is none.
+func ScopeOf(ctx context.Context) fold.Scope { return scopeOf(ctx) }
+
+func scopeOf(ctx context.Context) fold.Scope {
+	sc, _ := ctx.Value(scopeKey{}).(fold.Scope)
+	return sc
+}

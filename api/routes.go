@@ -1,0 +1,350 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+const project = "/api/projects/{slug}"
+
+// Routes is the one table of what can be called, and by whom. Every pattern
+// that the server answers is in it.
+func Routes() []Route {
+	return slices.Concat(projectRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), plainRoutes())
+}
+
+type inNone struct{}
+
+// InSlug names a project. Like the other embedded parts of requests it is exported
+// because huma passes over embedded structs that are not.
+type InSlug struct {
+	Slug string `path:"slug" doc:"project"`
+}
+
+// InMemory names a memory of a project.
+type InMemory struct {
+	InSlug
+	ID string `path:"id" doc:"memory: 16 hex digits"`
+}
+
+type inBody[B any] struct {
+	Body B
+}
+
+type inSlugBody[B any] struct {
+	InSlug
+	Body B
+}
+
+type inOptional[B any] struct {
+	InSlug
+	Body *B
+}
+
+func orZero[B any](b *B) B {
+	if b == nil {
+		var zero B
+		return zero
+	}
+	return *b
+}
+
+func projectRoutes() []Route {
+	type inPath struct {
+		Path string `query:"path" required:"true" doc:"absolute path"`
+	}
+	type inRemove struct {
+		InSlug
+		wire.ProjectRemove
+	}
+	added := on(Admin, "POST", "/api/projects", "addProject", "Register a checkout",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inBody[wire.ProjectCreate]) (wire.ProjectAdded, error) {
+			return d.AddProject(ctx, sc, in.Body)
+		})
+	added.Status = http.StatusCreated
+	return []Route{
+		added,
+		on(Read, "GET", "/api/projects", "projects", "List projects",
+			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.ProjectList, error) {
+				return d.Projects(ctx, sc)
+			}),
+		on(Read, "GET", "/api/locate", "projectOfPath", "Find the project whose checkout contains a path",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inPath) (wire.Project, error) {
+				slug, err := d.ProjectOfPath(ctx, sc, in.Path)
+				if err != nil {
+					return wire.Project{}, err
+				}
+				return d.Project(ctx, sc, slug)
+			}),
+		on(Read, "GET", project, "project", "Get a project",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.Project, error) {
+				return d.Project(ctx, sc, in.Slug)
+			}),
+		on(Admin, "PUT", project, "updateProject", "Change how a project is kept",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.ProjectUpdate]) (wire.Project, error) {
+				return d.UpdateProject(ctx, sc, in.Slug, in.Body)
+			}),
+		done(Admin, "DELETE", project, "removeProject", "Remove a project from the registry",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inRemove) error {
+				return d.RemoveProject(ctx, sc, in.Slug, in.ProjectRemove)
+			}),
+		on(Read, "GET", project+"/status", "projectStatus", "Get the state of a project",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProjectStatus, error) {
+				return d.ProjectStatus(ctx, sc, in.Slug)
+			}),
+		on(Read, "GET", project+"/stats", "projectStats", "Count what a project holds",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProjectStatus, error) {
+				return d.ProjectStatus(ctx, sc, in.Slug)
+			}),
+		on(Read, "GET", project+"/config/algorithm", "algorithm", "Get the ranking settings",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.Algorithm, error) {
+				return d.Algorithm(ctx, sc, in.Slug)
+			}),
+		on(Admin, "PUT", project+"/config/algorithm", "setAlgorithm", "Change the ranking settings",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Algorithm]) (wire.Algorithm, error) {
+				return d.SetAlgorithm(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Admin, "POST", project+"/pause", "pause", "Stop watching and committing for a while",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inOptional[wire.Pause]) (wire.ProjectStatus, error) {
+				return d.Pause(ctx, sc, in.Slug, orZero(in.Body))
+			}),
+		on(Admin, "POST", project+"/resume", "resume", "Watch and commit again",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProjectStatus, error) {
+				return d.Resume(ctx, sc, in.Slug)
+			}),
+		on(Read, "GET", project+"/problems", "problems", "List files set aside, with reasons",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProblemList, error) {
+				return d.Problems(ctx, sc, in.Slug)
+			}),
+	}
+}
+
+type inGet struct {
+	InMemory
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+func (in *inGet) knows(tag string) bool {
+	for t := range strings.SplitSeq(in.IfNoneMatch, ",") {
+		if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+type inUpdate struct {
+	InMemory
+	Match
+	Body wire.MemoryUpdate
+}
+
+type inDelete struct {
+	InMemory
+	Match
+	ExpectedHash string `query:"expected_hash" doc:"content_hash as it was read; a mismatch is answered 409"`
+}
+
+func memoryRoutes() []Route {
+	const memories, memory = project + "/memories", project + "/memories/{id}"
+	type inList struct {
+		InSlug
+		wire.ListQuery
+	}
+	type inSource struct {
+		InMemory
+		Start int `query:"start_line" minimum:"0" doc:"from 1; default: the first"`
+		End   int `query:"end_line" minimum:"0" doc:"inclusive; default: the last"`
+	}
+	upload := on(Write, "POST", project+"/files", "upload", "Turn files into memories",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.FilesUpload]) (wire.FilesUploaded, error) {
+			return d.Upload(ctx, sc, in.Slug, in.Body)
+		})
+	upload.Limit = uploadLimit
+	return append([]Route{
+		on(Write, "POST", memories, "addMemory", "Add a memory",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.MemoryCreate]) (wire.WriteReply, error) {
+				return d.AddMemory(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Read, "GET", memories, "listMemories", "List memories",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inList) (wire.MemoryList, error) {
+				return d.ListMemories(ctx, sc, in.Slug, in.ListQuery)
+			}),
+		on(Read, "GET", memory, "getMemory", "Get a memory in full",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inGet) (wire.Memory, error) {
+				return d.GetMemory(ctx, sc, in.Slug, in.ID)
+			}),
+		on(Write, "PUT", memory, "updateMemory", "Change the named fields of a memory",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inUpdate) (_ wire.WriteReply, err error) {
+				if in.Body.ExpectedHash, err = in.expect(in.Body.ExpectedHash); err != nil {
+					return wire.WriteReply{}, err
+				}
+				return d.UpdateMemory(ctx, sc, in.Slug, in.ID, in.Body)
+			}),
+		on(Write, "DELETE", memory, "deleteMemory", "Delete a memory",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inDelete) (wire.WriteReply, error) {
+				hash, err := in.expect(in.ExpectedHash)
+				if err != nil {
+					return wire.WriteReply{}, err
+				}
+				return d.DeleteMemory(ctx, sc, in.Slug, in.ID, hash)
+			}),
+		on(Read, "GET", memory+"/source", "memorySource", "Get the source that a memory describes",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSource) (wire.SourceText, error) {
+				return d.MemorySource(ctx, sc, in.Slug, in.ID, in.Start, in.End)
+			}),
+		on(Write, "POST", memories+"/adopt", "adopt", "Give notes made by hand their ids and places",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Adopt]) (wire.Adopted, error) {
+				return d.Adopt(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Write, "POST", memories+"/missing", "removeMissing", "Confirm that files which vanished were meant to go",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inOptional[wire.RemoveMissing]) (wire.RemovedMissing, error) {
+				return d.RemoveMissing(ctx, sc, in.Slug, orZero(in.Body))
+			}),
+		upload,
+	}, linkRoutes()...)
+}
+
+type inLink struct {
+	InMemory
+	Body wire.LinkCreate
+}
+
+func linkRoutes() []Route {
+	const memory = project + "/memories/{id}"
+	type inRemove struct {
+		InSlug
+		LinkID string `path:"link_id"`
+	}
+	type inRemoveOf struct {
+		InMemory
+		LinkID string `path:"link_id"`
+	}
+	add := on(Write, "POST", memory+"/links", "addLink", "Link a memory to another",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inLink) (wire.Link, error) {
+			return d.AddLink(ctx, sc, in.Slug, in.ID, in.Body)
+		})
+	add.Status = http.StatusCreated
+	return []Route{
+		add,
+		on(Read, "GET", memory+"/links", "links", "List the links of a memory, both directions",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InMemory) (wire.LinkList, error) {
+				return d.Links(ctx, sc, in.Slug, in.ID)
+			}),
+		done(Write, "DELETE", project+"/links/{link_id}", "removeLink", "Remove a link",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inRemove) error {
+				return d.RemoveLink(ctx, sc, in.Slug, in.LinkID)
+			}),
+		done(Write, "DELETE", memory+"/links/{link_id}", "removeLinkOf", "Remove a link",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inRemoveOf) error {
+				return d.RemoveLink(ctx, sc, in.Slug, in.LinkID)
+			}),
+	}
+}
+
+type inContext struct {
+	InMemory
+	Body *wire.ContextRequest
+}
+
+func recallRoutes() []Route {
+	return []Route{
+		on(Read, "POST", project+"/search", "search", "Search a project",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.SearchRequest]) (wire.SearchReply, error) {
+				return d.Search(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Read, "POST", "/api/search", "searchAll", "Search all projects",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inBody[wire.SearchRequest]) (wire.SearchReply, error) {
+				return d.SearchAll(ctx, sc, in.Body)
+			}),
+		on(Read, "POST", project+"/context/{id}", "context", "Get what surrounds a memory",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inContext) (wire.ContextReply, error) {
+				return d.Context(ctx, sc, in.Slug, in.ID, orZero(in.Body))
+			}),
+		on(Read, "POST", project+"/context", "taskContext", "Get what helps with a task",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.TaskContextRequest]) (wire.TaskContextReply, error) {
+				return d.TaskContext(ctx, sc, in.Slug, in.Body)
+			}),
+	}
+}
+
+func workRoutes() []Route {
+	type inLog struct {
+		InSlug
+		ID    string `query:"id" doc:"one memory; default: all"`
+		Limit int    `query:"limit" minimum:"0"`
+	}
+	type inDiff struct {
+		InSlug
+		Rev string `query:"rev" doc:"revision; default: the one before the last"`
+	}
+	type inJobs struct {
+		Project string `query:"project" doc:"default: all"`
+		Limit   int    `query:"limit" minimum:"0"`
+	}
+	type inJob struct {
+		ID string `path:"id"`
+	}
+	reindex := on(Write, "POST", project+"/reindex", "reindex", "Queue work on the index",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inOptional[wire.Reindex]) (wire.JobRef, error) {
+			return d.Reindex(ctx, sc, in.Slug, orZero(in.Body))
+		})
+	reindex.Status = http.StatusAccepted
+	return []Route{
+		reindex,
+		on(Read, "GET", "/status/jobs", "jobs", "List jobs, newest first",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inJobs) (wire.JobList, error) {
+				return d.Jobs(ctx, sc, in.Project, in.Limit)
+			}),
+		on(Read, "GET", "/status/jobs/{id}", "job", "Get a job",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inJob) (wire.Job, error) {
+				return d.Job(ctx, sc, in.ID)
+			}),
+		on(Read, "GET", project+"/log", "log", "List the history, newest first",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inLog) (wire.LogReply, error) {
+				return d.Log(ctx, sc, in.Slug, in.ID, in.Limit)
+			}),
+		on(Read, "GET", project+"/diff", "diff", "Show what changed since a revision",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inDiff) (wire.DiffReply, error) {
+				return d.Diff(ctx, sc, in.Slug, in.Rev)
+			}),
+		on(Write, "POST", project+"/restore", "restore", "Bring a memory back as it was",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Restore]) (wire.WriteReply, error) {
+				return d.Restore(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Read, "GET", "/status", "status", "Get the state of the daemon and its projects",
+			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.Status, error) {
+				return d.Status(ctx, sc)
+			}),
+	}
+}
+
+func plainRoutes() []Route {
+	events := raw(Read, "GET", "/api/events", "events", "Follow what happens (server-sent events)", (*Server).events)
+	events.Stream = true
+	mcpGet := raw(Read, "GET", "/mcp", "mcpStream", "MCP stream of older clients", (*Server).mcpHandler)
+	mcpGet.Stream = true
+	mcpPost := raw(Read, "POST", "/mcp", "mcp", "MCP", (*Server).mcpHandler)
+	mcpPost.Limit = uploadLimit
+	return []Route{
+		on(Public, "GET", "/health", "health", "Tell how the daemon is",
+			func(ctx context.Context, d Doors, _ fold.Scope, _ *inNone) (wire.Health, error) {
+				return d.Health(ctx), nil
+			}),
+		on(Public, "GET", "/health/ready", "ready", "Answer 200 once searches are served, 503 before",
+			func(ctx context.Context, d Doors, _ fold.Scope, _ *inNone) (wire.Health, error) {
+				return d.Health(ctx), nil
+			}),
+		raw(Public, "GET", "/health/live", "live", "Answer 200 as long as the daemon runs", (*Server).live),
+		raw(Read, "GET", "/metrics", "metrics", "Prometheus metrics", (*Server).metrics),
+		raw(Public, "GET", "/openapi.json", "openapi", "OpenAPI 3.1 description", (*Server).openapi),
+		events, mcpPost, mcpGet,
+		raw(Read, "DELETE", "/mcp", "mcpEnd", "End an MCP session of older clients", (*Server).mcpHandler),
+		raw(Public, "GET", "/mcp/sse", "mcpSSE", "Gone: points to /mcp", (*Server).gone),
+	}
+}

@@ -1,0 +1,338 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// The limits of threats.md 3.
+const (
+	headerLimit = 32 << 10         // bytes
+	headerTime  = 10 * time.Second // to send them
+	bodyLimit   = 1 << 20          // bytes
+	uploadLimit = 10 << 20         // bytes, of file uploads and of MCP, which carries them too
+	bodyTime    = 30 * time.Second // to send the body
+	idleTime    = 2 * time.Minute
+	stopTime    = 5 * time.Second // from the call to stop to the end of Serve
+
+	// Requests and streams served at once; beyond that the answer is 503. A
+	// connection that waits costs neither.
+	maxRequests = 512
+	maxStreams  = 256
+)
+
+// Options of a server. The zero value works.
+type Options struct {
+	// Version is sent as X-Foldwatch-Version with every answer.
+	Version string
+	// Log gets what must not leave the machine. Nil discards.
+	Log *slog.Logger
+	// Origins lists the values of Origin that may call; none by default.
+	Origins []string
+	// Scope says what the caller of a request may do. Nil means everything: the
+	// listener has checked that it is the owner of the daemon.
+	Scope func(*http.Request) (fold.Scope, error)
+	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
+	Now func() time.Time
+}
+
+// A Server answers requests by calling the doors. It is an http.Handler, safe
+// for concurrent use.
+type Server struct {
+	doors    Doors
+	mcp      http.Handler
+	opt      Options
+	mux      *http.ServeMux
+	api      huma.API
+	routes   map[string]Route // by pattern
+	once     *idempotent
+	requests chan struct{}
+	streams  chan struct{}
+	stop     chan struct{} // closed when streams shall end
+}
+
+// NewServer returns a server of doors. Requests to /mcp go to mcp; nil answers
+// them 404.
+func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Scope == nil {
+		opt.Scope = func(*http.Request) (fold.Scope, error) { return fold.LocalScope(), nil }
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	s := &Server{
+		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
+		once:     newIdempotent(opt.Now),
+		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
+		stop: make(chan struct{}),
+	}
+	s.api = humago.New(s.mux, s.config())
+	for _, r := range Routes() {
+		s.routes[r.Pattern()] = r
+		r.add(s, s.api, r)
+	}
+	return s
+}
+
+func (s *Server) config() huma.Config {
+	c := huma.DefaultConfig("foldwatch", s.opt.Version)
+	c.CreateHooks, c.DocsPath, c.SchemasPath, c.OpenAPIPath = nil, "", "", ""
+	c.Info.Description = "The memory of the projects on this machine."
+	c.Transformers = []huma.Transformer{func(_ huma.Context, _ string, v any) (any, error) {
+		switch v := v.(type) {
+		case *huma.ErrorModel:
+			return fromHuma(v), nil
+		case *problem:
+			return v.Problem, nil
+		}
+		return lists(v), nil
+	}}
+	return c
+}
+
+// lists returns v with its nil slices made empty, so that a list without items
+// is [] in JSON and never null.
+func lists(v any) any {
+	in := reflect.ValueOf(v)
+	if in.Kind() != reflect.Struct {
+		return v
+	}
+	out := reflect.New(in.Type()).Elem()
+	out.Set(in)
+	fillLists(out)
+	return out.Interface()
+}
+
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		if v.Type().Elem().Kind() == reflect.Struct {
+			for i := range v.Len() {
+				fillLists(v.Index(i))
+			}
+		}
+	}
+}
+
+// ServeHTTP checks who calls and how much, then answers.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(s.opt.Origins, o) {
+		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
+		return
+	}
+	if r.URL.Path != path.Clean("/"+r.URL.Path) {
+		// net/http would redirect, and an empty or dotted name would reach
+		// another route than the caller meant.
+		writeProblem(w, refusal(http.StatusNotFound, "the path has empty or dotted parts", ""))
+		return
+	}
+	h, pattern := s.mux.Handler(r)
+	route, ok := s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
+	if !ok {
+		s.unrouted(w, r, h)
+		return
+	}
+	sc, err := s.opt.Scope(r)
+	if err != nil {
+		writeProblem(w, s.tell(route.ID, err, false).Problem)
+		return
+	}
+	if !route.Access.allows(sc) {
+		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller who may "+string(route.Access), ""))
+		return
+	}
+	slots := s.requests
+	if route.Stream {
+		slots = s.streams
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	default:
+		writeProblem(w, refusal(http.StatusServiceUnavailable, "too many requests at once", "try again in a second"))
+		return
+	}
+	ctx := withScope(r.Context(), sc)
+	if route.Stream {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-s.stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	s.serve(w, r.WithContext(ctx), route)
+}
+
+// serve runs one request of a route within its limits.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+				panic(v)
+			}
+			p := s.tell(route.ID, errPanic{v}, false)
+			writeProblem(w, p.Problem)
+		}
+	}()
+	if r.Body != nil && r.ContentLength != 0 {
+		if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(ct) != "application/json" {
+			writeProblem(w, refusal(http.StatusUnsupportedMediaType, "the body must be application/json", "add the header: Content-Type: application/json"))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, route.limit())
+	}
+	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil {
+		s.once.serve(w, r, route, key, s.mux)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+type errPanic struct{ v any }
+
+func (e errPanic) Error() string {
+	if err, ok := e.v.(error); ok {
+		return "panic: " + err.Error()
+	}
+	if text, ok := e.v.(string); ok {
+		return "panic: " + text
+	}
+	return "panic"
+}
+
+// unrouted answers what no route is for: 405 where another method would do,
+// 404 elsewhere.
+func (s *Server) unrouted(w http.ResponseWriter, r *http.Request, h http.Handler) {
+	probe := &probe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		w.Header().Set("Allow", allow)
+		writeProblem(w, refusal(probe.status, r.Method+" is not possible here", "use "+allow))
+		return
+	}
+	writeProblem(w, refusal(http.StatusNotFound, "there is no such route", "GET /openapi.json lists them"))
+}
+
+// probe notes how a handler would answer.
+type probe struct {
+	header http.Header
+	status int
+}
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *probe) WriteHeader(status int)      { p.status = status }
+
+// Serve answers on ln until ctx ends, then lets answers in flight finish for at
+// most 5 seconds, ends streams, and closes ln. It returns nil after such a stop.
+// It is called at most once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	hs := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headerLimit - 4096, // net/http adds 4096 to it
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- hs.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	close(s.stop)
+	grace, done := context.WithTimeout(base, stopTime-time.Second)
+	defer done()
+	err := hs.Shutdown(grace)
+	if err != nil {
+		cancel() // what still runs is told so, and cut off
+		err = hs.Close()
+	}
+	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func (s *Server) live() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(wire.Health{Status: "ok", Version: s.opt.Version})
+	})
+}
+
+func (s *Server) gone() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, refusal(http.StatusGone, "the SSE transport of MCP is retired", "use POST /mcp (streamable HTTP)"))
+	})
+}
+
+func (s *Server) mcpHandler() http.Handler {
+	if s.mcp == nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			writeProblem(w, refusal(http.StatusNotFound, "MCP is not served here", ""))
+		})
+	}
+	return s.mcp
+}
+
+func (s *Server) openapi() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		b, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+		if err != nil {
+			writeProblem(w, s.tell("openapi", err, false).Problem)
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		_, _ = w.Write(b)
+	})
+}
+
+// readAll reads a body within the limit that was set on it.
+func readAll(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	return io.ReadAll(r.Body)
+}

@@ -1,0 +1,66 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/apitest"
+	"github.com/foldwatch/foldwatch/api/client"
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+var _ api.Doors = (*apitest.Doors)(nil)
+
+// serve runs doors behind a real socket until the test ends, and returns its path.
+func serve(t *testing.T, doors api.Doors, mcp http.Handler, opt api.Options) string {
+	t.Helper()
+	path := sock.Path(filepath.Join(t.TempDir(), "run", "foldwatch.sock"))
+	ln, err := sock.Listen(path, sock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opt.Version == "" {
+		opt.Version = "1.2.3"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- api.NewServer(doors, mcp, opt).Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return path
+}
+
+func TestConflictCarriesBothVersionsOverTheSocket(t *testing.T) {
+	c := client.New(serve(t, apitest.New("app"), nil, api.Options{}))
+	ctx := t.Context()
+	added, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "one\n"})
+	if err != nil || !added.Created || !added.Durable {
+		t.Fatalf("AddMemory = %+v, %v", added, err)
+	}
+	text := "two\n"
+	if _, err := c.UpdateMemory(ctx, "app", added.ID, wire.MemoryUpdate{Content: &text, ExpectedHash: added.ContentHash}); err != nil {
+		t.Fatal(err)
+	}
+	mine := "three\n"
+	_, err = c.UpdateMemory(ctx, "app", added.ID, wire.MemoryUpdate{Content: &mine, ExpectedHash: added.ContentHash})
+	var conflict *fold.ConflictError
+	if !errors.Is(err, fold.ErrConflict) || !errors.As(err, &conflict) {
+		t.Fatalf("stale update: %v", err)
+	}
+	if string(conflict.Current) != text || string(conflict.Yours) != mine || conflict.Have != fold.ContentHash([]byte(text)) {
+		t.Errorf("conflict = %q, %q, %s", conflict.Current, conflict.Yours, conflict.Have)
+	}
+	if k := api.Kind(err); k.Exit != 5 {
+		t.Errorf("exit code of a conflict = %d", k.Exit)
+	}
+}
