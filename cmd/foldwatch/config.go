@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func configCommand(e *environment) *cobra.Command {
+	return parent("config", "Show the configuration", configShowCommand(e))
+}
+
+func configShowCommand(e *environment) *cobra.Command {
+	var origin bool
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Print every key with its value",
+		Args:  between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			st, err := e.settings()
+			if err != nil {
+				return err
+			}
+			type key struct {
+				Key   string `json:"key"`
+				Value string `json:"value"`
+				From  string `json:"from,omitempty"`
+			}
+			keys := make([]key, len(st.origins))
+			for i, o := range st.origins {
+				keys[i] = key{Key: o.Key, Value: o.Value}
+				if origin {
+					keys[i].From = o.From
+				}
+			}
+			return e.emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p printer) {
+				var t table
+				for _, k := range keys {
+					if origin {
+						t.row(k.Key, "= "+k.Value, k.From)
+						continue
+					}
+					t.row(k.Key, "= "+k.Value)
+				}
+				t.print(p)
+				e.messages(false).printf("user file: %s\n", st.dirs.ConfigFile())
+			})
+		},
+	}
+	c.Flags().BoolVar(&origin, "origin", false, "also print who set each key")
+	return c
+}

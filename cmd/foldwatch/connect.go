@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// startDeadline bounds the wait for a daemon that was just started. It answers
+// in well under a second; a loaded machine with 16 checkouts needs some.
+const startDeadline = 20 * time.Second
+
+// connect returns a client of the daemon, which is started if none runs and
+// auto_start allows it. It tells, once, when the daemon is of another version
+// and what the daemon wants people to know.
+func (e *environment) connect(ctx context.Context) (daemonClient, error) {
+	c, err := e.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		if c, err = e.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	e.tellNotices(ctx, c)
+	return c, nil
+}
+
+// running returns a client of the daemon that runs now, or nil if none does.
+func (e *environment) running(ctx context.Context) (daemonClient, error) {
+	c, err := e.dial(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return nil, nil
+	}
+	h, err := c.Health(ctx)
+	switch {
+	case errors.Is(err, wire.ErrNoDaemon), errors.Is(err, fold.ErrUnavailable):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	if h.Version != "" && h.Version != fullVersion() {
+		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: foldwatch doctor --fix\n", h.Version, fullVersion())
+	}
+	return c, nil
+}
+
+// start makes a daemon of its own process, and returns when it answers.
+func (e *environment) start(ctx context.Context) (daemonClient, error) {
+	st, err := e.settings()
+	if err != nil {
+		return nil, err
+	}
+	if !st.cfg.AutoStart {
+		return nil, fold.WithHint(fmt.Errorf("%w, and auto_start is off", wire.ErrNoDaemon), "foldwatch serve")
+	}
+	return e.spawn(ctx, "--auto")
+}
+
+// spawn starts `foldwatch serve ARGS…` on its own, and waits for its socket.
+// Of several programs that find no daemon at once, one starts it and the
+// others wait for that one.
+func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, error) {
+	st, err := e.settings()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
+		return nil, fmt.Errorf("start the daemon: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	lock, c, err := e.startLock(ctx, filepath.Join(st.dirs.State, "start.lock"))
+	if err != nil || c != nil {
+		return c, err
+	}
+	defer lock.Close()
+	if c, err := e.running(ctx); err != nil || c != nil {
+		return c, err
+	}
+
+	logPath := filepath.Join(st.dirs.State, "start.log")
+	exited, err := e.launch(logPath, append([]string{"serve"}, args...))
+	if err != nil {
+		return nil, fmt.Errorf("start the daemon: %w", err)
+	}
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if c, err := e.running(ctx); err == nil && c != nil {
+				return c, nil
+			}
+		case <-exited:
+			// It may have lost a race with one started by other means.
+			if c, err := e.running(ctx); err == nil && c != nil {
+				return c, nil
+			}
+			return nil, fold.WithHint(fmt.Errorf("the daemon ended as it started: %s", lastLines(logPath, 3)), "foldwatch serve")
+		case <-ctx.Done():
+			return nil, fold.WithHint(fmt.Errorf("the daemon did not answer within %s", startDeadline), "foldwatch doctor")
+		}
+	}
+}
+
+// startLock takes the lock under which a daemon is started, or returns a
+// client if one appears while another program holds it.
+func (e *environment) startLock(ctx context.Context, path string) (*disk.LockFile, daemonClient, error) {
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		lock, err := disk.Lock(path, fmt.Sprintf("pid %d", os.Getpid()))
+		if err == nil {
+			return lock, nil, nil
+		}
+		var held *disk.LockedError
+		if !errors.As(err, &held) {
+			return nil, nil, fmt.Errorf("start the daemon: %w", err)
+		}
+		select {
+		case <-tick.C:
+			if c, err := e.running(ctx); err == nil && c != nil {
+				return nil, c, nil
+			}
+		case <-ctx.Done():
+			return nil, nil, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s", startDeadline), "foldwatch doctor")
+		}
+	}
+}
+
+// launch runs this program with args, detached from terminal and process
+// group, its output in logPath. The channel is closed when it has ended.
+func (e *environment) launch(logPath string, args []string) (<-chan struct{}, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(exe, args...) // not CommandContext: it outlives us
+	cmd.Dir = filepath.Dir(logPath)   // no folder of the user is kept busy
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = detached()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_ = cmd.Wait() // its log tells why
+	}()
+	return exited, nil
+}
+
+// lastLines returns the last n lines of a small file, joined by "; ".
+func lastLines(path string, n int) string {
+	b, err := os.ReadFile(path)
+	if err != nil || len(strings.TrimSpace(string(b))) == 0 {
+		return "it left no message"
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "; ")
+}
+
+// tellNotices prints what the daemon wants known, such as a project that is
+// paused. It never makes a command fail or wait.
+func (e *environment) tellNotices(ctx context.Context, c daemonClient) {
+	if e.flags.quiet || e.noticesTold {
+		return
+	}
+	e.noticesTold = true
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	st, err := c.Status(ctx)
+	if err != nil {
+		return
+	}
+	for _, n := range st.Notices {
+		e.messages(false).printf("foldwatch: %s\n", n)
+	}
+}

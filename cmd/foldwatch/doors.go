@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+// A daemonClient is what the commands need of the daemon: its two doors,
+// remember and recall, and what is around them. The client of the socket is
+// one; tests have another. An empty slug is allowed only where it says so.
+type daemonClient interface {
+	Projects(ctx context.Context) (wire.ProjectList, error)
+	Project(ctx context.Context, slug string) (wire.Project, error)
+	AddProject(ctx context.Context, in wire.ProjectCreate) (wire.ProjectAdded, error)
+	RemoveProject(ctx context.Context, slug string, in wire.ProjectRemove) error
+	ProjectOfPath(ctx context.Context, path string) (wire.Project, error) // the checkout that contains path
+	Status(ctx context.Context) (wire.Status, error)
+	ProjectStatus(ctx context.Context, slug string) (wire.ProjectStatus, error)
+	Health(ctx context.Context) (wire.Health, error)
+	Problems(ctx context.Context, slug string) (wire.ProblemList, error)
+
+	AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error)
+	GetMemory(ctx context.Context, slug, id string) (wire.Memory, error)
+	ListMemories(ctx context.Context, slug string, q wire.ListQuery) (wire.MemoryList, error)
+	UpdateMemory(ctx context.Context, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error)
+	DeleteMemory(ctx context.Context, slug, id, expectedHash string) (wire.WriteReply, error)
+	MemorySource(ctx context.Context, slug, id string, start, end int) (wire.SourceText, error)
+	Adopt(ctx context.Context, slug string, in wire.Adopt) (wire.Adopted, error)
+	RemoveMissing(ctx context.Context, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error)
+
+	Search(ctx context.Context, slug string, in wire.SearchRequest) (wire.SearchReply, error)
+	SearchAll(ctx context.Context, in wire.SearchRequest) (wire.SearchReply, error)
+	Context(ctx context.Context, slug, id string, in wire.ContextRequest) (wire.ContextReply, error)
+
+	Links(ctx context.Context, slug, id string) (wire.LinkList, error)
+	AddLink(ctx context.Context, slug, id string, in wire.LinkCreate) (wire.Link, error)
+	RemoveLink(ctx context.Context, slug, linkID string) error
+
+	Reindex(ctx context.Context, slug string, in wire.Reindex) (wire.JobRef, error)
+	Jobs(ctx context.Context, slug string, limit int) (wire.JobList, error) // slug "" = all
+	Job(ctx context.Context, id string) (wire.Job, error)
+
+	Log(ctx context.Context, slug, id string, limit int) (wire.LogReply, error) // id "" = all
+	Diff(ctx context.Context, slug, rev string) (wire.DiffReply, error)
+	Restore(ctx context.Context, slug string, in wire.Restore) (wire.WriteReply, error)
+	Pause(ctx context.Context, slug string, in wire.Pause) (wire.ProjectStatus, error)
+	Resume(ctx context.Context, slug string) (wire.ProjectStatus, error)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/foldwatch/foldwatch/meta/conf"
+)
+
+// An environment is what one run of the program stands in: its streams, its
+// variables, its global flags, and how it reaches the daemon.
+type environment struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	environ        []string
+	workDir        func() (string, error)
+	now            func() time.Time
+
+	// dial returns a client of the daemon's socket, or nil if nothing listens
+	// there. Serve runs the daemon until ctx ends.
+	dial  func(ctx context.Context, e *environment) (daemonClient, error)
+	serve func(ctx context.Context, e *environment, opt serveOptions) error
+
+	flags struct {
+		project              string
+		json, quiet, noInput bool
+	}
+
+	loaded      *settings // see settings
+	noticesTold bool
+}
+
+// settings are the configuration, and where things lie on this machine.
+type settings struct {
+	cfg     conf.Config
+	origins []conf.Origin
+	dirs    conf.Dirs
+}
+
+func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
+	return &environment{
+		stdin: stdin, stdout: stdout, stderr: stderr,
+		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, now: time.Now,
+		dial: dialSocket, serve: serve,
+	}
+}
+
+// settings reads the configuration when it is first needed: version and help
+// work whatever the user file holds.
+func (e *environment) settings() (settings, error) {
+	if e.loaded != nil {
+		return *e.loaded, nil
+	}
+	dirs, err := conf.Locate(e.getenv)
+	if err != nil {
+		return settings{}, err
+	}
+	cfg, origins, err := conf.Load(dirs.ConfigFile(), e.environ, nil)
+	if err != nil {
+		return settings{}, err
+	}
+	e.loaded = &settings{cfg: cfg, origins: origins, dirs: dirs}
+	return *e.loaded, nil
+}
+
+// emit prints the data of a command: v as JSON, or what text prints.
+func (e *environment) emit(v any, text func(p printer)) error {
+	if e.flags.json {
+		return writeJSON(e.stdout, v)
+	}
+	text(e.data())
+	return nil
+}
+
+// data is the printer of what was asked for.
+func (e *environment) data() printer {
+	return printer{w: e.stdout, color: e.colors(e.stdout)}
+}
+
+// messages is the printer of what is said about it: --quiet silences it unless
+// it must be heard.
+func (e *environment) messages(must bool) printer {
+	return printer{w: e.stderr, color: e.colors(e.stderr), quiet: e.flags.quiet && !must}
+}
+
+// colors reports whether w is a terminal whose user has not asked for none
+// (no-color.org).
+func (e *environment) colors(w any) bool {
+	return isTerminal(w) && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// interactive reports whether a person can be asked.
+func (e *environment) interactive() bool {
+	return !e.flags.noInput && isTerminal(e.stdin) && isTerminal(e.stderr)
+}
+
+// fullVersion tells two builds apart, as far as the daemon and the program
+// that talks to it must be.
+func fullVersion() string {
+	if commit == "" || commit == "unknown" {
+		return version
+	}
+	return version + "+" + commit
+}
+
+// self returns the path by which an agent can call this program: the bare name
+// where the shell finds this very file under it, else the full path.
+func (e *environment) self() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if resolved, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = resolved
+	}
+	return exe, nil
+}
+
+// platform names what this program was built for.
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

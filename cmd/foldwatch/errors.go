@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Exit codes that no kind of error of the doors stands for; wire.Kinds has the
+// others.
+const (
+	exitOK       = 0
+	exitUsage    = 2
+	exitDegraded = 7
+)
+
+var (
+	// errDegraded says that something needs a person (doctor, status --check).
+	errDegraded = errors.New("degraded")
+	// errShown marks an error whose text was printed already: only its code
+	// counts.
+	errShown = errors.New("shown")
+)
+
+// A usageError is a command line that cannot be understood or carried out as
+// it stands.
+type usageError struct{ err error }
+
+func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Unwrap() error { return u.err }
+
+func usage(err error, hint string) error {
+	return fold.WithHint(&usageError{err}, hint)
+}
+
+func usagef(hint, format string, args ...any) error {
+	return usage(fmt.Errorf(format, args...), hint)
+}
+
+// exitCode maps an error to the code that scripts see.
+func exitCode(err error) int {
+	var u *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &u):
+		return exitUsage
+	case errors.Is(err, errDegraded):
+		return exitDegraded
+	}
+	return wire.KindOf(err).Exit
+}
+
+// report tells a person what went wrong and what to do about it.
+func (e *environment) report(err error) {
+	text := err.Error()
+	if errors.Is(err, context.Canceled) {
+		text = "interrupted"
+	}
+	p := e.messages(true)
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if i == 0 {
+			p.printf("foldwatch: %s\n", line)
+			continue
+		}
+		p.printf("  %s\n", line)
+	}
+	if hint := fold.Hint(err); hint != "" {
+		p.printf("hint: %s\n", hint)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func logCommand(e *environment) *cobra.Command {
+	var limit int
+	c := &cobra.Command{
+		Use:   "log [ID]",
+		Short: "Print the history of all memories, or of one",
+		Args:  between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				var err error
+				if id, err = memoryID(args[0]); err != nil {
+					return err
+				}
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				list, err := c.Log(cmd.Context(), slug, id, limit)
+				if err != nil {
+					return err
+				}
+				return e.emit(list, func(p printer) {
+					for _, ci := range list.Items {
+						p.printf("%s  %s  %s\n", dim(short(ci.Rev, 12)), ci.Time.Local().Format(time.DateTime), ci.Message)
+						for _, path := range ci.Paths {
+							p.printf("    %s\n", path)
+						}
+					}
+					if len(list.Items) == 0 {
+						e.messages(false).printf("no history yet\n")
+					}
+				})
+			})
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", 20, "at most N commits")
+	return c
+}
+
+func diffCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff [REV]",
+		Short: "Print what changed in fold/ since a revision (default: the last commit)",
+		Args:  between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rev := strings.Join(args, "")
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				d, err := c.Diff(cmd.Context(), slug, rev)
+				if err != nil {
+					return err
+				}
+				return e.emit(d, func(p printer) {
+					p.printf("%s", block(d.Diff))
+					if d.Diff == "" {
+						e.messages(false).printf("no difference\n")
+					}
+				})
+			})
+		},
+	}
+}
+
+func restoreCommand(e *environment) *cobra.Command {
+	var in wire.Restore
+	c := &cobra.Command{
+		Use:   "restore ID",
+		Short: "Bring a memory back as it was",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if in.ID, err = memoryID(args[0]); err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				r, err := c.Restore(cmd.Context(), slug, in)
+				if err != nil {
+					return err
+				}
+				return e.emitWrite(r, "restored")
+			})
+		},
+	}
+	c.Flags().StringVar(&in.At, "at", "", "as of revision REV (default: the last that differs)")
+	return c
+}

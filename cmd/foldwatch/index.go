@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func indexCommand(e *environment) *cobra.Command {
+	var in wire.Reindex
+	var wait bool
+	c := &cobra.Command{
+		Use:   "index",
+		Short: "Look at every file again; what has not changed costs nothing",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.reindex(cmd.Context(), in, wait)
+		},
+	}
+	c.Flags().BoolVar(&in.Full, "full", false, "also describe anew what was deleted by hand")
+	c.Flags().IntVar(&in.History, "history", 0, "also make memories of the last N commits")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it is done")
+	return c
+}
+
+func rebuildCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rebuild",
+		Short: "Drop the derived stores and make them anew from fold/ and source",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.reindex(cmd.Context(), wire.Reindex{Rebuild: true}, true)
+		},
+	}
+}
+
+// reindexReply is what `index --json` prints.
+type reindexReply struct {
+	JobID  string              `json:"job_id"`
+	Status *wire.ProjectStatus `json:"status,omitempty"` // with --wait
+}
+
+func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) error {
+	return e.inProject(ctx, func(c daemonClient, slug string) error {
+		ref, err := c.Reindex(ctx, slug, in)
+		if err != nil {
+			return err
+		}
+		r := reindexReply{JobID: ref.JobID}
+		if !wait {
+			return e.emit(r, func(p printer) {
+				p.printf("queued %s\n", r.JobID)
+				e.messages(false).printf("to watch it: foldwatch jobs %s\n", r.JobID)
+			})
+		}
+		if err := e.follow(ctx, c, ref.JobID); err != nil {
+			return err
+		}
+		st, err := e.settled(ctx, c, slug)
+		if err != nil {
+			return err
+		}
+		r.Status = &st
+		return e.emit(r, func(p printer) {
+			f := st.Files
+			p.printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
+				plural(st.Memories, "memory"), plural(st.Chunks, "chunk"))
+			if f.Failed > 0 {
+				e.messages(false).printf("why: foldwatch quarantine\n")
+			}
+		})
+	})
+}
+
+func jobsCommand(e *environment) *cobra.Command {
+	var limit int
+	c := &cobra.Command{
+		Use:   "jobs [ID]",
+		Short: "Print the queue, or one job",
+		Args:  between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := e.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				j, err := cl.Job(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return e.emit(j, func(p printer) { printJob(p, j) })
+			}
+			list, err := cl.Jobs(cmd.Context(), e.flags.project, limit)
+			if err != nil {
+				return err
+			}
+			return e.emit(list, func(p printer) {
+				var t table
+				for _, j := range list.Items {
+					t.row(j.ID, j.Status, j.Type, j.Project, ago(j.CreatedAt, e.now()), j.Error)
+				}
+				t.print(p)
+				if len(t.rows) == 0 {
+					e.messages(false).printf("no jobs\n")
+				}
+			})
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", 20, "at most N jobs")
+	return c
+}
+
+func printJob(p printer, j wire.Job) {
+	p.printf("%s  %s %s  %s\n", bold(j.ID), j.Type, j.Project, j.Status)
+	if j.Progress != nil {
+		p.printf("  progress  %s\n", progressLine(*j.Progress, 0))
+	}
+	p.printf("  attempts  %d\n", j.Attempts)
+	if j.StartedAt != nil && j.EndedAt != nil {
+		p.printf("  took      %s\n", fmt.Sprintf("%.1f s", j.EndedAt.Sub(*j.StartedAt).Seconds()))
+	}
+	if j.Error != "" {
+		p.printf("  error     %s\n", j.Error)
+	}
+	if j.NextRetry != nil {
+		p.printf("  retry at  %s\n", j.NextRetry.Local().Format("15:04:05"))
+	}
+}

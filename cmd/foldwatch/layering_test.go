@@ -1,0 +1,291 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/foldwatch/foldwatch"
+
+// levels says how high a package stands: it imports only packages of a lower
+// level. A package that is not here may not exist: whoever adds one decides
+// where it stands.
+func levels() map[string]int {
+	return map[string]int{
+		"meta/fold": 0, "meta/disk": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0,
+		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
+		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1,
+		"daemon/provider": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
+		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2,
+		"daemon/ingest": 3, "daemon/evolve": 3, "daemon/remember": 3, "daemon/recall": 3,
+		"daemon/jobs": 3, "daemon/port": 3, "api/auth": 3, "api/client": 3,
+		"daemon": 4, "api/mcp": 4, "api/agents": 4,
+		"api": 5,
+		// What tests of several packages share; see testHelpers.
+		"api/apitest": 2,
+		// Programs: nothing imports them.
+		"cmd/foldwatch": 6, "cmd/embed-train": 6, "cmd/rank-fit": 6, "testdata/rig": 6,
+	}
+}
+
+// An owner is the package through which alone a library is used, and why.
+type owner struct {
+	library string // import path, and everything below it
+	pkgs    []string
+	why     string
+}
+
+func owners() []owner {
+	return []owner{
+		{"github.com/adrg/frontmatter", []string{"meta/fold"}, "foreign front matter is read within the caps of meta/fold"},
+		{"github.com/goccy/go-yaml", []string{"meta/fold"}, "64 KB of YAML can take 6 GB: meta/fold scans it first"},
+		{"gopkg.in/yaml.v2", []string{"meta/fold"}, "YAML has one door, with caps"},
+		{"gopkg.in/yaml.v3", []string{"meta/fold"}, "YAML has one door, with caps"},
+		{"github.com/gofrs/flock", []string{"meta/disk"}, "locks name their holder, which meta/disk writes"},
+		{"github.com/zricethezav/gitleaks/v8", []string{"meta/secret"}, "it keeps globals; meta/secret guards them and never returns a value"},
+		{"github.com/pelletier/go-toml/v2", []string{"meta/conf"}, "unknown keys are errors there, with the nearest known key"},
+		{"github.com/tailscale/hujson", []string{"meta/conf"}, "edits of JSONC keep every other byte"},
+		{"modernc.org/sqlite", []string{"meta"}, "one writer, readers apart, pragmas in one place"},
+		{"database/sql", []string{"meta"}, "SQL stands where it runs"},
+		{"github.com/blevesearch", []string{"meta/textindex"}, "it is opened in a guarded step and rebuilt when damaged"},
+		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
+		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall gate"},
+		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},
+		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
+		{"github.com/go-git", []string{"gitops"}, "it never syncs: its file system is wrapped there"},
+		{"github.com/fsnotify/fsnotify", []string{"daemon/watch"}, "events are hints, settled into batches there"},
+		{"github.com/qdrant/go-client", []string{"vecindex/qdrant"}, "gRPC stays out of everything else"},
+		{"github.com/knights-analytics/hugot", []string{"vecindex/embed"}, "models are run there"},
+		{"github.com/coreos/go-oidc/v3", []string{"api/auth"}, "who is calling is decided in one place"},
+		{"golang.org/x/oauth2", []string{"api/auth"}, "who is calling is decided in one place"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"api/mcp"}, "two revisions of the protocol are served at one address there"},
+		{"github.com/danielgtaylor/huma/v2", []string{"api"}, "routes are declared there, and only there"},
+		{"github.com/Microsoft/go-winio", []string{"api/sock"}, "the pipe's access list is set there"},
+		{"github.com/spf13/cobra", []string{"cmd/foldwatch"}, "flags are the program's business"},
+		{"github.com/spf13/pflag", []string{"cmd/foldwatch"}, "flags are the program's business"},
+		{"github.com/charmbracelet", []string{"cmd/foldwatch"}, "looks are the program's business"},
+		{"charm.land", []string{"cmd/foldwatch"}, "looks are the program's business"},
+		{"github.com/kardianos/service", []string{"cmd/foldwatch"}, "only the program installs itself"},
+		{"gopkg.in/natefinch/lumberjack.v2", []string{"cmd/foldwatch"}, "where logs go is wiring"},
+		{"golang.org/x/term", []string{"cmd/foldwatch"}, "only the program talks to a terminal"},
+	}
+}
+
+// A use is one import of one package.
+type use struct {
+	pkg  string // relative to the module, "" is its root
+	file string
+	path string // what is imported
+	test bool
+}
+
+func TestLayering(t *testing.T) {
+	uses := importsBelow(t, "../..")
+	if len(uses) < 20 {
+		t.Fatalf("found %d imports: the walk does not see the tree", len(uses))
+	}
+	for _, fault := range checkLayering(uses, levels(), owners()) {
+		t.Error(fault)
+	}
+}
+
+// The checker itself must fail on what it is there to find.
+func TestLayeringFindsSeededDefects(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		use  use
+		want string
+	}{
+		{"upward", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/daemon"}, "imports daemon (level 4)"},
+		{"sideways", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/gitops"}, "imports gitops (level 1)"},
+		{"child of same level", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/meta/textindex"}, "imports meta/textindex (level 1)"},
+		{"unknown importer", use{pkg: "daemon/core", file: "daemon/core/x.go", path: "fmt"}, "has no level"},
+		{"unknown imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/util"}, "has no level"},
+		{"library by the wrong door", use{pkg: "daemon", file: "daemon/x.go", path: "modernc.org/sqlite/lib"}, "belongs to meta: one writer"},
+		{"library without owner", use{pkg: "daemon", file: "daemon/x.go", path: "github.com/some/thing"}, "no package owns"},
+		{"program imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/cmd/foldwatch"}, "imports cmd/foldwatch"},
+		{"test helper in product code", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/apitest"}, "which is for tests"},
+		{"the bottom imports its neighbour", use{pkg: "meta/fold", file: "meta/fold/x.go", path: modulePath + "/meta/disk"}, "imports meta/disk (level 0)"},
+		{"test uses a higher package's library", use{pkg: "meta", file: "meta/x_test.go", path: "github.com/spf13/cobra", test: true}, "belongs to cmd/foldwatch"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			faults := checkLayering([]use{tc.use}, levels(), owners())
+			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, tc.want) }) {
+				t.Errorf("checkLayering(%+v) = %q, want one with %q", tc.use, faults, tc.want)
+			}
+		})
+	}
+	fine := []use{
+		{pkg: "meta", file: "meta/x.go", path: modulePath + "/meta/fold"},
+		{pkg: "meta", file: "meta/x.go", path: "modernc.org/sqlite"},
+		{pkg: "daemon", file: "daemon/x.go", path: "golang.org/x/sync/errgroup"},
+		{pkg: "cmd/foldwatch", file: "cmd/foldwatch/x.go", path: modulePath + "/api"},
+	}
+	if faults := checkLayering(fine, levels(), owners()); len(faults) > 0 {
+		t.Errorf("checkLayering(allowed imports) = %q, want none", faults)
+	}
+}
+
+// testHelpers reports whether only tests may import a package.
+func testHelpers(pkg string) bool { return strings.HasSuffix(pkg, "test") }
+
+// shared are the libraries that any package may use: the Go project's own, and
+// what tests need.
+func shared() []string {
+	return []string{
+		"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text",
+		"github.com/bmatcuk/doublestar/v4",
+		"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid",
+	}
+}
+
+// testOnly are those of shared that product code may not use.
+func testOnly() []string {
+	return []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid"}
+}
+
+// checkLayering returns one sentence for each import that is not allowed.
+func checkLayering(uses []use, levels map[string]int, owners []owner) []string {
+	var faults []string
+	fault := func(u use, format string, args ...any) {
+		faults = append(faults, u.file+": "+fmt.Sprintf(format, args...))
+	}
+	for _, u := range uses {
+		from, ok := levels[u.pkg]
+		if !ok {
+			fault(u, "package %s has no level; add it to levels and to ARCHITECTURE.md", u.pkg)
+			continue
+		}
+		if rel, ok := strings.CutPrefix(u.path, modulePath+"/"); ok {
+			to, known := levels[rel]
+			switch {
+			case rel == u.pkg: // an external test of the package itself
+			case rel == "meta/fold" && from == 0:
+				// Its neighbours at the bottom wrap its kinds of error; it
+				// imports none of them.
+			case testHelpers(rel) && !u.test:
+				fault(u, "imports %s, which is for tests", rel)
+			case !known:
+				fault(u, "imports %s, which has no level", rel)
+			case to >= from:
+				fault(u, "%s (level %d) imports %s (level %d); imports point down: declare the interface you need, a higher level wires it", u.pkg, from, rel, to)
+			}
+			continue
+		}
+		if owned := slices.IndexFunc(owners, func(o owner) bool { return below(u.path, o.library) }); owned >= 0 {
+			if o := owners[owned]; !slices.Contains(o.pkgs, u.pkg) && !testUse(u, o.library) {
+				fault(u, "imports %s, which belongs to %s: %s", u.path, strings.Join(o.pkgs, ", "), o.why)
+			}
+			continue
+		}
+		if first, _, _ := strings.Cut(u.path, "/"); !strings.Contains(first, ".") {
+			continue // standard library
+		}
+		switch {
+		case !slices.ContainsFunc(shared(), func(s string) bool { return below(u.path, s) }):
+			fault(u, "imports %s, a library that no package owns", u.path)
+		case !u.test && u.pkg != "testdata/rig" && slices.ContainsFunc(testOnly(), func(s string) bool { return below(u.path, s) }):
+			fault(u, "imports %s, which is for tests", u.path)
+		}
+	}
+	return faults
+}
+
+// testUse allows a test to use a library that is another package's, where the
+// test is about that very border.
+func testUse(u use, library string) bool {
+	if !u.test {
+		return false
+	}
+	switch library {
+	case "github.com/modelcontextprotocol/go-sdk": // a client, against the whole program
+		return u.pkg == "cmd/foldwatch" || u.pkg == "api"
+	case "database/sql", "modernc.org/sqlite": // reads what the program left
+		return u.pkg == "cmd/foldwatch" || u.pkg == "daemon"
+	case "github.com/go-git": // an independent reader of the sidecar
+		return u.pkg == "cmd/foldwatch" || u.pkg == "daemon"
+	}
+	return false
+}
+
+func below(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }
+
+// importsBelow parses every Go file under root, whatever its build tags. It
+// does not ask `go list`: the test cache knows nothing of that command's
+// inputs, and would call a new import passed. Reading the files makes them
+// inputs of the test.
+func importsBelow(t *testing.T, root string) []use {
+	t.Helper()
+	var uses []use
+	eachGoFile(t, root, parser.ImportsOnly, func(rel string, f *ast.File) {
+		for _, im := range f.Imports {
+			p, err := strconv.Unquote(im.Path.Value)
+			if err != nil {
+				t.Fatalf("%s: import %s: %v", rel, im.Path.Value, err)
+			}
+			uses = append(uses, use{pkg: path.Dir(rel), file: rel, path: p, test: strings.HasSuffix(rel, "_test.go")})
+		}
+	})
+	return uses
+}
+
+// eachGoFile calls fn with every Go file of the module under root, and its
+// path relative to root with forward slashes.
+func eachGoFile(t *testing.T, root string, mode parser.Mode, fn func(rel string, f *ast.File)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			if rel != "." && skipDir(p, rel, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(rel) != ".go" || !d.Type().IsRegular() {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, p, nil, mode|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		fn(rel, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// skipDir reports whether a directory holds no code of this module: samples
+// for tests, what was built, hidden folders, modules of their own.
+func skipDir(p, rel, name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || rel == "bin" || rel == "dist" || rel == "fold" {
+		return true
+	}
+	if name == "testdata" && rel != "testdata" {
+		return true
+	}
+	if strings.HasPrefix(rel, "testdata/") && !below(rel, "testdata/rig") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(p, "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func linkCommand(e *environment) *cobra.Command {
+	return parent("link", "Link memories", linkAddCommand(e), linkListCommand(e), linkRemoveCommand(e))
+}
+
+func linkAddCommand(e *environment) *cobra.Command {
+	var in wire.LinkCreate
+	c := &cobra.Command{
+		Use:   "add SRC DST",
+		Short: "Link one memory to another",
+		Args:  between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			if in.TargetID, err = memoryID(args[1]); err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				l, err := c.AddLink(cmd.Context(), slug, src, in)
+				if err != nil {
+					return err
+				}
+				return e.emit(l, func(p printer) { p.printf("%s  %s %s %s\n", l.ID, l.SourceID, l.Type, l.TargetID) })
+			})
+		},
+	}
+	c.Flags().StringVar(&in.Type, "type", "related", "related, references, depends_on, modifies, or any WORD")
+	c.Flags().StringVar(&in.Context, "context", "", "why they are linked")
+	return c
+}
+
+func linkListCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list ID",
+		Short: "List the links of a memory, in both directions",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				list, err := c.Links(cmd.Context(), slug, id)
+				if err != nil {
+					return err
+				}
+				return e.emit(list, func(p printer) {
+					for _, l := range list.Items {
+						arrow := "→"
+						if l.Direction == "in" {
+							arrow = "←"
+						}
+						p.printf("%s  %s\n", l.ID, linkText(l, arrow))
+					}
+				})
+			})
+		},
+	}
+}
+
+func linkRemoveCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm LINKID",
+		Short: "Remove a link; `link list` prints the ids",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				if err := c.RemoveLink(cmd.Context(), slug, args[0]); err != nil {
+					return err
+				}
+				return e.emit(map[string]string{"removed": args[0]}, func(p printer) { p.printf("removed %s\n", args[0]) })
+			})
+		},
+	}
+}

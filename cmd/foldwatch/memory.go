@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// maxText is the most that is read from stdin: a memory file is at most 1 MiB.
+const maxText = 1 << 20
+
+func memoryCommand(e *environment) *cobra.Command {
+	return parent("memory", "Write memories", memoryAddCommand(e), memoryEditCommand(e), memoryRemoveCommand(e), memoryListCommand(e), memoryAdoptCommand(e))
+}
+
+func memoryAddCommand(e *environment) *cobra.Command {
+	var in wire.MemoryCreate
+	c := &cobra.Command{
+		Use:     "add [TEXT|-]",
+		Short:   "Remember a text: an argument, stdin, or what your editor gives",
+		Example: "foldwatch memory add \"Sessions expire after 7 days.\" --type decision --tag auth\ngit log -1 --format=%B | foldwatch memory add -",
+		Args:    between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if in.Content, err = e.memoryText(cmd.Context(), args); err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				r, err := c.AddMemory(cmd.Context(), slug, in)
+				if err != nil {
+					return err
+				}
+				did := "updated"
+				if r.Created {
+					did = "added"
+				}
+				return e.emitWrite(r, did)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&in.Title, "title", "", "title (default: the first heading or line)")
+	f.StringVar(&in.Type, "type", "", "decision, task, session, spec, …, or any WORD (default general)")
+	f.StringArrayVar(&in.Tags, "tag", nil, "tag T; may be repeated")
+	f.StringVar(&in.Slug, "slug", "", "adding under the same SLUG again updates")
+	f.StringVar(&in.Author, "author", "", "who says so")
+	f.StringVar(&in.AllowSecret, "allow-secret", "", "store although RULE finds a credential in it")
+	return c
+}
+
+// memoryText returns the text to remember: the arguments, stdin for "-" or
+// where stdin is no terminal, else what the editor gives.
+func (e *environment) memoryText(ctx context.Context, args []string) (string, error) {
+	text := strings.Join(args, " ")
+	switch {
+	case len(args) > 0 && text != "-":
+	case text == "-" || !isTerminal(e.stdin):
+		b, err := io.ReadAll(io.LimitReader(e.stdin, maxText+1))
+		if err != nil {
+			return "", fmt.Errorf("read the text: %w", err)
+		}
+		if len(b) > maxText {
+			return "", fmt.Errorf("the text is over 1 MiB: %w", fold.ErrInvalid)
+		}
+		text = string(b)
+	case e.flags.noInput:
+	default:
+		edited, path, err := e.edit(ctx, "new", "")
+		if err != nil {
+			return "", err
+		}
+		discard(path)
+		text = edited
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", usagef(`foldwatch memory add "what you want remembered"`, "there is no text to remember")
+	}
+	return text, nil
+}
+
+// emitWrite prints the answer to a write: the id first, so that scripts can
+// take it.
+func (e *environment) emitWrite(r wire.WriteReply, did string) error {
+	if r.BlockedReason != "" {
+		e.messages(false).printf("held back from history: %s\n", r.BlockedReason)
+	}
+	return e.emit(r, func(p printer) {
+		if e.flags.quiet {
+			p.printf("%s\n", r.ID)
+			return
+		}
+		p.printf("%s  %s  %s\n", r.ID, did, r.Title)
+	})
+}
+
+func memoryEditCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit ID",
+		Short: "Edit the text of a memory in $EDITOR",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return e.inProject(ctx, func(c daemonClient, slug string) error {
+				m, err := c.GetMemory(ctx, slug, id)
+				if err != nil {
+					return err
+				}
+				text, path, err := e.edit(ctx, m.ID, m.Content)
+				if err != nil {
+					return err
+				}
+				if text == m.Content {
+					discard(path)
+					e.messages(false).printf("no change\n")
+					return nil
+				}
+				r, err := c.UpdateMemory(ctx, slug, m.ID, wire.MemoryUpdate{ExpectedHash: m.ContentHash, Content: &text})
+				if err != nil {
+					return keptText(err, m.ID, path)
+				}
+				discard(path)
+				return e.emitWrite(r, "updated")
+			})
+		},
+	}
+}
+
+// keptText tells that what a person typed is not lost, and where it is.
+func keptText(err error, id, path string) error {
+	hint := fold.Hint(err)
+	if errors.Is(err, fold.ErrConflict) {
+		hint = fmt.Sprintf("foldwatch show %s; merge your text from %s, then: foldwatch memory edit %s", id, path, id)
+	}
+	return fold.WithHint(fmt.Errorf("%w\nyour text is kept in %s", unhinted(err), path), hint)
+}
+
+// unhinted returns err without its outer hint, so that a new one is the one
+// that is told.
+func unhinted(err error) error {
+	var h *fold.HintError
+	if errors.As(err, &h) {
+		return h.Err
+	}
+	return err
+}
+
+func memoryRemoveCommand(e *environment) *cobra.Command {
+	var missing bool
+	c := &cobra.Command{
+		Use:   "rm ID|--missing",
+		Short: "Delete a memory, or confirm that missing files were meant to go",
+		Args:  between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if missing == (len(args) > 0) {
+				return usagef("foldwatch memory rm --help", "give either ids or --missing")
+			}
+			ctx := cmd.Context()
+			return e.inProject(ctx, func(c daemonClient, slug string) error {
+				if missing {
+					r, err := c.RemoveMissing(ctx, slug, wire.RemoveMissing{})
+					if err != nil {
+						return err
+					}
+					return e.emit(r, func(p printer) {
+						for _, id := range r.Removed {
+							p.printf("%s  removed\n", id)
+						}
+						if len(r.Removed) == 0 {
+							e.messages(false).printf("nothing is missing\n")
+						}
+					})
+				}
+				for _, a := range args {
+					id, err := memoryID(a)
+					if err != nil {
+						return err
+					}
+					r, err := c.DeleteMemory(ctx, slug, id, "")
+					if err != nil {
+						return err
+					}
+					if err := e.emitWrite(r, "removed"); err != nil {
+						return err
+					}
+				}
+				e.messages(false).printf("to take it back: foldwatch restore ID\n")
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&missing, "missing", false, "files that vanished from fold/ were meant to go")
+	return c
+}
+
+func memoryListCommand(e *environment) *cobra.Command {
+	var q wire.ListQuery
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List memories",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				list, err := c.ListMemories(cmd.Context(), slug, q)
+				if err != nil {
+					return err
+				}
+				return e.emit(list, func(p printer) {
+					var t table
+					for _, m := range list.Items {
+						where := m.FilePath
+						if where == "" && m.Path != "" {
+							where = "fold/" + m.Path
+						}
+						t.row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, short(clean(m.Title), 60), where)
+					}
+					t.print(p)
+					if list.NextCursor != "" {
+						e.messages(false).printf("%d of %d; more: --cursor %s\n", len(list.Items), list.Total, list.NextCursor)
+					}
+				})
+			})
+		},
+	}
+	f := c.Flags()
+	f.Var(oneOf(&q.Source, "file", "agent", "git"), "source", "only from file|agent|git")
+	f.StringVar(&q.Type, "type", "", "only of type T")
+	f.StringArrayVar(&q.Tags, "tag", nil, "only with tag T; repeat for all of several")
+	f.StringVar(&q.Author, "author", "", "only by author A")
+	f.StringVar(&q.Q, "q", "", "TEXT in title, path or context")
+	f.StringVar(&q.UpdatedAfter, "after", "", "updated after D (YYYY-MM-DD or RFC 3339)")
+	f.StringVar(&q.UpdatedBefore, "before", "", "updated before D")
+	f.Var(oneOf(&q.SortBy, "updated_at", "created_at", "title"), "sort", "by updated_at|created_at|title")
+	f.Var(oneOf(&q.SortDir, "asc", "desc"), "dir", "asc|desc")
+	f.IntVar(&q.Limit, "limit", 20, "at most N")
+	f.StringVar(&q.Cursor, "cursor", "", "go on from where a list ended")
+	return c
+}
+
+func memoryAdoptCommand(e *environment) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "adopt ID|--all",
+		Short: "Give hand-made notes an id and a place of their own; links follow",
+		Args:  between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usagef("foldwatch memory adopt --help", "give either ids or --all")
+			}
+			in := wire.Adopt{All: all}
+			for _, a := range args {
+				id, err := memoryID(a)
+				if err != nil {
+					return err
+				}
+				in.IDs = append(in.IDs, id)
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				r, err := c.Adopt(cmd.Context(), slug, in)
+				if err != nil {
+					return err
+				}
+				return e.emit(r, func(p printer) {
+					for _, n := range r.Moved {
+						p.printf("%s  fold/%s → fold/%s\n", n.NewID, n.From, n.To)
+					}
+					if len(r.Moved) == 0 {
+						e.messages(false).printf("no note to adopt\n")
+					}
+				})
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "every note")
+	return c
+}

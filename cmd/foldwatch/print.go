@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Rules of the terminal: what was asked for goes to stdout, everything said
+// about it to stderr. Every string that comes from files, git or a daemon
+// passes clean or cleanText on its way, since a title can hold the bytes that
+// move a cursor or rename a window.
+
+// A printer writes text in which no argument can steer the terminal.
+type printer struct {
+	w     io.Writer
+	color bool
+	quiet bool
+}
+
+// A styled argument is shown in a style where the printer has colours.
+type styled struct {
+	code string // SGR parameters
+	text string
+}
+
+func bold(s string) styled { return styled{"1", s} }
+func dim(s string) styled  { return styled{"2", s} }
+
+// block is an argument that keeps its line ends and tabs.
+type block string
+
+// printf formats like fmt.Fprintf. Strings, errors and Stringers among args are
+// cleaned and stay on one line; a block keeps its lines.
+func (p printer) printf(format string, args ...any) {
+	if p.quiet {
+		return
+	}
+	for i, a := range args {
+		switch a := a.(type) {
+		case block:
+			args[i] = cleanText(string(a))
+		case styled:
+			s := clean(a.text)
+			if p.color && s != "" {
+				s = "\x1b[" + a.code + "m" + s + "\x1b[0m"
+			}
+			args[i] = s
+		case string:
+			args[i] = clean(a)
+		case error:
+			args[i] = clean(a.Error())
+		case fmt.Stringer:
+			args[i] = clean(a.String())
+		}
+	}
+	// A full disk or closed pipe at the far end is not ours to report.
+	_, _ = fmt.Fprintf(p.w, format, args...)
+}
+
+// clean returns s on one line, without escape sequences, control characters
+// and characters that reorder the text around them.
+func clean(s string) string {
+	return strip(s, func(r rune) (rune, bool) {
+		if r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029' {
+			return ' ', true
+		}
+		return 0, false
+	})
+}
+
+// cleanText is clean for text of several lines: line ends and tabs stay.
+func cleanText(s string) string {
+	return strip(strings.ReplaceAll(s, "\r\n", "\n"), func(r rune) (rune, bool) {
+		return r, r == '\n' || r == '\t'
+	})
+}
+
+func strip(s string, keep func(rune) (rune, bool)) string {
+	if !strings.ContainsFunc(s, unprintable) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		if !unprintable(r) {
+			b.WriteRune(r) // invalid UTF-8 becomes U+FFFD
+			continue
+		}
+		if k, ok := keep(r); ok {
+			b.WriteRune(k)
+		}
+	}
+	return b.String()
+}
+
+// unprintable reports control characters, line separators and the characters
+// that change the direction of text.
+func unprintable(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c':
+		return true
+	}
+	return false
+}
+
+// escapeLen returns the length of the escape sequence that s begins with, 0 if
+// it begins with none. It knows CSI, the string sequences (OSC, DCS, SOS, PM,
+// APC), their 8-bit forms, and two-byte escapes. A string sequence without an
+// end is its introducer only: the rest of the text is not swallowed.
+func escapeLen(s string) int {
+	body := 0
+	var kind byte
+	switch {
+	case len(s) >= 2 && s[0] == 0x1b:
+		body, kind = 2, s[1]
+	case len(s) >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f: // C1 in UTF-8
+		body, kind = 2, s[1]-0x40
+	default:
+		return 0
+	}
+	switch kind {
+	case '[':
+		for i := body; i < len(s) && i < body+64; i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x7e {
+				break
+			}
+		}
+		return body
+	case ']', 'P', 'X', '^', '_':
+		for i := body; i < len(s) && i < body+4096; i++ {
+			switch {
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
+				return i + 2
+			case s[i] == '\n':
+				return body
+			}
+		}
+		return body
+	}
+	if kind < 0x20 || kind > 0x7e {
+		return 1 // a lone ESC before a byte that is text or another control
+	}
+	return body
+}
+
+// writeJSON writes v indented, and one line end. Control characters are
+// escaped, also those that JSON would let pass (DEL, C1).
+func writeJSON(w io.Writer, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	out := buf.Bytes()
+	if bytes.ContainsFunc(out, needsEscape) {
+		var safe bytes.Buffer
+		for _, r := range buf.String() {
+			if needsEscape(r) {
+				fmt.Fprintf(&safe, `\u%04x`, r)
+				continue
+			}
+			safe.WriteRune(r)
+		}
+		out = safe.Bytes()
+	}
+	_, err := w.Write(out)
+	return err
+}
+
+func needsEscape(r rune) bool { return r != '\n' && unprintable(r) }
+
+// ago tells an age as people do.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return span(now.Sub(t)) + " ago"
+}
+
+// span rounds a duration to its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// size tells bytes in the unit that fits.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.0f KB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+}
+
+// plural returns "1 file", "2 files".
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// short cuts s to n runes.
+func short(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// A table lines up columns of cleaned text.
+type table struct {
+	rows [][]string
+}
+
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = clean(c)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *table) print(p printer) {
+	var widths []int
+	for _, r := range t.rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, r := range t.rows {
+		var b strings.Builder
+		for i, c := range r {
+			b.WriteString(c)
+			if i < len(r)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+			}
+		}
+		p.printf("%s\n", strings.TrimRight(b.String(), " "))
+	}
+}

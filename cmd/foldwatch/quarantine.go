@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func quarantineCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "quarantine [ID]",
+		Short: "Print the files that are set aside, and why",
+		Args:  between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				list, err := c.Problems(cmd.Context(), slug)
+				if err != nil {
+					return err
+				}
+				if len(args) == 1 {
+					want := args[0]
+					list.Items = slices.DeleteFunc(list.Items, func(pb wire.FileProblem) bool {
+						return pb.ID != want && pb.Path != want && strings.TrimSuffix(path.Base(pb.Path), ".md") != want
+					})
+					if len(list.Items) == 0 {
+						return fmt.Errorf("%q is not set aside: %w", want, fold.ErrNotFound)
+					}
+				}
+				return e.emit(list, func(p printer) {
+					printProblems(p, "", list.Items)
+					if len(list.Items) == 0 {
+						e.messages(false).printf("no file is set aside\n")
+					}
+				})
+			})
+		},
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func searchCommand(e *environment) *cobra.Command {
+	var in wire.SearchRequest
+	var chunks, all bool
+	c := &cobra.Command{
+		Use:     "search QUERY",
+		Short:   "Find source and memories by words and meaning",
+		Example: "foldwatch search \"session timeout\" --type decision\nfoldwatch search ServeHTTP --source file --lang go --chunks",
+		Args:    between(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Query = strings.Join(args, " ")
+			if in.Limit < 1 || in.Limit > 100 {
+				return usagef("", "--limit must be between 1 and 100")
+			}
+			ctx := cmd.Context()
+			cl, err := e.connect(ctx)
+			if err != nil {
+				return err
+			}
+			var reply wire.SearchReply
+			if all {
+				reply, err = cl.SearchAll(ctx, in)
+			} else {
+				var slug string
+				if slug, err = e.project(ctx, cl); err == nil {
+					reply, err = cl.Search(ctx, slug, in)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			if reply.IndexStale {
+				e.messages(false).printf("some changes are still being indexed\n")
+			}
+			return e.emit(reply, func(p printer) {
+				for i, r := range reply.Results {
+					printResult(p, r, i > 0, chunks, all)
+				}
+				if len(reply.Results) == 0 {
+					e.messages(false).printf("nothing found for %q\n", in.Query)
+				}
+			})
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&in.Limit, "limit", 10, "at most N results (1 to 100)")
+	f.Var(oneOf(&in.Source, "file", "agent", "git"), "source", "only what comes from file|agent|git")
+	f.StringVar(&in.Type, "type", "", "only memories of type T")
+	f.StringArrayVar(&in.Tags, "tag", nil, "only with tag T; repeat for all of several")
+	f.StringVar(&in.Author, "author", "", "only by author A")
+	f.StringVar(&in.FilePattern, "path", "", "only source paths that match GLOB; ** crosses folders")
+	f.StringVar(&in.Language, "lang", "", "only in language L")
+	f.StringVar(&in.After, "after", "", "updated after D (YYYY-MM-DD or RFC 3339)")
+	f.StringVar(&in.Before, "before", "", "updated before D")
+	f.Float64Var(&in.MinScore, "min-score", 0, "leave out scores below X")
+	f.BoolVar(&chunks, "chunks", false, "also show the spans that matched")
+	f.BoolVar(&in.Explain, "explain", false, "show every term of the score")
+	f.BoolVar(&all, "all-projects", false, "search every project")
+	f.BoolVar(&in.WaitForPending, "wait", false, "wait until queued writes are searchable")
+	return c
+}
+
+// printResult prints score, title, path:line and snippet of one result.
+func printResult(p printer, r wire.SearchResult, gap, chunks, withProject bool) {
+	if gap {
+		p.printf("\n")
+	}
+	where := place(r)
+	if withProject && r.Project != "" {
+		where = r.Project + ": " + where
+	}
+	p.printf("%.3f  %s  %s\n", r.Score, bold(r.Title), where)
+	mark := ""
+	if r.Stale {
+		mark = "  stale"
+	}
+	p.printf("       %s\n", dim(fmt.Sprintf("%s  %s, %s%s", r.ID, r.Type, r.Metadata.Source, mark)))
+	if s := strings.TrimSpace(r.Snippet); s != "" {
+		p.printf("       %s\n", short(clean(s), 200))
+	}
+	if chunks {
+		for _, ch := range r.MatchedChunks {
+			name := ch.NodeType
+			if ch.NodeName != "" {
+				name += " " + ch.NodeName
+			}
+			p.printf("       %.3f  %s:%d-%d  %s\n", ch.Score, r.Metadata.FilePath, ch.StartLine, ch.EndLine, name)
+		}
+	}
+	for _, t := range r.Explain {
+		p.printf("       %-24s %8.4f × %.3f = %+.4f\n", t.Name, t.Value, t.Weight, t.Adds)
+	}
+}
+
+// place names where to look: the source with the line of the best chunk, else
+// the memory's own file.
+func place(r wire.SearchResult) string {
+	switch {
+	case r.Metadata.FilePath != "" && len(r.MatchedChunks) > 0:
+		return fmt.Sprintf("%s:%d", r.Metadata.FilePath, r.MatchedChunks[0].StartLine)
+	case r.Metadata.FilePath != "":
+		return r.Metadata.FilePath
+	case r.Metadata.Path != "":
+		return "fold/" + r.Metadata.Path
+	}
+	return r.ID
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// memoryID reads how people name a memory: its id, its file below fold/, or a
+// wiki link to it.
+func memoryID(arg string) (string, error) {
+	s := strings.TrimSuffix(strings.TrimPrefix(arg, "[["), "]]")
+	s, _, _ = strings.Cut(s, "|")
+	if regexp.MustCompile(`^(fold/)?([0-9a-f]/[0-9a-f]/)?[0-9a-fA-F]{16}(\.md)?$`).MatchString(s) {
+		s = strings.TrimSuffix(path.Base(s), ".md")
+		return strings.ToLower(s), nil
+	}
+	if regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(s) {
+		return s, nil // a foreign id; the daemon knows whether it is an alias
+	}
+	return "", fmt.Errorf("id %q is not 16 hex digits: %w", short(arg, 40), fold.ErrInvalid)
+}
+
+func showCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Print one memory",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				m, err := c.GetMemory(cmd.Context(), slug, id)
+				if err != nil {
+					return err
+				}
+				return e.emit(m, func(p printer) { printMemory(p, m, e.now()) })
+			})
+		},
+	}
+}
+
+func printMemory(p printer, m wire.Memory, now time.Time) {
+	field := func(name, value string) {
+		if value != "" {
+			p.printf("%-10s %s\n", name, value)
+		}
+	}
+	p.printf("%s\n", bold(m.Title))
+	field("id", m.ID)
+	field("type", m.Type+", from "+m.Source)
+	field("author", m.Author)
+	field("tags", strings.Join(m.Tags, ", "))
+	field("source", m.FilePath)
+	file := "kept in the index only"
+	if m.Path != "" {
+		file = "fold/" + m.Path
+	}
+	field("file", file)
+	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+ago(m.UpdatedAt, now)+")")
+	field("strength", fmt.Sprintf("%.2f, recalled %s", m.Strength, plural(m.RetrievalCount, "time")))
+	if m.Stale {
+		field("stale", "its source has changed since")
+	}
+	if m.State.BlockedReason != "" {
+		field("held back", m.State.BlockedReason)
+	}
+	for _, l := range m.Links {
+		field("link", linkText(l, "→"))
+	}
+	for _, l := range m.Backlinks {
+		field("link", linkText(l, "←"))
+	}
+	p.printf("\n%s\n", block(strings.TrimRight(m.Content, "\n")))
+}
+
+// linkText tells one link as seen from the memory at hand.
+func linkText(l wire.Link, arrow string) string {
+	other := l.TargetID
+	if arrow == "←" {
+		other = l.SourceID
+	}
+	s := fmt.Sprintf("%s %s %s", arrow, l.Type, other)
+	if l.Title != "" {
+		s += "  " + l.Title
+	}
+	if l.Derived {
+		s += "  (derived: " + l.Evidence + ")"
+	}
+	if l.Context != "" {
+		s += "  " + l.Context
+	}
+	return s
+}
+
+func contextCommand(e *environment) *cobra.Command {
+	var in wire.ContextRequest
+	c := &cobra.Command{
+		Use:   "context ID",
+		Short: "Print what stands around a memory: linked, and close in meaning",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			if in.Depth < 1 || in.Depth > 3 {
+				return usagef("", "--depth must be 1, 2 or 3")
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				r, err := c.Context(cmd.Context(), slug, id, in)
+				if err != nil {
+					return err
+				}
+				return e.emit(r, func(p printer) { printContext(p, r) })
+			})
+		},
+	}
+	c.Flags().IntVar(&in.Depth, "depth", 1, "links away, 1 to 3")
+	c.Flags().IntVar(&in.Limit, "limit", 20, "at most N linked memories")
+	return c
+}
+
+func printContext(p printer, r wire.ContextReply) {
+	p.printf("%s  %s\n", bold(r.Memory.Title), r.Memory.ID)
+	if r.Memory.FilePath != "" {
+		p.printf("  %s\n", r.Memory.FilePath)
+	}
+	if len(r.RelatedMemories) > 0 {
+		p.printf("\nlinked\n")
+	}
+	for _, m := range r.RelatedMemories {
+		arrow := "→"
+		if m.Direction == "in" {
+			arrow = "←"
+		}
+		mark := ""
+		if m.Derived {
+			mark = "  (derived)"
+		}
+		p.printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
+	}
+	if len(r.SimilarMemories) > 0 {
+		p.printf("\nclose in meaning\n")
+	}
+	for _, m := range r.SimilarMemories {
+		p.printf("  %.2f  %s  %s\n", m.Relevance, m.Title, itemPlace(m.MemoryItem))
+	}
+	if r.Truncated {
+		p.printf("\nthere is more: raise --limit\n")
+	}
+}
+
+func itemPlace(m wire.MemoryItem) string {
+	if m.FilePath != "" {
+		return m.FilePath + "  " + m.ID
+	}
+	return m.ID
+}
+
+func sourceCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "source ID",
+		Short: "Print the source a memory describes",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := memoryID(args[0])
+			if err != nil {
+				return err
+			}
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				s, err := c.MemorySource(cmd.Context(), slug, id, 0, 0)
+				if err != nil {
+					return err
+				}
+				if s.Stale {
+					e.messages(false).printf("%s has changed since it was described\n", s.FilePath)
+				}
+				return e.emit(s, func(p printer) {
+					p.printf("%s", block(s.Content))
+					if !strings.HasSuffix(s.Content, "\n") {
+						p.printf("\n")
+					}
+				})
+			})
+		},
+	}
+}

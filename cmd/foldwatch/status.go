@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func statusCommand(e *environment) *cobra.Command {
+	var check bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Tell how daemon and projects are",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e.noticesTold = true // they are part of what is printed
+			cl, err := e.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			st, err := cl.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if slug := e.flags.project; slug != "" {
+				one, err := cl.ProjectStatus(cmd.Context(), slug)
+				if err != nil {
+					return err
+				}
+				st.Projects = []wire.ProjectStatus{one}
+			}
+			if err := e.emit(st, func(p printer) { printStatus(p, st, e.now()) }); err != nil {
+				return err
+			}
+			if check {
+				if why := degraded(st); len(why) > 0 {
+					return fmt.Errorf("%w: %s", errDegraded, strings.Join(why, "; "))
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&check, "check", false, "exit 7 when something needs a person")
+	return c
+}
+
+// degraded returns what in st needs a person, one phrase each.
+func degraded(st wire.Status) []string {
+	var why []string
+	for _, p := range st.Projects {
+		switch p.State {
+		case "paused", "read-only", "missing", "failed":
+			why = append(why, p.Slug+" is "+p.State)
+		}
+		if p.Watch == "polling" {
+			why = append(why, p.Slug+" is watched by polling")
+		}
+		if p.Files.Failed > 0 {
+			why = append(why, fmt.Sprintf("%s: %s failed", p.Slug, plural(p.Files.Failed, "file")))
+		}
+		if n := setAside(p.Problems); n > 0 {
+			why = append(why, fmt.Sprintf("%s: %s set aside", p.Slug, plural(n, "file")))
+		}
+	}
+	return why
+}
+
+// setAside counts quarantined files; skipped ones are as they should be.
+func setAside(problems []wire.FileProblem) int {
+	n := 0
+	for _, p := range problems {
+		if p.State == "quarantined" {
+			n++
+		}
+	}
+	return n
+}
+
+func printStatus(p printer, st wire.Status, now time.Time) {
+	state := "ready"
+	if !st.Ready {
+		state = "starting"
+	}
+	p.printf("%s %s  pid %d  up %s  %s\n", bold("foldwatch"), st.Version, st.PID, span(now.Sub(st.StartedAt)), state)
+	p.printf("socket    %s\n", st.Socket)
+	p.printf("embedder  %s\n", st.Embedder)
+	if st.RSSBytes > 0 {
+		p.printf("memory    %s, %.1f s of CPU\n", size(st.RSSBytes), st.CPUSeconds)
+	}
+	for _, n := range st.Notices {
+		p.printf("notice    %s\n", n)
+	}
+	if len(st.Projects) == 0 {
+		p.printf("\nno project is registered yet; start with: foldwatch up\n")
+	}
+	for _, pr := range st.Projects {
+		printProjectStatus(p, pr, now)
+	}
+}
+
+func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
+	p.printf("\n%s  %s  %s\n", bold(pr.Slug), pr.State, pr.Path)
+	if pr.Reason != "" {
+		p.printf("  reason    %s\n", pr.Reason)
+	}
+	if pr.Hint != "" {
+		p.printf("  mend      %s\n", pr.Hint)
+	}
+	if pr.PausedUntil != nil {
+		p.printf("  paused    until %s\n", pr.PausedUntil.Local().Format(time.DateTime))
+	}
+	if pr.Progress != nil {
+		p.printf("  progress  %s\n", progressLine(*pr.Progress, 0))
+	}
+	f := pr.Files
+	p.printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)
+	p.printf("  holds     %s, %s, %s, %s\n", plural(pr.Memories, "memory"), plural(pr.Chunks, "chunk"), plural(pr.Vectors, "vector"), plural(pr.Links, "link"))
+	p.printf("  index     chunker %s, vectors %s, %s\n", pr.Chunker, pr.Engine, plural(pr.Queued, "job")+" queued")
+	watch := pr.Watch
+	if pr.WatchReason != "" {
+		watch += " (" + pr.WatchReason + ")"
+	}
+	p.printf("  watch     %s, file memories %s\n", watch, pr.FileMemories)
+	last := "none yet"
+	if c := pr.LastCommit; c != nil {
+		last = fmt.Sprintf("%s %s (%s)", short(c.Rev, 10), ago(c.Time, now), c.Message)
+	}
+	p.printf("  history   %s, last commit %s, sync %s\n", pr.CommitTo, last, pr.Sync)
+	for _, n := range pr.Notices {
+		p.printf("  notice    %s\n", n)
+	}
+	printProblems(p, "  ", pr.Problems)
+	if more := pr.ProblemCount - len(pr.Problems); more > 0 {
+		p.printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
+	}
+}
+
+func printProblems(p printer, indent string, problems []wire.FileProblem) {
+	for _, pb := range problems {
+		p.printf("%s%s  %s: %s\n", indent, pb.State, pb.Path, pb.Reason)
+		if pb.Hint != "" {
+			p.printf("%s  mend: %s\n", indent, pb.Hint)
+		}
+	}
+}
