@@ -1,0 +1,143 @@
+package secret
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zricethezav/gitleaks/v8/config"
+	"github.com/zricethezav/gitleaks/v8/detect"
+)
+
+const genericRule = "generic-api-key"
+
+// A ruleSet is every rule, and the words by which to find where to try it.
+type ruleSet struct {
+	all    []*rule
+	words  *wordSet
+	byWord [][]int // word → rules
+}
+
+// A rule is one rule of gitleaks with a detector that knows no other. Its find
+// is safe for concurrent use: the detector only reads.
+type rule struct {
+	id    string
+	reach int // bytes after the keyword that it must see
+	// likely, if not nil, says cheaply whether the rule can match at the
+	// keyword b[at:end] at all.
+	likely func(b []byte, at, end int) bool
+	det    *detect.Detector
+}
+
+// rules loads the rules at the first call. It is a variable because the library
+// reads its configuration into a global of viper, which nothing else in the
+// program uses: it must happen once.
+var rules = sync.OnceValue(loadRules)
+
+func loadRules() *ruleSet {
+	d, err := detect.NewDetectorDefaultConfig()
+	if err != nil {
+		panic("secret: the rules inside the program do not load: " + err.Error())
+	}
+	rs := &ruleSet{}
+	wordAt := map[string]int{}
+	var words []string
+	for _, id := range slices.Sorted(maps.Keys(d.Config.Rules)) {
+		r := d.Config.Rules[id]
+		if r.Regex == nil || len(r.Keywords) == 0 || r.Path != nil {
+			continue // goes by the name of the file: see IsSecretFile
+		}
+		rs.add(d.Config, id, r)
+		for _, k := range r.Keywords {
+			k = strings.ToLower(k)
+			if _, ok := wordAt[k]; !ok {
+				wordAt[k] = len(words)
+				words = append(words, k)
+				rs.byWord = append(rs.byWord, nil)
+			}
+			rs.byWord[wordAt[k]] = append(rs.byWord[wordAt[k]], len(rs.all)-1)
+		}
+	}
+	rs.words = newWordSet(words)
+	return rs
+}
+
+func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
+	one := config.Config{
+		Rules:        map[string]config.Rule{id: r},
+		Keywords:     map[string]struct{}{},
+		OrderedRules: []string{id},
+		Allowlists:   all.Allowlists,
+	}
+	for _, k := range r.Keywords {
+		one.Keywords[k] = struct{}{}
+	}
+	det := detect.NewDetector(one)
+	det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
+	added := &rule{id: id, reach: after, det: det}
+	switch id {
+	case genericRule:
+		added.likely, added.reach = likelyAssignment, 256
+	case "private-key", "curl-auth-header", "curl-auth-user", "kubernetes-secret-yaml":
+		added.reach = afterLong
+	}
+	rs.all = append(rs.all, added)
+}
+
+// find returns the lines, from 1, on which the rule matches in b.
+func (r *rule) find(b []byte) []int {
+	var lines []int
+	for _, f := range r.det.DetectString(string(b)) {
+		if harmless(r.id, f.Secret, f.Line) {
+			continue
+		}
+		lines = append(lines, f.StartLine+1)
+	}
+	return lines
+}
+
+// likelyAssignment reports whether something like a value is assigned to the
+// name that goes on at end: what the generic rule asks for, without its regular
+// expression. It is that rule's `[ \t\w.-]{0,20}[\s'"]{0,3}` + operator +
+// "[\x60'\"\s=]{0,5}" + a value of at least 10 bytes with something in it that
+// is no letter.
+func likelyAssignment(b []byte, _, end int) bool {
+	i := end
+	for n := 0; i < len(b) && n < 20 && (isWord(b[i]) || b[i] == ' ' || b[i] == '\t' || b[i] == '.' || b[i] == '-'); n++ {
+		i++
+	}
+	// Any of what the name ran over may have belonged to what follows it.
+	limit := min(len(b), i+12)
+	for ; i < limit; i++ {
+		switch b[i] {
+		case '=', '>', ':', '|', ',':
+			if likelyValue(b[i+1 : min(len(b), i+200)]) {
+				return true
+			}
+		case ' ', '\t', '\n', '\r', '\'', '"', '?', '`':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+func likelyValue(b []byte) bool {
+	i := 0
+	for i < len(b) && i < 8 && strings.IndexByte("`'\" \t\n\r=:>|", b[i]) >= 0 {
+		i++
+	}
+	n, other := 0, false
+	for ; i < len(b) && (isWord(b[i]) || strings.IndexByte(".=-+/", b[i]) >= 0); i++ {
+		n++
+		if c := b[i]; c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' {
+			other = true
+		}
+	}
+	return n >= 10 && other
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
