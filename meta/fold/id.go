@@ -53,8 +53,9 @@ func PullID(slug, hostRepo string, n int) ID {
 func SlugID(project, slug string) ID { return hash16(project + "/slug:" + slug) }
 
 // NoteID returns the id of a note made by a person, keyed by its path below
-// fold/ until it is adopted.
-func NoteID(project, path string) ID { return hash16(project + "/fold:" + path) }
+// fold/ until it is adopted. The path counts in its composed form (NFC), so
+// that the note has one id on every system.
+func NoteID(project, path string) ID { return hash16(project + "/fold:" + normalPath(path)) }
 
 // ContentID returns the id of a memory added without a slug: the hash of its
 // normalised content, so that adding a text twice makes one memory. Salt is 0,

@@ -44,6 +44,8 @@ type Memory struct {
 	// Links as written in the frontmatter, by type. Wiki links in the body are
 	// not among them; see [Memory.WrittenLinks].
 	Links []Link
+	// ByName holds links of the frontmatter whose target is no id.
+	ByName []NamedLink
 
 	Pinned     bool
 	Importance float64 // 0–1; 0 if not given
