@@ -1,0 +1,328 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"sync"
+	"time"
+)
+
+// A Cache is cache.db: chunks by blob, vectors by text. It is a cache, so a
+// damaged value is a miss and a damaged file is begun anew, also while it runs.
+// Safe for concurrent use.
+type Cache struct {
+	path string
+	max  int64 // bytes
+	now  func() time.Time
+
+	mu      sync.RWMutex // guards db: held for writing only while it is reopened
+	db      *db
+	rebuilt string
+}
+
+const (
+	formatCache = 1
+	// cacheBytes bounds cache.db: the chunks and 768-dimensional vectors of
+	// about 100,000 chunks.
+	cacheBytes = 512 << 20
+	// cacheBatch is how many values one statement carries.
+	cacheBatch = 200
+)
+
+// castagnoli detects every flip that a disk makes; SQLite itself has no sums.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// OpenCache opens or creates cache.db at path. A damaged file, or one of
+// another format, is begun anew.
+func OpenCache(ctx context.Context, path string) (*Cache, error) {
+	return openCache(ctx, path, cacheBytes, time.Now)
+}
+
+func openCache(ctx context.Context, path string, max int64, now func() time.Time) (*Cache, error) {
+	c := &Cache{path: path, max: max, now: now}
+	if err := c.open(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// open sets c.db. The caller holds c.mu or is alone.
+func (c *Cache) open(ctx context.Context) error {
+	d, err := openFormat(ctx, c.path, "cache.sql", formatCache)
+	var old *formatError
+	switch {
+	case err == nil:
+		c.db = d
+		return nil
+	case damaged(err):
+		c.rebuilt = err.Error()
+		err = setAside(c.path)
+	case errors.As(err, &old):
+		c.rebuilt = err.Error()
+		err = discard(c.path)
+	}
+	if err != nil {
+		return err
+	}
+	c.db, err = openFormat(ctx, c.path, "cache.sql", formatCache)
+	return err
+}
+
+// A formatError says that a database was written by another version.
+type formatError struct{ have, want int }
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("format %d, this program writes %d", e.have, e.want)
+}
+
+// openFormat opens a database that is never migrated, and creates its tables
+// if it is new.
+func openFormat(ctx context.Context, path, schema string, format int) (*db, error) {
+	d, err := openDB(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := d.version(ctx)
+	switch {
+	case err != nil:
+	case v == 0:
+		err = d.create(ctx, schema, format)
+	case v != format:
+		err = &formatError{have: v, want: format}
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// Rebuilt returns why the cache was begun anew, "" if it was not.
+func (c *Cache) Rebuilt() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.rebuilt
+}
+
+// Close lets go of the file.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.db.close()
+}
+
+// do runs fn; if that finds the file damaged, the file is begun anew and fn
+// runs once more.
+func (c *Cache) do(ctx context.Context, fn func(*db) error) error {
+	c.mu.RLock()
+	d := c.db
+	err := fn(d)
+	c.mu.RUnlock()
+	if !damaged(err) {
+		return err
+	}
+	c.mu.Lock()
+	if c.db == d { // else another call was first
+		_ = d.close()
+		c.rebuilt = err.Error()
+		if err := setAside(c.path); err != nil {
+			c.mu.Unlock()
+			return err
+		}
+		if err := c.open(ctx); err != nil {
+			c.mu.Unlock()
+			return err
+		}
+	}
+	c.mu.Unlock()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return fn(c.db)
+}
+
+func (c *Cache) hour() int64 { return c.now().Unix() / 3600 }
+
+// Chunks returns what is cached under keys; what is missing was not, or was
+// damaged.
+func (c *Cache) Chunks(ctx context.Context, keys []string) (map[string][]byte, error) {
+	var all map[string][]byte
+	err := c.do(ctx, func(d *db) (err error) {
+		all, err = c.get(ctx, d, `select key, value, sum, used from chunk_cache where key in (select value from json_each(?))`,
+			`update chunk_cache set used = ? where key in (select value from json_each(?))`, nil, keys)
+		return err
+	})
+	return all, err
+}
+
+// get reads values by keys and marks them as used, at most once an hour each,
+// so that a read seldom writes.
+func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any, keys []string) (map[string][]byte, error) {
+	all := make(map[string][]byte, len(keys))
+	var old []string
+	hour := c.hour()
+	for len(keys) > 0 {
+		n := min(len(keys), 1000)
+		err := d.each(ctx, "read cache", func(scan func(...any) error) error {
+			var key string
+			var value []byte
+			var sum, used int64
+			if err := scan(&key, &value, &sum, &used); err != nil {
+				return err
+			}
+			if int64(crc32.Checksum(value, castagnoli)) != sum {
+				return nil // a miss: it will be computed and written again
+			}
+			if used != hour {
+				old = append(old, key)
+			}
+			all[key] = value
+			return nil
+		}, read, append(first[:len(first):len(first)], list(keys[:n]))...)
+		if err != nil {
+			return nil, err
+		}
+		keys = keys[n:]
+	}
+	if len(old) > 0 {
+		args := append([]any{hour}, first...)
+		if _, err := d.exec(ctx, "touch cache", touch, append(args, list(old))...); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// PutChunks caches values under their keys.
+func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
+	return c.do(ctx, func(d *db) error {
+		hour := c.hour()
+		in := newInserter(`insert or replace into chunk_cache (key, value, sum, used) values `, "", 4, cacheBatch)
+		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
+			defer in.close()
+			for key, value := range values {
+				if value == nil {
+					value = []byte{}
+				}
+				if err := in.add(ctx, tx, key, value, int64(crc32.Checksum(value, castagnoli)), hour); err != nil {
+					return err
+				}
+			}
+			return in.flush(ctx, tx)
+		})
+		if err != nil {
+			return err
+		}
+		return c.evict(ctx, d)
+	})
+}
+
+// Vectors returns the cached vectors of texts, by the texts' hashes, as the
+// embedder called identity made them.
+func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (map[string][]float32, error) {
+	all := make(map[string][]float32, len(hashes))
+	err := c.do(ctx, func(d *db) error {
+		var id int64
+		err := d.r.QueryRowContext(ctx, `select id from identities where name = ?`, identity).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return d.wrap(err, "read cache")
+		}
+		values, err := c.get(ctx, d,
+			`select hash, value, sum, used from vector_cache where identity = ? and hash in (select value from json_each(?))`,
+			`update vector_cache set used = ? where identity = ? and hash in (select value from json_each(?))`, []any{id}, hashes)
+		for hash, b := range values {
+			all[hash] = decodeVector(b)
+		}
+		return err
+	})
+	return all, err
+}
+
+// PutVectors caches vectors by the hashes of their texts.
+func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[string][]float32) error {
+	return c.do(ctx, func(d *db) error {
+		hour := c.hour()
+		in := newInserter(`insert or replace into vector_cache (identity, hash, value, sum, used) values `, "", 5, cacheBatch)
+		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
+			defer in.close()
+			var id int64
+			err := tx.QueryRowContext(ctx, `insert into identities (name) values (?)
+				on conflict do update set name = excluded.name returning id`, identity).Scan(&id)
+			if err != nil {
+				return err
+			}
+			for hash, v := range vectors {
+				b := encodeVector(v)
+				if err := in.add(ctx, tx, id, hash, b, int64(crc32.Checksum(b, castagnoli)), hour); err != nil {
+					return err
+				}
+			}
+			return in.flush(ctx, tx)
+		})
+		if err != nil {
+			return err
+		}
+		return c.evict(ctx, d)
+	})
+}
+
+// Exact, so that an index made from the cache equals one made without it.
+func encodeVector(v []float32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func decodeVector(b []byte) []float32 {
+	v := make([]float32, len(b)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return v
+}
+
+// evict deletes what was not used for longest while the file holds more than
+// its bound, down to nine tenths of it. Freed pages are used again.
+func (c *Cache) evict(ctx context.Context, d *db) error {
+	used, err := usedBytes(ctx, d)
+	if err != nil || used <= c.max {
+		return err
+	}
+	for used > c.max/10*9 {
+		n, err := d.exec(ctx, "trim cache", `delete from vector_cache where rowid in
+			(select rowid from vector_cache order by used limit 1000)`)
+		if err != nil {
+			return err
+		}
+		m, err := d.exec(ctx, "trim cache", `delete from chunk_cache where rowid in
+			(select rowid from chunk_cache order by used limit 200)`)
+		if err != nil {
+			return err
+		}
+		if n+m == 0 {
+			return nil
+		}
+		if used, err = usedBytes(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func usedBytes(ctx context.Context, d *db) (int64, error) {
+	var pages, free, size int64
+	for pragma, v := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
+		if err := d.w.QueryRowContext(ctx, "pragma "+pragma).Scan(v); err != nil {
+			return 0, d.wrap(err, "measure")
+		}
+	}
+	return (pages - free) * size, nil
+}

@@ -1,0 +1,183 @@
+package meta
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Memory returns one memory; it hides nothing. It returns fold.ErrNotFound if
+// there is none of that id.
+func (x *Index) Memory(ctx context.Context, id fold.ID) (Row, error) {
+	r, err := scanRow(x.db.r.QueryRowContext(ctx, `select `+memoryColumns+` from memories where id = ?`, string(id)).Scan)
+	return r, x.db.wrap(err, "memory "+string(id))
+}
+
+// Memories returns those of ids that exist.
+func (x *Index) Memories(ctx context.Context, ids []fold.ID) (map[fold.ID]Row, error) {
+	all := make(map[fold.ID]Row, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	err := x.db.each(ctx, "read memories", func(scan func(...any) error) error {
+		r, err := scanRow(scan)
+		all[r.ID] = r
+		return err
+	}, `select `+memoryColumns+` from memories where id in (select value from json_each(?))`, list(ids))
+	return all, err
+}
+
+// EachMemory calls fn for every memory in the order of their ids, on one state
+// of the index. An error of fn ends it and is returned.
+func (x *Index) EachMemory(ctx context.Context, fn func(Row) error) error {
+	return x.db.each(ctx, "read memories", func(scan func(...any) error) error {
+		r, err := scanRow(scan)
+		if err != nil {
+			return err
+		}
+		return fn(r)
+	}, `select `+memoryColumns+` from memories order by id`)
+}
+
+// Titles returns the titles of those of ids that exist.
+func (x *Index) Titles(ctx context.Context, ids []fold.ID) (map[fold.ID]string, error) {
+	all := make(map[fold.ID]string, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	err := x.db.each(ctx, "read titles", func(scan func(...any) error) error {
+		var id fold.ID
+		var title string
+		err := scan(&id, &title)
+		all[id] = title
+		return err
+	}, `select id, title from memories where id in (select value from json_each(?))`, list(ids))
+	return all, err
+}
+
+// IDsByPath returns the memories that describe the source files at filePaths
+// (source file only: others may name a path without describing it).
+func (x *Index) IDsByPath(ctx context.Context, filePaths []string) (map[string]fold.ID, error) {
+	all := make(map[string]fold.ID, len(filePaths))
+	for len(filePaths) > 0 {
+		n := min(len(filePaths), 500)
+		args := make([]any, n)
+		for i, p := range filePaths[:n] {
+			args[i] = p // bound as they are: JSON would change paths that are no UTF-8
+		}
+		filePaths = filePaths[n:]
+		err := x.db.each(ctx, "find by path", func(scan func(...any) error) error {
+			var p string
+			var id fold.ID
+			err := scan(&p, &id)
+			all[p] = id
+			return err
+		}, `select file_path, id from memories where source = 'file' and file_path <> '' and file_path in `+marks(n)+` order by id desc`, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// marks returns "(?, ?, ?)" with n marks.
+func marks(n int) string {
+	in := inserter{cols: n}
+	return in.query(1)
+}
+
+// ChunksOf returns the chunks of memories, each in the order of the file.
+func (x *Index) ChunksOf(ctx context.Context, ids []fold.ID) (map[fold.ID][]fold.Chunk, error) {
+	all := make(map[fold.ID][]fold.Chunk, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
+		c, err := scanChunk(scan)
+		all[c.MemoryID] = append(all[c.MemoryID], c)
+		return err
+	}, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))
+		order by memory_id, start_byte, end_byte, id`, list(ids))
+	return all, err
+}
+
+// ChunksByID returns those of the chunks that exist.
+func (x *Index) ChunksByID(ctx context.Context, ids []string) (map[string]fold.Chunk, error) {
+	all := make(map[string]fold.Chunk, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
+		c, err := scanChunk(scan)
+		all[c.ID] = c
+		return err
+	}, `select `+chunkColumns+` from chunks where id in (select value from json_each(?))`, list(ids))
+	return all, err
+}
+
+// Files returns the manifest of fold/, or of the source files, by path.
+func (x *Index) Files(ctx context.Context, inFold bool) (map[string]File, error) {
+	all := make(map[string]File)
+	err := x.db.each(ctx, "read files", func(scan func(...any) error) error {
+		f, err := scanFile(scan)
+		all[f.Path] = f
+		return err
+	}, `select `+fileColumns+` from files where fold = ?`, bit(inFold))
+	return all, err
+}
+
+// FileByPath returns one row of the manifest. It returns fold.ErrNotFound if
+// there is none.
+func (x *Index) FileByPath(ctx context.Context, path string, inFold bool) (File, error) {
+	f, err := scanFile(x.db.r.QueryRowContext(ctx, `select `+fileColumns+` from files where fold = ? and path = ?`,
+		bit(inFold), path).Scan)
+	return f, x.db.wrap(err, fmt.Sprintf("file %.200q", path))
+}
+
+// Problems returns the first files that are not indexed, with their reasons:
+// quarantined, then failed, then skipped; and how many there are in all.
+func (x *Index) Problems(ctx context.Context, limit int) (files []File, total int, err error) {
+	const where = ` from files where state in ('quarantined', 'failed', 'skipped') and reason <> ''`
+	if err := x.db.r.QueryRowContext(ctx, `select count(*)`+where).Scan(&total); err != nil {
+		return nil, 0, x.db.wrap(err, "count problems")
+	}
+	err = x.db.each(ctx, "read problems", func(scan func(...any) error) error {
+		f, err := scanFile(scan)
+		files = append(files, f)
+		return err
+	}, `select `+fileColumns+where+`
+		order by case state when 'quarantined' then 0 when 'failed' then 1 else 2 end, path, fold limit ?`, limit)
+	return files, total, err
+}
+
+// Counts are the numbers that status shows.
+type Counts struct {
+	Files       int // source files in the manifest
+	Indexed     int // of Files
+	Skipped     int // of Files
+	Failed      int // of Files
+	FoldFiles   int // files below fold/ in the manifest
+	Quarantined int // of both
+	Memories    int
+	InFold      int // of Memories, with a file below fold/
+	Stale       int // of Memories
+	Chunks      int
+	Links       int
+	Queued      int // jobs pending, waiting to be retried, or running
+}
+
+// Counts counts.
+func (x *Index) Counts(ctx context.Context) (Counts, error) {
+	var c Counts
+	err := x.db.r.QueryRowContext(ctx, `select
+		coalesce(sum(fold = 0), 0), coalesce(sum(fold = 0 and state = 'indexed'), 0),
+		coalesce(sum(fold = 0 and state = 'skipped'), 0), coalesce(sum(fold = 0 and state = 'failed'), 0),
+		coalesce(sum(fold = 1), 0), coalesce(sum(state = 'quarantined'), 0),
+		(select count(*) from memories), (select count(*) from memories where described = 'fold'),
+		(select count(*) from memories where stale = 1), (select count(*) from chunks),
+		(select count(distinct id) from memory_links), (select count(*) from jobs where status in ('pending', 'retry', 'running'))
+		from files`).Scan(&c.Files, &c.Indexed, &c.Skipped, &c.Failed, &c.FoldFiles, &c.Quarantined,
+		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links, &c.Queued)
+	return c, x.db.wrap(err, "count")
+}

@@ -1,0 +1,138 @@
+-- index.db of one checkout: what its files say, in rows. Everything here can be
+-- deleted and rebuilt. There is no migration: change formatIndex in index.go
+-- whenever this file changes, and the old one is begun anew.
+-- Times are microseconds since 1970 (UTC).
+
+create table meta (
+    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild
+    value text not null
+) strict, without rowid;
+
+-- One row a memory. Columns are what is filtered, sorted or changed on its own;
+-- the rest of the frontmatter is JSON in more.
+create table memories (
+    id            text primary key,
+    path          text not null,      -- below fold/; '' if described in the index only
+    title         text not null,
+    title_key     text not null,      -- lower case, to sort by
+    memory_type   text not null,
+    source        text not null,
+    author        text not null,
+    context       text not null,
+    file_path     text not null,      -- of the source file
+    language      text not null,
+    source_blob   text not null,
+    slug          text not null,
+    subject       text not null,
+    relation      text not null,
+    object        text not null,
+    body          text not null,
+    find          text not null,      -- lower case of title, paths and context: what q looks in
+    more          text not null,      -- JSON
+    created_at    integer not null,
+    updated_at    integer not null,
+    pinned        integer not null,
+    note          integer not null,
+    deleted       integer not null,
+    described     text not null,      -- fold, index
+    content_hash  text not null,
+    stale         integer not null,
+    seq           integer not null    -- of the last change to it, its chunks or its links
+) strict;
+create index memories_updated on memories (updated_at, id);
+create index memories_created on memories (created_at, id);
+create index memories_title on memories (title_key, id);
+create index memories_file on memories (file_path) where file_path <> '';
+create index memories_seq on memories (seq);
+
+create table memory_tags (
+    memory_id text not null,
+    tag       text not null,          -- lower case
+    primary key (memory_id, tag)
+) strict, without rowid;
+create index memory_tags_tag on memory_tags (tag);
+
+-- Edges. A written link and a derived one between the same two may both stand
+-- here; the written one is then shown. The end of a link need not exist.
+create table memory_links (
+    from_id   text not null,
+    id        text not null,          -- hash of both ends and the type
+    derived   integer not null,
+    to_id     text not null,
+    link_type text not null,
+    context   text not null,
+    evidence  text not null,
+    weight    real not null,
+    primary key (from_id, id, derived)
+) strict, without rowid;
+create index memory_links_to on memory_links (to_id);
+create index memory_links_id on memory_links (id);
+
+-- Spans of source files. Their text is in the file. The rows of one memory lie
+-- together, since they are compared and read together.
+create table chunks (
+    memory_id    text not null,
+    id           text not null,
+    content_hash text not null,
+    start_line   integer not null,
+    end_line     integer not null,
+    start_byte   integer not null,
+    end_byte     integer not null,
+    node_type    text not null,
+    node_name    text not null,
+    parent       text not null,
+    language     text not null,
+    doc          text not null,
+    hidden       integer not null,      -- holds a secret: found by name only
+    primary key (memory_id, id)
+) strict, without rowid;
+create index chunks_id on chunks (id);
+
+-- The manifest: every file that was looked at, and what came of it.
+create table files (
+    fold      integer not null,       -- 1: path is below fold/
+    path      text not null,
+    size      integer not null,
+    mtime_ns  integer not null,
+    inode     integer not null,
+    hash      text not null,
+    blob      text not null,
+    memory_id text not null,
+    state     text not null,          -- indexed, skipped, failed, quarantined
+    reason    text not null,
+    truncated integer not null,
+    seq       integer not null,
+    primary key (fold, path)
+) strict, without rowid;
+create index files_state on files (state);
+
+-- Keys that went ('m:<memory>', 'c:<chunk>'), until all indexes caught up.
+create table gone (
+    key text primary key,
+    seq integer not null
+) strict, without rowid;
+create index gone_seq on gone (seq);
+
+create table jobs (
+    n            integer primary key, -- age
+    id           text not null unique,
+    type         text not null,
+    project      text not null,
+    status       text not null check (status in ('pending', 'running', 'completed', 'failed', 'retry', 'cancelled', 'paused')),
+    priority     integer not null,    -- larger first
+    payload      blob not null,
+    attempts     integer not null,
+    max_attempts integer not null,
+    owner        text not null,       -- who holds the lease
+    lease_until  integer not null,
+    heartbeat    integer not null,
+    next_retry   integer not null,
+    dedupe_key   text not null,
+    progress     text not null,       -- JSON, '' if none
+    error        text not null,
+    created_at   integer not null,
+    started_at   integer not null,    -- 0 if not yet
+    ended_at     integer not null
+) strict;
+create index jobs_queue on jobs (status, priority desc, n);
+create index jobs_dedupe on jobs (dedupe_key, status) where dedupe_key <> '';
