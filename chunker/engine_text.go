@@ -1,3 +1,5 @@
+//go:build !cgo
+
 package chunker
 
 // Engine names what cuts source: tree-sitter, or text in a build without cgo,
@@ -13,5 +15,5 @@ func (engine) outline(lang string, src []byte, opt Options) (_ *outline, timedOu
 	if lang != "go" {
 		return nil, false
 	}
-	return outlineGo(src, opt.MaxLines), false
+	return outlineGo(src, opt.MaxLines, false), false
 }

@@ -8,13 +8,19 @@ import (
 	"strings"
 )
 
+// maxNesting is how deep brackets may lie in one another: go/parser recurses.
+const maxNesting = 1000
+
 // outlineGo finds what is in a Go file with the parser of the standard library.
-// It is what a build without cgo uses, and what the tests hold tree-sitter to.
-// It returns nil if not even a package clause was found.
-func outlineGo(src []byte, maxLines int) *outline {
+// It returns nil if not even a package clause was found, if brackets are nested
+// deeper than it is safe to recurse, or, if sound is set, if there is any error.
+func outlineGo(src []byte, maxLines int, sound bool) *outline {
+	if nesting(src) > maxNesting {
+		return nil
+	}
 	fset := token.NewFileSet()
-	f, _ := parser.ParseFile(fset, "", src, parser.ParseComments|parser.SkipObjectResolution) // keeps what is sound
-	if f == nil || f.Name == nil || f.Name.Name == "" || f.Name.Name == "_" {
+	f, err := parser.ParseFile(fset, "", src, parser.ParseComments|parser.SkipObjectResolution) // keeps what is sound
+	if err != nil && sound || f == nil || f.Name == nil || f.Name.Name == "" || f.Name.Name == "_" {
 		return nil
 	}
 	g := &goFile{file: fset.File(f.FileStart), src: src, maxLines: maxLines}
@@ -42,6 +48,22 @@ func outlineGo(src []byte, maxLines int) *outline {
 	return &g.out
 }
 
+// nesting returns how many opening brackets there are, in code or not, before
+// their closing ones, at most.
+func nesting(src []byte) int {
+	depth, deepest := 0, 0
+	for _, c := range src {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return deepest
+}
+
 type goFile struct {
 	file     *token.File
 	src      []byte
@@ -58,12 +80,22 @@ func (g *goFile) span(from, to token.Pos) (span, bool) {
 	return s, s.start < s.end && s.end <= len(g.src)
 }
 
-func (g *goFile) add(from, to token.Pos, kind, name string) {
+// add appends an item. From and to are its bounds; doc is where the definition
+// proper begins, before which its comment stands.
+func (g *goFile) add(from, doc, to token.Pos, kind, name string) {
 	if s, ok := g.span(from, to); ok && name != "" {
 		if n := len(g.out.items); n > 0 && g.out.items[n-1].end > s.start {
 			return // a broken file
 		}
-		g.out.items = append(g.out.items, item{span: s, kind: kind, name: name, parent: -1})
+		owner, _, found := strings.Cut(name, ".")
+		if !found {
+			owner = ""
+		}
+		inner := s.start
+		if in, ok := g.span(doc, to); ok {
+			inner = in.start
+		}
+		g.out.items = append(g.out.items, item{span: s, inner: inner, kind: kind, name: name, owner: owner, parent: -1})
 	}
 }
 
@@ -71,14 +103,14 @@ func (g *goFile) decl(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil || len(d.Recv.List) == 0 {
-			g.add(d.Pos(), d.End(), "function", d.Name.Name)
+			g.add(d.Pos(), d.Pos(), d.End(), "function", d.Name.Name)
 			return
 		}
 		name := d.Name.Name
 		if recv := receiver(d.Recv.List[0].Type); recv != "" {
 			name = recv + "." + name
 		}
-		g.add(d.Pos(), d.End(), "method", name)
+		g.add(d.Pos(), d.Pos(), d.End(), "method", name)
 	case *ast.GenDecl:
 		if d.Tok != token.TYPE {
 			return
@@ -95,7 +127,7 @@ func (g *goFile) decl(d ast.Decl) {
 			if i == len(d.Specs)-1 {
 				to = d.End()
 			}
-			g.add(from, to, typeKind(t), t.Name.Name)
+			g.add(from, t.Pos(), to, typeKind(t), t.Name.Name)
 		}
 	}
 }

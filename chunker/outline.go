@@ -23,8 +23,10 @@ type outline struct {
 // An item is a definition that gets a chunk of its own.
 type item struct {
 	span
+	inner  int // where the definition proper begins, before which its comment may stand
 	kind   string
 	name   string // qualified
+	owner  string // name of what it belongs to without lying in it; "" if nothing
 	parent int    // index of the item that holds it; -1 if none
 	doc    string // of a docstring; that of comments before it is found by assemble
 }
@@ -74,6 +76,9 @@ func (a *assembler) place() {
 			}
 		}
 		start, doc := a.lead(it.start, floor)
+		if it.doc == "" && it.inner > it.start {
+			_, it.doc = a.lead(it.inner, it.start)
+		}
 		if it.doc == "" {
 			it.doc = doc
 		}
@@ -190,8 +195,8 @@ func (a *assembler) pieces() []piece {
 		if i+1 < len(a.placed) && a.placed[i+1].parent == i {
 			end = a.placed[i+1].start // only its header
 		}
-		parent := ""
-		if it.parent >= 0 {
+		parent := it.owner
+		if parent == "" && it.parent >= 0 {
 			parent = a.placed[it.parent].name
 		}
 		out = append(out, piece{start: it.start, end: end, kind: it.kind, name: it.name, parent: parent, doc: it.doc})
@@ -204,4 +209,41 @@ func (a *assembler) pieces() []piece {
 	}
 	gap(len(a.src))
 	return out
+}
+
+// headerDoc returns the first sentence of the first comment of a file that is no
+// licence, stands before anything else, and belongs to no definition unless it
+// says that it describes the file.
+func headerDoc(o *outline, src []byte, lines *lineIndex) string {
+	at := 0
+	for i := 0; i < len(o.leads); {
+		from := o.leads[i]
+		if len(bytes.TrimSpace(src[at:from.start])) > 0 && !bytes.HasPrefix(src, []byte("#!")) {
+			return ""
+		}
+		to := from.end
+		for i++; i < len(o.leads) && lines.line(o.leads[i].start) <= lines.line(max(0, to-1))+1 &&
+			len(bytes.TrimSpace(src[to:o.leads[i].start])) == 0; i++ {
+			to = o.leads[i].end
+		}
+		comment := string(src[from.start:to])
+		at = to
+		if isLicence(comment) {
+			continue
+		}
+		attached := false
+		for _, it := range o.items {
+			if it.start >= to {
+				attached = bytes.Count(src[to:it.start], []byte{'\n'}) <= 1 && len(bytes.TrimSpace(src[to:it.start])) == 0
+				break
+			}
+		}
+		if attached && !strings.Contains(comment, "@file") && !strings.Contains(comment, "\\file") && !strings.Contains(comment, "@module") {
+			return ""
+		}
+		if doc := sentence(commentText(comment)); doc != "" {
+			return doc
+		}
+	}
+	return ""
 }

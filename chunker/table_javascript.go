@@ -1,0 +1,112 @@
+//go:build cgo
+
+package chunker
+
+import (
+	"strings"
+
+	sitter "github.com/tree-sitter/go-tree-sitter"
+	grammar_javascript "github.com/tree-sitter/tree-sitter-javascript/bindings/go"
+)
+
+func javascriptTable() *table {
+	return &table{
+		language: func() *sitter.Language { return sitter.NewLanguage(grammar_javascript.Language()) },
+		leads:    "comment decorator",
+		sep:      ".",
+		rules:    javascriptRules(),
+		calls:    []string{"require", "import"},
+		imports:  javascriptImports,
+	}
+}
+
+// javascriptRules are shared with TypeScript.
+func javascriptRules() map[string]rule {
+	return map[string]rule{
+		"import_statement":               {imports: true},
+		"export_statement":               {act: wrap, imports: true},
+		"function_declaration":           {act: define, kind: "function"},
+		"generator_function_declaration": {act: define, kind: "function"},
+		"class_declaration":              {act: holds, kind: "class"},
+		"class_body":                     {act: enter},
+		"method_definition":              {act: define, kind: "function", member: "method", body: "body"},
+		"field_definition":               {look: valueNamed("property"), member: "method"},
+		"lexical_declaration":            {act: wrap},
+		"variable_declaration":           {act: wrap},
+		"variable_declarator":            {look: valueNamed("name")},
+		"expression_statement":           {act: wrap},
+		"assignment_expression":          {look: assigned},
+		// export default () => {}, and files that are one call of a function.
+		"arrow_function":           {look: exported},
+		"function_expression":      {look: exported},
+		"class":                    {look: exported},
+		"call_expression":          {act: enterLong},
+		"arguments":                {act: enterLong},
+		"parenthesized_expression": {act: enterLong},
+		"statement_block":          {act: enterLong},
+	}
+}
+
+func javascriptImports(n *sitter.Node, src []byte) []string {
+	source := child(n, "source")
+	if source == nil {
+		return nil
+	}
+	return []string{quoted(text(source, src))}
+}
+
+// valueNamed finds functions and classes that are the value of what the field
+// names: const f = () => {}, and fields of classes.
+func valueNamed(field string) func(*sitter.Node, []byte) found {
+	return func(n *sitter.Node, src []byte) found {
+		name := child(n, field)
+		if name == nil || is(name, "object_pattern", "array_pattern") {
+			return found{}
+		}
+		return valued(child(n, "value"), text(name, src))
+	}
+}
+
+func valued(value *sitter.Node, name string) found {
+	switch {
+	case is(value, "arrow_function", "function_expression", "generator_function"):
+		return found{act: define, kind: "function", name: name}
+	case is(value, "class"):
+		return found{act: define, kind: "class", name: name}
+	}
+	return found{}
+}
+
+// assigned finds module.exports.f = function () {} and A.prototype.f = ….
+func assigned(n *sitter.Node, src []byte) found {
+	left := child(n, "left")
+	if !is(left, "identifier", "member_expression") {
+		return found{}
+	}
+	name := line(left, src)
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "module."), "exports.")
+	if name == "exports" {
+		name = "default"
+	}
+	f := valued(child(n, "right"), strings.ReplaceAll(name, ".prototype.", "."))
+	if owner, method, ok := strings.Cut(name, ".prototype."); ok && f.name != "" {
+		f.kind, f.owner, f.name = "method", owner, method
+	}
+	return f
+}
+
+// exported finds what an export statement holds without a name. A function that
+// fills the file is looked into.
+func exported(n *sitter.Node, src []byte) found {
+	name := text(child(n, "name"), src)
+	if up := n.Parent(); !is(up, "export_statement") {
+		return found{act: enterLong}
+	}
+	if name == "" {
+		name = "default"
+	}
+	if is(n, "class") {
+		return found{act: holds, kind: "class", name: name}
+	}
+	return found{act: define, kind: "function", name: name}
+}
