@@ -105,3 +105,12 @@ func (a *Analysis) strings(spans []Span) []string {
 	}
 	return out
 }
+
+// Own returns a copy of the bytes of all terms, which outlives the next Reset.
+func (a *Analysis) Own() Text { return Text(a.buf) }
+
+// A Text holds the bytes of the terms of one analysis.
+type Text string
+
+// Term returns the term or joined form s without copying it.
+func (t Text) Term(s Span) string { return string(t[s.lo:s.hi]) }

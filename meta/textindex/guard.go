@@ -1,0 +1,312 @@
+package textindex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+
+	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/words"
+)
+
+// Damaged files must never end the process. Bleve maps its segments and trusts
+// them, so they are checked before it sees them:
+//
+//   - Close writes the size and CRC of every file (the seal); Open compares
+//     and then removes it, since from now on the files change.
+//   - Without a seal, that is after a crash, every segment is compared with the
+//     CRC in its own footer; root.bolt has none, and is opened with care.
+//   - Open and a first search run under recover, with faults as panics.
+//   - A start that is not followed by a flush is counted; the third in a row
+//     begins anew, whatever made the other two end.
+const (
+	format    = "1"         // of fields and stored keys
+	sealName  = "seal.json" // sizes and sums of the files, when closed
+	startName = "starts"    // starts since the last seal
+	madeName  = "version"   // format and analyser
+	lockName  = ".lock"     // added to dir: held while the index is open
+	asideName = ".damaged"  // added to dir: the one copy that is kept
+	maxStarts = 3           // with no seal between them
+	version   = format + "." + words.Version
+)
+
+// Open opens the index in dir, or begins one. An index that cannot be used is
+// moved to dir.damaged, of which one is kept, and a new one is begun; the
+// reason is in [Index.Rebuilt]. It returns ErrUnavailable if another process
+// has the index open.
+func Open(dir string, opt Options) (_ *Index, err error) {
+	defer wrap(&err, "open text index")
+	x := &Index{dir: dir, log: opt.Log}
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	x.queue = index.NewAnalysisQueue(1)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	// Before anything is looked at: what another process is writing looks
+	// damaged.
+	x.lock, err = disk.Lock(dir+lockName, "pid "+strconv.Itoa(os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			x.queue.Close()
+			_ = x.lock.Close()
+		}
+	}()
+	reason := verify(dir)
+	if reason == nil {
+		reason = x.open(opt)
+	}
+	if reason == nil {
+		return x, nil
+	}
+	x.Rebuilt = reason.Error()
+	x.log.Warn("Text index begun anew", "reason", x.Rebuilt)
+	if err := moveAside(dir); err != nil {
+		return nil, err
+	}
+	if err := x.open(opt); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// open opens what verify let pass and searches once.
+func (x *Index) open(opt Options) error {
+	if err := os.MkdirAll(x.dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(x.dir, madeName), []byte(version), 0o600); err != nil {
+		return err
+	}
+	segments, err := filepath.Glob(filepath.Join(storeDir(x.dir), "*.zap"))
+	if err != nil {
+		return err
+	}
+	old := len(segments) > 0
+	store, err := openStore(x.dir, opt, x.queue)
+	if err != nil {
+		return err
+	}
+	x.store = store
+	err = x.probe()
+	if err == nil && old && x.internal(lengthKey) == nil {
+		// Bleve passes over snapshots that it cannot load, to the last one.
+		err = errors.New("damaged: none of its snapshots loads")
+	}
+	if err != nil {
+		_ = store.Close()
+		return err
+	}
+	return nil
+}
+
+// probe reads what every search reads.
+func (x *Index) probe() (err error) {
+	defer recovered(&err)()
+	x.sums = decodeSums(x.internal(lengthKey))
+	_, err = x.Search(context.Background(), Query{Text: "probe of the index", Limit: 3})
+	return err
+}
+
+// recovered turns a panic of the calling function into *err, faults of mapped
+// memory included:
+//
+//	defer recovered(&err)()
+func recovered(err *error) func() {
+	was := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(was)
+		if r := recover(); r != nil {
+			*err = fmt.Errorf("damaged: %v", r)
+		}
+	}
+}
+
+// verify returns why the index in dir must not be opened, or nil. No index at
+// all is fine.
+func verify(dir string) error {
+	made, err := os.ReadFile(filepath.Join(dir, madeName))
+	if errors.Is(err, fs.ErrNotExist) {
+		if names, err := os.ReadDir(dir); err == nil && len(names) > 0 {
+			return errors.New("no version file")
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if string(made) != version {
+		return fmt.Errorf("made by version %.20q, this is %s", made, version)
+	}
+	sealed, err := os.ReadFile(filepath.Join(dir, sealName))
+	switch {
+	case err == nil:
+		err = checkSeal(dir, sealed)
+	case errors.Is(err, fs.ErrNotExist):
+		err = checkSegments(dir)
+	}
+	if err != nil {
+		return err
+	}
+	return countStart(dir)
+}
+
+// countStart counts this start and breaks the seal, in that order.
+func countStart(dir string) error {
+	path := filepath.Join(dir, startName)
+	n := 0
+	if b, err := os.ReadFile(path); err == nil {
+		n, _ = strconv.Atoi(string(b))
+	}
+	if n++; n > maxStarts {
+		return fmt.Errorf("%d starts in a row did not end well", n-1)
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(n)), 0o600); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, sealName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// file is one entry of the seal.
+type file struct {
+	Size int64
+	CRC  uint32 // Castagnoli
+}
+
+// seal writes down the files of a closed index and forgets earlier starts.
+func seal(dir string) error {
+	files, err := sumFiles(dir)
+	if err != nil {
+		return fmt.Errorf("seal text index: %w", err)
+	}
+	b, err := json.Marshal(files)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, sealName), b, 0o600)
+	}
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, startName))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("seal text index: %w", err)
+	}
+	return nil
+}
+
+func checkSeal(dir string, sealed []byte) error {
+	var want map[string]file
+	if err := json.Unmarshal(sealed, &want); err != nil {
+		return fmt.Errorf("damaged: %s: %w", sealName, err)
+	}
+	have, err := sumFiles(dir)
+	if err != nil {
+		return err
+	}
+	for name, w := range want {
+		if h, ok := have[name]; !ok || h != w {
+			return fmt.Errorf("damaged: %s differs from its sum", name)
+		}
+	}
+	return nil
+}
+
+func sumFiles(dir string) (map[string]file, error) {
+	entries, err := os.ReadDir(storeDir(dir))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]file{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		size, crc, _, err := sumFile(filepath.Join(storeDir(dir), e.Name()), crc32.MakeTable(crc32.Castagnoli))
+		if err != nil {
+			return nil, err
+		}
+		files[e.Name()] = file{size, crc}
+	}
+	return files, nil
+}
+
+// checkSegments compares every segment with the CRC at its end. A segment that
+// no snapshot names may be cut off, since the crash came while it was written;
+// Bleve removes those, so they are no reason to begin anew unless root.bolt
+// names them, which Open then finds out.
+func checkSegments(dir string) error {
+	segments, err := filepath.Glob(filepath.Join(storeDir(dir), "*.zap"))
+	if err != nil {
+		return err
+	}
+	for _, path := range segments {
+		_, sum, last, err := sumFile(path, crc32.IEEETable)
+		if err != nil {
+			return err
+		}
+		if sum != last {
+			// Out of the way: a snapshot that names it does not open.
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sumFile returns the size of a file, its CRC (by IEEE: without the last four
+// bytes), and the last four bytes as Bleve writes its own sum.
+func sumFile(path string, table *crc32.Table) (size int64, crc, last uint32, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer f.Close()
+	h := crc32.New(table)
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	size = info.Size()
+	if table == crc32.IEEETable {
+		if size < 4 {
+			return size, 0, 1, nil // too short to be right
+		}
+		var tail [4]byte
+		if _, err := f.ReadAt(tail[:], size-4); err != nil {
+			return 0, 0, 0, err
+		}
+		last = uint32(tail[0])<<24 | uint32(tail[1])<<16 | uint32(tail[2])<<8 | uint32(tail[3])
+		_, err = io.CopyN(h, f, size-4)
+	} else {
+		_, err = io.Copy(h, f)
+	}
+	return size, h.Sum32(), last, err
+}
+
+// moveAside moves dir to the one place where a damaged index is kept.
+func moveAside(dir string) error {
+	if err := os.RemoveAll(dir + asideName); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, dir+asideName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

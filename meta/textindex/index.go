@@ -1,0 +1,347 @@
+package textindex
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/blevesearch/bleve/v2/document"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Options of [Open]. The zero value works.
+type Options struct {
+	// Log is told what went wrong and what was begun anew. Nil discards.
+	Log *slog.Logger
+
+	// Nap is how long the persister gathers changes before it writes them.
+	// Zero means 200 ms: longer than a burst of saves, shorter than a person
+	// waits for Flush.
+	Nap time.Duration
+}
+
+// Keys of what is stored beside the postings, in the same snapshot.
+const (
+	seqKey    = "foldwatch.seq"    // int64
+	lengthKey = "foldwatch.length" // sum of body lengths, by kind: 3 × int64
+)
+
+// flushTimeout bounds how long Flush waits for a disk that does not answer.
+const flushTimeout = 30 * time.Second
+
+// An Index is a text index on disk. It is safe for concurrent use: searches see
+// the last finished Apply and wait for nothing.
+type Index struct {
+	// Rebuilt says why [Open] began with an empty index although there was
+	// one: damaged, of another format or analyser, unfinished starts. "" if it
+	// did not.
+	Rebuilt string
+
+	dir   string
+	log   *slog.Logger
+	queue *index.AnalysisQueue
+	store *scorch.Scorch
+	lock  *disk.LockFile
+
+	mu     sync.Mutex // one writer at a time; guards the fields below
+	closed bool
+	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
+
+	scratch sync.Pool // of *accumulator
+}
+
+// Apply puts and drops documents and records seq, as one step: a search sees
+// all of it or nothing. A document whose key exists is replaced; dropping a key
+// that does not exist is nothing. The change is searchable on return and on
+// disk soon after: what a crash loses, [Index.Seq] tells after the next Open.
+// It returns ErrInvalid, and changes nothing, if a document has no key or kind.
+func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) (err error) {
+	defer wrap(&err, "index %d documents", len(put)+len(drop))
+	for i := range put {
+		if put[i].Key == "" || !slices.Contains(kinds[:], put[i].Kind) {
+			return fmt.Errorf("document %q of kind %q: %w", put[i].Key, put[i].Kind, fold.ErrInvalid)
+		}
+	}
+	docs, lengths := x.analyse(put)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return fold.ErrUnavailable
+	}
+	batch, sums := index.NewBatch(), x.sums
+	for _, key := range drop {
+		batch.Delete(key)
+	}
+	for i, d := range slices.Backward(docs) {
+		// A key that is put twice in one batch counts once, the later one.
+		if batch.IndexOps[put[i].Key] != nil {
+			continue
+		}
+		batch.Update(d)
+		sums[slices.Index(kinds[:], put[i].Kind)] += int64(lengths[i])
+	}
+	old, err := x.oldLengths(ctx, batch)
+	if err != nil {
+		return err
+	}
+	for k := range sums {
+		sums[k] -= old[k]
+	}
+	batch.SetInternal([]byte(seqKey), binary.BigEndian.AppendUint64(nil, uint64(seq)))
+	batch.SetInternal([]byte(lengthKey), encodeSums(sums))
+	if err := x.store.Batch(batch); err != nil {
+		return err
+	}
+	x.sums = sums
+	return nil
+}
+
+// analyse builds the documents of put, in parallel where that pays.
+func (x *Index) analyse(put []Doc) ([]*document.Document, []int) {
+	docs, lengths := make([]*document.Document, len(put)), make([]int, len(put))
+	workers := min(runtime.GOMAXPROCS(0), 1+len(put)/32)
+	var wg sync.WaitGroup
+	for w := range workers {
+		part := func() {
+			var b builder
+			for i := w; i < len(put); i += workers {
+				docs[i], lengths[i] = b.build(&put[i])
+			}
+		}
+		if w == workers-1 {
+			part()
+		} else {
+			wg.Go(part)
+		}
+	}
+	wg.Wait()
+	return docs, lengths
+}
+
+// oldLengths sums, by kind, the body lengths of the stored documents that batch
+// replaces or deletes.
+func (x *Index) oldLengths(ctx context.Context, batch *index.Batch) (old [len(kinds)]int64, err error) {
+	r, err := x.store.Reader()
+	if err != nil {
+		return old, err
+	}
+	defer closeReader(r, &err)
+	if n, err := r.DocCount(); err != nil || n == 0 {
+		return old, err
+	}
+	var ids []index.IndexInternalID
+	for key := range batch.IndexOps {
+		id, err := r.InternalID(key)
+		if err != nil {
+			return old, err
+		}
+		if id != nil {
+			ids = append(ids, slices.Clone(id))
+		}
+	}
+	if len(ids) == 0 {
+		return old, nil
+	}
+	slices.SortFunc(ids, index.IndexInternalID.Compare)
+	for k, kind := range kinds {
+		tfr, err := r.TermFieldReader(ctx, []byte(everyDoc), fieldName(kind, body), false, true, false)
+		if err != nil {
+			return old, err
+		}
+		var at *index.TermFieldDoc
+		for _, id := range ids {
+			if at == nil || at.ID.Compare(id) < 0 {
+				if at, err = tfr.Advance(id, at); err != nil || at == nil {
+					break
+				}
+			}
+			if at.ID.Equals(id) {
+				old[k] += int64(lengthOf(at.Norm))
+			}
+		}
+		if err := errors.Join(err, tfr.Close()); err != nil {
+			return old, err
+		}
+	}
+	return old, nil
+}
+
+// lengthOf returns the field length that Bleve keeps as 1/sqrt(length).
+func lengthOf(norm float64) float64 {
+	if norm <= 0 {
+		return 1
+	}
+	return math.Round(1 / (norm * norm))
+}
+
+// Seq returns the seq of the last Apply; after Open, that of the last Apply
+// that reached the disk. The caller applies what is later.
+func (x *Index) Seq() int64 {
+	b := x.internal(seqKey)
+	if len(b) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}
+
+func (x *Index) internal(key string) []byte {
+	r, err := x.store.Reader()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	b, err := r.GetInternal([]byte(key))
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(b)
+}
+
+// Count returns how many documents there are.
+func (x *Index) Count() int {
+	r, err := x.store.Reader()
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	n, _ := r.DocCount()
+	return int(n)
+}
+
+// Flush returns when everything applied before is on disk. It returns
+// ErrUnavailable if that does not happen within 30 s.
+func (x *Index) Flush() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil
+	}
+	return x.flush()
+}
+
+func (x *Index) flush() (err error) {
+	defer wrap(&err, "flush text index")
+	// Snapshots are persisted in order, so that a batch which changes nothing
+	// is on disk only when all before it are.
+	batch, done := index.NewBatch(), make(chan error, 1)
+	batch.SetInternal([]byte(lengthKey), encodeSums(x.sums))
+	batch.SetPersistedCallback(func(err error) { done <- err })
+	if err := x.store.Batch(batch); err != nil {
+		return err
+	}
+	timeout := time.NewTimer(flushTimeout)
+	defer timeout.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timeout.C:
+		return fmt.Errorf("not on disk after %v: %w", flushTimeout, fold.ErrUnavailable)
+	}
+}
+
+// Close flushes and closes the index. The second Close does nothing.
+func (x *Index) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil
+	}
+	x.closed = true
+	err := x.flush()
+	if cerr := x.store.Close(); err == nil {
+		err = cerr
+	}
+	x.queue.Close()
+	if err == nil {
+		err = seal(x.dir)
+	}
+	if cerr := x.lock.Close(); err == nil {
+		err = cerr
+	}
+	wrap(&err, "close text index")
+	return err
+}
+
+func encodeSums(sums [len(kinds)]int64) []byte {
+	var b []byte
+	for _, s := range sums {
+		b = binary.BigEndian.AppendUint64(b, uint64(s))
+	}
+	return b
+}
+
+func decodeSums(b []byte) (sums [len(kinds)]int64) {
+	if len(b) == 8*len(sums) {
+		for k := range sums {
+			sums[k] = int64(binary.BigEndian.Uint64(b[8*k:]))
+		}
+	}
+	return sums
+}
+
+func closeReader(c io.Closer, err *error) {
+	if cerr := c.Close(); *err == nil {
+		*err = cerr
+	}
+}
+
+// wrap adds the operation and its object to *err.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
+}
+
+// storeDir is where Bleve keeps its files below dir.
+func storeDir(dir string) string { return filepath.Join(dir, "store") }
+
+// openStore opens or makes the scorch index in dir. A panic of Bleve or bbolt
+// over damaged files, and a fault in memory mapped from a file that is shorter
+// than it says, come back as errors.
+func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.Scorch, err error) {
+	defer recovered(&err)()
+	if err := os.MkdirAll(storeDir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	nap := opt.Nap
+	if nap <= 0 {
+		nap = 200 * time.Millisecond
+	}
+	x, err := scorch.NewScorch(scorch.Name, map[string]any{
+		"path":         storeDir(dir),
+		"bolt_timeout": "1s", // a second process gets an error, and does not hang
+		// A change is searchable before it is on disk; Seq tells after a crash.
+		"unsafe_batch":       true,
+		"numSnapshotsToKeep": 1,
+		"scorchPersisterOptions": map[string]any{
+			"PersisterNapTimeMSec": int(nap.Milliseconds()),
+			// Segments of a burst become one file; more than this many files
+			// wait for the merger, which bounds open files and mappings.
+			"PersisterNapUnderNumFiles": 100,
+		},
+	}, queue)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Open(); err != nil {
+		return nil, err
+	}
+	return x.(*scorch.Scorch), nil
+}
