@@ -86,7 +86,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("write", "Write", memoryCommand(e), linkCommand(e))
 	group("history", "History", logCommand(e), diffCommand(e), restoreCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
-		quarantineCommand(e), configCommand(e), versionCommand(e))
+		quarantineCommand(e), doctorCommand(e), configCommand(e), versionCommand(e))
 	root.AddCommand(chunkWorkerCommand(e))
 	return root
 }
@@ -97,6 +97,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := cmd.CommandPath() + " --help"
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = cmd.CommandPath() + " " + near[0]
 	}

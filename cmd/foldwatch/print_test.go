@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What a title may hold, and what a terminal may see of it (F49).
+func TestClean(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{"plain", "Session timeout policy", "Session timeout policy"},
+		{"other scripts", "認証サービス Ünïcode 🎉", "認証サービス Ünïcode 🎉"},
+		{"colour", "a\x1b[31mred\x1b[0mb", "aredb"},
+		{"cursor and erase", "a\x1b[2J\x1b[1;1Hb", "ab"},
+		{"window title by BEL", "a\x1b]0;owned\x07b", "ab"},
+		{"window title by ST", "a\x1b]0;owned\x1b\\b", "ab"},
+		{"hyperlink", "\x1b]8;;http://x.invalid\x1b\\text\x1b]8;;\x1b\\", "text"},
+		{"8-bit CSI", "a\u009b31mred", "ared"},
+		{"8-bit OSC", "a\u009d0;owned\u009cb", "ab"},
+		{"device control", "a\x1bP1$r\x1b\\b", "ab"},
+		{"string without end", "a\x1b]0;the rest is kept", "a0;the rest is kept"},
+		{"CSI without end", "a\x1b[", "a"},
+		{"lone escape at the end", "a\x1b", "a"},
+		{"charset switch", "a\x1b(0b", "a0b"},
+		{"controls", "a\x00\x07\x08\x7fb", "ab"},
+		{"line ends", "a\r\nb\nc\td", "a  b c d"},
+		{"overwrite", "safe\rgone", "safe gone"},
+		{"direction", "abc\u202egpj.exe", "abcgpj.exe"},
+		{"invalid UTF-8", "a\xffb", "a\ufffdb"},
+		{"raw C1 byte", "a\x9b31m", "a\ufffd31m"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := clean(tc.in); got != tc.want {
+				t.Errorf("clean(%q) = %q, want %q", tc.in, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCleanTextKeepsLines(t *testing.T) {
+	if got, want := cleanText("# T\r\n\tx\x1b[1m\n"), "# T\n\tx\n"; got != want {
+		t.Errorf("cleanText = %q, want %q", got, want)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{"", "a\x1b[31m", "\x1b]0;x\x07", "\u009b", "\x1b\x1b[[m", "\xc2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := clean(s)
+		if strings.ContainsFunc(got, unprintable) {
+			t.Errorf("clean(%q) = %q still steers the terminal", s, got)
+		}
+		if clean(got) != got {
+			t.Errorf("clean(%q) is not clean: %q, then %q", s, got, clean(got))
+		}
+	})
+}
+
+func TestPrinterCleansEveryArgument(t *testing.T) {
+	var buf bytes.Buffer
+	p := printer{w: &buf}
+	evil := "\x1b]0;x\x07"
+	p.printf("%s %s %s %s", evil+"a", bold(evil+"b"), errors.New(evil+"c"), block(evil+"d\ne"))
+	if got, want := buf.String(), "a b c d\ne"; got != want {
+		t.Errorf("printf = %q, want %q", got, want)
+	}
+	buf.Reset()
+	printer{w: &buf, color: true}.printf("%s", bold(evil+"b"))
+	if got, want := buf.String(), "\x1b[1mb\x1b[0m"; got != want {
+		t.Errorf("printf in colour = %q, want %q", got, want)
+	}
+}
+
+func TestWriteJSONKeepsDataAndTerminal(t *testing.T) {
+	in := map[string]string{"title": "a\x1b]0;x\x07\u009b\x7f<b>\u202e"}
+	var buf bytes.Buffer
+	if err := writeJSON(&buf, in); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(buf.String(), needsEscape) {
+		t.Errorf("writeJSON = %q holds control characters", buf.String())
+	}
+	var got map[string]string
+	if err := json.Unmarshal(buf.Bytes(), &got); err != nil || got["title"] != in["title"] {
+		t.Errorf("read back = %q, %v; want %q", got["title"], err, in["title"])
+	}
+}
