@@ -1,0 +1,526 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Files is the set of files of one tree, by which imports are resolved. It is
+// safe for concurrent use once made.
+type Files struct {
+	has    map[string]bool
+	byDir  map[string][]string // directory ("." for the root) → files, sorted
+	byBase map[string][]string // file name → files, sorted
+	goMods []goModule          // longest directory first
+	node   map[string]string   // name of a package → its directory
+}
+
+type goModule struct{ dir, path string }
+
+// NewFiles returns the set of paths (relative, forward slashes). read returns
+// the content of one of them, for go.mod and package.json files only; it may be
+// nil, and may return nil.
+func NewFiles(paths []string, read func(path string) []byte) *Files {
+	f := &Files{has: make(map[string]bool, len(paths)), byDir: map[string][]string{}, byBase: map[string][]string{}, node: map[string]string{}}
+	sorted := slices.Clone(paths)
+	slices.Sort(sorted)
+	for _, p := range slices.Compact(sorted) {
+		f.has[p] = true
+		dir, base := path.Dir(p), path.Base(p)
+		f.byDir[dir] = append(f.byDir[dir], p)
+		f.byBase[base] = append(f.byBase[base], p)
+	}
+	if read == nil {
+		return f
+	}
+	for _, p := range f.byBase["go.mod"] {
+		if m := modulePath(read(p)); m != "" {
+			f.goMods = append(f.goMods, goModule{dir: path.Dir(p), path: m})
+		}
+	}
+	slices.SortStableFunc(f.goMods, func(a, b goModule) int { return len(b.path) - len(a.path) })
+	for _, p := range f.byBase["package.json"] {
+		var pkg struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(read(p), &pkg) == nil && pkg.Name != "" {
+			if _, ok := f.node[pkg.Name]; !ok {
+				f.node[pkg.Name] = path.Dir(p)
+			}
+		}
+	}
+	return f
+}
+
+// modulePath returns the module path of a go.mod file; "" if it has none.
+func modulePath(b []byte) string {
+	for line := range bytes.Lines(b) {
+		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("module"))
+		if !ok || len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
+			continue
+		}
+		rest, _, _ = bytes.Cut(rest, []byte("//"))
+		return strings.Trim(string(bytes.TrimSpace(rest)), `"`)
+	}
+	return ""
+}
+
+// Has reports whether the set holds path.
+func (f *Files) Has(path string) bool { return f.has[path] }
+
+// ResolveImports returns the files that the imports of the file at from, as
+// written, mean; each once, in order, not from itself.
+func ResolveImports(f *Files, from, language string, imports []string) []string {
+	var out []string
+	for _, raw := range imports {
+		for _, spec := range importSpecs(language, raw) {
+			if p, ok := f.Resolve(from, language, spec); ok && p != from && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Resolve returns the one file that an import in the file at from means: of a
+// Go package or a folder its main file.
+func (f *Files) Resolve(from, language, spec string) (string, bool) {
+	var p string
+	switch language {
+	case "go":
+		p = f.goPackage(spec)
+	case "javascript", "typescript", "tsx", "vue", "svelte":
+		p = f.nodeModule(from, spec)
+	case "python":
+		p = f.pythonModule(from, spec)
+	case "rust":
+		p = f.rustModule(from, spec)
+	case "java", "kotlin", "scala":
+		p = f.javaClass(spec)
+	case "c", "cpp", "objc", "cuda":
+		p = f.include(from, spec)
+	default:
+		p = f.relative(from, spec)
+	}
+	return p, p != ""
+}
+
+// first returns the first of the paths that is in the set, "" if none is.
+func (f *Files) first(paths ...string) string {
+	for _, p := range paths {
+		if p = path.Clean(p); f.has[p] {
+			return p
+		}
+	}
+	return ""
+}
+
+func (f *Files) goPackage(spec string) string {
+	for _, m := range f.goMods {
+		rest, ok := strings.CutPrefix(spec, m.path)
+		if !ok || rest != "" && rest[0] != '/' {
+			continue
+		}
+		if p := f.goMain(path.Join(m.dir, rest)); p != "" {
+			return p
+		}
+	}
+	// The standard library in its own tree, and vendored packages.
+	for _, dir := range []string{"vendor/" + spec, "src/" + spec, spec} {
+		if len(f.goMods) > 0 && dir == spec && !strings.Contains(f.goMods[0].path, ".") || strings.HasPrefix(dir, "vendor/") || strings.HasPrefix(dir, "src/") {
+			if p := f.goMain(dir); p != "" {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+// goMain returns the file that stands for a Go package: doc.go, the one called
+// as its folder, else the first that is no test.
+func (f *Files) goMain(dir string) string {
+	if p := f.first(path.Join(dir, "doc.go"), path.Join(dir, path.Base(dir)+".go")); p != "" {
+		return p
+	}
+	for _, p := range f.byDir[path.Clean(dir)] {
+		if path.Ext(p) == ".go" && !IsTestFile(p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// nodeSuffixes are tried in the order of TypeScript's own resolution.
+func nodeSuffixes() []string {
+	return []string{"", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json", "/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.vue"}
+}
+
+func (f *Files) nodeModule(from, spec string) string {
+	spec, _, _ = strings.Cut(spec, "?")
+	try := func(base string) string {
+		for _, suffix := range nodeSuffixes() {
+			if p := f.first(base + suffix); p != "" {
+				return p
+			}
+		}
+		// TypeScript source is imported under the name it will be compiled to.
+		for _, js := range []string{".js", ".jsx", ".mjs", ".cjs"} {
+			if cut, ok := strings.CutSuffix(base, js); ok {
+				return f.first(cut+".ts", cut+".tsx", cut+".mts", cut+".cts")
+			}
+		}
+		return ""
+	}
+	if strings.HasPrefix(spec, ".") {
+		return try(path.Join(path.Dir(from), spec))
+	}
+	if rest, ok := strings.CutPrefix(spec, "/"); ok {
+		return try(rest)
+	}
+	for _, alias := range []string{"@/", "~/", "src/"} {
+		// The habit of most bundlers: the source folder of the package.
+		if rest, ok := strings.CutPrefix(spec, alias); ok {
+			for dir := path.Dir(from); ; dir = path.Dir(dir) {
+				if p := try(path.Join(dir, "src", rest)); p != "" {
+					return p
+				}
+				if dir == "." || dir == "/" {
+					return ""
+				}
+			}
+		}
+	}
+	for name := spec; name != "." && name != ""; name = path.Dir(name) {
+		dir, ok := f.node[name]
+		if !ok {
+			continue
+		}
+		rest := strings.TrimPrefix(strings.TrimPrefix(spec, name), "/")
+		if rest == "" {
+			return f.nodeMain(dir)
+		}
+		if p := try(path.Join(dir, rest)); p != "" {
+			return p
+		}
+		return try(path.Join(dir, "src", rest))
+	}
+	return ""
+}
+
+func (f *Files) nodeMain(dir string) string {
+	for _, base := range []string{"src/index", "index", "lib/index", "src/main", "main"} {
+		for _, ext := range []string{".ts", ".tsx", ".js", ".jsx", ".mjs"} {
+			if p := f.first(path.Join(dir, base+ext)); p != "" {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+func (f *Files) pythonModule(from, spec string) string {
+	dots := len(spec) - len(strings.TrimLeft(spec, "."))
+	rest := strings.ReplaceAll(spec[dots:], ".", "/")
+	try := func(dir string) string {
+		base := path.Join(dir, rest)
+		if p := f.first(base+".py", base+"/__init__.py", base+".pyi"); p != "" {
+			return p
+		}
+		// from pkg.mod import Name: the last part may be a name in the module.
+		if up := path.Dir(base); rest != "" && strings.Contains(rest, "/") {
+			return f.first(up+".py", up+"/__init__.py")
+		}
+		return ""
+	}
+	if dots > 0 {
+		dir := path.Dir(from)
+		for range dots - 1 {
+			dir = path.Dir(dir)
+		}
+		if p := try(dir); p != "" {
+			return p
+		}
+		if rest != "" && !strings.Contains(rest, "/") {
+			return f.first(path.Join(dir, "__init__.py"))
+		}
+		return ""
+	}
+	if rest == "" {
+		return ""
+	}
+	// Absolute: the folder that holds the package may be any above the file,
+	// or the usual source folders.
+	for dir := path.Dir(from); ; dir = path.Dir(dir) {
+		if dir == "." || dir == "/" {
+			break
+		}
+		if p := try(path.Dir(dir)); p != "" && p != from && (strings.Contains(rest, "/") || f.first(path.Join(path.Dir(dir), rest, "__init__.py")) != "" || path.Dir(dir) == ".") {
+			return p
+		}
+	}
+	for _, root := range []string{".", "src", "lib", "python"} {
+		if p := try(root); p != "" {
+			return p
+		}
+	}
+	// A script imports its neighbours.
+	return f.first(path.Join(path.Dir(from), rest+".py"))
+}
+
+func (f *Files) rustModule(from, spec string) string {
+	parts := strings.Split(spec, "::")
+	dir := path.Dir(from)
+	base := strings.TrimSuffix(path.Base(from), ".rs")
+	// The folder in which the modules below this file lie.
+	own := path.Join(dir, base)
+	if base == "mod" || base == "lib" || base == "main" {
+		own = dir
+	}
+	at := ""
+	switch parts[0] {
+	case "crate":
+		at, parts = crateRoot(from), parts[1:]
+	case "self":
+		at, parts = own, parts[1:]
+	case "super":
+		at = own
+		for len(parts) > 0 && parts[0] == "super" {
+			at, parts = path.Dir(at), parts[1:]
+		}
+	case "mod":
+		at, parts = own, parts[1:]
+	case "std", "core", "alloc":
+		return ""
+	default:
+		// A name in this crate, or another crate of the workspace.
+		if p := f.rustPath(own, parts); p != "" {
+			return p
+		}
+		for _, name := range []string{parts[0], strings.ReplaceAll(parts[0], "_", "-")} {
+			for _, prefix := range []string{"crates/" + name, name, "packages/" + name} {
+				if lib := f.first(prefix + "/src/lib.rs"); lib != "" {
+					if p := f.rustPath(path.Dir(lib), parts[1:]); p != "" {
+						return p
+					}
+					return lib
+				}
+			}
+		}
+		return ""
+	}
+	return f.rustPath(at, parts)
+}
+
+// rustPath follows module names down from a folder, as far as there are files.
+func (f *Files) rustPath(dir string, parts []string) string {
+	found := ""
+	for _, name := range parts {
+		next := f.first(path.Join(dir, name+".rs"), path.Join(dir, name, "mod.rs"))
+		if next == "" {
+			break
+		}
+		found, dir = next, path.Join(dir, name)
+	}
+	return found
+}
+
+// crateRoot returns the source folder of the crate that a file belongs to.
+func crateRoot(from string) string {
+	if i := strings.LastIndex("/"+from, "/src/"); i >= 0 {
+		return path.Clean(from[:i] + "src")
+	}
+	return path.Dir(from)
+}
+
+func (f *Files) javaClass(spec string) string {
+	spec = strings.TrimSuffix(strings.TrimSuffix(spec, ".*"), "._")
+	parts := strings.Split(spec, ".")
+	// A static or nested name goes on behind the class.
+	for n := len(parts); n >= 2; n-- {
+		suffix := strings.Join(parts[:n], "/")
+		for _, ext := range []string{".java", ".kt", ".scala"} {
+			for _, p := range f.byBase[parts[n-1]+ext] {
+				if p == suffix+ext || strings.HasSuffix(p, "/"+suffix+ext) {
+					return p
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// include resolves #include "x": beside the file, then whatever path ends so;
+// of several the one that shares most folders with the file.
+func (f *Files) include(from, spec string) string {
+	if p := f.first(path.Join(path.Dir(from), spec), spec); p != "" {
+		return p
+	}
+	clean := path.Clean(spec)
+	for strings.HasPrefix(clean, "../") {
+		clean = clean[3:]
+	}
+	best, share := "", -1
+	for _, p := range f.byBase[path.Base(clean)] {
+		if !strings.HasSuffix(p, "/"+clean) {
+			continue
+		}
+		if n := shared(p, from); n > share {
+			best, share = p, n
+		}
+	}
+	return best
+}
+
+// shared returns how many leading folders two paths have in common.
+func shared(a, b string) int {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	n := 0
+	for n < len(x)-1 && n < len(y)-1 && x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+// relative resolves what other languages name by path: scripts, styles, pages.
+func (f *Files) relative(from, spec string) string {
+	spec, _, _ = strings.Cut(spec, "#")
+	if spec == "" || strings.Contains(spec, "://") {
+		return ""
+	}
+	base := path.Join(path.Dir(from), spec)
+	if strings.HasPrefix(spec, "/") {
+		base = spec[1:]
+	}
+	ext := path.Ext(from)
+	return f.first(base, base+ext, path.Join(path.Dir(base), "_"+path.Base(base)+ext))
+}
+
+// Patterns of import statements, for what comes as a statement instead of the
+// module's name. Compiled once, never changed.
+var (
+	jsSpec     = regexp.MustCompile(`(?:from|import|require)\s*\(?\s*['"\x60]([^'"\x60]+)['"\x60]`)
+	pyFrom     = regexp.MustCompile(`(?s)^from\s+(\.*[\w.]*)\s+import\s+(.+)$`)
+	quotedSpec = regexp.MustCompile(`["'<]([^"'>]+)["'>]`)
+)
+
+// importSpecs returns the modules that one import names, whether it was given
+// as a name or as the whole statement.
+func importSpecs(language, raw string) []string {
+	raw = strings.TrimSpace(strings.TrimRight(strings.TrimSpace(raw), ";"))
+	if raw == "" || len(raw) > 4096 {
+		return nil
+	}
+	switch language {
+	case "go":
+		return []string{strings.Trim(lastField(raw), "\"`")}
+	case "javascript", "typescript", "tsx", "vue", "svelte":
+		if m := jsSpec.FindStringSubmatch(raw); m != nil {
+			return []string{m[1]}
+		}
+		return []string{strings.Trim(raw, "\"'`")}
+	case "python":
+		return pythonSpecs(raw)
+	case "rust":
+		return rustSpecs(raw)
+	case "java", "kotlin", "scala":
+		raw = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(raw, "import")), "static "))
+		raw, _, _ = strings.Cut(raw, " as ")
+		return []string{strings.TrimSpace(raw)}
+	case "c", "cpp", "objc", "cuda":
+		if m := quotedSpec.FindStringSubmatch(raw); m != nil {
+			return []string{m[1]}
+		}
+		return []string{strings.TrimSpace(strings.TrimPrefix(raw, "#include"))}
+	}
+	if m := quotedSpec.FindStringSubmatch(raw); m != nil {
+		return []string{m[1]}
+	}
+	return []string{raw}
+}
+
+func lastField(s string) string {
+	f := strings.Fields(s)
+	return f[len(f)-1]
+}
+
+// pythonSpecs reads `import a, b as c` and `from x import y, z`; of the latter
+// each name may be a module of its own.
+func pythonSpecs(raw string) []string {
+	raw = strings.NewReplacer("(", " ", ")", " ", "\\", " ", "\n", " ").Replace(raw)
+	if m := pyFrom.FindStringSubmatch(raw); m != nil {
+		if strings.Trim(m[1], ".") != "" {
+			return []string{m[1]}
+		}
+		var out []string
+		for _, name := range strings.Split(m[2], ",") {
+			if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name != "" && name != "*" {
+				out = append(out, m[1]+name)
+			}
+		}
+		return out
+	}
+	var out []string
+	for _, name := range strings.Split(strings.TrimPrefix(raw, "import "), ",") {
+		if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// rustSpecs opens `use a::{b, c::d as e}` into paths. `mod x` becomes mod::x.
+func rustSpecs(raw string) []string {
+	for _, p := range []string{"pub(crate) ", "pub(super) ", "pub "} {
+		raw = strings.TrimPrefix(raw, p)
+	}
+	if name, ok := strings.CutPrefix(raw, "mod "); ok {
+		return []string{"mod::" + strings.TrimSpace(name)}
+	}
+	raw = strings.TrimSpace(strings.TrimPrefix(raw, "use "))
+	var out []string
+	openRust("", raw, 0, &out)
+	return out
+}
+
+func openRust(prefix, tree string, depth int, out *[]string) {
+	if depth > 8 || len(*out) > 64 {
+		return
+	}
+	tree = strings.TrimSpace(tree)
+	open := strings.IndexByte(tree, '{')
+	if open < 0 {
+		tree, _, _ = strings.Cut(tree, " as ")
+		tree = strings.TrimSuffix(strings.TrimSpace(tree), "::*")
+		switch tree {
+		case "self", "*", "":
+			tree = strings.TrimSuffix(prefix, "::")
+		default:
+			tree = prefix + tree
+		}
+		if tree != "" && !slices.Contains(*out, tree) {
+			*out = append(*out, tree)
+		}
+		return
+	}
+	inner := strings.TrimSuffix(strings.TrimSpace(tree[open+1:]), "}")
+	level, start := 0, 0
+	for i := 0; i <= len(inner); i++ {
+		if i == len(inner) || inner[i] == ',' && level == 0 {
+			if part := strings.TrimSpace(inner[start:i]); part != "" {
+				openRust(prefix+strings.TrimSpace(tree[:open]), part, depth+1, out)
+			}
+			start = i + 1
+			continue
+		}
+		switch inner[i] {
+		case '{':
+			level++
+		case '}':
+			level--
+		}
+	}
+}
