@@ -2,6 +2,7 @@ package chunker
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 )
 
@@ -96,8 +97,8 @@ func (h *html) tag(at int, name string, attrs, content []byte) {
 	}
 }
 
-// pieces makes each mark the start of a piece. A section without an id takes the
-// text of the heading that comes next as its name, if that follows at once.
+// pieces makes each mark the start of a piece. A section takes the heading that
+// follows at once in, and its text as name.
 func (h *html) pieces(lines *lineIndex) []piece {
 	out := []piece{{end: len(h.src), kind: "lines"}}
 	for i := 0; i < len(h.marks); i++ {
@@ -107,8 +108,8 @@ func (h *html) pieces(lines *lineIndex) []piece {
 			start = first
 		}
 		last := &out[len(out)-1]
-		if isHeading(m.kind) && last.name == "" && last.kind != "lines" && last.kind != "head" && lines.lines(last.start, start) <= 3 {
-			last.name = m.name
+		if isHeading(m.kind) && !isHeading(last.kind) && last.kind != "lines" && last.kind != "head" && lines.lines(last.start, start) <= 3 {
+			last.name = cmp.Or(m.name, last.name)
 			continue
 		}
 		if start <= last.start {

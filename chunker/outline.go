@@ -222,7 +222,8 @@ func headerDoc(o *outline, src []byte, lines *lineIndex) string {
 			return ""
 		}
 		to := from.end
-		for i++; i < len(o.leads) && lines.line(o.leads[i].start) <= lines.line(max(0, to-1))+1 &&
+		block := bytes.HasPrefix(src[from.start:], []byte("/*"))
+		for i++; !block && i < len(o.leads) && lines.line(o.leads[i].start) <= lines.line(max(0, to-1))+1 &&
 			len(bytes.TrimSpace(src[to:o.leads[i].start])) == 0; i++ {
 			to = o.leads[i].end
 		}

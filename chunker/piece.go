@@ -107,47 +107,52 @@ func clean(name string) string {
 }
 
 // merge joins nameless pieces of fewer than minLines lines with a neighbour:
-// a nameless one of the same parent, else the piece before, else the one after.
-// What holds nothing but space and closing brackets joins the piece before.
+// a nameless one of the same parent if both fit into maxLines, else the piece
+// before, else the one after. What holds nothing but space and closing brackets
+// joins the piece before. Frontmatter takes nothing in.
 func merge(pieces []piece, src []byte, lines *lineIndex, minLines, maxLines int) []piece {
-	out := make([]piece, 0, len(pieces))
-	for i, p := range pieces {
+	small := func(p piece) bool {
+		end := p.end
+		for end > p.start+1 && isTail(src[end-1:end]) {
+			end--
+		}
+		return p.name == "" && lines.lines(p.start, end) < minLines
+	}
+	joined := make([]piece, 0, len(pieces))
+	for _, p := range pieces {
 		if p.end <= p.start {
 			continue
 		}
-		n := len(out)
-		if p.name == "" && n > 0 && isTail(src[p.start:p.end]) {
-			out[n-1].end = p.end
-			continue
-		}
-		if n > 0 && out[n-1].name == "" && len(out) > 0 {
-			prev := &out[n-1]
-			small := lines.lines(prev.start, prev.end) < minLines
-			switch {
-			case p.name == "" && p.parent == prev.parent && (small || lines.lines(p.start, p.end) < minLines) &&
-				lines.lines(prev.start, p.end) <= maxLines:
+		if n := len(joined); n > 0 {
+			prev := &joined[n-1]
+			alike := p.name == "" && prev.name == "" && p.parent == prev.parent
+			if p.name == "" && prev.kind != "frontmatter" && isTail(src[p.start:p.end]) ||
+				alike && (small(p) || small(*prev)) && lines.lines(prev.start, p.end) <= maxLines {
 				prev.end = p.end
-				continue
-			case small && n == 1:
-				// Nothing lies before it.
-				p.start = prev.start
-				out[0] = p
 				continue
 			}
 		}
-		if p.name == "" && n > 0 && lines.lines(p.start, p.end) < minLines && !joinsNext(pieces, i) {
+		joined = append(joined, p)
+	}
+	out := joined[:0]
+	from := -1 // where a small piece starts that joins the next one
+	for i, p := range joined {
+		if from >= 0 {
+			p.start, from = from, -1
+		}
+		n := len(out)
+		switch {
+		case !small(p):
+		case n > 0 && out[n-1].kind != "frontmatter":
 			out[n-1].end = p.end
+			continue
+		case i+1 < len(joined):
+			from = p.start
 			continue
 		}
 		out = append(out, p)
 	}
 	return out
-}
-
-// joinsNext reports whether the small nameless piece i waits for a nameless
-// piece of the same parent that follows it.
-func joinsNext(pieces []piece, i int) bool {
-	return i+1 < len(pieces) && pieces[i+1].name == "" && pieces[i+1].parent == pieces[i].parent
 }
 
 // isTail reports whether b is only space and closing punctuation.

@@ -29,13 +29,16 @@ func javascriptRules() map[string]rule {
 		"generator_function_declaration": {act: define, kind: "function"},
 		"class_declaration":              {act: holds, kind: "class"},
 		"class_body":                     {act: enter},
-		"method_definition":              {act: define, kind: "function", member: "method", body: "body"},
-		"field_definition":               {look: valueNamed("property"), member: "method"},
-		"lexical_declaration":            {act: wrap},
-		"variable_declaration":           {act: wrap},
-		"variable_declarator":            {look: valueNamed("name")},
-		"expression_statement":           {act: wrap},
-		"assignment_expression":          {look: assigned},
+		"method_definition": {member: "method", look: func(n *sitter.Node, src []byte) found {
+			// Methods of an object literal belong to no class; ['a'] is a.
+			return found{act: define, kind: "function", name: strings.Trim(text(child(n, "name"), src), "[]'\"")}
+		}},
+		"field_definition":      {look: valueNamed("property"), member: "method"},
+		"lexical_declaration":   {act: wrap},
+		"variable_declaration":  {act: wrap},
+		"variable_declarator":   {look: valueNamed("name")},
+		"expression_statement":  {act: wrap},
+		"assignment_expression": {look: assigned},
 		// export default () => {}, and files that are one call of a function.
 		"arrow_function":           {look: exported},
 		"function_expression":      {look: exported},
@@ -63,7 +66,7 @@ func valueNamed(field string) func(*sitter.Node, []byte) found {
 		if name == nil || is(name, "object_pattern", "array_pattern") {
 			return found{}
 		}
-		return valued(child(n, "value"), text(name, src))
+		return valued(child(n, "value"), strings.Trim(text(name, src), "[]'\""))
 	}
 }
 

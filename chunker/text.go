@@ -63,31 +63,27 @@ func lineCut(start, end int, src []byte, lines *lineIndex, size int) int {
 	if last-first+1 <= size+size/4 && end-start <= maxPiece {
 		return end
 	}
-	depth, least, best := 0, 1<<30, -1
-	for n := first; n <= last && n < first+size; n++ {
-		stop := end
+	stop := func(n int) int { // the end of line n
 		if n < len(lines.starts) {
-			stop = min(end, lines.starts[n])
+			return min(end, lines.starts[n])
 		}
-		if stop-start > maxPiece {
-			if n == first {
-				return start + max(1, runeStart(src[start:], maxPiece))
-			}
-			break
-		}
-		line := src[max(start, lines.starts[n-1]):stop]
+		return end
+	}
+	depth, least := 0, 0
+	best := stop(first)
+	if best-start > maxPiece {
+		return start + max(1, runeStart(src[start:best], maxPiece))
+	}
+	for n := first; n <= last && n < first+size && stop(n)-start <= maxPiece; n++ {
+		line := src[max(start, lines.starts[n-1]):stop(n)]
 		depth += bytes.Count(line, []byte{'{'}) - bytes.Count(line, []byte{'}'})
-		weight := depth * 2
+		weight := 2 * max(0, depth)
 		if len(bytes.TrimSpace(line)) > 0 {
 			weight++ // a blank line is a better end
 		}
-		if n-first+1 >= (size+1)/2 && weight <= least || best < 0 {
-			best = stop
-			if n-first+1 >= (size+1)/2 {
-				least = weight
-			}
-		} else if n-first+1 < (size+1)/2 {
-			best = stop
+		// In the first half every line is better than the one before.
+		if half := first + size/2; n <= half || weight <= least {
+			best, least = stop(n), weight
 		}
 	}
 	return best

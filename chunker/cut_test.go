@@ -1,0 +1,361 @@
+package chunker_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/google/go-cmp/cmp"
+)
+
+// paths holds one file name for each strategy and language.
+var paths = []string{
+	"a.go", "a.rs", "a.ts", "a.tsx", "a.js", "a.py", "a.java", "a.c", "a.cpp",
+	"a.md", "a.html", "a.vue", "a.txt", "a.conf",
+}
+
+// goFiles returns about n source files of the Go toolchain, evenly spread.
+func goFiles(t testing.TB, n int) []string {
+	t.Helper()
+	var all []string
+	root := filepath.Join(runtime.GOROOT(), "src")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Ext(path) == ".go" {
+			all = append(all, path)
+		}
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		t.Skipf("no sources of the toolchain: %v", err)
+	}
+	var out []string
+	for i := 0; i < len(all); i += max(1, len(all)/n) {
+		out = append(out, all[i])
+	}
+	return out
+}
+
+func TestCutPartitionsToolchain(t *testing.T) {
+	for _, path := range goFiles(t, 300) {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fast := chunker.Cut(path, src, chunker.Options{})
+		checkPartition(t, path, src, fast)
+		if chunker.IsBinary(src) || len(src) == 0 {
+			continue
+		}
+		for _, c := range fast.Chunks {
+			if n := c.EndLine - c.StartLine + 1; n > 200 && c.NodeType != "lines" && n > 400 {
+				t.Errorf("%s: %s %s has %d lines", path, c.NodeType, c.NodeName, n)
+			}
+		}
+		if chunker.Engine() == "text" || fast.Strategy != "syntax" {
+			continue
+		}
+		// Both parsers say the same: the definitions, their bounds where
+		// nothing was split, imports, package and docs.
+		slow := chunker.Cut(path, src, chunker.Options{SlowGo: true, Deadline: time.Minute})
+		checkPartition(t, path, src, slow)
+		if slices.ContainsFunc(slow.Chunks, isPart(slow.Chunks)) {
+			slow.Chunks, fast.Chunks = nil, nil
+		}
+		if diff := cmp.Diff(slow, fast); diff != "" && !strings.Contains(path, "testdata") {
+			t.Errorf("%s: -tree-sitter +go/parser\n%s", path, diff)
+		}
+	}
+}
+
+// isPart returns whether a chunk is one of several parts of a long definition.
+func isPart(chunks []fold.Chunk) func(fold.Chunk) bool {
+	seen := map[string]int{}
+	lines := 0
+	for _, c := range chunks {
+		if c.NodeName != "" {
+			seen[c.NodeName]++
+		}
+		lines = c.EndLine
+	}
+	return func(c fold.Chunk) bool {
+		return seen[c.NodeName] > 1 || c.EndLine-c.StartLine > 150 || lines > 1000 && c.NodeType == "lines"
+	}
+}
+
+func TestCutPartitionsGarbage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	words := strings.Fields("func class def { } ( ) [ ] ; : , . = => -> \" ' ` \"\"\" /* */ // # ## --- ``` ~~~ <div> </div> <script> <!-- --> template < > struct impl trait fn pub namespace export default const async @x \\ é 漢 \xff \x80 \r\n \t if else for try: return import from #include #define #ifdef #endif 0x1 1e9 'a ${ }")
+	for i := range 400 {
+		var b bytes.Buffer
+		for range rng.IntN(600) {
+			switch rng.IntN(8) {
+			case 0:
+				b.WriteByte('\n')
+			case 1:
+				b.WriteByte(' ')
+			case 2:
+				b.WriteByte(byte(1 + rng.IntN(255)))
+			default:
+				b.WriteString(words[rng.IntN(len(words))])
+				if rng.IntN(2) == 0 {
+					b.WriteByte(' ')
+				}
+			}
+		}
+		path := paths[i%len(paths)]
+		opt := chunker.Options{MaxLines: 1 + rng.IntN(30), MinLines: 1 + rng.IntN(8), LineSize: 1 + rng.IntN(10)}
+		checkPartition(t, path, b.Bytes(), chunker.Cut(path, b.Bytes(), opt))
+	}
+}
+
+// The original looped for ever at a definition of 201 lines and gave the tail of
+// a file of 40 lines twice.
+func TestCutOfEveryLength(t *testing.T) {
+	for _, path := range paths {
+		for _, n := range []int{0, 1, 2, 4, 5, 39, 40, 41, 49, 50, 51, 59, 60, 63, 100, 199, 200, 201, 202, 400, 401, 1000} {
+			for _, end := range []string{"", "\n"} {
+				src := []byte(strings.TrimSuffix(strings.Repeat("x = f(1)\n", n), "\n"))
+				if n > 0 {
+					src = append(src, end...)
+				}
+				checkPartition(t, fmt.Sprint(path, " ", n), src, chunker.Cut(path, src, chunker.Options{}))
+			}
+		}
+	}
+}
+
+func TestCutSplitsLongDefinitions(t *testing.T) {
+	line := "\tif err := step(1, 2); err != nil {\n\t\treturn err\n\t}\n"
+	for _, tc := range []struct{ path, head, line, tail, name string }{
+		{"a.go", "package a\n\nfunc Long() error {\n", line, "\treturn nil\n}\n", "Long"},
+		{"a.js", "function long() {\n", "  if (step(1)) {\n    return 2;\n  }\n", "}\n", "long"},
+		{"a.py", "def long():\n", "    if step(1):\n        return (\n            2)\n", "    return 1\n", "long"},
+		{"a.rs", "fn long() {\n", "    if step(1) {\n        return;\n    }\n", "}\n", "long"},
+		{"a.c", "int lng(void)\n{\n", "\tif (step(1)) {\n\t\treturn 2;\n\t}\n", "}\n", "lng"},
+		{"A.java", "class A {\n  void lng() {\n", "    if (step(1)) {\n      return;\n    }\n", "  }\n}\n", "A.lng"},
+	} {
+		for _, n := range []int{64, 65, 66, 67, 68, 300} { // 3 lines each: around 200
+			src := []byte(tc.head + strings.Repeat(tc.line, n) + tc.tail)
+			for _, slow := range []bool{false, true} {
+				r := chunker.Cut(tc.path, src, chunker.Options{SlowGo: slow})
+				checkPartition(t, tc.path, src, r)
+				if r.Strategy != "syntax" {
+					continue // built without parsers
+				}
+				parts := 0
+				for _, c := range r.Chunks {
+					if c.NodeName != tc.name {
+						continue
+					}
+					if c.EndLine-c.StartLine+1 > 201 {
+						t.Errorf("%s with %d statements: part of lines %d-%d", tc.path, n, c.StartLine, c.EndLine)
+					}
+					first := strings.Split(tc.line, "\n")[0] + "\n"
+					if parts++; parts > 1 && !bytes.HasPrefix(src[c.StartByte:], []byte(first)) && c.EndByte < len(src)-40 {
+						t.Errorf("%s: a part begins with %.40q, want a statement", tc.path, src[c.StartByte:])
+					}
+				}
+				if want := n*3/200 + 1; parts < want-1 || parts > want+2 {
+					t.Errorf("%s with %d statements: %d parts, want about %d", tc.path, n, parts, want)
+				}
+			}
+		}
+	}
+}
+
+func TestCutKeepsTokensWhole(t *testing.T) {
+	long := strings.Repeat("text in a literal\n", 500)
+	for path, src := range map[string]string{
+		"a.go": "package a\n\nvar s = `" + long + "`\n\nfunc F() {\n\tg(`" + long + "`)\n}\n",
+		"a.py": "S = \"\"\"" + long + "\"\"\"\n\ndef f():\n    g('''" + long + "''')\n",
+		"a.js": "const s = `" + long + "`;\n\nfunction f() {\n  g(`" + long + "`);\n}\n",
+		"a.c":  "/* " + long + " */\nint f(void)\n{\n\treturn 1;\n}\n",
+	} {
+		for _, slow := range []bool{false, true} {
+			r := chunker.Cut(path, []byte(src), chunker.Options{SlowGo: slow})
+			checkPartition(t, path, []byte(src), r)
+			for _, c := range r.Chunks {
+				if r.Strategy == "syntax" && strings.HasPrefix(src[c.StartByte:], "text in a literal") {
+					t.Errorf("%s: line %d begins a chunk within a literal", path, c.StartLine)
+				}
+			}
+		}
+	}
+}
+
+func TestCutBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	random := make([]byte, 1<<20)
+	for i := range random {
+		random[i] = byte(1 + rng.IntN(255))
+	}
+	for _, tc := range []struct {
+		name string
+		src  []byte
+	}{
+		{"200,000 nested parens", []byte(strings.Repeat("(", 200_000) + strings.Repeat(")", 200_000))},
+		{"200,000 nested parens on lines", []byte(strings.Repeat("(\n", 200_000) + strings.Repeat(")\n", 200_000))},
+		{"100,000 nested braces", []byte("package a\nfunc f() " + strings.Repeat("{\n", 100_000))},
+		{"open tags", bytes.Repeat([]byte("<a \"\n"), 200_000)},
+		{"open scripts", bytes.Repeat([]byte("<script>\n"), 110_000)},
+		{"open comments", bytes.Repeat([]byte("/* <!-- \"\"\" ` \n"), 65_000)},
+		{"headings", bytes.Repeat([]byte("# a\n"), 250_000)},
+		{"empty lines", bytes.Repeat([]byte("\n"), 1<<20)},
+		{"random bytes", random},
+		{"random lines", bytes.ReplaceAll(random, []byte("a"), []byte("\n"))},
+		{"one line of 50 MB", bytes.Repeat([]byte("x=1;"), 50<<18)},
+		{"one byte", []byte("x")},
+	} {
+		for _, path := range paths {
+			began := time.Now()
+			r := chunker.Cut(path, tc.src, chunker.Options{Deadline: 200 * time.Millisecond})
+			checkBounds(t, tc.name+" in "+path, tc.src, r)
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("%s in %s took %v", tc.name, path, took)
+			}
+		}
+	}
+}
+
+// checkBounds is checkPartition without the costly counting of lines.
+func checkBounds(t *testing.T, name string, src []byte, r chunker.Result) {
+	t.Helper()
+	at, line := 0, 1
+	for _, c := range r.Chunks {
+		if c.StartByte != at || c.EndByte <= at || c.StartLine < line-1 || c.EndLine < c.StartLine {
+			t.Fatalf("%s: chunk [%d, %d), lines %d-%d after byte %d", name, c.StartByte, c.EndByte, c.StartLine, c.EndLine, at)
+		}
+		at, line = c.EndByte, c.EndLine
+	}
+	if want := min(len(src), 1<<20); at > want || at < want-4<<10 || r.Truncated != (len(src) > 1<<20) {
+		t.Fatalf("%s: chunks end at %d, truncated %v, want about %d", name, at, r.Truncated, want)
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	for _, tc := range []struct{ path, head, want string }{
+		{"x/y.go", "", "go"},
+		{`x\Y.PY`, "", "python"},
+		{"a.h", "int f(void);", "c"},
+		{"a.h", "#pragma once\nnamespace a {}", "cpp"},
+		{"a.h", "#ifdef __cplusplus\nextern \"C\" {\n#endif\nstruct a;\n", "c"},
+		{"Makefile", "", "make"},
+		{"README", "", "text"},
+		{"README.md", "", "markdown"},
+		{"run", "#!/usr/bin/env python3\n", "python"},
+		{"run", "#!/bin/bash -e\n", "shell"},
+		{"run", "#!/usr/bin/env -S node --no-warnings", "javascript"},
+		{"run", "hello", ""},
+		{"a.unknown", "", ""},
+		{"", "", ""},
+	} {
+		if got := chunker.Language(tc.path, []byte(tc.head)); got != tc.want {
+			t.Errorf("Language(%q, %q) = %q, want %q", tc.path, tc.head, got, tc.want)
+		}
+	}
+}
+
+func TestAssign(t *testing.T) {
+	src := []byte("# A\nx\n# A\nx\n# A\ny\n")
+	chunks := chunker.Cut("a.md", src, chunker.Options{}).Chunks
+	got := chunker.Assign("0123456789abcdef", chunks)
+	seen := map[string]bool{}
+	for _, c := range got {
+		if c.MemoryID != "0123456789abcdef" || len(c.ID) != 16 || seen[c.ID] {
+			t.Errorf("Assign: chunk %+v", c)
+		}
+		seen[c.ID] = true
+	}
+	// A section put before them leaves their ids as they are.
+	more := append([]byte("# B\nz\n"), src...)
+	again := chunker.Assign("0123456789abcdef", chunker.Cut("a.md", more, chunker.Options{}).Chunks)
+	for i, c := range got {
+		if again[i+1].ID != c.ID {
+			t.Errorf("Assign: id of chunk %d changed by a section before it", i)
+		}
+	}
+	if chunks[0].ID != "" {
+		t.Error("Assign wrote into its argument")
+	}
+}
+
+func TestResultEncodes(t *testing.T) {
+	for _, path := range []string{"testdata/go/sample.go", "testdata/python/sample.py", "testdata/markdown/sample.md"} {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := chunker.Cut(path, src, chunker.Options{})
+		b := want.Encode()
+		got, err := chunker.DecodeResult(b)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("DecodeResult(Encode): %v, -want +got\n%s", err, diff)
+		}
+		for i := range b {
+			if _, err := chunker.DecodeResult(b[:i]); err == nil {
+				t.Errorf("DecodeResult of the first %d of %d bytes = nil error", i, len(b))
+			}
+		}
+	}
+}
+
+func TestWithOverlap(t *testing.T) {
+	src := []byte(strings.Repeat("a line\n", 120))
+	chunks := chunker.Cut("a.conf", src, chunker.Options{}).Chunks
+	if len(chunks) < 2 {
+		t.Fatalf("%d chunks, want several", len(chunks))
+	}
+	for i, c := range chunks {
+		want := len("a line\n") * 10
+		if i == 0 {
+			want = 0
+		}
+		if got := len(chunker.WithOverlap(src, c, 10)) - (c.EndByte - c.StartByte); got != want {
+			t.Errorf("WithOverlap of chunk %d adds %d bytes, want %d", i, got, want)
+		}
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	samples, _ := filepath.Glob("testdata/*/*ample.*")
+	for _, s := range samples {
+		if b, err := os.ReadFile(s); err == nil && !strings.HasSuffix(s, ".golden") {
+			for i, p := range paths {
+				if filepath.Ext(p) == filepath.Ext(s) {
+					f.Add(uint8(i), b)
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, src []byte) {
+		path := paths[int(which)%len(paths)]
+		opt := chunker.Options{MaxLines: 8, LineSize: 4, MinLines: 3, Deadline: 200 * time.Millisecond, SlowGo: which >= 128}
+		r := chunker.Cut(path, src, opt)
+		checkPartition(t, path, src, r)
+		got, err := chunker.DecodeResult(r.Encode())
+		if diff := cmp.Diff(r, got); err != nil || diff != "" {
+			t.Errorf("DecodeResult(Encode): %v, -want +got\n%s", err, diff)
+		}
+	})
+}
+
+func FuzzDecodeResult(f *testing.F) {
+	f.Add(chunker.Cut("a.md", []byte("# A\nx\n"), chunker.Options{}).Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := chunker.DecodeResult(b); err == nil {
+			if again, err := chunker.DecodeResult(r.Encode()); err != nil || !cmp.Equal(r, again) {
+				t.Errorf("DecodeResult(Encode): %v", err)
+			}
+		}
+	})
+}

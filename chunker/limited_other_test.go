@@ -1,0 +1,5 @@
+//go:build !linux
+
+package chunker_test
+
+const limited = false
