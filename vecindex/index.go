@@ -58,7 +58,7 @@ type Index struct {
 	mems  []fold.ID
 	arena []uint64  // row-major; byte d%8 of word d/8 is dimension d, plus 128
 	scale []float32 // value = (byte - 128) * scale
-	sum   []int32   // sum of byte>>1 over the real dimensions, for the coarse scan
+	sum   []int32   // sum of the bytes of the real dimensions, for the coarse scan
 	dead  int
 
 	version, saved uint64 // changes made, and of those in the snapshot
@@ -141,7 +141,7 @@ func (x *Index) append(v Vec) {
 		b := uint64(int(math.RoundToEven(float64(f/scale))) + 128)
 		shift := uint(d%8) * 8
 		row[d/8] = row[d/8]&^(0xFF<<shift) | b<<shift
-		sum += int32(b >> 1)
+		sum += int32(b)
 	}
 	x.rows[v.Key] = int32(len(x.keys))
 	x.keys, x.mems = append(x.keys, v.Key), append(x.mems, v.Memory)

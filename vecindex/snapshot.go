@@ -194,7 +194,7 @@ func (x *Index) decode(b []byte) error {
 			word := r.uint64()
 			x.arena = append(x.arena, word)
 			for d := w * 8; d < min(w*8+8, x.dim); d++ {
-				sum += int32(byte(word>>(uint(d%8)*8)) >> 1)
+				sum += int32(byte(word >> (uint(d%8) * 8)))
 			}
 		}
 		x.rows[key] = int32(row)

@@ -1,0 +1,304 @@
+package vecindex_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex"
+)
+
+const identity = "builtin/hash@1"
+
+func open(t testing.TB, dir string, dim int) *vecindex.Index {
+	t.Helper()
+	x, err := vecindex.Open(dir, identity, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// unit returns a random vector of unit length; latent > 0 makes it lie near a
+// subspace, as embeddings do.
+func unit(r *rand.Rand, dim int) []float32 {
+	v, sum := make([]float32, dim), 0.0
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+		sum += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
+
+func vecs(r *rand.Rand, n, dim int) []vecindex.Vec {
+	out := make([]vecindex.Vec, n)
+	for i := range out {
+		out[i] = vecindex.Vec{Key: fmt.Sprintf("c:%05d", i), Memory: fold.ID(fmt.Sprintf("m%03d", i%100)), V: unit(r, dim)}
+	}
+	return out
+}
+
+func dot(a, b []float32) float64 {
+	s := 0.0
+	for i := range a {
+		s += float64(a[i]) * float64(b[i])
+	}
+	return s
+}
+
+func TestSearchFindsWhatBruteForceFinds(t *testing.T) {
+	for _, dim := range []int{1, 7, 8, 100, 256} {
+		r := rand.New(rand.NewPCG(1, uint64(dim)))
+		all := vecs(r, 3000, dim)
+		x := open(t, t.TempDir(), dim)
+		if err := x.Apply(1, all, nil); err != nil {
+			t.Fatal(err)
+		}
+		found, asked := 0, 0
+		for range 30 {
+			q := unit(r, dim)
+			want := slices.Clone(all)
+			slices.SortFunc(want, func(a, b vecindex.Vec) int {
+				if da, db := dot(q, a.V), dot(q, b.V); da != db {
+					if da > db {
+						return -1
+					}
+					return 1
+				}
+				return strings.Compare(a.Key, b.Key)
+			})
+			worst := dot(q, want[9].V)
+			hits := x.Search(q, 10, nil)
+			if len(hits) != 10 {
+				t.Fatalf("dim %d: %d hits, want 10", dim, len(hits))
+			}
+			for _, h := range hits {
+				i := slices.IndexFunc(all, func(v vecindex.Vec) bool { return v.Key == h.Key })
+				if math.Abs(h.Score-dot(q, all[i].V)) > .01 {
+					t.Errorf("dim %d: score %v, want about %v", dim, h.Score, dot(q, all[i].V))
+				}
+				asked++
+				if dot(q, all[i].V) >= worst-.001-.016/math.Sqrt(float64(dim)) { // what 8 bits cannot tell apart
+					found++
+				}
+			}
+		}
+		if found < asked {
+			t.Errorf("dim %d: %d of %d hits belong there", dim, found, asked)
+		}
+	}
+}
+
+func TestFilterActsInsideTheScan(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	x := open(t, t.TempDir(), 64)
+	if err := x.Apply(1, vecs(r, 2000, 64), nil); err != nil {
+		t.Fatal(err)
+	}
+	hits := x.Search(unit(r, 64), 15, func(_ string, m fold.ID) bool { return m == "m042" })
+	if len(hits) != 15 {
+		t.Fatalf("%d hits, want 15 of the 20 allowed", len(hits))
+	}
+	for i, h := range hits {
+		if h.Memory != "m042" || i > 0 && h.Score > hits[i-1].Score {
+			t.Errorf("hit %d = %+v", i, h)
+		}
+	}
+}
+
+func TestTiesAreOrderedByKey(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	v := unit(r, 32)
+	put := make([]vecindex.Vec, 500)
+	for i, n := range r.Perm(500) {
+		put[i] = vecindex.Vec{Key: fmt.Sprintf("c:%03d", n), V: v}
+	}
+	x := open(t, t.TempDir(), 32)
+	if err := x.Apply(1, put, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range x.Search(v, 5, nil) {
+		if want := fmt.Sprintf("c:%03d", i); h.Key != want {
+			t.Errorf("hit %d = %s, want %s", i, h.Key, want)
+		}
+	}
+}
+
+func TestApplyRefusesWhatIsNoVector(t *testing.T) {
+	x := open(t, t.TempDir(), 4)
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, v := range [][]float32{nil, {1, 0, 0}, {1, 0, 0, 0, 0}, {0, 0, 0, 0}, {nan, 0, 0, 1}, {inf, 0, 0, 0}, {2, 0, 0, 0}, {.1, 0, 0, 0}} {
+		if err := x.Apply(9, []vecindex.Vec{{Key: "a", V: []float32{1, 0, 0, 0}}, {Key: "b", V: v}}, nil); !errors.Is(err, fold.ErrInvalid) {
+			t.Errorf("Apply(%v) = %v, want ErrInvalid", v, err)
+		}
+		if hits := x.Search(v, 3, nil); hits != nil {
+			t.Errorf("Search(%v) = %v, want none", v, hits)
+		}
+	}
+	if err := x.Apply(9, []vecindex.Vec{{V: []float32{1, 0, 0, 0}}}, nil); !errors.Is(err, fold.ErrInvalid) {
+		t.Errorf("Apply without a key = %v, want ErrInvalid", err)
+	}
+	if x.Len() != 0 || x.Seq() != 0 {
+		t.Errorf("Len, Seq = %d, %d, want 0, 0", x.Len(), x.Seq())
+	}
+}
+
+func TestReplaceDropCompactAndReopen(t *testing.T) {
+	r, dir := rand.New(rand.NewPCG(4, 4)), t.TempDir()
+	x := open(t, dir, 48)
+	all := vecs(r, 5000, 48)
+	if err := x.Apply(1, all, nil); err != nil {
+		t.Fatal(err)
+	}
+	var drop []string
+	for _, v := range all[1000:4500] {
+		drop = append(drop, v.Key)
+	}
+	again := all[:500]
+	for i := range again {
+		again[i].V = unit(r, 48)
+	}
+	if err := x.Apply(2, again, append(drop, "c:none")); err != nil { // compacts
+		t.Fatal(err)
+	}
+	if err := x.Apply(3, nil, []string{all[4600].Key}); err != nil { // leaves a tombstone
+		t.Fatal(err)
+	}
+	want := 5000 - 3500 - 1
+	q := unit(r, 48)
+	hits := x.Search(q, 20, nil)
+	if v, ok := x.Vector(all[3].Key); !ok || dot(v, all[3].V) < .999 {
+		t.Errorf("Vector(%s) = %v, %v", all[3].Key, v, ok)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	y := open(t, dir, 48)
+	if y.Rebuilt != "" || y.Len() != want || y.Seq() != 3 || y.Engine() != "exact" {
+		t.Errorf("reopened: Rebuilt %q, Len %d, Seq %d, want none, %d, 3", y.Rebuilt, y.Len(), y.Seq(), want)
+	}
+	if d := cmp.Diff(hits, y.Search(q, 20, nil)); d != "" {
+		t.Errorf("reopened: -want +got %s", d)
+	}
+	y.Compact()
+	if d := cmp.Diff(hits, y.Search(q, 20, nil)); d != "" {
+		t.Errorf("compacted: -want +got %s", d)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+		t.Errorf("files %v, want the snapshot alone", names)
+	}
+}
+
+func TestOtherIdentityBeginsAnew(t *testing.T) {
+	r, dir := rand.New(rand.NewPCG(5, 5)), t.TempDir()
+	x := open(t, dir, 16)
+	if err := x.Apply(1, vecs(r, 10, 16), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	y, err := vecindex.Open(dir, "other", 16)
+	if err != nil || y.Len() != 0 || y.Seq() != 0 || !strings.Contains(y.Rebuilt, identity) {
+		t.Errorf("Open(other) = %+v, %v", y, err)
+	}
+}
+
+func TestDamagedSnapshotIsRefused(t *testing.T) {
+	r, dir := rand.New(rand.NewPCG(6, 6)), t.TempDir()
+	x := open(t, dir, 24)
+	if err := x.Apply(5, vecs(r, 40, 24), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "vectors.snap")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		b := slices.Clone(good)
+		switch i % 4 {
+		case 0, 1:
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		case 2:
+			b = b[:r.IntN(len(b))]
+		case 3:
+			at := r.IntN(len(b))
+			clear(b[at:min(at+512, len(b))])
+			if slices.Equal(b, good) {
+				continue
+			}
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		y := open(t, dir, 24)
+		if y.Rebuilt == "" || y.Len() != 0 || y.Seq() != 0 {
+			t.Fatalf("damage %d: Rebuilt %q, Len %d, Seq %d", i, y.Rebuilt, y.Len(), y.Seq())
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+		t.Errorf("files %v, want one set aside", names)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	x := open(t, t.TempDir(), 32)
+	all, q := vecs(r, 2000, 32), unit(r, 32)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 40 {
+			part := all[i*50 : i*50+50]
+			if err := x.Apply(int64(i), part, []string{all[max(0, i*50-25)].Key}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 2 {
+		wg.Go(func() {
+			for range 50 {
+				x.Search(q, 5, nil)
+				x.Vector(all[3].Key)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 5 {
+			if err := x.Snapshot(); err != nil {
+				t.Error(err)
+			}
+			x.Compact()
+		}
+	})
+	wg.Wait()
+}
+
+func BenchmarkSearch120k(b *testing.B) {
+	r := rand.New(rand.NewPCG(8, 8))
+	x := open(b, b.TempDir(), 256)
+	if err := x.Apply(1, vecs(r, 120_000, 256), nil); err != nil {
+		b.Fatal(err)
+	}
+	q := unit(r, 256)
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Search(q, 50, nil)
+	}
+}
