@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -64,10 +65,13 @@ func wrap(op Op, path string, err error) error {
 	if errors.As(err, &ce) || errors.Is(err, fold.ErrInvalid) || errors.Is(err, fold.ErrUnavailable) {
 		return err
 	}
-	// The system's error repeats the path, absolute; ours is relative.
+	// The system's error repeats the path, sometimes absolute; ours is relative.
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError
+	if errors.As(err, &pe) && err == error(pe) {
 		err = pe.Err
+	} else if errors.As(err, &le) && err == error(le) {
+		err = le.Err
 	}
 	hint := ""
 	switch {

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -32,6 +33,14 @@ type Root struct {
 	dir    string // as opened, for Dir
 	root   *os.Root
 	faults Faults
+
+	// swap and put are exchange and place of this system, or what a test has
+	// in their place.
+	swap, put func(d *os.File, a, b string) error
+
+	// making is held while directories are made and synced, so that nobody
+	// takes one for durable that another call has made but not yet synced.
+	making sync.Mutex
 }
 
 // Info is what a file's directory entry and inode say.
@@ -56,7 +65,7 @@ func OpenRoot(dir string, opt Options) (*Root, error) {
 	if err != nil {
 		return nil, wrap(OpOpen, dir, err)
 	}
-	return &Root{dir: dir, root: r, faults: opt.Faults}, nil
+	return &Root{dir: dir, root: r, faults: opt.Faults, swap: exchange, put: place}, nil
 }
 
 // OpenSub opens a directory below r as a Root of its own. It returns
@@ -73,7 +82,7 @@ func (r *Root) OpenSub(name string) (*Root, error) {
 	if d == r.root {
 		return nil, fmt.Errorf("open %q: %w", name, fold.ErrInvalid)
 	}
-	return &Root{dir: r.dir + string(os.PathSeparator) + name, root: d, faults: r.faults}, nil
+	return &Root{dir: r.dir + string(os.PathSeparator) + name, root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
 }
 
 // Dir returns the path under which the Root was opened.
@@ -98,6 +107,10 @@ func (r *Root) open(dir string, create bool) (*os.Root, error) {
 	d := r.root
 	if dir == "." {
 		return d, nil
+	}
+	if create {
+		r.making.Lock()
+		defer r.making.Unlock()
 	}
 	at := 0
 	for name := range strings.SplitSeq(dir, "/") {
@@ -142,23 +155,24 @@ func (r *Root) step(d *os.Root, name, whole string, create bool) (*os.Root, erro
 	return next, nil
 }
 
-// mkdir makes name in d and syncs d, so that the new name survives.
+// mkdir makes name in d and syncs d, so that the new name survives. Where that
+// fails the directory goes again: the next try must not take it for durable.
 func (r *Root) mkdir(d *os.Root, name, whole string) error {
 	if err := hook(r.faults, OpMkdir, whole); err != nil {
 		return err
 	}
-	if err := d.Mkdir(name, 0o777); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return nil // another writer was first, and syncs as we would
-		}
+	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	f, err := d.Open(".")
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.syncDir(f, path.Dir(whole))
+		_ = f.Close()
 	}
-	defer f.Close()
-	return r.syncDir(f, path.Dir(whole))
+	if err != nil {
+		_ = d.Remove(name)
+	}
+	return err
 }
 
 func (r *Root) done(d *os.Root) {

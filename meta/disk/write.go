@@ -46,38 +46,42 @@ func (t *target) close() {
 // told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
 // nothing is left: the next try writes everything again, since a failed fsync
 // may have dropped pages that a second fsync would not report.
-func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (name string, err error) {
+func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
 	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
 		return "", err
 	}
-	name = tempName()
+	name := tempName()
 	f, err := t.d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
-			t.drop(name)
-		}
-	}()
+	err = t.fill(f, b, perm, sync)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		t.drop(name)
+		return "", err
+	}
+	return name, nil
+}
+
+func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 	if perm != 0 {
 		if err := f.Chmod(perm.Perm()); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := writeAll(t.r.faults, f, t.path, b); err != nil {
-		return "", err
+		return err
 	}
 	if !sync {
-		return name, nil
+		return nil
 	}
 	if err := hook(t.r.faults, OpSync, t.path); err != nil {
-		return "", err
+		return err
 	}
-	return name, f.Sync()
+	return f.Sync()
 }
 
 // drop removes a temporary file. Should that fail too, CleanTemps finds it.
@@ -97,7 +101,7 @@ func (t *target) put(temp string) error {
 
 // place renames from to to and fails with fs.ErrExist if to exists.
 func (t *target) place(from, to string) error {
-	err := place(t.f, from, to)
+	err := t.r.put(t.f, from, to)
 	if !errors.Is(err, errUnsupported) {
 		return err
 	}
@@ -177,14 +181,14 @@ func (r *Root) Replace(p string, was, now []byte) error {
 // Swap is Replace that keeps hold of the replaced file, for editors that keep
 // it open and write in place: see [Swapped.Late]. The caller closes it.
 func (r *Root) Swap(p string, was, now []byte) (*Swapped, error) {
-	s, err := r.swap(p, was, now)
+	s, err := r.replace(p, was, now)
 	if err != nil {
 		return nil, wrap(OpRename, p, err)
 	}
 	return s, nil
 }
 
-func (r *Root) swap(p string, was, now []byte) (*Swapped, error) {
+func (r *Root) replace(p string, was, now []byte) (*Swapped, error) {
 	t, err := r.target(p, false)
 	if err != nil {
 		return nil, goneIf(p, err)
@@ -202,7 +206,7 @@ func (r *Root) swap(p string, was, now []byte) (*Swapped, error) {
 		t.drop(temp)
 		return nil, err
 	}
-	switch err = exchange(t.f, temp, t.name); {
+	switch err = r.swap(t.f, temp, t.name); {
 	case errors.Is(err, errUnsupported):
 		return t.swapByLink(temp, was, now)
 	case err != nil:
@@ -229,7 +233,7 @@ func (r *Root) swap(p string, was, now []byte) (*Swapped, error) {
 // exchange, the newest is what must stay, so it is put back in turn.
 func (t *target) undo(temp string, now []byte, cause error) error {
 	for range 8 {
-		if err := exchange(t.f, temp, t.name); err != nil {
+		if err := t.r.swap(t.f, temp, t.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Removed since: what somebody else wrote is put back.
 				err = t.place(temp, t.name)
