@@ -53,7 +53,10 @@ func openCache(ctx context.Context, path string, max int64, now func() time.Time
 
 // open sets c.db. The caller holds c.mu or is alone.
 func (c *Cache) open(ctx context.Context) error {
-	d, err := openFormat(ctx, c.path, "cache.sql", formatCache)
+	if _, err := missing(c.path); err != nil {
+		return err
+	}
+	d, _, err := openFormat(ctx, c.path, "cache.sql", formatCache)
 	var old *formatError
 	switch {
 	case err == nil:
@@ -69,7 +72,7 @@ func (c *Cache) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.db, err = openFormat(ctx, c.path, "cache.sql", formatCache)
+	c.db, _, err = openFormat(ctx, c.path, "cache.sql", formatCache)
 	return err
 }
 
@@ -81,24 +84,25 @@ func (e *formatError) Error() string {
 }
 
 // openFormat opens a database that is never migrated, and creates its tables
-// if it is new.
-func openFormat(ctx context.Context, path, schema string, format int) (*db, error) {
-	d, err := openDB(ctx, path)
+// if it has none.
+func openFormat(ctx context.Context, path, schema string, format int) (d *db, created bool, err error) {
+	d, err = openDB(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	v, err := d.version(ctx)
 	switch {
 	case err != nil:
 	case v == 0:
+		created = true
 		err = d.create(ctx, schema, format)
 	case v != format:
 		err = &formatError{have: v, want: format}
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, false, errors.Join(err, d.close())
 	}
-	return d, nil
+	return d, created, nil
 }
 
 // Rebuilt returns why the cache was begun anew, "" if it was not.

@@ -46,15 +46,30 @@ func dsn(path string, write bool) string {
 	if write {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(NORMAL)")
+		q.Add("_pragma", "cache_size(-8000)")            // 8 MB: the indexes of 100,000 chunks
+		q.Add("_pragma", "journal_size_limit(67108864)") // the log shrinks again after a first index
 		q.Set("_txlock", "immediate")
 	} else {
 		q.Add("_pragma", "query_only(1)")
 	}
+	return fileURI(path) + "?" + q.Encode()
+}
+
+func fileURI(path string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true}
 	if filepath.VolumeName(path) != "" {
 		u.Path = "/" + u.Path
 	}
-	return u.String() + "?" + q.Encode()
+	return u.String()
+}
+
+// peekDB opens the file at path such that nothing of it can change.
+func peekDB(path string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
 }
 
 // openDB opens or creates the file at path, readable by its owner only, and
@@ -65,11 +80,11 @@ func openDB(ctx context.Context, path string) (*db, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("open %s: %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
 	}
 	if err := f.Close(); err != nil {
 		return nil, err
@@ -200,6 +215,15 @@ func setAside(path string) error {
 		return fmt.Errorf("set %s-wal aside: %w", filepath.Base(path), err)
 	}
 	return discard(path)
+}
+
+// missing reports whether there is no file at path, and then deletes what SQLite
+// may have left beside it: an old log would be replayed into the new file.
+func missing(path string) (bool, error) {
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return false, err
+	}
+	return true, discard(path)
 }
 
 // discard deletes a database and what SQLite keeps beside it.

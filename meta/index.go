@@ -47,8 +47,10 @@ const indexCheckLimit = 5 * time.Second
 // a crash there is none, and SQLite's own check runs.
 func OpenIndex(ctx context.Context, dir string) (*Index, error) {
 	path := filepath.Join(dir, "index.db")
-	_, statErr := os.Stat(path)
-	fresh := errors.Is(statErr, os.ErrNotExist)
+	fresh, err := missing(path)
+	if err != nil {
+		return nil, err
+	}
 	x, err := openIndex(ctx, path, fresh)
 	var old *formatError
 	switch {
@@ -83,11 +85,14 @@ func openIndex(ctx context.Context, path string, fresh bool) (*Index, error) {
 	} else if err := removeSum(path); err != nil {
 		return nil, err
 	}
-	d, err := openFormat(ctx, path, "index.sql", formatIndex)
+	d, created, err := openFormat(ctx, path, "index.sql", formatIndex)
 	if err != nil {
 		return nil, err
 	}
 	x := &Index{db: d}
+	if created && !fresh {
+		x.Rebuilt = "index.db was empty"
+	}
 	if !fresh && !clean {
 		err = d.check(ctx, "quick_check", indexCheckLimit)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -28,57 +29,90 @@ const versionState = 1
 // (see State.Forgot). A file of a newer version is refused, unchanged, with
 // fold.ErrUnavailable and a hint.
 func OpenState(ctx context.Context, path string) (*State, error) {
-	s, err := openState(ctx, path)
-	if !damaged(err) {
-		return s, err
-	}
-	reason := err
-	if err := setAside(path); err != nil {
-		return nil, err
-	}
-	if s, err = openState(ctx, path); err != nil {
-		return nil, err
-	}
-	s.Forgot = fmt.Sprintf("%s was damaged and begun anew; logins, tokens, counters and the list of checkouts are forgotten, memories are not. A copy is at %s.damaged (%v)",
-		filepath.Base(path), path, reason)
-	return s, nil
-}
-
-func openState(ctx context.Context, path string) (*State, error) {
-	d, err := openDB(ctx, path)
+	fresh, err := missing(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := prepareState(ctx, d); err != nil {
-		return nil, errors.Join(err, d.close())
+	s, created, err := openState(ctx, path)
+	var reason string
+	switch {
+	case damaged(err):
+		reason = err.Error()
+		if err := setAside(path); err != nil {
+			return nil, err
+		}
+		if s, _, err = openState(ctx, path); err != nil {
+			return nil, err
+		}
+		reason += "; a copy is at " + path + ".damaged"
+	case err != nil:
+		return nil, err
+	case created && !fresh:
+		reason = "it was empty"
+	default:
+		return s, nil
 	}
-	return &State{db: d}, nil
+	s.Forgot = fmt.Sprintf("%s was begun anew (%s): logins, tokens, counters and the list of checkouts are forgotten, memories are not; register each checkout again with foldwatch add",
+		filepath.Base(path), reason)
+	return s, nil
+}
+
+func openState(ctx context.Context, path string) (s *State, created bool, err error) {
+	if err := refuseNewer(ctx, path); err != nil {
+		return nil, false, err
+	}
+	d, err := openDB(ctx, path)
+	if err != nil {
+		return nil, false, err
+	}
+	if created, err = prepareState(ctx, d); err != nil {
+		return nil, false, errors.Join(err, d.close())
+	}
+	return &State{db: d}, created, nil
+}
+
+// refuseNewer looks at the version of the file without writing a byte of it.
+// What else is wrong shows when the file is opened.
+func refuseNewer(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	d, err := peekDB(path)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	var v int
+	if err := d.QueryRowContext(ctx, "pragma user_version").Scan(&v); err != nil || v <= versionState {
+		return nil
+	}
+	return fold.WithHint(
+		fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Base(path), v, versionState, fold.ErrUnavailable),
+		"install the newer foldwatch that wrote it, or move the file away to begin with an empty registry")
 }
 
 // stateCheckLimit bounds the look at the whole file: it has some thousand rows,
 // and a slow disk must not hold up the start.
 const stateCheckLimit = 3 * time.Second
 
-func prepareState(ctx context.Context, d *db) error {
+// prepareState checks the file and brings it to this program's version. It
+// reports whether the file had none.
+func prepareState(ctx context.Context, d *db) (created bool, err error) {
 	v, err := d.version(ctx)
 	if err != nil {
-		return err
-	}
-	if v > versionState {
-		return fold.WithHint(
-			fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Base(d.path), v, versionState, fold.ErrUnavailable),
-			"install the newer foldwatch that wrote it, or move the file away to begin with an empty registry")
+		return false, err
 	}
 	if err := d.check(ctx, "integrity_check", stateCheckLimit); err != nil {
-		return err
+		return false, err
 	}
+	created = v == 0
 	for v < versionState {
 		v++
 		if err := d.create(ctx, fmt.Sprintf("state_%d.sql", v), v); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return created, nil
 }
 
 // Close lets go of the file.

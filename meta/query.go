@@ -1,0 +1,95 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// IDsByPrefix returns at most limit ids that begin with prefix (lower-case hex
+// digits), in order.
+func (x *Index) IDsByPrefix(ctx context.Context, prefix string, limit int) ([]fold.ID, error) {
+	var ids []fold.ID
+	err := x.db.each(ctx, "ids by prefix", func(scan func(...any) error) error {
+		var id fold.ID
+		if err := scan(&id); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+		return nil
+	}, `select id from memories where id >= ?1 and id < ?1 || 'g' order by id limit ?2`, prefix, limit)
+	return ids, err
+}
+
+// EachLinking calls fn with every memory whose text may hold wiki links, or
+// whose frontmatter links by name.
+func (x *Index) EachLinking(ctx context.Context, fn func(Row) error) error {
+	return x.db.each(ctx, "each linking", func(scan func(...any) error) error {
+		row, err := scanRow(scan)
+		if err != nil {
+			return err
+		}
+		return fn(row)
+	}, `select `+memoryColumns+` from memories where described = 'fold' and (instr(body, '[[') > 0 or instr(more, '"by_name"') > 0) order by id`)
+}
+
+// StaleRows returns the ids of memories in fold/ that are marked stale, with
+// the source file and the blob each describes.
+func (x *Index) StaleRows(ctx context.Context) ([]StaleRow, error) {
+	var all []StaleRow
+	err := x.db.each(ctx, "stale rows", func(scan func(...any) error) error {
+		var r StaleRow
+		if err := scan(&r.ID, &r.FilePath, &r.SourceBlob); err != nil {
+			return err
+		}
+		all = append(all, r)
+		return nil
+	}, `select id, file_path, source_blob from memories where stale = 1 and described = 'fold' order by id`)
+	return all, err
+}
+
+// A StaleRow is a memory whose source differs from what was described.
+type StaleRow struct {
+	ID         fold.ID
+	FilePath   string
+	SourceBlob string
+}
+
+// Reset empties everything but the queue, to be filled anew. The sequence goes
+// on, so that what was fed from the old rows is never taken for the new.
+func (x *Index) Reset(ctx context.Context) error {
+	return x.db.write(ctx, "reset", func(tx *sql.Tx) error {
+		for _, table := range []string{"memories", "memory_tags", "memory_links", "chunks", "files", "gone"} {
+			if _, err := tx.ExecContext(ctx, "delete from "+table); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// OpenJobs returns how many jobs wait or run, those of the type except left
+// out. Jobs that wait to be tried again are not counted.
+func (x *Index) OpenJobs(ctx context.Context, except string) (int, error) {
+	n := 0
+	err := x.db.each(ctx, "open jobs", func(scan func(...any) error) error { return scan(&n) },
+		`select count(*) from jobs where status in ('pending', 'running') and type <> ?`, except)
+	return n, err
+}
+
+// CancelOpen ends every job that has not ended, with a reason: at a start,
+// where one sweep does the work of them all.
+func (x *Index) CancelOpen(ctx context.Context, reason string, now time.Time) error {
+	_, err := x.db.exec(ctx, "cancel open jobs", `update jobs set status = 'cancelled', error = ?, owner = '', ended_at = ?
+		where status in ('pending', 'running', 'retry')`, reason, micros(now))
+	return err
+}
+
+// ClearGone forgets which descriptions of the project were deleted by hand, so
+// that they are made again.
+func (s *State) ClearGone(ctx context.Context, slug string) error {
+	_, err := s.db.exec(ctx, "clear gone", `delete from gone where slug = ?`, slug)
+	return err
+}
