@@ -4,25 +4,36 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// dialSocket returns a client of the daemon's socket, or nil if nothing
-// listens there. The daemon may have been started from where other variables
-// said where the socket lies: it notes the real path in the state folder.
-func dialSocket(ctx context.Context, e *environment) (daemonClient, error) {
+// socketPaths returns where the daemon may listen, the likeliest first. It may
+// have been started from where other variables said where the socket lies, and
+// notes the real path in the state folder.
+func (e *environment) socketPaths() ([]string, error) {
 	st, err := e.settings()
 	if err != nil {
 		return nil, err
 	}
 	paths := []string{st.dirs.Socket}
 	if noted, err := os.ReadFile(st.dirs.SocketFile()); err == nil {
-		if p := strings.TrimSpace(string(noted)); p != "" && p != st.dirs.Socket {
+		if p := strings.TrimSpace(string(noted)); p != "" && !slices.Contains(paths, p) {
 			paths = append(paths, p)
 		}
+	}
+	return paths, nil
+}
+
+// dialSocket returns a client of the daemon's socket, or nil if nothing listens
+// there.
+func dialSocket(ctx context.Context, e *environment) (daemonClient, error) {
+	paths, err := e.socketPaths()
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range paths {
 		c := client.New(p)

@@ -63,6 +63,7 @@ func owners() []owner {
 		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},
 		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
 		{"github.com/go-git", []string{"gitops"}, "it never syncs: its file system is wrapped there"},
+		{"github.com/sergi/go-diff", []string{"gitops"}, "diffs of history are made there"},
 		{"github.com/fsnotify/fsnotify", []string{"daemon/watch"}, "events are hints, settled into batches there"},
 		{"github.com/qdrant/go-client", []string{"vecindex/qdrant"}, "gRPC stays out of everything else"},
 		{"github.com/knights-analytics/hugot", []string{"vecindex/embed"}, "models are run there"},
