@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -92,4 +93,29 @@ func (x *Index) CancelOpen(ctx context.Context, reason string, now time.Time) er
 func (s *State) ClearGone(ctx context.Context, slug string) error {
 	_, err := s.db.exec(ctx, "clear gone", `delete from gone where slug = ?`, slug)
 	return err
+}
+
+// ChangedPart is ChangedSince in parts of about n memories: it returns the
+// first of them, the number up to which the caller has caught up once it has
+// dealt with these, and whether more changed after that.
+func (x *Index) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.ID, gone []string, upTo int64, more bool, err error) {
+	tx, err := x.db.r.BeginTx(ctx, nil) // one state for all
+	if err != nil {
+		return nil, nil, 0, false, x.db.wrap(err, "changed part")
+	}
+	defer tx.Rollback()
+	err = tx.QueryRowContext(ctx, `select seq from memories where seq > ? order by seq limit 1 offset ?`, seq, n-1).Scan(&upTo)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = tx.QueryRowContext(ctx, `select value from meta where key = 'seq'`).Scan(&upTo)
+	case err == nil:
+		err = tx.QueryRowContext(ctx, `select exists (select 1 from memories where seq > ?1) or exists (select 1 from gone where seq > ?1)`, upTo).Scan(&more)
+	}
+	if err == nil {
+		ids, err = column[fold.ID](ctx, tx, `select id from memories where seq > ? and seq <= ? order by seq, id`, seq, upTo)
+	}
+	if err == nil {
+		gone, err = column[string](ctx, tx, `select key from gone where seq > ? and seq <= ? order by key`, seq, upTo)
+	}
+	return ids, gone, upTo, more, x.db.wrap(err, "changed part")
 }

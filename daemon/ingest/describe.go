@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -187,6 +189,9 @@ func (d *description) title() string {
 		}
 		return line + " (" + tailPath(s.Path) + ")"
 	}
+	if s.Language == "go" && s.Package == "main" && stem(s.Path) == "main" {
+		return "Command " + commandName(s.Path) + " — " + tailPath(s.Path)
+	}
 	names := mainNames(s, d.parts)
 	if len(names) == 0 {
 		return tailPath(s.Path)
@@ -229,7 +234,11 @@ func (d *description) summary() string {
 	if d.doc != "" {
 		out = append(out, endSentence(d.doc))
 	} else if p, ok := mainPart(d.s, d.parts); ok && p.doc != "" {
-		out = append(out, endSentence(p.doc))
+		doc := p.doc
+		if first, _ := utf8.DecodeRuneInString(doc); unicode.IsLower(first) {
+			doc = "`" + p.name + "` " + doc
+		}
+		out = append(out, endSentence(doc))
 	}
 	out = append(out, d.structure())
 	if line := d.builtOn(); line != "" {
@@ -278,8 +287,8 @@ func (d *description) builtOn() string {
 	var names []string
 	for _, dep := range d.deps {
 		name := dep.name
-		if dep.path != "" {
-			name = dep.path
+		if dep.path != "" && d.s.Language != "go" {
+			name = dep.path // "./x" says little out of its place
 		}
 		names = append(names, "`"+name+"`")
 	}
@@ -298,19 +307,20 @@ func dependenciesOf(s *Subject) []dependency {
 	seen := map[string]bool{}
 	for _, raw := range s.Imports {
 		for _, spec := range importSpecs(s.Language, raw) {
-			if spec == "" || seen[spec] {
-				continue
-			}
-			seen[spec] = true
 			dep := dependency{name: cleanLine(spec)}
 			if s.Resolve != nil {
 				if p, ok := s.Resolve(spec); ok {
 					dep.path = p
 				}
 			}
-			if dep.path == s.Path {
+			if dep.path == "" {
+				dep.name = outsideName(s.Language, dep.name)
+			}
+			key := cmp.Or(dep.path, dep.name)
+			if strings.Trim(dep.name, ".") == "" || dep.path == s.Path || seen[key] {
 				continue
 			}
+			seen[key] = true
 			out = append(out, dep)
 		}
 	}
@@ -334,6 +344,27 @@ func tailPath(p string) string {
 		return path.Base(p)
 	}
 	return dir + "/" + path.Base(p)
+}
+
+// outsideName returns how an import from elsewhere is shown: of a Rust path the
+// module, not each item taken from it.
+func outsideName(language, spec string) string {
+	if language != "rust" {
+		return spec
+	}
+	parts := strings.Split(spec, "::")
+	for len(parts) > 1 && (len(parts) > 2 || parts[1] != "" && parts[1][0] >= 'A' && parts[1][0] <= 'Z') {
+		parts = parts[:len(parts)-1]
+	}
+	return strings.Join(parts, "::")
+}
+
+// commandName returns the name under which a Go command is built.
+func commandName(p string) string {
+	if dir := path.Base(path.Dir(p)); dir != "." && dir != "/" {
+		return dir
+	}
+	return "main"
 }
 
 // stem returns the file's name without extensions, lower case.

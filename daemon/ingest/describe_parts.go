@@ -16,12 +16,13 @@ import (
 type component struct {
 	kind    string // node type: class, function, h2, key, target, …
 	name    string
-	doc     string // one sentence; may be ""
+	doc     string // one sentence, without the name if it began with it; may be ""
 	level   int    // of a heading, from 1; 0 otherwise
 	open    bool   // other files can use it
 	lines   int
 	order   int      // place in the file
-	members []string // names of methods, in order
+	members []string // names of methods that others can use, in order
+	inner   []string // names of its other methods
 }
 
 // line returns the component as an item of a markdown list.
@@ -34,12 +35,17 @@ func (c component) line() string {
 	switch {
 	case c.doc != "":
 		b.WriteString(" - " + c.doc)
-	case c.kind != "":
+	case kindWord(c.kind) != "":
 		b.WriteString(" - " + kindWord(c.kind))
+		if len(c.members)+len(c.inner) > 0 {
+			b.WriteByte('.')
+		}
 	}
-	if len(c.members) > 0 {
+	if shown := c.members; len(shown)+len(c.inner) > 0 {
 		const most = 8
-		shown := c.members
+		if len(shown) == 0 {
+			shown = c.inner
+		}
 		more := ""
 		if len(shown) > most {
 			more = fmt.Sprintf(" and %d more", len(shown)-most)
@@ -55,7 +61,7 @@ func (c component) line() string {
 func componentsOf(s *Subject) []component {
 	var out []component
 	at := map[string]int{}
-	member := func(parent, name string) {
+	member := func(parent, name string, open bool) {
 		i, ok := at[parent]
 		if !ok {
 			// Methods of a type in another file still say what this one does.
@@ -63,8 +69,12 @@ func componentsOf(s *Subject) []component {
 			at[parent] = i
 			out = append(out, component{kind: "methods", name: parent, order: i, open: isOpen(s.Language, parent, "")})
 		}
-		if name != "" && !slices.Contains(out[i].members, name) {
-			out[i].members = append(out[i].members, name)
+		list := &out[i].inner
+		if open {
+			list = &out[i].members
+		}
+		if name != "" && !slices.Contains(*list, name) {
+			*list = append(*list, name)
 		}
 	}
 	for _, c := range s.Chunks {
@@ -79,9 +89,7 @@ func componentsOf(s *Subject) []component {
 			continue
 		}
 		if parent, last := splitName(name, c.Parent); parent != "" && c.NodeType != "class" && c.NodeType != "interface" {
-			if isOpen(s.Language, last, head(s.Source, c)) || len(s.Chunks) < 40 {
-				member(parent, last)
-			}
+			member(parent, last, isOpen(s.Language, last, head(s.Source, c)))
 			continue
 		} else if parent != "" {
 			name = parent + "." + last
@@ -300,7 +308,7 @@ func mainNames(s *Subject, parts []component) []string {
 	var names []string
 	size := 0
 	for _, p := range sorted {
-		if p.open != main.open && main.open || isType(p.kind) != isType(main.kind) || len(names) == 3 {
+		if p.open != main.open && main.open || isType(p.kind) != isType(main.kind) || len(names) == 3 || p.name == "init" || p.name == "main" {
 			continue
 		}
 		if size += len(p.name) + 2; size > 50 && len(names) > 0 {
@@ -334,7 +342,9 @@ func kindWord(kind string) string {
 	case "impl":
 		return "methods of the type"
 	case "methods":
-		return "methods of a type defined elsewhere."
+		return "methods of a type defined elsewhere"
+	case "key", "section", "target", "object", "stage":
+		return "" // the sentence above the list says it for all
 	}
 	return kind
 }

@@ -83,6 +83,9 @@ func fileDoc(s *Subject) string {
 	if isProse(s.Language) {
 		return firstParagraph(s.Source, s.Language)
 	}
+	if s.Doc == "" && len(s.Chunks) > 0 && hasComments(s.Language) {
+		return scriptDoc(s.Source)
+	}
 	if s.Doc == "" {
 		return ""
 	}
@@ -98,6 +101,51 @@ func fileDoc(s *Subject) string {
 		}
 	}
 	return doc
+}
+
+// hasComments reports whether a file of a language that no parser cut may begin
+// with a comment about itself.
+func hasComments(language string) bool {
+	switch language {
+	case "shell", "yaml", "toml", "make", "dockerfile", "sql", "ruby", "perl", "lua", "ini", "cmake", "terraform", "hcl", "proto", "protobuf", "graphql", "css", "scss", "kotlin", "swift", "csharp", "php", "elixir", "starlark", "powershell", "groovy", "scala", "dart", "zig", "properties":
+		return true
+	}
+	return false
+}
+
+// scriptDoc returns the first sentences of the first comment, before any code,
+// that says something.
+func scriptDoc(src []byte) string {
+	var block []string
+	tell := func() string {
+		text := strings.Join(block, " ")
+		block = nil
+		if doc := sentences(text, 2, 320); doc != "" && !isNoise(doc) {
+			return doc
+		}
+		return ""
+	}
+	for line := range strings.Lines(string(src[:min(len(src), 8<<10)])) {
+		t := strings.TrimSpace(line)
+		if strings.HasPrefix(t, "#!") {
+			continue
+		}
+		mark := strings.HasPrefix(t, "#") || strings.HasPrefix(t, "//") || strings.HasPrefix(t, "--") || strings.HasPrefix(t, "/*") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, ";")
+		text := cleanLine(strings.TrimSuffix(strings.Trim(t, "#/*;- \t"), "*/"))
+		if mark && text != "" {
+			block = append(block, text)
+			continue
+		}
+		if len(block) > 0 {
+			if doc := tell(); doc != "" {
+				return doc
+			}
+		}
+		if t != "" && !mark {
+			return ""
+		}
+	}
+	return tell()
 }
 
 // isNoise reports whether a comment says nothing about the file: licences,
@@ -123,12 +171,21 @@ func isNoise(doc string) bool {
 func leadingComment(src []byte) string {
 	src = src[:min(len(src), 16<<10)]
 	var b strings.Builder
+	marked := false // the line before was a comment by its first bytes
 	for line := range strings.Lines(string(src)) {
 		t := strings.TrimSpace(line)
+		mark := strings.HasPrefix(t, "/") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, "#") || strings.HasPrefix(t, ";") || strings.HasPrefix(t, "--")
+		if marked && !mark {
+			b.WriteString("\n") // the code begins
+		}
+		marked = mark
 		t = strings.TrimLeft(t, "/*#!;-\"' ")
-		t = strings.TrimSuffix(t, "*/")
-		t = strings.TrimSuffix(t, `"""`)
-		if t = strings.TrimSpace(t); t == "" {
+		end := strings.HasSuffix(t, `"""`) || strings.HasSuffix(t, "'''") || strings.HasSuffix(t, "*/")
+		t = strings.TrimRight(strings.TrimSuffix(t, "*/"), "\"'")
+		if end {
+			t = strings.TrimSpace(t) + "\n"
+		}
+		if strings.TrimSpace(t) == "" {
 			b.WriteString("\n")
 			continue
 		}
@@ -328,12 +385,24 @@ func atoi(b []byte) int {
 }
 
 // docLine returns a comment's first sentence as it stands behind a name.
-func docLine(doc, _ string) string {
+// The name itself is not said twice: "Reader implements" becomes "implements".
+func docLine(doc, name string) string {
 	doc = cleanLine(doc)
 	if isNoise(doc) && strings.Count(doc, " ") < 3 {
 		return ""
 	}
-	return endSentence(clipRunes(firstSentence(doc), 160))
+	doc = firstSentence(doc)
+	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
+		name = name[i+1:]
+	}
+	for _, lead := range []string{"", "A ", "An ", "The "} {
+		rest, ok := strings.CutPrefix(doc, lead+name+" ")
+		if ok && rest != "" && unicode.IsLower(rune(rest[0])) {
+			doc = rest
+			break
+		}
+	}
+	return endSentence(clipRunes(doc, 160))
 }
 
 // sentences returns at most n sentences of the first paragraph of text, at

@@ -80,7 +80,7 @@ func rareWords(s *Subject, parts []component) []string {
 	weigh(strings.TrimSuffix(s.Path, path.Ext(s.Path)), 4)
 	weigh(s.Doc, 3)
 	for _, p := range parts {
-		weigh(p.name+" "+strings.Join(p.members, " "), 2)
+		weigh(p.name+" "+strings.Join(p.members, " "), 4)
 		weigh(p.doc, 1)
 	}
 	type scored struct {
@@ -89,11 +89,8 @@ func rareWords(s *Subject, parts []component) []string {
 	}
 	var all []scored
 	for w, n := range count {
-		if n < 2 || isStop(w) {
-			continue
-		}
-		if score := (1 + math.Log2(n)) * (rarity(w) - 1); score > 0 {
-			all = append(all, scored{w, score})
+		if r := rarity(w); n >= 2 && r >= 3 && !isStop(w) {
+			all = append(all, scored{w, (1 + math.Log2(n)) * (r - 1)})
 		}
 	}
 	slices.SortFunc(all, func(a, b scored) int {
@@ -175,7 +172,7 @@ func singular(w string) string {
 // isStop reports whether a word says nothing about code.
 func isStop(w string) bool {
 	switch w {
-	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "func", "const", "var", "int", "str", "err", "nil", "def", "elif",
+	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota", "struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern", "sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err", "nil", "def", "elif",
 		"authors", "bsd", "copyright", "license", "licence", "rights", "reserved", "governed", "style", "would", "could", "should", "must", "may", "might", "also", "because", "therefore", "however", "whether", "although", "thus", "since", "until", "always", "never", "already", "usually", "otherwise", "instead", "these", "those", "them", "they", "their", "there", "which", "where", "while", "what", "here", "other", "such", "many", "much", "more", "most", "only", "very", "just", "even", "still", "both", "each", "every", "either", "neither", "another", "several", "been", "being", "does", "doing", "done", "having", "made", "makes", "making", "into", "onto", "upon", "over", "under", "between", "within", "without", "before", "after", "again", "about", "above", "below", "then", "than", "too", "out", "off", "own", "same", "per", "via", "doesn", "isn", "don", "won", "can", "cannot", "aren", "wasn", "didn", "hasn", "couldn", "shouldn", "let", "lets", "something", "anything", "nothing", "everything", "someone", "likewise", "namely":
 		return true
 	}
@@ -303,3 +300,8 @@ func topicOf(spec string) string {
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' }
+
+// Keywords returns at most 15 words that tell a text from others, best first.
+func Keywords(text string) []string {
+	return rareWords(&Subject{Source: []byte(text)}, nil)
+}

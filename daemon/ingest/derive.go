@@ -1,0 +1,190 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// testWeight is how sure a link between a test and what its name says it tests
+// is (originals.md 1.1).
+const testWeight = 0.75
+
+// deriveLinks ties tests to the files they test, by their names. Such links are
+// kept in the index with their evidence and never written to a file.
+func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
+	files := in.files()
+	touched := make(map[string]bool, len(changed))
+	for _, p := range changed {
+		touched[p] = true
+	}
+	tests := map[string]string{}
+	for _, l := range files.TestLinks() {
+		if touched[l.Test] || touched[l.Source] {
+			tests[l.Test] = l.Source
+		}
+	}
+	var changes []meta.Change
+	for test, source := range tests {
+		from := fold.FileID(in.Slug, test)
+		changes = append(changes, meta.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
+			From: from, To: fold.FileID(in.Slug, source), Type: fold.LinkRelated, Derived: true, Weight: testWeight,
+			Evidence: fmt.Sprintf("%s tests %s by its name", test, source),
+		}}})
+	}
+	for p := range touched {
+		if _, ok := tests[p]; !ok && IsTestFile(p) && files.Has(p) {
+			changes = append(changes, meta.Change{ID: fold.FileID(in.Slug, p), SetDerived: true})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	_, err := in.Index.Apply(ctx, changes)
+	return err
+}
+
+// files returns the set of source files in the checkout, by which imports are
+// resolved and tests tied.
+func (in *Ingester) files() *Files {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.set == nil {
+		in.set = NewFiles(nil, nil)
+	}
+	return in.set
+}
+
+// Saved is [Ingester.Source] for what the watcher reported: directories stand
+// for all that is known or listed below them, new files are asked of git, and
+// links that hang on file names follow.
+func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
+	todo, names, err := in.expand(ctx, paths)
+	if err != nil || len(todo) == 0 {
+		return Report{}, err
+	}
+	r, err := in.Source(ctx, todo, nil)
+	if err != nil || len(names) == 0 {
+		return r, err
+	}
+	if err := in.refreshFiles(ctx); err != nil {
+		return r, err
+	}
+	return r, in.deriveLinks(ctx, names)
+}
+
+// expand turns reported paths into source files that may have changed; names
+// are those that came or went.
+func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
+	files := in.files()
+	var unknown, dirs []string
+	for _, p := range paths {
+		fi, err := in.root.Lstat(p)
+		switch {
+		case err == nil && fi.IsDir():
+			dirs = append(dirs, p)
+		case files.Has(p):
+			todo = append(todo, p)
+			if missing(err) {
+				names = append(names, p)
+				dirs = append(dirs, p)
+			}
+		case missing(err):
+			dirs = append(dirs, p) // perhaps a folder that went
+			todo, names = append(todo, p), append(names, p)
+		default:
+			unknown = append(unknown, p)
+		}
+	}
+	if len(dirs) > 0 {
+		more, err := in.below(ctx, dirs)
+		if err != nil {
+			return nil, nil, err
+		}
+		todo, names = append(todo, more...), append(names, more...)
+	}
+	if len(unknown) > 0 {
+		ignored, err := in.Layout.Ignored(ctx, unknown)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range unknown {
+			if !ignored[p] {
+				todo, names = append(todo, p), append(names, p)
+			}
+		}
+	}
+	return distinct(todo), names, nil
+}
+
+// below returns the files in or formerly in dirs whose stat is not what the
+// manifest says.
+func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) {
+	listed, err := in.Eligible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := in.Index.Files(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	inside := func(p string) bool {
+		for _, d := range dirs {
+			if d == "." || len(p) > len(d) && p[len(d)] == '/' && p[:len(d)] == d {
+				return true
+			}
+		}
+		return false
+	}
+	here := map[string]bool{}
+	var look, out []string
+	for _, p := range listed {
+		if here[p] = true; inside(p) {
+			look = append(look, p)
+		}
+	}
+	for p := range known {
+		if !here[p] && inside(p) {
+			out = append(out, p)
+		}
+	}
+	changed, err := in.changedStats(ctx, look, known)
+	return append(out, changed...), err
+}
+
+// refreshFiles lists the source files again.
+func (in *Ingester) refreshFiles(ctx context.Context) error {
+	listed, err := in.Eligible(ctx)
+	if err != nil {
+		return err
+	}
+	in.setFiles(listed)
+	return nil
+}
+
+func (in *Ingester) setFiles(list []string) {
+	set := NewFiles(list, func(p string) []byte {
+		b, err := in.ReadSource(context.Background(), p)
+		if err != nil {
+			return nil
+		}
+		return b
+	})
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.set = set
+}
+
+func distinct(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	out := list[:0]
+	for _, p := range list {
+		if !seen[p] {
+			seen[p] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+)
+
+func memoryKey(id fold.ID) string { return "m:" + string(id) }
+func chunkKey(id string) string   { return "c:" + id }
+
+// memoryDoc is what the text index holds of a memory.
+func memoryDoc(row meta.Row) textindex.Doc {
+	kind := textindex.Memory
+	if row.Source == fold.SourceFile {
+		kind = textindex.File
+	}
+	d := filterFields(row)
+	d.Key, d.Kind, d.Memory = memoryKey(row.ID), kind, row.ID
+	d.Title = row.Title
+	d.Body = row.Body
+	d.Context = strings.Join([]string{row.Context, row.Subject, row.Relation, row.Object}, " ")
+	d.Keywords = row.Keywords
+	return d
+}
+
+// chunkDoc is what the text index holds of a chunk of src: its name and place,
+// and its text unless that holds a secret.
+func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
+	d := filterFields(row)
+	d.Key, d.Kind, d.Memory = chunkKey(c.ID), textindex.Chunk, row.ID
+	d.Symbol = c.NodeName
+	if c.Language != "" {
+		d.Language = c.Language
+	}
+	if !c.Hidden && c.EndByte <= len(src) {
+		d.Body = string(src[c.StartByte:c.EndByte])
+	}
+	return d
+}
+
+// filterFields are the fields by which searches are narrowed; a chunk has those
+// of its memory.
+func filterFields(row meta.Row) textindex.Doc {
+	path := row.FilePath
+	if path == "" {
+		path = row.Path
+	}
+	return textindex.Doc{
+		Path: path, Tags: row.Tags, Source: string(row.Source), Type: row.Type,
+		Author: row.Author, Language: row.Language, Updated: row.UpdatedAt,
+	}
+}
+
+// sameFilters reports whether two rows put their chunks into the same filters.
+func sameFilters(a, b meta.Row) bool {
+	x, y := filterFields(a), filterFields(b)
+	return x.Path == y.Path && x.Source == y.Source && x.Type == y.Type && x.Author == y.Author &&
+		x.Language == y.Language && x.Updated.Equal(y.Updated) && strings.Join(x.Tags, "\x00") == strings.Join(y.Tags, "\x00")
+}
+
+// memoryText is what is embedded of a memory (seed 000: content, context,
+// keywords, tags).
+func memoryText(row meta.Row) string {
+	return strings.Join([]string{row.Title, row.FilePath, row.Body, row.Context, strings.Join(row.Keywords, " "), strings.Join(row.Tags, " ")}, "\n")
+}
+
+// chunkText is what is embedded of a chunk: where it stands, then its text.
+func chunkText(row meta.Row, c fold.Chunk, src []byte) string {
+	return row.FilePath + " " + c.NodeName + "\n" + string(src[c.StartByte:c.EndByte])
+}

@@ -1,0 +1,170 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+	"github.com/foldwatch/foldwatch/vecindex"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+// embedFiles is how many memories' texts are embedded in one go.
+const embedFiles = 64
+
+// embedMost is how many memories one call of [Ingester.Embed] deals with: about
+// a fifth of a second of work.
+const embedMost = 512
+
+// Embed brings the vector index up to the database: everything that changed
+// since the last vector was stored gets one. It is the same work after a save,
+// after a crash and after the index was deleted. It does a part of it and
+// reports whether more is left, so that a save that comes meanwhile need not
+// wait.
+func (in *Ingester) Embed(ctx context.Context, progress Progress) (bool, error) {
+	seq := in.Vectors.Seq()
+	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
+	if err != nil || upTo <= seq {
+		return false, err
+	}
+	for start := 0; start < len(ids); start += embedFiles {
+		part := ids[start:min(start+embedFiles, len(ids))]
+		if err := in.embedPart(ctx, part); err != nil {
+			return false, fmt.Errorf("embed: %w", err)
+		}
+		progress.tell("embedding", min(start+embedFiles, len(ids)), len(ids), 0)
+	}
+	return more, in.Vectors.Apply(upTo, nil, gone)
+}
+
+func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) error {
+	parts, err := in.load(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var keys, texts []string
+	var owners []fold.ID
+	add := func(key string, id fold.ID, text string) {
+		keys, owners, texts = append(keys, key), append(owners, id), append(texts, text)
+	}
+	for _, l := range parts {
+		add(memoryKey(l.row.ID), l.row.ID, memoryText(l.row))
+		for _, c := range l.chunks {
+			key := chunkKey(c.ID)
+			if _, have := in.Vectors.Vector(key); !have && !c.Hidden {
+				add(key, l.row.ID, chunkText(l.row, c, l.src))
+			}
+		}
+	}
+	vecs, err := in.Options.Embed.Embed(ctx, texts, embed.Document)
+	if err != nil {
+		return err
+	}
+	put := make([]vecindex.Vec, 0, len(vecs))
+	for i, v := range vecs {
+		if v != nil { // a text without a word has no direction
+			put = append(put, vecindex.Vec{Key: keys[i], Memory: owners[i], V: v})
+		}
+	}
+	// the sequence moves on only when all of it is in, so that a crash repeats
+	return in.Vectors.Apply(in.Vectors.Seq(), put, nil)
+}
+
+// loaded is a memory with its chunks and the source they were cut from.
+type loaded struct {
+	row    meta.Row
+	chunks []fold.Chunk
+	src    []byte
+}
+
+// load reads memories back, with the source of those that have chunks. Where
+// the source is not what was cut, the file is marked to be read again and the
+// memory comes without chunks.
+func (in *Ingester) load(ctx context.Context, ids []fold.ID) ([]loaded, error) {
+	rows, err := in.Index.Memories(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := in.Index.ChunksOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]loaded, 0, len(ids))
+	for _, id := range ids {
+		row, ok := rows[id]
+		if !ok {
+			continue
+		}
+		l := loaded{row: row, chunks: chunks[id]}
+		if len(l.chunks) > 0 {
+			if l.src, err = in.sourceOf(ctx, row.FilePath); err != nil {
+				return nil, err
+			}
+			if l.src == nil {
+				l.chunks = nil
+			}
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// sourceOf returns the bytes the chunks of path were cut from, or nil if the
+// file has changed since; it is then read again by the next sweep.
+func (in *Ingester) sourceOf(ctx context.Context, path string) ([]byte, error) {
+	f, err := in.Index.FileByPath(ctx, path, false)
+	if errors.Is(err, fold.ErrNotFound) || in.root == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	src, _, _, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
+	if err == nil {
+		sum := sha256.Sum256(src)
+		if hex.EncodeToString(sum[:]) == f.Hash {
+			return src, nil
+		}
+	}
+	return nil, in.forgetSource(ctx, path)
+}
+
+// CatchUp feeds the text index what it missed, after a crash or when it was
+// begun anew.
+func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
+	const part = 256
+	for done := 0; ; {
+		seq := in.Text.Seq()
+		ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, part)
+		if err != nil || upTo <= seq {
+			return err
+		}
+		var docs []textindex.Doc
+		for start := 0; start < len(ids); start += embedFiles {
+			parts, err := in.load(ctx, ids[start:min(start+embedFiles, len(ids))])
+			if err != nil {
+				return fmt.Errorf("catch up: %w", err)
+			}
+			for _, l := range parts {
+				docs = append(docs, memoryDoc(l.row))
+				for _, c := range l.chunks {
+					docs = append(docs, chunkDoc(l.row, c, l.src))
+				}
+			}
+		}
+		if err := in.Text.Apply(ctx, upTo, docs, gone); err != nil {
+			return fmt.Errorf("catch up: %w", err)
+		}
+		done += len(ids)
+		progress.tell("words", done, done, 0)
+		if !more {
+			return nil
+		}
+	}
+}

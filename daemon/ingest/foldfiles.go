@@ -1,0 +1,355 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
+)
+
+// maxMemory is the largest memory file that is read (threats.md 3).
+const maxMemory = 1 << 20
+
+// Fold brings the index up to the files at paths, relative to fold/. What
+// cannot be read as a memory is set aside with its reason; a file that is
+// certainly gone leaves the index, and the source it described is described
+// there again.
+func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress) (Report, error) {
+	sort.Strings(paths)
+	var total Report
+	for start := 0; start < len(paths); start += batchFiles {
+		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))])
+		total.add(r)
+		if err != nil {
+			return total, fmt.Errorf("index memory files: %w", err)
+		}
+		progress.tell("reading memories", min(start+batchFiles, len(paths)), len(paths), 0)
+	}
+	return total, nil
+}
+
+// foldChange is one file below fold/ as it was found.
+type foldChange struct {
+	file  meta.File
+	m     *fold.Memory
+	bytes []byte
+	gone  bool
+	was   meta.File // manifest entry before
+	known bool
+}
+
+func (in *Ingester) foldBatch(ctx context.Context, paths []string) (Report, error) {
+	var r Report
+	known, err := in.manifest(ctx, paths, true)
+	if err != nil {
+		return r, err
+	}
+	var found []*foldChange
+	for _, p := range paths {
+		if p == fold.ProjectFile {
+			r.ProjectFile = true
+			continue
+		}
+		if !isMemoryPath(p) {
+			continue
+		}
+		old, ok := known[p]
+		fc, err := in.readMemory(ctx, p, old, ok)
+		if err != nil {
+			return r, err
+		}
+		if fc != nil {
+			found = append(found, fc)
+		}
+	}
+	changes, again, err := in.foldChanges(ctx, found, &r)
+	if err != nil || len(changes) == 0 {
+		return r, err
+	}
+	applied, err := in.Index.Apply(ctx, changes)
+	if err != nil {
+		return r, err
+	}
+	r.Memories = append(r.Memories, applied.Memories...)
+	if err := in.applyText(ctx, applied, nil); err != nil {
+		return r, err
+	}
+	if err := in.relinkDangling(ctx, found); err != nil {
+		return r, err
+	}
+	return r, in.afterFold(ctx, again)
+}
+
+// isMemoryPath reports whether a file at p below fold/ is a memory: markdown,
+// not in a folder that editors keep for themselves (design.md 4).
+func isMemoryPath(p string) bool {
+	if !strings.EqualFold(path.Ext(p), ".md") {
+		return false
+	}
+	for _, part := range strings.Split(p, "/") {
+		if strings.HasPrefix(part, ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// readMemory reads one file below fold/. It returns nil if nothing about it
+// changed since the manifest was written.
+func (in *Ingester) readMemory(ctx context.Context, p string, old meta.File, known bool) (*foldChange, error) {
+	fc := &foldChange{was: old, known: known}
+	fc.file = meta.File{Path: p, Fold: true}
+	start := time.Now()
+	b, info, err := in.Options.Fold.Read(p, maxMemory)
+	switch {
+	case missing(err):
+		fc.gone = true
+		if !known {
+			return nil, nil
+		}
+		return fc, nil
+	case errors.Is(err, disk.ErrNotRegular):
+		fc.file.State, fc.file.Reason = "quarantined", "not a regular file; links are not followed"
+		return fc, nil
+	case errors.Is(err, disk.ErrTooLarge):
+		fc.file.State, fc.file.Reason = "quarantined", fmt.Sprintf("larger than %d KiB", maxMemory>>10)
+		return fc, nil
+	case err != nil:
+		fc.file.State, fc.file.Reason = "failed", readReason(err)
+		return fc, ctx.Err()
+	}
+	fc.file.Size, fc.file.MtimeNS, fc.file.Inode = info.Size, info.MtimeNS, info.Inode
+	if start.UnixNano()-info.MtimeNS < int64(racy) {
+		fc.file.MtimeNS = -1
+	}
+	fc.bytes = b
+	fc.file.Hash = fold.ContentHash(b)
+	if known && old.Hash == fc.file.Hash && old.State == "indexed" {
+		fc.file.State, fc.file.MemoryID = old.State, old.MemoryID
+		return fc, nil // applied as a new stat only
+	}
+	m, err := fold.Decode(in.Slug, p, b)
+	if err != nil {
+		fc.file.State, fc.file.Reason = "quarantined", strings.TrimSuffix(err.Error(), ": "+fold.ErrQuarantined.Error())
+		return fc, nil
+	}
+	if reason := in.heldBack(ctx, m.ID, b); reason != "" {
+		fc.file.State, fc.file.Reason, fc.file.MemoryID = "quarantined", reason, m.ID
+		return fc, nil
+	}
+	fc.m, fc.file.MemoryID, fc.file.State = m, m.ID, "indexed"
+	return fc, nil
+}
+
+// heldBack returns why a memory file is not taken in: it holds a credential
+// that nobody allowed.
+func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
+	findings := secret.Scan(b)
+	if len(findings) == 0 {
+		return ""
+	}
+	allowed, err := in.Allowed(ctx, id)
+	if err != nil {
+		allowed = nil
+	}
+	for _, f := range findings {
+		if !allowed[f.Rule] {
+			return fmt.Sprintf("line %d holds a credential (rule %s); take it out, or: foldwatch memory add --allow-secret %s", f.Line, f.Rule, f.Rule)
+		}
+	}
+	return ""
+}
+
+// foldChanges turns what was found into changes of the index. The paths of
+// source files that have to be described in the index again come second.
+func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Report) ([]meta.Change, []string, error) {
+	var ids []fold.ID
+	for _, fc := range found {
+		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
+	}
+	rows, err := in.Index.Memories(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	resolve, err := in.resolverWith(ctx, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	var changes []meta.Change
+	var again []string
+	for _, fc := range found {
+		r.Checked++
+		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
+			row := rows[fc.was.MemoryID]
+			changes = append(changes, meta.Change{Forget: fc.was.MemoryID})
+			if row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID {
+				again = append(again, row.FilePath)
+			}
+		}
+		switch {
+		case fc.gone:
+			r.Removed++
+			changes = append(changes, meta.Change{Drop: fc.file.Path, DropFold: true})
+		case fc.m == nil && fc.file.State == "indexed":
+			r.Unchanged++
+			changes = append(changes, meta.Change{File: &fc.file})
+		case fc.m == nil:
+			r.Failed++
+			changes = append(changes, meta.Change{File: &fc.file})
+		default:
+			r.Indexed++
+			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], resolve)
+			if err != nil {
+				return nil, nil, err
+			}
+			changes = append(changes, c)
+			if redo {
+				again = append(again, fc.m.FilePath)
+			}
+		}
+	}
+	return changes, again, nil
+}
+
+// memoryChange is what one readable memory file changes. redo says that the
+// chunks of the source it describes have to be filed anew, because they are
+// filtered by the memory's fields.
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, resolve *fold.Resolver) (meta.Change, bool, error) {
+	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
+	row.Path = fc.file.Path
+	fc.file.State = "indexed"
+	own := row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID
+	if own {
+		src, err := in.Index.FileByPath(ctx, row.FilePath, false)
+		switch {
+		case err == nil && src.State == "indexed":
+			row.Stale = row.SourceBlob != "" && src.Blob != row.SourceBlob && old.Stale
+			if old.ID == "" || old.SourceBlob != row.SourceBlob {
+				row.Stale = row.SourceBlob != "" && src.Blob != row.SourceBlob
+			}
+		case err != nil && !errors.Is(err, fold.ErrNotFound):
+			return meta.Change{}, false, err
+		}
+	}
+	redo := own && old.ID != "" && !sameFilters(old, row)
+	links := fc.m.WrittenLinks(resolve.Resolve)
+	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
+}
+
+// resolverWith returns the resolver of link names, with the memories that are
+// about to be added.
+func (in *Ingester) resolverWith(ctx context.Context, found []*foldChange) (*fold.Resolver, error) {
+	entries, err := in.Index.ResolverEntries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fresh := map[fold.ID]bool{}
+	for _, fc := range found {
+		if fc.m != nil {
+			fresh[fc.m.ID] = true
+		}
+		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed") {
+			fresh[fc.was.MemoryID] = true
+		}
+	}
+	kept := entries[:0]
+	for _, e := range entries {
+		if !fresh[e.ID] {
+			kept = append(kept, e)
+		}
+	}
+	for _, fc := range found {
+		if fc.m != nil {
+			kept = append(kept, fold.ResolverEntry{ID: fc.m.ID, Path: fc.file.Path, Title: fc.m.Title, Aliases: fc.m.Aliases, Foreign: fc.m.Foreign})
+		}
+	}
+	return fold.NewResolver(kept), nil
+}
+
+// relinkDangling resolves the wiki links of all other memories again when names
+// came, went or changed: a link may be written before its target is.
+func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) error {
+	fresh, named := map[fold.ID]bool{}, false
+	for _, fc := range found {
+		if fc.m != nil {
+			fresh[fc.m.ID] = true
+		}
+		named = named || fc.m != nil || fc.gone || fc.file.State == "quarantined"
+	}
+	if !named {
+		return nil
+	}
+	entries, err := in.Index.ResolverEntries(ctx)
+	if err != nil {
+		return err
+	}
+	resolve := fold.NewResolver(entries)
+	var changes []meta.Change
+	err = in.Index.EachLinking(ctx, func(row meta.Row) error {
+		if !fresh[row.ID] {
+			changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.Resolve), SetLinks: true})
+		}
+		return nil
+	})
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	_, err = in.Index.Apply(ctx, changes)
+	return err
+}
+
+// afterFold files source files anew whose memory came, went or moved to other
+// filters.
+func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	for _, p := range paths {
+		if err := in.forgetSource(ctx, p); err != nil {
+			return err
+		}
+	}
+	_, err := in.Source(ctx, paths, nil)
+	return err
+}
+
+// forgetSource makes the next [Ingester.Source] treat the file at path as new.
+func (in *Ingester) forgetSource(ctx context.Context, path string) error {
+	f, err := in.Index.FileByPath(ctx, path, false)
+	if errors.Is(err, fold.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.State, f.Hash, f.MtimeNS = "stale", "", -1
+	_, err = in.Index.Apply(ctx, []meta.Change{{File: &f}})
+	return err
+}
+
+// walkFold returns what lies below fold/, by path.
+func (in *Ingester) walkFold() (map[string]disk.Info, error) {
+	out := map[string]disk.Info{}
+	err := in.Options.Fold.Walk(func(p string, info disk.Info) error {
+		if info.Mode.IsDir() {
+			if strings.HasPrefix(path.Base(p), ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if isMemoryPath(p) || p == fold.ProjectFile || info.Mode&fs.ModeSymlink != 0 && !strings.HasPrefix(path.Base(p), ".") {
+			out[p] = info
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,163 @@
+// Package ingest turns one changed file into a memory, chunks, words and
+// vectors, and keeps the described memories in step with the default branch.
+//
+// Everything it does is idempotent: what is done is known by content hash, so
+// that doing it twice is doing it once, and a crash between two stores is
+// mended by the next sweep.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+	"github.com/foldwatch/foldwatch/vecindex"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+// A Cutter cuts one file at the bounds of its syntax: a [chunker.Pool], or
+// [chunker.Cut] in process.
+type Cutter interface {
+	Cut(ctx context.Context, path string, src []byte) (chunker.Result, error)
+}
+
+// Counters count work since start, so that tests and status can tell what was
+// not done. All fields are safe for concurrent use.
+type Counters struct {
+	FilesRead, BytesRead, Parses, ChunkHits atomic.Int64
+	Described, Stats                        atomic.Int64
+}
+
+// Options are the parts of one checkout an [Ingester] works with. All stores
+// are owned and closed by the caller.
+type Options struct {
+	Slug    string
+	Key     string         // of the checkout, in state.db
+	Layout  *gitops.Layout // where the checkout's git directories are
+	FoldDir string         // name of the fold folder in the main work tree
+
+	Fold    *disk.Root    // the fold folder
+	Store   *gitops.Store // nil where nothing may be written
+	Index   *meta.Index
+	Text    *textindex.Index
+	Vectors *vecindex.Index
+	State   *meta.State
+	Cache   *meta.Cache
+	Cutter  Cutter
+	Embed   embed.Embedder
+	Count   *Counters
+
+	// Describe is "default-branch" or "worktree".
+	Describe string
+	// Workers is how many files are read and cut at once. Zero means 2.
+	Workers int
+	// MaxBytes is how much of a file is cut and indexed. Zero means 1 MiB.
+	MaxBytes int64
+	// Allowed returns the rules by which a memory may hold what looks like a
+	// secret.
+	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
+	Log     *slog.Logger
+}
+
+// An Ingester brings the derived stores of one checkout up to its files. One
+// of its methods runs at a time; Rules and Resolve are safe for concurrent use.
+type Ingester struct {
+	Options
+
+	root *os.Root // the work tree; nil for a bare repository
+
+	mu    sync.Mutex // guards the fields below
+	rules Rules
+	set   *Files // of the work tree; nil before the first sweep
+}
+
+// New returns an Ingester over opened stores. Close it.
+func New(opt Options, rules Rules) (*Ingester, error) {
+	if opt.Workers == 0 {
+		opt.Workers = 2
+	}
+	if opt.MaxBytes == 0 {
+		opt.MaxBytes = 1 << 20
+	}
+	if opt.Allowed == nil {
+		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }
+	}
+	in := &Ingester{Options: opt, rules: rules}
+	if opt.Layout.WorkTree != "" {
+		root, err := os.OpenRoot(opt.Layout.WorkTree)
+		if err != nil {
+			return nil, err
+		}
+		in.root = root
+	}
+	return in, nil
+}
+
+// Close releases the work tree. The stores stay open.
+func (in *Ingester) Close() error {
+	if in.root == nil {
+		return nil
+	}
+	return in.root.Close()
+}
+
+// SetRules replaces what is indexed and described; the next sweep follows it.
+func (in *Ingester) SetRules(r Rules) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.rules = r
+}
+
+// Rules returns what is indexed and described.
+func (in *Ingester) Rules() Rules {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.rules
+}
+
+// A Report tells what one call did.
+type Report struct {
+	Checked   int // paths looked at
+	Indexed   int // files whose content went into the index
+	Unchanged int
+	Removed   int
+	Skipped   int
+	Failed    int
+	Memories  []fold.ID // memories that changed
+
+	ProjectFile bool // fold/project.toml changed
+}
+
+func (r *Report) add(o Report) {
+	r.Checked += o.Checked
+	r.Indexed += o.Indexed
+	r.Unchanged += o.Unchanged
+	r.Removed += o.Removed
+	r.Skipped += o.Skipped
+	r.Failed += o.Failed
+	r.Memories = append(r.Memories, o.Memories...)
+	r.ProjectFile = r.ProjectFile || o.ProjectFile
+}
+
+// A Progress is told how far long work has come: done of total at a stage.
+type Progress func(stage string, done, total int, bytes int64)
+
+func (p Progress) tell(stage string, done, total int, bytes int64) {
+	if p != nil {
+		p(stage, done, total, bytes)
+	}
+}
+
+// missing reports whether err says that a file is certainly not there, which
+// is the only thing that counts as a deletion.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,67 @@
+package ingest
+
+import (
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/foldwatch/foldwatch/meta/secret"
+)
+
+// AutoLimit is how many eligible files a project may have for
+// file_memories = "auto" to keep one memory file each in fold/ (design.md 5).
+const AutoLimit = 2000
+
+// Rules say which source files are indexed and where their descriptions go.
+type Rules struct {
+	// Include and Exclude are globs over paths with forward slashes; ** crosses
+	// folders. No Include means everything.
+	Include, Exclude []string
+	// FileMemories is auto, fold or local.
+	FileMemories string
+}
+
+// neverDirs are folders that no one's memory is made of, also where a
+// repository tracks them.
+var neverDirs = map[string]bool{".git": true, "node_modules": true, "__pycache__": true}
+
+// Eligible reports whether the source file at path may be indexed, by its name
+// alone. foldDir is the folder of memories, or "".
+func (r Rules) Eligible(p, foldDir string) bool {
+	if p == "" || (foldDir != "" && (p == foldDir || strings.HasPrefix(p, foldDir+"/"))) {
+		return false
+	}
+	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if neverDirs[path.Base(dir)] {
+			return false
+		}
+	}
+	if secret.IsSecretFile(p) {
+		return false
+	}
+	if len(r.Include) > 0 && !matchAny(r.Include, p) {
+		return false
+	}
+	return !matchAny(r.Exclude, p)
+}
+
+// ToFold reports whether descriptions of n eligible files go into fold/.
+func (r Rules) ToFold(n int) bool {
+	switch r.FileMemories {
+	case "fold":
+		return true
+	case "local":
+		return false
+	}
+	return n <= AutoLimit
+}
+
+func matchAny(globs []string, p string) bool {
+	for _, g := range globs {
+		if ok, err := doublestar.Match(g, p); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,426 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+)
+
+const (
+	batchFiles = 256     // files of one transaction
+	batchBytes = 6 << 20 // and at most this much of their text
+	racy       = 15 * time.Millisecond
+)
+
+// prepared is one source file, read and cut, ready to be applied.
+type prepared struct {
+	path      string
+	id        fold.ID
+	file      meta.File
+	when      time.Time // last change of the file, whole seconds: the same after a rebuild
+	src       []byte
+	result    chunker.Result
+	chunks    []fold.Chunk
+	unchanged bool // the content is what the index holds: only the stat moved
+	gone      bool
+	fresh     bool // the index holds nothing of it that can be kept
+}
+
+// Source brings the index up to the source files at paths, relative to the
+// checkout. A path that is certainly gone, or no longer eligible, leaves the
+// index. Work is applied in batches, so that a crash loses at most the last.
+func (in *Ingester) Source(ctx context.Context, paths []string, progress Progress) (Report, error) {
+	if in.root == nil || len(paths) == 0 {
+		return Report{}, nil
+	}
+	known, err := in.manifest(ctx, paths, false)
+	if err != nil {
+		return Report{}, err
+	}
+	total := Report{}
+	work := make(chan string)
+	done := make(chan *prepared, in.Workers)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(work)
+		for _, p := range paths {
+			select {
+			case work <- p:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
+		}
+		return nil
+	})
+	var readers errgroup.Group
+	for range in.Workers {
+		readers.Go(func() error { return in.prepareAll(gctx, work, done, known) })
+	}
+	g.Go(func() error {
+		defer close(done)
+		return readers.Wait()
+	})
+	g.Go(func() error { return in.applyAll(gctx, done, len(paths), &total, progress) })
+	if err := g.Wait(); err != nil {
+		return total, fmt.Errorf("index source files: %w", err)
+	}
+	return total, nil
+}
+
+func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done chan<- *prepared, known map[string]meta.File) error {
+	for p := range work {
+		old, ok := known[p]
+		pr, err := in.prepare(ctx, p, old, ok)
+		if err != nil {
+			return err
+		}
+		select {
+		case done <- pr:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, n int, total *Report, progress Progress) error {
+	var batch []*prepared
+	size, read := 0, int64(0)
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		r, err := in.applySource(ctx, batch)
+		if err != nil {
+			return err
+		}
+		total.add(r)
+		batch, size = nil, 0
+		progress.tell("indexing", total.Checked, n, read)
+		return nil
+	}
+	for pr := range done {
+		batch = append(batch, pr)
+		size += len(pr.src)
+		read += int64(len(pr.src))
+		if len(batch) >= batchFiles || size >= batchBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// manifest returns what is known of paths: a few by name, many at once.
+func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool) (map[string]meta.File, error) {
+	if len(paths) > 64 {
+		return in.Index.Files(ctx, foldFiles)
+	}
+	known := make(map[string]meta.File, len(paths))
+	for _, p := range paths {
+		f, err := in.Index.FileByPath(ctx, p, foldFiles)
+		if errors.Is(err, fold.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		known[p] = f
+	}
+	return known, nil
+}
+
+// prepare reads one file and cuts it. It returns an error only where the work
+// as a whole cannot go on; what is wrong with the file stands in its state.
+func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, known bool) (*prepared, error) {
+	pr := &prepared{path: path, id: fold.FileID(in.Slug, path), fresh: !known || old.State != "indexed"}
+	pr.file = meta.File{Path: path, MemoryID: pr.id}
+	if !in.Rules().Eligible(path, in.foldPrefix()) {
+		pr.gone = true
+		return pr, nil
+	}
+	start := time.Now()
+	src, info, truncated, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
+	switch {
+	case missing(err):
+		pr.gone = true
+		return pr, nil
+	case errors.Is(err, disk.ErrNotRegular):
+		return pr.setAside("skipped", "not a regular file"), nil
+	case err != nil:
+		return pr.setAside("failed", readReason(err)), ctx.Err()
+	}
+	in.Count.FilesRead.Add(1)
+	in.Count.BytesRead.Add(int64(len(src)))
+	pr.file.Size, pr.file.MtimeNS, pr.file.Inode = info.Size, info.MtimeNS, info.Inode
+	pr.when = time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)
+	if start.UnixNano()-info.MtimeNS < int64(racy) {
+		pr.file.MtimeNS = -1 // written while we read: the next sweep reads it again, as git does
+	}
+	sum := sha256.Sum256(src)
+	pr.file.Hash, pr.file.Truncated = hex.EncodeToString(sum[:]), truncated
+	pr.file.Blob = gitops.BlobName(src, false)
+	if known && old.Hash == pr.file.Hash && old.State == "indexed" && old.Truncated == truncated {
+		pr.unchanged = true
+		pr.file.State, pr.file.Reason = old.State, old.Reason
+		return pr, nil
+	}
+	switch {
+	case len(src) == 0:
+		return pr.setAside("skipped", "empty"), nil
+	case chunker.IsBinary(src):
+		return pr.setAside("skipped", "binary"), nil
+	}
+	res, err := in.cut(ctx, path, src, pr.file.Hash)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return pr.setAside("failed", "cut: "+err.Error()), nil
+	}
+	pr.src, pr.result = src, res
+	pr.chunks = chunker.Assign(pr.id, res.Chunks)
+	hideSecrets(pr.chunks, src)
+	pr.file.State = "indexed"
+	if truncated {
+		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, info.Size>>10)
+	}
+	return pr, nil
+}
+
+func (pr *prepared) setAside(state, reason string) *prepared {
+	pr.file.State, pr.file.Reason = state, reason
+	return pr
+}
+
+// readReason names why a file cannot be read, without the path, which stands
+// beside it.
+func readReason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return "read: " + pe.Err.Error()
+	}
+	return "read: " + err.Error()
+}
+
+// cut returns the chunks of src, from the cache where they are known.
+func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string) (chunker.Result, error) {
+	key := hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Language(path, src)
+	if got, err := in.Cache.Chunks(ctx, []string{key}); err == nil && got[key] != nil {
+		if res, err := chunker.DecodeResult(got[key]); err == nil {
+			in.Count.ChunkHits.Add(1)
+			return res, nil
+		}
+	}
+	in.Count.Parses.Add(1)
+	res, err := in.Cutter.Cut(ctx, path, src)
+	if err != nil {
+		return res, err
+	}
+	if err := in.Cache.PutChunks(ctx, map[string][]byte{key: res.Encode()}); err != nil {
+		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
+	}
+	return res, nil
+}
+
+// hideSecrets marks the chunks whose text holds a credential.
+func hideSecrets(chunks []fold.Chunk, src []byte) {
+	findings := secret.Scan(src)
+	for _, f := range findings {
+		for i := range chunks {
+			if chunks[i].StartLine <= f.Line && f.Line <= chunks[i].EndLine {
+				chunks[i].Hidden = true
+			}
+		}
+	}
+	if len(findings) == 0 {
+		return
+	}
+	for i := range chunks { // a key of many lines may begin in one chunk and end in the next
+		c := &chunks[i]
+		if !c.Hidden && len(secret.Scan(src[c.StartByte:c.EndByte])) > 0 {
+			c.Hidden = true
+		}
+	}
+}
+
+// applySource writes one batch: SQLite first, then the text index. Vectors
+// follow by themselves, see [Ingester.Embed].
+func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report, error) {
+	ids := make([]fold.ID, 0, len(batch))
+	for _, pr := range batch {
+		ids = append(ids, pr.id)
+	}
+	rows, err := in.Index.Memories(ctx, ids)
+	if err != nil {
+		return Report{}, err
+	}
+	var r Report
+	var changes []meta.Change
+	texts := map[string]*prepared{} // by memory id
+	for _, pr := range batch {
+		r.Checked++
+		old, have := rows[pr.id]
+		switch {
+		case pr.unchanged:
+			r.Unchanged++
+			changes = append(changes, meta.Change{File: &pr.file})
+		case pr.gone:
+			r.Removed++
+			changes = append(changes, in.dropped(pr, old, have)...)
+		case pr.file.State != "indexed":
+			if pr.file.State == "failed" {
+				r.Failed++
+			} else {
+				r.Skipped++
+			}
+			changes = append(changes, in.dropped(pr, old, have)...)
+			changes = append(changes, meta.Change{File: &pr.file})
+		default:
+			r.Indexed++
+			changes = append(changes, in.sourceChange(pr, old, have))
+			texts[string(pr.id)] = pr
+			r.Memories = append(r.Memories, pr.id)
+		}
+	}
+	applied, err := in.Index.Apply(ctx, changes)
+	if err != nil {
+		return r, err
+	}
+	return r, in.applyText(ctx, applied, texts)
+}
+
+// dropped takes a source file out of the index. A memory that has its own file
+// in fold/ stays, without chunks.
+func (in *Ingester) dropped(pr *prepared, old meta.Row, have bool) []meta.Change {
+	out := []meta.Change{{Drop: pr.path}}
+	switch {
+	case have && old.Described == "fold":
+		old.Stale = true
+		out = append(out, meta.Change{Memory: &old, SetChunks: true})
+	case have:
+		out = append(out, meta.Change{Forget: pr.id})
+	}
+	return out
+}
+
+// sourceChange is what an indexed file changes: its manifest entry, its chunks,
+// and its memory where that is kept in the index only.
+func (in *Ingester) sourceChange(pr *prepared, old meta.Row, have bool) meta.Change {
+	c := meta.Change{File: &pr.file, Chunks: pr.chunks, SetChunks: true}
+	if have && old.Described == "fold" {
+		old.Stale = stale(old.SourceBlob, pr.file.Blob, pr.src)
+		c.Memory = &old
+		return c
+	}
+	m := in.described(pr)
+	row := meta.Row{Memory: *m, Described: "index"}
+	row.ContentHash = fold.ContentHash(fold.Encode(m, nil))
+	// chunks are filtered by the fields of their memory
+	pr.fresh = pr.fresh || !have || !sameFilters(old, row)
+	c.Memory, c.Links, c.SetLinks = &row, m.Links, true
+	return c
+}
+
+// applyText brings the words of one applied change into the text index.
+func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, texts map[string]*prepared) error {
+	rows, err := in.Index.Memories(ctx, applied.Memories)
+	if err != nil {
+		return err
+	}
+	added := make(map[string]bool, len(applied.Added))
+	for _, id := range applied.Added {
+		added[id] = true
+	}
+	var docs []textindex.Doc
+	for _, id := range applied.Memories {
+		row, ok := rows[id]
+		if !ok {
+			continue
+		}
+		docs = append(docs, memoryDoc(row))
+		pr := texts[string(id)]
+		if pr == nil {
+			continue
+		}
+		for _, c := range pr.chunks {
+			if pr.fresh || added[c.ID] {
+				docs = append(docs, chunkDoc(row, c, pr.src))
+			}
+		}
+	}
+	return in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
+}
+
+func dropKeys(applied meta.Applied) []string {
+	drop := make([]string, 0, len(applied.Removed)+len(applied.Forgotten))
+	for _, id := range applied.Removed {
+		drop = append(drop, chunkKey(id))
+	}
+	for _, id := range applied.Forgotten {
+		drop = append(drop, memoryKey(id))
+	}
+	return drop
+}
+
+// stale reports whether src differs from the blob that was described, also when
+// git would store its line ends as LF. Clean filters are asked of git's index
+// in a sweep, see [Ingester.RefreshStale].
+func stale(described, blob string, src []byte) bool {
+	if described == "" || described == blob {
+		return false
+	}
+	long := len(described) == 64 // a repository of SHA-256 objects
+	return described != gitops.BlobName(src, long) &&
+		described != gitops.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
+}
+
+// described is the memory of a source file as it lies in the work tree, for the
+// index only.
+func (in *Ingester) described(pr *prepared) *fold.Memory {
+	files := in.files()
+	m := Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, files))
+	m.ID = pr.id
+	for i := range m.Links {
+		m.Links[i].From = m.ID
+	}
+	return &m
+}
+
+// subject is what [Describe] is told of a file.
+func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *Files) Subject {
+	return Subject{
+		Slug: in.Slug, Path: path, Language: res.Language, Blob: blob, Source: src,
+		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Committed: when,
+		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },
+	}
+}
+
+// ReadSource returns a source file as it lies in the checkout, at most its
+// first MaxBytes, nil if it is not there.
+func (in *Ingester) ReadSource(_ context.Context, path string) ([]byte, error) {
+	if in.root == nil {
+		return nil, nil
+	}
+	src, _, _, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
+	if missing(err) {
+		return nil, nil
+	}
+	return src, err
+}

@@ -1,0 +1,633 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"time"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// describeBatch is how many blobs are described and put at once.
+const describeBatch = 400
+
+// TipOptions say how far [Ingester.DescribeTip] goes.
+type TipOptions struct {
+	// Gaps looks at every file of the tip, not only at what changed since the
+	// cursor: those without a memory file get one.
+	Gaps bool
+	// Full is Gaps, and describes also what was deleted by hand.
+	Full bool
+	// History makes memories of that many commits before the cursor.
+	History int
+}
+
+// A tree is what is described: the files of the default branch's tip, or of the
+// work tree where there is no commit yet.
+type tree struct {
+	oid   string // commit; "" for the work tree
+	when  time.Time
+	blobs map[string]string // eligible paths; the blob is "" in a work tree
+
+	files *Files             // of blobs, made when first asked for
+	names map[fold.ID]string // path by id, likewise
+}
+
+// only is the tree as far as resolving goes, with one blob to read.
+func (t *tree) only(path, blob string) *tree {
+	return &tree{oid: t.oid, when: t.when, blobs: map[string]string{path: blob}, files: t.files, names: t.names}
+}
+
+// DescribeTip brings the memory files of source files, and of commits, up to
+// the tip of the default branch, whatever is checked out (design.md 5). Only
+// paths that changed since the cursor are rewritten or removed, and never what
+// describes a blob this repository does not know: that is newer than ours.
+func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Progress) (r Report, err error) {
+	if in.Store == nil {
+		return r, nil
+	}
+	cursor, err := in.State.Cursor(ctx, in.Key)
+	if err != nil {
+		return r, err
+	}
+	t, err := in.tip(ctx, cursor, opt)
+	if err != nil || t == nil {
+		return r, err
+	}
+	toFold := in.Rules().ToFold(len(t.blobs))
+	if t.oid == "" {
+		return r, in.describeWorkTree(ctx, t, toFold, progress)
+	}
+	old, err := in.treeAt(ctx, cursor)
+	if err != nil {
+		cursor, old = "", nil // rewritten history: take existing files as they are
+	}
+	if cursor != "" && cursor != t.oid {
+		if err := in.follow(ctx, old, t, toFold); err != nil {
+			return r, fmt.Errorf("describe what changed: %w", err)
+		}
+	}
+	if toFold && (opt.Gaps || opt.Full || cursor != t.oid) {
+		if err := in.fillGaps(ctx, t, progress); err != nil {
+			return r, fmt.Errorf("describe files: %w", err)
+		}
+	}
+	if err := in.commitMemories(ctx, cursor, t.oid, opt.History); err != nil {
+		return r, fmt.Errorf("describe commits: %w", err)
+	}
+	return r, in.State.SetCursor(ctx, in.Key, t.oid)
+}
+
+// tip returns the tree to describe, or nil if it is the one at the cursor and
+// nothing more is asked for.
+func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tree, error) {
+	oid := ""
+	if in.Options.Describe != "worktree" {
+		var err error
+		if _, oid, err = in.Layout.DefaultBranch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if oid == "" {
+		files, err := in.Eligible(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t := &tree{blobs: make(map[string]string, len(files))}
+		for _, p := range files {
+			t.blobs[p] = ""
+		}
+		return t, nil
+	}
+	if oid == cursor && !opt.Gaps && !opt.Full && opt.History == 0 {
+		return nil, nil
+	}
+	return in.treeAt(ctx, oid)
+}
+
+// treeAt returns the eligible files of a commit, nil for "".
+func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
+	if oid == "" {
+		return nil, nil
+	}
+	when, err := in.Layout.CommitTime(ctx, oid)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := in.Layout.Tree(ctx, oid)
+	if err != nil {
+		return nil, err
+	}
+	rules, dir := in.Rules(), in.foldPrefix()
+	for p := range blobs {
+		if !rules.Eligible(p, dir) {
+			delete(blobs, p)
+		}
+	}
+	return &tree{oid: oid, when: when.UTC(), blobs: blobs}, nil
+}
+
+// fillGaps describes the files of the tree that have no memory file, unless a
+// person deleted it.
+func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) error {
+	have, err := in.Index.Files(ctx, true)
+	if err != nil {
+		return err
+	}
+	gone, err := in.State.Gone(ctx, in.Slug)
+	if err != nil {
+		return err
+	}
+	var todo []string
+	for p := range t.blobs {
+		id := fold.FileID(in.Slug, p)
+		if _, ok := have[id.Path()]; !ok && !gone[id] {
+			todo = append(todo, p)
+		}
+	}
+	sort.Strings(todo)
+	for start := 0; start < len(todo); start += describeBatch {
+		part := todo[start:min(start+describeBatch, len(todo))]
+		if err := in.describeNew(ctx, t, part); err != nil {
+			return err
+		}
+		progress.tell("describing", start+len(part), len(todo), 0)
+	}
+	return nil
+}
+
+// describeNew puts memory files for paths of the tree. What is there already
+// stays as it is.
+func (in *Ingester) describeNew(ctx context.Context, t *tree, paths []string) error {
+	var writes []gitops.Write
+	err := in.eachSource(ctx, t, paths, func(p string, src []byte, blob string, when time.Time) error {
+		m, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err != nil || m == nil {
+			return err
+		}
+		writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: in.encode(m, t)})
+		return nil
+	})
+	if err != nil || len(writes) == 0 {
+		return err
+	}
+	n, _, err := in.Store.PutMany(ctx, writes)
+	in.Count.Described.Add(int64(n))
+	if err != nil {
+		return err
+	}
+	written := make([]string, len(writes))
+	for i, w := range writes {
+		written[i] = w.Path
+	}
+	// read back at once: one batch here is cheaper than its events one by one
+	_, err = in.Fold(ctx, written, nil)
+	return err
+}
+
+// eachSource reads the files at paths: from the object database of a commit, or
+// from the work tree.
+func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn func(p string, src []byte, blob string, when time.Time) error) error {
+	if t.oid == "" {
+		for _, p := range paths {
+			src, info, _, err := disk.ReadSource(in.root, p, in.MaxBytes, nil)
+			if err != nil {
+				continue // set aside by the sweep, with the reason
+			}
+			if err := fn(p, src, gitops.BlobName(src, false), time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	byBlob := map[string][]string{}
+	var oids []string
+	for _, p := range paths {
+		oid := t.blobs[p]
+		if byBlob[oid] == nil {
+			oids = append(oids, oid)
+		}
+		byBlob[oid] = append(byBlob[oid], p)
+	}
+	return in.Layout.Blobs(ctx, oids, func(oid string, b []byte) error {
+		for _, p := range byBlob[oid] {
+			if err := fn(p, b[:min(int64(len(b)), in.MaxBytes)], oid, t.when); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// describeAs describes one file of a tree. It returns nil for what is not
+// described: empty and binary files.
+func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byte, blob string, when time.Time) (*fold.Memory, error) {
+	if len(src) == 0 || chunker.IsBinary(src) {
+		return nil, nil
+	}
+	res, err := in.cut(ctx, p, src, fold.ContentHash(src))
+	if err != nil {
+		return nil, err
+	}
+	in.index(ctx, t)
+	m := Describe(in.subject(p, blob, src, res, when, t.files))
+	m.ID = fold.FileID(in.Slug, p)
+	m.Path = m.ID.Path()
+	for i := range m.Links {
+		m.Links[i].From = m.ID
+	}
+	return &m, nil
+}
+
+// index makes the names by which a tree's imports are resolved and shown.
+func (in *Ingester) index(ctx context.Context, t *tree) {
+	if t.files != nil {
+		return
+	}
+	paths := make([]string, 0, len(t.blobs))
+	t.names = make(map[fold.ID]string, len(t.blobs))
+	for p := range t.blobs {
+		paths = append(paths, p)
+		t.names[fold.FileID(in.Slug, p)] = p
+	}
+	sort.Strings(paths)
+	t.files = NewFiles(paths, func(p string) []byte {
+		var out []byte
+		err := in.eachSource(ctx, t, []string{p}, func(_ string, src []byte, _ string, _ time.Time) error {
+			out = bytes.Clone(src)
+			return nil
+		})
+		if err != nil {
+			return nil // imports of that module then lead nowhere
+		}
+		return out
+	})
+}
+
+// encode returns the file of a description. Links are shown by the path of what
+// they lead to, so that the text depends on the tree alone.
+func (in *Ingester) encode(m *fold.Memory, t *tree) []byte {
+	return fold.Encode(m, func(id fold.ID) string { return t.names[id] })
+}
+
+// follow brings the memory files in step with what changed between two commits.
+func (in *Ingester) follow(ctx context.Context, old, t *tree, toFold bool) error {
+	changes, err := in.Layout.DiffTrees(ctx, old.oid, t.oid)
+	if err != nil {
+		return err
+	}
+	rules, dir := in.Rules(), in.foldPrefix()
+	known, err := in.describedBlobs(ctx, changes, t)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if !rules.Eligible(c.Path, dir) {
+			continue
+		}
+		switch c.Status {
+		case 'D':
+			err = in.sourceDeleted(ctx, old, c.Path)
+		case 'R':
+			err = in.sourceMoved(ctx, old, t, c)
+		default:
+			err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Path, err)
+		}
+	}
+	return nil
+}
+
+// describedBlobs returns for each changed path the blobs that occur in its
+// history before the tip, of those its memory file may describe.
+func (in *Ingester) describedBlobs(ctx context.Context, changes []gitops.TreeChange, t *tree) (map[string]map[string]bool, error) {
+	want := map[string][]string{}
+	for _, c := range changes {
+		if c.Status == 'D' || c.Status == 'R' {
+			continue
+		}
+		m, _, err := in.onDisk(fold.FileID(in.Slug, c.Path))
+		if err != nil || m == nil || m.SourceBlob == "" || m.SourceBlob == c.NewBlob {
+			continue
+		}
+		want[c.Path] = []string{m.SourceBlob}
+	}
+	if len(want) == 0 {
+		return nil, nil
+	}
+	return in.Layout.HasBlobs(ctx, t.oid, want)
+}
+
+// onDisk returns the memory file of id, nil if there is none.
+func (in *Ingester) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
+	b, err := in.Store.Read(id.Path())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := fold.Decode(in.Slug, id.Path(), b)
+	return m, b, err
+}
+
+// sourceChanged describes a file again. What a person wrote stays: the new
+// description is merged over our last one.
+func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
+	id := fold.FileID(in.Slug, p)
+	m, _, err := in.onDisk(id)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err) // a gap, filled with the others
+	}
+	if m.SourceBlob == t.blobs[p] || m.SourceBlob != "" && !known[m.SourceBlob] {
+		return nil // up to date, or made by a machine that has seen more
+	}
+	base, err := in.lastDescription(ctx, old, p, m)
+	if err != nil {
+		return err
+	}
+	return in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err != nil || now == nil {
+			return err
+		}
+		in.Count.Described.Add(1)
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: in.encode(now, t), Merge: true})
+	})
+}
+
+// lastDescription returns what we wrote of path for the blob that m describes:
+// made again, since it is a function of path, blob and tree. It is nil if the
+// blob is not here any more.
+func (in *Ingester) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
+	if m.SourceBlob == "" || old == nil {
+		return nil, nil
+	}
+	in.index(ctx, old)
+	then := old.only(p, m.SourceBlob)
+	var base []byte
+	err := in.eachSource(ctx, then, []string{p}, func(p string, src []byte, blob string, _ time.Time) error {
+		was, err := in.describeAs(ctx, then, p, src, blob, m.UpdatedAt)
+		if err != nil || was == nil {
+			return err
+		}
+		was.CreatedAt = m.CreatedAt
+		base = in.encode(was, then)
+		return nil
+	})
+	if errors.Is(err, fold.ErrNotFound) {
+		return nil, nil
+	}
+	return base, err
+}
+
+// sourceDeleted removes the memory file of a file that a commit deleted. One
+// that holds a person's words becomes a memory of its own.
+func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) error {
+	id := fold.FileID(in.Slug, p)
+	m, b, err := in.onDisk(id)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err)
+	}
+	byHand, err := in.handWritten(ctx, old, p, m)
+	if err != nil {
+		return err
+	}
+	if !byHand {
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b})
+	}
+	next := *m
+	next.Type, next.MovedFrom, next.SourceBlob, next.FilePath = "general", p, "", ""
+	next.Source = fold.SourceAgent
+	now, err := fold.Update(b, m, &next, in.titleOf(ctx))
+	if err != nil {
+		return err
+	}
+	return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
+}
+
+// handWritten reports whether the memory of path holds anything we did not
+// write.
+func (in *Ingester) handWritten(ctx context.Context, old *tree, p string, m *fold.Memory) (bool, error) {
+	if m.Pinned || m.Source != fold.SourceFile {
+		return true, nil
+	}
+	base, err := in.lastDescription(ctx, old, p, m)
+	if err != nil || base == nil {
+		return true, err // not known: keep it
+	}
+	was, err := fold.Decode(in.Slug, m.ID.Path(), base)
+	if err != nil {
+		return true, err
+	}
+	return was.Body != m.Body || was.Context != m.Context || was.Title != m.Title ||
+		fmt.Sprint(was.Tags, was.Keywords, was.Aliases) != fmt.Sprint(m.Tags, m.Keywords, m.Aliases) ||
+		linkNames(was) != linkNames(m), nil
+}
+
+func linkNames(m *fold.Memory) string {
+	var names []string
+	for _, l := range m.Links {
+		names = append(names, string(l.Type)+" "+string(l.To)+" "+l.Context)
+	}
+	sort.Strings(names)
+	return fmt.Sprint(names)
+}
+
+// sourceMoved describes a renamed file under its new path, with the words and
+// links of the old memory, and leads the links of others there.
+func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.TreeChange) error {
+	from, to := fold.FileID(in.Slug, c.OldPath), fold.FileID(in.Slug, c.Path)
+	m, b, err := in.onDisk(from)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err)
+	}
+	base, err := in.lastDescription(ctx, old, c.OldPath, m)
+	if err != nil {
+		return err
+	}
+	err = in.eachSource(ctx, t, []string{c.Path}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err != nil || now == nil {
+			return err
+		}
+		now.MovedFrom = c.OldPath
+		moved, err := in.carried(ctx, base, b, m, now, t)
+		if err != nil {
+			return err
+		}
+		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved})
+		if errors.Is(err, fold.ErrConflict) {
+			return nil // described there already
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.relinkMoved(ctx, m, to); err != nil {
+		return err
+	}
+	return in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b})
+}
+
+// carried is the memory of a moved file: the old one, hand-written parts
+// included, brought to the new description.
+func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
+	theirs := *now
+	theirs.ID, theirs.Path = m.ID, m.Path
+	res, err := fold.Merge3(base, ours, in.encode(&theirs, t), fold.MergeOptions{Project: in.Slug, Path: m.Path, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	merged, err := fold.Decode(in.Slug, m.Path, res.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	next := *merged
+	next.ID, next.Path = now.ID, now.Path
+	next.FilePath, next.SourceBlob, next.MovedFrom = now.FilePath, now.SourceBlob, now.MovedFrom
+	next.Links = nil
+	for _, l := range merged.Links {
+		if l.From = now.ID; l.To != now.ID {
+			next.Links = append(next.Links, l)
+		}
+	}
+	return fold.Update(res.Bytes, merged, &next, in.titleOf(ctx))
+}
+
+// relinkMoved leads the written links to was to the memory to.
+func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.ID) error {
+	_, links, err := in.Index.LinksOf(ctx, []fold.ID{was.ID})
+	if err != nil {
+		return err
+	}
+	entry := fold.ResolverEntry{ID: was.ID, Path: was.Path, Title: was.Title, Aliases: was.Aliases}
+	seen := map[fold.ID]bool{was.ID: true, to: true}
+	for _, l := range links[was.ID] {
+		if l.Derived || seen[l.From] {
+			continue
+		}
+		seen[l.From] = true
+		m, b, err := in.onDisk(l.From)
+		if err != nil || m == nil {
+			continue // its link dangles, as it would in any editor
+		}
+		next, ok := fold.Retarget(m, entry, to)
+		if !ok {
+			continue
+		}
+		now, err := fold.Update(b, m, next, in.titleOf(ctx))
+		if err != nil {
+			continue
+		}
+		if err := in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: now}); err != nil && !errors.Is(err, fold.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Ingester) put(ctx context.Context, w gitops.Write) error {
+	if _, err := in.Store.Put(ctx, w); err != nil {
+		return err
+	}
+	_, err := in.Fold(ctx, []string{w.Path}, nil)
+	return err
+}
+
+// titleOf names memories in a Related block by what the index calls them.
+func (in *Ingester) titleOf(ctx context.Context) func(fold.ID) string {
+	return func(id fold.ID) string {
+		names, err := in.Index.Titles(ctx, []fold.ID{id})
+		if err != nil {
+			return ""
+		}
+		return names[id]
+	}
+}
+
+func ignoreQuarantined(err error) error {
+	if errors.Is(err, fold.ErrQuarantined) {
+		return nil
+	}
+	return err
+}
+
+// describeWorkTree describes what lies in the work tree, where that is wanted
+// or there is no commit yet.
+func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, progress Progress) error {
+	if toFold {
+		if err := in.fillGaps(ctx, t, progress); err != nil {
+			return err
+		}
+	}
+	if in.Options.Describe != "worktree" {
+		return nil
+	}
+	have, err := in.Index.Files(ctx, false)
+	if err != nil {
+		return err
+	}
+	for p := range t.blobs {
+		m, _, err := in.onDisk(fold.FileID(in.Slug, p))
+		if err != nil || m == nil || m.SourceBlob == have[p].Blob || have[p].State != "indexed" {
+			continue
+		}
+		committed := &tree{oid: "HEAD", blobs: t.blobs, files: t.files, names: t.names}
+		base, err := in.lastDescription(ctx, committed, p, m)
+		if err != nil {
+			base = nil // the old content was never committed
+		}
+		err = in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
+			now, err := in.describeAs(ctx, t, p, src, blob, when)
+			if err != nil || now == nil {
+				return err
+			}
+			return in.put(ctx, gitops.Write{ID: now.ID, Path: now.Path, Base: base, New: in.encode(now, t), Merge: true})
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", path.Base(p), err)
+		}
+	}
+	return nil
+}
+
+// DescribeOne returns the memory file of a source file that is described in the
+// index only, made anew from the tip's blob, or from the work tree where the
+// tip does not have it.
+func (in *Ingester) DescribeOne(ctx context.Context, id fold.ID) ([]byte, error) {
+	row, err := in.Index.Memory(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t, err := in.tip(ctx, "", TipOptions{Gaps: true})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := t.blobs[row.FilePath]; !ok {
+		t = &tree{blobs: map[string]string{row.FilePath: ""}}
+	}
+	var out []byte
+	err = in.eachSource(ctx, t, []string{row.FilePath}, func(p string, src []byte, blob string, when time.Time) error {
+		m, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err == nil && m != nil {
+			out = in.encode(m, t)
+		}
+		return err
+	})
+	if err == nil && out == nil {
+		err = fmt.Errorf("source file %s cannot be described: %w", row.FilePath, fold.ErrInvalid)
+	}
+	return out, err
+}

@@ -1,0 +1,416 @@
+// Package remember is the way in: every memory that a person or an agent adds,
+// changes, links or deletes goes through it, from whichever surface.
+//
+// A write is answered when it cannot be lost (git.md G3): it is checked,
+// searched for secrets, compared with what the caller saw, and put through the
+// one store that holds the write-ahead log. The index follows like that of any
+// other change on disk.
+package remember
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
+)
+
+// Limits of what is written (design.md 4).
+const (
+	MaxTitle    = 100 // runes
+	MaxTags     = 6
+	MaxKeywords = 15
+	MaxContent  = 960 << 10 // bytes; a file is at most 1 MiB with its frontmatter
+)
+
+// Options are the parts a [Door] works with.
+type Options struct {
+	Slug  string
+	Store *gitops.Store // nil where the checkout is read-only; ReadOnly says why
+	Index *meta.Index
+	State *meta.State
+
+	// ReadOnly is the error every write gets where Store is nil.
+	ReadOnly error
+	// Describe returns the memory file of a source file that is described in
+	// the index only, made anew from its blob (git.md G2).
+	Describe func(ctx context.Context, id fold.ID) ([]byte, error)
+	// Keywords returns at most 15 telling words of a text.
+	Keywords func(text string) []string
+	// AllowSecret records that rule was allowed for the memory id, so that the
+	// gate before commit lets it pass too.
+	AllowSecret func(ctx context.Context, id fold.ID, rule string) error
+	// Changed is told of every path below fold/ that was written.
+	Changed func(paths []string)
+	Now     func() time.Time
+}
+
+// A Door writes the memories of one checkout. It is safe for concurrent use.
+type Door struct{ Options }
+
+// New returns the way in to one checkout.
+func New(opt Options) *Door {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	return &Door{opt}
+}
+
+func (d *Door) writable() error {
+	if d.Store == nil {
+		if d.ReadOnly != nil {
+			return d.ReadOnly
+		}
+		return fmt.Errorf("project %s is read-only: %w", d.Slug, fold.ErrUnavailable)
+	}
+	return nil
+}
+
+// Add makes a memory of req and returns when it is durable. The same text
+// again, or the same slug with the same text, is answered with the memory that
+// is there; the same slug with another text updates it.
+func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (wire.WriteReply, error) {
+	if err := d.writable(); err != nil {
+		return wire.WriteReply{}, err
+	}
+	m, err := d.fromRequest(sc, req)
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
+	}
+	if err := checkSecrets(m, req.AllowSecret); err != nil {
+		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
+	}
+	if req.Slug != "" {
+		m.ID = fold.SlugID(d.Slug, req.Slug)
+		return d.upsert(ctx, m, req)
+	}
+	for salt := range 100 {
+		m.ID = fold.ContentID(req.Content, salt)
+		old, oldBytes, err := d.current(ctx, m.ID)
+		switch {
+		case errors.Is(err, fold.ErrNotFound):
+			return d.create(ctx, m, req)
+		case err != nil && !errors.Is(err, fold.ErrQuarantined):
+			return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
+		case err == nil && sameText(old, m):
+			return d.reply(old, oldBytes, false), nil
+		}
+	}
+	return wire.WriteReply{}, fmt.Errorf("add memory: 100 memories began as this text: %w", fold.ErrConflict)
+}
+
+func (d *Door) create(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
+	links, err := d.newLinks(ctx, m.ID, req.Links)
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
+	}
+	m.Links = links
+	m.Path = m.ID.Path()
+	if err := d.allow(ctx, m.ID, req.AllowSecret); err != nil {
+		return wire.WriteReply{}, err
+	}
+	b := fold.Encode(m, d.titles(ctx, m.Links))
+	if err := d.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, New: b, Reason: reason("Add", m), Author: m.Author}); err != nil {
+		return wire.WriteReply{}, fmt.Errorf("add memory %s: %w", m.ID, err)
+	}
+	return d.reply(m, b, true), nil
+}
+
+// upsert adds under a slug: the memory that has it is changed to the new text.
+func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
+	for range 3 { // someone else may write between our read and our put
+		old, b, err := d.current(ctx, m.ID)
+		if errors.Is(err, fold.ErrNotFound) {
+			reply, err := d.create(ctx, m, req)
+			if errors.Is(err, fold.ErrConflict) {
+				continue
+			}
+			return reply, err
+		}
+		if err != nil {
+			return wire.WriteReply{}, fmt.Errorf("add memory under slug %q: %w", req.Slug, err)
+		}
+		next := *old
+		next.Title, next.Aliases, next.Body = m.Title, m.Aliases, m.Body
+		if req.Type != "" {
+			next.Type = m.Type
+		}
+		next.Tags = orKeep(m.Tags, old.Tags)
+		next.Keywords = orKeep(m.Keywords, old.Keywords)
+		if m.Context != "" {
+			next.Context = m.Context
+		}
+		if req.Pinned {
+			next.Pinned = true
+		}
+		links, err := d.newLinks(ctx, m.ID, req.Links)
+		if err != nil {
+			return wire.WriteReply{}, fmt.Errorf("add memory under slug %q: %w", req.Slug, err)
+		}
+		next.Links = mergeLinks(old.Links, links)
+		if err := d.allow(ctx, m.ID, req.AllowSecret); err != nil {
+			return wire.WriteReply{}, err
+		}
+		reply, err := d.change(ctx, b, old, &next, reason("Update", &next), m.Author)
+		if errors.Is(err, fold.ErrConflict) {
+			continue
+		}
+		return reply, err
+	}
+	return wire.WriteReply{}, fmt.Errorf("add memory under slug %q: it kept changing: %w", req.Slug, fold.ErrConflict)
+}
+
+// Update changes the named fields of the memory id. It returns a
+// *fold.ConflictError if the caller read another version than is stored.
+func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
+	if err := d.writable(); err != nil {
+		return wire.WriteReply{}, err
+	}
+	old, b, err := d.materialise(ctx, id)
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
+	}
+	next, err := d.applied(ctx, old, req)
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
+	}
+	if err := checkSecrets(next, req.AllowSecret); err != nil {
+		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
+	}
+	if have := fold.ContentHash(b); req.ExpectedHash != "" && req.ExpectedHash != have {
+		yours, err := fold.Update(b, old, next, d.titles(ctx, next.Links))
+		if err != nil {
+			yours = nil
+		}
+		return wire.WriteReply{}, fmt.Errorf("update: %w", &fold.ConflictError{
+			ID: id, Want: req.ExpectedHash, Have: have, Current: b, Yours: yours,
+		})
+	}
+	if err := d.allow(ctx, id, req.AllowSecret); err != nil {
+		return wire.WriteReply{}, err
+	}
+	author := sc.Author
+	if req.Author != nil {
+		author = *req.Author
+	}
+	return d.change(ctx, b, old, next, reason("Update", next), author)
+}
+
+// change puts next in place of old, whose bytes are b. Nothing is written when
+// nothing differs.
+func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why, author string) (wire.WriteReply, error) {
+	if next.UpdatedAt.Equal(old.UpdatedAt) {
+		next.UpdatedAt = d.stamp()
+	}
+	probe := *next
+	probe.UpdatedAt = old.UpdatedAt
+	same, err := fold.Update(b, old, &probe, d.titles(ctx, next.Links))
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("change memory %s: %w", old.ID, err)
+	}
+	if string(same) == string(b) {
+		return d.reply(old, b, false), nil
+	}
+	now, err := fold.Update(b, old, next, d.titles(ctx, next.Links))
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("change memory %s: %w", old.ID, err)
+	}
+	w := gitops.Write{ID: old.ID, Path: old.Path, Base: b, New: now, Reason: why, Author: author}
+	if err := d.put(ctx, w); err != nil {
+		return wire.WriteReply{}, fmt.Errorf("change memory %s: %w", old.ID, err)
+	}
+	return d.reply(next, now, false), nil
+}
+
+// Delete removes the memory id. A description that was deleted is not made
+// again until `foldwatch index --full`. It returns fold.ErrNotFound, and
+// fold.ErrInvalid for a memory that has no file.
+func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHash string) (wire.WriteReply, error) {
+	if err := d.writable(); err != nil {
+		return wire.WriteReply{}, err
+	}
+	m, b, err := d.current(ctx, id)
+	if errors.Is(err, fold.ErrNotFound) {
+		if row, ierr := d.Index.Memory(ctx, id); ierr == nil && row.Described == "index" {
+			return wire.WriteReply{}, fmt.Errorf("delete memory %s: it describes %s and has no file of its own: %w",
+				id, row.FilePath, fold.WithHint(fold.ErrInvalid, "exclude the file in fold/project.toml or .foldwatchignore"))
+		}
+	}
+	if err != nil {
+		return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
+	}
+	if have := fold.ContentHash(b); expectedHash != "" && expectedHash != have {
+		return wire.WriteReply{}, fmt.Errorf("delete: %w", &fold.ConflictError{ID: id, Want: expectedHash, Have: have, Current: b})
+	}
+	if m.Source == fold.SourceFile {
+		if err := d.State.SetGone(ctx, d.Slug, id, true); err != nil {
+			return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
+		}
+	}
+	w := gitops.Write{ID: id, Path: m.Path, Base: b, Reason: reason("Delete", m), Author: sc.Author}
+	if err := d.put(ctx, w); err != nil {
+		return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
+	}
+	reply := d.reply(m, nil, false)
+	reply.ContentHash = ""
+	return reply, nil
+}
+
+func (d *Door) put(ctx context.Context, w gitops.Write) error {
+	if _, err := d.Store.Put(ctx, w); err != nil {
+		return err
+	}
+	if d.Changed != nil {
+		d.Changed([]string{w.Path})
+	}
+	return nil
+}
+
+// current returns the memory id as it lies on disk, with its bytes.
+func (d *Door) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
+	path := id.Path()
+	b, err := d.Store.Read(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
+		row, ierr := d.Index.Memory(ctx, id) // a note keeps its own path
+		if ierr != nil || row.Path == "" || row.Path == path {
+			return nil, nil, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
+		}
+		path = row.Path
+		if b, err = d.Store.Read(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := fold.Decode(d.Slug, path, b)
+	return m, b, err
+}
+
+// materialise is current, and makes the file of a memory that is described in
+// the index only.
+func (d *Door) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
+	m, b, err := d.current(ctx, id)
+	if !errors.Is(err, fold.ErrNotFound) {
+		return m, b, err
+	}
+	row, ierr := d.Index.Memory(ctx, id)
+	if ierr != nil || row.Described != "index" {
+		return nil, nil, err
+	}
+	b, err = d.Describe(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := gitops.Write{ID: id, Path: id.Path(), New: b}
+	if err := d.put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
+		return nil, nil, err
+	}
+	return d.current(ctx, id)
+}
+
+func (d *Door) reply(m *fold.Memory, b []byte, created bool) wire.WriteReply {
+	r := wire.WriteReply{
+		ID: string(m.ID), Title: m.Title, Created: created, Path: m.Path, Project: d.Slug,
+		WriteState: wire.WriteState{Durable: true},
+	}
+	if b != nil {
+		r.ContentHash = fold.ContentHash(b)
+	}
+	return r
+}
+
+func (d *Door) stamp() time.Time { return d.Now().UTC().Truncate(time.Second) }
+
+func (d *Door) allow(ctx context.Context, id fold.ID, rule string) error {
+	if rule == "" || d.AllowSecret == nil {
+		return nil
+	}
+	return d.AllowSecret(ctx, id, rule)
+}
+
+// titles returns the names that the Related block shows for links.
+func (d *Door) titles(ctx context.Context, links []fold.Link) func(fold.ID) string {
+	ids := make([]fold.ID, 0, len(links))
+	for _, l := range links {
+		ids = append(ids, l.To)
+	}
+	names, err := d.Index.Titles(ctx, ids)
+	if err != nil {
+		names = nil // an alias is decoration: the id alone resolves too
+	}
+	return func(id fold.ID) string { return names[id] }
+}
+
+// reason is the subject of the commit that will hold the write (git.md G12).
+func reason(verb string, m *fold.Memory) string {
+	kind := m.Type
+	if kind == "" || kind == "general" {
+		kind = "memory"
+	}
+	return fmt.Sprintf("%s %s %q", verb, kind, m.Title)
+}
+
+// checkSecrets returns ErrSecret, naming rule and line but never the value.
+func checkSecrets(m *fold.Memory, allow string) error {
+	text := strings.Join([]string{m.Body, m.Title, m.Context, strings.Join(m.Tags, " "), strings.Join(m.Keywords, " "), m.Object, m.FilePath}, "\n")
+	var rules []string
+	if allow != "" {
+		rules = strings.Split(allow, ",")
+	}
+	for _, f := range secret.Scan([]byte(text), rules...) {
+		return fmt.Errorf("the text holds a credential (rule %s, line %d): %w", f.Rule, f.Line, fold.WithHint(fold.ErrSecret,
+			"take it out; if it is no secret, allow the rule for this text: --allow-secret "+f.Rule))
+	}
+	return nil
+}
+
+func orKeep(now, old []string) []string {
+	if len(now) == 0 {
+		return old
+	}
+	return now
+}
+
+// sameText reports whether two memories say the same below their headings.
+func sameText(a, b *fold.Memory) bool {
+	return fold.NormalContent(withoutHeading(a.Body)) == fold.NormalContent(withoutHeading(b.Body))
+}
+
+func withoutHeading(body string) string {
+	if rest, ok := strings.CutPrefix(strings.TrimLeft(body, "\n"), "# "); ok {
+		if i := strings.IndexByte(rest, '\n'); i >= 0 {
+			return rest[i+1:]
+		}
+		return ""
+	}
+	return body
+}
+
+func tooMany(what string, n, limit int) error {
+	return fmt.Errorf("%d %s, at most %d are kept: %w", n, what, limit, fold.ErrInvalid)
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }
+
+func mergeLinks(old, add []fold.Link) []fold.Link {
+	out := slices.Clone(old)
+	for _, l := range add {
+		i := slices.IndexFunc(out, func(o fold.Link) bool { return o.To == l.To && o.Type == l.Type })
+		if i < 0 {
+			out = append(out, l)
+		} else if l.Context != "" {
+			out[i].Context = l.Context
+		}
+	}
+	return out
+}
