@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A field is one property of a JSON object, as a Go struct has it. Embedded
+// structs are flattened; of two fields with one name the outer one counts.
+type field struct {
+	name     string
+	index    []int
+	typ      reflect.Type
+	tag      reflect.StructTag
+	optional bool
+}
+
+// hidden are properties of the bodies of wire that no agent may set: whether a
+// credential may be stored is for a person to say.
+var hidden = map[string]bool{"allow_secret": true}
+
+func fieldsOf(t reflect.Type) []field {
+	var out []field
+	at := map[string]int{}
+	var walk func(t reflect.Type, index []int)
+	walk = func(t reflect.Type, index []int) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			here := append(append([]int{}, index...), i)
+			if f.Anonymous && f.Tag.Get("json") == "" {
+				walk(f.Type, here)
+				continue
+			}
+			name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() || name == "-" || name == "" || hidden[name] {
+				continue
+			}
+			g := field{name: name, index: here, typ: f.Type, tag: f.Tag, optional: strings.Contains(opts, "omitempty") || f.Type.Kind() == reflect.Pointer}
+			if j, ok := at[name]; ok {
+				if len(here) < len(out[j].index) {
+					out[j] = g
+				}
+				continue
+			}
+			at[name] = len(out)
+			out = append(out, g)
+		}
+	}
+	walk(t, nil)
+	return out
+}
+
+// schemaOf returns the JSON schema of a Go type. Maps marshal with sorted keys,
+// so that equal types always give equal bytes.
+func schemaOf(t reflect.Type, input bool) map[string]any {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return schemaOf(t.Elem(), input)
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return objectSchema(t, input)
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), input)}
+	case reflect.Map:
+		return map[string]any{"type": "object"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "string"}
+}
+
+func objectSchema(t reflect.Type, input bool) map[string]any {
+	properties := map[string]any{}
+	required := []string{}
+	for _, f := range fieldsOf(t) {
+		p := schemaOf(f.typ, input)
+		if doc := f.tag.Get("doc"); doc != "" && input {
+			p["description"] = doc
+		}
+		if enum := f.tag.Get("enum"); enum != "" {
+			p["enum"] = strings.Split(enum, ",")
+		}
+		for _, key := range []string{"minimum", "maximum"} {
+			if n, err := strconv.ParseFloat(f.tag.Get(key), 64); err == nil && input {
+				p[key] = n
+			}
+		}
+		if input && f.typ.Kind() == reflect.Slice && f.tag.Get("minItems") != "" {
+			p["minItems"] = 1
+		}
+		properties[f.name] = p
+		if !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	if input {
+		s["additionalProperties"] = false
+	}
+	return s
+}

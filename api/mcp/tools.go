@@ -1,0 +1,175 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+// coreTools is the default toolset, in any order: tools/list is sorted by name.
+func coreTools() []tool {
+	return slices.Concat(projectTools(), memoryTools(), searchTools(), linkTools(), indexTools())
+}
+
+// inProject is the parameter that every tool has.
+type inProject struct {
+	Project string `json:"project,omitempty" doc:"slug; default: the project you work in"`
+}
+
+type projectItem struct {
+	Slug  string   `json:"slug"`
+	Name  string   `json:"name,omitempty"`
+	Paths []string `json:"paths"`
+}
+
+type projectListed struct {
+	Projects []projectItem `json:"projects"`
+	Omitted  int           `json:"omitted,omitempty"`
+}
+
+type projectGot struct {
+	Slug         string          `json:"slug"`
+	Name         string          `json:"name,omitempty"`
+	Paths        []string        `json:"paths"`
+	State        string          `json:"state"`
+	Reason       string          `json:"reason,omitempty"`
+	Hint         string          `json:"hint,omitempty"`
+	Memories     int             `json:"memories"`
+	Chunks       int             `json:"chunks"`
+	Links        int             `json:"links"`
+	Queued       int             `json:"queued"`
+	Files        wire.FileCounts `json:"files"`
+	ProblemCount int             `json:"problem_count"`
+	Sync         string          `json:"sync"`
+}
+
+func paths(p wire.Project) []string {
+	out := make([]string, 0, len(p.Checkouts))
+	for _, c := range p.Checkouts {
+		out = append(out, line(c.Path))
+	}
+	return out
+}
+
+func projectTools() []tool {
+	type inGet struct {
+		Slug string `json:"slug,omitempty" doc:"default: the project you work in"`
+	}
+	return []tool{
+		define("project_list", "List projects", reads,
+			"List the projects whose memory you can use, with the paths of their checkouts. The slug is what other tools take as project.",
+			func(ctx context.Context, c *call, _ struct{}) (projectListed, string, error) {
+				list, err := c.doors.Projects(ctx, c.scope)
+				if err != nil {
+					return projectListed{}, "", err
+				}
+				out, text := fit(len(list.Items), func(_, n int) (projectListed, string) {
+					out := projectListed{Projects: []projectItem{}, Omitted: len(list.Items) - n}
+					var b strings.Builder
+					for _, p := range list.Items[:n] {
+						out.Projects = append(out.Projects, projectItem{Slug: p.Slug, Name: line(p.Name), Paths: paths(p)})
+						fmt.Fprintf(&b, "%s  %s\n", p.Slug, strings.Join(paths(p), ", "))
+					}
+					return out, b.String() + omitted(out.Omitted)
+				})
+				return out, cmp.Or(text, "No project is registered. Ask the user to run: foldwatch up PATH"), nil
+			}),
+		define("project_get", "Get a project", reads,
+			"Tell the state of a project: checkouts, counts of memories, chunks and files, what is queued, what is wrong and how to mend it.",
+			func(ctx context.Context, c *call, in inGet) (projectGot, string, error) {
+				slug, err := c.project(ctx, in.Slug)
+				if err != nil {
+					return projectGot{}, "", err
+				}
+				p, err := c.doors.Project(ctx, c.scope, slug)
+				if err != nil {
+					return projectGot{}, "", err
+				}
+				st, err := c.doors.ProjectStatus(ctx, c.scope, slug)
+				if err != nil {
+					return projectGot{}, "", err
+				}
+				out := projectGot{
+					Slug: p.Slug, Name: line(p.Name), Paths: paths(p), State: st.State, Reason: line(st.Reason), Hint: st.Hint,
+					Memories: st.Memories, Chunks: st.Chunks, Links: st.Links, Queued: st.Queued, Files: st.Files, ProblemCount: st.ProblemCount, Sync: st.Sync,
+				}
+				text := fmt.Sprintf("%s (%s) is %s: %d memories, %d chunks, %d links; files %d indexed, %d stale, %d failed, %d skipped; %d jobs queued.",
+					out.Slug, strings.Join(out.Paths, ", "), out.State, out.Memories, out.Chunks, out.Links, out.Files.Indexed, out.Files.Stale, out.Files.Failed, out.Files.Skipped, out.Queued)
+				if out.Reason != "" {
+					text += " " + sentence(out.Reason)
+				}
+				if out.Hint != "" {
+					text += " To mend it: " + out.Hint
+				}
+				return out, text, nil
+			}),
+	}
+}
+
+func omitted(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%d more left out to keep this short)\n", n)
+}
+
+func linkTools() []tool {
+	type inAdd struct {
+		SourceID string `json:"source_id" doc:"memory the link starts from"`
+		TargetID string `json:"target_id" doc:"memory it points to"`
+		LinkType string `json:"link_type,omitempty" doc:"related (default), references, depends_on, modifies, conflicts_with, supersedes or a word of your own"`
+		Context  string `json:"context,omitempty" doc:"why, in a sentence"`
+		inProject
+	}
+	type inList struct {
+		ID string `json:"id" doc:"memory"`
+		inProject
+	}
+	type listed struct {
+		Links   []wire.Link `json:"links"`
+		Omitted int         `json:"omitted,omitempty"`
+	}
+	return []tool{
+		define("memory_link_add", "Link memories", adds,
+			"Link one memory to another, with a type and a reason. Links are written into the memory file and lead memory_context from one to the other.",
+			func(ctx context.Context, c *call, in inAdd) (wire.Link, string, error) {
+				slug, err := c.project(ctx, in.Project)
+				if err != nil {
+					return wire.Link{}, "", err
+				}
+				l, err := c.doors.AddLink(ctx, c.scope, slug, in.SourceID, wire.LinkCreate{TargetID: in.TargetID, Type: in.LinkType, Context: in.Context})
+				return l, fmt.Sprintf("Linked %s to %s (%s).", in.SourceID, in.TargetID, cmp.Or(l.Type, in.LinkType, "related")), err
+			}),
+		define("memory_link_list", "List links", reads,
+			"List the links of a memory in both directions: out are its own, in are those of memories that point to it.",
+			func(ctx context.Context, c *call, in inList) (listed, string, error) {
+				slug, err := c.project(ctx, in.Project)
+				if err != nil {
+					return listed{}, "", err
+				}
+				list, err := c.doors.Links(ctx, c.scope, slug, in.ID)
+				if err != nil {
+					return listed{}, "", err
+				}
+				out, text := fit(len(list.Items), func(snippet, n int) (listed, string) {
+					out := listed{Links: []wire.Link{}, Omitted: len(list.Items) - n}
+					var b strings.Builder
+					for _, l := range list.Items[:n] {
+						l.Title, l.Context, l.Evidence = clip(line(l.Title), 100), clip(line(l.Context), snippet), clip(line(l.Evidence), snippet)
+						out.Links = append(out.Links, l)
+						other, arrow := l.TargetID, "→"
+						if l.Direction == "in" {
+							other, arrow = l.SourceID, "←"
+						}
+						fmt.Fprintf(&b, "%s %s %s %s\n", arrow, l.Type, other, quote(l.Title))
+					}
+					return out, b.String() + omitted(out.Omitted)
+				})
+				return out, cmp.Or(text, "It has no links."), nil
+			}),
+	}
+}

@@ -1,0 +1,175 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// indexWait is how long codebase_index reports progress before it answers with
+// what has been reached: less than the minute after which clients give up.
+const indexWait = 50 * time.Second
+
+type inIndex struct {
+	Path string `json:"path,omitempty" doc:"checkout or a folder in one; default: the project you work in"`
+	Full bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
+	inProject
+}
+
+type indexing struct {
+	JobID    string         `json:"job_id"`
+	Project  string         `json:"project"`
+	Status   string         `json:"status"`
+	Progress *wire.Progress `json:"progress,omitempty"`
+}
+
+type uploaded struct {
+	Results []wire.UploadResult `json:"results"`
+	Omitted int                 `json:"omitted,omitempty"`
+}
+
+func indexTools() []tool {
+	type inUpload struct {
+		Files  []wire.UploadFile `json:"files" minItems:"1" doc:"text files, at most 1 MiB each"`
+		Author string            `json:"author,omitempty"`
+		inProject
+	}
+	return []tool{
+		define("codebase_index", "Index source files", adds,
+			"Queue an index run and report its progress. Saved files are indexed by themselves; use this after an error, or to index a folder at once. The checkout must be registered (foldwatch up PATH).",
+			codebaseIndex),
+		define("files_upload", "Add files as memories", adds,
+			"Turn text files, given by name and content, into memories, one each: notes, specs, documents that lie outside the checkout. The same name again replaces. Binary files are refused.",
+			func(ctx context.Context, c *call, in inUpload) (uploaded, string, error) {
+				slug, err := c.project(ctx, in.Project)
+				if err != nil {
+					return uploaded{}, "", err
+				}
+				r, err := c.doors.Upload(ctx, c.scope, slug, wire.FilesUpload{Files: in.Files, Author: in.Author})
+				if err != nil {
+					return uploaded{}, "", err
+				}
+				out, text := fit(len(r.Results), func(_, n int) (uploaded, string) {
+					out := uploaded{Results: r.Results[:n:n], Omitted: len(r.Results) - n}
+					var b strings.Builder
+					for _, f := range out.Results {
+						if f.Error != "" {
+							fmt.Fprintf(&b, "%s was not stored: %s\n", quote(f.Path), line(f.Error))
+						} else {
+							fmt.Fprintf(&b, "%s is memory %s\n", quote(f.Path), f.ID)
+						}
+					}
+					return out, b.String() + omitted(out.Omitted)
+				})
+				return out, text, nil
+			}),
+	}
+}
+
+func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, error) {
+	slug, below, err := c.indexTarget(ctx, in)
+	if err != nil {
+		return indexing{}, "", err
+	}
+	token := c.request.Params.GetProgressToken()
+	wait, cancel := context.WithTimeout(ctx, indexWait)
+	defer cancel()
+	var events <-chan wire.Event
+	if token != nil {
+		events = c.doors.Subscribe(wait, c.scope, 0) // before the job begins: nothing is missed
+	}
+	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, Path: below})
+	if err != nil {
+		return indexing{}, "", err
+	}
+	job, err := c.doors.Job(ctx, c.scope, ref.JobID)
+	if err != nil {
+		return indexing{}, "", err
+	}
+	for token != nil && !ended(job) {
+		c.progress(ctx, token, job)
+		e, ok := <-events
+		if !ok {
+			break
+		}
+		if e.Project != "" && e.Project != slug || !strings.HasPrefix(e.Type, "job:") && !strings.HasPrefix(e.Type, "indexing:") {
+			continue
+		}
+		if job, err = c.doors.Job(ctx, c.scope, ref.JobID); err != nil {
+			return indexing{}, "", err
+		}
+	}
+	out := indexing{JobID: ref.JobID, Project: slug, Status: job.Status, Progress: job.Progress}
+	text := fmt.Sprintf("Job %s of %s is %s.", out.JobID, slug, out.Status)
+	if p := job.Progress; p != nil {
+		text += fmt.Sprintf(" %s: %d of %d.", line(p.Stage), p.Done, p.Total)
+	}
+	if job.Error != "" {
+		text += " " + sentence(line(job.Error))
+	}
+	if !ended(job) {
+		text += " Searches already find what is done; project_get tells how far it is."
+	}
+	return out, text, nil
+}
+
+func ended(j wire.Job) bool {
+	return j.Status == "completed" || j.Status == "failed" || j.Status == "cancelled"
+}
+
+// progress tells the client how far a job is. A client that is gone does not
+// matter: the job goes on.
+func (c *call) progress(ctx context.Context, token any, j wire.Job) {
+	p := &sdk.ProgressNotificationParams{ProgressToken: token, Message: j.Status}
+	if j.Progress != nil {
+		p.Progress, p.Total, p.Message = float64(j.Progress.Done), float64(j.Progress.Total), line(j.Progress.Stage)
+	}
+	_ = c.request.Session.NotifyProgress(ctx, p)
+}
+
+// indexTarget returns the project and the folder below its checkout that a call
+// names; "" means all of it.
+func (c *call) indexTarget(ctx context.Context, in inIndex) (slug, below string, err error) {
+	if in.Path == "" || !filepath.IsAbs(in.Path) {
+		slug, err = c.project(ctx, in.Project)
+		below = strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(in.Path)), "./"), "/")
+		if below == "." {
+			below = ""
+		}
+		if err == nil && (below == ".." || strings.HasPrefix(below, "../")) {
+			err = fmt.Errorf("path %q leads out of the checkout: %w", clip(in.Path, 80), fold.ErrInvalid)
+		}
+		return slug, below, err
+	}
+	slug, err = c.doors.ProjectOfPath(ctx, c.scope, in.Path)
+	if errors.Is(err, fold.ErrNotFound) {
+		err = fold.WithHint(fmt.Errorf("path %q is in no registered checkout: %w", clip(in.Path, 80), fold.ErrNotFound), "ask the user to run: foldwatch up "+in.Path)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if in.Project != "" && in.Project != slug {
+		return "", "", fmt.Errorf("path %q belongs to project %s, not %s: %w", clip(in.Path, 80), slug, clip(in.Project, 80), fold.ErrInvalid)
+	}
+	p, err := c.doors.Project(ctx, c.scope, slug)
+	if err != nil {
+		return "", "", err
+	}
+	for _, co := range p.Checkouts {
+		if rel, err := filepath.Rel(co.Path, in.Path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			if rel == "." {
+				rel = ""
+			}
+			return slug, filepath.ToSlash(rel), nil
+		}
+	}
+	return slug, "", nil // the same checkout under another name, through a link
+}

@@ -1,0 +1,191 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+type inSearchBase struct {
+	Query         string   `json:"query" minLength:"1" doc:"words, names or a question"`
+	Limit         int      `json:"limit,omitempty" minimum:"0" maximum:"100" doc:"default 10"`
+	Type          string   `json:"type,omitempty" doc:"decision, codebase, general, …"`
+	Tags          []string `json:"tags,omitempty" doc:"all of them"`
+	FilePattern   string   `json:"file_pattern,omitempty" doc:"glob over the source path, ** crosses folders: src/**/*.go"`
+	Language      string   `json:"language,omitempty"`
+	After         string   `json:"after,omitempty" doc:"changed after: YYYY-MM-DD or RFC 3339"`
+	Before        string   `json:"before,omitempty"`
+	MinScore      float64  `json:"min_score,omitempty"`
+	IncludeChunks *bool    `json:"include_chunks,omitempty" doc:"default true: the places in the source that matched"`
+	Explain       bool     `json:"explain,omitempty" doc:"add the terms of each score"`
+	inProject
+}
+
+type inSearch struct {
+	inSearchBase
+	Source string `json:"source,omitempty" enum:"file,agent,git" doc:"file: about source files; agent: written by people and agents; git: commits"`
+}
+
+func (in inSearchBase) request(source string) wire.SearchRequest {
+	return wire.SearchRequest{
+		Query: in.Query, Source: source, Type: in.Type, Tags: in.Tags, FilePattern: in.FilePattern, Language: in.Language,
+		After: in.After, Before: in.Before, Limit: in.Limit, MinScore: in.MinScore, IncludeChunks: in.IncludeChunks, Explain: in.Explain,
+	}
+}
+
+type found struct {
+	About      string              `json:"about"`
+	Project    string              `json:"project"`
+	Results    []wire.SearchResult `json:"results"`
+	Total      int                 `json:"total"`
+	TookMS     float64             `json:"took_ms"`
+	IndexStale bool                `json:"index_stale"`
+	Omitted    int                 `json:"omitted,omitempty"`
+}
+
+func searchTools() []tool {
+	return []tool{
+		define("memory_search", "Search memories", reads,
+			"Search the project's memory by meaning and by words: what files do, decisions, bugs, conventions, history. Ask before you explore the code or decide something. "+
+				"Results have a score, where they come from, and the lines of source that matched; read one in full with memory_get.",
+			func(ctx context.Context, c *call, in inSearch) (found, string, error) {
+				return search(ctx, c, in.Project, in.request(in.Source))
+			}),
+		define("codebase_search", "Search source code", reads,
+			"Search the source files of the project by name or by meaning; results are functions, types and sections with path and lines, best first. For decisions and history use memory_search.",
+			func(ctx context.Context, c *call, in inSearchBase) (found, string, error) {
+				req := in.request("file")
+				req.ChunksFirst = true
+				return search(ctx, c, in.Project, req)
+			}),
+		define("memory_context", "Get context of a memory", reads,
+			"See what surrounds one memory: memories it is linked to, directly or over up to three links, and memories that are close in meaning.",
+			memoryContext),
+	}
+}
+
+func search(ctx context.Context, c *call, project string, req wire.SearchRequest) (found, string, error) {
+	slug, err := c.project(ctx, project)
+	if err != nil {
+		return found{}, "", err
+	}
+	r, err := c.doors.Search(ctx, c.scope, slug, req)
+	if err != nil {
+		return found{}, "", err
+	}
+	out, text := fit(len(r.Results), func(snippet, n int) (found, string) {
+		return foundText(slug, r, snippet, n)
+	})
+	return out, text, nil
+}
+
+func foundText(slug string, r wire.SearchReply, snippet, n int) (found, string) {
+	out := found{About: about, Project: slug, Results: []wire.SearchResult{}, Total: r.Total, TookMS: r.TookMS, IndexStale: r.IndexStale, Omitted: len(r.Results) - n}
+	var b strings.Builder
+	if len(r.Results) == 0 {
+		b.WriteString("Nothing found. Try other words, or fewer filters.\n")
+	} else {
+		fmt.Fprintf(&b, "%d results in %s. %s\n", len(r.Results), slug, about)
+	}
+	for i, m := range r.Results[:n] {
+		m.Title, m.Snippet, m.Project = clip(line(m.Title), 100), clip(line(m.Snippet), snippet), ""
+		m.Score, m.Relevance, m.Strength = short(m.Score), short(m.Relevance), short(m.Strength)
+		where := after(" ", cmp.Or(m.Metadata.FilePath, m.Metadata.Path)) + after(" by ", m.Metadata.Author)
+		fmt.Fprintf(&b, "%d. %.2f %s %s %s/%s%s\n", i+1, m.Score, m.ID, quote(m.Title), m.Metadata.Source, m.Type, where)
+		if m.Stale {
+			b.WriteString("   (the file changed since this was written)\n")
+		}
+		if m.Snippet != "" {
+			b.WriteString("   | " + m.Snippet + "\n")
+		}
+		chunks := m.MatchedChunks
+		m.MatchedChunks = nil
+		for _, k := range chunks[:min(len(chunks), 3)] {
+			k.NodeName, k.Snippet, k.Score = clip(line(k.NodeName), 100), clip(line(k.Snippet), snippet/2), short(k.Score)
+			m.MatchedChunks = append(m.MatchedChunks, k)
+			fmt.Fprintf(&b, "   %s:%d-%d %s %s\n", line(m.Metadata.FilePath), k.StartLine, k.EndLine, k.NodeType, k.NodeName)
+		}
+		for _, t := range m.Explain {
+			fmt.Fprintf(&b, "   %s %.4f × %.4f = %.4f\n", t.Name, t.Value, t.Weight, t.Adds)
+		}
+		out.Results = append(out.Results, m)
+	}
+	b.WriteString(omitted(out.Omitted))
+	if r.IndexStale {
+		b.WriteString("Changes are still being indexed; what was saved a moment ago may be missing.\n")
+	}
+	return out, b.String()
+}
+
+// short keeps four digits of a score.
+func short(v float64) float64 { return float64(int64(v*1e4+0.5)) / 1e4 }
+
+type inContext struct {
+	ID    string `json:"id" doc:"memory: 16 hex digits"`
+	Depth int    `json:"depth,omitempty" minimum:"0" maximum:"3" doc:"how many links away, default 1"`
+	Limit int    `json:"limit,omitempty" minimum:"0" maximum:"100" doc:"default 20"`
+	inProject
+}
+
+type surroundings struct {
+	About   string               `json:"about"`
+	Memory  wire.MemoryItem      `json:"memory"`
+	Related []wire.RelatedMemory `json:"related_memories"`
+	Similar []wire.SimilarMemory `json:"similar_memories"`
+	Omitted int                  `json:"omitted,omitempty"`
+}
+
+func memoryContext(ctx context.Context, c *call, in inContext) (surroundings, string, error) {
+	slug, err := c.project(ctx, in.Project)
+	if err != nil {
+		return surroundings{}, "", err
+	}
+	r, err := c.doors.Context(ctx, c.scope, slug, in.ID, wire.ContextRequest{Depth: cmp.Or(in.Depth, 1), Limit: cmp.Or(in.Limit, 20)})
+	if err != nil {
+		return surroundings{}, "", err
+	}
+	out, text := fit(len(r.RelatedMemories)+len(r.SimilarMemories), func(snippet, n int) (surroundings, string) {
+		related := min(n, len(r.RelatedMemories))
+		return contextText(r, snippet, related, n-related)
+	})
+	return out, text, nil
+}
+
+func contextText(r wire.ContextReply, snippet, related, similar int) (surroundings, string) {
+	m := r.Memory
+	out := surroundings{
+		About: about, Related: []wire.RelatedMemory{}, Similar: []wire.SimilarMemory{},
+		Memory: wire.MemoryItem{
+			ID: m.ID, Title: clip(line(m.Title), 100), Type: m.Type, Source: m.Source, Author: m.Author, Tags: m.Tags, FilePath: m.FilePath,
+			Path: m.Path, Snippet: clip(line(m.Content), 2*snippet), CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Stale: m.Stale,
+		},
+		Omitted: len(r.RelatedMemories) - related + len(r.SimilarMemories) - similar,
+	}
+	var b strings.Builder
+	b.WriteString(frame(labelOf(m), clip(m.Content, 4*snippet)) + "\n")
+	item := func(i wire.MemoryItem) wire.MemoryItem {
+		i.Title, i.Snippet, i.Project = clip(line(i.Title), 100), clip(line(i.Snippet), snippet), ""
+		return i
+	}
+	for _, x := range r.RelatedMemories[:related] {
+		x.MemoryItem, x.Context = item(x.MemoryItem), clip(line(x.Context), snippet)
+		out.Related = append(out.Related, x)
+		arrow := "→"
+		if x.Direction == "in" {
+			arrow = "←"
+		}
+		fmt.Fprintf(&b, "%s %s (%d away) %s %s%s\n", arrow, x.Relationship, x.Depth, x.ID, quote(x.Title), after(" | ", clip(x.Snippet, snippet)))
+	}
+	for _, x := range r.SimilarMemories[:similar] {
+		x.MemoryItem, x.Relevance = item(x.MemoryItem), short(x.Relevance)
+		out.Similar = append(out.Similar, x)
+		fmt.Fprintf(&b, "≈ %.2f %s %s%s\n", x.Relevance, x.ID, quote(x.Title), after(" | ", clip(x.Snippet, snippet)))
+	}
+	if related+similar == 0 && out.Omitted == 0 {
+		b.WriteString("Nothing is linked to it or close to it.\n")
+	}
+	return out, b.String() + omitted(out.Omitted)
+}
