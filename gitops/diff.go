@@ -1,0 +1,150 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
+	"github.com/go-git/go-git/v5/utils/diff"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func absentFile(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fold.ErrUnavailable)
+}
+
+func isConflict(err error) bool { return errors.Is(err, fold.ErrConflict) }
+
+// Caps of what one diff shows.
+const (
+	maxDiffFiles = 300
+	diffTime     = time.Second // per file; beyond it the whole file is shown as replaced
+)
+
+// Diff returns what revision rev ("" means the newest) changed, as unified
+// text. Beyond 300 files the rest is only counted.
+func (s *Store) Diff(ctx context.Context, rev string) (string, error) {
+	at, err := s.resolve(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	c, err := s.obj.commitOf(at)
+	if err != nil {
+		return "", err
+	}
+	before, err := s.obj.treeOf(firstParent(c))
+	if err != nil {
+		return "", err
+	}
+	var p patch
+	left := 0
+	var files []patchFile
+	err = s.obj.diff(before, c.TreeHash, "", func(path string, was, is plumbing.Hash) {
+		if len(files) == maxDiffFiles {
+			left++
+			return
+		}
+		files = append(files, patchFile{path: path, was: was, is: is})
+	})
+	if err != nil {
+		return "", fmt.Errorf("diff %.12s: %w", at, err)
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if err := f.load(s); err != nil {
+			return "", fmt.Errorf("diff %.12s: %w", at, err)
+		}
+		p = append(p, f)
+	}
+	var b strings.Builder
+	if err := fdiff.NewUnifiedEncoder(&b, fdiff.DefaultContextLines).Encode(p); err != nil {
+		return "", fmt.Errorf("diff %.12s: %w", at, err)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "… and %d more files\n", left)
+	}
+	return b.String(), nil
+}
+
+// A patch is what one revision changes, in the form go-git prints.
+type patch []patchFile
+
+func (p patch) Message() string { return "" }
+
+func (p patch) FilePatches() []fdiff.FilePatch {
+	out := make([]fdiff.FilePatch, len(p))
+	for i := range p {
+		out[i] = p[i]
+	}
+	return out
+}
+
+// A patchFile is one file of a patch.
+type patchFile struct {
+	path    string
+	was, is plumbing.Hash
+	chunks  []fdiff.Chunk
+}
+
+func (f *patchFile) load(s *Store) error {
+	var text [2]string
+	for i, h := range []plumbing.Hash{f.was, f.is} {
+		if h.IsZero() {
+			continue
+		}
+		b, err := s.blob(h)
+		if err != nil {
+			return err
+		}
+		text[i] = string(b)
+	}
+	for _, d := range diff.DoWithTimeout(text[0], text[1], diffTime) {
+		op := fdiff.Equal
+		if d.Type > 0 {
+			op = fdiff.Add
+		} else if d.Type < 0 {
+			op = fdiff.Delete
+		}
+		f.chunks = append(f.chunks, patchChunk{d.Text, op})
+	}
+	return nil
+}
+
+func (f patchFile) IsBinary() bool        { return false }
+func (f patchFile) Chunks() []fdiff.Chunk { return f.chunks }
+
+func (f patchFile) Files() (from, to fdiff.File) {
+	if !f.was.IsZero() {
+		from = patchSide{f.path, f.was}
+	}
+	if !f.is.IsZero() {
+		to = patchSide{f.path, f.is}
+	}
+	return from, to
+}
+
+type patchSide struct {
+	path string
+	hash plumbing.Hash
+}
+
+func (p patchSide) Hash() plumbing.Hash     { return p.hash }
+func (p patchSide) Mode() filemode.FileMode { return filemode.Regular }
+func (p patchSide) Path() string            { return p.path }
+
+type patchChunk struct {
+	text string
+	op   fdiff.Operation
+}
+
+func (p patchChunk) Content() string       { return p.text }
+func (p patchChunk) Type() fdiff.Operation { return p.op }

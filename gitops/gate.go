@@ -1,0 +1,80 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// settle is for how long a file must have been left alone before it is
+// committed (G7).
+const settle = 300 * time.Millisecond
+
+// gate returns why the bytes at path may not enter a commit, or nil: they must
+// be small, parse, hold no conflict markers and no secret (G6, G7).
+func (s *Store) gate(path string, b []byte) error {
+	if err := fold.ValidPath(path); err != nil {
+		return err
+	}
+	if len(b) > maxFile {
+		return fmt.Errorf("%s: larger than 1 MiB: %w", path, fold.ErrQuarantined)
+	}
+	if err := s.checkFile(path, b); err != nil {
+		return err
+	}
+	if s.opt.Scan != nil {
+		if found := s.opt.Scan(b); len(found) > 0 {
+			return fold.WithHint(
+				fmt.Errorf("%s:%d: %s: %w", path, found[0].Line, found[0].Rule, fold.ErrSecret),
+				"take the secret out of the file; it stays out of history until then")
+		}
+	}
+	return nil
+}
+
+func (s *Store) checkFile(path string, b []byte) error {
+	if s.opt.Check != nil {
+		return s.opt.Check(path, b)
+	}
+	if path == fold.ProjectFile {
+		return nil // read by the caller, who knows its keys
+	}
+	_, err := fold.Decode(s.opt.Slug, path, b) // reports conflict markers too
+	return err
+}
+
+// A SetAside is a file that stays out of the journal, and why.
+type SetAside struct {
+	Path string
+	Err  error
+}
+
+// noteSetAside keeps the reason for status; "" takes it back.
+func (s *Store) noteSetAside(path, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reason == "" {
+		delete(s.setAside, path)
+		return
+	}
+	s.setAside[path] = reason
+}
+
+// unsettled reports whether somebody may still be writing the file.
+func (s *Store) unsettled(info disk.Info) bool {
+	age := s.opt.Now().Sub(time.Unix(0, info.MtimeNS))
+	return age >= 0 && age < settle
+}
+
+// absent reports whether reading a file failed because it is not there: the
+// only failure that may count as a deletion.
+func absent(b []byte, err error) bool { return err == nil && b == nil }
+
+// refused reports whether a file cannot be read because of what it is, rather
+// than because the disk fails now.
+func refused(err error) bool {
+	return errors.Is(err, disk.ErrNotRegular) || errors.Is(err, disk.ErrTooLarge) || errors.Is(err, fold.ErrInvalid)
+}

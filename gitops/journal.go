@@ -1,0 +1,407 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A Recorded says what one call of Commit came to.
+type Recorded struct {
+	Oid       string     // of the commit; "" if there was nothing to record
+	Written   []string   // paths below fold/ that it adds or changes
+	Removed   []string   // paths that it deletes
+	SetAside  []SetAside // kept out, with the reason; the rest went in
+	Unsettled []string   // changed less than 300 ms ago: call again for them
+	Guarded   bool       // the vanish guard is up and nothing was committed
+	Reason    string     // of Guarded
+}
+
+// Commit records the state on disk of paths (below fold/) in the journal,
+// together with every acknowledged write, and then cuts the wal. Paths that
+// may not be in a tree are passed over; files that may not be committed are
+// set aside. An empty message is made up from what changed. It costs
+// O(changed), whatever the size of the whole (G5).
+func (s *Store) Commit(ctx context.Context, paths []string, message string) (Recorded, error) {
+	if err := s.writable(); err != nil {
+		return Recorded{}, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return s.record(ctx, paths, message)
+}
+
+// CommitAll compares all of fold/ with the journal and records what differs:
+// for start-up and after lost events. Files whose stat data is that of the
+// last look are not read.
+func (s *Store) CommitAll(ctx context.Context) (Recorded, error) {
+	if err := s.writable(); err != nil {
+		return Recorded{}, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	paths, err := s.scan(ctx)
+	if err != nil {
+		return Recorded{}, err
+	}
+	return s.record(ctx, paths, "")
+}
+
+// A change is one path of a commit in the making.
+type change struct {
+	path   string
+	old    plumbing.Hash // in the tip's tree; zero if not there
+	disk   []byte        // what the file holds; nil if it is gone
+	info   disk.Info
+	ours   *walEntry // newest acknowledged write, if not yet in the journal
+	author string
+	reason string
+}
+
+// record is Commit with the lock held.
+func (s *Store) record(ctx context.Context, paths []string, message string) (out Recorded, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("commit fold/: %w", err)
+		}
+	}()
+	entries := s.settledEntries()
+	root, err := s.openFold(false)
+	if errors.Is(err, fs.ErrNotExist) && s.hasJournal() {
+		s.raiseGuard(reasonFoldMissing)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return out, err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	if reason, up := s.guarded(); up {
+		return Recorded{Guarded: true, Reason: reason}, nil
+	}
+	if root == nil {
+		return out, nil // an empty journal and no folder
+	}
+	changes, err := s.collect(ctx, root, paths, entries, &out)
+	if err != nil {
+		return out, err
+	}
+	if up, err := s.checkVanished(root, changes); err != nil || up {
+		reason, _ := s.guarded()
+		return Recorded{Guarded: up, Reason: reason, SetAside: out.SetAside}, err
+	}
+	done, err := s.write(changes, message, &out)
+	if err != nil {
+		s.obj.drop()
+		return out, err
+	}
+	return out, s.wal.cut(done)
+}
+
+// settledEntries returns the wal as it is when no write is between wal and
+// disk: each entry's file has been written.
+func (s *Store) settledEntries() []walEntry {
+	s.flight.Lock()
+	defer s.flight.Unlock()
+	return s.wal.entries()
+}
+
+// collect reads what is on disk at paths and at every path of the wal.
+func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, entries []walEntry, out *Recorded) ([]*change, error) {
+	byPath := map[string]*change{}
+	for _, p := range paths {
+		if fold.ValidPath(p) == nil {
+			byPath[p] = &change{path: p}
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		c := byPath[e.Path]
+		if c == nil {
+			c = &change{path: e.Path}
+			byPath[e.Path] = c
+		}
+		c.ours, c.author, c.reason = e, e.Author, e.Reason
+	}
+	old, err := s.oldBlobs(byPath)
+	if err != nil {
+		return nil, err
+	}
+	var list []*change
+	for _, p := range sortedKeys(byPath) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := byPath[p]
+		c.old = old[p]
+		b, info, err := root.Read(p, maxFile)
+		switch {
+		case err == nil:
+			if c.disk, c.info = b, info; b == nil {
+				c.disk = []byte{}
+			}
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			// A read error is never a deletion. What we wrote there ourselves
+			// still goes in.
+			s.setApart(out, p, err)
+			if c.ours == nil || c.ours.New == nil {
+				continue
+			}
+			c.disk = c.ours.New
+		}
+		mine := c.ours != nil && same(c.disk, c.ours.New)
+		if c.disk != nil && !mine && s.unsettled(c.info) {
+			out.Unsettled = append(out.Unsettled, p)
+			if c.ours == nil {
+				continue
+			}
+			c.disk = c.ours.New
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// oldBlobs returns what the tip's tree holds at the paths of m.
+func (s *Store) oldBlobs(m map[string]*change) (map[string]plumbing.Hash, error) {
+	tree, err := s.tipTree()
+	if err != nil {
+		return nil, err
+	}
+	if len(m) > 200 { // one pass over the tree costs less than a path each
+		return s.obj.list(tree)
+	}
+	out := make(map[string]plumbing.Hash, len(m))
+	for p := range m {
+		if out[p], err = s.obj.lookup(tree, p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) tipTree() (plumbing.Hash, error) {
+	s.mu.Lock()
+	tip := s.tip
+	s.mu.Unlock()
+	return s.obj.treeOf(tip)
+}
+
+// setApart notes a file that stays out.
+func (s *Store) setApart(out *Recorded, path string, err error) {
+	out.SetAside = append(out.SetAside, SetAside{Path: path, Err: err})
+	s.noteSetAside(path, err.Error())
+}
+
+// write makes the commits and moves the journal. It returns the wal entries
+// that the journal now holds.
+//
+// Where somebody has changed a file since we acknowledged a write to it, the
+// journal gets our version first, in a commit of its own, and then theirs: an
+// acknowledged byte is never only in a file that others may overwrite.
+func (s *Store) write(changes []*change, message string, out *Recorded) (done []uint64, err error) {
+	s.mu.Lock()
+	tip := s.tip
+	s.mu.Unlock()
+	first, second := &draft{}, &draft{}
+	for _, c := range changes {
+		diskErr, oursErr := error(nil), error(nil)
+		mine := c.ours != nil && same(c.disk, c.ours.New)
+		if c.disk != nil {
+			diskErr = s.gate(c.path, c.disk)
+		}
+		if c.ours != nil && !mine && c.ours.New != nil {
+			if oursErr = s.gate(c.path, c.ours.New); oursErr == nil {
+				first.add(c, c.ours.New)
+			}
+		}
+		if diskErr != nil {
+			s.setApart(out, c.path, diskErr)
+		} else {
+			second.add(c, c.disk)
+			s.noteSetAside(c.path, "")
+		}
+		if oursErr == nil && (!mine || diskErr == nil) && c.ours != nil {
+			done = append(done, c.ours.Seq)
+		}
+	}
+	before := tip
+	if tip, err = s.commitDraft(tip, first, "fold: Keep writes that were overwritten", nil); err != nil {
+		return nil, err
+	}
+	if tip, err = s.commitDraft(tip, second, message, out); err != nil {
+		return nil, err
+	}
+	if tip != before {
+		if err := s.moveTip(tip); err != nil {
+			return nil, err
+		}
+		out.Oid = tip.String()
+	}
+	for _, c := range changes {
+		s.noteSeen(c)
+	}
+	return s.upTo(done), nil
+}
+
+// moveTip writes the batch and then lets the journal name its last commit: a
+// crash in between leaves objects that nothing names, and no more.
+func (s *Store) moveTip(tip plumbing.Hash) error {
+	if err := s.obj.flush(); err != nil {
+		return err
+	}
+	if err := s.obj.setRef(refJournal, tip); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tip, s.tipTime = tip, s.opt.Now()
+	return nil
+}
+
+// upTo adds to seqs the older entries of the same paths, which are superseded.
+func (s *Store) upTo(seqs []uint64) []uint64 {
+	newest := map[string]uint64{}
+	in := map[uint64]bool{}
+	for _, q := range seqs {
+		in[q] = true
+	}
+	entries := s.wal.entries()
+	for _, e := range entries {
+		if in[e.Seq] {
+			newest[e.Path] = e.Seq
+		}
+	}
+	out := make([]uint64, 0, len(seqs))
+	for _, e := range entries {
+		if e.Seq <= newest[e.Path] {
+			out = append(out, e.Seq)
+		}
+	}
+	return out
+}
+
+// A draft is the content of a commit to be.
+type draft struct{ files []draftFile }
+
+type draftFile struct {
+	c    *change
+	b    []byte // nil = delete
+	blob plumbing.Hash
+}
+
+func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c: c, b: b}) }
+
+// commitDraft adds the commit of d to the batch and returns the new tip, which
+// is parent if d changes nothing.
+func (s *Store) commitDraft(parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
+	tree, err := s.obj.treeOf(parent)
+	if err != nil {
+		return parent, err
+	}
+	changes := map[string]plumbing.Hash{}
+	var told []draftFile
+	for _, f := range d.files {
+		old := f.c.old
+		if out != nil && !parent.IsZero() { // the first draft may have moved it
+			if old, err = s.obj.lookup(tree, f.c.path); err != nil {
+				return parent, err
+			}
+		}
+		if f.b != nil {
+			if f.blob, err = s.obj.put(plumbing.BlobObject, f.b); err != nil {
+				return parent, err
+			}
+		}
+		if f.blob == old {
+			continue
+		}
+		changes[f.c.path] = f.blob
+		told = append(told, f)
+		if out != nil && f.b == nil {
+			out.Removed = append(out.Removed, f.c.path)
+		} else if out != nil {
+			out.Written = append(out.Written, f.c.path)
+		}
+	}
+	if len(changes) == 0 {
+		return parent, nil
+	}
+	newTree, err := s.obj.splice(tree, changes)
+	if err != nil {
+		return parent, err
+	}
+	if newTree == tree {
+		return parent, nil
+	}
+	return s.putCommit(newTree, parent, s.message(message, told))
+}
+
+// committer is who makes our commits; their author is the user.
+const (
+	committerName  = "foldwatch"
+	committerEmail = "foldwatch@localhost"
+)
+
+// putCommit adds a commit to the batch.
+func (s *Store) putCommit(tree, parent plumbing.Hash, message string) (plumbing.Hash, error) {
+	now := s.opt.Now().Truncate(time.Second)
+	name, email := s.author()
+	c := object.Commit{
+		Author:    object.Signature{Name: name, Email: email, When: now},
+		Committer: object.Signature{Name: committerName, Email: committerEmail, When: now},
+		Message:   message,
+		TreeHash:  tree,
+	}
+	if !parent.IsZero() {
+		c.ParentHashes = []plumbing.Hash{parent}
+	}
+	obj := &plumbing.MemoryObject{}
+	if err := c.Encode(obj); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer r.Close()
+	b := make([]byte, obj.Size())
+	if _, err := r.Read(b); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return s.obj.put(plumbing.CommitObject, b)
+}
+
+// author returns who the user is, in a form a commit can hold.
+func (s *Store) author() (name, email string) {
+	if s.opt.Author != nil {
+		name, email = s.opt.Author()
+	} else {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		name, email = s.l.Identity(ctx)
+	}
+	name, email = plainName(name), plainName(email)
+	if name == "" {
+		name = committerName
+	}
+	if email == "" {
+		email = committerEmail
+	}
+	return name, email
+}
+
+func firstParent(c *object.Commit) plumbing.Hash {
+	if len(c.ParentHashes) == 0 {
+		return plumbing.ZeroHash
+	}
+	return c.ParentHashes[0]
+}

@@ -1,0 +1,141 @@
+package gitops
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// maxNamed is how many ids and paths the body of a commit lists.
+const maxNamed = 200
+
+// plainName drops what may not stand in the name or address of a commit, or in
+// one line of its message.
+func plainName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f || r == '<' || r == '>' {
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(strings.ToValidUTF8(s, ""))
+}
+
+// message returns the whole message of a commit of files: a subject (given,
+// or made up), the ids and paths in it, and the trailers (G12).
+func (s *Store) message(subject string, files []draftFile) string {
+	if subject == "" && len(files) == 1 {
+		subject = files[0].c.reason
+	}
+	if subject == "" {
+		subject = s.subject(files)
+	}
+	var b strings.Builder
+	b.WriteString(oneLine(subject) + "\n\n")
+	for i, f := range files {
+		if i == maxNamed {
+			fmt.Fprintf(&b, "… and %d more\n", len(files)-maxNamed)
+			break
+		}
+		mark := "M"
+		switch {
+		case f.b == nil:
+			mark = "D"
+		case f.c.old.IsZero():
+			mark = "A"
+		}
+		name := f.c.path
+		if id, own := fold.OwnPath(f.c.path); own {
+			name = string(id)
+		}
+		b.WriteString(mark + " " + oneLine(name) + "\n")
+	}
+	fmt.Fprintf(&b, "\nFoldwatch-Commit: v1\nFoldwatch-Count: %d\n", len(files))
+	for _, a := range authors(files) {
+		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, committerEmail)
+	}
+	return b.String()
+}
+
+// authors returns the agents that wrote any of files, sorted.
+func authors(files []draftFile) []string {
+	var out []string
+	for _, f := range files {
+		if a := plainName(f.c.author); a != "" && f.c.ours != nil {
+			out = append(out, a)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// subject says what a commit does in one line.
+func (s *Store) subject(files []draftFile) string {
+	if len(files) == 1 {
+		return "fold: " + s.told(files[0])
+	}
+	described, removed := 0, 0
+	for _, f := range files {
+		if f.b == nil {
+			removed++
+		} else if m, err := fold.Decode(s.opt.Slug, f.c.path, f.b); err == nil && m.Source == fold.SourceFile {
+			described++
+		}
+		if described+removed == 0 {
+			break // a mix, as the first one shows
+		}
+	}
+	slug := s.opt.Slug
+	if slug == "" {
+		slug = path.Base(s.l.WorkTree)
+	}
+	switch len(files) {
+	case described:
+		return fmt.Sprintf("fold: Index %d files from %s", len(files), slug)
+	case removed:
+		return fmt.Sprintf("fold: Remove %d memories", len(files))
+	}
+	return fmt.Sprintf("fold: Update %d memories", len(files))
+}
+
+// told says what happens to one file: Add decision "Session timeout policy".
+func (s *Store) told(f draftFile) string {
+	verb, b := "Update", f.b
+	switch {
+	case f.b == nil:
+		verb = "Remove"
+		b, _ = s.blob(f.c.old) // for its title only
+	case f.c.old.IsZero():
+		verb = "Add"
+	}
+	if f.c.path == fold.ProjectFile {
+		return verb + " " + fold.ProjectFile
+	}
+	m, err := fold.Decode(s.opt.Slug, f.c.path, b)
+	if err != nil || m.Title == "" {
+		return verb + " " + f.c.path
+	}
+	kind := m.Type
+	if kind == "" || m.Note {
+		kind = "note"
+	}
+	return fmt.Sprintf("%s %s %q", verb, oneLine(kind), oneLine(m.Title))
+}
+
+// oneLine makes foreign text fit into one line of a message.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	s = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,270 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// The mirror is a copy of the journal outside the checkout: rm -rf and a new
+// clone is the commonest repair there is.
+
+// Mirror copies what the journal has new to the mirror of the options. It does
+// nothing if there is none, or nothing new.
+func (s *Store) Mirror(ctx context.Context) error {
+	if s.opt.Mirror == "" {
+		return nil
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	tip, err := s.start()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	same := s.pushed == tip
+	s.mu.Unlock()
+	if same || tip.IsZero() {
+		return nil
+	}
+	if err := s.mirrorTo(ctx, s.opt.Mirror); err != nil {
+		return fmt.Errorf("mirror the journal: %w", err)
+	}
+	s.mu.Lock()
+	s.pushed = tip
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Store) mirrorTo(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	to, err := openObjects(dir, s.opt.Faults, false)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	for _, ref := range []string{refJournal, refBranch, refSquashed} {
+		if err := copyRef(ctx, s.obj, to, ref); err != nil {
+			return err
+		}
+	}
+	if to.countLoose() > maxLoose {
+		return to.packLoose(ctx)
+	}
+	return nil
+}
+
+// copyRef copies a reference and all objects it needs.
+func copyRef(ctx context.Context, from, to *objects, ref string) error {
+	h, err := from.ref(ref)
+	if err != nil || h.IsZero() {
+		return err
+	}
+	have, err := to.ref(ref)
+	if err != nil || have == h {
+		return err
+	}
+	if err := copyHistory(ctx, from, to, h); err != nil {
+		return err
+	}
+	return to.setRef(ref, h)
+}
+
+// copyAtOnce is how many objects are held before they are written.
+const copyAtOnce = 5000
+
+// copyHistory copies a commit, its ancestors by first parent and their trees.
+// What is there is taken as complete: objects are written before what names
+// them.
+func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
+	var chain []plumbing.Hash // newest first
+	for at := tip; !at.IsZero() && !to.holds(at); {
+		chain = append(chain, at)
+		c, err := from.commitOf(at)
+		if err != nil {
+			return err
+		}
+		at = firstParent(c)
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		if err := ctx.Err(); err != nil {
+			to.drop()
+			return err
+		}
+		c, err := from.commitOf(chain[i])
+		if err != nil {
+			return err
+		}
+		if err := copyTree(from, to, c.TreeHash); err != nil {
+			return err
+		}
+		b, err := from.get(plumbing.CommitObject, chain[i])
+		if err != nil {
+			return err
+		}
+		if _, err := to.put(plumbing.CommitObject, b); err != nil {
+			return err
+		}
+		if to.pending() > copyAtOnce {
+			if err := to.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return to.flush()
+}
+
+func copyTree(from, to *objects, tree plumbing.Hash) error {
+	if to.holds(tree) {
+		return nil
+	}
+	entries, err := from.readTree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.dir {
+			if err := copyTree(from, to, e.hash); err != nil {
+				return err
+			}
+			continue
+		}
+		if to.holds(e.hash) {
+			continue
+		}
+		b, err := from.get(plumbing.BlobObject, e.hash)
+		if err != nil {
+			return err
+		}
+		if _, err := to.put(plumbing.BlobObject, b); err != nil {
+			return err
+		}
+	}
+	b, err := from.get(plumbing.TreeObject, tree)
+	if err != nil {
+		return err
+	}
+	_, err = to.put(plumbing.TreeObject, b)
+	return err
+}
+
+func (o *objects) holds(h plumbing.Hash) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.has(h)
+}
+
+func (o *objects) pending() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.batch.Objects)
+}
+
+// MirrorHolds reports whether there is a mirror at dir with a journal in it,
+// and how many files its newest state has: what add offers to restore.
+func MirrorHolds(dir string) (files int, ok bool) {
+	o, err := openObjects(dir, nil, true)
+	if err != nil {
+		return 0, false
+	}
+	defer o.close()
+	tip, err := o.ref(refJournal)
+	if err != nil || tip.IsZero() {
+		return 0, false
+	}
+	tree, err := o.treeOf(tip)
+	if err != nil {
+		return 0, false
+	}
+	all, err := o.list(tree)
+	return len(all), err == nil
+}
+
+// RestoreMirror takes the history of the mirror at dir as the store's own and
+// writes its newest files to fold/; files that exist are left as they are. It
+// returns ErrConflict unless the journal is still empty.
+func (s *Store) RestoreMirror(ctx context.Context, dir string) (files int, err error) {
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	paths, err := s.takeMirror(ctx, dir)
+	if err != nil {
+		return 0, fmt.Errorf("restore from mirror: %w", err)
+	}
+	s.changed(paths)
+	return len(paths), nil
+}
+
+func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.hasJournal() {
+		return nil, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)
+	}
+	from, err := openObjects(dir, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer from.close()
+	tip, err := from.ref(refJournal)
+	if err != nil {
+		return nil, err
+	}
+	if tip.IsZero() {
+		return nil, fmt.Errorf("no journal in %s: %w", dir, fold.ErrNotFound)
+	}
+	// Files first: a journal without its files would look like a deletion.
+	tree, err := from.treeOf(tip)
+	if err != nil {
+		return nil, err
+	}
+	all, err := from.list(tree)
+	if err != nil {
+		return nil, err
+	}
+	paths := sortedKeys(all)
+	var batch []disk.File
+	root, err := s.foldForWrite()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, p := range paths {
+		if fold.ValidPath(p) != nil {
+			continue
+		}
+		b, err := from.get(plumbing.BlobObject, all[p])
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, disk.File{Path: p, Data: b})
+		if len(batch) == batchFiles {
+			if err := createMany(root, batch); err != nil {
+				return nil, err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := createMany(root, batch); err != nil {
+		return nil, err
+	}
+	for _, ref := range []string{refBranch, refSquashed, refJournal} {
+		if err := copyRef(ctx, from, s.obj, ref); err != nil {
+			s.obj.drop()
+			return nil, err
+		}
+	}
+	return paths, errors.Join(s.loadTip(), ctx.Err())
+}

@@ -1,0 +1,345 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// References of our own repository.
+const (
+	refJournal  = "refs/foldwatch/journal"  // every settled change
+	refSquashed = "refs/foldwatch/squashed" // the journal commit that refBranch holds
+	refBranch   = "refs/heads/foldwatch"    // what may be published
+)
+
+// packAbove is up to how many objects are written one file each; more go in as
+// one pack (G5).
+const packAbove = 500
+
+// repoConfig is the whole configuration of a repository of ours.
+const repoConfig = `[core]
+	repositoryformatversion = 0
+	bare = true
+[gc]
+	auto = 0
+[receive]
+	denyNonFastForwards = true
+`
+
+// objects is a bare repository of our own: objects and references. Objects are
+// added to a batch in memory and become files in flush. Safe for concurrent
+// use; go-git's storage is not, hence the mutex.
+type objects struct {
+	fs *ownFS
+
+	mu    sync.Mutex // guards the fields below; held across I/O
+	st    *filesystem.Storage
+	batch *memory.Storage // objects not yet written
+}
+
+// openObjects opens the repository at dir and makes it if need be. With
+// readOnly it returns fs.ErrNotExist if there is none.
+func openObjects(dir string, faults disk.Faults, readOnly bool) (*objects, error) {
+	if readOnly {
+		if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+			return nil, err
+		}
+	} else if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	own, err := openOwnFS(dir, faults)
+	if err != nil {
+		return nil, err
+	}
+	o := &objects{fs: own, batch: memory.NewStorage()}
+	if !readOnly {
+		if err := o.prepare(); err != nil {
+			_ = own.close()
+			return nil, fmt.Errorf("prepare %s: %w", filepath.Base(dir), err)
+		}
+	}
+	o.reopen()
+	return o, nil
+}
+
+// reopen forgets which packs there are; the caller holds mu or is alone.
+func (o *objects) reopen() {
+	o.st = filesystem.NewStorageWithOptions(o.fs, cache.NewObjectLRU(16*cache.MiByte),
+		filesystem.Options{AlternatesFS: o.fs})
+}
+
+// prepare makes what a bare repository consists of. HEAD comes last: where it
+// stands the rest does too.
+func (o *objects) prepare() error {
+	if _, err := o.fs.Lstat("HEAD"); err == nil {
+		return o.sweep()
+	}
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/foldwatch"} {
+		if err := o.fs.MkdirAll(d, 0o777); err != nil {
+			return err
+		}
+	}
+	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
+		return err
+	}
+	if err := o.fs.writeFile("HEAD", []byte("ref: "+refBranch+"\n")); err != nil {
+		return err
+	}
+	// The folder's own name must survive too.
+	return syncPath(filepath.Dir(o.fs.dir))
+}
+
+// sweep removes what a crash left: temporary files, and indexes whose pack
+// never got its name (go-git writes the index first).
+func (o *objects) sweep() error {
+	const dir = "objects/pack"
+	list, err := o.fs.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.fs.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		return err
+	}
+	packs := map[string]bool{}
+	for _, fi := range list {
+		if name, ok := strings.CutSuffix(fi.Name(), ".pack"); ok {
+			packs[name] = true
+		}
+	}
+	for _, fi := range list {
+		name, isIdx := strings.CutSuffix(fi.Name(), ".idx")
+		if strings.HasPrefix(fi.Name(), "tmp_") || isIdx && !packs[name] {
+			if err := o.fs.Remove(dir + "/" + fi.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range []string{"refs/foldwatch", "refs/heads", "."} {
+		list, err := o.fs.ReadDir(d)
+		if err != nil {
+			continue
+		}
+		for _, fi := range list {
+			if strings.HasPrefix(fi.Name(), ".tmp-") {
+				_ = o.fs.Remove(d + "/" + fi.Name())
+			}
+		}
+	}
+	return nil
+}
+
+func (o *objects) close() error { return o.fs.close() }
+
+// put adds an object to the batch and returns its name. What the repository
+// holds already is not added.
+func (o *objects) put(t plumbing.ObjectType, b []byte) (plumbing.Hash, error) {
+	obj := &plumbing.MemoryObject{}
+	obj.SetType(t)
+	if _, err := obj.Write(b); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := obj.Hash()
+	if o.has(h) {
+		return h, nil
+	}
+	return o.batch.SetEncodedObject(obj)
+}
+
+// has is called with mu held.
+func (o *objects) has(h plumbing.Hash) bool {
+	return o.batch.HasEncodedObject(h) == nil || o.st.HasEncodedObject(h) == nil
+}
+
+// drop forgets the batch.
+func (o *objects) drop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.batch = memory.NewStorage()
+}
+
+// flush writes the batch, durably. On error the batch is kept, no reference
+// moves, and what was written so far is found again by name.
+func (o *objects) flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(o.batch.Objects)
+	var err error
+	if n > packAbove {
+		err = o.writePack(o.batch, 0)
+	} else {
+		for _, obj := range o.batch.Objects {
+			if _, err = o.st.SetEncodedObject(obj); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil {
+		err = o.fs.syncDirs()
+	}
+	if err != nil {
+		return fmt.Errorf("write %d objects: %w", n, unavailable(err))
+	}
+	o.batch = memory.NewStorage()
+	return nil
+}
+
+// writePack writes every object of from as one pack. Window is that of the
+// delta search; 0 means whole objects, which costs least now. Called with mu
+// held.
+func (o *objects) writePack(from *memory.Storage, window uint) error {
+	hashes := make([]plumbing.Hash, 0, len(from.Objects))
+	for h := range from.Objects {
+		hashes = append(hashes, h)
+	}
+	w, err := o.st.PackfileWriter()
+	if err != nil {
+		return err
+	}
+	_, err = packfile.NewEncoder(w, from, false).Encode(hashes, window)
+	return errors.Join(err, w.Close())
+}
+
+// get returns an object's bytes, or ErrNotFound. It looks again after
+// reopening, since a repack may have moved it (F38).
+func (o *objects) get(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	obj, err := o.batch.EncodedObject(t, h)
+	if err != nil {
+		obj, err = o.st.EncodedObject(t, h)
+	}
+	if err != nil {
+		o.reopen()
+		obj, err = o.st.EncodedObject(t, h)
+	}
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return nil, fmt.Errorf("object %s: %w", h, fold.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object %s: %w", h, err)
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("object %s: %w", h, err)
+	}
+	defer r.Close()
+	b := make([]byte, obj.Size())
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, fmt.Errorf("object %s: %w", h, err)
+	}
+	return b, nil
+}
+
+// commitOf returns a commit, decoded.
+func (o *objects) commitOf(h plumbing.Hash) (*object.Commit, error) {
+	b, err := o.get(plumbing.CommitObject, h)
+	if err != nil {
+		return nil, err
+	}
+	obj := &plumbing.MemoryObject{}
+	obj.SetType(plumbing.CommitObject)
+	_, _ = obj.Write(b) // memory
+	c := &object.Commit{}
+	if err := c.Decode(obj); err != nil {
+		return nil, fmt.Errorf("commit %s: %w", h, err)
+	}
+	return c, nil
+}
+
+// treeOf returns the root tree of a commit; that of no commit is empty.
+func (o *objects) treeOf(commit plumbing.Hash) (plumbing.Hash, error) {
+	if commit.IsZero() {
+		return plumbing.ZeroHash, nil
+	}
+	c, err := o.commitOf(commit)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.TreeHash, nil
+}
+
+// ref returns the object a reference names; the zero hash if there is none.
+func (o *objects) ref(name string) (plumbing.Hash, error) {
+	f, err := o.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.packedRef(name)
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 100))
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	s := strings.TrimSpace(string(b))
+	if !plumbing.IsHash(s) {
+		return plumbing.ZeroHash, fmt.Errorf("reference %s is damaged: %.60q", name, s)
+	}
+	return plumbing.NewHash(s), nil
+}
+
+// packedRef finds a reference that git moved to packed-refs.
+func (o *objects) packedRef(name string) (plumbing.Hash, error) {
+	b, err := o.fs.root.ReadFile("packed-refs")
+	if errors.Is(err, fs.ErrNotExist) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	for line := range strings.Lines(string(b)) {
+		oid, ref, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && ref == name && plumbing.IsHash(oid) {
+			return plumbing.NewHash(oid), nil
+		}
+	}
+	return plumbing.ZeroHash, nil
+}
+
+// setRef moves a reference, durably. The objects must have been flushed.
+func (o *objects) setRef(name string, h plumbing.Hash) error {
+	if err := o.fs.writeFile(name, []byte(h.String()+"\n")); err != nil {
+		return fmt.Errorf("move %s: %w", name, unavailable(err))
+	}
+	return nil
+}
+
+// unavailable marks what may work later, a full or failing disk, as such.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, fold.ErrUnavailable) {
+		return err
+	}
+	if disk.NoSpace(err) {
+		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
+	}
+	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
+}
+
+// syncPath makes the names in a directory of the system durable.
+func syncPath(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return syncDir(root, ".")
+}

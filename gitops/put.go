@@ -1,0 +1,337 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A Write is one memory file to be created, replaced or deleted.
+type Write struct {
+	ID   fold.ID
+	Path string // below fold/; "" means that of ID
+	Base []byte // what the caller saw; nil = the file must not exist
+	New  []byte // nil = delete
+	// Merge says what to do if the file is not Base: true merges the three,
+	// false refuses.
+	Merge  bool
+	Author string // an agent, named in the commit; "" for the user
+	Reason string // subject of the commit if it holds nothing else; may be ""
+}
+
+// A Put is what came of a Write.
+type Put struct {
+	Path   string
+	Bytes  []byte // what the file holds now; nil if it is gone
+	Merged bool   // others had changed it: Bytes is a merge
+}
+
+// check completes w and refuses what may not be written.
+func (w *Write) check() error {
+	if w.Path == "" {
+		if _, err := fold.ParseID(string(w.ID)); err != nil {
+			return err
+		}
+		w.Path = w.ID.Path()
+	}
+	if err := fold.ValidPath(w.Path); err != nil {
+		return err
+	}
+	if id, own := fold.OwnPath(w.Path); own && w.ID != "" && id != w.ID {
+		return fmt.Errorf("memory %s cannot lie at %s: %w", w.ID, w.Path, fold.ErrInvalid)
+	}
+	if len(w.New) > maxFile {
+		return fmt.Errorf("%s: %d bytes, at most %d: %w", w.Path, len(w.New), maxFile, fold.ErrInvalid)
+	}
+	return nil
+}
+
+// Put writes one file. When it returns without error the write cannot be lost:
+// it is in the wal, and the file is durable (G3, G9). If the file is not
+// w.Base it is merged, or refused with a *fold.ConflictError that carries both
+// versions and leaves the disk as it was.
+func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
+	if err := w.check(); err != nil {
+		return Put{}, err
+	}
+	if err := s.writable(); err != nil {
+		return Put{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Put{}, err
+	}
+	p, err := s.put(w)
+	if err != nil {
+		return Put{}, err
+	}
+	s.changed([]string{w.Path})
+	return p, nil
+}
+
+func (s *Store) put(w Write) (Put, error) {
+	s.flight.RLock()
+	defer s.flight.RUnlock()
+	defer s.paths.lock(w.Path)()
+	root, err := s.foldForWrite()
+	if err != nil {
+		return Put{}, err
+	}
+	defer root.Close()
+	have, err := readFile(root, w.Path)
+	if err != nil {
+		return Put{}, err
+	}
+	// Each round meets one more change by others; they cannot go on for ever.
+	for range 10 {
+		e, merged, err := s.entry(w, have)
+		if err != nil {
+			return Put{}, err
+		}
+		one := []walEntry{e}
+		if err := s.wal.append(one); err != nil {
+			return Put{}, err
+		}
+		err = apply(root, one[0])
+		if err == nil {
+			return Put{Path: w.Path, Bytes: e.New, Merged: merged}, nil
+		}
+		cutErr := s.wal.cut([]uint64{one[0].Seq}) // it was never acknowledged
+		if !errors.Is(err, fold.ErrConflict) || cutErr != nil {
+			return Put{}, errors.Join(err, cutErr)
+		}
+		if have, err = readFile(root, w.Path); err != nil {
+			return Put{}, err
+		}
+	}
+	return Put{}, fmt.Errorf("%s: changes faster than it can be written: %w", w.Path, fold.ErrUnavailable)
+}
+
+// entry decides what to write over have.
+func (s *Store) entry(w Write, have []byte) (e walEntry, merged bool, err error) {
+	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason}
+	if same(have, w.Base) || same(have, w.New) {
+		return e, false, nil
+	}
+	if !w.Merge {
+		return e, false, conflict(w, have)
+	}
+	e.New, err = s.merge(w.Path, w.Base, have, w.New)
+	return e, true, err
+}
+
+func conflict(w Write, have []byte) error {
+	return &fold.ConflictError{
+		ID: w.ID, Want: hashOrNone(w.Base), Have: hashOrNone(have),
+		Current: have, Yours: w.New,
+	}
+}
+
+func hashOrNone(b []byte) string {
+	if b == nil {
+		return ""
+	}
+	return fold.ContentHash(b)
+}
+
+// same compares two states of a file; nil is one that does not exist.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// readFile returns the bytes of a file of fold/, or nil if there is none.
+func readFile(root *disk.Root, path string) ([]byte, error) {
+	b, _, err := root.Read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// apply brings the disk from e.Base to e.New. It returns an error that is
+// ErrConflict, and leaves the disk alone, if it is at neither.
+func apply(root *disk.Root, e walEntry) (err error) {
+	switch {
+	case same(e.Base, e.New):
+		return nil
+	case e.Base == nil:
+		err = root.Create(e.Path, e.New)
+	case e.New == nil:
+		err = root.Remove(e.Path, e.Base)
+	default:
+		err = root.Replace(e.Path, e.Base, e.New)
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", fold.ErrConflict, err)
+	}
+	return err
+}
+
+// foldForWrite opens fold/ and makes it if it is missing. That it was missing
+// is noted first, so that the memories that went with it are not taken for
+// deleted once the folder is there again.
+func (s *Store) foldForWrite() (*disk.Root, error) {
+	root, err := s.openFold(false)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
+	if s.hasJournal() {
+		s.raiseGuard(reasonFoldMissing)
+	}
+	if root, err = s.openFold(true); err != nil {
+		return nil, err
+	}
+	if err := s.hideFold(root); err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// batchBytes and batchFiles bound what PutMany holds and syncs at once.
+const (
+	batchBytes = 16 << 20
+	batchFiles = 2000
+)
+
+// PutMany writes many files with few syncs and commits them: n are written;
+// skipped are the paths of those that were not, because the file was neither
+// Base nor New. After an error the files counted in n are durable.
+func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []string, err error) {
+	if err := s.writable(); err != nil {
+		return 0, nil, err
+	}
+	ws = slices.Clone(ws)
+	for i := range ws {
+		if err := ws[i].check(); err != nil {
+			return 0, nil, err
+		}
+	}
+	// Sorted, so that two callers take the locks in one order; and the later
+	// of two writes to one path wins.
+	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
+	var done []string
+	for len(ws) > 0 {
+		if err := ctx.Err(); err != nil {
+			return n, skipped, err
+		}
+		k, size := 0, 0
+		for k < len(ws) && k < batchFiles && size < batchBytes && (k == 0 || ws[k].Path != ws[k-1].Path) {
+			size += len(ws[k].Base) + len(ws[k].New)
+			k++
+		}
+		wrote, skip, err := s.putBatch(ws[:k])
+		n, done, skipped = n+len(wrote), append(done, wrote...), append(skipped, skip...)
+		if err != nil {
+			s.changed(done)
+			return n, skipped, err
+		}
+		ws = ws[k:]
+	}
+	_, err = s.Commit(ctx, done, "")
+	s.changed(done)
+	return n, skipped, err
+}
+
+func compareStrings(a, b string) int {
+	if a < b {
+		return -1
+	}
+	if a > b {
+		return 1
+	}
+	return 0
+}
+
+// putBatch writes files of different paths, sorted.
+func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
+	s.flight.RLock()
+	defer s.flight.RUnlock()
+	for i := range ws {
+		defer s.paths.lock(ws[i].Path)()
+	}
+	root, err := s.foldForWrite()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	var entries []walEntry
+	for _, w := range ws {
+		have, err := readFile(root, w.Path)
+		if err != nil {
+			skipped = append(skipped, w.Path) // a link or the like; the scan reports it
+			continue
+		}
+		e, _, err := s.entry(w, have)
+		if err != nil {
+			skipped = append(skipped, w.Path)
+			continue
+		}
+		entries = append(entries, e)
+	}
+	if err := s.wal.append(entries); err != nil {
+		return nil, skipped, err
+	}
+	var withdrawn []uint64
+	failed := map[string]bool{}
+	err = s.applyMany(root, entries, failed)
+	for _, e := range entries {
+		switch {
+		case failed[e.Path] && err == nil:
+			skipped, withdrawn = append(skipped, e.Path), append(withdrawn, e.Seq)
+		case failed[e.Path]:
+			withdrawn = append(withdrawn, e.Seq)
+		default:
+			done = append(done, e.Path)
+		}
+	}
+	return done, skipped, errors.Join(err, s.wal.cut(withdrawn))
+}
+
+// applyMany brings the disk to the entries and marks those it did not. On
+// error all that were still to do are marked.
+func (s *Store) applyMany(root *disk.Root, entries []walEntry, failed map[string]bool) error {
+	var files []disk.File
+	for _, e := range entries {
+		if e.Base == nil && e.New != nil {
+			files = append(files, disk.File{Path: e.Path, Data: e.New})
+		}
+	}
+	var exist *disk.ExistError
+	err := root.CreateMany(files)
+	if errors.As(err, &exist) {
+		for _, p := range exist.Paths {
+			failed[p] = true
+		}
+		err = nil
+	}
+	if err != nil {
+		for _, e := range entries {
+			failed[e.Path] = true
+		}
+		return err
+	}
+	for i, e := range entries {
+		if e.Base == nil {
+			continue
+		}
+		err := apply(root, e)
+		if errors.Is(err, fold.ErrConflict) {
+			failed[e.Path] = true
+		} else if err != nil {
+			for _, rest := range entries[i:] {
+				if rest.Base != nil {
+					failed[rest.Path] = true
+				}
+			}
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// Above how many loose objects, or packs, the repository is repacked (G4).
+const (
+	maxLoose = 2000
+	maxPacks = 40
+)
+
+// Repack puts loose objects into one pack when there are more than 2,000, and
+// all packs into one when there are more than 40. It reports whether it did
+// anything.
+func (s *Store) Repack(ctx context.Context) (did bool, err error) {
+	if err := s.writable(); err != nil {
+		return false, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	loose := s.obj.countLoose()
+	packs, err := s.obj.packs()
+	if err != nil {
+		return false, fmt.Errorf("repack: %w", err)
+	}
+	if loose > maxLoose {
+		if err := s.obj.packLoose(ctx); err != nil {
+			return false, fmt.Errorf("repack: %w", err)
+		}
+		did = true
+	}
+	if len(packs) > maxPacks {
+		if err := s.obj.joinPacks(ctx); err != nil {
+			// Many packs are slower, not wrong; there may be no git program.
+			s.log.WarnContext(ctx, "Packs not joined", "packs", len(packs), "err", err)
+			return did, nil
+		}
+		did = true
+	}
+	return did, nil
+}
+
+// loose returns the names of the objects in files of their own.
+func (o *objects) loose() ([]plumbing.Hash, error) {
+	list, err := o.fs.ReadDir("objects")
+	if err != nil {
+		return nil, err
+	}
+	var out []plumbing.Hash
+	for _, d := range list {
+		if len(d.Name()) != 2 || !d.IsDir() {
+			continue
+		}
+		files, err := o.fs.ReadDir("objects/" + d.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if name := d.Name() + f.Name(); plumbing.IsHash(name) {
+				out = append(out, plumbing.NewHash(name))
+			}
+		}
+	}
+	return out, nil
+}
+
+// countLoose returns how many objects lie in files of their own.
+func (o *objects) countLoose() int {
+	l, err := o.loose()
+	if err != nil {
+		return 0
+	}
+	return len(l)
+}
+
+func (o *objects) packs() ([]string, error) {
+	list, err := o.fs.ReadDir("objects/pack")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range list {
+		if strings.HasSuffix(f.Name(), ".pack") {
+			out = append(out, f.Name())
+		}
+	}
+	return out, nil
+}
+
+// packBytes bounds what one pass of packLoose holds in memory.
+const packBytes = 64 << 20
+
+// packLoose moves all loose objects into packs. Their files go only after the
+// pack is durable.
+func (o *objects) packLoose(ctx context.Context) error {
+	names, err := o.loose()
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(names) > 0 {
+		from, size, k := memory.NewStorage(), int64(0), 0
+		for k < len(names) && size < packBytes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			obj, err := o.st.EncodedObject(plumbing.AnyObject, names[k])
+			if err != nil {
+				return fmt.Errorf("object %s: %w", names[k], err)
+			}
+			if _, err := from.SetEncodedObject(obj); err != nil {
+				return err
+			}
+			size += obj.Size()
+			k++
+		}
+		// Versions of one memory differ little: a small window finds that.
+		if err := o.writePack(from, 10); err != nil {
+			return err
+		}
+		if err := o.fs.syncDirs(); err != nil {
+			return err
+		}
+		for _, h := range names[:k] {
+			hex := h.String()
+			err := o.fs.Remove(path.Join("objects", hex[:2], hex[2:]))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		names = names[k:]
+	}
+	return nil
+}
+
+// joinPacks lets the git program make one pack of all, since go-git would hold
+// all of it in memory.
+func (o *objects) joinPacks(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, err := call{dir: o.fs.dir, gitDir: o.fs.dir, args: []string{"repack", "-a", "-d", "-q"}}.output(ctx)
+	o.reopen()
+	return err
+}

@@ -1,0 +1,216 @@
+package gitops
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A treeEntry is one name in a tree of ours: a folder or a regular file.
+type treeEntry struct {
+	name string
+	dir  bool
+	hash plumbing.Hash
+}
+
+// sortKey orders entries as git does: a folder as if its name ended in "/".
+func (e treeEntry) sortKey() string {
+	if e.dir {
+		return e.name + "/"
+	}
+	return e.name
+}
+
+// readTree returns the entries of a tree; that of the zero hash is empty.
+// Entries that are neither folder nor regular file are refused (G6).
+func (o *objects) readTree(h plumbing.Hash) ([]treeEntry, error) {
+	if h.IsZero() {
+		return nil, nil
+	}
+	b, err := o.get(plumbing.TreeObject, h)
+	if err != nil {
+		return nil, err
+	}
+	var out []treeEntry
+	for len(b) > 0 {
+		head, rest, ok := bytes.Cut(b, []byte{0})
+		mode, name, ok2 := strings.Cut(string(head), " ")
+		if !ok || !ok2 || len(rest) < 20 {
+			return nil, fmt.Errorf("tree %s is damaged", h)
+		}
+		e := treeEntry{name: name, dir: mode == "40000" || mode == "040000"}
+		if !e.dir && !regularMode(mode) {
+			return nil, fmt.Errorf("tree %s: %q has mode %s: %w", h, name, mode, fold.ErrInvalid)
+		}
+		copy(e.hash[:], rest)
+		out, b = append(out, e), rest[20:]
+	}
+	return out, nil
+}
+
+// putTree adds a tree to the batch. Entries need not be sorted.
+func (o *objects) putTree(entries []treeEntry) (plumbing.Hash, error) {
+	slices.SortFunc(entries, func(a, b treeEntry) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	var b bytes.Buffer
+	for _, e := range entries {
+		if e.dir {
+			b.WriteString("40000 ")
+		} else {
+			b.WriteString(modeRegular + " ")
+		}
+		b.WriteString(e.name)
+		b.WriteByte(0)
+		b.Write(e.hash[:])
+	}
+	return o.put(plumbing.TreeObject, b.Bytes())
+}
+
+// splice returns the tree that results from changes: path → blob, or the zero
+// hash for a path to leave out. Only the folders on the way to a changed path
+// are read and written: O(changed), whatever the size of the whole.
+func (o *objects) splice(tree plumbing.Hash, changes map[string]plumbing.Hash) (plumbing.Hash, error) {
+	entries, err := o.spliceDir(tree, changes)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return o.putTree(entries)
+}
+
+func (o *objects) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash) ([]treeEntry, error) {
+	old, err := o.readTree(tree)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]plumbing.Hash{}
+	dirs := map[string]map[string]plumbing.Hash{}
+	for p, h := range changes {
+		name, rest, deeper := strings.Cut(p, "/")
+		if !deeper {
+			files[name] = h
+			continue
+		}
+		if dirs[name] == nil {
+			dirs[name] = map[string]plumbing.Hash{}
+		}
+		dirs[name][rest] = h
+	}
+	out := make([]treeEntry, 0, len(old)+len(files)+len(dirs))
+	was := map[string]plumbing.Hash{} // folders that change
+	for _, e := range old {
+		h, file := files[e.name]
+		_, dir := dirs[e.name]
+		switch {
+		case dir && e.dir:
+			was[e.name] = e.hash
+		case !file && !dir, e.dir && h.IsZero():
+			out = append(out, e) // untouched, or a folder where a file is to go
+		case dir && !file && !anyAdded(dirs[e.name]):
+			out = append(out, e) // nothing to remove below a file
+		}
+	}
+	for name, sub := range dirs {
+		entries, err := o.spliceDir(was[name], sub)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 {
+			continue
+		}
+		if h := files[name]; !h.IsZero() {
+			return nil, fmt.Errorf("%q is both a file and a folder: %w", name, fold.ErrInvalid)
+		}
+		h, err := o.putTree(entries)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, treeEntry{name: name, dir: true, hash: h})
+	}
+	for name, h := range files {
+		if !h.IsZero() {
+			out = append(out, treeEntry{name: name, hash: h})
+		}
+	}
+	return out, nil
+}
+
+func anyAdded(changes map[string]plumbing.Hash) bool {
+	for _, h := range changes {
+		if !h.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup returns the blob at path in a tree; the zero hash if there is none.
+func (o *objects) lookup(tree plumbing.Hash, path string) (plumbing.Hash, error) {
+	for {
+		name, rest, deeper := strings.Cut(path, "/")
+		entries, err := o.readTree(tree)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		i := slices.IndexFunc(entries, func(e treeEntry) bool { return e.name == name && e.dir == deeper })
+		if i < 0 {
+			return plumbing.ZeroHash, nil
+		}
+		if !deeper {
+			return entries[i].hash, nil
+		}
+		tree, path = entries[i].hash, rest
+	}
+}
+
+// list returns every file of a tree, path → blob.
+func (o *objects) list(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
+	out := map[string]plumbing.Hash{}
+	return out, o.diff(plumbing.ZeroHash, tree, "", func(p string, _, h plumbing.Hash) {
+		out[p] = h
+	})
+}
+
+// diff calls fn with every file that differs between two trees, in lexical
+// order of folders; equal folders are not read. The zero hash stands for what
+// is missing on a side.
+func (o *objects) diff(a, b plumbing.Hash, prefix string, fn func(path string, was, is plumbing.Hash)) error {
+	if a == b {
+		return nil
+	}
+	left, err := o.readTree(a)
+	if err != nil {
+		return err
+	}
+	right, err := o.readTree(b)
+	if err != nil {
+		return err
+	}
+	type pair struct{ was, is plumbing.Hash }
+	both := map[string]pair{} // by sortKey, so that a file and a folder of one name are two
+	for _, e := range left {
+		both[e.sortKey()] = pair{was: e.hash}
+	}
+	for _, e := range right {
+		p := both[e.sortKey()]
+		p.is = e.hash
+		both[e.sortKey()] = p
+	}
+	for _, key := range sortedKeys(both) {
+		p := both[key]
+		if p.was == p.is {
+			continue
+		}
+		if name, dir := strings.CutSuffix(key, "/"); dir {
+			if err := o.diff(p.was, p.is, prefix+name+"/", fn); err != nil {
+				return err
+			}
+			continue
+		}
+		fn(prefix+key, p.was, p.is)
+	}
+	return nil
+}

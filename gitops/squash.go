@@ -1,0 +1,145 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Squash makes what the journal has new since the last time into one commit on
+// the branch foldwatch (G4). Memories with visibility: local stay out (G6): of
+// one that became local the branch loses its file. It returns the commit, or
+// "" if there is nothing new. Whether it is time is the caller's to know:
+// [Store.SquashedAt] says when it was done last.
+func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err error) {
+	if err := s.writable(); err != nil {
+		return "", err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	defer func() {
+		if err != nil {
+			s.obj.drop()
+			err = fmt.Errorf("squash the journal: %w", err)
+		}
+	}()
+	tip, err := s.start()
+	if err != nil || tip.IsZero() {
+		return "", err
+	}
+	branch, err := s.obj.ref(refBranch)
+	if err != nil {
+		return "", err
+	}
+	done, err := s.obj.ref(refSquashed)
+	if err != nil || done == tip {
+		return "", err
+	}
+	changed, err := s.publishable(ctx, done, tip)
+	if err != nil {
+		return "", err
+	}
+	tree, err := s.obj.treeOf(branch)
+	if err != nil {
+		return "", err
+	}
+	next, err := s.obj.splice(tree, changed.blobs)
+	if err != nil {
+		return "", err
+	}
+	if next != tree && (!branch.IsZero() || len(changed.blobs) > 0) {
+		at, err := s.putCommit(next, branch, s.message("", changed.files))
+		if err != nil {
+			return "", err
+		}
+		if err := s.obj.flush(); err != nil {
+			return "", err
+		}
+		if err := s.obj.setRef(refBranch, at); err != nil {
+			return "", err
+		}
+		oid = at.String()
+	} else {
+		s.obj.drop()
+	}
+	return oid, s.obj.setRef(refSquashed, tip)
+}
+
+// A publish is what may go from the journal to the branch.
+type publish struct {
+	blobs map[string]plumbing.Hash // zero: leave out
+	files []draftFile              // the same, for the message
+}
+
+// publishable returns what differs between two journal commits, local
+// memories left out.
+func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publish, err error) {
+	a, err := s.obj.treeOf(from)
+	if err != nil {
+		return p, err
+	}
+	b, err := s.obj.treeOf(to)
+	if err != nil {
+		return p, err
+	}
+	p.blobs = map[string]plumbing.Hash{}
+	old := map[string]plumbing.Hash{}
+	err = s.obj.diff(a, b, "", func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
+	if err != nil {
+		return p, err
+	}
+	for _, path := range sortedKeys(p.blobs) {
+		if err := ctx.Err(); err != nil {
+			return p, err
+		}
+		f := draftFile{c: &change{path: path, old: old[path]}}
+		if h := p.blobs[path]; !h.IsZero() {
+			b, err := s.blob(h)
+			if err != nil {
+				return p, err
+			}
+			if local(s.opt.Slug, path, b) {
+				// Also takes it from the branch if it was not local before.
+				p.blobs[path] = plumbing.ZeroHash
+				if old[path].IsZero() {
+					delete(p.blobs, path)
+				}
+				continue
+			}
+			f.b, f.blob = b, h
+		}
+		p.files = append(p.files, f)
+	}
+	return p, nil
+}
+
+// local reports whether a memory is never to be published.
+func local(slug, path string, b []byte) bool {
+	if path == fold.ProjectFile {
+		return false
+	}
+	m, err := fold.Decode(slug, path, b)
+	// What cannot be read is not known to be public.
+	return err != nil || m.Visibility == "local"
+}
+
+// SquashedAt returns when the branch foldwatch last got a commit; zero if it
+// has none.
+func (s *Store) SquashedAt() (time.Time, error) {
+	if s.obj == nil {
+		return time.Time{}, nil
+	}
+	h, err := s.obj.ref(refBranch)
+	if err != nil || h.IsZero() {
+		return time.Time{}, err
+	}
+	c, err := s.obj.commitOf(h)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return c.Committer.When.UTC(), nil
+}

@@ -1,0 +1,404 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// maxFile is the size up to which a file of fold/ is read, written and
+// committed (G6).
+const maxFile = 1 << 20
+
+// repoName is the sidecar repository in the state folder.
+const repoName = "repo.git"
+
+// ignoreText makes fold/ hide itself from git and from packers, in every work
+// tree, without a byte of the user's own files changing.
+const ignoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
+	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
+
+// A Finding is a secret in a text: what was found and where, never the value.
+type Finding struct {
+	Rule string
+	Line int // from 1
+}
+
+// StoreOptions say which store to open. Layout is required; the zero value of
+// the rest works.
+type StoreOptions struct {
+	Layout  *Layout
+	FoldDir string // name of the folder of memories; "" means fold
+	Slug    string // of the project, for messages and ids
+	Mirror  string // bare repository to copy the journal to; "" for none
+
+	// Author is who commits are by. Nil means the user's git identity.
+	Author func() (name, email string)
+	// Scan finds secrets in a file before it is committed. Nil finds none.
+	Scan func([]byte) []Finding
+	// Check reports why a file may not be committed. Nil means that it must
+	// decode as a memory.
+	Check func(path string, b []byte) error
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+	// Changed is told which paths below fold/ the store has written, after
+	// they are durable and without any lock held. Nil is fine.
+	Changed func(paths []string)
+	Log     *slog.Logger // nil discards
+	Faults  disk.Faults  // nil in production
+	// CommitTo is where commits are to go. Only "" and "sidecar" are known yet.
+	CommitTo string
+	// ReadOnly opens what is there without a lock: every write is refused.
+	ReadOnly bool
+}
+
+// A Store keeps fold/ of one repository, that is of all its work trees: it
+// writes memories durably, records every settled change in the journal, and
+// reads the journal back. One process holds a store at a time (G1). Safe for
+// concurrent use.
+type Store struct {
+	opt  StoreOptions
+	l    *Layout
+	log  *slog.Logger
+	lock *disk.LockFile // nil if read-only
+	obj  *objects       // nil if read-only and there is none yet
+	wal  *wal           // nil if read-only
+
+	paths  pathLocks    // one writer a path
+	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
+
+	commit sync.Mutex // one commit, scan, restore, repack or mirror at a time
+
+	mu       sync.Mutex // guards the fields below; not held across I/O
+	tip      plumbing.Hash
+	tipTime  time.Time
+	setAside map[string]string // path → reason
+	guard    *guardState       // nil unless the vanish guard is up
+	seen     map[string]seenFile
+	pushed   plumbing.Hash // tip the mirror holds
+	closed   bool
+}
+
+// OpenStore opens the store of a repository and makes it if need be, takes its
+// lock for as long as it is open, and finishes the writes a crash interrupted.
+// It returns a *disk.LockedError that names the holder if another process has
+// the store open.
+func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
+	if opt.Layout == nil {
+		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
+	}
+	if opt.CommitTo != "" && opt.CommitTo != "sidecar" {
+		return nil, fold.WithHint(fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid),
+			"only sidecar is there yet")
+	}
+	s := &Store{opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opt.Now == nil {
+		s.opt.Now = time.Now
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+			err = fmt.Errorf("open store of %s: %w", s.l.CommonDir, err)
+		}
+	}()
+	state := s.l.StateDir()
+	if opt.ReadOnly {
+		s.obj, err = openObjects(filepath.Join(state, repoName), nil, true)
+		if errors.Is(err, fs.ErrNotExist) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s, s.loadTip()
+	}
+	if err := os.MkdirAll(state, 0o777); err != nil {
+		return nil, err
+	}
+	if s.lock, err = disk.Lock(filepath.Join(state, "lock"), "pid "+strconv.Itoa(os.Getpid())); err != nil {
+		return nil, err
+	}
+	if s.obj, err = openObjects(filepath.Join(state, repoName), opt.Faults, false); err != nil {
+		return nil, err
+	}
+	if err := s.loadTip(); err != nil {
+		return nil, err
+	}
+	if s.wal, err = openWAL(state, opt.Faults); err != nil {
+		return nil, err
+	}
+	if err := s.loadGuard(); err != nil {
+		return nil, err
+	}
+	if err := s.prepareFold(); err != nil {
+		return nil, err
+	}
+	s.loadSeen()
+	changed, err := s.replay()
+	if err != nil {
+		return nil, err
+	}
+	s.changed(changed)
+	return s, nil
+}
+
+// loadTip reads where the journal stands.
+func (s *Store) loadTip() error {
+	tip, err := s.obj.ref(refJournal)
+	if err != nil || tip.IsZero() {
+		return err
+	}
+	c, err := s.obj.commitOf(tip)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tip, s.tipTime = tip, c.Committer.When
+	return nil
+}
+
+// prepareFold makes fold/ and its ignore file. Where the journal knows
+// memories and the folder is gone, nothing is made: that is for the vanish
+// guard to judge.
+func (s *Store) prepareFold() error {
+	root, err := s.openFold(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		if s.hasJournal() {
+			s.raiseGuard(reasonFoldMissing)
+			return nil
+		}
+		root, err = s.openFold(true)
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.CleanTemps(); err != nil {
+		return err
+	}
+	return s.hideFold(root)
+}
+
+// hideFold writes fold/.gitignore where there is none.
+func (s *Store) hideFold(root *disk.Root) error {
+	if s.l.MainTree == "" {
+		return nil // in the git directory, which nobody tracks
+	}
+	err := root.Create(".gitignore", []byte(ignoreText))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// openFold opens fold/ as it is now: the user may have removed and made it
+// anew since the last time. It returns fs.ErrNotExist if it is missing, and
+// ErrUnavailable if the checkout is. The caller closes it.
+func (s *Store) openFold(create bool) (*disk.Root, error) {
+	parent, name := s.l.foldParent(s.opt.FoldDir)
+	p, err := disk.OpenRoot(parent, disk.Options{Faults: s.opt.Faults})
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errCheckoutMissing(parent)
+		}
+		return nil, err
+	}
+	defer p.Close()
+	if create {
+		if err := p.MkdirAll(name); err != nil {
+			return nil, err
+		}
+	}
+	return p.OpenSub(name)
+}
+
+// errCheckoutMissing says that the checkout itself is not there. It hides
+// fs.ErrNotExist: nothing may be taken for deleted.
+func errCheckoutMissing(dir string) error {
+	return fold.WithHint(fmt.Errorf("the checkout %s is missing: %w", dir, fold.ErrUnavailable),
+		"mount or clone it again, or run: foldwatch remove")
+}
+
+func (s *Store) hasJournal() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.tip.IsZero()
+}
+
+// changed tells the caller which paths were written.
+func (s *Store) changed(paths []string) {
+	if s.opt.Changed != nil && len(paths) > 0 {
+		s.opt.Changed(paths)
+	}
+}
+
+// writable returns why nothing may be written, or nil.
+func (s *Store) writable() error {
+	if s.opt.ReadOnly {
+		return fold.WithHint(fmt.Errorf("fold/ is read only here: %w", fold.ErrForbidden),
+			"your branch tracks fold/, and branch mode is not there yet")
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
+	}
+	if !s.wal.present() {
+		return fold.WithHint(fmt.Errorf("%s was removed or replaced: %w", s.l.StateDir(), fold.ErrUnavailable),
+			"run foldwatch up again in this checkout")
+	}
+	return nil
+}
+
+// Close lets go of the lock. Writes under way end first; what is not yet in
+// the journal stays in the wal.
+func (s *Store) Close() error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	s.flight.Lock()
+	defer s.flight.Unlock()
+	s.mu.Lock()
+	done := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	var errs []error
+	if s.wal != nil {
+		s.saveSeen()
+		errs = append(errs, s.wal.close())
+	}
+	if s.obj != nil {
+		errs = append(errs, s.obj.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Purge removes the whole state folder, history and all, and closes the store.
+// fold/ itself is the caller's to remove.
+func (s *Store) Purge(ctx context.Context) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.l.StateDir()); err != nil {
+		return fmt.Errorf("purge %s: %w", s.l.StateDir(), err)
+	}
+	return nil
+}
+
+// A Status says how the store stands.
+type Status struct {
+	Tip        string            // newest journal commit; "" before the first
+	LastCommit time.Time         // zero before the first
+	Loose      int               // objects in files of their own
+	WalEntries int               // acknowledged writes not yet in the journal
+	Guarded    bool              // the vanish guard is up: nothing is committed
+	Reason     string            // why
+	SetAside   map[string]string // path → why it is not committed
+	ReadOnly   bool
+}
+
+// Status returns how the store stands now.
+func (s *Store) Status() Status {
+	st := Status{ReadOnly: s.opt.ReadOnly, SetAside: map[string]string{}}
+	s.mu.Lock()
+	if !s.tip.IsZero() {
+		st.Tip = s.tip.String()
+	}
+	st.LastCommit = s.tipTime
+	if s.guard != nil {
+		st.Guarded, st.Reason = true, s.guard.Reason
+	}
+	for p, r := range s.setAside {
+		st.SetAside[p] = r
+	}
+	closed := s.closed
+	s.mu.Unlock()
+	if s.wal != nil {
+		st.WalEntries, _ = s.wal.count()
+	}
+	if s.obj != nil && !closed {
+		st.Loose = s.obj.countLoose()
+	}
+	return st
+}
+
+// Tip returns the newest journal commit, or "" before the first.
+func (s *Store) Tip() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tip.IsZero() {
+		return ""
+	}
+	return s.tip.String()
+}
+
+// Read returns the bytes of the file at path below fold/ as they are on disk.
+func (s *Store) Read(path string) ([]byte, error) {
+	root, err := s.openFold(false)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	b, _, err := root.Read(path, maxFile)
+	return b, err
+}
+
+// pathLocks lets one writer at a time at each path.
+type pathLocks struct {
+	mu   sync.Mutex
+	held map[string]*pathLock
+}
+
+type pathLock struct {
+	mu   sync.Mutex
+	uses int // guarded by pathLocks.mu
+}
+
+// lock takes the lock of path and returns what lets it go.
+func (p *pathLocks) lock(path string) func() {
+	p.mu.Lock()
+	if p.held == nil {
+		p.held = map[string]*pathLock{}
+	}
+	l := p.held[path]
+	if l == nil {
+		l = &pathLock{}
+		p.held[path] = l
+	}
+	l.uses++
+	p.mu.Unlock()
+	l.mu.Lock()
+	return func() {
+		l.mu.Unlock()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if l.uses--; l.uses == 0 {
+			delete(p.held, path)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package gitops_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// later is a clock far enough ahead that every file counts as settled.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+func openStore(t *testing.T, dir string, edit func(*gitops.StoreOptions)) *gitops.Store {
+	t.Helper()
+	opt := gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later}
+	if edit != nil {
+		edit(&opt)
+	}
+	s, err := gitops.OpenStore(t.Context(), opt)
+	if err != nil {
+		t.Fatalf("OpenStore = %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+	return s
+}
+
+// memoryFile returns a memory file and its id.
+func memoryFile(title, body string) (fold.ID, []byte) {
+	id := fold.SlugID("app", title)
+	m := &fold.Memory{
+		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "decision", Source: fold.SourceAgent, Author: "ann",
+		CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), UpdatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Body: "# " + title + "\n\n" + body + "\n",
+	}
+	return id, fold.Encode(m, nil)
+}
+
+// repoGit runs git in the sidecar.
+func repoGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	return git(t, dir, append([]string{"--git-dir=" + filepath.Join(dir, ".git/foldwatch/repo.git")}, args...)...)
+}
+
+func fsck(t *testing.T, dir string) {
+	t.Helper()
+	if out := repoGit(t, dir, "fsck", "--full", "--strict", "--no-dangling"); strings.TrimSpace(out) != "" && !strings.Contains(out, "notice") {
+		t.Errorf("git fsck of the sidecar:\n%s", out)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPutCommitLog(t *testing.T) {
+	dir := checkout(t)
+	before := git(t, dir, "status", "--porcelain", "--ignored=no")
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	id, b := memoryFile("Session timeout policy", "Thirty minutes.")
+	p, err := s.Put(ctx, gitops.Write{ID: id, New: b, Author: "claude"})
+	must(t, err)
+	if string(p.Bytes) != string(b) || p.Path != id.Path() {
+		t.Errorf("Put = %+v", p)
+	}
+	if st := s.Status(); st.WalEntries != 1 {
+		t.Errorf("Status before commit = %+v", st)
+	}
+	rec, err := s.Commit(ctx, nil, "")
+	must(t, err)
+	if rec.Oid == "" || !slices.Equal(rec.Written, []string{id.Path()}) || len(rec.SetAside) > 0 {
+		t.Errorf("Commit = %+v", rec)
+	}
+	if st := s.Status(); st.WalEntries != 0 || st.Tip != rec.Oid {
+		t.Errorf("Status after commit = %+v", st)
+	}
+	log, err := s.Log(ctx, "", 0)
+	must(t, err)
+	if len(log) != 1 || log[0].Subject != `fold: Add decision "Session timeout policy"` || log[0].Author != "Ann" {
+		t.Fatalf("Log = %+v", log)
+	}
+	if !strings.Contains(log[0].Body, string(id)) || !strings.Contains(log[0].Body, "Foldwatch-Commit: v1\nFoldwatch-Count: 1\nCo-authored-by: claude") {
+		t.Errorf("body of the commit = %q", log[0].Body)
+	}
+	// Plain git reads the journal.
+	if got := repoGit(t, dir, "show", "refs/foldwatch/journal:"+id.Path()); got != strings.TrimSpace(string(b)) {
+		t.Errorf("git show = %q", got)
+	}
+	if got := repoGit(t, dir, "log", "-1", "--format=%an %ae %cn", "refs/foldwatch/journal"); got != "Ann ann@example.org foldwatch" {
+		t.Errorf("author and committer = %q", got)
+	}
+	fsck(t, dir)
+
+	_, b2 := memoryFile("Session timeout policy", "Fifteen minutes.")
+	_, err = s.Put(ctx, gitops.Write{ID: id, Base: b, New: b2})
+	must(t, err)
+	_, err = s.Commit(ctx, nil, "")
+	must(t, err)
+	_, err = s.Put(ctx, gitops.Write{ID: id, Base: b2})
+	must(t, err)
+	rec, err = s.Commit(ctx, nil, "")
+	must(t, err)
+	if !slices.Equal(rec.Removed, []string{id.Path()}) {
+		t.Errorf("Commit of a delete = %+v", rec)
+	}
+	log, err = s.Log(ctx, id.Path(), 0)
+	must(t, err)
+	var subjects []string
+	for _, r := range log {
+		subjects = append(subjects, r.Subject)
+	}
+	if want := []string{`fold: Remove decision "Session timeout policy"`, `fold: Update decision "Session timeout policy"`, `fold: Add decision "Session timeout policy"`}; !slices.Equal(subjects, want) {
+		t.Errorf("Log = %q, want %q", subjects, want)
+	}
+	d, err := s.Diff(ctx, log[1].Oid[:8])
+	must(t, err)
+	if !strings.Contains(d, "-Thirty minutes.\n+Fifteen minutes.\n") {
+		t.Errorf("Diff = %s", d)
+	}
+	if got, err := s.At(ctx, log[1].Oid, id.Path()); err != nil || string(got) != string(b2) {
+		t.Errorf("At = %q, %v", got, err)
+	}
+	if _, err := s.At(ctx, "", id.Path()); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("At of a deleted memory = %v", err)
+	}
+	if got, rev, err := s.LastBlob(ctx, id.Path()); err != nil || string(got) != string(b2) || rev != log[1].Oid {
+		t.Errorf("LastBlob = %q %s %v", got, rev, err)
+	}
+	_, err = s.Restore(ctx, id.Path(), log[2].Oid)
+	must(t, err)
+	if got, err := s.Read(id.Path()); err != nil || string(got) != string(b) {
+		t.Errorf("Read after Restore = %q, %v", got, err)
+	}
+	if _, err := s.At(ctx, "ffffffff", id.Path()); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("At of an unknown revision = %v", err)
+	}
+
+	// The user's repository has not noticed.
+	if after := git(t, dir, "status", "--porcelain"); after != before {
+		t.Errorf("git status = %q, was %q", after, before)
+	}
+	git(t, dir, "fsck", "--strict")
+}
+
+func TestPutConflict(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	id, v1 := memoryFile("T", "one\n\ntwo\n\nthree")
+	_, err := s.Put(ctx, gitops.Write{ID: id, New: v1})
+	must(t, err)
+	_, err = s.Put(ctx, gitops.Write{ID: id, New: []byte("x")})
+	var ce *fold.ConflictError
+	if !errors.As(err, &ce) || string(ce.Current) != string(v1) || string(ce.Yours) != "x" {
+		t.Fatalf("Put over an unexpected file = %v", err)
+	}
+	file := filepath.Join(dir, "fold", id.Path())
+	edited := strings.Replace(string(v1), "one", "one by hand", 1)
+	write(t, file, edited)
+	theirs := []byte(strings.Replace(string(v1), "three", "three by agent", 1))
+	_, err = s.Put(ctx, gitops.Write{ID: id, Base: v1, New: theirs})
+	if !errors.Is(err, fold.ErrConflict) {
+		t.Fatalf("Put over an edit = %v", err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != edited {
+		t.Errorf("refused Put changed the file: %q", got)
+	}
+	p, err := s.Put(ctx, gitops.Write{ID: id, Base: v1, New: theirs, Merge: true})
+	must(t, err)
+	if !p.Merged || !strings.Contains(string(p.Bytes), "one by hand") || !strings.Contains(string(p.Bytes), "three by agent") {
+		t.Errorf("merged Put = %+v\n%s", p.Merged, p.Bytes)
+	}
+	if got, _ := os.ReadFile(file); string(got) != string(p.Bytes) {
+		t.Errorf("file = %q, want %q", got, p.Bytes)
+	}
+	for _, w := range []gitops.Write{
+		{ID: "../../x", New: v1}, {Path: "../x.md", New: v1}, {Path: ".git/x.md", New: v1},
+		{ID: "0123456789abcdef", Path: id.Path(), New: v1}, {Path: "a.txt", New: v1},
+		{Path: "big.md", New: make([]byte, 1<<20+1)},
+	} {
+		if _, err := s.Put(ctx, w); !errors.Is(err, fold.ErrInvalid) {
+			t.Errorf("Put(%q, %q) = %v, want ErrInvalid", w.ID, w.Path, err)
+		}
+	}
+}
+
+func TestSecondStoreIsRefused(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	linked := filepath.Join(realDir(t), "wt")
+	git(t, dir, "worktree", "add", "-q", linked)
+	_, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, linked)})
+	var le *disk.LockedError
+	if !errors.As(err, &le) || !strings.Contains(le.Info, fmt.Sprint(os.Getpid())) {
+		t.Fatalf("second OpenStore = %v", err)
+	}
+	must(t, s.Close())
+	s2 := openStore(t, linked, nil)
+	id, b := memoryFile("From the linked tree", "x")
+	_, err = s2.Put(t.Context(), gitops.Write{ID: id, New: b})
+	must(t, err)
+	if _, err := os.Stat(filepath.Join(dir, "fold", id.Path())); err != nil {
+		t.Errorf("a write from a linked work tree is not in the main one: %v", err)
+	}
+	if out := git(t, linked, "status", "--porcelain"); out != "" {
+		t.Errorf("status of the linked work tree = %q", out)
+	}
+}
+
+func TestReadOnlyStore(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.ReadOnly = true })
+	id, b := memoryFile("T", "x")
+	if _, err := s.Put(t.Context(), gitops.Write{ID: id, New: b}); !errors.Is(err, fold.ErrForbidden) {
+		t.Errorf("Put = %v, want ErrForbidden", err)
+	}
+	if log, err := s.Log(t.Context(), "", 0); err != nil || log != nil {
+		t.Errorf("Log = %v, %v", log, err)
+	}
+	for _, p := range []string{"fold", ".git/foldwatch"} {
+		if _, err := os.Stat(filepath.Join(dir, p)); err == nil {
+			t.Errorf("a read-only store made %s", p)
+		}
+	}
+}
+
+func TestEightWriters(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	const writers, each = 8, 12
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	want := map[string]string{}
+	stop := make(chan struct{})
+	committed := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := s.Commit(ctx, nil, ""); err != nil {
+				committed <- err
+				return
+			}
+			select {
+			case <-stop:
+				committed <- nil
+				return
+			default:
+			}
+		}
+	}()
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				id, b := memoryFile(fmt.Sprintf("memory %d of %d", i, w), fmt.Sprintf("token-%d-%d", w, i))
+				if _, err := s.Put(ctx, gitops.Write{ID: id, New: b}); err != nil {
+					t.Errorf("Put = %v", err)
+					return
+				}
+				mu.Lock()
+				want[id.Path()] = string(b)
+				mu.Unlock()
+			}
+		})
+	}
+	// All of them also fight for one memory.
+	shared, v := memoryFile("shared", "- 0")
+	_, err := s.Put(ctx, gitops.Write{ID: shared, New: v})
+	must(t, err)
+	for w := range writers {
+		wg.Go(func() {
+			_, mine := memoryFile("shared", fmt.Sprintf("- 0\n- writer %d", w))
+			if _, err := s.Put(ctx, gitops.Write{ID: shared, Base: v, New: mine, Merge: true}); err != nil {
+				t.Errorf("Put of the shared memory = %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	must(t, <-committed)
+	_, err = s.Commit(ctx, nil, "")
+	must(t, err)
+	for p, b := range want {
+		if got, err := s.At(ctx, "", p); err != nil || string(got) != b {
+			t.Errorf("At(%s) = %q, %v", p, got, err)
+		}
+	}
+	got, err := s.At(ctx, "", shared.Path())
+	must(t, err)
+	for w := range writers {
+		if !strings.Contains(string(got), fmt.Sprintf("writer %d", w)) {
+			t.Errorf("the shared memory lost writer %d:\n%s", w, got)
+		}
+	}
+	if st := s.Status(); st.WalEntries != 0 {
+		t.Errorf("wal has %d entries after the last commit", st.WalEntries)
+	}
+	fsck(t, dir)
+}
+
+func TestPutManyMakesOnePack(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	var ws []gitops.Write
+	for i := range 600 {
+		id, b := memoryFile(fmt.Sprintf("bulk %d", i), "x")
+		ws = append(ws, gitops.Write{ID: id, New: b})
+	}
+	taken := ws[7]
+	write(t, filepath.Join(dir, "fold", taken.ID.Path()), "# somebody else's\n")
+	n, skipped, err := s.PutMany(ctx, ws)
+	must(t, err)
+	if n != 599 || !slices.Equal(skipped, []string{taken.ID.Path()}) {
+		t.Errorf("PutMany = %d, %q", n, skipped)
+	}
+	packs, _ := filepath.Glob(filepath.Join(dir, ".git/foldwatch/repo.git/objects/pack/*.pack"))
+	if len(packs) != 1 || s.Status().Loose > 0 || s.Status().WalEntries != 0 {
+		t.Errorf("packs %d, status %+v", len(packs), s.Status())
+	}
+	if got := repoGit(t, dir, "ls-tree", "-r", "--name-only", "refs/foldwatch/journal"); strings.Count(got, "\n")+1 != 599 {
+		t.Errorf("journal has %d files", strings.Count(got, "\n")+1)
+	}
+	fsck(t, dir)
+}
