@@ -428,6 +428,7 @@ func (d *decoder) finish(block []blockLink) {
 		if b.ours || known[b.id] {
 			continue // the frontmatter decides
 		}
+		known[b.id] = true
 		d.add(b.typ, string(b.id), "")
 	}
 	var links []Link

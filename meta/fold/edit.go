@@ -131,7 +131,13 @@ func replaceValue(head string, e *entry, edit KeyEdit, eol string) string {
 			lineEnd = "\n"
 		}
 	}
-	list, isList := edit.Value.([]string)
+	list, isList := edit.Value.([]scalar)
+	if texts, ok := edit.Value.([]string); ok {
+		isList = true
+		for _, s := range texts {
+			list = append(list, scalar{text: s})
+		}
+	}
 	if isList && e.dash >= 0 && len(list) > 0 {
 		first := e.colon + strings.IndexByte(head[e.colon:], '\n') + 1
 		var b strings.Builder
@@ -140,7 +146,7 @@ func replaceValue(head string, e *entry, edit KeyEdit, eol string) string {
 			if i > 0 {
 				b.WriteString(eol)
 			}
-			b.WriteString(indent + "- " + encodeScalar(s, false, alwaysQuoted(edit.Key)))
+			b.WriteString(indent + "- " + encodeItem(s, false, alwaysQuoted(edit.Key)))
 		}
 		return head[:first] + b.String() + lineEnd + head[e.end:]
 	}
@@ -231,7 +237,11 @@ func Update(b []byte, old, new *Memory, title func(ID) string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(out[:cut.body:cut.body], tail...), nil
+	out = out[:cut.body:cut.body]
+	if cut.has && tail != "" && !strings.HasSuffix(string(out), "\n") {
+		out = append(out, cut.eol()...)
+	}
+	return append(out, tail...), nil
 }
 
 // diffKeys returns the edits that lead from old to new, under the names of
@@ -266,7 +276,7 @@ func diffKeys(old, new *Memory, entries []entry) []KeyEdit {
 // updateBody returns raw, what follows the frontmatter, with the body of new,
 // and with a new block if the links changed.
 func updateBody(raw string, old, new *Memory, title func(ID) string) string {
-	at, block := findRelated(raw)
+	at, block := findRelated(raw, codeRanges(raw))
 	text, tail := raw, ""
 	if at >= 0 {
 		text, tail = raw[:at], raw[at:]

@@ -61,7 +61,7 @@ func linked(links []Link, id ID) bool {
 
 // takesBlock reports whether a `## Related` block of ours may follow text.
 func takesBlock(text string) bool {
-	return !humanRelated(text) && !insideFence(text+"\n", len(text)+1)
+	return !humanRelated(text) && !openFence(text)
 }
 
 // fields returns every key of a memory file in the order in which we write
@@ -186,6 +186,12 @@ func encodeValue(key string, v any) string {
 			items[i] = encodeScalar(s, true, quote)
 		}
 		return "[" + strings.Join(items, ", ") + "]"
+	case []scalar:
+		items := make([]string, len(v))
+		for i, sc := range v {
+			items[i] = encodeItem(sc, true, quote)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
@@ -226,6 +232,17 @@ func encodeScalar(s string, flow, quote bool) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// encodeItem returns an item of a list that was read from a file: what stood
+// without quotes, a number perhaps, stays so.
+func encodeItem(s scalar, flow, quote bool) string {
+	if s.plain && !quote {
+		if text, n, ok := plainScalar(s.text, flow); ok && n == len(s.text) && text == s.text {
+			return text
+		}
+	}
+	return encodeScalar(s.text, flow, quote)
 }
 
 // plainSafe reports whether s may stand without quotes.

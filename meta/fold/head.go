@@ -27,6 +27,7 @@ type value struct {
 	shape  shape
 	scalar scalar   // of shapeScalar
 	items  []scalar // of shapeList
+	weight int      // scalars it would hold with its aliases written out; 0 if read here
 }
 
 // entry is one top-level key of a frontmatter and the lines it takes.
@@ -201,18 +202,17 @@ func (r *headReader) value(e *entry, next int) error {
 	v := strings.TrimLeft(text, " \t")
 	at := e.colon + len(text) - len(v)
 	e.end = next
-	tab := strings.IndexByte(text, '\t') >= 0
 	switch {
 	case v == "" || v[0] == '#' && at > e.colon:
 		return r.below(e, next, v == "")
 	case v[0] == '"' || v[0] == '\'':
-		return r.quotedValue(e, at, tab)
+		return r.quotedValue(e, at)
 	case v[0] == '[' || v[0] == '{':
 		return r.flowValue(e, at)
 	}
 	follow := r.follow(next, false)
 	plain, n, ok := plainScalar(v, false)
-	if ok && follow == next && !tab {
+	if ok && follow == next {
 		e.simple = true
 		e.setComment(r.s, at+n)
 		e.value = plainValue(plain)
@@ -319,7 +319,7 @@ func (r *headReader) below(e *entry, next int, bare bool) error {
 			break
 		}
 		var sc scalar
-		if sc, ok = lineScalar(strings.TrimLeft(item[2:], " ")); ok {
+		if sc, ok = lineScalar(strings.TrimLeft(item[2:], " \t")); ok {
 			items = append(items, sc)
 		}
 	}
@@ -336,7 +336,7 @@ func (r *headReader) below(e *entry, next int, bare bool) error {
 
 // lineScalar reads a scalar that ends on its line, and a comment after it.
 func lineScalar(v string) (scalar, bool) {
-	if v == "" || strings.IndexByte(v, '\t') >= 0 {
+	if v == "" {
 		return scalar{}, false
 	}
 	if v[0] == '"' || v[0] == '\'' {
@@ -352,14 +352,14 @@ func lineScalar(v string) (scalar, bool) {
 
 // endsLine reports whether only blanks and a comment are left.
 func endsLine(rest string) bool {
-	t := strings.TrimLeft(rest, " ")
+	t := strings.TrimLeft(rest, " \t")
 	return t == "" || t[0] == '#' && len(t) < len(rest)
 }
 
 // quotedValue reads a quoted scalar, which may go on over lines.
-func (r *headReader) quotedValue(e *entry, at int, tab bool) error {
+func (r *headReader) quotedValue(e *entry, at int) error {
 	line, next := r.text(at)
-	if text, n, ok := quoted(line); ok && endsLine(line[n:]) && !tab && r.follow(next, false) == next {
+	if text, n, ok := quoted(line); ok && endsLine(line[n:]) && r.follow(next, false) == next {
 		e.simple = true
 		e.setComment(r.s, at+n)
 		e.value = value{shape: shapeScalar, scalar: scalar{text, false}}

@@ -1,6 +1,9 @@
 package fold
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A blockLink is one line of a `## Related` block.
 type blockLink struct {
@@ -10,6 +13,10 @@ type blockLink struct {
 	ours  bool // written exactly as we write it; otherwise a person added it
 }
 
+// maxBlock is how many lines a block of ours may have: more links than fit into
+// a frontmatter cannot have come from one.
+const maxBlock = 4096
+
 // splitRelated cuts body, with LF line ends, into the text before our
 // `## Related` block and the links of the block. The block is ours if it is
 // the last thing in the body, stands below a rule, and each of its lines is a
@@ -18,19 +25,21 @@ type blockLink struct {
 //
 // The text ends with exactly one line feed, or is empty.
 func splitRelated(body string) (text string, block []blockLink, found bool) {
+	code := codeRanges(body)
 	for {
-		at, more := findRelated(body)
+		at, more := findRelated(body, code)
 		if at < 0 {
+			slices.Reverse(block)
 			return endLine(body), block, found
 		}
-		body, block, found = body[:at], append(more, block...), true
+		body, block, found = body[:at], append(block, more...), true
 	}
 }
 
 // endLine returns s with exactly one line feed at its end, or "" if it has
-// nothing but line feeds.
+// nothing but line ends.
 func endLine(s string) string {
-	s = strings.TrimRight(s, "\n")
+	s = strings.TrimRight(s, "\r\n")
 	if s == "" {
 		return ""
 	}
@@ -38,8 +47,9 @@ func endLine(s string) string {
 }
 
 // findRelated returns the offset at which our block begins in body (its rule,
-// or the blank lines before that), or -1.
-func findRelated(body string) (int, []blockLink) {
+// or the blank lines before that) and its links from the last to the first, or
+// -1. Code says where the code fences of body are.
+func findRelated(body string, code []span) (int, []blockLink) {
 	end := len(body)
 	var block []blockLink
 	heading := false
@@ -49,7 +59,7 @@ func findRelated(body string) (int, []blockLink) {
 		switch {
 		case text == "":
 		case heading:
-			if text != "---" || block == nil || insideFence(body, start) {
+			if text != "---" || block == nil || inSpans(code, start) {
 				return -1, nil
 			}
 			for start > 0 {
@@ -59,13 +69,12 @@ func findRelated(body string) (int, []blockLink) {
 				}
 				start = next
 			}
-			reverse(block)
 			return start, block
 		case text == "## Related":
 			heading = true
 		default:
 			l, ok := parseRelated(text)
-			if !ok {
+			if !ok || len(block) == maxBlock {
 				return -1, nil
 			}
 			block = append(block, l)
@@ -73,12 +82,6 @@ func findRelated(body string) (int, []blockLink) {
 		end = start
 	}
 	return -1, nil
-}
-
-func reverse(block []blockLink) {
-	for i, j := 0, len(block)-1; i < j; i, j = i+1, j-1 {
-		block[i], block[j] = block[j], block[i]
-	}
 }
 
 // lastLine returns the line of s that ends at end (a line feed there counts to
@@ -92,16 +95,36 @@ func lastLine(s string, end int) (string, int) {
 	return s[start:stop], start
 }
 
-// insideFence reports whether the line that begins at pos lies in a code fence.
-func insideFence(body string, pos int) bool {
-	if !strings.Contains(body[:pos], "```") && !strings.Contains(body[:pos], "~~~") {
-		return false
+// codeRanges returns the byte ranges of the fenced lines of body.
+func codeRanges(body string) []span {
+	if !strings.Contains(body, "```") && !strings.Contains(body, "~~~") {
+		return nil
 	}
 	var f fenceState
-	for line := range strings.SplitSeq(body[:pos], "\n") {
-		f.line(line)
+	var code []span
+	pos := 0
+	for line := range strings.SplitAfterSeq(body, "\n") {
+		if f.line(strings.TrimRight(line, "\r\n")) {
+			if n := len(code); n > 0 && code[n-1].end == pos {
+				code[n-1].end += len(line)
+			} else {
+				code = append(code, span{pos, pos + len(line)})
+			}
+		}
+		pos += len(line)
 	}
-	return f.mark != 0
+	return code
+}
+
+func inSpans(list []span, pos int) bool {
+	i, found := slices.BinarySearchFunc(list, pos, func(s span, pos int) int { return s.start - pos })
+	return found || i > 0 && pos < list[i-1].end
+}
+
+// openFence reports whether a line put after text would lie in a code fence.
+func openFence(text string) bool {
+	const probe = "\n---\n"
+	return inSpans(codeRanges(text+probe), len(text)+1)
 }
 
 // parseRelated reads one line of a block: "- depends on [[9/a/9a8b…|Title]]".
@@ -112,11 +135,14 @@ func parseRelated(text string) (blockLink, bool) {
 			return blockLink{}, false
 		}
 	}
-	links := WikiLinks(rest)
-	if len(links) != 1 || links[0].Embed || links[0].End != len(rest) {
+	open := strings.Index(rest, "[[")
+	if open < 0 || strings.Index(rest, "]]") != len(rest)-2 || strings.ContainsAny(rest, "`\\!") || strings.Contains(rest[open+2:], "[[") {
 		return blockLink{}, false
 	}
-	l := links[0]
+	l, ok := parseWiki(rest, open, len(rest))
+	if !ok {
+		return blockLink{}, false
+	}
 	id, ok := targetID(l.Target)
 	words := rest[:l.Start]
 	if !ok || !typeWords(words) {

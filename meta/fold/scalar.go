@@ -18,7 +18,7 @@ func quoted(s string) (text string, n int, ok bool) {
 		return singleQuoted(s)
 	}
 	i := 1
-	for i < len(s) && s[i] != '"' && s[i] != '\\' && s[i] != '\n' && s[i] != '\t' {
+	for i < len(s) && s[i] != '"' && s[i] != '\\' && s[i] != '\n' {
 		i++
 	}
 	if i < len(s) && s[i] == '"' {
@@ -30,7 +30,7 @@ func quoted(s string) (text string, n int, ok bool) {
 		switch c := s[i]; c {
 		case '"':
 			return b.String(), i + 1, true
-		case '\n', '\t':
+		case '\n':
 			return "", 0, false
 		case '\\':
 			r, size := unescape(s[i:])
@@ -85,7 +85,7 @@ func singleQuoted(s string) (text string, n int, ok bool) {
 	double := false
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
-		case '\n', '\t':
+		case '\n':
 			return "", 0, false
 		case '\'':
 			if i+1 < len(s) && s[i+1] == '\'' {
@@ -120,14 +120,12 @@ scan:
 		switch c := s[i]; c {
 		case '\n', '\r':
 			break scan
-		case '\t':
-			return "", 0, false
 		case ':':
 			if i+1 == len(s) || strings.IndexByte(" \t\n\r", s[i+1]) >= 0 || flow && strings.IndexByte(",[]{}", s[i+1]) >= 0 {
 				return "", 0, false
 			}
 		case '#':
-			if s[i-1] == ' ' {
+			if s[i-1] == ' ' || s[i-1] == '\t' {
 				break scan
 			}
 		case ',', '[', ']', '{', '}':
@@ -136,7 +134,7 @@ scan:
 			}
 		}
 	}
-	text = strings.TrimRight(s[:i], " ")
+	text = strings.TrimRight(s[:i], " \t")
 	return text, len(text), true
 }
 
@@ -180,10 +178,10 @@ func flowList(s string) (items []scalar, n int, ok bool) {
 func flowBlank(s string, i int) int {
 	for i < len(s) {
 		switch s[i] {
-		case ' ', '\n', '\r':
+		case ' ', '\t', '\n', '\r':
 			i++
 		case '#':
-			if s[i-1] != ' ' && s[i-1] != '\n' {
+			if strings.IndexByte(" \t\n", s[i-1]) < 0 {
 				return i
 			}
 			end := strings.IndexByte(s[i:], '\n')
@@ -232,7 +230,7 @@ func closeFlow(s string, pos int) (end int, reason string) {
 				return i + 1, ""
 			}
 		case '"', '\'':
-			if strings.IndexByte(" \n[{,:", s[i-1]) < 0 {
+			if strings.IndexByte(" \t\n[{,:", s[i-1]) < 0 {
 				continue // inside a plain scalar
 			}
 			end := closeQuote(s, i)
@@ -241,7 +239,7 @@ func closeFlow(s string, pos int) (end int, reason string) {
 			}
 			i = end - 1
 		case '#':
-			if s[i-1] == ' ' || s[i-1] == '\n' {
+			if strings.IndexByte(" \t\n", s[i-1]) >= 0 {
 				for i+1 < len(s) && s[i+1] != '\n' {
 					i++
 				}

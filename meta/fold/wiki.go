@@ -1,6 +1,9 @@
 package fold
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // A WikiLink is one [[…]] of a body, with its place in bytes.
 type WikiLink struct {
@@ -184,16 +187,27 @@ func escapedAt(p string, i int) bool {
 // LinkTarget returns the wiki link to the memory id as we write it:
 // "[[f/0/f0123456789abcde|Title]]", or without a title if title is "".
 func LinkTarget(id ID, title string) string {
-	place := strings.TrimSuffix(id.Path(), ".md")
-	title = strings.Join(strings.Fields(strings.Map(printable, strings.ReplaceAll(title, "\n", " "))), " ")
+	place := "[[" + string(id[:1]) + "/" + string(id[1:2]) + "/" + string(id)
+	title = aliasText(title)
 	if title == "" {
-		return "[[" + place + "]]"
+		return place + "]]"
+	}
+	return place + "|" + title + "]]"
+}
+
+// aliasText returns title without what would end an alias or a link.
+func aliasText(title string) string {
+	if strings.ContainsFunc(title, func(r rune) bool { return printable(r) < 0 || r > 0x7f && unicode.IsSpace(r) }) || strings.Contains(title, "  ") || strings.TrimSpace(title) != title {
+		title = strings.Map(printable, strings.Join(strings.Fields(title), " "))
+		title = strings.Join(strings.Fields(title), " ")
 	}
 	if strings.Contains(title, "[[") || strings.Contains(title, "]]") || strings.HasSuffix(title, "]") {
 		title = strings.NewReplacer("[", "(", "]", ")").Replace(title)
 	}
-	title = strings.NewReplacer("|", "-", "`", "'", `\`, "/").Replace(title)
-	return "[[" + place + "|" + title + "]]"
+	if strings.ContainsAny(title, "|`\\!") {
+		title = strings.NewReplacer("|", "-", "`", "'", `\`, "/").Replace(title)
+	}
+	return title
 }
 
 // targetID returns the id a link target names by itself: 16 hex digits in any

@@ -20,6 +20,7 @@ const (
 	maxRefs     = 128      // anchors, aliases and tags, in sum
 	maxBlankRun = 16       // blank lines in a row
 	maxIndent   = 128      // columns
+	maxWeight   = maxHard  // scalars in a value, its aliases written out
 )
 
 // readHard reads the entries of s that readHead left to the library and checks
@@ -165,6 +166,7 @@ var (
 	errDeep  = errors.New("values nest too deep")
 	errAlias = errors.New("an alias without an anchor before it")
 	errEmpty = errors.New("a value that cannot be read")
+	errBomb  = errors.New("aliases that grow out of measure")
 )
 
 // nodeValue turns a node into a value. Nothing is expanded: an alias costs what
@@ -179,11 +181,11 @@ func nodeValue(n ast.Node, anchors map[string]value, depth int) (value, error) {
 	case *ast.StringNode:
 		tok := n.GetToken()
 		plain := tok != nil && tok.Type != token.DoubleQuoteType && tok.Type != token.SingleQuoteType
-		return value{shape: shapeScalar, scalar: scalar{n.Value, plain}}, nil
+		return scalarValue(n.Value, plain), nil
 	case *ast.LiteralNode:
-		return value{shape: shapeScalar, scalar: scalar{n.Value.Value, false}}, nil
+		return scalarValue(n.Value.Value, false), nil
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return value{shape: shapeScalar, scalar: scalar{n.GetToken().Value, true}}, nil
+		return scalarValue(n.GetToken().Value, true), nil
 	case *ast.TagNode:
 		return nodeValue(n.Value, anchors, depth+1)
 	case *ast.AnchorNode:
@@ -201,17 +203,33 @@ func nodeValue(n ast.Node, anchors map[string]value, depth int) (value, error) {
 	case *ast.SequenceNode:
 		return sequenceValue(n, anchors, depth)
 	case *ast.MappingNode:
-		for _, pair := range n.Values {
-			if _, err := nodeValue(pair, anchors, depth+1); err != nil {
-				return value{}, err
-			}
+		pairs := make([]ast.Node, len(n.Values))
+		for i, pair := range n.Values {
+			pairs[i] = pair.Value
 		}
-		return value{shape: shapeOther}, nil
+		return mapValue(pairs, anchors, depth)
 	case *ast.MappingValueNode:
-		_, err := nodeValue(n.Value, anchors, depth+1)
-		return value{shape: shapeOther}, err
+		return mapValue([]ast.Node{n.Value}, anchors, depth)
 	}
 	return value{}, errEmpty
+}
+
+func scalarValue(text string, plain bool) value {
+	return value{shape: shapeScalar, scalar: scalar{text, plain}, weight: 1}
+}
+
+func mapValue(nodes []ast.Node, anchors map[string]value, depth int) (value, error) {
+	m := value{shape: shapeOther}
+	for _, n := range nodes {
+		v, err := nodeValue(n, anchors, depth+1)
+		if err != nil {
+			return value{}, err
+		}
+		if m.weight += v.weight + 1; m.weight > maxWeight {
+			return value{}, errBomb
+		}
+	}
+	return m, nil
 }
 
 func sequenceValue(n *ast.SequenceNode, anchors map[string]value, depth int) (value, error) {
@@ -220,6 +238,9 @@ func sequenceValue(n *ast.SequenceNode, anchors map[string]value, depth int) (va
 		v, err := nodeValue(item, anchors, depth+1)
 		if err != nil {
 			return value{}, err
+		}
+		if list.weight += v.weight + 1; list.weight > maxWeight {
+			return value{}, errBomb
 		}
 		switch v.shape {
 		case shapeScalar:

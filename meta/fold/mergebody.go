@@ -1,0 +1,308 @@
+package fold
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mergeBody returns the merged body without the block, LF, callouts included.
+func (mg *merger) mergeBody() string {
+	o, t := lines(mg.ours.text), lines(mg.theirs.text)
+	var b []string
+	var known map[string]string
+	if mg.base != nil {
+		b, known = lines(mg.base.text), mg.base.callouts
+	} else {
+		b = common(lines(mg.main.text), lines(mg.other.text))
+	}
+	calls := mergeCallouts(known, mg.ours.callouts, mg.theirs.callouts)
+	var out []string
+	var at position
+	for _, h := range diff3(b, o, t) {
+		took, ok := h.merged()
+		if !ok {
+			took = mg.settle(h, at, calls)
+		}
+		for _, line := range took {
+			at.line(line)
+		}
+		out = append(out, took...)
+	}
+	text := ""
+	if len(out) > 0 {
+		text = endLine(strings.Join(out, "\n"))
+	}
+	return putCallouts(text, calls)
+}
+
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// common returns the lines that a and b share, in order: what stands for a base
+// that nobody knows.
+func common(a, b []string) []string {
+	var both []string
+	for i, j := range matchLines(a, b) {
+		if j >= 0 {
+			both = append(both, a[i])
+		}
+	}
+	return both
+}
+
+// position follows the headings of a body.
+type position struct {
+	fence fenceState
+	notes bool // under `## Notes`, which belongs to people
+}
+
+func (p *position) line(text string) {
+	if p.fence.line(text) {
+		return
+	}
+	if strings.HasPrefix(text, "# ") || strings.HasPrefix(text, "## ") {
+		p.notes = strings.EqualFold(strings.TrimSpace(text), "## Notes")
+	}
+}
+
+// settle decides a hunk that both sides changed and returns its lines.
+func (mg *merger) settle(h hunk, at position, calls map[string]string) []string {
+	// What both did alike at the bounds of the hunk is not in dispute.
+	n := 0
+	for n < len(h.ours) && n < len(h.theirs) && h.ours[n] == h.theirs[n] {
+		n++
+	}
+	o, t, head := h.ours[n:], h.theirs[n:], h.ours[:n]
+	k := 0
+	for k < len(o) && k < len(t) && o[len(o)-1-k] == t[len(t)-1-k] {
+		k++
+	}
+	tail := o[len(o)-k:]
+	o, t = o[:len(o)-k], t[:len(t)-k]
+	for _, line := range head {
+		at.line(line)
+	}
+	return slices.Concat(head, mg.decide(hunk{h.base, o, t}, at, calls), tail)
+}
+
+// decide chooses between two lists of lines, or keeps both.
+func (mg *merger) decide(h hunk, at position, calls map[string]string) []string {
+	people := at.notes || mg.main.m.Source == SourceAgent && mg.other.m.Source == SourceAgent
+	described := mg.base != nil && mg.ours.m.SourceBlob == mg.base.m.SourceBlob && mg.theirs.m.SourceBlob == mg.base.m.SourceBlob
+	if (people || described) && len(h.base) == 0 {
+		if list, ok := unionItems(h.ours, h.theirs); ok {
+			return list
+		}
+	}
+	if mg.person != nil && !at.notes {
+		if mg.person == mg.ours {
+			return withPerson(h.base, h.ours, h.theirs)
+		}
+		return withPerson(h.base, h.theirs, h.ours)
+	}
+	oursText, theirsText := strings.Join(h.ours, "\n"), strings.Join(h.theirs, "\n")
+	if people {
+		switch { // one side only took away: what the other wrote stays
+		case strings.TrimSpace(oursText) == "":
+			return h.theirs
+		case strings.TrimSpace(theirsText) == "":
+			return h.ours
+		}
+	}
+	win, lose := h.ours, theirsText
+	if !mg.first(oursText, theirsText) {
+		win, lose = h.theirs, oursText
+	}
+	conflict := Conflict{Text: lose}
+	if people && strings.TrimSpace(lose) != "" {
+		conflict.Hash = ContentHash([]byte(lose))[:16]
+		calls[conflict.Hash] = lose
+	}
+	mg.conflicts = append(mg.conflicts, conflict)
+	return win
+}
+
+// withPerson returns the hunk of a new description with the lines a person had
+// added to the old one, before the blank lines at its end.
+func withPerson(base, person, described []string) []string {
+	added := make([]bool, len(person))
+	for i := range added {
+		added[i] = true
+	}
+	for _, j := range matchLines(base, person) {
+		if j >= 0 {
+			added[j] = false
+		}
+	}
+	var own []string
+	for i, line := range person {
+		blank := strings.TrimSpace(line) == ""
+		if added[i] && (blank && len(own) > 0 || !blank && !slices.Contains(described, line)) {
+			own = append(own, line)
+		}
+	}
+	for len(own) > 0 && strings.TrimSpace(own[len(own)-1]) == "" {
+		own = own[:len(own)-1]
+	}
+	end := len(described)
+	for end > 0 && strings.TrimSpace(described[end-1]) == "" {
+		end--
+	}
+	return slices.Concat(described[:end], own, described[end:])
+}
+
+// unionItems returns the list items of a and b, sorted, each once, if both are
+// nothing but items of bulleted lists with the lines indented below them.
+func unionItems(a, b []string) ([]string, bool) {
+	itemsA, okA := listItems(a)
+	itemsB, okB := listItems(b)
+	if !okA || !okB {
+		return nil, false
+	}
+	all := append(itemsA, itemsB...)
+	slices.Sort(all)
+	var out []string
+	for _, item := range slices.Compact(all) {
+		out = append(out, strings.Split(item, "\n")...)
+	}
+	return out, true
+}
+
+// listItems cuts lines into list items of one indent.
+func listItems(list []string) ([]string, bool) {
+	var items []string
+	indent := -1
+	for _, line := range list {
+		text := strings.TrimLeft(line, " \t")
+		if text == "" {
+			return nil, false
+		}
+		in := len(line) - len(text)
+		if indent < 0 {
+			indent = in
+		}
+		bullet := listMark(text) == 2 && strings.IndexByte("-*+", text[0]) >= 0
+		switch {
+		case in == indent && bullet:
+			items = append(items, line)
+		case in > indent && len(items) > 0:
+			items[len(items)-1] += "\n" + line
+		default:
+			return nil, false
+		}
+	}
+	return items, true
+}
+
+// callout matches the first line of a conflict callout. The person or agent
+// that settled it deletes it; the daemon makes a memory of it.
+var callout = regexp.MustCompile(`^> \[!conflict\]- Other version ([0-9a-f]{8,64})\s*$`)
+
+// cutCallouts takes the conflict callouts out of a body, with the blank line
+// before each (after it, at the top).
+func cutCallouts(text string) (rest string, calls map[string]string) {
+	calls = map[string]string{}
+	if !strings.Contains(text, "> [!conflict]- Other version ") {
+		return text, calls
+	}
+	var f fenceState
+	var out []string
+	all := lines(text)
+	for i := 0; i < len(all); {
+		hit := []string(nil)
+		if f.mark == 0 {
+			hit = callout.FindStringSubmatch(all[i])
+		}
+		if hit == nil {
+			f.line(all[i])
+			out = append(out, all[i])
+			i++
+			continue
+		}
+		var quoted []string
+		for i++; i < len(all) && strings.HasPrefix(all[i], ">"); i++ {
+			quoted = append(quoted, strings.TrimPrefix(all[i][1:], " "))
+		}
+		calls[hit[1]] = max(calls[hit[1]], strings.Join(quoted, "\n"))
+		switch {
+		case len(out) > 0 && out[len(out)-1] == "":
+			out = out[:len(out)-1]
+		case len(out) == 0 && i < len(all) && all[i] == "":
+			i++
+		}
+	}
+	if len(out) == 0 {
+		return "", calls
+	}
+	return endLine(strings.Join(out, "\n")), calls
+}
+
+// mergeCallouts merges callouts as a set keyed by hash; of two texts for one
+// hash the larger stays.
+func mergeCallouts(base, ours, theirs map[string]string) map[string]string {
+	merged := map[string]string{}
+	for hash, text := range ours {
+		other, both := theirs[hash]
+		if _, known := base[hash]; both || !known {
+			merged[hash] = max(text, other)
+		}
+	}
+	for hash, text := range theirs {
+		_, both := ours[hash]
+		if _, known := base[hash]; !both && !known {
+			merged[hash] = text
+		}
+	}
+	return merged
+}
+
+// putCallouts adds callouts to text, by hash: at its end, or at its top where
+// a code fence stays open.
+func putCallouts(text string, calls map[string]string) string {
+	if len(calls) == 0 {
+		return text
+	}
+	hashes := make([]string, 0, len(calls))
+	for hash := range calls {
+		hashes = append(hashes, hash)
+	}
+	slices.Sort(hashes)
+	open := openFence(text)
+	var b strings.Builder
+	if !open {
+		b.WriteString(text)
+	}
+	for _, hash := range hashes {
+		if b.Len() > 0 && !open {
+			b.WriteByte('\n')
+		}
+		b.WriteString(Callout(hash, calls[hash]))
+		if open {
+			b.WriteByte('\n')
+		}
+	}
+	if open {
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// Callout returns the collapsed callout that holds the version of a text that a
+// merge did not take.
+func Callout(hash, text string) string {
+	var b strings.Builder
+	b.WriteString("> [!conflict]- Other version " + hash + "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString(strings.TrimRight("> "+line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// CutCallouts takes the conflict callouts out of body and returns them by the
+// hash of what they hold: the daemon makes a memory of each.
+func CutCallouts(body string) (rest string, callouts map[string]string) { return cutCallouts(lf(body)) }
