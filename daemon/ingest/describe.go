@@ -200,7 +200,7 @@ func (d *description) title() string {
 }
 
 // titleClause returns the first sentence of doc as a title, shortened at a
-// clause; "" if there is none that is short enough.
+// clause if it can be; "" if there is no doc.
 func titleClause(doc string) string {
 	const most = 80
 	line := strings.TrimRight(firstSentence(doc), ".:;, ")
@@ -215,7 +215,7 @@ func titleClause(doc string) string {
 				break
 			}
 			at += i
-			if n := utf8.RuneCountInString(line[:at]); n >= 25 && n <= most && len(line[:at]) > len(best) {
+			if n := utf8.RuneCountInString(line[:at]); n >= 40 && n <= most && len(line[:at]) > len(best) {
 				best = line[:at]
 			}
 			at += len(mark)
@@ -224,7 +224,7 @@ func titleClause(doc string) string {
 			return best
 		}
 	}
-	return ""
+	return clipRunes(line, most)
 }
 
 // summary returns two to four sentences: what the comments say, what the file
@@ -254,16 +254,17 @@ func (d *description) structure() string {
 	if what == "" {
 		what = "A file"
 	} else {
-		what = article(what) + " " + what + " file"
+		word := " file"
+		if d.test {
+			word = " test file"
+		}
+		what = article(what) + " " + what + word
 	}
 	if s.Package != "" && !isProse(s.Language) {
 		what += " of package " + s.Package
 	}
-	if d.test {
-		what += " of tests"
-	}
 	lead := "`" + s.Path + "` is " + strings.ToLower(what[:1]) + what[1:]
-	groups := groupNames(d.parts)
+	groups := groupNames(d.parts, squash(stem(s.Path)))
 	if len(groups) == 0 {
 		if n := countLines(s.Source); n > 0 {
 			return fmt.Sprintf("%s with %s.", lead, plural(n, "line"))

@@ -83,7 +83,7 @@ func componentsOf(s *Subject) []component {
 		}
 		name := cleanLine(c.NodeName)
 		if level := headingLevel(c.NodeType); level > 0 {
-			if name = lastHeading(name, c.Parent); level <= 3 && name != "" {
+			if name = lastHeading(name, c.Parent); level <= 3 && name != "" && (len(out) == 0 || out[len(out)-1].name != name || out[len(out)-1].level != level) {
 				out = append(out, component{kind: c.NodeType, name: name, level: level, order: len(out), open: true, lines: c.EndLine - c.StartLine + 1})
 			}
 			continue
@@ -117,7 +117,8 @@ func componentsOf(s *Subject) []component {
 	if len(out) == 0 {
 		out = outlineOf(s)
 	}
-	if i := slices.IndexFunc(out, func(c component) bool { return c.level > 0 }); i >= 0 {
+	if isProse(s.Language) {
+		out = slices.DeleteFunc(out, func(c component) bool { return c.level == 0 }) // frontmatter
 		out = flattenHeadings(out)
 	}
 	return out
@@ -126,6 +127,9 @@ func componentsOf(s *Subject) []component {
 // flattenHeadings lifts headings so that the topmost ones have level 1; a
 // single heading of the first level is the title, and left out.
 func flattenHeadings(in []component) []component {
+	if len(in) == 0 {
+		return nil
+	}
 	count := map[int]int{}
 	top := 9
 	for _, c := range in {
@@ -212,7 +216,7 @@ func isOpen(language, name, code string) bool {
 	case "python", "ruby", "php", "lua":
 		return first != '_'
 	case "javascript", "typescript", "tsx":
-		return first != '_' && first != '#' && (code == "" || hasWord(code, "export") || !strings.Contains(code, "function ") || strings.Contains(code, "exports"))
+		return !hasWord(code, "private") && first != '_' && first != '#' && (code == "" || hasWord(code, "export") || !strings.Contains(code, "function ") || strings.Contains(code, "exports"))
 	case "rust":
 		return code == "" || hasWord(code, "pub")
 	case "java", "csharp", "kotlin", "scala":
@@ -253,8 +257,12 @@ func (c component) weight(stem string) float64 {
 	if isType(c.kind) {
 		w += 2
 	}
-	if squash(c.name) == stem {
+	switch {
+	case squash(c.name) != stem:
+	case c.open:
 		w += 8
+	default:
+		w += 2
 	}
 	if c.level > 0 {
 		w += float64(6 - c.level)
@@ -349,8 +357,9 @@ func kindWord(kind string) string {
 	return kind
 }
 
-// groupNames says what a file defines: "the types A and B", "3 functions", …
-func groupNames(parts []component) []string {
+// groupNames says what a file defines: "the types A and B", "3 functions", …,
+// what matters most first.
+func groupNames(parts []component, stem string) []string {
 	type group struct {
 		one, many string
 		names     []string
@@ -359,6 +368,10 @@ func groupNames(parts []component) []string {
 		{one: "type", many: "types"}, {one: "function", many: "functions"}, {one: "section", many: "sections"}, {},
 	}
 	others := map[string]*group{}
+	if len(parts) > 0 && parts[0].level == 0 {
+		parts = slices.Clone(parts)
+		slices.SortStableFunc(parts, func(a, b component) int { return cmp.Compare(b.weight(stem), a.weight(stem)) })
+	}
 	for _, p := range parts {
 		switch {
 		case p.level > 1:

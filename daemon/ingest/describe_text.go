@@ -97,8 +97,11 @@ func fileDoc(s *Subject) string {
 	text := leadingComment(s.Source)
 	if i := strings.Index(text, strings.TrimRight(doc, ".")); i >= 0 {
 		if more := sentences(text[i:], 2, 320); utf8.RuneCountInString(more) > utf8.RuneCountInString(doc) {
-			return more
+			doc = more
 		}
+	}
+	if at := aboutFile.FindStringIndex(doc); at != nil && at[0] > 0 {
+		doc = strings.TrimSpace(doc[:at[0]])
 	}
 	return doc
 }
@@ -216,7 +219,7 @@ func firstParagraph(src []byte, language string) string {
 			t = ""
 		}
 		under := i+1 < len(lines) && isUnderline(lines[i+1])
-		if fenced || t == "" || under || isUnderline(t) || strings.HasPrefix(t, "#") || strings.ContainsRune("|>!<[-*+=.:", rune(t[0])) && (len(t) < 2 || t[1] == ' ' || strings.ContainsRune("|>!<[.:=", rune(t[0])) && !isLinkText(t)) {
+		if fenced || t == "" || under || isUnderline(t) || isMarkup(t) && (len(para) == 0 || t[0] == '#') {
 			if len(para) > 0 {
 				break
 			}
@@ -227,8 +230,18 @@ func firstParagraph(src []byte, language string) string {
 	return sentences(plainMarkdown(strings.Join(para, " ")), 3, 400)
 }
 
-func isLinkText(t string) bool {
-	return t[0] == '[' && !strings.HasPrefix(t, "[!") && !strings.HasPrefix(t, "[![") && strings.Count(t, " ") > 4
+// isMarkup reports whether a line is no running text: a heading, list item,
+// table, quote, badge, directive or tag.
+func isMarkup(t string) bool {
+	switch t[0] {
+	case '#', '|', '>', '!', '<', '.', ':', '=':
+		return true
+	case '[':
+		return strings.HasPrefix(t, "[!") || strings.Count(t, " ") <= 4
+	case '-', '*', '+':
+		return len(t) < 2 || t[1] == ' '
+	}
+	return false
 }
 
 func isUnderline(line string) bool {
@@ -241,7 +254,9 @@ var (
 	htmlHead = regexp.MustCompile(`(?is)<(?:head|script|style)\b.*?</(?:head|script|style)>|<!--.*?-->`)
 	htmlTag  = regexp.MustCompile(`<[^>]{1,200}>`)
 	mdLink   = regexp.MustCompile(`!?\[([^\]]{0,200})\]\([^)]{0,400}\)`)
-	mdHead   = regexp.MustCompile(`(?m)^(#{1,3})[ \t]+(.{1,200}?)[ \t#]*$`)
+	// aboutFile is where a header stops saying what the file does.
+	aboutFile = regexp.MustCompile(`(?i)(?:^|\s)(?:@\w+|created|date|authors?|version|copyright|licen[cs]e|since)\s*:?\s*[:@(\d]`)
+	mdHead    = regexp.MustCompile(`(?m)^(#{1,3})[ \t]+(.{1,200}?)[ \t#]*$`)
 )
 
 // plainMarkdown takes links and marks of emphasis off a line.

@@ -203,7 +203,7 @@ func tagsOf(s *Subject, test bool) []string {
 	dirs := strings.Split(path.Dir(s.Path), "/")
 	slices.Reverse(dirs)
 	for _, d := range dirs[:min(len(dirs), 4)] {
-		if d = strings.ToLower(d); isTagFolder(d) {
+		if d = strings.ToLower(d); isTagFolder(s.Language, d) {
 			add(strings.Map(func(r rune) rune {
 				if unicode.IsLetter(r) || unicode.IsDigit(r) {
 					return r
@@ -225,9 +225,11 @@ func tagsOf(s *Subject, test bool) []string {
 
 // isTagFolder reports whether a folder's name says something about what is in
 // it.
-func isTagFolder(d string) bool {
+func isTagFolder(language, d string) bool {
 	switch d {
-	case "", ".", "src", "lib", "libs", "internal", "pkg", "cmd", "app", "apps", "main", "java", "kotlin", "scala", "com", "org", "net", "io", "dist", "build", "source", "sources", "include", "includes", "packages", "modules", "crates", "common", "core", "util", "utils", "helpers", "misc", "test", "tests", "__tests__", "testdata", "spec", "docs", "doc", "vendor":
+	case "com", "org", "net", "io": // the head of a Java package
+		return language != "java" && language != "kotlin" && language != "scala" && d != "com" && d != "org"
+	case "", ".", "src", "lib", "libs", "internal", "pkg", "cmd", "app", "apps", "main", "java", "kotlin", "scala", "dist", "build", "source", "sources", "include", "includes", "packages", "modules", "crates", "common", "core", "util", "utils", "helpers", "misc", "test", "tests", "__tests__", "testdata", "spec", "docs", "doc", "vendor":
 		return false
 	}
 	return !strings.HasPrefix(d, ".") && !strings.HasPrefix(d, "@")

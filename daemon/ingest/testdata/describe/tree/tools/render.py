@@ -1,0 +1,1 @@
+def row(job): return str(job)

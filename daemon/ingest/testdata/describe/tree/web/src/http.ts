@@ -1,0 +1,1 @@
+export function get(path: string, body: object) { return fetch(path, body); }
