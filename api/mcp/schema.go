@@ -52,20 +52,30 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
-// schemaOf returns the JSON schema of a Go type. Maps marshal with sorted keys,
-// so that equal types always give equal bytes.
-func schemaOf(t reflect.Type, input bool) map[string]any {
+// outputDepth is how deep the schemas of results go: deeper objects are told
+// only to be objects, since every client pays for tools/list in tokens.
+const outputDepth = 2
+
+// inputSchema and outputSchema return the JSON schema of a struct. Maps marshal
+// with sorted keys, so that equal types always give equal bytes.
+func inputSchema(t reflect.Type) map[string]any  { return schemaOf(t, true, 1<<10) }
+func outputSchema(t reflect.Type) map[string]any { return schemaOf(t, false, outputDepth) }
+
+func schemaOf(t reflect.Type, input bool, depth int) map[string]any {
 	switch {
 	case t.Kind() == reflect.Pointer:
-		return schemaOf(t.Elem(), input)
+		return schemaOf(t.Elem(), input, depth)
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return objectSchema(t, input)
+		if depth == 0 {
+			return map[string]any{"type": "object"}
+		}
+		return objectSchema(t, input, depth-1)
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), input)}
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), input, depth)}
 	case reflect.Map:
 		return map[string]any{"type": "object"}
 	case reflect.Bool:
@@ -78,11 +88,11 @@ func schemaOf(t reflect.Type, input bool) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-func objectSchema(t reflect.Type, input bool) map[string]any {
+func objectSchema(t reflect.Type, input bool, depth int) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
 	for _, f := range fieldsOf(t) {
-		p := schemaOf(f.typ, input)
+		p := schemaOf(f.typ, input, depth)
 		if doc := f.tag.Get("doc"); doc != "" && input {
 			p["description"] = doc
 		}

@@ -59,7 +59,7 @@ func define[In, Out any](name, title string, e effect, description string, run f
 	return tool{
 		Tool: sdk.Tool{
 			Name: name, Title: title, Description: description, Annotations: e.annotations(title),
-			InputSchema: schemaOf(reflect.TypeFor[In](), true), OutputSchema: schemaOf(reflect.TypeFor[Out](), false),
+			InputSchema: inputSchema(reflect.TypeFor[In]()), OutputSchema: outputSchema(reflect.TypeFor[Out]()),
 		},
 		run: func(ctx context.Context, c *call, raw json.RawMessage) (result, error) {
 			var in In
@@ -142,7 +142,7 @@ func (s *Server) refuse(ctx context.Context, tool string, err error) *sdk.CallTo
 	if p.Hint != "" {
 		text += " " + sentence(plain(p.Hint))
 	}
-	if k.Tell != "" {
+	if k.Tell != "" && (p.Hint == "" || k.Code != "no_daemon") { // there the hint is the better advice
 		text += " " + k.Tell
 	}
 	var c *fold.ConflictError
