@@ -64,6 +64,10 @@ const (
 	maxLine  = 20 << 10 // bytes; a longer line is no source text that a person wrote
 	maxPiece = 16 << 10 // bytes of a chunk cut as text
 	headSize = 8 << 10  // bytes looked at to tell text from binary
+
+	// maxChunks is how many chunks a file may be cut into by syntax or
+	// markup. A file of 250,000 headings is cut as text instead.
+	maxChunks = 10_000
 )
 
 func (o Options) withDefaults() Options {
@@ -118,17 +122,27 @@ func (c *cutter) cut(path string, src []byte) Result {
 		return cutPlain(lang, src, c.opt)
 	}
 	o, timedOut := c.engine.outline(lang, src, c.opt)
-	if o == nil {
-		strategy := "text"
-		if timedOut {
-			strategy = "text (parser timed out)"
-		}
-		return cutText(lang, strategy, src, c.opt)
+	switch {
+	case timedOut:
+		return cutText(lang, "text (parser timed out)", src, c.opt)
+	case o == nil:
+		return cutText(lang, "text", src, c.opt)
+	}
+	if o.release != nil {
+		defer o.release()
 	}
 	return Result{
 		Language: lang, Strategy: "syntax", Chunks: assemble(o, lang, src, c.opt),
-		Imports: unique(o.imports), Package: o.pkg, Doc: o.doc,
+		Imports: unique(o.imports), Package: clean(o.pkg), Doc: o.doc,
+	}.bounded(src, c.opt)
+}
+
+// bounded returns r, or src cut as text if r has too many chunks to be of use.
+func (r Result) bounded(src []byte, opt Options) Result {
+	if len(r.Chunks) <= maxChunks {
+		return r
 	}
+	return cutText(r.Language, "text", src, opt)
 }
 
 // parses reports whether src is to be handed to a parser.
@@ -142,9 +156,9 @@ func cutPlain(lang string, src []byte, opt Options) Result {
 	case len(src) > opt.MaxBytes || longestLine(src) > maxLine || hasSyntax(lang):
 		return cutText(lang, "text", src, opt)
 	case lang == "markdown":
-		return cutMarkdown(src, opt)
+		return cutMarkdown(src, opt).bounded(src, opt)
 	case lang == "html" || lang == "vue" || lang == "svelte":
-		return cutHTML(lang, src, opt)
+		return cutHTML(lang, src, opt).bounded(src, opt)
 	case lang == "text":
 		return cutText(lang, "text", src, opt)
 	}

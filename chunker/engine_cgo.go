@@ -51,9 +51,10 @@ func (e *engine) outline(lang string, src []byte, opt Options) (_ *outline, time
 	if tree == nil {
 		return nil, timedOut
 	}
-	defer tree.Close()
 	w := &walk{g: g, src: src, lines: indexLines(src), maxLines: opt.MaxLines}
-	return w.outline(tree.RootNode()), false
+	o := w.outline(tree.RootNode())
+	o.release = tree.Close
+	return o, false
 }
 
 // tableOf returns the table of a language, nil if it has none.

@@ -43,8 +43,7 @@ func outlineGo(src []byte, maxLines int, sound bool) *outline {
 	for _, d := range f.Decls {
 		g.decl(d)
 	}
-	g.places(f)
-	g.out.cuts = func(start, end int) []cut { return placesIn(g.cuts, start, end) }
+	g.out.cuts = func() []cut { return g.places(f) }
 	return &g.out
 }
 
@@ -69,7 +68,6 @@ type goFile struct {
 	src      []byte
 	maxLines int
 	out      outline
-	cuts     []cut
 }
 
 func (g *goFile) span(from, to token.Pos) (span, bool) {
@@ -162,8 +160,9 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// places collects where long declarations may be divided.
-func (g *goFile) places(f *ast.File) {
+// places returns where long declarations may be divided.
+func (g *goFile) places(f *ast.File) []cut {
+	var cuts []cut
 	depth := 0
 	ast.Inspect(f, func(n ast.Node) bool {
 		if n == nil {
@@ -176,7 +175,7 @@ func (g *goFile) places(f *ast.File) {
 			return true
 		}
 		if _, isComment := n.(*ast.CommentGroup); !isComment && depth > 0 {
-			g.cuts = append(g.cuts, cut{at: lineStart(g.src, s.start), rank: depth})
+			cuts = append(cuts, cut{at: lineStart(g.src, s.start), rank: depth})
 		}
 		if g.file.Line(n.End())-g.file.Line(n.Pos()) < g.maxLines/2 {
 			return false
@@ -184,7 +183,7 @@ func (g *goFile) places(f *ast.File) {
 		depth++
 		return true
 	})
-	g.cuts = sortPlaces(g.cuts)
+	return sortPlaces(cuts)
 }
 
 // quoted returns the string that a Go, Python or JavaScript literal stands for,

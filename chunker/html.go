@@ -23,7 +23,7 @@ func cutHTML(lang string, src []byte, opt Options) Result {
 
 // maxTag is how many bytes of a tag are read: without a bound, a file of
 // unclosed tags costs the square of its size.
-const maxTag = 4 << 10
+const maxTag = 1 << 10
 
 type html struct {
 	src     []byte

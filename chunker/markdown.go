@@ -186,13 +186,11 @@ func headingPath(path []heading) string {
 	return b.String()
 }
 
-// cuts offers the starts of paragraphs.
-func (m *markdown) cuts(start, end int) []cut {
-	var out []cut
-	for _, at := range m.breaks {
-		if at > start && at < end {
-			out = append(out, cut{at: at})
-		}
+// cuts returns the starts of paragraphs.
+func (m *markdown) cuts() []cut {
+	out := make([]cut, len(m.breaks))
+	for i, at := range m.breaks {
+		out[i] = cut{at: at}
 	}
 	return out
 }

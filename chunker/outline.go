@@ -15,9 +15,11 @@ type outline struct {
 	pkg     string
 	doc     string
 
-	// cuts offers the places in [start, end) at which no token is divided, in
-	// order. It is valid until the engine parses the next file.
-	cuts func(start, end int) []cut
+	// cuts returns all places at which no token is divided, in order. It is
+	// called once at most, and only if a piece is too long.
+	cuts func() []cut
+	// release frees what cuts needs; nil if there is nothing to free.
+	release func()
 }
 
 // An item is a definition that gets a chunk of its own.
@@ -41,8 +43,9 @@ func assemble(o *outline, lang string, src []byte, opt Options) []fold.Chunk {
 	a := &assembler{src: src, lines: lines, o: o}
 	a.place()
 	pieces := merge(a.pieces(), src, lines, opt.MinLines, opt.MaxLines)
-	if o.cuts != nil {
-		pieces = split(pieces, lines, opt.MaxLines, o.cuts)
+	pieces = split(pieces, lines, opt.MaxLines, o.cuts)
+	if len(pieces) == 1 && isTail(src) {
+		pieces = splitByLines(pieces, src, lines, opt.LineSize) // a file of blank lines
 	}
 	return finish(pieces, lang, src, lines)
 }

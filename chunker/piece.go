@@ -2,6 +2,7 @@ package chunker
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"strings"
 
@@ -167,18 +168,18 @@ func isTail(b []byte) bool {
 	return true
 }
 
-// split divides pieces over maxLines lines at the places that cuts offers for a
-// range, best first by rank then by length. Parts keep the name. A piece is left
-// long where cuts offers no place.
-func split(pieces []piece, lines *lineIndex, maxLines int, cuts func(start, end int) []cut) []piece {
-	out := make([]piece, 0, len(pieces))
+// split divides pieces over maxLines lines at the places that cuts returns, which
+// is called only if there is such a piece. Parts keep the name. A piece is left
+// long where there is no place.
+func split(pieces []piece, lines *lineIndex, maxLines int, cuts func() []cut) []piece {
+	isLong := func(p piece) bool { return lines.lines(p.start, p.end) > maxLines }
+	if !slices.ContainsFunc(pieces, isLong) {
+		return pieces
+	}
+	places := cuts()
+	out := make([]piece, 0, len(pieces)+8)
 	for _, p := range pieces {
-		if lines.lines(p.start, p.end) <= maxLines {
-			out = append(out, p)
-			continue
-		}
-		places := cuts(p.start, p.end)
-		for lines.lines(p.start, p.end) > maxLines {
+		for isLong(p) {
 			at := bestCut(places, p.start, p.end, lines, maxLines)
 			if at <= p.start || at >= p.end {
 				break

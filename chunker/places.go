@@ -17,17 +17,6 @@ func sortPlaces(cuts []cut) []cut {
 	return slices.CompactFunc(cuts, func(a, b cut) bool { return a.at == b.at })
 }
 
-// placesIn returns the part of ordered cuts that lies in (start, end).
-func placesIn(cuts []cut, start, end int) []cut {
-	at := func(c cut, to int) int { return cmp.Compare(c.at, to) }
-	i, _ := slices.BinarySearchFunc(cuts, start+1, at)
-	j, _ := slices.BinarySearchFunc(cuts, end, at)
-	if i >= j {
-		return nil
-	}
-	return cuts[i:j]
-}
-
 // lineStart returns the start of the line that at lies in if there is nothing
 // but space before at, else at.
 func lineStart(src []byte, at int) int {

@@ -41,7 +41,7 @@ type scope struct {
 	kind   string
 }
 
-// outline returns what is in the tree below root. It does not keep the tree.
+// outline returns what is in the tree below root, which its cuts read again.
 func (w *walk) outline(root *sitter.Node) *outline {
 	c := root.Walk()
 	defer c.Close()
@@ -54,12 +54,12 @@ func (w *walk) outline(root *sitter.Node) *outline {
 	} else {
 		w.out.doc = headerDoc(&w.out, w.src, w.lines)
 	}
-	if len(w.lines.starts) > w.maxLines {
-		c.Reset(*root)
+	w.out.cuts = func() []cut {
+		c := root.Walk()
+		defer c.Close()
 		w.findPlaces(c)
+		return sortPlaces(w.places)
 	}
-	places := sortPlaces(w.places)
-	w.out.cuts = func(start, end int) []cut { return placesIn(places, start, end) }
 	return &w.out
 }
 
@@ -209,9 +209,11 @@ func (w *walk) calls(root *sitter.Node) {
 	}
 }
 
-// findPlaces collects where long pieces may be divided: before the named parts
-// of whatever is too long to stay whole, but never in a string or a comment, nor
-// between a comment and what it stands before.
+// findPlaces collects where long pieces may be divided: before the parts of
+// whatever is too long to stay whole, but never in a string or a comment. Worse
+// than all statements is the place between a comment and what it stands before;
+// worse still one in the middle of a line; the worst is one before a bracket or
+// the like, which is all there is in a file of brackets.
 func (w *walk) findPlaces(c *sitter.TreeCursor) {
 	depth := 0
 	comment := -1 // end of the comment just passed
@@ -220,19 +222,25 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 		kind := n.KindId()
 		start, end := int(n.StartByte()), int(n.EndByte())
 		known := int(kind) < len(w.g.lead)
-		if depth > 0 && (n.IsNamed() || n.IsError()) {
-			if comment < 0 || bytes.Count(w.src[comment:max(start, comment)], []byte{'\n'}) > 1 {
-				at, rank := lineStart(w.src, start), depth
-				if at > 0 && w.src[at-1] != '\n' {
-					rank += 1000 // in the middle of a line only if there is no other place
-				}
-				w.places = append(w.places, cut{at: at, rank: rank})
+		if depth > 0 && start < end {
+			at, rank := lineStart(w.src, start), depth
+			isComment := known && w.g.lead[kind]
+			if comment >= 0 && bytes.Count(w.src[comment:max(start, comment)], []byte{'\n'}) <= 1 {
+				rank += 1000
 			}
+			if at > 0 && w.src[at-1] != '\n' {
+				rank += 2000
+			}
+			if !n.IsNamed() {
+				rank += 4000
+			}
+			w.places = append(w.places, cut{at: at, rank: rank})
 			comment = -1
-			if known && w.g.lead[kind] && lineStart(w.src, start) != start {
+			if isComment && (at == 0 || w.src[at-1] == '\n') {
 				comment = end
-			} else if known && w.g.lead[kind] && (start == 0 || w.src[start-1] == '\n') {
-				comment = end
+				if w.src[end-1] == '\n' {
+					comment = end - 1 // Rust's doc comments hold their line feed
+				}
 			}
 		}
 		opaque := known && w.g.opaque[kind]
