@@ -43,6 +43,7 @@ type Hit struct {
 	Exact    float64 // BM25 of joined identifiers and word pairs
 	Name     float64 // BM25F over symbol and title alone
 	Coverage float64 // share of the question's terms that occur, by idf, in [0, 1]
+	Ideal    float64 // what Fielded is at most for this question and kind
 
 	// Fields are the scores of single fields; nil unless Query.Explain.
 	Fields map[string]float64
@@ -516,7 +517,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := Hit{Key: key, Kind: kinds[c.k], Score: d.score, Fielded: float64(c.acc.fielded[d.doc]), Exact: float64(c.acc.exact[d.doc]), Name: names[i]}
+		h := Hit{Key: key, Kind: kinds[c.k], Score: d.score, Fielded: float64(c.acc.fielded[d.doc]), Exact: float64(c.acc.exact[d.doc]), Name: names[i], Ideal: idfs}
 		if fields != nil {
 			h.Fields = fields[i]
 		}
