@@ -40,8 +40,8 @@ const maxAhead = 5 * time.Minute
 // Merge3 merges two versions of a memory that both come from base, by the
 // table in git.md. A nil slice is a version that does not exist: deleted, or,
 // for base, never known. It is commutative (swapping ours and theirs gives the
-// same bytes) and idempotent (merging the result with either side gives the
-// result), and it never fails on what it is given: of a side that cannot be
+// same bytes) and idempotent (two equal versions merge to that version, and the
+// result merged with a side it came from, as base, is the result), and it never fails on what it is given: of a side that cannot be
 // read, the other wins. It always returns a nil error now.
 //
 // It also serves to describe a source file anew: base is our last description,
@@ -272,13 +272,17 @@ func (mg *merger) merge() []byte {
 }
 
 // ownBytes returns body with the bytes of a side that has the same text, so
-// that line ends and a missing final one survive; else with the line ends of
-// the main side.
+// that line ends and blank lines at the end survive (the larger, if both do);
+// else with the line ends of the main side.
 func (mg *merger) ownBytes(body string) string {
+	best := ""
 	for _, s := range [...]*side{mg.main, mg.other} {
 		if raw := string(s.raw[s.l.body:]); endLine(lf(raw)) == body {
-			return raw
+			best = max(best, raw)
 		}
+	}
+	if best != "" {
+		return best
 	}
 	return withEOL(body, mostlyCRLF(mg.main.raw))
 }

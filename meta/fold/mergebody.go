@@ -105,26 +105,38 @@ func (mg *merger) decide(h hunk, at position, calls map[string]string) []string 
 		}
 		return withPerson(h.base, h.theirs, h.ours)
 	}
-	oursText, theirsText := strings.Join(h.ours, "\n"), strings.Join(h.theirs, "\n")
-	if people {
-		switch { // one side only took away: what the other wrote stays
-		case strings.TrimSpace(oursText) == "":
+	oursText, theirsText := joined(h.ours), joined(h.theirs)
+	emptyOurs, emptyTheirs := strings.TrimSpace(oursText) == "", strings.TrimSpace(theirsText) == ""
+	switch {
+	case emptyOurs && emptyTheirs: // blank lines only: nobody's words
+		if oursText < theirsText {
 			return h.theirs
-		case strings.TrimSpace(theirsText) == "":
-			return h.ours
 		}
+		return h.ours
+	case people && emptyOurs: // one side only took away: what the other wrote stays
+		return h.theirs
+	case people && emptyTheirs:
+		return h.ours
 	}
 	win, lose := h.ours, theirsText
 	if !mg.first(oursText, theirsText) {
 		win, lose = h.theirs, oursText
 	}
-	conflict := Conflict{Text: lose}
-	if people && strings.TrimSpace(lose) != "" {
-		conflict.Hash = ContentHash([]byte(lose))[:16]
-		calls[conflict.Hash] = lose
+	conflict := Conflict{Text: strings.TrimSuffix(lose, "\n")}
+	if people && !emptyOurs && !emptyTheirs {
+		conflict.Hash = ContentHash([]byte(conflict.Text))[:16]
+		calls[conflict.Hash] = conflict.Text
 	}
 	mg.conflicts = append(mg.conflicts, conflict)
 	return win
+}
+
+// joined returns list as text, in which no lines differ from one blank line.
+func joined(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, "\n") + "\n"
 }
 
 // withPerson returns the hunk of a new description with the lines a person had

@@ -98,8 +98,10 @@ func (mg *merger) lost(entries []entry) bool {
 		}
 		found := false
 		for _, s := range [...]*side{mg.ours, mg.theirs} {
-			if seg := s.segment(e.key); seg != nil && sameValue(&seg.entry, &e) {
-				found = true
+			if seg := s.segment(e.key); seg != nil {
+				have, is := seg.entry.value, e.value
+				opaque := have.shape == shapeOther && is.shape == shapeOther && have.weight == is.weight
+				found = found || opaque || sameValue(&seg.entry, &e)
 			}
 		}
 		if !found {
