@@ -28,25 +28,56 @@ const (
 	diffTime     = time.Second // per file; beyond it the whole file is shown as replaced
 )
 
-// Diff returns what revision rev ("" means the newest) changed, as unified
-// text. Beyond 300 files the rest is only counted.
-func (s *Store) Diff(ctx context.Context, rev string) (string, error) {
+// Diff returns what has changed since revision rev, as unified text; from what
+// was before the newest if rev is "". From and to are the revisions compared;
+// from is "" before the first. Beyond 300 files the rest is only counted.
+func (s *Store) Diff(ctx context.Context, rev string) (text, from, to string, err error) {
+	tip, err := s.resolve(ctx, "")
+	if err != nil {
+		return "", "", "", err
+	}
+	if rev == "" {
+		return s.Show(ctx, tip.String())
+	}
 	at, err := s.resolve(ctx, rev)
 	if err != nil {
-		return "", err
+		return "", "", "", err
+	}
+	text, err = s.diffText(ctx, at, tip)
+	return text, at.String(), tip.String(), err
+}
+
+// Show returns what revision rev itself changed, as [Store.Diff] does.
+func (s *Store) Show(ctx context.Context, rev string) (text, from, to string, err error) {
+	at, err := s.resolve(ctx, rev)
+	if err != nil {
+		return "", "", "", err
 	}
 	c, err := s.obj.commitOf(at)
 	if err != nil {
+		return "", "", "", err
+	}
+	before := firstParent(c)
+	if !before.IsZero() {
+		from = before.String()
+	}
+	text, err = s.diffText(ctx, before, at)
+	return text, from, at.String(), err
+}
+
+func (s *Store) diffText(ctx context.Context, a, at plumbing.Hash) (string, error) {
+	before, err := s.obj.treeOf(a)
+	if err != nil {
 		return "", err
 	}
-	before, err := s.obj.treeOf(firstParent(c))
+	after, err := s.obj.treeOf(at)
 	if err != nil {
 		return "", err
 	}
 	var p patch
 	left := 0
 	var files []patchFile
-	err = s.obj.diff(before, c.TreeHash, "", func(path string, was, is plumbing.Hash) {
+	err = s.obj.diff(before, after, "", func(path string, was, is plumbing.Hash) {
 		if len(files) == maxDiffFiles {
 			left++
 			return

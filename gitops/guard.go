@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -297,6 +298,9 @@ func (s *Store) restoreFiles(paths []string) error {
 	if err := createMany(root, files); err != nil {
 		return err
 	}
+	if _, err := s.replay(); err != nil { // what was not in the journal yet
+		return err
+	}
 	s.log.Info("Restored vanished memories", "count", len(paths))
 	return s.lowerGuard()
 }
@@ -331,9 +335,10 @@ func (s *Store) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error)
 	return files, nil
 }
 
-// ConfirmMissing takes what is missing for deleted: it is committed as such
-// and the guard lowered. It returns the paths.
-func (s *Store) ConfirmMissing(ctx context.Context) ([]string, error) {
+// ConfirmMissing takes what is missing for deleted: it is committed as such,
+// and the guard lowered once nothing is missing any more. Only limits it to
+// some paths; empty means all. It returns the paths deleted.
+func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, error) {
 	if err := s.writable(); err != nil {
 		return nil, err
 	}
@@ -351,21 +356,38 @@ func (s *Store) ConfirmMissing(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	left := 0
+	if len(only) > 0 {
+		all := len(missing)
+		missing = slices.DeleteFunc(missing, func(p string) bool { return !slices.Contains(only, p) })
+		left = all - len(missing)
+	}
+	tree, err := s.tipTree()
+	if err != nil {
+		return nil, err
+	}
 	gone := &draft{}
 	for _, p := range missing {
-		gone.add(&change{path: p}, nil)
+		c := &change{path: p}
+		if c.old, err = s.obj.lookup(tree, p); err != nil {
+			return nil, err
+		}
+		gone.add(c, nil)
 	}
 	var out Recorded
 	s.mu.Lock()
 	tip := s.tip
 	s.mu.Unlock()
-	next, err := s.commitDraft(tip, gone, fmt.Sprintf("fold: Remove %d missing memories", len(missing)), &out)
+	next, err := s.commitDraft(tip, gone, "", &out)
 	if err == nil && next != tip {
 		err = s.moveTip(next)
 	}
 	if err != nil {
 		s.obj.drop()
 		return nil, err
+	}
+	if left > 0 {
+		return missing, nil
 	}
 	return missing, s.lowerGuard()
 }

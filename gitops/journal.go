@@ -34,6 +34,11 @@ func (s *Store) Commit(ctx context.Context, paths []string, message string) (Rec
 	if err := s.writable(); err != nil {
 		return Recorded{}, err
 	}
+	if late, err := s.recheck(ctx, s.opt.Now()); err != nil {
+		s.log.WarnContext(ctx, "Late save not merged", "err", err)
+	} else {
+		defer s.changed(late)
+	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.record(ctx, paths, message)
@@ -60,8 +65,10 @@ type change struct {
 	path   string
 	old    plumbing.Hash // in the tip's tree; zero if not there
 	disk   []byte        // what the file holds; nil if it is gone
-	info   disk.Info
-	ours   *walEntry // newest acknowledged write, if not yet in the journal
+	info   disk.Info     // of the bytes in disk; zero if they are not the file's
+	at     time.Time     // when it was looked at
+	apart  bool          // the file itself stays out: disk is our own last write
+	ours   *walEntry     // newest acknowledged write, if not yet in the journal
 	author string
 	reason string
 }
@@ -86,8 +93,18 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	if reason, up := s.guarded(); up {
 		return Recorded{Guarded: true, Reason: reason}, nil
 	}
-	if root == nil {
-		return out, nil // an empty journal and no folder
+	if root == nil { // an empty journal and no folder
+		if len(entries) == 0 {
+			return out, nil
+		}
+		// Gone before the first commit: what was acknowledged is written again.
+		if _, err := s.replay(); err != nil {
+			return out, err
+		}
+		if root, err = s.openFold(false); err != nil {
+			return out, err
+		}
+		defer root.Close()
 	}
 	changes, err := s.collect(ctx, root, paths, entries, &out)
 	if err != nil {
@@ -140,7 +157,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			return nil, err
 		}
 		c := byPath[p]
-		c.old = old[p]
+		c.old, c.at = old[p], s.opt.Now()
 		b, info, err := root.Read(p, maxFile)
 		switch {
 		case err == nil:
@@ -155,15 +172,15 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			if c.ours == nil || c.ours.New == nil {
 				continue
 			}
-			c.disk = c.ours.New
+			c.disk, c.apart = c.ours.New, true
 		}
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
 			out.Unsettled = append(out.Unsettled, p)
-			if c.ours == nil {
+			if c.ours == nil || c.ours.New == nil {
 				continue
 			}
-			c.disk = c.ours.New
+			c.disk, c.info, c.apart = c.ours.New, disk.Info{}, true
 		}
 		list = append(list, c)
 	}
@@ -227,7 +244,9 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 			s.setApart(out, c.path, diskErr)
 		} else {
 			second.add(c, c.disk)
-			s.noteSetAside(c.path, "")
+			if !c.apart {
+				s.noteSetAside(c.path, "")
+			}
 		}
 		if oursErr == nil && (!mine || diskErr == nil) && c.ours != nil {
 			done = append(done, c.ours.Seq)

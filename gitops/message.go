@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -81,7 +82,7 @@ func (s *Store) subject(files []draftFile) string {
 	for _, f := range files {
 		if f.b == nil {
 			removed++
-		} else if m, err := fold.Decode(s.opt.Slug, f.c.path, f.b); err == nil && m.Source == fold.SourceFile {
+		} else if describesFile(f.b) {
 			described++
 		}
 		if described+removed == 0 {
@@ -99,6 +100,13 @@ func (s *Store) subject(files []draftFile) string {
 		return fmt.Sprintf("fold: Remove %d memories", len(files))
 	}
 	return fmt.Sprintf("fold: Update %d memories", len(files))
+}
+
+// describesFile reports whether a memory's frontmatter says source: file. It
+// is only for the subject of a commit, hence no decoding.
+func describesFile(b []byte) bool {
+	head, _, _ := bytes.Cut(b, []byte("\n---"))
+	return bytes.Contains(head, []byte("\nsource: file\n"))
 }
 
 // told says what happens to one file: Add decision "Session timeout policy".

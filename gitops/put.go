@@ -97,7 +97,7 @@ func (s *Store) put(w Write) (Put, error) {
 		if err := s.wal.append(one); err != nil {
 			return Put{}, err
 		}
-		err = apply(root, one[0])
+		err = s.applyKeep(root, one[0])
 		if err == nil {
 			return Put{Path: w.Path, Bytes: e.New, Merged: merged}, nil
 		}
@@ -171,6 +171,22 @@ func apply(root *disk.Root, e walEntry) (err error) {
 		return fmt.Errorf("%w: %w", fold.ErrConflict, err)
 	}
 	return err
+}
+
+// applyKeep is apply that keeps a replaced file open for a second look.
+func (s *Store) applyKeep(root *disk.Root, e walEntry) error {
+	if e.Base == nil || e.New == nil || same(e.Base, e.New) {
+		return apply(root, e)
+	}
+	old, err := root.Swap(e.Path, e.Base, e.New)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", fold.ErrConflict, err)
+		}
+		return err
+	}
+	s.keepLate(e.Path, e.Base, old)
+	return nil
 }
 
 // foldForWrite opens fold/ and makes it if it is missing. That it was missing

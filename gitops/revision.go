@@ -17,8 +17,8 @@ type Revision struct {
 	Time    time.Time // UTC
 	Author  string
 	Subject string
-	Body    string // ids, paths and trailers
-	Paths   []PathChange
+	Body    string       // ids, paths and trailers
+	Paths   []PathChange // at most 200
 }
 
 // A PathChange is one file that a revision changes.
@@ -124,7 +124,9 @@ func (s *Store) pathChanges(a, b plumbing.Hash) ([]PathChange, error) {
 		case is.IsZero():
 			p.Status = 'D'
 		}
-		out = append(out, p)
+		if len(out) < maxNamed {
+			out = append(out, p)
+		}
 	})
 	return out, err
 }
@@ -188,57 +190,147 @@ func (s *Store) At(ctx context.Context, rev, path string) ([]byte, error) {
 	return s.blob(h)
 }
 
+// Versions calls fn with every version of path that the journal holds, newest
+// first, each once, until fn returns false. Deleted states are passed over.
+func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b []byte) bool) error {
+	at, err := s.start()
+	if err != nil {
+		return err
+	}
+	var rev string // oldest commit seen so far that holds last
+	var last plumbing.Hash
+	tell := func() (bool, error) {
+		if last.IsZero() {
+			return true, nil
+		}
+		b, err := s.blob(last)
+		return err == nil && fn(rev, b), err
+	}
+	for !at.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return err
+		}
+		h, err := s.obj.lookup(c.TreeHash, path)
+		if err != nil {
+			return err
+		}
+		if h != last {
+			if more, err := tell(); err != nil || !more {
+				return err
+			}
+			last = h
+		}
+		rev, at = at.String(), firstParent(c)
+	}
+	_, err = tell()
+	return err
+}
+
 // LastBlob returns the newest bytes the journal holds for path, also if it has
 // been deleted since, and the revision that wrote them; ErrNotFound if it
 // never had any.
 func (s *Store) LastBlob(ctx context.Context, path string) (b []byte, rev string, err error) {
-	at, err := s.start()
-	if err != nil {
-		return nil, "", err
+	err = s.Versions(ctx, path, func(r string, v []byte) bool {
+		b, rev = v, r
+		return false
+	})
+	if err == nil && rev == "" {
+		err = fmt.Errorf("%s was never recorded: %w", path, fold.ErrNotFound)
 	}
-	for !at.IsZero() {
-		if err := ctx.Err(); err != nil {
-			return nil, "", err
-		}
-		c, err := s.obj.commitOf(at)
-		if err != nil {
-			return nil, "", err
-		}
-		h, err := s.obj.lookup(c.TreeHash, path)
-		if err != nil {
-			return nil, "", err
-		}
-		if !h.IsZero() {
-			b, err := s.blob(h)
-			return b, at.String(), err
-		}
-		at = firstParent(c)
-	}
-	return nil, "", fmt.Errorf("%s was never recorded: %w", path, fold.ErrNotFound)
+	return b, rev, err
 }
 
 // Restore writes path as revision rev left it, as a new change: history is
-// never rewritten. It returns ErrNotFound if rev does not hold the path.
+// never rewritten. An empty rev means the newest version that differs from
+// what is on disk. It returns ErrNotFound if there is no such version.
 func (s *Store) Restore(ctx context.Context, path, rev string) (Put, error) {
-	b, err := s.At(ctx, rev, path)
-	if err != nil {
-		return Put{}, fmt.Errorf("restore: %w", err)
-	}
 	for range 3 {
 		have, err := s.Read(path)
-		if err != nil && !absentFile(err) {
-			return Put{}, fmt.Errorf("restore: %w", err)
-		}
-		if err != nil {
+		switch {
+		case absentFile(err):
 			have = nil
-		} else if have == nil {
+		case err != nil:
+			return Put{}, fmt.Errorf("restore: %w", err)
+		case have == nil:
 			have = []byte{}
 		}
+		b, from, err := s.version(ctx, path, rev, have)
+		if err != nil {
+			return Put{}, fmt.Errorf("restore: %w", err)
+		}
 		id, _ := fold.OwnPath(path)
-		p, err := s.Put(ctx, Write{ID: id, Path: path, Base: have, New: b, Reason: "fold: Restore " + path})
+		p, err := s.Put(ctx, Write{ID: id, Path: path, Base: have, New: b, Reason: fmt.Sprintf("fold: Restore %s from %.12s", path, from)})
 		if !isConflict(err) {
 			return p, err
 		}
 	}
 	return Put{}, fmt.Errorf("restore %s: it keeps changing: %w", path, fold.ErrConflict)
+}
+
+// version returns the bytes of path at rev, or the newest that differ from have.
+func (s *Store) version(ctx context.Context, path, rev string, have []byte) (b []byte, from string, err error) {
+	if rev != "" {
+		b, err = s.At(ctx, rev, path)
+		return b, rev, err
+	}
+	err = s.Versions(ctx, path, func(r string, v []byte) bool {
+		if same(v, have) {
+			return true
+		}
+		b, from = v, r
+		return false
+	})
+	if err == nil && from == "" {
+		err = fmt.Errorf("%s has no other version: %w", path, fold.ErrNotFound)
+	}
+	return b, from, err
+}
+
+// Undo takes back what revision rev changed, as a new change: each file is
+// brought to what it was before rev, and merged where it has changed since. It
+// returns the paths written.
+func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error) {
+	at, err := s.resolve(ctx, rev)
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	c, err := s.obj.commitOf(at)
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	before, err := s.obj.treeOf(firstParent(c))
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	type step struct {
+		path    string
+		was, is plumbing.Hash
+	}
+	var steps []step
+	err = s.obj.diff(before, c.TreeHash, "", func(path string, was, is plumbing.Hash) {
+		steps = append(steps, step{path, was, is})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	for _, st := range steps {
+		w := Write{Path: st.path, Merge: true, Reason: fmt.Sprintf("fold: Undo %.12s", at)}
+		for h, b := range map[plumbing.Hash]*[]byte{st.was: &w.New, st.is: &w.Base} {
+			if h.IsZero() {
+				continue
+			}
+			if *b, err = s.blob(h); err != nil {
+				return paths, fmt.Errorf("undo %s: %w", st.path, err)
+			}
+		}
+		if _, err := s.Put(ctx, w); err != nil {
+			return paths, fmt.Errorf("undo %s: %w", st.path, err)
+		}
+		paths = append(paths, st.path)
+	}
+	return paths, nil
 }

@@ -90,7 +90,7 @@ func (s *Store) noteSeen(c *change) {
 	s.seen[c.path] = seenFile{
 		Size: c.info.Size, Mtime: c.info.MtimeNS, Inode: c.info.Inode,
 		Blob: plumbing.ComputeHash(plumbing.BlobObject, c.disk).String(),
-		At:   s.opt.Now().UnixNano() - racy,
+		At:   c.at.UnixNano() - racy,
 	}
 }
 

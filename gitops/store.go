@@ -87,6 +87,7 @@ type Store struct {
 	setAside map[string]string // path → reason
 	guard    *guardState       // nil unless the vanish guard is up
 	seen     map[string]seenFile
+	late     []lateFile    // replaced files that are still open, oldest first
 	pushed   plumbing.Hash // tip the mirror holds
 	closed   bool
 }
@@ -270,6 +271,10 @@ func (s *Store) writable() error {
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
 func (s *Store) Close() error {
+	if s.wal != nil {
+		// Editors that still hold a replaced file had their time.
+		_, _ = s.recheck(context.Background(), s.opt.Now().Add(lateAfter))
+	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	s.flight.Lock()

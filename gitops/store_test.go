@@ -128,8 +128,14 @@ func TestPutCommitLog(t *testing.T) {
 	if want := []string{`fold: Remove decision "Session timeout policy"`, `fold: Update decision "Session timeout policy"`, `fold: Add decision "Session timeout policy"`}; !slices.Equal(subjects, want) {
 		t.Errorf("Log = %q, want %q", subjects, want)
 	}
-	d, err := s.Diff(ctx, log[1].Oid[:8])
+	d, from, to, err := s.Show(ctx, log[1].Oid[:8])
 	must(t, err)
+	if from != log[2].Oid || to != log[1].Oid {
+		t.Errorf("Show compares %s with %s", from, to)
+	}
+	if since, _, _, err := s.Diff(ctx, log[2].Oid); err != nil || !strings.Contains(since, "deleted file mode") {
+		t.Errorf("Diff since the first = %s, %v", since, err)
+	}
 	if !strings.Contains(d, "-Thirty minutes.\n+Fifteen minutes.\n") {
 		t.Errorf("Diff = %s", d)
 	}
@@ -141,6 +147,9 @@ func TestPutCommitLog(t *testing.T) {
 	}
 	if got, rev, err := s.LastBlob(ctx, id.Path()); err != nil || string(got) != string(b2) || rev != log[1].Oid {
 		t.Errorf("LastBlob = %q %s %v", got, rev, err)
+	}
+	if p, err := s.Restore(ctx, id.Path(), ""); err != nil || string(p.Bytes) != string(b2) {
+		t.Errorf("Restore of the last version = %q, %v", p.Bytes, err)
 	}
 	_, err = s.Restore(ctx, id.Path(), log[2].Oid)
 	must(t, err)

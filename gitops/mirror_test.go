@@ -1,0 +1,140 @@
+package gitops_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func TestSquash(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	paths := fill(t, s, 3)
+	write(t, filepath.Join(dir, "fold/private.md"), "---\nvisibility: local\n---\n# Mine\n")
+	write(t, filepath.Join(dir, "fold/public.md"), "# Ours\n")
+	_, err := s.CommitAll(ctx)
+	must(t, err)
+	oid, err := s.Squash(ctx, later())
+	must(t, err)
+	names := strings.Split(repoGit(t, dir, "ls-tree", "-r", "--name-only", "foldwatch"), "\n")
+	if want := append(slices.Clone(paths), "public.md"); !slices.Equal(names, want) {
+		t.Errorf("branch holds %q, want %q", names, want)
+	}
+	if got := repoGit(t, dir, "rev-parse", "foldwatch"); got != oid {
+		t.Errorf("branch is at %s, want %s", got, oid)
+	}
+	if again, err := s.Squash(ctx, later()); again != "" || err != nil {
+		t.Errorf("second Squash = %q, %v", again, err)
+	}
+	// What becomes local leaves the branch; deletions get there.
+	write(t, filepath.Join(dir, "fold/public.md"), "---\nvisibility: local\n---\n# Mine now\n")
+	must(t, os.Remove(filepath.Join(dir, "fold", paths[0])))
+	_, err = s.CommitAll(ctx)
+	must(t, err)
+	_, err = s.Squash(ctx, later())
+	must(t, err)
+	names = strings.Split(repoGit(t, dir, "ls-tree", "-r", "--name-only", "foldwatch"), "\n")
+	if !slices.Equal(names, paths[1:]) {
+		t.Errorf("branch holds %q, want %q", names, paths[1:])
+	}
+	if at, err := s.SquashedAt(); err != nil || at.IsZero() {
+		t.Errorf("SquashedAt = %v, %v", at, err)
+	}
+	fsck(t, dir)
+}
+
+func TestMirror(t *testing.T) {
+	dir := checkout(t)
+	mirror := filepath.Join(realDir(t), "mirrors/p.git")
+	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Mirror = mirror })
+	ctx := t.Context()
+	must(t, s.Mirror(ctx)) // nothing yet
+	paths := fill(t, s, 20)
+	must(t, s.Mirror(ctx))
+	id, b := memoryFile("later", "words")
+	_, err := s.Put(ctx, gitops.Write{ID: id, New: b})
+	must(t, err)
+	_, err = s.Commit(ctx, nil, "")
+	must(t, err)
+	_, err = s.Squash(ctx, later())
+	must(t, err)
+	must(t, s.Mirror(ctx))
+	for _, ref := range []string{"refs/foldwatch/journal", "refs/heads/foldwatch"} {
+		if got, want := git(t, dir, "--git-dir="+mirror, "rev-parse", ref), repoGit(t, dir, "rev-parse", ref); got != want {
+			t.Errorf("%s of the mirror = %s, want %s", ref, got, want)
+		}
+	}
+	git(t, dir, "--git-dir="+mirror, "fsck", "--full", "--strict")
+	tip := s.Tip()
+	must(t, s.Close())
+
+	// rm -rf checkout && git clone.
+	if n, ok := gitops.MirrorHolds(mirror); n != 21 || !ok {
+		t.Errorf("MirrorHolds = %d, %v", n, ok)
+	}
+	fresh := realDir(t)
+	git(t, fresh, "clone", "-q", dir, "co")
+	fresh = filepath.Join(fresh, "co")
+	s = openStore(t, fresh, nil)
+	write(t, filepath.Join(fresh, "fold", paths[0]), "# mine, not the mirror's\n")
+	n, err := s.RestoreMirror(ctx, mirror)
+	must(t, err)
+	if n != 21 || s.Tip() != tip {
+		t.Errorf("RestoreMirror = %d, tip %s, want %s", n, s.Tip(), tip)
+	}
+	if got, err := s.Read(id.Path()); err != nil || string(got) != string(b) {
+		t.Errorf("Read = %q, %v", got, err)
+	}
+	if got, _ := s.Read(paths[0]); string(got) != "# mine, not the mirror's\n" {
+		t.Errorf("RestoreMirror wrote over a file: %q", got)
+	}
+	if log, err := s.Log(ctx, id.Path(), 0); err != nil || len(log) != 1 {
+		t.Errorf("Log = %+v, %v", log, err)
+	}
+	if _, err := s.RestoreMirror(ctx, mirror); err == nil {
+		t.Error("RestoreMirror over a history of its own")
+	}
+	fsck(t, fresh)
+}
+
+func TestRepack(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	var ids []fold.ID
+	// 450 a commit stay loose.
+	for round := range 5 {
+		var ws []gitops.Write
+		for i := range 150 {
+			id, b := memoryFile(fmt.Sprintf("r %d %d", round, i), "x")
+			ids, ws = append(ids, id), append(ws, gitops.Write{ID: id, New: b})
+		}
+		_, _, err := s.PutMany(ctx, ws)
+		must(t, err)
+	}
+	before := s.Status().Loose
+	if before <= 1000 {
+		t.Fatalf("only %d loose objects", before)
+	}
+	if did, err := s.Repack(ctx); before > 2000 != did || err != nil {
+		t.Errorf("Repack of %d = %v, %v", before, did, err)
+	}
+	if before > 2000 && s.Status().Loose != 0 {
+		t.Errorf("%d loose objects after Repack", s.Status().Loose)
+	}
+	// The user's gc must not disturb us either (F38).
+	repoGit(t, dir, "repack", "-a", "-d", "-q")
+	for _, id := range ids {
+		if _, err := s.At(ctx, "", id.Path()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsck(t, dir)
+}
