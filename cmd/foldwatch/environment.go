@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -114,19 +112,6 @@ func fullVersion() string {
 		return version
 	}
 	return version + "+" + commit
-}
-
-// self returns the path by which an agent can call this program: the bare name
-// where the shell finds this very file under it, else the full path.
-func (e *environment) self() (string, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
-	}
-	if resolved, err := filepath.EvalSymlinks(exe); err == nil {
-		exe = resolved
-	}
-	return exe, nil
 }
 
 // platform names what this program was built for.

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/agents"
+)
+
+// setupFlags say what setup does with each client; none of them installs.
+type setupFlags struct{ all, check, remove, print bool }
+
+func setupCommand(e *environment) *cobra.Command {
+	var f setupFlags
+	c := &cobra.Command{
+		Use:   "setup [CLIENT…]",
+		Short: "Connect a coding agent: write or print its MCP entry",
+		Long: "Writes the entry into the client's own configuration, where nothing else changes\n" +
+			"and --remove leaves the file as it was; prints it for clients whose file it does\n" +
+			"not write. Without arguments it lists the clients.",
+		Example: "foldwatch setup claude-code\nfoldwatch setup --all --print\nfoldwatch setup claude-code --remove",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return e.setup(args, f)
+		},
+	}
+	c.Flags().BoolVar(&f.all, "all", false, "every client")
+	c.Flags().BoolVar(&f.check, "check", false, "only tell whether the entry is there; exit 1 if one is missing")
+	c.Flags().BoolVar(&f.remove, "remove", false, "take the entry out again")
+	c.Flags().BoolVar(&f.print, "print", false, "print the entry, write nothing")
+	c.MarkFlagsMutuallyExclusive("check", "remove", "print")
+	return c
+}
+
+// A setupResult tells what setup did for one client.
+type setupResult struct {
+	Client  string `json:"client"`
+	Name    string `json:"name"`
+	Did     string `json:"did"` // installed, unchanged, removed, absent, different, printed
+	File    string `json:"file,omitempty"`
+	Backup  string `json:"backup,omitempty"`
+	Snippet string `json:"snippet,omitempty"`
+}
+
+func (e *environment) setup(names []string, f setupFlags) error {
+	list := len(names) == 0 && !f.all
+	if f.all && len(names) > 0 {
+		return usagef("foldwatch setup --all", "give either clients or --all")
+	}
+	var clients []agents.Client
+	for _, name := range names {
+		c, err := agents.Find(name)
+		if err != nil {
+			return err
+		}
+		clients = append(clients, c)
+	}
+	if f.all || list {
+		clients = agents.List()
+	}
+	opt, err := e.agentOptions()
+	if err != nil {
+		return err
+	}
+	if list && !f.print && !f.remove {
+		f.check = true
+	}
+	var results []setupResult
+	missing := 0
+	var failed []error
+	for _, c := range clients {
+		r, err := setupOne(c, opt, f)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", c.ID, err))
+			continue
+		}
+		if f.check && r.Did != string(agents.Installed) {
+			missing++
+		}
+		results = append(results, r)
+	}
+	if err := e.emit(results, func(p printer) { e.printSetup(p, results, f.check) }); err != nil {
+		return err
+	}
+	if list {
+		e.messages(false).printf("to connect one: foldwatch setup CLIENT\n")
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if f.check && !list && missing > 0 {
+		return fmt.Errorf("%s without our entry", plural(missing, "client"))
+	}
+	return nil
+}
+
+// agentOptions tell clients how to call this very program.
+func (e *environment) agentOptions() (agents.Options, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return agents.Options{}, fmt.Errorf("find this program: %w", err)
+	}
+	home := e.getenv("HOME")
+	if home == "" {
+		if home, err = os.UserHomeDir(); err != nil {
+			return agents.Options{}, fmt.Errorf("find the home folder: %w", err)
+		}
+	}
+	opt := agents.Options{Home: home, Command: exe, Env: e.getenv}
+	if e.flags.project != "" {
+		opt.Args = []string{"mcp", "--project", e.flags.project}
+	}
+	return opt, nil
+}
+
+func setupOne(c agents.Client, opt agents.Options, f setupFlags) (setupResult, error) {
+	r := setupResult{Client: c.ID, Name: c.Name, File: c.File(opt)}
+	switch {
+	case f.check && r.File == "":
+		r.Did = string(agents.Absent)
+		return r, nil
+	case f.check:
+		st, err := agents.Check(c.ID, opt)
+		r.Did = string(st)
+		return r, err
+	case f.print || !c.Writable && !f.remove:
+		path, snippet, err := agents.Print(c.ID, opt)
+		r.Did, r.File, r.Snippet = "printed", path, snippet
+		return r, err
+	case f.remove && r.File == "":
+		r.Did = "unchanged"
+		return r, nil
+	}
+	act, did := agents.Install, "installed"
+	if f.remove {
+		act, did = agents.Remove, "removed"
+	}
+	res, err := act(c.ID, opt)
+	r.Did, r.File, r.Backup = did, res.File, res.Backup
+	if !res.Changed {
+		r.Did = "unchanged"
+	}
+	return r, err
+}
+
+func (e *environment) printSetup(p printer, results []setupResult, check bool) {
+	if check {
+		var t table
+		for _, r := range results {
+			t.row(r.Client, r.Did, r.File)
+		}
+		t.print(p)
+		return
+	}
+	say := e.messages(false)
+	for _, r := range results {
+		if r.Did != "printed" {
+			p.printf("%s  %s  %s\n", r.Client, r.Did, r.File)
+			if r.Backup != "" {
+				say.printf("the file as it was: %s\n", r.Backup)
+			}
+			continue
+		}
+		where := "into its MCP configuration"
+		if r.File != "" {
+			where = "into " + r.File
+		}
+		say.printf("%s: put this %s\n", r.Name, where)
+		p.printf("%s\n", block(strings.TrimRight(r.Snippet, "\n")))
+	}
+}
