@@ -183,6 +183,9 @@ func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any,
 			if used != hour {
 				old = append(old, key)
 			}
+			if value == nil {
+				value = []byte{} // an empty value is one, too
+			}
 			all[key] = value
 			return nil
 		}, read, append(first[:len(first):len(first)], list(keys[:n]))...)

@@ -1,0 +1,203 @@
+package meta
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func openTestCache(t *testing.T, path string, max int64, now func() time.Time) *Cache {
+	t.Helper()
+	c, err := openCache(context.Background(), path, max, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestCacheKeepsValues(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "cache.db")
+	c := openTestCache(t, path, cacheBytes, time.Now)
+	want := map[string][]byte{"empty": {}}
+	keys := []string{"missing", "empty"}
+	for i := range 450 {
+		key := fmt.Sprint("k", i)
+		want[key] = bytes.Repeat([]byte{byte(i)}, i)
+		keys = append(keys, key)
+	}
+	vectors := map[string][]float32{"h": {1.5, -0, math.SmallestNonzeroFloat32, 1e-9}}
+	for range 2 {
+		if err := c.PutChunks(ctx, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.PutVectors(ctx, "builtin", vectors); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	got, err := c.Chunks(ctx, keys)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("Chunks: %v, -want +got %s", err, d)
+	}
+	vs, err := c.Vectors(ctx, "builtin", []string{"h", "missing"})
+	if d := cmp.Diff(vectors, vs); err != nil || d != "" {
+		t.Errorf("Vectors: %v, -want +got %s", err, d)
+	}
+	if vs, err := c.Vectors(ctx, "other model", []string{"h"}); err != nil || len(vs) != 0 {
+		t.Errorf("Vectors of another model = %v, %v", vs, err)
+	}
+	if c.Rebuilt() != "" {
+		t.Errorf("Rebuilt = %q", c.Rebuilt())
+	}
+}
+
+// TestCacheForgetsWhatWasNotUsed fills a small cache twice over while one half
+// of the first values is read every hour.
+func TestCacheForgetsWhatWasNotUsed(t *testing.T) {
+	ctx := t.Context()
+	now := time.Unix(1_700_000_000, 0)
+	const max = 1 << 20
+	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), max, func() time.Time { return now })
+	put := func(from, n int) (keys []string) {
+		values := map[string][]byte{}
+		for i := range n {
+			key := fmt.Sprint("k", from+i)
+			keys = append(keys, key)
+			values[key] = make([]byte, 1000)
+		}
+		if err := c.PutChunks(ctx, values); err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	used, idle := put(0, 250), put(1000, 250)
+	for i := range 30 {
+		now = now.Add(time.Hour)
+		if _, err := c.Chunks(ctx, used); err != nil {
+			t.Fatal(err)
+		}
+		put(10_000+i*40, 40)
+	}
+	size, err := usedBytes(ctx, c.db)
+	if err != nil || size > max {
+		t.Errorf("cache holds %d bytes, %v, bound %d", size, err, max)
+	}
+	a, err := c.Chunks(ctx, used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Chunks(ctx, idle)
+	if err != nil || len(a) != len(used) || len(b) > len(idle)/2 {
+		t.Errorf("kept %d of %d used, %d of %d idle, %v", len(a), len(used), len(b), len(idle), err)
+	}
+}
+
+// TestCacheTouchesOnceAnHour counts writes: a read must seldom be one.
+func TestCacheTouchesOnceAnHour(t *testing.T) {
+	ctx := t.Context()
+	now := time.Unix(1_700_000_000, 0)
+	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, func() time.Time { return now })
+	if err := c.PutChunks(ctx, map[string][]byte{"k": {1}}); err != nil {
+		t.Fatal(err)
+	}
+	changes := func() (n int) {
+		if err := c.db.w.QueryRow("select total_changes()").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := changes()
+	for range 10 {
+		if _, err := c.Chunks(ctx, []string{"k"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := changes(); n != before {
+		t.Errorf("%d reads within the hour made %d changes", 10, n-before)
+	}
+	now = now.Add(time.Hour)
+	for range 10 {
+		if _, err := c.Chunks(ctx, []string{"k"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := changes(); n != before+1 {
+		t.Errorf("the next hour made %d changes, want 1", n-before)
+	}
+}
+
+func TestDamagedCacheIsBegunAnew(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "cache.db")
+	fill := func(c *Cache) {
+		t.Helper()
+		all := map[string][]byte{}
+		for i := range 200 {
+			all[fmt.Sprint("k", i)] = make([]byte, 500)
+		}
+		if err := c.PutChunks(ctx, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := openTestCache(t, path, cacheBytes, time.Now)
+	fill(c)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), 9000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	if c.Rebuilt() == "" {
+		t.Error("damage at the start was not seen")
+	}
+	fill(c)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Damage that shows only when the page is read.
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 4096; i < len(b); i++ {
+		b[i] ^= 0x5a
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	if got, err := c.Chunks(ctx, []string{"k1"}); err != nil || len(got) != 0 {
+		t.Errorf("Chunks of a damaged file = %d, %v, want misses", len(got), err)
+	}
+	fill(c)
+	if got, err := c.Chunks(ctx, []string{"k1"}); err != nil || len(got) != 1 {
+		t.Errorf("Chunks after it was begun anew = %d, %v", len(got), err)
+	}
+}
+
+func TestDamagedValueIsAMiss(t *testing.T) {
+	ctx := t.Context()
+	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, time.Now)
+	if err := c.PutChunks(ctx, map[string][]byte{"k": {1, 2, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.db.exec(ctx, "damage", "update chunk_cache set value = x'010203ff'"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Chunks(ctx, []string{"k"}); err != nil || len(got) != 0 {
+		t.Errorf("Chunks = %v, %v, want a miss", got, err)
+	}
+}

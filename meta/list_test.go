@@ -1,0 +1,125 @@
+package meta_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
+
+// listed makes ten memories; of each two, created_at and titles are equal.
+func listed(t *testing.T) *meta.Index {
+	x := openIndex(t, t.TempDir())
+	for n := range 10 {
+		r := &meta.Row{Memory: fold.Memory{
+			ID: id(n), Title: fmt.Sprintf("%c title", 'a'+n/2), Type: "decision", Source: fold.SourceAgent, Author: "ada",
+			Tags: []string{"all", fmt.Sprintf("Tag%d", n%3)}, Context: "Context " + strings.Repeat("Ä", n), FilePath: fmt.Sprintf("Src/f%d.go", n),
+			CreatedAt: day(1 + n/2), UpdatedAt: day(20 - n),
+		}, Described: "fold"}
+		if n == 4 {
+			r.Source, r.Type, r.Author = fold.SourceFile, "codebase", "system"
+		}
+		apply(t, x, meta.Change{Memory: r})
+	}
+	return x
+}
+
+func numbers(rows []meta.Row) []int {
+	var all []int
+	for _, r := range rows {
+		var n int
+		_, _ = fmt.Sscanf(string(r.ID), "%x", &n)
+		all = append(all, n)
+	}
+	return all
+}
+
+func TestListFilters(t *testing.T) {
+	x := listed(t)
+	// In another zone, the text of the time would compare otherwise.
+	east := time.FixedZone("", 9*3600)
+	for _, tc := range []struct {
+		name   string
+		filter meta.Filter
+		want   []int
+	}{
+		{"all, newest first", meta.Filter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"oldest first", meta.Filter{Asc: true}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{"by creation", meta.Filter{SortBy: "created_at"}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{"by title", meta.Filter{SortBy: "title", Asc: true}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"source", meta.Filter{Source: fold.SourceFile}, []int{4}},
+		{"type", meta.Filter{Type: "codebase"}, []int{4}},
+		{"author", meta.Filter{Author: "system"}, []int{4}},
+		{"tag", meta.Filter{Tags: []string{"tag1"}}, []int{1, 4, 7}},
+		{"all of the tags", meta.Filter{Tags: []string{"TAG1", "all"}}, []int{1, 4, 7}},
+		{"tags nobody has together", meta.Filter{Tags: []string{"tag1", "tag2"}}, nil},
+		{"text in title", meta.Filter{Q: "B TIT"}, []int{2, 3}},
+		{"text in path", meta.Filter{Q: "src/F7"}, []int{7}},
+		{"text in context, not ASCII", meta.Filter{Q: "äääääääää"}, []int{9}},
+		{"text with wildcards", meta.Filter{Q: "%"}, nil},
+		{"updated after, inclusive", meta.Filter{UpdatedAfter: day(19).In(east)}, []int{0, 1}},
+		{"updated before, exclusive", meta.Filter{UpdatedBefore: day(12).In(east)}, []int{9}},
+		{"created between", meta.Filter{CreatedAfter: day(2), CreatedBefore: day(3)}, []int{2, 3}},
+		{"everything at once", meta.Filter{Source: fold.SourceFile, Tags: []string{"all"}, Q: "f4", UpdatedAfter: day(1), SortBy: "title"}, []int{4}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rows, next, total, err := x.List(t.Context(), tc.filter)
+			if err != nil || next != "" || total != len(tc.want) || !slices.Equal(numbers(rows), tc.want) {
+				t.Errorf("List = %v, next %q, total %d, %v, want %v", numbers(rows), next, total, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestListPages(t *testing.T) {
+	x := listed(t)
+	for _, by := range []string{"", "updated_at", "created_at", "title"} {
+		for _, asc := range []bool{false, true} {
+			whole, _, _, err := x.List(t.Context(), meta.Filter{SortBy: by, Asc: asc, Q: "title"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, limit := range []int{1, 3, 5, 10} {
+				var got []int
+				f := meta.Filter{SortBy: by, Asc: asc, Q: "title", Limit: limit}
+				for pages := 0; ; pages++ {
+					rows, next, total, err := x.List(t.Context(), f)
+					if err != nil || total != 10 || pages > 10 {
+						t.Fatalf("page %d: total %d, %v", pages, total, err)
+					}
+					got = append(got, numbers(rows)...)
+					if f.Cursor = next; next == "" {
+						break
+					}
+					// New ones before the place do not shift the rest.
+					apply(t, x, meta.Change{Memory: &meta.Row{Memory: fold.Memory{ID: id(500 + pages), Title: "zz", UpdatedAt: day(1)}}})
+				}
+				if !slices.Equal(got, numbers(whole)) {
+					t.Errorf("by %q asc %v limit %d: %v, want %v", by, asc, limit, got, numbers(whole))
+				}
+			}
+		}
+	}
+}
+
+func TestListRefuses(t *testing.T) {
+	x := listed(t)
+	_, next, _, err := x.List(t.Context(), meta.Filter{Limit: 2})
+	if err != nil || next == "" {
+		t.Fatal(next, err)
+	}
+	for _, f := range []meta.Filter{
+		{SortBy: "id; drop table memories"}, {Cursor: "???"}, {Cursor: "e30"}, {Cursor: next, SortBy: "title"}, {Cursor: next, Asc: true},
+	} {
+		if _, _, _, err := x.List(t.Context(), f); !errors.Is(err, fold.ErrInvalid) {
+			t.Errorf("List(%+v) = %v, want ErrInvalid", f, err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package meta_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func TestState(t *testing.T) {
+	ctx := t.Context()
+	// A path with characters that mean something in a URI.
+	path := filepath.Join(t.TempDir(), "a b?c#%41", "state.db")
+	if runtime.GOOS == "windows" {
+		path = filepath.Join(t.TempDir(), "a b#%41", "state.db")
+	}
+	s, err := meta.OpenState(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	one := meta.Checkout{
+		Key: "0123456789abcdef", Path: "/src/p", CommonDir: "/src/p/.git", MainTree: "/src/p", FoldDir: "/src/p/fold", Slug: "p", Name: "P",
+		ProjectID: "id", CommitTo: "sidecar", FileMemories: "auto", RemoteURL: "https://host/p", AddedAt: now,
+	}
+	two := meta.Checkout{Key: "two", Slug: "p", Name: "P", ProjectID: "id", Linked: true, Paused: true, PausedUntil: now, AddedAt: now.Add(time.Second)}
+	for _, c := range []meta.Checkout{two, one, one} {
+		if err := s.PutCheckout(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.SetCursor(ctx, one.Key, "oid"))
+	must(s.SetNote(ctx, one.Key, "n", "v1"))
+	must(s.SetNote(ctx, one.Key, "n", "v2"))
+	must(s.SetSeen(ctx, one.Key, now))
+	must(s.SetSettings(ctx, "p", []byte(`{"w":1}`)))
+	must(s.SetGone(ctx, "p", id(1), true))
+	must(s.SetGone(ctx, "p", id(2), true))
+	must(s.SetGone(ctx, "p", id(2), false))
+	must(s.Touch(ctx, "p", id(1), now))
+	must(s.Touch(ctx, "p", id(1), now.Add(-time.Hour))) // the clock was set back
+	must(s.SetPaused(ctx, one.Key, true, time.Time{}))
+	one.Paused = true
+	must(s.PutCheckout(ctx, one)) // changes neither cursor nor notes
+	must(s.Close())
+
+	s, err = meta.OpenState(ctx, path)
+	must(err)
+	defer s.Close()
+	if s.Forgot != "" {
+		t.Errorf("Forgot = %q", s.Forgot)
+	}
+	if fi, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
+		t.Errorf("state.db: %v, %v", fi.Mode(), err)
+	}
+	cs, err := s.Checkouts(ctx)
+	if d := cmp.Diff([]meta.Checkout{one, two}, cs); err != nil || d != "" {
+		t.Errorf("Checkouts: %v, -want +got %s", err, d)
+	}
+	for name, get := range map[string]func() (string, error){
+		"oid":     func() (string, error) { return s.Cursor(ctx, one.Key) },
+		"v2":      func() (string, error) { return s.Note(ctx, one.Key, "n") },
+		`{"w":1}`: func() (string, error) { b, err := s.Settings(ctx, "p"); return string(b), err },
+		`{}`:      func() (string, error) { b, err := s.Settings(ctx, "nobody"); return string(b), err },
+		"":        func() (string, error) { return s.Note(ctx, one.Key, "other") },
+	} {
+		if got, err := get(); err != nil || got != name {
+			t.Errorf("got %q, %v, want %q", got, err, name)
+		}
+	}
+	if at, err := s.Seen(ctx, one.Key); err != nil || !at.Equal(now) {
+		t.Errorf("Seen = %v, %v", at, err)
+	}
+	gone, err := s.Gone(ctx, "p")
+	if d := cmp.Diff(map[fold.ID]bool{id(1): true}, gone); err != nil || d != "" {
+		t.Errorf("Gone: %v, %s", err, d)
+	}
+	access, err := s.Access(ctx, "p", []fold.ID{id(1), id(2)})
+	if d := cmp.Diff(map[fold.ID]meta.Access{id(1): {Count: 2, Last: now}}, access); err != nil || d != "" {
+		t.Errorf("Access: %v, %s", err, d)
+	}
+
+	must(s.DeleteCheckout(ctx, one.Key))
+	if n, err := s.Note(ctx, one.Key, "n"); err != nil || n != "" {
+		t.Errorf("note of a deleted checkout = %q, %v", n, err)
+	}
+	if access, err = s.Access(ctx, "p", []fold.ID{id(1)}); err != nil || len(access) != 1 {
+		t.Errorf("counters went with the checkout: %v, %v", access, err)
+	}
+	for name, err := range map[string]error{
+		"DeleteCheckout": s.DeleteCheckout(ctx, one.Key),
+		"SetPaused":      s.SetPaused(ctx, "nobody", true, now),
+		"SetCursor":      s.SetCursor(ctx, "nobody", "x"),
+		"SetSeen":        s.SetSeen(ctx, "nobody", now),
+		"SetSettings":    s.SetSettings(ctx, "nobody", []byte("{}")),
+	} {
+		if !errors.Is(err, fold.ErrNotFound) {
+			t.Errorf("%s of nobody = %v, want ErrNotFound", name, err)
+		}
+	}
+}
