@@ -151,9 +151,15 @@ func (l *loop) watch(p place) bool {
 	if _, ok := l.dirs.watched[p.dir]; ok {
 		return true
 	}
-	fi, err := os.Lstat(p.dir)
-	if err != nil || !fi.IsDir() {
+	stat := os.Lstat
+	if p.dir == filepath.Clean(l.opt.Root) {
+		stat = os.Stat // the user may have registered a link
+	}
+	if fi, err := stat(p.dir); err != nil || !fi.IsDir() {
 		delete(l.dirs.failed, p.dir)
+		if p.dir == filepath.Clean(l.opt.Root) {
+			l.dirs.failed[p.dir], l.dirs.reason = p, "the root of the checkout is gone"
+		}
 		return false
 	}
 	if watchBudget > 0 {
@@ -200,7 +206,8 @@ func (l *loop) watchTree(p place, found func(name string)) {
 }
 
 func (l *loop) pruned(p place) bool {
-	if filepath.Base(p.dir) == ".git" {
+	switch filepath.Base(p.dir) {
+	case ".git", "...": // fsnotify takes the latter for "and all below"
 		return true
 	}
 	for _, t := range l.opt.Extra {
@@ -227,7 +234,7 @@ func (l *loop) event(ev fsnotify.Event) {
 		// its old name.
 		l.dirs.drop(dir, func(d string) { _ = l.n.Remove(d) })
 		if dir == filepath.Clean(l.opt.Root) {
-			l.dirs.failed[dir], l.dirs.reason = self, "the root of the checkout is gone"
+			l.watch(self)
 			l.settle.lost(now, "lost watch")
 			l.schedulePoll(now)
 		}

@@ -277,15 +277,17 @@ func (l *loop) tick(ctx context.Context, ready *Batch) *Batch {
 func (l *loop) open(ctx context.Context) {
 	n, err := l.make()
 	if err != nil {
-		l.why = reasonOf(err)
+		if why := reasonOf(err); why != l.why {
+			l.why = why
+			l.opt.Log.Warn("Cannot watch, sweeping instead", "err", err)
+		}
 		l.backoff = min(max(2*l.backoff, time.Second), pollEvery)
 		l.retryAt = time.Now().Add(l.backoff)
-		l.opt.Log.Warn("Cannot watch, sweeping instead", "err", err)
 		l.report()
 		l.schedulePoll(time.Now())
 		return
 	}
-	l.n, l.why, l.retryAt = n, "", time.Time{}
+	l.n, l.why, l.retryAt, l.backoff = n, "", time.Time{}, 0
 	l.dirs = newDirSet()
 	l.watchAll(ctx)
 	l.opt.Log.Debug("Watching", "dirs", len(l.dirs.watched))
