@@ -64,7 +64,8 @@ type Server struct {
 	once     *idempotent
 	requests chan struct{}
 	streams  chan struct{}
-	stop     chan struct{} // closed when streams shall end
+	stop     context.Context // done when streams shall end
+	stopAll  context.CancelFunc
 }
 
 // NewServer returns a server of doors. Requests to /mcp go to mcp; nil answers
@@ -83,8 +84,8 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
 		once:     newIdempotent(opt.Now),
 		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
-		stop: make(chan struct{}),
 	}
+	s.stop, s.stopAll = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, s.config())
 	for _, r := range Routes() {
 		s.routes[r.Pattern()] = r
@@ -172,8 +173,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller who may "+string(route.Access), ""))
 		return
 	}
+	// In the current revision of MCP clients listen by a POST that stays open.
+	stream := route.Stream || r.Header.Get("Mcp-Method") == "subscriptions/listen"
 	slots := s.requests
-	if route.Stream {
+	if stream {
 		slots = s.streams
 	}
 	select {
@@ -184,17 +187,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := withScope(r.Context(), sc)
-	if route.Stream {
+	if stream {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		go func() {
-			select {
-			case <-s.stop:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		defer context.AfterFunc(s.stop, cancel)()
 	}
 	s.serve(w, r.WithContext(ctx), route)
 }
@@ -281,7 +278,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	close(s.stop)
+	s.stopAll()
 	grace, done := context.WithTimeout(base, stopTime-time.Second)
 	defer done()
 	err := hs.Shutdown(grace)

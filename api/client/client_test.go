@@ -1,0 +1,142 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/api/client"
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// answer runs a daemon that gives one answer to everything.
+func answer(t *testing.T, status int, header http.Header, body string) *client.Client {
+	t.Helper()
+	path := sock.Path(filepath.Join(t.TempDir(), "r", "s"))
+	ln, err := sock.Listen(path, sock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for k, v := range header {
+			w.Header()[k] = v
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- hs.Serve(ln) }()
+	t.Cleanup(func() {
+		_ = hs.Close()
+		<-ended
+	})
+	return client.New(path)
+}
+
+func TestNoDaemon(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "no", "folder")} {
+		c := client.New(path)
+		_, err := c.Status(t.Context())
+		if !errors.Is(err, client.ErrNoDaemon) || fold.Hint(err) == "" || wire.KindOf(err).Exit != 3 {
+			t.Errorf("Status = %v", err)
+		}
+		if err := c.Ping(t.Context()); !errors.Is(err, client.ErrNoDaemon) {
+			t.Errorf("Ping = %v", err)
+		}
+	}
+}
+
+func TestMismatchIsToldOnce(t *testing.T) {
+	c := answer(t, 200, http.Header{"X-Foldwatch-Version": {"2.0"}}, "{}")
+	c.Version = "1.0"
+	if _, ok := c.Mismatch(); ok {
+		t.Error("a mismatch before any answer")
+	}
+	if err := c.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := c.Mismatch(); !ok || v != "2.0" {
+		t.Errorf("Mismatch = %q, %v", v, ok)
+	}
+	if _, ok := c.Mismatch(); ok {
+		t.Error("the mismatch was told twice")
+	}
+	same := answer(t, 200, http.Header{"X-Foldwatch-Version": {"1.0"}}, "{}")
+	same.Version = "1.0"
+	if err := same.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := same.Mismatch(); ok {
+		t.Error("equal versions do not match")
+	}
+}
+
+func TestAnswersThatAreNoProblems(t *testing.T) {
+	for body, want := range map[string]string{"<html>": "500 Internal Server Error", `{"code":""}`: "500"} {
+		c := answer(t, 500, http.Header{"Content-Type": {"application/problem+json"}}, body)
+		if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Status = %v", err)
+		}
+	}
+	c := answer(t, 200, nil, "not json")
+	if _, err := c.Status(t.Context()); err == nil {
+		t.Error("garbage was read as a status")
+	}
+	moved := answer(t, 302, http.Header{"Location": {"http://elsewhere.example/"}}, "")
+	if _, err := moved.Status(t.Context()); err == nil {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestCancelledCallSaysSo(t *testing.T) {
+	path := sock.Path(filepath.Join(t.TempDir(), "r", "s"))
+	ln, err := sock.Listen(path, sock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := make(chan net.Conn, 1)
+	go func() {
+		if c, err := ln.Accept(); err == nil {
+			conns <- c
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		c := <-conns
+		cancel()
+		<-ctx.Done()
+		_ = c.Close()
+	}()
+	if _, err := client.New(path).Status(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Status = %v", err)
+	}
+	_ = ln.Close()
+}
+
+// TestProblemsKeepTheirKinds sends every kind of error through a problem.
+func TestProblemsKeepTheirKinds(t *testing.T) {
+	for _, k := range wire.Kinds() {
+		p := wire.NewProblem(fold.WithHint(k.Err, "do this"))
+		if got := p.Err(); !errors.Is(got, k.Err) && wire.KindOf(got).Code != k.Code || fold.Hint(got) != "do this" || wire.KindOf(got).Exit != k.Exit {
+			t.Errorf("%s came back as %v (%s)", k.Code, got, wire.KindOf(got).Code)
+		}
+	}
+	want := &fold.ConflictError{ID: "0123456789abcdef", Want: "w", Have: "h", Current: []byte("a"), Yours: []byte("b")}
+	p := wire.NewProblem(want)
+	var got *fold.ConflictError
+	if !errors.As(p.Err(), &got) || !reflect.DeepEqual(got, want) {
+		t.Errorf("conflict came back as %+v", got)
+	}
+	if p := wire.NewProblem(errors.New("secret path")); p.Detail != "" || p.Code != "internal" {
+		t.Errorf("internal error told as %+v", p)
+	}
+}

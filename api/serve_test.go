@@ -1,0 +1,283 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/apitest"
+	"github.com/foldwatch/foldwatch/api/client"
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// TestClientReachesEveryDoor calls every generated method over a real socket.
+func TestClientReachesEveryDoor(t *testing.T) {
+	doors := apitest.New("app", "web")
+	c := client.New(serve(t, doors, nil, api.Options{}))
+	ctx := t.Context()
+	a, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "# A\n\ntext", Tags: []string{"x", "y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "# B", Links: []wire.NewLink{{Target: a.ID}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := c.AddLink(ctx, "app", a.ID, wire.LinkCreate{TargetID: b.ID, Type: "depends_on"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := c.Reindex(ctx, "app", wire.Reindex{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string][]any{
+		"AddProject":    {wire.ProjectCreate{Path: "/work/new"}},
+		"ProjectOfPath": {"/work/web/src"}, "Projects": {}, "SearchAll": {wire.SearchRequest{Query: "A"}},
+		"RemoveProject": {"web", wire.ProjectRemove{}}, "Status": {}, "Health": {}, "Jobs": {"app", 5}, "Job": {job.JobID},
+		"ListMemories": {"app", wire.ListQuery{Tags: []string{"x", "y"}, Limit: 3}}, "AddMemory": {"app", wire.MemoryCreate{Content: "c"}},
+		"GetMemory": {"app", a.ID}, "UpdateMemory": {"app", a.ID, wire.MemoryUpdate{Append: "!"}}, "DeleteMemory": {"app", b.ID, ""},
+		"MemorySource": {"app", a.ID, 2, 3}, "Adopt": {"app", wire.Adopt{All: true}}, "RemoveMissing": {"app", wire.RemoveMissing{IDs: []string{"z"}}},
+		"Links": {"app", a.ID}, "AddLink": {"app", a.ID, wire.LinkCreate{TargetID: b.ID}}, "RemoveLink": {"app", link.ID},
+		"Upload": {"app", wire.FilesUpload{Files: []wire.UploadFile{{Path: "n.md", Content: "n"}}}},
+		"Search": {"app", wire.SearchRequest{Query: "A"}}, "Context": {"app", a.ID, wire.ContextRequest{Depth: 2}}, "TaskContext": {"app", wire.TaskContextRequest{Task: "t"}},
+		"Reindex": {"app", wire.Reindex{}}, "Log": {"app", a.ID, 3}, "Diff": {"app", "HEAD"}, "Restore": {"app", wire.Restore{ID: a.ID}},
+		"Project": {"app"}, "UpdateProject": {"app", wire.ProjectUpdate{}}, "ProjectStatus": {"app"}, "ProjectStats": {"app"}, "Problems": {"app"},
+		"Algorithm": {"app"}, "SetAlgorithm": {"app", wire.Algorithm{StrengthWeight: 0.1, DecayHalfLifeDays: 3}}, "Pause": {"app", wire.Pause{For: "1h"}}, "Resume": {"app"},
+	}
+	order := slices.DeleteFunc(methodsOf(c), func(m string) bool { return m == "DeleteMemory" })
+	for _, name := range append(order, "DeleteMemory") {
+		if _, ok := args[name]; !ok {
+			t.Errorf("%s is not called here", name)
+			continue
+		}
+		in := []reflect.Value{reflect.ValueOf(ctx)}
+		for _, x := range args[name] {
+			in = append(in, reflect.ValueOf(x))
+		}
+		out := reflect.ValueOf(c).MethodByName(name).Call(in)
+		if err := out[len(out)-1]; !err.IsNil() {
+			t.Errorf("%s: %v", name, err)
+		} else if len(out) == 2 && out[0].IsZero() {
+			t.Errorf("%s returned nothing", name)
+		}
+	}
+	if page, err := c.ListMemories(ctx, "app", wire.ListQuery{Tags: []string{"x", "y"}}); err != nil || page.Total != 1 {
+		t.Errorf("list by tags = %+v, %v", page, err)
+	}
+	if src, err := c.MemorySource(ctx, "app", a.ID, 2, 3); err != nil || src.Content != "line 2\nline 3\n" {
+		t.Errorf("source = %+v, %v", src, err)
+	}
+	if _, err := c.Project(ctx, "web"); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("removed project: %v", err)
+	}
+}
+
+// methodsOf lists the generated methods, those of the doors.
+func methodsOf(c *client.Client) []string {
+	var out []string
+	byHand := []string{"Close", "DaemonVersion", "Events", "Metrics", "Mismatch", "OpenAPI", "Ping", "Socket"}
+	typ := reflect.TypeOf(c)
+	for i := range typ.NumMethod() {
+		if name := typ.Method(i).Name; !slices.Contains(byHand, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func TestEventsAreFollowedAndResumed(t *testing.T) {
+	doors := apitest.New("app")
+	c := client.New(serve(t, doors, nil, api.Options{}))
+	enough := errors.New("enough")
+	follow := func(after uint64, connected func(), n int) []uint64 {
+		var ids []uint64
+		err := c.Events(t.Context(), after, connected, func(e wire.Event) error {
+			if ids = append(ids, e.ID); len(ids) == n {
+				return enough
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) {
+			t.Fatalf("Events: %v", err)
+		}
+		return ids
+	}
+	live := follow(0, func() {
+		for range 3 {
+			doors.Emit("memory:changed", "app", map[string]any{"id": "x"})
+		}
+	}, 2)
+	if !slices.Equal(live, []uint64{1, 2}) {
+		t.Errorf("live events = %v", live)
+	}
+	if missed := follow(2, nil, 1); !slices.Equal(missed, []uint64{3}) {
+		t.Errorf("after 2 = %v", missed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := c.Events(ctx, 0, cancel, nil); err != nil {
+		t.Errorf("Events after cancel: %v", err)
+	}
+}
+
+// slow doors let a test hold a request.
+type slow struct {
+	*apitest.Doors
+	begun, gate chan struct{}
+}
+
+func (d slow) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
+	d.begun <- struct{}{}
+	<-d.gate
+	return d.Doors.Status(ctx, sc)
+}
+
+func TestStopLetsAnswersFinishAndEndsStreams(t *testing.T) {
+	path := sock.Path(filepath.Join(t.TempDir(), "r", "s"))
+	ln, err := sock.Listen(path, sock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- api.NewServer(doors, nil, api.Options{}).Serve(ctx, ln) }()
+	c := client.New(path)
+	var wg sync.WaitGroup
+	following := make(chan struct{})
+	wg.Go(func() {
+		if err := c.Events(t.Context(), 0, func() { close(following) }, nil); err != nil {
+			t.Errorf("Events: %v", err)
+		}
+	})
+	<-following
+	wg.Go(func() {
+		if st, err := c.Status(t.Context()); err != nil || st.PID != 1 {
+			t.Errorf("answer in flight: %+v, %v", st, err)
+		}
+	})
+	<-doors.begun
+	begun := time.Now()
+	cancel()
+	close(doors.gate)
+	if err := <-ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("stop took %s", took)
+	}
+	wg.Wait()
+	if err := c.Ping(t.Context()); !errors.Is(err, client.ErrNoDaemon) {
+		t.Errorf("after the stop: %v", err)
+	}
+}
+
+// request sends bytes to a socket and returns the status line.
+func request(t *testing.T, path, text string) string {
+	t.Helper()
+	conn, err := sock.Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() { _, _ = io.WriteString(conn, text) }()
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.Status
+}
+
+func TestLimits(t *testing.T) {
+	path := serve(t, apitest.New("app"), nil, api.Options{})
+	header := func(size int) string {
+		return "GET /health HTTP/1.1\r\nHost: x\r\nX-Big: " + strings.Repeat("x", size) + "\r\nConnection: close\r\n\r\n"
+	}
+	if got := request(t, path, header(30<<10)); !strings.HasPrefix(got, "200") {
+		t.Errorf("header of 30 KiB: %s", got)
+	}
+	if got := request(t, path, header(100<<10)); !strings.HasPrefix(got, "431") {
+		t.Errorf("header of 100 KiB: %s", got)
+	}
+	c := client.New(path)
+	big := strings.Repeat("x", 2<<20)
+	if _, err := c.Upload(t.Context(), "app", wire.FilesUpload{Files: []wire.UploadFile{{Path: "a", Content: big}}}); err != nil {
+		t.Errorf("upload of 2 MiB: %v", err)
+	}
+	if _, err := c.AddMemory(t.Context(), "app", wire.MemoryCreate{Content: big}); err == nil || wire.KindOf(err).Status == 200 {
+		t.Error("memory of 2 MiB was taken")
+	}
+}
+
+func TestManyIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
+	path := serve(t, apitest.New("app"), nil, api.Options{})
+	var conns []net.Conn
+	for i := range 300 {
+		conn, err := sock.Dial(t.Context(), path)
+		if err != nil {
+			t.Skipf("this system gives only %d connections: %v", i, err)
+		}
+		conns = append(conns, conn)
+	}
+	c := client.New(path)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 4 {
+				if _, err := c.Status(t.Context()); err != nil {
+					t.Errorf("Status: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+}
+
+func TestTooManyAtOnceAreToldToComeBack(t *testing.T) {
+	doors := slow{apitest.New("app"), make(chan struct{}), make(chan struct{})}
+	s := api.NewServer(doors, nil, api.Options{})
+	var wg sync.WaitGroup
+	for range 512 {
+		wg.Go(func() { ask(s, "GET", "/status", "") })
+	}
+	for range 512 {
+		<-doors.begun
+	}
+	if w := ask(s, "GET", "/health", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("one too many = %d", w.Code)
+	}
+	close(doors.gate)
+	wg.Wait()
+	if w := ask(s, "GET", "/health", ""); w.Code != 200 {
+		t.Errorf("afterwards = %d", w.Code)
+	}
+}
+
+func TestIdempotencyStoreIsBounded(t *testing.T) {
+	s := api.NewServer(apitest.New("app"), nil, api.Options{})
+	first := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k0").Body.String()
+	for i := range 1100 {
+		ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", fmt.Sprintf("k%d", i+1))
+	}
+	if again := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k0").Body.String(); again == first {
+		t.Error("the oldest of 1101 keys is still remembered")
+	}
+}
