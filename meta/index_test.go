@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -88,6 +89,16 @@ func TestMemoryIsKeptLosslessly(t *testing.T) {
 	}
 	if b := apply(t, x, meta.Change{Memory: row(1)}, meta.Change{Memory: bare}); b.Seq != a.Seq || len(b.Memories) != 0 {
 		t.Errorf("putting equal rows changed %+v", b)
+	}
+}
+
+// TestRowFillsEveryField keeps the test above honest when Memory grows.
+func TestRowFillsEveryField(t *testing.T) {
+	v := reflect.ValueOf(row(1).Memory)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("row leaves %s empty", v.Type().Field(i).Name)
+		}
 	}
 }
 

@@ -1,0 +1,297 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// start runs r until the test ends, and returns what Run returned after stop.
+func start(t *testing.T, r *jobs.Runner) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+}
+
+func add(t *testing.T, q queue, wake chan struct{}, n meta.NewJob) string {
+	t.Helper()
+	id, err := q.Enqueue(context.WithoutCancel(t.Context()), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs.Poke(wake)
+	return id
+}
+
+func wantJob(t *testing.T, q queue, id string, status meta.JobStatus, attempts int) meta.Job {
+	t.Helper()
+	j, err := q.Job(context.WithoutCancel(t.Context()), id)
+	if err != nil || j.Status != status || j.Attempts != attempts {
+		t.Errorf("job %s = %s after %d attempts (%s), %v, want %s after %d", id, j.Status, j.Attempts, j.Error, err, status, attempts)
+	}
+	return j
+}
+
+func TestRunnerRunsInOrderAndSleepsWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		var ran []string
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Handlers: map[string]jobs.Handler{
+			"t": func(_ context.Context, j *meta.Job, progress func(meta.JobProgress)) error {
+				progress(meta.JobProgress{Stage: "s", Done: 1, Total: 1})
+				ran = append(ran, string(j.Payload))
+				return nil
+			},
+		}}
+		add(t, q, r.Wake, meta.NewJob{Type: "t", Payload: []byte("low")})
+		add(t, q, r.Wake, meta.NewJob{Type: "t", Payload: []byte("high"), Priority: 9})
+		stop := start(t, r)
+		synctest.Wait()
+		if !slices.Equal(ran, []string{"high", "low"}) {
+			t.Errorf("ran %v", ran)
+		}
+		time.Sleep(time.Second) // the wake-ups from before the start are spent
+		idle := q.claims
+		time.Sleep(24 * time.Hour)
+		if q.claims != idle {
+			t.Errorf("%d looks at the queue in an idle day", q.claims-idle)
+		}
+		id := add(t, q, r.Wake, meta.NewJob{Type: "t", Payload: []byte("woken")})
+		synctest.Wait()
+		j := wantJob(t, q, id, meta.JobCompleted, 1)
+		if j.Progress == nil || j.Progress.Done != 1 {
+			t.Errorf("progress = %+v", j.Progress)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+func TestRunnerTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		var at []time.Duration
+		begun := time.Now()
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Handlers: map[string]jobs.Handler{
+			"fails": func(context.Context, *meta.Job, func(meta.JobProgress)) error {
+				at = append(at, time.Since(begun))
+				return errors.New("broken")
+			},
+			"panics": func(context.Context, *meta.Job, func(meta.JobProgress)) error { panic("oops") },
+			"forever": func(context.Context, *meta.Job, func(meta.JobProgress)) error {
+				return jobs.Permanent(errors.New("bad input"))
+			},
+		}}
+		defer start(t, r)()
+		fails := add(t, q, r.Wake, meta.NewJob{Type: "fails", MaxAttempts: 6})
+		panics := add(t, q, r.Wake, meta.NewJob{Type: "panics", MaxAttempts: 2})
+		forever := add(t, q, r.Wake, meta.NewJob{Type: "forever"})
+		unknown := add(t, q, r.Wake, meta.NewJob{Type: "unknown"})
+		time.Sleep(time.Hour)
+		if j := wantJob(t, q, fails, meta.JobFailed, 6); j.Error != "broken" {
+			t.Errorf("error = %q", j.Error)
+		}
+		wantJob(t, q, panics, meta.JobFailed, 2)
+		wantJob(t, q, forever, meta.JobFailed, 1)
+		wantJob(t, q, unknown, meta.JobFailed, 1)
+		for i := 1; i < len(at); i++ {
+			if wait, limit := at[i]-at[i-1], time.Second<<(i-1)+time.Second; wait > limit {
+				t.Errorf("attempt %d came %v after the one before, want at most %v", i+1, wait, limit)
+			}
+		}
+	})
+}
+
+func TestRunnerKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		runs := 0
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Lease: time.Minute, Workers: 2, Handlers: map[string]jobs.Handler{
+			"long": func(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+				runs++
+				time.Sleep(10 * time.Minute)
+				return ctx.Err()
+			},
+		}}
+		defer start(t, r)()
+		id := add(t, q, r.Wake, meta.NewJob{Type: "long"})
+		time.Sleep(11 * time.Minute)
+		wantJob(t, q, id, meta.JobCompleted, 1)
+		if runs != 1 {
+			t.Errorf("ran %d times", runs)
+		}
+	})
+}
+
+func TestRunnerStopsACancelledJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		var ended time.Duration
+		begun := time.Now()
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Lease: time.Minute, Handlers: map[string]jobs.Handler{
+			"long": func(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+				<-ctx.Done()
+				ended = time.Since(begun)
+				return ctx.Err()
+			},
+		}}
+		defer start(t, r)()
+		id := add(t, q, r.Wake, meta.NewJob{Type: "long"})
+		synctest.Wait()
+		if err := q.Cancel(t.Context(), id, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		wantJob(t, q, id, meta.JobCancelled, 1)
+		if ended == 0 || ended > 20*time.Second {
+			t.Errorf("the handler ended after %v, want one heartbeat", ended)
+		}
+	})
+}
+
+func TestRunnerGivesBackWhatItCannotFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		returned := false
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Handlers: map[string]jobs.Handler{
+			"long": func(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+				<-ctx.Done()
+				time.Sleep(time.Second) // it cleans up
+				returned = true
+				return ctx.Err()
+			},
+		}}
+		stop := start(t, r)
+		id := add(t, q, r.Wake, meta.NewJob{Type: "long"})
+		synctest.Wait()
+		if err := stop(); !errors.Is(err, context.Canceled) || !returned {
+			t.Errorf("Run = %v, handler returned: %v", err, returned)
+		}
+		wantJob(t, q, id, meta.JobPending, 0)
+	})
+}
+
+func TestRunnerRecoversAtItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{}
+		id := add(t, q, nil, meta.NewJob{Type: "t"})
+		if _, err := q.Claim(t.Context(), "killed daemon", time.Now(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		r := &jobs.Runner{Index: q, Handlers: map[string]jobs.Handler{
+			"t": func(context.Context, *meta.Job, func(meta.JobProgress)) error { return nil },
+		}}
+		defer start(t, r)()
+		synctest.Wait() // at once, not after the lease
+		wantJob(t, q, id, meta.JobCompleted, 2)
+	})
+}
+
+func TestRunnerWaitsForABrokenQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{broken: fold.ErrUnavailable}
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Handlers: map[string]jobs.Handler{
+			"t": func(context.Context, *meta.Job, func(meta.JobProgress)) error { return nil },
+		}}
+		stop := start(t, r)
+		id := add(t, q, nil, meta.NewJob{Type: "t"})
+		time.Sleep(time.Hour)
+		if q.claims > 500 {
+			t.Errorf("asked a broken queue %d times in an hour", q.claims)
+		}
+		q.mu.Lock()
+		q.broken = nil
+		q.mu.Unlock()
+		time.Sleep(15 * time.Minute)
+		wantJob(t, q, id, meta.JobCompleted, 1)
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+func TestRunnerEndsOnADamagedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &memQueue{broken: meta.ErrDamaged}
+		r := &jobs.Runner{Index: q, Wake: jobs.NewWake(), Workers: 3}
+		if err := r.Run(t.Context()); !errors.Is(err, meta.ErrDamaged) {
+			t.Errorf("Run = %v, want ErrDamaged", err)
+		}
+	})
+}
+
+// TestRunnerOverSQLite runs real jobs through a real queue.
+func TestRunnerOverSQLite(t *testing.T) {
+	x, err := meta.OpenIndex(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	const n = 40
+	var mu sync.Mutex
+	ran := map[string]int{}
+	changed := make(chan string, 1000)
+	r := &jobs.Runner{
+		Index: x, Wake: jobs.NewWake(), Workers: 3, Changed: func(id string) { changed <- id },
+		Handlers: map[string]jobs.Handler{"t": func(_ context.Context, j *meta.Job, progress func(meta.JobProgress)) error {
+			progress(meta.JobProgress{Done: 1})
+			mu.Lock()
+			defer mu.Unlock()
+			ran[j.ID]++
+			return nil
+		}},
+	}
+	stop := start(t, r)
+	var ids []string
+	for range n {
+		ids = append(ids, add(t, x, r.Wake, meta.NewJob{Type: "t"}))
+	}
+	for range 3 * n { // begun, progressed, ended
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Second):
+			t.Fatal("jobs do not end")
+		}
+	}
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v", err)
+	}
+	for _, id := range ids {
+		wantJob(t, x, id, meta.JobCompleted, 1)
+		if ran[id] != 1 {
+			t.Errorf("job %s ran %d times", id, ran[id])
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	for _, tc := range []struct {
+		attempt int
+		u       float64
+		want    time.Duration
+	}{
+		{1, 0, 0}, {1, 0.5, 500 * time.Millisecond}, {2, 0.5, time.Second}, {5, 0.25, 4 * time.Second},
+		{11, 0.5, 450 * time.Second}, {1000, 0.5, 450 * time.Second}, {0, 0.5, 500 * time.Millisecond}, {-5, 0.5, 500 * time.Millisecond},
+	} {
+		if got := jobs.Backoff(tc.attempt, tc.u); got != tc.want {
+			t.Errorf("Backoff(%d, %v) = %v, want %v", tc.attempt, tc.u, got, tc.want)
+		}
+	}
+	if jobs.Permanent(nil) != nil {
+		t.Error("Permanent(nil) is an error")
+	}
+}
