@@ -58,19 +58,6 @@ type StaleRow struct {
 	SourceBlob string
 }
 
-// Reset empties everything but the queue, to be filled anew. The sequence goes
-// on, so that what was fed from the old rows is never taken for the new.
-func (x *Index) Reset(ctx context.Context) error {
-	return x.db.write(ctx, "reset", func(tx *sql.Tx) error {
-		for _, table := range []string{"memories", "memory_tags", "memory_links", "chunks", "files", "gone"} {
-			if _, err := tx.ExecContext(ctx, "delete from "+table); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // OpenJobs returns how many jobs wait or run, those of the type except left
 // out. Jobs that wait to be tried again are not counted.
 func (x *Index) OpenJobs(ctx context.Context, except string) (int, error) {
@@ -118,4 +105,28 @@ func (x *Index) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.I
 		gone, err = column[string](ctx, tx, `select key from gone where seq > ? and seq <= ? order by key`, seq, upTo)
 	}
 	return ids, gone, upTo, more, x.db.wrap(err, "changed part")
+}
+
+// A Pulse is what the strength of a memory is computed from.
+type Pulse struct {
+	Type    string
+	Updated time.Time
+	Pinned  bool
+}
+
+// Pulses returns the pulses of ids; those that are unknown are left out.
+func (x *Index) Pulses(ctx context.Context, ids []fold.ID) (map[fold.ID]Pulse, error) {
+	all := make(map[fold.ID]Pulse, len(ids))
+	err := x.db.each(ctx, "pulses", func(scan func(...any) error) error {
+		var id fold.ID
+		var p Pulse
+		var updated int64
+		if err := scan(&id, &p.Type, &updated, &p.Pinned); err != nil {
+			return err
+		}
+		p.Updated = fromMicros(updated)
+		all[id] = p
+		return nil
+	}, `select id, memory_type, updated_at, pinned from memories where id in (select value from json_each(?))`, list(ids))
+	return all, err
 }

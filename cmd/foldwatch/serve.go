@@ -2,9 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/mcp"
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/daemon"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -18,7 +29,68 @@ type serveOptions struct {
 }
 
 // serve opens the stores, builds every part from them, and runs until ctx is
-// done.
-func serve(context.Context, *environment, serveOptions) error {
-	return fmt.Errorf("this build has no daemon: %w", fold.ErrUnavailable)
+// done. It is the whole wiring of the daemon.
+func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
+	st, err := e.settings()
+	if err != nil {
+		return err
+	}
+	log := newLog(e.stderr, st.cfg.LogLevel)
+	socket := sock.Path(st.dirs.Socket)
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	d, err := daemon.Open(ctx, daemon.Options{
+		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket,
+		Worker: []string{exe, "chunk-worker"}, Log: log,
+	})
+	if err != nil {
+		return anotherDaemon(err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	ln, err := sock.Listen(st.dirs.Socket, sock.Options{Log: log})
+	if err != nil {
+		return anotherDaemon(err)
+	}
+	if err := disk.WriteFile(st.dirs.SocketFile(), []byte(socket+"\n"), 0o600); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer os.Remove(st.dirs.SocketFile())
+
+	log.Info("Listening", "socket", socket, "pid", os.Getpid())
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	clients := newIdleListener(ln, opt.IdleExit, stop)
+	defer clients.end()
+	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
+	server := api.NewServer(d, agents, api.Options{Version: fullVersion(), Log: log})
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.Run(ctx) })
+	g.Go(func() error { return server.Serve(ctx, clients) })
+	if opt.OnReady != nil {
+		opt.OnReady(socket)
+	}
+	return g.Wait()
+}
+
+// anotherDaemon says who runs already, where that is what went wrong.
+func anotherDaemon(err error) error {
+	var held *disk.LockedError
+	switch {
+	case errors.As(err, &held):
+		return fold.WithHint(fmt.Errorf("another daemon runs already (%s): %w", held.Info, fold.ErrUnavailable), "foldwatch status")
+	case errors.Is(err, sock.ErrInUse):
+		return fold.WithHint(fmt.Errorf("%w: %w", err, fold.ErrUnavailable), "foldwatch status")
+	}
+	return err
+}
+
+// newLog writes to w in the form that a person reads and a journal keeps.
+func newLog(w io.Writer, level string) *slog.Logger {
+	var l slog.Level
+	if l.UnmarshalText([]byte(level)) != nil {
+		l = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }

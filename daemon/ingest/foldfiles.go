@@ -198,6 +198,9 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 		switch {
 		case fc.gone:
 			r.Removed++
+			if err := in.deletedByHand(ctx, fc, rows[fc.was.MemoryID], len(found)); err != nil {
+				return nil, nil, err
+			}
 			changes = append(changes, meta.Change{Drop: fc.file.Path, DropFold: true})
 		case fc.m == nil && fc.file.State == "indexed":
 			r.Unchanged++
@@ -240,9 +243,23 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 			return meta.Change{}, false, err
 		}
 	}
+	if own && old.ID == "" {
+		if err := in.State.SetGone(ctx, in.Slug, row.ID, false); err != nil {
+			return meta.Change{}, false, err
+		}
+	}
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolve.Resolve)
 	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
+}
+
+// deletedByHand remembers that the description of a source file was deleted, so
+// that it is not made again by itself. Many at once are no one's decision.
+func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row meta.Row, n int) error {
+	if n > 10 || row.Source != fold.SourceFile || row.FilePath == "" {
+		return nil
+	}
+	return in.State.SetGone(ctx, in.Slug, fc.was.MemoryID, true)
 }
 
 // resolverWith returns the resolver of link names, with the memories that are

@@ -46,7 +46,7 @@ type Options struct {
 	Layout  *gitops.Layout // where the checkout's git directories are
 	FoldDir string         // name of the fold folder in the main work tree
 
-	Fold    *disk.Root    // the fold folder
+	Fold    disk.Folder   // the fold folder
 	Store   *gitops.Store // nil where nothing may be written
 	Index   *meta.Index
 	Text    *textindex.Index

@@ -36,6 +36,9 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, progress Progress)
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
 	have, err := in.walkFold()
+	if missing(err) {
+		return Report{}, nil // the folder itself is gone: the vanish guard judges that
+	}
 	if err != nil {
 		return Report{}, err
 	}

@@ -357,7 +357,7 @@ func reason(verb string, m *fold.Memory) string {
 	if kind == "" || kind == "general" {
 		kind = "memory"
 	}
-	return fmt.Sprintf("%s %s %q", verb, kind, m.Title)
+	return fmt.Sprintf("fold: %s %s %q", verb, kind, m.Title)
 }
 
 // checkSecrets returns ErrSecret, naming rule and line but never the value.

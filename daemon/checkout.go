@@ -1,0 +1,506 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/daemon/watch"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// The types of jobs.
+const (
+	jobSweep  = "sweep"  // compare disk with the database: payload sweepWork
+	jobSource = "source" // source files that changed: payload pathWork
+	jobFold   = "fold"   // memory files that changed: payload pathWork
+	jobTip    = "tip"    // the default branch moved
+	jobEmbed  = "embed"  // vectors of what changed
+)
+
+// Priorities of jobs; the larger goes first.
+const (
+	prioNow   = 100 // a save, an API write: somebody waits
+	prioSoon  = 50
+	prioLater = 10
+)
+
+type pathWork struct {
+	Paths []string `json:"paths"`
+}
+
+type sweepWork struct {
+	Full    bool `json:"full,omitempty"`
+	History int  `json:"history,omitempty"`
+}
+
+// A checkout is one registered work tree: its loop, its stores, what status
+// says of it.
+type checkout struct {
+	*parts
+	rec     meta.Checkout
+	project conf.Project // to be written where there is none; "" slug otherwise
+
+	batches chan watch.Batch
+	wake    chan struct{} // of the job runner
+	commits *committer
+
+	mu       sync.Mutex // guards the fields below
+	st       *stores
+	opened   chan struct{} // closed when st or failed is set
+	failed   error
+	state    string
+	progress *wire.Progress
+	began    time.Time         // of the stage in progress
+	notices  map[string]string // by subject
+	pending  int               // jobs that will change what search finds
+	idle     chan struct{}     // closed when pending reaches 0
+	watcher  *watch.Watcher    // nil before the stores are open
+	paused   bool
+	until    time.Time
+	missed   bool               // changes came while paused
+	cancel   context.CancelFunc // ends run
+	reopen   context.CancelFunc // ends the session
+	// dropIndex says that the next session begins with empty derived stores.
+	dropIndex bool
+	ended     chan struct{} // closed when run returned
+}
+
+func newCheckout(rec meta.Checkout, p *parts) *checkout {
+	idle := make(chan struct{})
+	close(idle)
+	co := &checkout{
+		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
+		opened: make(chan struct{}), state: "starting", notices: map[string]string{}, idle: idle,
+		ended: make(chan struct{}), paused: rec.Paused, until: rec.PausedUntil,
+	}
+	co.log = p.log.With("project", rec.Slug)
+	co.commits = newCommitter(co)
+	return co
+}
+
+// run keeps the checkout until ctx ends or it is removed.
+func (co *checkout) run(parent context.Context) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	defer close(co.ended)
+	co.mu.Lock()
+	co.cancel = cancel
+	co.dropIndex = co.cfg.RebuildOnStart
+	co.mu.Unlock()
+	for {
+		co.session(ctx)
+		co.mu.Lock()
+		again := co.dropIndex && ctx.Err() == nil
+		co.mu.Unlock()
+		if !again {
+			return
+		}
+	}
+}
+
+// session keeps the checkout with one set of opened stores: until ctx ends, or
+// until they are to be rebuilt.
+func (co *checkout) session(parent context.Context) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	co.mu.Lock()
+	co.reopen = cancel
+	drop := co.dropIndex
+	co.dropIndex = false
+	co.mu.Unlock()
+	var err error
+	if drop {
+		err = os.RemoveAll(co.indexDir())
+	}
+	var st *stores
+	if err == nil {
+		st, err = openStores(ctx, co)
+	}
+	co.setOpened(st, err)
+	if err != nil {
+		co.log.ErrorContext(ctx, "Checkout not opened", "path", co.rec.Path, "err", err)
+		<-ctx.Done()
+		co.setClosed()
+		return
+	}
+	if err := co.loops(ctx, st); err != nil && ctx.Err() == nil {
+		co.log.ErrorContext(ctx, "Checkout stopped", "err", err)
+		co.fail(err)
+		<-ctx.Done()
+	}
+	co.setClosed()
+	if err := st.close(co); err != nil {
+		co.log.Error("Checkout not closed cleanly", "err", err)
+	}
+}
+
+func (co *checkout) setOpened(st *stores, err error) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.st, co.failed = st, err
+	if err != nil {
+		co.st, co.state = nil, "failed"
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
+			co.state = "missing"
+		}
+	}
+	close(co.opened)
+}
+
+// setClosed makes callers wait for the next session.
+func (co *checkout) setClosed() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.st, co.failed, co.state = nil, nil, "starting"
+	co.opened = make(chan struct{})
+}
+
+// rebuild drops the derived stores and opens them anew; the sweep that follows
+// fills them.
+func (co *checkout) rebuild(ctx context.Context) error {
+	if _, err := co.stores(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	co.mu.Lock()
+	co.dropIndex = true
+	reopen, opened := co.reopen, co.opened
+	co.mu.Unlock()
+	reopen()
+	for { // until the channel of this session has been replaced by the next one's
+		co.mu.Lock()
+		next := co.opened
+		co.mu.Unlock()
+		if next != opened {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	_, err := co.stores(ctx)
+	return err
+}
+
+func (co *checkout) fail(err error) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.failed, co.state = err, "failed"
+}
+
+func (co *checkout) loops(ctx context.Context, st *stores) error {
+	g, ctx := errgroup.WithContext(ctx)
+	runner := &jobs.Runner{
+		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
+		Handlers: map[string]jobs.Handler{
+			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed,
+		},
+		Changed: co.jobChanged,
+	}
+	if err := co.resume(ctx, st); err != nil {
+		return err
+	}
+	g.Go(func() error { return runner.Run(ctx) })
+	g.Go(func() error { return co.watch(ctx, st) })
+	g.Go(func() error { return co.commits.run(ctx, st) })
+	g.Go(func() error { return co.loop(ctx) })
+	return g.Wait()
+}
+
+// resume puts the queue in order after a start: what a crash left is covered by
+// one sweep.
+func (co *checkout) resume(ctx context.Context, st *stores) error {
+	if err := st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
+		return err
+	}
+	_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	return err
+}
+
+// loop takes what the watcher reports and queues the work.
+func (co *checkout) loop(ctx context.Context) error {
+	var resume <-chan time.Time
+	if co.isPaused() && !co.until.IsZero() {
+		resume = time.After(time.Until(co.until))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-resume:
+			resume = nil
+			if err := co.setPaused(ctx, false, time.Time{}); err != nil {
+				return err
+			}
+		case b := <-co.batches:
+			if co.isPaused() {
+				co.mu.Lock()
+				co.missed = true
+				co.mu.Unlock()
+				continue
+			}
+			if err := co.take(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take queues the work of one batch.
+func (co *checkout) take(ctx context.Context, b watch.Batch) error {
+	if b.Reconcile {
+		_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+		return err
+	}
+	var source, memories []string
+	for _, p := range b.Paths {
+		if rel, ok := co.belowFold(p); ok {
+			memories = append(memories, rel)
+		} else if p != co.rec.FoldDir {
+			source = append(source, p)
+		}
+	}
+	if len(memories) > 0 {
+		co.commits.add(memories)
+		if _, err := co.enqueue(ctx, jobFold, prioNow, pathWork{memories}, ""); err != nil {
+			return err
+		}
+	}
+	if len(source) > 0 {
+		if _, err := co.enqueue(ctx, jobSource, prioNow, pathWork{source}, ""); err != nil {
+			return err
+		}
+	}
+	if b.Git {
+		_, err := co.enqueue(ctx, jobTip, prioSoon, struct{}{}, jobTip)
+		return err
+	}
+	return nil
+}
+
+// belowFold returns p relative to the fold folder, if it lies there. The
+// watcher reports paths of a fold folder outside the checkout under its name
+// too.
+func (co *checkout) belowFold(p string) (string, bool) {
+	return strings.CutPrefix(p, co.rec.FoldDir+"/")
+}
+
+// enqueue adds a job and wakes the runner.
+func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload any, dedupe string) (string, error) {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return "", err
+	}
+	st, err := co.stores(ctx)
+	if err != nil {
+		return "", err
+	}
+	id, err := st.index.Enqueue(ctx, meta.NewJob{Type: kind, Project: co.rec.Slug, Priority: prio, Payload: b, DedupeKey: dedupe})
+	if err != nil {
+		return "", fmt.Errorf("queue %s: %w", kind, err)
+	}
+	co.countPending(ctx, st)
+	jobs.Poke(co.wake)
+	return id, nil
+}
+
+// countPending keeps how many jobs will still change what search finds by words.
+func (co *checkout) countPending(ctx context.Context, st *stores) {
+	n, err := st.index.OpenJobs(ctx, jobEmbed)
+	if err != nil {
+		if ctx.Err() == nil {
+			co.log.WarnContext(ctx, "Queue not counted", "err", err)
+		}
+		return
+	}
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	was := co.pending
+	co.pending = n
+	switch {
+	case was == 0 && n > 0:
+		co.idle = make(chan struct{})
+	case was > 0 && n == 0:
+		close(co.idle)
+	}
+}
+
+// jobChanged is told of each job that began, went on or ended.
+func (co *checkout) jobChanged(id string) {
+	ctx := context.Background()
+	st, err := co.stores(ctx)
+	if err != nil {
+		return
+	}
+	co.countPending(ctx, st)
+	j, err := st.index.Job(ctx, id)
+	if err != nil {
+		return
+	}
+	data := map[string]any{"job_id": j.ID, "job_type": j.Type}
+	if j.Error != "" {
+		data["error"] = j.Error
+	}
+	switch j.Status {
+	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled:
+		co.bus.publish("job:"+string(j.Status), co.rec.Slug, data)
+	}
+	if j.Status == meta.JobFailed || j.Status == meta.JobRetry {
+		co.note("job "+j.Type, fmt.Sprintf("the last %s failed: %s", j.Type, j.Error))
+	} else if j.Status == meta.JobCompleted {
+		co.note("job "+j.Type, "")
+	}
+}
+
+// settled waits until every change that was known at the call is searchable.
+func (co *checkout) settled(ctx context.Context) error {
+	co.mu.Lock()
+	idle := co.idle
+	co.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for pending changes: %w", fold.ErrUnavailable)
+	}
+}
+
+func (co *checkout) busy() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.pending > 0
+}
+
+// stores returns the opened stores, waiting until they are.
+func (co *checkout) stores(ctx context.Context) (*stores, error) {
+	co.mu.Lock()
+	opened := co.opened
+	co.mu.Unlock()
+	select {
+	case <-opened:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("project %s is starting: %w", co.rec.Slug, fold.ErrUnavailable)
+	}
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.st == nil {
+		if co.failed == nil {
+			return nil, fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+		}
+		return nil, fmt.Errorf("project %s: %w", co.rec.Slug, co.failed)
+	}
+	return co.st, nil
+}
+
+func (co *checkout) watch(ctx context.Context, st *stores) error {
+	opt := watch.Options{Root: st.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: st.in.Dirs, Git: gitDirs(st)}
+	if st.layout.WorkTree == "" { // bare: only the memories are there to watch
+		opt.Root, opt.Dirs = st.layout.StateDir(), func(context.Context) ([]string, error) { return nil, nil }
+	}
+	opt.Extra = []watch.Tree{{Dir: st.foldPath, Prefix: co.rec.FoldDir}}
+	w := watch.New(opt)
+	co.mu.Lock()
+	co.watcher = w
+	co.mu.Unlock()
+	return w.Run(ctx, co.batches)
+}
+
+// prune keeps the watcher out of folders that nothing is indexed from.
+func (co *checkout) prune(dir string) bool {
+	base := filepath.Base(dir)
+	return base == ".git" || base == "node_modules" || base == ".obsidian" || base == ".trash"
+}
+
+func gitDirs(st *stores) []string {
+	dirs := []string{st.layout.GitDir}
+	if st.layout.CommonDir != st.layout.GitDir {
+		dirs = append(dirs, st.layout.CommonDir)
+	}
+	return dirs
+}
+
+func (co *checkout) isPaused() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.paused
+}
+
+// setPaused stops or resumes watching and committing, and remembers it.
+func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time) error {
+	if err := co.parts.state.SetPaused(ctx, co.rec.Key, paused, until); err != nil {
+		return err
+	}
+	co.mu.Lock()
+	co.paused, co.until = paused, until
+	missed := co.missed
+	if !paused {
+		co.missed = false
+	}
+	co.mu.Unlock()
+	if !paused {
+		co.commits.nudge()
+		if missed {
+			_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+			return err
+		}
+	}
+	return nil
+}
+
+// note sets what status tells about one subject; "" takes it back.
+func (co *checkout) note(subject, text string) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if text == "" {
+		delete(co.notices, subject)
+		return
+	}
+	co.notices[subject] = text
+}
+
+func (co *checkout) setState(state string) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if state != co.state {
+		co.bus.publish("indexing:"+state, co.rec.Slug, nil)
+	}
+	co.state = state
+}
+
+// tell is the progress of long work, as status and events show it.
+func (co *checkout) tell(stage string, done, total int, bytes int64) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.progress == nil || co.progress.Stage != stage {
+		co.began = co.now()
+	}
+	p := &wire.Progress{Stage: stage, Done: done, Total: total, Bytes: bytes}
+	if secs := co.now().Sub(co.began).Seconds(); secs > 0 {
+		p.PerSecond = float64(done) / secs
+		if p.PerSecond > 0 {
+			p.ETASeconds = float64(total-done) / p.PerSecond
+		}
+	}
+	co.progress = p
+	co.bus.publish("indexing:progress", co.rec.Slug, map[string]any{"stage": stage, "done": done, "total": total})
+}
+
+func (co *checkout) endProgress() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.progress = nil
+}

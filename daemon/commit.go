@@ -1,0 +1,281 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// How long changes in fold/ settle before they are committed (git.md G4, G7),
+// how old the mirror may get, and how often the journal becomes one commit of
+// the published branch.
+const (
+	settleMost  = time.Second
+	mirrorAfter = 30 * time.Second
+	squashEvery = 24 * time.Hour
+	guardLook   = 5 * time.Second // between looks at files that vanished
+)
+
+// A committer turns settled changes of one fold folder into journal commits,
+// and keeps the mirror and the daily commit. Nothing ticks while nothing
+// changes.
+type committer struct {
+	co    *checkout
+	quiet time.Duration
+	poke  chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	pending map[string]bool
+	all     bool // a full scan is due
+	first   time.Time
+	last    time.Time
+	retry   time.Time // nothing is due before
+	guarded string    // why nothing is committed; "" if it is
+}
+
+func newCommitter(co *checkout) *committer {
+	quiet := co.cfg.Commit.Quiet
+	if quiet <= 0 {
+		quiet = 300 * time.Millisecond
+	}
+	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), pending: map[string]bool{}}
+}
+
+// add notes paths below fold/ that changed.
+func (c *committer) add(paths []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range paths {
+		c.pending[p] = true
+	}
+	c.touch()
+}
+
+// addAll asks for a full scan: at start, after a sweep, after a bulk write.
+func (c *committer) addAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = true
+	c.touch()
+}
+
+func (c *committer) touch() {
+	c.last = time.Now()
+	if c.first.IsZero() {
+		c.first = c.last
+	}
+	c.nudge()
+}
+
+func (c *committer) nudge() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+// due returns when the pending changes shall be committed; false if there are
+// none.
+func (c *committer) due() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.pending) == 0 && !c.all {
+		return time.Time{}, false
+	}
+	at := c.last.Add(c.quiet)
+	if most := c.first.Add(max(settleMost, c.quiet)); most.Before(at) {
+		at = most
+	}
+	if at.Before(c.retry) {
+		at = c.retry
+	}
+	return at, true
+}
+
+// run commits until ctx ends, and then what is still pending, so that a clean
+// stop leaves nothing to do.
+func (c *committer) run(ctx context.Context, st *stores) error {
+	if !st.writable() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	var mirror <-chan time.Time
+	squash := time.NewTimer(c.untilSquash(st))
+	defer squash.Stop()
+	for {
+		var commit <-chan time.Time
+		if at, ok := c.due(); ok && !c.co.isPaused() && c.co.cfg.AutoCommit {
+			commit = time.After(time.Until(at))
+		}
+		select {
+		case <-ctx.Done():
+			c.last4(st)
+			return ctx.Err()
+		case <-c.poke:
+		case <-commit:
+			if c.commit(ctx, st) && mirror == nil {
+				mirror = time.After(mirrorAfter)
+			}
+		case <-mirror:
+			mirror = nil
+			c.warn(ctx, "Mirror not updated", st.sidecar.store.Mirror(ctx))
+		case <-squash.C:
+			c.squash(ctx, st)
+			squash.Reset(squashEvery)
+		}
+	}
+}
+
+// last4 commits and mirrors within the five seconds a stop may take.
+func (c *committer) last4(st *stores) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if c.co.cfg.AutoCommit && !c.co.isPaused() {
+		c.commit(ctx, st)
+	}
+	c.warn(ctx, "Mirror not updated", st.sidecar.store.Mirror(ctx))
+}
+
+func (c *committer) warn(ctx context.Context, msg string, err error) {
+	if err != nil && ctx.Err() == nil {
+		c.co.log.WarnContext(ctx, msg, "err", err)
+	}
+}
+
+// commit takes what is pending into the journal. It reports whether a commit
+// was made.
+func (c *committer) commit(ctx context.Context, st *stores) bool {
+	if c.guard(ctx, st) {
+		return false
+	}
+	c.mu.Lock()
+	all := c.all
+	paths := make([]string, 0, len(c.pending))
+	for p := range c.pending {
+		paths = append(paths, p)
+	}
+	c.pending, c.all, c.first, c.retry = map[string]bool{}, false, time.Time{}, time.Time{}
+	c.mu.Unlock()
+	sort.Strings(paths)
+	var res gitops.Recorded
+	var err error
+	if all {
+		res, err = st.sidecar.store.CommitAll(ctx)
+	} else {
+		res, err = st.sidecar.store.Commit(ctx, paths, "")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.co.log.WarnContext(ctx, "Not committed", "err", err)
+		c.co.note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
+		for _, p := range paths {
+			c.pending[p] = true
+		}
+		c.all = all
+		c.first, c.retry = time.Now(), time.Now().Add(10*time.Second)
+		return false
+	}
+	c.co.note("commit", "")
+	for _, p := range res.Unsettled {
+		c.pending[p] = true
+	}
+	if len(c.pending) > 0 && c.first.IsZero() {
+		c.first = time.Now()
+		c.last = c.first
+	}
+	if res.Guarded {
+		c.all, c.retry = true, time.Now().Add(guardLook)
+		return false
+	}
+	if res.Oid == "" {
+		return false
+	}
+	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
+	return true
+}
+
+// guard reports whether memory files vanished that may come back (git.md G8),
+// and restores them when git has been quiet for long enough.
+func (c *committer) guard(ctx context.Context, st *stores) bool {
+	if !st.writable() {
+		return false
+	}
+	v, err := st.sidecar.store.Guard(ctx)
+	if err != nil {
+		c.warn(ctx, "Vanish guard failed", err)
+		return false
+	}
+	c.mu.Lock()
+	c.guarded = ""
+	if v.Guarded {
+		c.guarded = v.Reason
+	}
+	c.mu.Unlock()
+	if !v.Guarded {
+		c.co.note("vanished", "")
+		return false
+	}
+	text := fmt.Sprintf("%s; nothing of it is committed or given up: the files are restored by themselves", v.Reason)
+	if v.Waits != "" {
+		text += " (" + v.Waits + ")"
+	}
+	c.co.note("vanished", text+". If they were meant to go: foldwatch memory rm --missing")
+	if v.Waits == "" {
+		c.restore(ctx, st)
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all, c.retry = true, time.Now().Add(guardLook)
+	if c.first.IsZero() {
+		c.first, c.last = c.retry, c.retry
+	}
+	c.nudge()
+	return true
+}
+
+// restore brings vanished files back.
+func (c *committer) restore(ctx context.Context, st *stores) {
+	paths, err := st.sidecar.store.RestoreVanished(ctx)
+	if err != nil {
+		c.warn(ctx, "Vanished memories not restored", err)
+		return
+	}
+	c.co.log.InfoContext(ctx, "Restored vanished memories", "count", len(paths))
+	c.co.note("vanished", "")
+	c.mu.Lock()
+	c.guarded = ""
+	c.mu.Unlock()
+	c.co.written(paths)
+}
+
+// untilSquash is how long until the next daily commit.
+func (c *committer) untilSquash(st *stores) time.Duration {
+	last, err := st.sidecar.store.SquashedAt()
+	if err != nil || last.IsZero() {
+		return time.Minute
+	}
+	return max(time.Minute, last.Add(squashEvery).Sub(c.co.now()))
+}
+
+func (c *committer) squash(ctx context.Context, st *stores) {
+	if _, err := st.sidecar.store.Squash(ctx, c.co.now()); err != nil {
+		c.warn(ctx, "Daily commit failed", err)
+		return
+	}
+	_, err := st.sidecar.store.Repack(ctx)
+	c.warn(ctx, "History not repacked", err)
+}
+
+// written is told of every path below fold/ that this daemon wrote.
+func (co *checkout) written(paths []string) {
+	co.commits.add(paths)
+	if _, err := co.enqueue(context.Background(), jobFold, prioNow, pathWork{paths}, ""); err != nil {
+		co.log.Warn("Written memories not queued", "err", err)
+	}
+}

@@ -1,0 +1,222 @@
+// Package daemon keeps one loop per registered checkout: it owns the stores of
+// the checkout, takes what the watcher reports, queues the work, commits what
+// settled, and answers the surfaces through the two doors.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+// Options say how a daemon runs.
+type Options struct {
+	Dirs    conf.Dirs
+	Config  conf.Config
+	Origins []conf.Origin
+	Version string
+	// Worker is the command line of a parser process; empty parses in process,
+	// which only tests should do.
+	Worker []string
+	// Socket is shown in status.
+	Socket string
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// A Daemon keeps all registered checkouts of one user on one machine. Its
+// methods are safe for concurrent use.
+type Daemon struct {
+	opt     Options
+	lock    *disk.LockFile
+	parts   *parts
+	started time.Time
+	starts  chan *checkout // loops to run
+
+	mu        sync.Mutex // guards the fields below
+	checkouts map[string]*checkout
+}
+
+// parts are what all checkouts share. They are safe for concurrent use.
+type parts struct {
+	cfg      conf.Config
+	origins  []conf.Origin
+	dirs     conf.Dirs
+	state    *meta.State
+	cache    *meta.Cache
+	cutter   ingest.Cutter
+	embedder *embed.CachedEmbedder
+	bus      *bus
+	count    *ingest.Counters
+	sidecars *sidecars
+	now      func() time.Time
+	log      *slog.Logger
+}
+
+// inProcess cuts files without a worker process.
+type inProcess struct{}
+
+func (inProcess) Cut(_ context.Context, path string, src []byte) (chunker.Result, error) {
+	return chunker.Cut(path, src, chunker.Options{}), nil
+}
+
+// Open takes the daemon's lock and opens what all checkouts share. It returns a
+// *disk.LockedError if another daemon runs on the same state. Run it, then
+// Close it.
+func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if err := os.MkdirAll(opt.Dirs.State, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	lock, err := disk.Lock(filepath.Join(opt.Dirs.State, "daemon.lock"), fmt.Sprintf("pid %d", os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{opt: opt, lock: lock, started: opt.Now(), starts: make(chan *checkout, 64), checkouts: map[string]*checkout{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	d.parts = &parts{
+		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), count: &ingest.Counters{},
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(),
+	}
+	p := d.parts
+	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {
+		return nil, err
+	}
+	if p.cache, err = meta.OpenCache(ctx, filepath.Join(opt.Dirs.State, "cache.db")); err != nil {
+		return nil, err
+	}
+	if len(opt.Worker) > 0 {
+		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Workers: 2, Log: opt.Log})
+	}
+	p.embedder = embed.Cached(embed.Builtin(), p.cache)
+	recs, err := p.state.Checkouts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, rec := range recs {
+		d.checkouts[rec.Key] = newCheckout(rec, p)
+	}
+	return d, nil
+}
+
+// Run runs one loop per checkout until ctx ends, and returns when all of them
+// have ended. A checkout that cannot be kept says why in status; the others go
+// on.
+func (d *Daemon) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	d.mu.Lock()
+	for _, co := range d.checkouts {
+		wg.Go(func() { co.run(ctx) })
+	}
+	d.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			wg.Wait()
+			return nil
+		case co := <-d.starts:
+			wg.Go(func() { co.run(ctx) })
+		}
+	}
+}
+
+// Close gives up what Open took. The loops must have ended.
+func (d *Daemon) Close() error {
+	var errs []error
+	if p := d.parts; p != nil {
+		if c, ok := p.cutter.(*chunker.Pool); ok {
+			c.Close()
+		}
+		if p.cache != nil {
+			errs = append(errs, p.cache.Close())
+		}
+		if p.state != nil {
+			errs = append(errs, p.state.Close())
+		}
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// sorted returns the checkouts by slug, main work trees first.
+func (d *Daemon) sorted() []*checkout {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]*checkout, 0, len(d.checkouts))
+	for _, co := range d.checkouts {
+		out = append(out, co)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i].rec, out[j].rec
+		if a.Slug != b.Slug {
+			return a.Slug < b.Slug
+		}
+		if a.Linked != b.Linked {
+			return !a.Linked
+		}
+		return a.Path < b.Path
+	})
+	return out
+}
+
+// of returns the checkouts of the project slug that sc may read: ErrNotFound
+// otherwise, so that a caller does not learn what else there is.
+func (d *Daemon) of(sc fold.Scope, slug string) ([]*checkout, error) {
+	var out []*checkout
+	for _, co := range d.sorted() {
+		if co.rec.Slug == slug {
+			out = append(out, co)
+		}
+	}
+	if len(out) == 0 || !sc.CanRead(slug) {
+		return nil, fmt.Errorf("project %q: %w", slug, fold.WithHint(fold.ErrNotFound, "foldwatch projects"))
+	}
+	return out, nil
+}
+
+// open returns the stores of the project's main checkout, waiting until they
+// are opened.
+func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, co := range cos {
+		if st, err := co.stores(ctx); err == nil {
+			return co, st, nil
+		}
+	}
+	_, err = cos[0].stores(ctx)
+	return cos[0], nil, err
+}
+
+// openToWrite is open for a caller who wants to write.
+func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
+	co, st, err := d.open(ctx, sc, slug)
+	if err == nil && !sc.CanWrite(slug) {
+		return nil, nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
+	}
+	return co, st, err
+}

@@ -1,0 +1,401 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// AddMemory writes a new memory and returns when it is durable.
+func (d *Daemon) AddMemory(ctx context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error) {
+	co, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	return co.answered(st.door().Add(ctx, sc, in))
+}
+
+// UpdateMemory changes a memory and returns when the change is durable.
+func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error) {
+	co, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	return co.answered(st.door().Update(ctx, sc, fid, in))
+}
+
+// DeleteMemory removes a memory; its history keeps it.
+func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expectedHash string) (wire.WriteReply, error) {
+	co, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	return co.answered(st.door().Delete(ctx, sc, fid, expectedHash))
+}
+
+// answered adds to a write's reply why its later stages may be held up.
+func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, error) {
+	if err != nil {
+		return r, err
+	}
+	switch {
+	case co.isPaused():
+		r.BlockedReason = "paused: not committed until foldwatch resume"
+	case !co.cfg.AutoCommit:
+		r.BlockedReason = "auto_commit is off"
+	default:
+		co.commits.mu.Lock()
+		r.BlockedReason = co.commits.guarded
+		co.commits.mu.Unlock()
+	}
+	return r, nil
+}
+
+// openMemory opens a project and resolves what the caller calls a memory: an
+// id in any case, or the unambiguous beginning of one.
+func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string, write bool) (*checkout, *stores, fold.ID, error) {
+	open := d.open
+	if write {
+		open = d.openToWrite
+	}
+	co, st, err := open(ctx, sc, slug)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	fid, err := st.recall.Resolve(ctx, id)
+	return co, st, fid, err
+}
+
+// GetMemory returns one memory and notes that it was used.
+func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
+	co, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	if err != nil {
+		return wire.Memory{}, err
+	}
+	m, err := st.recall.Get(ctx, fid)
+	if err != nil {
+		return m, err
+	}
+	m.RepositoryID = co.rec.Key
+	if m.Path != "" {
+		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
+		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
+	}
+	return m, nil
+}
+
+// ListMemories returns one page of memories.
+func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error) {
+	_, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.MemoryList{}, err
+	}
+	return st.recall.List(ctx, in)
+}
+
+// MemorySource returns the source a memory describes.
+func (d *Daemon) MemorySource(ctx context.Context, sc fold.Scope, slug, id string, start, end int) (wire.SourceText, error) {
+	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	if err != nil {
+		return wire.SourceText{}, err
+	}
+	return st.recall.SourceText(ctx, fid, start, end)
+}
+
+// Links returns the links of a memory in both directions.
+func (d *Daemon) Links(ctx context.Context, sc fold.Scope, slug, id string) (wire.LinkList, error) {
+	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	if err != nil {
+		return wire.LinkList{}, err
+	}
+	return st.recall.Links(ctx, fid)
+}
+
+// AddLink writes a link into a memory.
+func (d *Daemon) AddLink(ctx context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error) {
+	_, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	if err != nil {
+		return wire.Link{}, err
+	}
+	to, err := st.recall.Resolve(ctx, in.TargetID)
+	if err != nil {
+		return wire.Link{}, fmt.Errorf("link target: %w", err)
+	}
+	in.TargetID = string(to)
+	return st.door().AddLink(ctx, sc, fid, in)
+}
+
+// RemoveLink takes a written link out of its memory.
+func (d *Daemon) RemoveLink(ctx context.Context, sc fold.Scope, slug, linkID string) error {
+	_, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return err
+	}
+	return st.door().RemoveLink(ctx, sc, linkID)
+}
+
+// Upload makes memories of files.
+func (d *Daemon) Upload(ctx context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error) {
+	_, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.FilesUploaded{}, err
+	}
+	return st.door().Upload(ctx, sc, in)
+}
+
+// Adopt gives hand-made notes ids and places of their own.
+func (d *Daemon) Adopt(ctx context.Context, sc fold.Scope, slug string, in wire.Adopt) (wire.Adopted, error) {
+	co, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.Adopted{}, err
+	}
+	if err := co.settled(ctx); err != nil {
+		return wire.Adopted{}, err
+	}
+	var ids []fold.ID
+	if in.All {
+		if ids, err = st.recall.Notes(ctx); err != nil {
+			return wire.Adopted{}, err
+		}
+	}
+	for _, s := range in.IDs {
+		id, err := st.recall.Resolve(ctx, s)
+		if err != nil {
+			return wire.Adopted{}, err
+		}
+		ids = append(ids, id)
+	}
+	return st.door().Adopt(ctx, sc, ids)
+}
+
+// RemoveMissing confirms that memory files which vanished were meant to go.
+func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error) {
+	co, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.RemovedMissing{}, err
+	}
+	if !st.writable() {
+		return wire.RemovedMissing{}, branchMode(co.rec)
+	}
+	var only []string
+	for _, id := range in.IDs {
+		path, err := st.pathOf(ctx, id)
+		if err != nil {
+			return wire.RemovedMissing{}, err
+		}
+		only = append(only, path)
+	}
+	paths, err := st.sidecar.store.ConfirmMissing(ctx, only)
+	if err != nil {
+		return wire.RemovedMissing{}, err
+	}
+	for _, p := range paths {
+		if id, ok := fold.OwnPath(p); ok {
+			if err := co.parts.state.SetGone(ctx, slug, id, true); err != nil {
+				return wire.RemovedMissing{}, err
+			}
+		}
+	}
+	co.note("vanished", "")
+	co.written(paths)
+	return wire.RemovedMissing{Removed: append([]string{}, paths...)}, nil
+}
+
+// Search finds memories of one project.
+func (d *Daemon) Search(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
+	co, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.SearchReply{}, err
+	}
+	if in.WaitForPending {
+		if err := co.settled(ctx); err != nil {
+			return wire.SearchReply{}, err
+		}
+	}
+	reply, err := st.recall.Search(ctx, in)
+	reply.IndexStale = co.busy()
+	return reply, err
+}
+
+// SearchAll finds memories of all projects sc may read, ranked together.
+func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
+	var doors []*recall.Door
+	stale := false
+	seen := map[string]bool{}
+	for _, co := range d.sorted() {
+		if !sc.CanRead(co.rec.Slug) || seen[co.rec.Slug] {
+			continue
+		}
+		st, err := co.stores(ctx)
+		if err != nil {
+			continue // one project that cannot be opened does not hide the others; status names it
+		}
+		seen[co.rec.Slug] = true
+		if in.WaitForPending {
+			if err := co.settled(ctx); err != nil {
+				return wire.SearchReply{}, err
+			}
+		}
+		stale = stale || co.busy()
+		doors = append(doors, st.recall)
+	}
+	reply, err := recall.SearchAll(ctx, doors, in)
+	reply.IndexStale = stale
+	return reply, err
+}
+
+// Context returns what surrounds a memory.
+func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in wire.ContextRequest) (wire.ContextReply, error) {
+	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	if err != nil {
+		return wire.ContextReply{}, err
+	}
+	return st.recall.Context(ctx, fid, in)
+}
+
+// TaskContext returns what helps with a task.
+func (d *Daemon) TaskContext(ctx context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error) {
+	_, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.TaskContextReply{}, err
+	}
+	return st.recall.TaskContext(ctx, in)
+}
+
+// Reindex queues a sweep.
+func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wire.Reindex) (wire.JobRef, error) {
+	co, _, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.JobRef{}, err
+	}
+	if in.Rebuild {
+		if err := co.rebuild(ctx); err != nil {
+			return wire.JobRef{}, err
+		}
+	}
+	key := jobSweep
+	if in.Full || in.History > 0 {
+		key = ""
+		if in.Full {
+			if err := d.parts.state.ClearGone(ctx, slug); err != nil {
+				return wire.JobRef{}, err
+			}
+		}
+	}
+	id, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{Full: in.Full, History: in.History}, key)
+	return wire.JobRef{JobID: id}, err
+}
+
+// Jobs lists queued work, newest first.
+func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int) (wire.JobList, error) {
+	if limit <= 0 || limit > 500 {
+		limit = 50
+	}
+	list := wire.JobList{Items: []wire.Job{}}
+	for _, co := range d.sorted() {
+		if !sc.CanRead(co.rec.Slug) || slug != "" && co.rec.Slug != slug {
+			continue
+		}
+		st, err := co.stores(ctx)
+		if err != nil {
+			continue
+		}
+		jobs, err := st.index.Jobs(ctx, limit)
+		if err != nil {
+			return list, err
+		}
+		for _, j := range jobs {
+			list.Items = append(list.Items, wireJob(j))
+		}
+	}
+	sort.SliceStable(list.Items, func(i, j int) bool { return list.Items[i].CreatedAt.After(list.Items[j].CreatedAt) })
+	list.Items = list.Items[:min(len(list.Items), limit)]
+	return list, nil
+}
+
+// Job returns one piece of queued work.
+func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, error) {
+	for _, co := range d.sorted() {
+		if !sc.CanRead(co.rec.Slug) {
+			continue
+		}
+		st, err := co.stores(ctx)
+		if err != nil {
+			continue
+		}
+		j, err := st.index.Job(ctx, id)
+		if err == nil {
+			return wireJob(j), nil
+		}
+		if !errors.Is(err, fold.ErrNotFound) {
+			return wire.Job{}, err
+		}
+	}
+	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)
+}
+
+func wireJob(j meta.Job) wire.Job {
+	out := wire.Job{
+		ID: j.ID, Type: j.Type, Project: j.Project, Status: string(j.Status), Priority: j.Priority, Attempts: j.Attempts, Error: j.Error, CreatedAt: j.CreatedAt,
+	}
+	if !j.StartedAt.IsZero() {
+		out.StartedAt = &j.StartedAt
+	}
+	if !j.EndedAt.IsZero() {
+		out.EndedAt = &j.EndedAt
+	}
+	if !j.NextRetry.IsZero() {
+		out.NextRetry = &j.NextRetry
+	}
+	if j.Progress != nil {
+		out.Progress = &wire.Progress{Stage: j.Progress.Stage, Done: j.Progress.Done, Total: j.Progress.Total}
+	}
+	return out
+}
+
+// Subscribe sends events of the projects sc may read.
+func (d *Daemon) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
+	return d.parts.bus.subscribe(ctx, after, func(e wire.Event) bool { return e.Project == "" || sc.CanRead(e.Project) })
+}
+
+// allow records that rule was allowed for the memory id.
+func (co *checkout) allow(ctx context.Context, id fold.ID, rule string) error {
+	rules, err := co.allowed(ctx, id)
+	if err != nil {
+		return err
+	}
+	rules[rule] = true
+	b, err := json.Marshal(rules)
+	if err != nil {
+		return err
+	}
+	return co.parts.state.SetNote(ctx, "project:"+co.rec.Slug, "allow:"+string(id), string(b))
+}
+
+// allowed returns the secret rules that were allowed for the memory id.
+func (co *checkout) allowed(ctx context.Context, id fold.ID) (map[string]bool, error) {
+	text, err := co.parts.state.Note(ctx, "project:"+co.rec.Slug, "allow:"+string(id))
+	rules := map[string]bool{}
+	if err != nil || text == "" {
+		return rules, err
+	}
+	return rules, json.Unmarshal([]byte(text), &rules)
+}
+
+// weight is that of strength in the project's blend.
+func (co *checkout) weight() float64 { return co.algorithm().StrengthWeight }
+
+// within reports whether path is root or lies below it.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

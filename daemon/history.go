@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Log returns the history of all memories, or of one, newest first.
+func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error) {
+	_, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.LogReply{}, err
+	}
+	if limit <= 0 || limit > 1000 {
+		limit = 50
+	}
+	path := ""
+	if id != "" {
+		if path, err = st.pathOf(ctx, id); err != nil {
+			return wire.LogReply{}, err
+		}
+	}
+	revs, err := st.sidecar.store.Log(ctx, path, limit)
+	if err != nil {
+		return wire.LogReply{}, err
+	}
+	reply := wire.LogReply{Items: make([]wire.CommitInfo, 0, len(revs))}
+	for _, r := range revs {
+		reply.Items = append(reply.Items, commitInfo(r))
+	}
+	return reply, nil
+}
+
+func commitInfo(r gitops.Revision) wire.CommitInfo {
+	c := wire.CommitInfo{Rev: r.Oid, Time: r.Time, Message: r.Subject, Author: r.Author}
+	for _, p := range r.Paths {
+		c.Paths = append(c.Paths, p.Path)
+		if id, ok := fold.OwnPath(p.Path); ok {
+			c.IDs = append(c.IDs, string(id))
+		}
+	}
+	return c
+}
+
+// pathOf returns where the file of the memory that s means lies or lay.
+func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
+	id, err := st.recall.Resolve(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	row, err := st.index.Memory(ctx, id)
+	if err == nil && row.Path != "" {
+		return row.Path, nil
+	}
+	if err != nil && !errors.Is(err, fold.ErrNotFound) {
+		return "", err
+	}
+	return id.Path(), nil // also that of a memory which is gone
+}
+
+// Diff returns what changed in the memories since a revision.
+func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
+	_, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.DiffReply{}, err
+	}
+	text, from, to, err := st.sidecar.store.Diff(ctx, rev)
+	if err != nil {
+		return wire.DiffReply{}, err
+	}
+	return wire.DiffReply{From: from, To: to, Diff: text}, nil
+}
+
+// Restore brings one memory back as it was: at a revision, or as the newest
+// that differs from what is there.
+func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error) {
+	co, st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	if !st.writable() {
+		return wire.WriteReply{}, branchMode(co.rec)
+	}
+	path, err := st.pathOf(ctx, in.ID)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	put, err := st.sidecar.store.Restore(ctx, path, in.At)
+	if err != nil {
+		return wire.WriteReply{}, err
+	}
+	if id, ok := fold.OwnPath(path); ok {
+		if err := co.parts.state.SetGone(ctx, slug, id, false); err != nil {
+			return wire.WriteReply{}, err
+		}
+	}
+	st.sidecar.changed([]string{path})
+	reply := wire.WriteReply{ID: in.ID, Path: path, Project: slug, ContentHash: fold.ContentHash(put.Bytes), WriteState: wire.WriteState{Durable: true}}
+	if m, err := fold.Decode(slug, path, put.Bytes); err == nil {
+		reply.ID, reply.Title = string(m.ID), m.Title
+	}
+	return co.answered(reply, nil)
+}

@@ -1,0 +1,245 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+const (
+	maxDepth       = 3
+	similarLimit   = 5
+	bytesPerToken  = 4 // a common rule of thumb for English and code
+	contextDefault = 20
+	contextMost    = 100
+)
+
+// Context returns the memory id and what surrounds it: what is linked, in both
+// directions and breadth first, each memory once, then what is close in meaning
+// and not linked.
+func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
+	if req.Depth <= 0 {
+		req.Depth = 1
+	}
+	if req.Depth > maxDepth {
+		return wire.ContextReply{}, fmt.Errorf("depth %d: at most %d: %w", req.Depth, maxDepth, fold.ErrInvalid)
+	}
+	if req.Limit <= 0 {
+		req.Limit = contextDefault
+	}
+	req.Limit = min(req.Limit, contextMost)
+	m, err := d.Get(ctx, id)
+	if err != nil {
+		return wire.ContextReply{}, err
+	}
+	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
+	seen := map[fold.ID]bool{id: true}
+	if err := d.walk(ctx, id, req, seen, &reply); err != nil {
+		return reply, err
+	}
+	if err := d.similar(ctx, id, seen, &reply); err != nil {
+		return reply, err
+	}
+	if req.TokenBudget > 0 {
+		fit(&reply, req.TokenBudget)
+	}
+	return reply, nil
+}
+
+// step is a memory to be reached over a link.
+type step struct {
+	id, via   fold.ID
+	link      fold.Link
+	direction string
+}
+
+// walk goes over the links breadth first, nearest memories first, written links
+// before derived ones.
+func (d *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+	frontier := []fold.ID{start}
+	for depth := 1; depth <= req.Depth && len(frontier) > 0; depth++ {
+		steps, err := d.steps(ctx, frontier, seen)
+		if err != nil {
+			return err
+		}
+		ids := make([]fold.ID, len(steps))
+		for i, s := range steps {
+			ids[i] = s.id
+		}
+		rows, err := d.Index.Memories(ctx, ids)
+		if err != nil {
+			return err
+		}
+		frontier = frontier[:0]
+		for _, s := range steps {
+			row, ok := rows[s.id]
+			if !ok {
+				continue // the link dangles
+			}
+			if len(reply.RelatedMemories) == req.Limit {
+				reply.Truncated = true
+				return nil
+			}
+			frontier = append(frontier, s.id)
+			reply.RelatedMemories = append(reply.RelatedMemories, wire.RelatedMemory{
+				MemoryItem: d.item(row), Relationship: string(s.link.Type), Direction: s.direction, Depth: depth,
+				Via: string(s.via), Derived: s.link.Derived, Context: s.link.Context,
+			})
+		}
+	}
+	return nil
+}
+
+// steps returns what the links of frontier lead to and was not seen, and marks
+// it seen.
+func (d *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
+	out, in, err := d.Index.LinksOf(ctx, frontier)
+	if err != nil {
+		return nil, err
+	}
+	var all []step
+	for _, id := range frontier {
+		var here []step
+		for _, l := range out[id] {
+			here = append(here, step{l.To, id, l, "out"})
+		}
+		for _, l := range in[id] {
+			here = append(here, step{l.From, id, l, "in"})
+		}
+		sort.SliceStable(here, func(i, j int) bool {
+			a, b := here[i].link, here[j].link
+			if a.Derived != b.Derived {
+				return !a.Derived
+			}
+			return a.Weight > b.Weight
+		})
+		for _, s := range here {
+			if !seen[s.id] {
+				seen[s.id] = true
+				all = append(all, s)
+			}
+		}
+	}
+	return all, nil
+}
+
+// similar adds the memories nearest in meaning that are not linked.
+func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+	v, ok := d.Vectors.Vector("m:" + string(id))
+	if !ok {
+		return nil // not embedded yet
+	}
+	hits := d.Vectors.Search(v, similarLimit, func(key string, m fold.ID) bool { return key[0] == 'm' && !seen[m] })
+	ids := make([]fold.ID, len(hits))
+	for i, h := range hits {
+		ids[i] = h.Memory
+	}
+	rows, err := d.Index.Memories(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, h := range hits {
+		if row, ok := rows[h.Memory]; ok && h.Score > 0 {
+			reply.SimilarMemories = append(reply.SimilarMemories, wire.SimilarMemory{MemoryItem: d.item(row), Relevance: min(h.Score, 1)})
+		}
+	}
+	return nil
+}
+
+// fit drops what is farthest until the reply is within budget tokens.
+func fit(r *wire.ContextReply, budget int) {
+	left := budget*bytesPerToken - len(r.Memory.Content)
+	keep := func(item wire.MemoryItem) bool {
+		left -= len(item.Title) + len(item.Snippet) + 60
+		return left >= 0
+	}
+	for i, m := range r.RelatedMemories {
+		if !keep(m.MemoryItem) {
+			r.RelatedMemories, r.SimilarMemories, r.Truncated = r.RelatedMemories[:i], r.SimilarMemories[:0], true
+			return
+		}
+	}
+	for i, m := range r.SimilarMemories {
+		if !keep(m.MemoryItem) {
+			r.SimilarMemories, r.Truncated = r.SimilarMemories[:i], true
+			return
+		}
+	}
+}
+
+// TaskContext ranks what helps with a task and says why each is there.
+func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
+	if req.Limit <= 0 {
+		req.Limit = contextDefault
+	}
+	reply := wire.TaskContextReply{Task: req.Task, Context: []wire.TaskContextItem{}}
+	sources := req.Sources
+	if len(sources) == 0 {
+		sources = []string{""}
+	}
+	seen := map[string]bool{}
+	for _, source := range sources {
+		found, err := d.Search(ctx, wire.SearchRequest{Query: req.Task, Source: source, Limit: min(req.Limit, maxResults)})
+		if err != nil {
+			return reply, err
+		}
+		for _, res := range found.Results {
+			if !seen[res.ID] {
+				seen[res.ID] = true
+				reply.Context = append(reply.Context, taskItem(res))
+			}
+		}
+	}
+	sort.SliceStable(reply.Context, func(i, j int) bool { return reply.Context[i].Relevance > reply.Context[j].Relevance })
+	if err := d.linkedToTask(ctx, seen, &reply); err != nil {
+		return reply, err
+	}
+	reply.Context = reply.Context[:min(len(reply.Context), req.Limit)]
+	return reply, nil
+}
+
+func taskItem(res wire.SearchResult) wire.TaskContextItem {
+	item := wire.TaskContextItem{
+		ID: res.ID, Title: res.Title, Type: res.Type, Source: res.Metadata.Source, FilePath: res.Metadata.FilePath,
+		Content: res.Snippet, Relevance: res.Relevance, Reason: "its text fits the task",
+	}
+	if len(res.MatchedChunks) > 0 && res.MatchedChunks[0].NodeName != "" {
+		c := res.MatchedChunks[0]
+		item.Reason = fmt.Sprintf("%s %s fits the task (lines %d–%d)", c.NodeType, c.NodeName, c.StartLine, c.EndLine)
+		item.Content = c.Snippet
+	}
+	return item
+}
+
+// linkedToTask adds what the three best results link to by hand: decisions and
+// commits that say why.
+func (d *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
+	for _, top := range reply.Context[:min(3, len(reply.Context))] {
+		links, err := d.Links(ctx, fold.ID(top.ID))
+		if err != nil {
+			return err
+		}
+		for _, l := range links.Items {
+			other := l.TargetID
+			if l.Direction == "in" {
+				other = l.SourceID
+			}
+			if l.Derived || seen[other] {
+				continue
+			}
+			row, err := d.Index.Memory(ctx, fold.ID(other))
+			if err != nil {
+				continue // dangles
+			}
+			seen[other] = true
+			reply.Context = append(reply.Context, wire.TaskContextItem{
+				ID: other, Title: row.Title, Type: row.Type, Source: string(row.Source), FilePath: row.FilePath,
+				Content: firstText(row.Body, 300), Relevance: top.Relevance / 2, Reason: fmt.Sprintf("%s %q, which fits the task", l.Type, top.Title),
+			})
+		}
+	}
+	return nil
+}

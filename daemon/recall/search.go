@@ -1,0 +1,400 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+	"github.com/foldwatch/foldwatch/vecindex"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+const (
+	defaultResults = 10
+	maxResults     = 100
+	candidates     = 200 // of each kind, that are ranked
+	shownChunks    = 3   // of each result
+	nearCandidates = 100
+	maxQuery       = 4 << 10 // bytes
+)
+
+// Search finds what fits req.Query, best first. It returns ErrInvalid for a
+// request that cannot be understood.
+func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
+	return SearchAll(ctx, []*Door{d}, req)
+}
+
+// SearchAll searches several checkouts and ranks what they have together.
+func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire.SearchReply, error) {
+	start := time.Now()
+	reply := wire.SearchReply{Query: req.Query, Results: []wire.SearchResult{}}
+	f, err := checkSearch(&req)
+	if err != nil {
+		return reply, fmt.Errorf("search: %w", err)
+	}
+	owner := map[fold.ID]*Door{}
+	var all rank.Candidates
+	weight := rank.DefaultStrengthWeight
+	fusion := rank.Linear
+	for _, d := range doors {
+		c, err := d.gather(ctx, req, f)
+		if err != nil {
+			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
+		}
+		merge(&all, c)
+		for id := range c.Strength {
+			owner[id] = d
+		}
+		weight = d.StrengthWeight()
+		fusion = rank.Fusion(firstOf(map[string]string{"rrf": "rrf"}[d.Fusion], string(rank.Linear)))
+	}
+	ranked := order(all, req, rank.Options{Fusion: fusion, StrengthWeight: weight, MinScore: req.MinScore})
+	reply.Total = len(ranked)
+	ranked = ranked[:min(len(ranked), req.Limit)]
+	byDoor := map[*Door][]rank.Ranked{}
+	for _, r := range ranked {
+		byDoor[owner[r.ID]] = append(byDoor[owner[r.ID]], r)
+	}
+	shown := map[fold.ID]wire.SearchResult{}
+	for d, part := range byDoor {
+		if err := d.show(ctx, part, req, weight, shown); err != nil {
+			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
+		}
+	}
+	for _, r := range ranked {
+		if res, ok := shown[r.ID]; ok {
+			reply.Results = append(reply.Results, res)
+		}
+	}
+	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
+	return reply, nil
+}
+
+func firstOf(s ...string) string {
+	for _, v := range s {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// checkSearch fills in defaults and returns the filter of a request.
+func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
+	f := textindex.Filter{
+		Source: req.Source, Type: req.Type, Author: req.Author, Language: req.Language, PathGlob: req.FilePattern, Tags: req.Tags,
+	}
+	if strings.TrimSpace(req.Query) == "" {
+		return f, fmt.Errorf("the query is empty: %w", fold.ErrInvalid)
+	}
+	if len(req.Query) > maxQuery {
+		return f, fmt.Errorf("the query has %d bytes, at most %d are taken: %w", len(req.Query), maxQuery, fold.ErrInvalid)
+	}
+	switch fold.Source(req.Source) {
+	case "", fold.SourceFile, fold.SourceAgent, fold.SourceGit:
+	default:
+		return f, fmt.Errorf("source %.20q is none of file, agent, git: %w", req.Source, fold.ErrInvalid)
+	}
+	if req.Limit <= 0 {
+		req.Limit = defaultResults
+	}
+	req.Limit = min(req.Limit, maxResults)
+	var err error
+	if f.After, err = parseTime("after", req.After); err != nil {
+		return f, err
+	}
+	f.Before, err = parseTime("before", req.Before)
+	return f, err
+}
+
+// gather asks the channels of one checkout, words and vectors side by side.
+func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter) (rank.Candidates, error) {
+	var c rank.Candidates
+	var hits []textindex.Hit
+	var near []vecindex.Hit
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates, Explain: req.Explain})
+		return err
+	})
+	if w := rank.DefaultWeights(); w.Memory.Vector > 0 || w.Chunk.Vector > 0 {
+		g.Go(func() (err error) {
+			near, err = d.near(gctx, req.Query, f)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return c, err
+	}
+	if len(hits) == 0 && near == nil {
+		// no word of the question occurs anywhere: a misspelt one may still be near
+		var err error
+		if near, err = d.near(ctx, req.Query, f); err != nil {
+			return c, err
+		}
+	}
+	sortHits(hits, near, &c)
+	if err := d.places(ctx, &c); err != nil {
+		return c, err
+	}
+	return c, d.strengths(ctx, &c)
+}
+
+func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
+	for _, h := range hits {
+		hit := rank.Hit{Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Exact: h.Exact, Name: h.Name, Coverage: h.Coverage}
+		switch h.Kind {
+		case textindex.Chunk:
+			c.Chunks = append(c.Chunks, hit)
+		case textindex.File:
+			c.Files = append(c.Files, hit)
+		default:
+			c.Memories = append(c.Memories, hit)
+		}
+	}
+	for _, n := range near {
+		c.Vectors = append(c.Vectors, rank.Near{Key: n.Key, Memory: n.Memory, Score: n.Score})
+	}
+}
+
+// leastNear is the cosine below which the builtin vectors say nothing (seed 002
+// has the same threshold).
+const leastNear = 0.3
+
+// near asks the vector index. The filter acts inside the scan.
+func (d *Door) near(ctx context.Context, query string, f textindex.Filter) ([]vecindex.Hit, error) {
+	vecs, err := d.Embed.Embed(ctx, []string{query}, embed.Query)
+	if err != nil || len(vecs) == 0 || vecs[0] == nil {
+		return []vecindex.Hit{}, err
+	}
+	allowed, err := d.Text.Passing(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	hits := d.Vectors.Search(vecs[0], nearCandidates, func(_ string, m fold.ID) bool { return allowed == nil || allowed[m] })
+	out := hits[:0]
+	for _, h := range hits {
+		if h.Score >= leastNear {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// places tells the ranker which chunks stand side by side, where a file has
+// more than one that was found.
+func (d *Door) places(ctx context.Context, c *rank.Candidates) error {
+	found := map[fold.ID]int{}
+	for _, h := range c.Chunks {
+		found[h.Memory]++
+	}
+	var ids []fold.ID
+	for id, n := range found {
+		if n > 1 {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	chunks, err := d.Index.ChunksOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	c.Places = map[string]rank.Place{}
+	for id, list := range chunks {
+		for i, ch := range list {
+			c.Places["c:"+ch.ID] = rank.Place{Group: string(id), Ordinal: i}
+		}
+	}
+	return nil
+}
+
+// strengths computes how alive the candidates are.
+func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
+	c.Strength = map[fold.ID]float64{}
+	var ids []fold.ID
+	add := func(id fold.ID) {
+		if _, ok := c.Strength[id]; !ok {
+			c.Strength[id] = 0
+			ids = append(ids, id)
+		}
+	}
+	for _, part := range [][]rank.Hit{c.Files, c.Memories, c.Chunks} {
+		for _, h := range part {
+			add(h.Memory)
+		}
+	}
+	for _, n := range c.Vectors {
+		add(n.Memory)
+	}
+	pulses, err := d.Index.Pulses(ctx, ids)
+	if err != nil {
+		return err
+	}
+	access, err := d.State.Access(ctx, d.Slug, ids)
+	if err != nil {
+		return err
+	}
+	now := d.Now()
+	for _, id := range ids {
+		p, a := pulses[id], access[id]
+		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, d.halfLife(p.Type), p.Pinned)
+	}
+	return nil
+}
+
+// halfLife is the project's, unless the type of memory has one of its own and
+// the project keeps the default.
+func (d *Door) halfLife(memoryType string) time.Duration {
+	if own := d.HalfLife(); own > 0 && own != rank.DefaultHalfLife {
+		return own
+	}
+	return rank.HalfLife(memoryType)
+}
+
+func merge(all *rank.Candidates, c rank.Candidates) {
+	all.Files = append(all.Files, c.Files...)
+	all.Memories = append(all.Memories, c.Memories...)
+	all.Chunks = append(all.Chunks, c.Chunks...)
+	all.Vectors = append(all.Vectors, c.Vectors...)
+	if all.Strength == nil {
+		all.Strength, all.Places = map[fold.ID]float64{}, map[string]rank.Place{}
+	}
+	for id, s := range c.Strength {
+		all.Strength[id] = s
+	}
+	for key, p := range c.Places {
+		all.Places[key] = p
+	}
+}
+
+// order ranks the candidates: memories by all they have, or by their best chunk
+// where chunks come first.
+func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.Ranked {
+	if len(c.Files)+len(c.Memories)+len(c.Chunks) == 0 && len(c.Vectors) > 0 {
+		w := rank.Weights{Chunk: rank.ChunkWeights{Vector: 1}, Memory: rank.MemoryWeights{Vector: 1}}
+		opt.Weights = &w
+	}
+	ranked := rank.Rank(c, opt)
+	if !req.ChunksFirst {
+		return ranked
+	}
+	byID := make(map[fold.ID]rank.Ranked, len(ranked))
+	for _, r := range ranked {
+		byID[r.ID] = r
+	}
+	var out []rank.Ranked
+	for _, ch := range rank.RankChunks(c, opt) {
+		if r, ok := byID[ch.Memory]; ok {
+			delete(byID, ch.Memory)
+			r.Relevance = ch.Relevance
+			r.Score = rank.Blend(opt.StrengthWeight, ch.Relevance, r.Strength)
+			r.Terms = ch.Terms
+			out = append(out, r)
+		}
+	}
+	for _, r := range ranked { // what matched as a whole only comes after
+		if _, left := byID[r.ID]; left {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// show fills in what a reader sees of the ranked memories.
+func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, out map[fold.ID]wire.SearchResult) error {
+	if d == nil {
+		return nil
+	}
+	var ids []fold.ID
+	var chunkIDs []string
+	for i := range ranked {
+		ids = append(ids, ranked[i].ID)
+		ranked[i].Chunks = ranked[i].Chunks[:min(len(ranked[i].Chunks), shownChunks)]
+		for _, c := range ranked[i].Chunks {
+			chunkIDs = append(chunkIDs, strings.TrimPrefix(c.Key, "c:"))
+		}
+	}
+	rows, err := d.Index.Memories(ctx, ids)
+	if err != nil {
+		return err
+	}
+	chunks, err := d.Index.ChunksByID(ctx, chunkIDs)
+	if err != nil {
+		return err
+	}
+	terms := queryTerms(req.Query)
+	for _, r := range ranked {
+		row, ok := rows[r.ID]
+		if !ok {
+			continue // forgotten since it was found
+		}
+		res := wire.SearchResult{
+			ID: string(r.ID), Type: row.Type, Title: row.Title, Score: r.Score, Relevance: r.Relevance, Strength: r.Strength,
+			Metadata: wire.ResultMetadata{
+				Source: string(row.Source), FilePath: row.FilePath, Path: row.Path, Author: row.Author, Tags: row.Tags, Language: row.Language,
+			},
+			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Stale: row.Stale, Project: d.Slug,
+		}
+		d.showChunks(ctx, row.FilePath, r.Chunks, chunks, terms, &res)
+		res.Snippet = passage(row.Body, terms, 3)
+		if req.IncludeChunks != nil && !*req.IncludeChunks {
+			res.MatchedChunks = nil
+		}
+		if req.Explain {
+			res.Explain = explain(r, weight)
+		}
+		out[r.ID] = res
+	}
+	if d.TouchOnSearch {
+		for _, r := range ranked {
+			if err := d.State.Touch(ctx, d.Slug, r.ID, d.Now()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// showChunks quotes the chunks that matched from the source as it lies there,
+// if it still is what was indexed.
+func (d *Door) showChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, terms map[string]bool, res *wire.SearchResult) {
+	if len(found) == 0 {
+		return
+	}
+	src, err := d.Source(ctx, path)
+	if err != nil {
+		src = nil // the place is still right to name
+	}
+	for _, f := range found {
+		c, ok := chunks[strings.TrimPrefix(f.Key, "c:")]
+		if !ok {
+			continue
+		}
+		m := wire.MatchedChunk{ID: c.ID, NodeType: c.NodeType, NodeName: c.NodeName, StartLine: c.StartLine, EndLine: c.EndLine, Score: f.Relevance}
+		if !c.Hidden && c.EndByte <= len(src) {
+			if text := src[c.StartByte:c.EndByte]; fold.ChunkHash(text) == c.Hash {
+				m.Snippet = passage(string(text), terms, 3)
+			}
+		}
+		res.MatchedChunks = append(res.MatchedChunks, m)
+	}
+}
+
+// explain lists the addends of a score: they sum up to it.
+func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
+	var out []wire.ScoreTerm
+	for _, t := range r.Terms {
+		w := t.Weight * (1 - weight)
+		out = append(out, wire.ScoreTerm{Name: t.Name, Value: t.Value, Weight: w, Adds: t.Value * w})
+	}
+	return append(out, wire.ScoreTerm{Name: "strength", Value: r.Strength, Weight: weight, Adds: r.Strength * weight})
+}

@@ -1,0 +1,331 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// DefaultFoldDir is the name of the folder of memories.
+const DefaultFoldDir = "fold"
+
+// AddProject registers the checkout at in.Path and starts its loop. A checkout
+// that is registered already is answered as it is.
+func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
+	if !sc.Admin {
+		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
+	}
+	if err := checkCreate(in); err != nil {
+		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+	}
+	layout, err := gitops.Locate(ctx, in.Path)
+	if err != nil {
+		return wire.ProjectAdded{}, err
+	}
+	d.mu.Lock()
+	co := d.checkouts[layout.Key()]
+	d.mu.Unlock()
+	if co != nil {
+		added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
+		added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+		return added, err
+	}
+	rec, project, notices, err := d.record(ctx, layout, in)
+	if err != nil {
+		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+	}
+	if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
+		return wire.ProjectAdded{}, err
+	}
+	if rec.RemoteURL != "" {
+		if err := d.parts.state.SetNote(ctx, "remote:"+rec.RemoteURL, "project", rec.ProjectID+" "+rec.Slug); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+	}
+	co = newCheckout(rec, d.parts)
+	co.project = project
+	d.mu.Lock()
+	d.checkouts[rec.Key] = co
+	d.mu.Unlock()
+	select {
+	case d.starts <- co:
+	case <-ctx.Done():
+		return wire.ProjectAdded{}, ctx.Err()
+	}
+	st, err := co.stores(ctx)
+	if err != nil {
+		return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
+	}
+	if in.FromMirror {
+		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+	}
+	added := wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
+	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	return added, err
+}
+
+func checkCreate(in wire.ProjectCreate) error {
+	switch {
+	case in.CommitTo == "branch":
+		return fmt.Errorf("committing to a branch is not there yet: %w", fold.WithHint(fold.ErrInvalid, "register without --commit-to: the memory's history is kept beside the repository"))
+	case in.Sync:
+		return fmt.Errorf("sync is not there yet: %w", fold.WithHint(fold.ErrInvalid, "register without --sync; the memory stays on this machine"))
+	case in.FoldDir != "" && (in.FoldDir != path.Base(in.FoldDir) || strings.HasPrefix(in.FoldDir, ".") || strings.ContainsAny(in.FoldDir, `\:`)):
+		return fmt.Errorf("fold folder %q is not a plain name: %w", in.FoldDir, fold.ErrInvalid)
+	case in.Slug != "" && fold.Slug(in.Slug) != in.Slug:
+		return fmt.Errorf("slug %q has other characters than a-z, 0-9 and -: %w", in.Slug, fold.WithHint(fold.ErrInvalid, "--slug "+fold.Slug(in.Slug)))
+	}
+	return nil
+}
+
+// record makes the registry entry of a checkout, and the project file it has or
+// shall get.
+func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
+	rec := meta.Checkout{
+		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
+		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: "sidecar", FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
+	}
+	if in.FoldDir == "" { // linked worktrees share the folder of those that are here already
+		for _, co := range d.sorted() {
+			if co.rec.CommonDir == rec.CommonDir {
+				rec.FoldDir = co.rec.FoldDir
+			}
+		}
+	}
+	foldPath := l.FoldPath(rec.FoldDir)
+	p, found, err := projectAt(foldPath)
+	if err != nil {
+		return rec, p, nil, err
+	}
+	rec.RemoteURL, err = l.RemoteURL(ctx)
+	if err != nil {
+		return rec, p, nil, err
+	}
+	var notices []string
+	if !found {
+		p = conf.Project{ID: newProjectID(), Slug: d.freeSlug(in, rec), Name: in.Name, CreatedAt: d.opt.Now().UTC()}
+		if p.Name == "" {
+			p.Name = filepath.Base(firstOf(l.MainTree, l.WorkTree, strings.TrimSuffix(l.CommonDir, ".git")))
+		}
+		if was, n, err := d.mirrored(ctx, rec.RemoteURL); err != nil {
+			return rec, p, nil, err
+		} else if n > 0 && in.FromMirror {
+			p.ID, p.Slug = was.ID, was.Slug
+		} else if n > 0 {
+			notices = append(notices, fmt.Sprintf("this machine keeps %d memories of the same remote (project %s); to take them over: foldwatch remove, then foldwatch add --from-mirror %s", n, was.Slug, in.Path))
+		}
+	} else if in.Slug != "" && in.Slug != p.Slug {
+		return rec, p, nil, fmt.Errorf("%s/project.toml names the project %q, not %q: %w", rec.FoldDir, p.Slug, in.Slug, fold.WithHint(fold.ErrConflict, "leave --slug out"))
+	}
+	rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, firstOf(in.Name, p.Name)
+	for _, co := range d.sorted() {
+		if co.rec.Slug == rec.Slug && co.rec.ProjectID != rec.ProjectID {
+			return rec, p, nil, fmt.Errorf("slug %q belongs to %s: %w", rec.Slug, co.rec.Path, fold.WithHint(fold.ErrConflict, "give this one another: --slug NAME"))
+		}
+	}
+	return rec, p, notices, nil
+}
+
+// projectAt reads the project file of a fold folder. The folder is ours if it
+// is absent, empty, or holds a project.toml that parses (design.md 3).
+func projectAt(foldPath string) (conf.Project, bool, error) {
+	name := filepath.Base(foldPath)
+	fi, err := os.Lstat(foldPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return conf.Project{}, false, nil
+	}
+	if err != nil {
+		return conf.Project{}, false, err
+	}
+	foreign := fold.WithHint(fold.ErrInvalid, "keep the memories in another folder: --fold-dir NAME")
+	if !fi.IsDir() {
+		return conf.Project{}, false, fmt.Errorf("%s is not a folder: %w", name, foreign)
+	}
+	b, err := os.ReadFile(filepath.Join(foldPath, conf.ProjectFile))
+	if err == nil {
+		p, _, err := conf.ParseProject(b)
+		if err != nil || p.Slug == "" {
+			return p, false, fmt.Errorf("%s/%s does not parse (%v): %w", name, conf.ProjectFile, err, foreign)
+		}
+		return p, true, nil
+	}
+	entries, err := os.ReadDir(foldPath)
+	if err != nil {
+		return conf.Project{}, false, err
+	}
+	for _, e := range entries {
+		if e.Name() != ".gitignore" && e.Name() != ".obsidian" && !disk.IsTemp(e.Name()) {
+			return conf.Project{}, false, fmt.Errorf("%s/ holds something else (%s): %w", name, e.Name(), foreign)
+		}
+	}
+	return conf.Project{}, false, nil
+}
+
+// mirrored returns the project that was last registered with a remote, and how
+// many files this machine's mirror holds of it.
+func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int, error) {
+	if remote == "" {
+		return conf.Project{}, 0, nil
+	}
+	text, err := d.parts.state.Note(ctx, "remote:"+remote, "project")
+	if err != nil || text == "" {
+		return conf.Project{}, 0, err
+	}
+	id, slug, _ := strings.Cut(text, " ")
+	n, ok := gitops.MirrorHolds(d.parts.mirror(id))
+	if !ok {
+		n = 0
+	}
+	return conf.Project{ID: id, Slug: slug}, n, nil
+}
+
+// mirror is where the journal of a project is mirrored.
+func (p *parts) mirror(projectID string) string {
+	return filepath.Join(p.dirs.Data, "mirrors", projectID+".git")
+}
+
+// freeSlug is the project's slug by the rule of design.md 4.
+func (d *Daemon) freeSlug(in wire.ProjectCreate, rec meta.Checkout) string {
+	if in.Slug != "" {
+		return in.Slug
+	}
+	base := ""
+	if u := strings.TrimSuffix(strings.TrimRight(rec.RemoteURL, "/"), ".git"); u != "" {
+		base = fold.Slug(u[strings.LastIndexAny(u, "/:")+1:])
+	}
+	if base == "" {
+		base = fold.Slug(filepath.Base(firstOf(rec.MainTree, rec.Path)))
+	}
+	if base == "" {
+		base = "project"
+	}
+	slug := base
+	for n := 2; ; n++ {
+		taken := false
+		for _, co := range d.sorted() {
+			taken = taken || co.rec.Slug == slug
+		}
+		if !taken {
+			return slug
+		}
+		slug = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+func newProjectID() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return "proj_" + hex.EncodeToString(b[:])
+}
+
+// RemoveProject unregisters the project's checkouts, or the one at in.Path.
+// With Purge their memories, history, index and mirror are deleted too.
+func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, in wire.ProjectRemove) error {
+	if !sc.Admin {
+		return fmt.Errorf("remove project %s: %w", slug, fold.ErrForbidden)
+	}
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return err
+	}
+	removed := 0
+	for _, co := range cos {
+		if in.Path != "" && in.Path != co.rec.Path {
+			continue
+		}
+		removed++
+		if err := d.forget(ctx, co); err != nil {
+			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
+		}
+	}
+	if removed == 0 {
+		return fmt.Errorf("project %s has no checkout at %s: %w", slug, in.Path, fold.ErrNotFound)
+	}
+	if !in.Purge {
+		return nil
+	}
+	rest, _ := d.of(sc, slug)
+	for _, co := range cos {
+		if in.Path != "" && in.Path != co.rec.Path || len(rest) > 0 && rest[0].rec.CommonDir == co.rec.CommonDir {
+			continue // another worktree still keeps this memory
+		}
+		if err := d.purge(co); err != nil {
+			return fmt.Errorf("purge %s: %w", co.rec.Path, err)
+		}
+	}
+	return nil
+}
+
+// forget stops a checkout's loop and takes it out of the registry, with its
+// derived stores. Fold/ and history stay.
+func (d *Daemon) forget(ctx context.Context, co *checkout) error {
+	if err := co.stop(ctx); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	delete(d.checkouts, co.rec.Key)
+	d.mu.Unlock()
+	if err := d.parts.state.DeleteCheckout(ctx, co.rec.Key); err != nil {
+		return err
+	}
+	return os.RemoveAll(co.indexDir())
+}
+
+// stop ends the checkout's loop and waits for it.
+func (co *checkout) stop(ctx context.Context) error {
+	if _, err := co.stores(ctx); err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	co.mu.Lock()
+	cancel := co.cancel
+	co.mu.Unlock()
+	cancel()
+	select {
+	case <-co.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// purge deletes fold/, the sidecar and the mirror of a checkout. Fold/ is
+// deleted only if it is ours and git does not track it.
+func (d *Daemon) purge(co *checkout) error {
+	l, err := gitops.Locate(context.Background(), co.rec.Path)
+	var errs []error
+	if err == nil {
+		foldPath := l.FoldPath(co.rec.FoldDir)
+		head, _, terr := l.TracksFold(context.Background(), co.rec.FoldDir)
+		if _, ours, perr := projectAt(foldPath); terr == nil && !head && perr == nil && ours {
+			errs = append(errs, os.RemoveAll(foldPath))
+		}
+		errs = append(errs, os.RemoveAll(l.StateDir()))
+	}
+	errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)))
+	return errors.Join(errs...)
+}
+
+func firstOf(s ...string) string {
+	for _, v := range s {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

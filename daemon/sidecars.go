@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// sidecars shares one history store among the linked worktrees of a repository,
+// which share fold/ and the write-ahead log. It is safe for concurrent use.
+type sidecars struct {
+	mu   sync.Mutex // guards the fields below; held while a store is opened
+	open map[string]*sidecar
+}
+
+type sidecar struct {
+	store *gitops.Store
+	users int
+
+	mu        sync.Mutex
+	listeners map[*checkout]func([]string)
+}
+
+func newSidecars() *sidecars { return &sidecars{open: map[string]*sidecar{}} }
+
+// get opens the store under key, or shares it. Changed is told of every path
+// that any user of the store writes.
+func (s *sidecars) get(ctx context.Context, key string, co *checkout, changed func([]string), opt gitops.StoreOptions) (*sidecar, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sc := s.open[key]
+	if sc == nil {
+		sc = &sidecar{listeners: map[*checkout]func([]string){}}
+		store, err := gitops.OpenStore(ctx, opt)
+		if err != nil {
+			return nil, err
+		}
+		sc.store = store
+		s.open[key] = sc
+	}
+	sc.users++
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	sc.listeners[co] = changed
+	return sc, nil
+}
+
+// put gives up one use of the store under key; the last closes it.
+func (s *sidecars) put(key string, co *checkout) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sc := s.open[key]
+	if sc == nil {
+		return nil
+	}
+	sc.mu.Lock()
+	delete(sc.listeners, co)
+	sc.mu.Unlock()
+	if sc.users--; sc.users > 0 {
+		return nil
+	}
+	delete(s.open, key)
+	return sc.store.Close()
+}
+
+// changed tells all checkouts that share the store what was written.
+func (sc *sidecar) changed(paths []string) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	for _, fn := range sc.listeners {
+		fn(paths)
+	}
+}

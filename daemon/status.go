@@ -1,0 +1,359 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// problemsShown is how many files that are set aside status names.
+const problemsShown = 50
+
+// Status tells the state of the daemon and of every checkout sc may read.
+func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
+	s := wire.Status{
+		Version: d.opt.Version, PID: os.Getpid(), Socket: d.opt.Socket, StartedAt: d.started.UTC(), Ready: true,
+		Embedder: d.parts.embedder.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
+	}
+	s.RSSBytes, s.CPUSeconds = usage()
+	if d.parts.state.Forgot != "" {
+		s.Notices = append(s.Notices, d.parts.state.Forgot)
+	}
+	for _, co := range d.sorted() {
+		if !sc.CanRead(co.rec.Slug) {
+			continue
+		}
+		p := co.status(ctx)
+		s.Ready = s.Ready && p.State == "ready"
+		s.Projects = append(s.Projects, p)
+	}
+	return s, nil
+}
+
+func (d *Daemon) counters() map[string]int64 {
+	c := d.parts.count
+	out := map[string]int64{
+		"files_read": c.FilesRead.Load(), "bytes_read": c.BytesRead.Load(), "parses": c.Parses.Load(),
+		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(),
+	}
+	out["vector_cache_hits"], out["embeds"] = d.parts.embedder.Hits(), d.parts.embedder.Misses()
+	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
+		s := p.Stats()
+		out["parser_crashes"], out["parser_timeouts"], out["parser_restarts"] = int64(s.Crashes), int64(s.Timeouts), int64(s.Restarts)
+	}
+	return out
+}
+
+// ProjectStatus tells the state of a project's main checkout.
+func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return wire.ProjectStatus{}, err
+	}
+	return cos[0].status(ctx), nil
+}
+
+// status is what is known of the checkout without waiting for anything.
+func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
+	co.mu.Lock()
+	p := wire.ProjectStatus{
+		Slug: co.rec.Slug, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
+		Queued: co.pending, Watch: "off",
+	}
+	if co.watcher != nil {
+		w := co.watcher.State()
+		p.Watch, p.WatchReason = "events", w.Reason
+		if w.Polling {
+			p.Watch = "polling"
+		}
+	}
+	if co.progress != nil {
+		progress := *co.progress
+		p.Progress = &progress
+	}
+	for _, n := range co.notices {
+		p.Notices = append(p.Notices, n)
+	}
+	sort.Strings(p.Notices)
+	if co.failed != nil {
+		p.Reason, p.Hint = co.failed.Error(), fold.Hint(co.failed)
+	}
+	if co.paused {
+		p.State, p.Reason, p.Hint = "paused", "paused by the user", "foldwatch resume -p "+co.rec.Slug
+		if !co.until.IsZero() {
+			until := co.until
+			p.PausedUntil = &until
+		}
+	}
+	st := co.st
+	co.mu.Unlock()
+	if st == nil {
+		return p
+	}
+	st.mu.Lock()
+	if st.blocked != nil {
+		p.Reason, p.Hint = st.blocked.Error(), fold.Hint(st.blocked)
+		if p.State == "ready" {
+			p.State = "read-only"
+		}
+	}
+	st.mu.Unlock()
+	co.counts(ctx, st, &p)
+	return p
+}
+
+func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatus) {
+	c, err := st.index.Counts(ctx)
+	if err != nil {
+		p.Notices = append(p.Notices, "counts cannot be read: "+err.Error())
+		return
+	}
+	p.Files = wire.FileCounts{Total: c.Indexed + c.Skipped + c.Failed + c.Quarantined, Indexed: c.Indexed, Skipped: c.Skipped, Failed: c.Failed + c.Quarantined, Stale: c.Stale}
+	p.Memories, p.Chunks, p.Links, p.Vectors = c.Memories, c.Chunks, c.Links, st.vectors.Len()
+	p.Engine = st.vectors.Engine()
+	p.FileMemories = st.in.Rules().FileMemories
+	problems, total, err := st.index.Problems(ctx, problemsShown)
+	if err == nil {
+		p.ProblemCount = total
+		p.Problems = co.problems(problems)
+	}
+	p.LastCommit = lastCommit(ctx, st)
+	for path, reason := range st.sidecar.store.Status().SetAside {
+		p.Notices = append(p.Notices, fmt.Sprintf("%s/%s is not committed: %s", co.rec.FoldDir, path, reason))
+	}
+	sort.Strings(p.Notices)
+}
+
+func lastCommit(ctx context.Context, st *stores) *wire.CommitInfo {
+	revs, err := st.sidecar.store.Log(ctx, "", 1)
+	if err != nil || len(revs) == 0 {
+		return nil
+	}
+	info := commitInfo(revs[0])
+	return &info
+}
+
+func (co *checkout) problems(files []meta.File) []wire.FileProblem {
+	var out []wire.FileProblem
+	for _, f := range files {
+		path := f.Path
+		if f.Fold {
+			path = co.rec.FoldDir + "/" + path
+		}
+		out = append(out, wire.FileProblem{Path: path, State: f.State, Reason: f.Reason, ID: string(f.MemoryID)})
+	}
+	return out
+}
+
+// Problems lists every file that is not indexed, and why.
+func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string) (wire.ProblemList, error) {
+	co, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.ProblemList{}, err
+	}
+	files, _, err := st.index.Problems(ctx, 10_000)
+	if err != nil {
+		return wire.ProblemList{}, err
+	}
+	list := wire.ProblemList{Items: co.problems(files)}
+	if list.Items == nil {
+		list.Items = []wire.FileProblem{}
+	}
+	return list, nil
+}
+
+// Health is ok when every checkout is kept.
+func (d *Daemon) Health(ctx context.Context) wire.Health {
+	h := wire.Health{Status: "ok", Version: d.opt.Version, Checks: map[string]string{}}
+	for _, co := range d.sorted() {
+		p := co.status(ctx)
+		h.Checks[co.rec.Slug] = p.State
+		switch p.State {
+		case "failed", "missing":
+			h.Status = "degraded"
+		case "starting":
+			if h.Status == "ok" {
+				h.Status = "starting"
+			}
+		}
+	}
+	return h
+}
+
+// Projects lists the registered projects sc may read.
+func (d *Daemon) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, error) {
+	list := wire.ProjectList{Items: []wire.Project{}}
+	seen := map[string]bool{}
+	for _, co := range d.sorted() {
+		if slug := co.rec.Slug; sc.CanRead(slug) && !seen[slug] {
+			seen[slug] = true
+			list.Items = append(list.Items, d.project(slug))
+		}
+	}
+	return list, nil
+}
+
+// Project returns one registered project.
+func (d *Daemon) Project(_ context.Context, sc fold.Scope, slug string) (wire.Project, error) {
+	if _, err := d.of(sc, slug); err != nil {
+		return wire.Project{}, err
+	}
+	return d.project(slug), nil
+}
+
+func (d *Daemon) project(slug string) wire.Project {
+	p := wire.Project{Slug: slug, Checkouts: []wire.Checkout{}}
+	for _, co := range d.sorted() {
+		if co.rec.Slug != slug {
+			continue
+		}
+		if p.Name == "" {
+			p.Name, p.ID, p.CreatedAt = co.rec.Name, co.rec.ProjectID, co.rec.AddedAt
+		}
+		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked}
+		co.mu.Lock()
+		if co.st != nil {
+			c.Fold = co.st.foldPath
+		}
+		co.mu.Unlock()
+		p.Checkouts = append(p.Checkouts, c)
+	}
+	return p
+}
+
+// UpdateProject changes how a project is kept on this machine.
+func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, in wire.ProjectUpdate) (wire.Project, error) {
+	if !sc.Admin {
+		return wire.Project{}, fmt.Errorf("change project %s: %w", slug, fold.ErrForbidden)
+	}
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return wire.Project{}, err
+	}
+	for _, co := range cos {
+		d.mu.Lock()
+		if in.Name != nil {
+			co.rec.Name = *in.Name
+		}
+		if in.FileMemories != nil {
+			co.rec.FileMemories = *in.FileMemories
+		}
+		rec := co.rec
+		d.mu.Unlock()
+		if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
+			return wire.Project{}, err
+		}
+		if in.FileMemories != nil {
+			st, err := co.stores(ctx)
+			if err != nil {
+				return wire.Project{}, err
+			}
+			co.loadRules(ctx, st)
+		}
+	}
+	return d.project(slug), nil
+}
+
+// ProjectOfPath returns the slug of the checkout that contains path; of nested
+// ones the innermost.
+func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
+	best := ""
+	slug := ""
+	for _, co := range d.sorted() {
+		root := co.rec.Path
+		if len(root) > len(best) && within(root, path) && sc.CanRead(co.rec.Slug) {
+			best, slug = root, co.rec.Slug
+		}
+	}
+	if slug == "" {
+		return "", fmt.Errorf("no registered checkout contains %s: %w", path, fold.WithHint(fold.ErrNotFound, "foldwatch up "+strconv.Quote(path)))
+	}
+	return slug, nil
+}
+
+// Algorithm returns a project's ranking settings.
+func (d *Daemon) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.Algorithm, error) {
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return wire.Algorithm{}, err
+	}
+	return cos[0].algorithm(), nil
+}
+
+// algorithm is what was set for the project, else what the user file says.
+func (co *checkout) algorithm() wire.Algorithm {
+	cfg := co.cfg.For(co.rec.Slug)
+	a := wire.Algorithm{StrengthWeight: cfg.StrengthWeight, DecayHalfLifeDays: cfg.DecayHalfLifeDays}
+	set, err := co.parts.state.Settings(context.Background(), co.rec.Slug)
+	if err == nil && len(set) > 0 {
+		err = json.Unmarshal(set, &a)
+	}
+	if err != nil {
+		co.log.Warn("Ranking settings not read", "err", err)
+	}
+	return a
+}
+
+// SetAlgorithm changes a project's ranking settings on this machine.
+func (d *Daemon) SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error) {
+	if _, err := d.of(sc, slug); err != nil {
+		return wire.Algorithm{}, err
+	}
+	switch {
+	case !sc.CanWrite(slug):
+		return wire.Algorithm{}, fmt.Errorf("change ranking of %s: %w", slug, fold.ErrForbidden)
+	case in.StrengthWeight < 0 || in.StrengthWeight > 1:
+		return wire.Algorithm{}, fmt.Errorf("strength_weight %v is not between 0 and 1: %w", in.StrengthWeight, fold.ErrInvalid)
+	case in.DecayHalfLifeDays <= 0:
+		return wire.Algorithm{}, fmt.Errorf("decay_half_life_days %v is not above 0: %w", in.DecayHalfLifeDays, fold.ErrInvalid)
+	}
+	b, err := json.Marshal(in)
+	if err != nil {
+		return wire.Algorithm{}, err
+	}
+	return in, d.parts.state.SetSettings(ctx, slug, b)
+}
+
+// Pause stops watching and committing of a project, for a while or until
+// Resume.
+func (d *Daemon) Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error) {
+	var until time.Time
+	if in.For != "" {
+		dur, err := time.ParseDuration(in.For)
+		if err != nil || dur <= 0 {
+			return wire.ProjectStatus{}, fmt.Errorf("pause for %q: give a duration such as 90m or 1h: %w", in.For, fold.ErrInvalid)
+		}
+		until = d.opt.Now().UTC().Add(dur)
+	}
+	return d.pause(ctx, sc, slug, true, until)
+}
+
+// Resume ends a pause and catches up with what changed meanwhile.
+func (d *Daemon) Resume(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
+	return d.pause(ctx, sc, slug, false, time.Time{})
+}
+
+func (d *Daemon) pause(ctx context.Context, sc fold.Scope, slug string, paused bool, until time.Time) (wire.ProjectStatus, error) {
+	cos, err := d.of(sc, slug)
+	if err != nil {
+		return wire.ProjectStatus{}, err
+	}
+	if !sc.CanWrite(slug) {
+		return wire.ProjectStatus{}, fmt.Errorf("pause %s: %w", slug, fold.ErrForbidden)
+	}
+	var errs []error
+	for _, co := range cos {
+		errs = append(errs, co.setPaused(ctx, paused, until))
+	}
+	return cos[0].status(ctx), errors.Join(errs...)
+}

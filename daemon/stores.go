@@ -1,0 +1,282 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/remember"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+	"github.com/foldwatch/foldwatch/vecindex"
+)
+
+// What lies in a checkout's index directory beside index.db.
+const (
+	wordsDir   = "text.bleve"
+	vectorsDir = "vectors"
+)
+
+// indexDir is where the derived stores of the checkout lie.
+func (co *checkout) indexDir() string { return filepath.Join(co.dirs.State, "index", co.rec.Key) }
+
+// stores are the opened parts of one checkout: its derived stores, its history,
+// and the two doors to them.
+type stores struct {
+	layout   *gitops.Layout
+	foldPath string
+	sidecar  *sidecar
+	fold     disk.Folder
+	index    *meta.Index
+	text     *textindex.Index
+	vectors  *vecindex.Index
+	in       *ingest.Ingester
+	recall   *recall.Door
+
+	mu       sync.Mutex     // guards the fields below
+	remember *remember.Door // replaced when the checkout turns read-only
+	blocked  error          // why nothing may be written; nil if it may
+}
+
+// openStores opens everything one checkout needs. What is damaged or missing of
+// the derived stores is begun anew, and the sweep that follows fills it.
+func openStores(ctx context.Context, co *checkout) (_ *stores, err error) {
+	st := &stores{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, st.close(co))
+		}
+	}()
+	if st.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
+		return st, err
+	}
+	st.foldPath = st.layout.FoldPath(co.rec.FoldDir)
+	st.fold = disk.Folder{Dir: st.foldPath}
+	if err := st.openHistory(ctx, co); err != nil {
+		return st, err
+	}
+	dir := co.indexDir()
+	if st.index, err = meta.OpenIndex(ctx, dir); err != nil {
+		return st, err
+	}
+	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
+		return st, err
+	}
+	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
+		return st, err
+	}
+	if st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), co.embedder.Identity().String(), co.embedder.Identity().Dim); err != nil {
+		return st, err
+	}
+	co.noteRebuilt(st)
+	if err := st.openDoors(ctx, co); err != nil {
+		return st, err
+	}
+	return st, co.checkTracking(ctx, st)
+}
+
+func (co *checkout) noteRebuilt(st *stores) {
+	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.vectors.Rebuilt} {
+		if why != "" {
+			co.note("rebuilt "+name, fmt.Sprintf("the %s were rebuilt: %s", name, why))
+		}
+	}
+}
+
+// openHistory opens the sidecar unless the checkout is read-only.
+func (st *stores) openHistory(ctx context.Context, co *checkout) error {
+	head, _, err := st.layout.TracksFold(ctx, co.rec.FoldDir)
+	if err != nil {
+		return err
+	}
+	if head {
+		st.blocked = branchMode(co.rec)
+	}
+	opt := gitops.StoreOptions{
+		Layout: st.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: head, Log: co.log, Now: co.now,
+		Mirror: co.mirror(co.rec.ProjectID),
+		Check:  co.checkFile,
+	}
+	if st.sidecar, err = co.sidecars.get(ctx, sidecarKey(st), co, co.written, opt); err != nil {
+		return err
+	}
+	if p := co.project; p.Slug != "" && !head { // just registered: the folder hides itself by now
+		if err := st.fold.Create(conf.ProjectFile, conf.EncodeProject(p)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("project file: %w", err)
+		}
+		co.commits.add([]string{conf.ProjectFile})
+	}
+	return nil
+}
+
+// matchGeneration begins words and vectors anew where they were fed from a
+// database that is gone.
+func matchGeneration(ctx context.Context, co *checkout, generation, dir string) error {
+	fed, err := co.parts.state.Note(ctx, co.rec.Key, "generation")
+	if err != nil || fed == generation {
+		return err
+	}
+	for _, name := range []string{wordsDir, vectorsDir} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return co.parts.state.SetNote(ctx, co.rec.Key, "generation", generation)
+}
+
+func sidecarKey(st *stores) string { return st.layout.CommonDir + "\x00" + st.foldPath }
+
+// checkFile is the gate before a commit (git.md G7): why the file at path may
+// not enter the journal, or nil.
+func (co *checkout) checkFile(path string, b []byte) error {
+	if path == conf.ProjectFile {
+		_, _, err := conf.ParseProject(b)
+		return err
+	}
+	m, err := fold.Decode(co.rec.Slug, path, b)
+	if err != nil {
+		return err
+	}
+	findings := secret.Scan(b)
+	if len(findings) == 0 {
+		return nil
+	}
+	allowed, err := co.allowed(context.Background(), m.ID)
+	if err != nil {
+		allowed = nil
+	}
+	for _, f := range findings {
+		if !allowed[f.Rule] {
+			return fmt.Errorf("line %d holds a credential (rule %s): %w", f.Line, f.Rule, fold.ErrSecret)
+		}
+	}
+	return nil
+}
+
+func (st *stores) openDoors(ctx context.Context, co *checkout) (err error) {
+	p, notices, perr := st.projectFile()
+	if perr != nil && !errors.Is(perr, os.ErrNotExist) {
+		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", perr))
+	}
+	for _, n := range notices {
+		co.note("project.toml", fmt.Sprintf("fold/project.toml line %d: %s", n.Line, n.Text))
+	}
+	var store *gitops.Store
+	if st.blocked == nil {
+		store = st.sidecar.store
+	}
+	cfg := co.cfg.For(co.rec.Slug)
+	st.in, err = ingest.New(ingest.Options{
+		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
+		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.vectors,
+		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Embed: co.embedder, Count: co.count,
+		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Allowed: co.allowed, Log: co.log,
+	}, co.rulesFor(p))
+	if err != nil {
+		return err
+	}
+	st.recall = recall.New(recall.Options{
+		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.vectors, State: co.parts.state, Embed: co.embedder,
+		Fold: st.fold, Source: st.in.ReadSource, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
+		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
+	})
+	st.openRemember(co, store)
+	return nil
+}
+
+func (st *stores) openRemember(co *checkout, store *gitops.Store) {
+	door := remember.New(remember.Options{
+		Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state, ReadOnly: st.blocked,
+		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Changed: st.sidecar.changed, Now: co.now,
+	})
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.remember = door
+}
+
+// readOnly stops all writing from now on, for the reason why.
+func (st *stores) readOnly(why error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.blocked = why
+	st.remember = remember.New(remember.Options{ReadOnly: why})
+}
+
+func (st *stores) writable() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.blocked == nil
+}
+
+func (st *stores) door() *remember.Door {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.remember
+}
+
+// projectFile reads fold/project.toml.
+func (st *stores) projectFile() (conf.Project, []conf.Notice, error) {
+	b, _, err := st.fold.Read(conf.ProjectFile, 64<<10)
+	if err != nil {
+		return conf.Project{}, nil, err
+	}
+	return conf.ParseProject(b)
+}
+
+// rulesFor joins what user file, registration and project file say: the user
+// decides where descriptions go, the project file only where the user does not.
+func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
+	cfg := co.cfg.For(co.rec.Slug)
+	mode := cfg.FileMemories
+	if p.FileMemories != "" && !co.cfg.Sets(co.rec.Slug, "file_memories", co.origins) {
+		mode = p.FileMemories
+	}
+	if co.rec.FileMemories != "" {
+		mode = co.rec.FileMemories
+	}
+	return ingest.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
+}
+
+// present returns those of paths below fold/ that are there.
+func (st *stores) present(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if _, err := st.fold.Lstat(p); !errors.Is(err, os.ErrNotExist) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// close gives up what was opened, also when only part of it was.
+func (st *stores) close(co *checkout) error {
+	var errs []error
+	if st.in != nil {
+		errs = append(errs, st.in.Close())
+	}
+	if st.vectors != nil {
+		errs = append(errs, st.vectors.Close())
+	}
+	if st.text != nil {
+		errs = append(errs, st.text.Close())
+	}
+	if st.index != nil {
+		errs = append(errs, st.index.Close())
+	}
+	if st.sidecar != nil {
+		errs = append(errs, co.sidecars.put(sidecarKey(st), co))
+	}
+	return errors.Join(errs...)
+}

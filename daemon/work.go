@@ -1,0 +1,199 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// doSweep compares disk with the database, describes what the default branch
+// holds, and leaves vectors to a job of their own.
+func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+	var w sweepWork
+	if err := json.Unmarshal(j.Payload, &w); err != nil {
+		return err
+	}
+	st, err := co.stores(ctx)
+	if err != nil {
+		return err
+	}
+	co.setState("indexing")
+	defer co.setState("ready")
+	defer co.endProgress()
+	progress := ingest.Progress(func(stage string, done, total int, bytes int64) {
+		co.tell(stage, done, total, bytes)
+		tell(meta.JobProgress{Stage: stage, Done: done, Total: total, Bytes: bytes})
+	})
+	if err := st.in.CatchUp(ctx, progress); err != nil {
+		return err
+	}
+	vanished := co.commits.guard(ctx, st)
+	r, err := st.in.Sweep(ctx, vanished, progress)
+	co.after(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	if st.writable() {
+		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full, History: w.History}, progress)
+		co.after(ctx, st, d)
+		if err != nil {
+			return err
+		}
+		co.commits.addAll()
+	}
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
+	return err
+}
+
+func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobProgress)) error {
+	st, paths, err := co.pathsOf(ctx, j)
+	if err != nil {
+		return err
+	}
+	r, err := st.in.Saved(ctx, paths)
+	co.after(ctx, st, r)
+	if err != nil || r.Indexed+r.Removed == 0 {
+		return err
+	}
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
+	return err
+}
+
+func (co *checkout) doFold(ctx context.Context, j *meta.Job, _ func(meta.JobProgress)) error {
+	st, paths, err := co.pathsOf(ctx, j)
+	if err != nil {
+		return err
+	}
+	if co.commits.guard(ctx, st) {
+		paths = st.present(paths) // what vanished may come back: it stays in the index
+	}
+	r, err := st.in.Fold(ctx, paths, nil)
+	co.after(ctx, st, r)
+	if err != nil || len(r.Memories) == 0 {
+		return err
+	}
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
+	return err
+}
+
+func (co *checkout) pathsOf(ctx context.Context, j *meta.Job) (*stores, []string, error) {
+	var w pathWork
+	if err := json.Unmarshal(j.Payload, &w); err != nil {
+		return nil, nil, err
+	}
+	st, err := co.stores(ctx)
+	return st, w.Paths, err
+}
+
+func (co *checkout) doTip(ctx context.Context, _ *meta.Job, tell func(meta.JobProgress)) error {
+	st, err := co.stores(ctx)
+	if err != nil {
+		return err
+	}
+	if err := co.checkTracking(ctx, st); err != nil {
+		return err
+	}
+	if !st.writable() {
+		return nil
+	}
+	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, told(tell))
+	co.after(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	return st.in.RefreshStale(ctx)
+}
+
+// doEmbed gives vectors to what changed, a part at a time, so that a save that
+// comes meanwhile is not held up.
+func (co *checkout) doEmbed(ctx context.Context, _ *meta.Job, tell func(meta.JobProgress)) error {
+	st, err := co.stores(ctx)
+	if err != nil {
+		return err
+	}
+	more, err := st.in.Embed(ctx, told(tell))
+	if err != nil {
+		return err
+	}
+	if more {
+		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
+		return err
+	}
+	return st.vectors.Snapshot()
+}
+
+// told passes progress on to a job.
+func told(tell func(meta.JobProgress)) ingest.Progress {
+	return func(stage string, done, total int, bytes int64) {
+		tell(meta.JobProgress{Stage: stage, Done: done, Total: total, Bytes: bytes})
+	}
+}
+
+// after follows up what one piece of ingest did.
+func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
+	if r.ProjectFile {
+		co.loadRules(ctx, st)
+	}
+	if len(r.Memories) > 0 && len(r.Memories) <= 20 {
+		ids := make([]string, len(r.Memories))
+		for i, id := range r.Memories {
+			ids[i] = string(id)
+		}
+		co.bus.publish("memory:changed", co.rec.Slug, map[string]any{"ids": ids})
+	}
+}
+
+// loadRules reads the project file anew. After an error the last good one stays
+// in force.
+func (co *checkout) loadRules(ctx context.Context, st *stores) {
+	before := st.in.Rules()
+	p, notices, err := st.projectFile()
+	if err != nil {
+		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", err))
+		return
+	}
+	text := ""
+	for _, n := range notices {
+		text += fmt.Sprintf("fold/project.toml line %d: %s. ", n.Line, n.Text)
+	}
+	co.note("project.toml", text)
+	now := co.rulesFor(p)
+	if fmt.Sprint(before) == fmt.Sprint(now) {
+		return
+	}
+	st.in.SetRules(now)
+	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+		co.log.WarnContext(ctx, "Sweep not queued", "err", err)
+	}
+}
+
+// checkTracking says when a branch of the user tracks fold/ (git.md G18).
+func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
+	head, branches, err := st.layout.TracksFold(ctx, co.rec.FoldDir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case head && st.writable():
+		st.readOnly(branchMode(co.rec))
+		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
+	case head:
+		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
+	case len(branches) > 0:
+		co.note("tracked", fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; commits go to the journal only. "+
+			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", branches[0], co.rec.FoldDir, co.rec.FoldDir))
+	default:
+		co.note("tracked", "")
+	}
+	return nil
+}
+
+// branchMode is why nothing is written where HEAD tracks fold/.
+func branchMode(rec meta.Checkout) error {
+	return fold.WithHint(fmt.Errorf("this checkout's branch tracks %s/, and committing onto branches is not there yet: indexed read-only: %w", rec.FoldDir, fold.ErrUnavailable),
+		"to write memories now: git rm -r --cached "+rec.FoldDir+", or register the checkout with --fold-dir NAME")
+}
