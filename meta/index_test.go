@@ -47,6 +47,7 @@ func row(n int) *meta.Row {
 			FilePath: fmt.Sprintf("src/\xff%d.go", n), Language: "go", SourceBlob: "8d0e41", OriginalDate: "2024-03-15",
 			CreatedAt: at, UpdatedAt: at.Add(time.Duration(n) * time.Hour), Slug: "s", Subject: "a", Relation: "b", Object: "c",
 			Links:  []fold.Link{{From: id(n), To: id(n + 1), Type: fold.LinkDependsOn, Context: "why", Weight: 1}},
+			ByName: []fold.NamedLink{{Type: "related", Target: "Some title", Context: "why"}},
 			Pinned: true, Importance: 0.25, Session: "se", Agent: "ag", Commit: "co", MovedFrom: "old.go", Layer: "L2",
 			Visibility: "local", Deleted: true, Body: "body\x00 with \xff bytes\n", Note: true, Foreign: "UUID-1",
 		},

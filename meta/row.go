@@ -20,21 +20,22 @@ type Row struct {
 
 // more is what memories.more holds: the part of a memory that has no column.
 type more struct {
-	Aliases      []string    `json:"aliases"`
-	Tags         []string    `json:"tags"`
-	Keywords     []string    `json:"keywords"`
-	Links        []fold.Link `json:"links"`
-	OriginalDate string      `json:"original_date,omitempty"`
-	Importance   float64     `json:"importance,omitempty"`
-	Session      string      `json:"session,omitempty"`
-	Agent        string      `json:"agent,omitempty"`
-	Commit       string      `json:"commit,omitempty"`
-	MovedFrom    string      `json:"moved_from,omitempty"`
-	Layer        string      `json:"layer,omitempty"`
-	Visibility   string      `json:"visibility,omitempty"`
-	Foreign      string      `json:"foreign,omitempty"`
-	CreatedAt    time.Time   `json:"created_at"` // exact: the columns have microseconds, UTC
-	UpdatedAt    time.Time   `json:"updated_at"`
+	Aliases      []string         `json:"aliases"`
+	Tags         []string         `json:"tags"`
+	Keywords     []string         `json:"keywords"`
+	Links        []fold.Link      `json:"links"`
+	ByName       []fold.NamedLink `json:"by_name,omitempty"` // EachLinking looks for the key
+	OriginalDate string           `json:"original_date,omitempty"`
+	Importance   float64          `json:"importance,omitempty"`
+	Session      string           `json:"session,omitempty"`
+	Agent        string           `json:"agent,omitempty"`
+	Commit       string           `json:"commit,omitempty"`
+	MovedFrom    string           `json:"moved_from,omitempty"`
+	Layer        string           `json:"layer,omitempty"`
+	Visibility   string           `json:"visibility,omitempty"`
+	Foreign      string           `json:"foreign,omitempty"`
+	CreatedAt    time.Time        `json:"created_at"` // exact: the columns have microseconds, UTC
+	UpdatedAt    time.Time        `json:"updated_at"`
 }
 
 // memoryColumns are the columns of memories in the order of values and scan.
@@ -47,7 +48,7 @@ const memoryColumnCount = 27
 // values returns the row as it is stored.
 func (r *Row) values() ([]any, error) {
 	b, err := json.Marshal(more{
-		Aliases: r.Aliases, Tags: r.Tags, Keywords: r.Keywords, Links: r.Links,
+		Aliases: r.Aliases, Tags: r.Tags, Keywords: r.Keywords, Links: r.Links, ByName: r.ByName,
 		OriginalDate: r.OriginalDate, Importance: r.Importance, Session: r.Session, Agent: r.Agent, Commit: r.Commit,
 		MovedFrom: r.MovedFrom, Layer: r.Layer, Visibility: r.Visibility, Foreign: r.Foreign,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
@@ -80,7 +81,7 @@ func scanRow(scan func(...any) error) (Row, error) {
 	if err := json.Unmarshal([]byte(rest), &m); err != nil {
 		return r, fmt.Errorf("memory %s: %w: %w", r.ID, ErrDamaged, err)
 	}
-	r.Aliases, r.Tags, r.Keywords, r.Links = m.Aliases, m.Tags, m.Keywords, m.Links
+	r.Aliases, r.Tags, r.Keywords, r.Links, r.ByName = m.Aliases, m.Tags, m.Keywords, m.Links, m.ByName
 	r.OriginalDate, r.Importance, r.Session, r.Agent, r.Commit = m.OriginalDate, m.Importance, m.Session, m.Agent, m.Commit
 	r.MovedFrom, r.Layer, r.Visibility, r.Foreign = m.MovedFrom, m.Layer, m.Visibility, m.Foreign
 	r.CreatedAt, r.UpdatedAt = m.CreatedAt, m.UpdatedAt
