@@ -83,13 +83,28 @@ func ReadSource(root *os.Root, p string, max int64, buf []byte) ([]byte, Info, b
 
 // openSource opens the regular file p below root, no part of which is a link.
 func openSource(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
-	r := &Root{root: root}
-	d, err := r.open(path.Dir(p), false)
+	f, err := openBeneath(root, p)
+	if errors.Is(err, errUnsupported) {
+		r := &Root{root: root}
+		d, err := r.open(path.Dir(p), false)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer r.done(d)
+		return openIn(d, path.Base(p), p)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.done(d)
-	return openIn(d, path.Base(p), p)
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", p, ErrNotRegular)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
 }
 
 // cleanInfo keeps a lock's note to one printable line.

@@ -129,6 +129,11 @@ func TestLinkFlippedDuringAccess(t *testing.T) {
 	r, dir := open(t, nil)
 	write(t, filepath.Join(dir, "a/x.md"), "inside")
 	a, away := filepath.Join(dir, "a"), filepath.Join(dir, "away")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -151,6 +156,9 @@ func TestLinkFlippedDuringAccess(t *testing.T) {
 		_ = r.Create(fmt.Sprintf("a/%d.md", i), []byte("n"))
 		_ = r.Replace("a/x.md", []byte("secret"), []byte("bad"))
 		_ = r.Remove("a/x.md", []byte("secret"))
+		if b, _, _, err := disk.ReadSource(root, "a/x.md", 100, nil); err == nil && string(b) == "secret" {
+			t.Fatal("read a source through the link")
+		}
 	}
 	close(stop)
 	wg.Wait()

@@ -217,12 +217,7 @@ func (r *Root) Read(p string, max int64) ([]byte, Info, error) {
 	if err := hook(r.faults, OpRead, p); err != nil {
 		return nil, Info{}, wrap(OpRead, p, err)
 	}
-	d, err := r.open(path.Dir(p), false)
-	if err != nil {
-		return nil, Info{}, wrap(OpRead, p, err)
-	}
-	defer r.done(d)
-	b, info, err := readIn(d, path.Base(p), p, max)
+	b, info, err := readWith(func() (*os.File, fs.FileInfo, error) { return openSource(r.root, p) }, p, max)
 	return b, info, wrap(OpRead, p, err)
 }
 
@@ -261,11 +256,16 @@ func openIn(d *os.Root, name, whole string) (*os.File, fs.FileInfo, error) {
 	return f, fi, nil
 }
 
-// readIn reads name in d. A file that changes while it is read is read again,
-// three times at most, so that size and time stamp belong to the bytes.
-func readIn(d *os.Root, name, whole string, max int64) (b []byte, info Info, err error) {
+// readIn reads name in d.
+func readIn(d *os.Root, name, whole string, max int64) ([]byte, Info, error) {
+	return readWith(func() (*os.File, fs.FileInfo, error) { return openIn(d, name, whole) }, whole, max)
+}
+
+// readWith reads what open opens. A file that changes while it is read is read
+// again, three times at most, so that size and time stamp belong to the bytes.
+func readWith(open func() (*os.File, fs.FileInfo, error), whole string, max int64) (b []byte, info Info, err error) {
 	for range 3 {
-		f, fi, err := openIn(d, name, whole)
+		f, fi, err := open()
 		if err != nil {
 			return nil, Info{}, err
 		}
