@@ -93,13 +93,14 @@ func (f Fence) Remove(b []byte) ([]byte, error) {
 		end += n
 	}
 	// One line end is the empty line; where the file ended without one, the
-	// one we had to add goes too.
+	// one we had to add goes too. They are as the one behind our first line.
+	nl := "\n"
+	if bytes.HasPrefix(b[begin+len(f.Begin):], []byte("\r\n")) {
+		nl = "\r\n"
+	}
 	for i := 0; i < 2 && (i == 0 || atEnd); i++ {
-		switch {
-		case bytes.HasSuffix(b[:begin], []byte("\r\n")):
-			begin -= 2
-		case bytes.HasSuffix(b[:begin], []byte("\n")):
-			begin--
+		if bytes.HasSuffix(b[:begin], []byte(nl)) {
+			begin -= len(nl)
 		}
 	}
 	return splice(b, begin, end, ""), nil

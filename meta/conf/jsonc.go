@@ -42,7 +42,7 @@ func SetJSONC(b []byte, path []string, value any) ([]byte, error) {
 	if len(path) == 0 {
 		return nil, fmt.Errorf("set: empty path: %w", fold.ErrInvalid)
 	}
-	if len(bytes.TrimSpace(bytes.TrimPrefix(b, bom))) == 0 {
+	if isSpace(bytes.TrimPrefix(b, bom)) {
 		st := jsonStyle{unit: "  ", newline: newlineOf(b)}
 		return append(bytes.Clone(b), "{ "+st.member(path, raw, 0)+st.newline+"}"+st.newline...), nil
 	}
@@ -71,7 +71,7 @@ func SetJSONC(b []byte, path []string, value any) ([]byte, error) {
 // RemoveJSONC returns b without the member at path, and without the objects
 // that [SetJSONC] made for it. A path that is not there leaves b as it is.
 func RemoveJSONC(b []byte, path []string) ([]byte, error) {
-	if len(bytes.TrimSpace(bytes.TrimPrefix(b, bom))) == 0 || len(path) == 0 {
+	if isSpace(bytes.TrimPrefix(b, bom)) || len(path) == 0 {
 		return bytes.Clone(b), nil
 	}
 	doc, err := parseJSONC(b)
@@ -94,7 +94,7 @@ func RemoveJSONC(b []byte, path []string) ([]byte, error) {
 
 // GetJSONC returns the value at path as plain JSON, and whether there is one.
 func GetJSONC(b []byte, path []string) (json.RawMessage, bool, error) {
-	if len(bytes.TrimSpace(bytes.TrimPrefix(b, bom))) == 0 {
+	if isSpace(bytes.TrimPrefix(b, bom)) {
 		return nil, false, nil
 	}
 	doc, err := parseJSONC(b)
@@ -105,7 +105,7 @@ func GetJSONC(b []byte, path []string) (json.RawMessage, bool, error) {
 	if err != nil || depth < len(path) {
 		return nil, false, err
 	}
-	std, err := hujson.Minimize(bytes.Clone(doc.text(at)))
+	std, err := hujson.Minimize(bytes.Clone(doc.text(at))) // a copy: it works in place
 	return std, err == nil, err
 }
 
@@ -131,6 +131,12 @@ func parseJSONC(b []byte) (*jsonDoc, error) {
 		return nil, fmt.Errorf("nested deeper than %d: %w", maxJSONDepth, fold.ErrInvalid)
 	}
 	root, err := hujson.Parse(b[d.off:])
+	if err != nil {
+		// The parser does not take a last comment without a line end.
+		if again, e := hujson.Parse(append(bytes.Clone(b[d.off:]), '\n')); e == nil {
+			root, err = again, nil
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(err.Error(), "hujson: "), fold.ErrInvalid)
 	}
@@ -205,7 +211,7 @@ func (d *jsonDoc) insert(at *hujson.Value, obj *hujson.Object, path []string, ra
 	indent := st.indentBefore(d.b, d.off+at.StartOffset, depth)
 	if len(obj.Members) == 0 {
 		inside := d.b[openAt:closeAt]
-		white := len(bytes.TrimSpace(inside)) == 0
+		white := isSpace(inside)
 		switch {
 		case depth == 0 && len(inside) == 0:
 			return splice(d.b, openAt, openAt, st.newline+st.unit+st.memberAt(path, raw, st.unit)+st.newline)
@@ -289,10 +295,10 @@ func (d *jsonDoc) remove(path []string) []byte {
 	return splice(out, commaAt, commaAt+1, "")
 }
 
-// hasTrailingComma reports whether a comma follows the last member: only then
-// does the parser keep what stands before the brace with the object, not nil.
+// hasTrailingComma reports whether a comma follows the last member: without
+// one, the parser keeps what follows it with the object.
 func hasTrailingComma(obj *hujson.Object) bool {
-	return len(obj.Members) > 0 && obj.AfterExtra != nil
+	return len(obj.Members) > 0 && obj.Members[len(obj.Members)-1].Value.AfterExtra != nil
 }
 
 // depthOf returns the indentation of the line on which v stands.
