@@ -124,7 +124,8 @@ func (b *builder) build(d *Doc) (*document.Document, int) {
 			doc.AddField(&field{name: name, length: 1, freqs: terms.done(), opts: opts})
 		}
 	}
-	keyword(byMemory, whole|index.DocValues|index.SkipDVCompression, string(d.Memory))
+	// Not SkipDVCompression: a merge then hands out the values of other documents.
+	keyword(byMemory, whole|index.DocValues, string(d.Memory))
 	keyword(bySource, whole, d.Source)
 	keyword(byType, whole, d.Type)
 	keyword(byAuthor, whole, strings.ToLower(d.Author))
