@@ -122,7 +122,7 @@ func TestCutPartitionsGarbage(t *testing.T) {
 // a file of 40 lines twice.
 func TestCutOfEveryLength(t *testing.T) {
 	for _, path := range paths {
-		for _, n := range []int{0, 1, 2, 4, 5, 39, 40, 41, 49, 50, 51, 59, 60, 63, 100, 199, 200, 201, 202, 400, 401, 1000} {
+		for _, n := range []int{0, 1, 5, 40, 49, 50, 51, 62, 63, 199, 200, 201, 202, 401} {
 			for _, end := range []string{"", "\n"} {
 				src := []byte(strings.TrimSuffix(strings.Repeat("x = f(1)\n", n), "\n"))
 				if n > 0 {
@@ -195,35 +195,39 @@ func TestCutKeepsTokensWhole(t *testing.T) {
 
 func TestCutBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	random := make([]byte, 256<<10)
+	random := make([]byte, 64<<10)
 	for i := range random {
 		random[i] = byte(1 + rng.IntN(255))
 	}
+	parens := strings.Repeat(strings.Repeat("(", 100)+"\n", 2000) // 200,000
 	for _, tc := range []struct {
-		name string
-		src  []byte
+		name     string
+		src      []byte
+		paths    []string
+		deadline time.Duration
 	}{
-		{"200,000 nested parens", []byte(strings.Repeat("(", 200_000) + strings.Repeat(")", 200_000))},
-		{"50,000 nested parens on lines", []byte(strings.Repeat("(\n", 50_000) + strings.Repeat(")\n", 50_000))},
-		{"100,000 nested braces", []byte("package a\nfunc f() " + strings.Repeat("{\n", 100_000))},
-		{"open tags", bytes.Repeat([]byte("<a \"\n"), 50_000)},
-		{"open scripts", bytes.Repeat([]byte("<script>\n"), 30_000)},
-		{"open comments", bytes.Repeat([]byte("/* <!-- \"\"\" ` \n"), 8_000)},
-		{"headings", bytes.Repeat([]byte("# a\n"), 50_000)},
-		{"empty lines", bytes.Repeat([]byte("\n"), 1<<20)},
-		{"random bytes", random},
-		{"random lines", bytes.ReplaceAll(random, []byte("a"), []byte("\n"))},
-		{"one line of 50 MB", bytes.Repeat([]byte("x=1;"), 50<<18)},
-		{"one byte", []byte("x")},
+		{"200,000 nested parens", []byte(parens + strings.ReplaceAll(parens, "(", ")")), []string{"a.go", "a.py", "a.js", "a.txt", "a.md"}, time.Second},
+		{"200,000 nested parens on one line", []byte(strings.ReplaceAll(parens, "\n", "")), paths, time.Second},
+		{"20,000 nested parens on lines", []byte(strings.Repeat("(\n", 20_000) + strings.Repeat(")\n", 20_000)), paths, 20 * time.Millisecond},
+		{"30,000 nested braces", []byte("package a\nfunc f() " + strings.Repeat("{\n", 30_000)), []string{"a.go", "a.js", "a.c", "a.java", "a.rs"}, 10 * time.Second},
+		{"open tags", bytes.Repeat([]byte("<a \"\n"), 10_000), paths, 20 * time.Millisecond},
+		{"open scripts", bytes.Repeat([]byte("<script>\n"), 10_000), paths, 20 * time.Millisecond},
+		{"open comments", bytes.Repeat([]byte("/* <!-- \"\"\" ` \n"), 4_000), paths, 20 * time.Millisecond},
+		{"headings", bytes.Repeat([]byte("# a\n"), 12_000), paths, 20 * time.Millisecond},
+		{"empty lines", bytes.Repeat([]byte("\n"), 60_000), paths, 20 * time.Millisecond},
+		{"random bytes", random, paths, 20 * time.Millisecond},
+		{"random lines", bytes.ReplaceAll(random, []byte("a"), []byte("\n")), paths, 20 * time.Millisecond},
+		{"one line of 50 MB", bytes.Repeat([]byte("x=1;"), 50<<18), []string{"a.go", "a.js", "a.md", "a.conf"}, time.Second},
+		{"one byte", []byte("x"), paths, time.Second},
 	} {
-		for _, path := range paths {
+		for _, path := range tc.paths {
 			began := time.Now()
-			r := chunker.Cut(path, tc.src, chunker.Options{Deadline: 20 * time.Millisecond})
+			r := chunker.Cut(path, tc.src, chunker.Options{Deadline: tc.deadline})
 			checkBounds(t, tc.name+" in "+path, tc.src, r)
-			if len(r.Chunks) > 25_000 {
+			if len(r.Chunks) > 10_000 {
 				t.Errorf("%s in %s: %d chunks", tc.name, path, len(r.Chunks))
 			}
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("%s in %s took %v", tc.name, path, took)
 			}
 		}

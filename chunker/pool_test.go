@@ -97,6 +97,7 @@ func cut(t *testing.T, p *chunker.Pool, path, src string) chunker.Result {
 const sample = "package a\n\n// F does.\nfunc F() {\n}\n"
 
 func TestPoolCutsAsCutDoes(t *testing.T) {
+	t.Parallel() // each waits for processes
 	p := newPool(t, chunker.PoolOptions{})
 	for _, path := range []string{
 		"testdata/go/sample.go", "testdata/rust/sample.rs", "testdata/typescript/sample.ts", "testdata/tsx/sample.tsx",
@@ -117,8 +118,10 @@ func TestPoolCutsAsCutDoes(t *testing.T) {
 }
 
 func TestPoolSurvivesCrashes(t *testing.T) {
+	t.Parallel() // each waits for processes
 	for _, how := range []string{"please crash", "please panic", "please lie", "please write"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			var log bytes.Buffer
 			p := newPool(t, chunker.PoolOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			bad := sample + "// " + how + "\n"
@@ -142,6 +145,7 @@ func TestPoolSurvivesCrashes(t *testing.T) {
 }
 
 func TestPoolKillsHungWorker(t *testing.T) {
+	t.Parallel() // each waits for processes
 	p := newPool(t, chunker.PoolOptions{Deadline: time.Second})
 	bad := sample + "// please hang\n"
 	for i, want := range []string{"text (parser timed out)", "text (parser timed out)", "text (parser crashed)"} {
@@ -165,6 +169,7 @@ func TestPoolCapsMemory(t *testing.T) {
 }
 
 func TestPoolReplacesGrownWorker(t *testing.T) {
+	t.Parallel() // each waits for processes
 	if !limited {
 		t.Skip("the size of a worker is not known on this system")
 	}
@@ -178,6 +183,7 @@ func TestPoolReplacesGrownWorker(t *testing.T) {
 }
 
 func TestPoolStopsWhenIdle(t *testing.T) {
+	t.Parallel() // each waits for processes
 	p := newPool(t, chunker.PoolOptions{Idle: time.Millisecond})
 	cut(t, p, "a.go", sample)
 	for deadline := time.Now().Add(10 * time.Second); p.Stats().Workers > 0; {
@@ -189,6 +195,7 @@ func TestPoolStopsWhenIdle(t *testing.T) {
 }
 
 func TestPoolIsConcurrent(t *testing.T) {
+	t.Parallel() // each waits for processes
 	p := newPool(t, chunker.PoolOptions{Workers: 3})
 	var wg sync.WaitGroup
 	for i := range 60 {
@@ -210,6 +217,7 @@ func TestPoolIsConcurrent(t *testing.T) {
 }
 
 func TestPoolErrors(t *testing.T) {
+	t.Parallel() // each waits for processes
 	for _, command := range [][]string{{"/does/not/exist"}, {os.Args[0], "no-worker"}, {os.Args[0], "other-version"}} {
 		p := newPool(t, chunker.PoolOptions{Command: command})
 		if _, err := p.Cut(t.Context(), "a.go", []byte(sample)); !errors.Is(err, fold.ErrUnavailable) {
@@ -232,6 +240,7 @@ func TestPoolErrors(t *testing.T) {
 }
 
 func TestPoolCancelWhileBusy(t *testing.T) {
+	t.Parallel() // each waits for processes
 	p := newPool(t, chunker.PoolOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

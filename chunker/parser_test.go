@@ -1,0 +1,75 @@
+//go:build cgo
+
+package chunker
+
+import (
+	"os"
+	"testing"
+	"time"
+	"unsafe"
+
+	sitter "github.com/tree-sitter/go-tree-sitter"
+)
+
+// treeParser makes a sitter.Tree of the pointer that C returned.
+func TestTreeIsOnePointer(t *testing.T) {
+	if got := unsafe.Sizeof(sitter.Tree{}); got != unsafe.Sizeof(uintptr(0)) {
+		t.Fatalf("a sitter.Tree has %d bytes: treeParser.parse must be written anew", got)
+	}
+}
+
+// Every kind and field that a table names exists in its grammar, or else a rule
+// would silently never fire after an update of the grammar.
+func TestTablesNameWhatGrammarsHave(t *testing.T) {
+	for _, lang := range []string{"go", "rust", "javascript", "typescript", "tsx", "python", "java", "c", "cpp"} {
+		table := tableOf(lang)
+		l := table.language()
+		for kind, r := range table.rules {
+			if l.IdForNodeKind(kind, true) == 0 {
+				// TypeScript shares the rules of JavaScript.
+				if kind == "field_definition" {
+					continue
+				}
+				t.Errorf("%s: no node kind %q", lang, kind)
+			}
+			for _, field := range []string{r.name, r.body} {
+				if field != "" && l.FieldIdForName(field) == 0 {
+					t.Errorf("%s: no field %q", lang, field)
+				}
+			}
+		}
+	}
+}
+
+// After a parse that took too long the next one begins anew, and gives memory
+// back: a forgotten tree costs 2 MB here.
+func TestParserAfterDeadline(t *testing.T) {
+	src, err := os.ReadFile("testdata/go/sample.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var long []byte
+	for range 200 {
+		long = append(long, src...)
+	}
+	p := newTreeParser()
+	defer p.close()
+	lang := goTable().language()
+	if tree, late := p.parse(lang, long, time.Nanosecond); tree != nil || !late {
+		t.Fatalf("parse within a nanosecond: tree %v, late %v", tree, late)
+	}
+	before := resident()
+	for range 60 {
+		tree, late := p.parse(lang, long, time.Minute)
+		if tree == nil || late {
+			t.Fatalf("parse after a deadline: tree %v, late %v", tree, late)
+		}
+		if got := int(tree.RootNode().EndByte()); got != len(long) {
+			t.Fatalf("the tree has %d bytes, the file %d", got, len(long))
+		}
+		tree.Close()
+	}
+	if grown := resident() - before; grown > 64<<20 {
+		t.Errorf("60 parses took %d MB", grown>>20)
+	}
+}
