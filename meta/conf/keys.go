@@ -210,7 +210,7 @@ func nearest(s string, names []string) string {
 	for _, n := range names {
 		d := distance(s, n)
 		// auto-commit, autocommit and commit.auto_commit should all find it.
-		if strings.HasSuffix(n, "."+s) || strings.HasSuffix(s, "."+n) {
+		if strings.HasSuffix(n, "."+s) || strings.HasSuffix(s, "."+n) || strings.HasPrefix(n, s+"_") {
 			d = 1
 		}
 		if d < best {
