@@ -2,9 +2,11 @@ package fold
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -91,10 +93,7 @@ func (d *decoder) set(e *entry) error {
 		if err := d.list(e, &m.Tags); err != nil {
 			return err
 		}
-		for i, t := range m.Tags {
-			m.Tags[i] = strings.TrimPrefix(t, "#")
-		}
-		m.Tags = cleanList(m.Tags)
+		m.Tags = cleanTags(m.Tags)
 		return nil
 	case "keywords":
 		return d.list(e, &m.Keywords)
@@ -211,23 +210,50 @@ func cleanList(list []string) []string {
 	if len(list) == 0 {
 		return nil
 	}
-	out := list[:0:0]
-	seen := make(map[string]bool, len(list))
+	var seen map[string]bool // made once a scan over the items costs more
+	if len(list) > 16 {
+		seen = make(map[string]bool, len(list))
+	}
+	var out []string
 	for _, s := range list {
-		if s = strings.TrimSpace(s); s != "" && !seen[s] {
-			seen[s] = true
-			out = append(out, s)
+		s = strings.TrimSpace(s)
+		if s == "" || seen[s] || seen == nil && slices.Contains(out, s) {
+			continue
 		}
+		if seen != nil {
+			seen[s] = true
+		}
+		if out == nil {
+			out = make([]string, 0, len(list))
+		}
+		out = append(out, s)
 	}
 	return out
+}
+
+// cleanTags is cleanList for tags, which people also write with a #.
+func cleanTags(tags []string) []string {
+	out := make([]string, len(tags))
+	for i, t := range tags {
+		out[i] = cleanTag(t)
+	}
+	return cleanList(out)
+}
+
+func cleanTag(t string) string {
+	return strings.TrimLeftFunc(t, func(r rune) bool { return r == '#' || unicode.IsSpace(r) })
 }
 
 func (d *decoder) list(e *entry, dst *[]string) error {
 	if e.value.shape == shapeOther {
 		return d.wrongType(e, "a list of texts")
 	}
-	if list := listOf(e.value); list != nil {
-		*dst = cleanList(append(*dst, list...))
+	list := listOf(e.value)
+	if *dst != nil {
+		list = cleanList(append(*dst, list...))
+	}
+	if list != nil {
+		*dst = list
 	}
 	return nil
 }
@@ -415,21 +441,8 @@ func (d *decoder) add(typ LinkType, target, context string) {
 // title from heading or file name.
 func (d *decoder) finish(block []blockLink) {
 	m := d.m
-	known := map[ID]bool{}
-	for _, links := range d.keyed {
-		for _, l := range links {
-			known[l.To] = true
-		}
-	}
-	for _, l := range d.other {
-		known[l.To] = true
-	}
-	for _, b := range block {
-		if b.ours || known[b.id] {
-			continue // the frontmatter decides
-		}
-		known[b.id] = true
-		d.add(b.typ, string(b.id), "")
+	if slices.ContainsFunc(block, func(b blockLink) bool { return !b.ours }) {
+		d.adopt(block)
 	}
 	var links []Link
 	for _, typ := range ownKeys() {
@@ -442,6 +455,27 @@ func (d *decoder) finish(block []blockLink) {
 	m.Title = Heading(m.Body)
 	if m.Title == "" {
 		m.Title = strings.TrimSuffix(path.Base(m.Path), ".md")
+	}
+}
+
+// adopt takes the lines that a person added to our block as links. Those in our
+// own form are left to the frontmatter, which they were made from.
+func (d *decoder) adopt(block []blockLink) {
+	known := map[ID]bool{}
+	for _, links := range d.keyed {
+		for _, l := range links {
+			known[l.To] = true
+		}
+	}
+	for _, l := range d.other {
+		known[l.To] = true
+	}
+	for _, b := range block {
+		if b.ours || known[b.id] {
+			continue
+		}
+		known[b.id] = true
+		d.add(b.typ, string(b.id), "")
 	}
 }
 

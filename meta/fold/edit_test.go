@@ -152,6 +152,9 @@ func TestUpdateThenDecode(t *testing.T) {
 		}
 		m := *old
 		drawFields(t, &m)
+		if m.Body != old.Body && m.Title == old.Title {
+			m.Title = "x" // it may have come from the body
+		}
 		got, err := fold.Update(b, old, &m, titles)
 		if err != nil {
 			t.Fatalf("%s: Update: %v", name, err)

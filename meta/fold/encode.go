@@ -40,7 +40,7 @@ func Encode(m *Memory, title func(ID) string) []byte {
 // ours that stands in the body, because an agent read the file and sent it
 // back, becomes links.
 func withBlock(m *Memory) (text string, links []Link) {
-	text, block, _ := splitRelated(lf(strings.ToValidUTF8(strings.ReplaceAll(m.Body, "\x00", ""), "\ufffd")))
+	text, block, _ := splitRelated(lf(cleanText(m.Body)))
 	links = append(links, m.Links...)
 	for _, b := range block {
 		if !linked(m.Links, b.id) {
@@ -74,12 +74,12 @@ func fields(m *Memory) []KeyEdit {
 	keyed, flat := linkFields(m)
 	list := []KeyEdit{
 		{"id", str(id)},
-		{"title", str(m.Title)},
+		{"title", str(strings.TrimSpace(cleanText(m.Title)))},
 		{"aliases", strs(m.Aliases)},
 		{"memory_type", str(m.Type)},
 		{"source", str(string(m.Source))},
 		{"author", str(m.Author)},
-		{"tags", strs(m.Tags)},
+		{"tags", strs(cleanTags(m.Tags))},
 		{"keywords", strs(m.Keywords)},
 		{"context", str(m.Context)},
 		{"file_path", str(m.FilePath)},
@@ -111,15 +111,27 @@ func fields(m *Memory) []KeyEdit {
 	return list
 }
 
+// cleanText returns s without what no text file holds.
+func cleanText(s string) string {
+	if strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\ufffd")
+}
+
 func str(s string) any {
-	if s == "" {
+	if s = cleanText(s); s == "" {
 		return nil
 	}
 	return s
 }
 
 func strs(list []string) any {
-	if list = cleanList(list); list == nil {
+	clean := make([]string, len(list))
+	for i, s := range list {
+		clean[i] = cleanText(s)
+	}
+	if list = cleanList(clean); list == nil {
 		return nil
 	}
 	return list

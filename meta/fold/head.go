@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,7 +60,9 @@ func readHead(head []byte, line int) ([]entry, error) {
 		return nil, err
 	}
 	r := headReader{s: s, line: line}
-	seen := make(map[string]bool, 24)
+	// A line a key, and one to spare: no growing for what we write.
+	r.entries = make([]entry, 0, min(strings.Count(s, "\n")+1, 64))
+	var seen map[string]bool // made once a scan over the entries costs more
 	hard := false
 	for r.pos < len(s) {
 		e, ok, err := r.next()
@@ -69,10 +72,18 @@ func readHead(head []byte, line int) ([]entry, error) {
 		if !ok {
 			break
 		}
-		if seen[e.key] {
+		if seen == nil && len(r.entries) == 32 {
+			seen = make(map[string]bool, maxKeys)
+			for i := range r.entries {
+				seen[r.entries[i].key] = true
+			}
+		}
+		if seen[e.key] || seen == nil && slices.ContainsFunc(r.entries, func(have entry) bool { return have.key == e.key }) {
 			return nil, quarantinef(e.line, "the key %.40q occurs twice", e.key)
 		}
-		seen[e.key] = true
+		if seen != nil {
+			seen[e.key] = true
+		}
 		if len(r.entries) >= maxKeys {
 			return nil, quarantinef(e.line, "more than %d keys", maxKeys)
 		}
@@ -178,6 +189,8 @@ func (r *headReader) key(text string) (key string, colon int, err error) {
 		return k, r.pos + len(text) - len(after) + 1, nil
 	case c == '-' && (len(text) == 1 || text[1] == ' '):
 		return bad("a list item that belongs to no key")
+	case strings.HasPrefix(text, "..."), strings.HasPrefix(text, "---"):
+		return bad("a mark between documents where a key should be")
 	case c == '?' && (len(text) == 1 || text[1] == ' '), strings.IndexByte("&*!|>%@`[]{},#", c) >= 0:
 		return bad("a line that does not begin with a plain key")
 	}

@@ -15,11 +15,22 @@ type NamedLink struct {
 
 // ownKeys returns the link types that have a key of their own, in the order in
 // which we write them.
-func ownKeys() []LinkType {
-	return []LinkType{LinkRelated, LinkReferences, LinkDependsOn, LinkModifies, LinkConflictsWith, LinkSupersedes}
+func ownKeys() [6]LinkType {
+	return [6]LinkType{LinkRelated, LinkReferences, LinkDependsOn, LinkModifies, LinkConflictsWith, LinkSupersedes}
 }
 
-func ownKey(typ LinkType) bool { return slices.Contains(ownKeys(), typ) }
+func ownKey(typ LinkType) bool { return keyRank(typ) < len(ownKeys()) }
+
+// keyRank returns where the key of typ stands among the link keys; types
+// without one come last.
+func keyRank(typ LinkType) int {
+	for i, k := range ownKeys() {
+		if k == typ {
+			return i
+		}
+	}
+	return len(ownKeys())
+}
 
 // linkKey returns the type of the links that stand under key.
 func linkKey(key string) (LinkType, bool) {
@@ -40,7 +51,10 @@ func keyOf(typ LinkType) string {
 
 // flatType returns typ as one word, as the flat list needs it.
 func flatType(typ LinkType) LinkType {
-	words := strings.Fields(string(typ))
+	if ownKey(typ) {
+		return typ
+	}
+	words := strings.Fields(cleanText(string(typ)))
 	if len(words) == 0 {
 		return LinkRelated
 	}
@@ -62,7 +76,9 @@ func orderLinks(links []Link) []Link {
 			continue
 		}
 		l.Type = flatType(l.Type)
-		l.Context = strings.Join(strings.Fields(l.Context), " ")
+		if l.Context != "" {
+			l.Context = strings.Join(strings.Fields(cleanText(l.Context)), " ")
+		}
 		k := edge{l.To, l.Type}
 		if i, ok := at[k]; ok {
 			if kept[i].Context == "" {
@@ -77,8 +93,8 @@ func orderLinks(links []Link) []Link {
 		return nil
 	}
 	rank := func(l Link) int {
-		if i := slices.Index(ownKeys(), l.Type); i >= 0 && l.Context == "" {
-			return i
+		if l.Context == "" {
+			return keyRank(l.Type)
 		}
 		return len(ownKeys())
 	}

@@ -196,6 +196,11 @@ func (mg *merger) mergeKey(key string, base, ours, theirs *segment) string {
 		return t
 	case theirs == nil:
 		return o
+	case sameValue(&ours.entry, &theirs.entry): // one value in two forms
+		if mg.first(o, t) {
+			return o
+		}
+		return t
 	case base != nil && sameValue(&theirs.entry, &base.entry):
 		return o // only the form changed there
 	case base != nil && sameValue(&ours.entry, &base.entry):
@@ -209,9 +214,7 @@ func (mg *merger) mergeKey(key string, base, ours, theirs *segment) string {
 	if !mg.first(o, t) {
 		win, lose = t, o
 	}
-	if !sameValue(&ours.entry, &theirs.entry) {
-		mg.conflicts = append(mg.conflicts, Conflict{Key: key, Text: strings.TrimSuffix(lose, "\n")})
-	}
+	mg.conflicts = append(mg.conflicts, Conflict{Key: key, Text: strings.TrimSuffix(lose, "\n")})
 	return win
 }
 
@@ -306,7 +309,7 @@ func knownItem(key string, item scalar) scalar {
 	item.text = strings.TrimSpace(item.text)
 	item.plain = false // its form follows from its text
 	if canonicalKey(key) == "tags" {
-		item.text = strings.TrimPrefix(item.text, "#")
+		item.text = cleanTag(item.text)
 	}
 	if _, link := linkKey(key); link {
 		if id, ok := targetID(item.text); ok {

@@ -28,7 +28,7 @@ func splitRelated(body string) (text string, block []blockLink, found bool) {
 	code := codeRanges(body)
 	for {
 		at, more := findRelated(body, code)
-		if at < 0 {
+		if at < 0 || len(block) > maxBlock {
 			slices.Reverse(block)
 			return endLine(body), block, found
 		}
@@ -64,7 +64,7 @@ func findRelated(body string, code []span) (int, []blockLink) {
 			}
 			for start > 0 {
 				above, next := lastLine(body, start)
-				if strings.Trim(above, " \t\r") != "" {
+				if strings.Trim(above, "\r") != "" {
 					break
 				}
 				start = next
@@ -152,7 +152,9 @@ func parseRelated(text string) (blockLink, bool) {
 	if w := strings.Fields(words); len(w) > 0 {
 		b.typ = LinkType(strings.Join(w, "_"))
 	}
-	b.ours = text == relatedLine(b.typ, id, l.Alias)
+	if text[0] == '-' && rest[open+2] == id[0] && strings.Contains(rest, string(id)) { // else it cannot be
+		b.ours = text == relatedLine(b.typ, id, l.Alias)
+	}
 	return b, true
 }
 
