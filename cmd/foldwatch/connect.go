@@ -127,8 +127,7 @@ func (e *environment) startLock(ctx context.Context, path string) (*disk.LockFil
 		if err == nil {
 			return lock, nil, nil
 		}
-		var held *disk.LockedError
-		if !errors.As(err, &held) {
+		if _, held := errors.AsType[*disk.LockedError](err); !held {
 			return nil, nil, fmt.Errorf("start the daemon: %w", err)
 		}
 		select {

@@ -149,8 +149,7 @@ func keptText(err error, id, path string) error {
 // unhinted returns err without its outer hint, so that a new one is the one
 // that is told.
 func unhinted(err error) error {
-	var h *fold.HintError
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[*fold.HintError](err); ok {
 		return h.Err
 	}
 	return err

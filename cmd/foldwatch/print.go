@@ -121,13 +121,15 @@ func unprintable(r rune) bool {
 // APC), their 8-bit forms, and two-byte escapes. A string sequence without an
 // end is its introducer only: the rest of the text is not swallowed.
 func escapeLen(s string) int {
-	body := 0
-	var kind byte
+	if len(s) < 2 {
+		return 0
+	}
+	const body = 2 // both introducers are two bytes long
+	kind := s[1]
 	switch {
-	case len(s) >= 2 && s[0] == 0x1b:
-		body, kind = 2, s[1]
-	case len(s) >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f: // C1 in UTF-8
-		body, kind = 2, s[1]-0x40
+	case s[0] == 0x1b:
+	case s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f: // C1 in UTF-8
+		kind -= 0x40
 	default:
 		return 0
 	}

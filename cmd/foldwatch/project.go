@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,13 +144,11 @@ func (c *choice) String() string {
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 func (c *choice) Set(s string) error {
-	for _, a := range c.allowed {
-		if s == a {
-			*c.value = s
-			return nil
-		}
+	if !slices.Contains(c.allowed, s) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+	*c.value = s
+	return nil
 }
 
 func removeCommand(e *environment) *cobra.Command {
@@ -170,11 +169,7 @@ func removeCommand(e *environment) *cobra.Command {
 				}
 				in := wire.ProjectRemove{Purge: purge, Path: e.checkoutHere(pr)}
 				if purge && !yes && !e.flags.noInput {
-					ok, err := e.ask(fmt.Sprintf("Delete all memories of %s, with their history?", slug))
-					if err != nil {
-						return err
-					}
-					if !ok {
+					if !e.ask(fmt.Sprintf("Delete all memories of %s, with their history?", slug)) {
 						return fold.WithHint(errors.New("nothing was deleted"), "foldwatch remove --purge --yes")
 					}
 				}
@@ -244,16 +239,15 @@ func projectsCommand(e *environment) *cobra.Command {
 
 // ask puts a yes-or-no question on stderr and reads the answer from stdin. No
 // answer is no.
-func (e *environment) ask(question string) (bool, error) {
+func (e *environment) ask(question string) bool {
 	if e.flags.noInput {
-		return false, nil
+		return false
 	}
 	e.messages(true).printf("%s [y/N] ", question)
-	line, err := bufio.NewReader(e.stdin).ReadString('\n')
-	if err != nil && line == "" {
+	line, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of input is an answer too: no
+	if line == "" {
 		e.messages(true).printf("\n")
-		return false, nil //nolint:nilerr // the end of input is an answer: no
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes", nil
+	return answer == "y" || answer == "yes"
 }

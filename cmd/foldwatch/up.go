@@ -212,11 +212,7 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	if !e.interactive() {
 		return refusal
 	}
-	ok, err := e.ask(path + " is not a git repository. Run `" + makeOne + "`?")
-	if err != nil {
-		return err
-	}
-	if !ok {
+	if !e.ask(path + " is not a git repository. Run `" + makeOne + "`?") {
 		return refusal
 	}
 	out, err := exec.CommandContext(ctx, "git", "init", "--quiet", "--", path).CombinedOutput()
@@ -276,8 +272,8 @@ func serveCommand(e *environment) *cobra.Command {
 				opt.IdleExit = idleExit
 			}
 			err := e.serve(ctx, e, opt)
-			if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-				return nil
+			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+				err = nil // Ctrl-C is how it ends
 			}
 			return err
 		},

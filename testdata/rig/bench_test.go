@@ -49,8 +49,10 @@ func TestBench(t *testing.T) {
 	began = time.Now()
 	hashed := hashAll(t, c.dir)
 	hash := time.Since(began)
-	rows = append(rows, row{"1", fmt.Sprintf("cold index, %d files, %.0f MB", c.files, mb(c.bytes)),
-		fmt.Sprintf("%.1f cpu-s, %.1f s", cpu, wall.Seconds()), fmt.Sprintf("read+hash %d: %.2f s", hashed, hash.Seconds()), cpu / hash.Seconds(), "-"})
+	rows = append(rows, row{
+		"1", fmt.Sprintf("cold index, %d files, %.0f MB", c.files, mb(c.bytes)),
+		fmt.Sprintf("%.1f cpu-s, %.1f s", cpu, wall.Seconds()), fmt.Sprintf("read+hash %d: %.2f s", hashed, hash.Seconds()), cpu / hash.Seconds(), "-",
+	})
 	rows = append(rows, zoekt(t, c, cpu))
 	rows = append(rows, row{"1d", "peak memory of the cold index", fmt.Sprintf("%.0f MB", mb(most)), "promise 700 MB", mb(most) / 700, "<= 1"})
 

@@ -76,18 +76,18 @@ func TestCrashFirstIndex(t *testing.T) {
 			}
 		}
 		cl, proc := m.serve()
-		add := make(chan error, 1)
-		go func() {
-			_, err := cl.AddProject(context.Background(), wire.ProjectCreate{Path: c.dir, Slug: "gosrc", FileMemories: "fold"})
-			add <- err // fails where the crash comes first
-		}()
+		var add sync.WaitGroup
+		add.Go(func() {
+			// It fails where the crash comes first.
+			_, _ = cl.AddProject(context.Background(), wire.ProjectCreate{Path: c.dir, Slug: "gosrc", FileMemories: "fold"})
+		})
 		after := time.Duration(rnd.Int64N(int64(whole)))
 		<-time.After(after)
 		if err := proc.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = proc.Wait() // killed, as we asked
-		<-add
+		add.Wait()
 		cl, _ = m.serve()
 		m.run(c.dir, "add", ".", "--slug", "gosrc", "--file-memories", "fold")
 		if diff := outcomeOf(t, m, cl, c, "gosrc").compare(want); diff != "" {

@@ -58,8 +58,8 @@ func (m *machine) command(dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs the program, which must succeed, and returns its stdout.
-func (m *machine) run(dir string, args ...string) string {
+// run runs the program, which must succeed.
+func (m *machine) run(dir string, args ...string) {
 	m.t.Helper()
 	c := m.command(dir, args...)
 	var out, errs bytes.Buffer
@@ -67,7 +67,6 @@ func (m *machine) run(dir string, args ...string) string {
 	if err := c.Run(); err != nil {
 		m.t.Fatalf("foldwatch %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
 	}
-	return out.String()
 }
 
 // git runs git in dir, which must succeed.
@@ -167,27 +166,6 @@ func eventually(limit, every time.Duration, fn func() bool) bool {
 	return true
 }
 
-// finish waits for a job, which must complete.
-func (m *machine) finish(cl *client.Client, id string) {
-	m.t.Helper()
-	if id == "" {
-		return
-	}
-	ok := eventually(10*time.Minute, 100*time.Millisecond, func() bool {
-		j, err := cl.Job(context.Background(), id)
-		if err != nil {
-			m.t.Fatalf("job %s: %v", id, err)
-		}
-		if j.Status == "failed" || j.Status == "cancelled" {
-			m.t.Fatalf("job %s %s: %s", id, j.Status, j.Error)
-		}
-		return j.Status == "completed"
-	})
-	if !ok {
-		m.t.Fatalf("job %s did not complete in 10 minutes", id)
-	}
-}
-
 // quiet waits until the project has nothing left to do.
 func (m *machine) quiet(cl *client.Client, slug string) wire.ProjectStatus {
 	m.t.Helper()
@@ -245,7 +223,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, f := range strings.Fields(string(b)) {
+		for f := range strings.FieldsSeq(string(b)) {
 			if child, err := strconv.Atoi(f); err == nil {
 				all = append(append(all, child), descendants(child)...)
 			}
