@@ -15,7 +15,7 @@ import (
 )
 
 // fill puts and commits n memories and returns their paths, sorted.
-func fill(t *testing.T, s *gitops.Store, n int) []string {
+func fill(t testing.TB, s *gitops.Store, n int) []string {
 	t.Helper()
 	var ws []gitops.Write
 	var paths []string

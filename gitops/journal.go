@@ -404,9 +404,7 @@ func (s *Store) author() (name, email string) {
 	if s.opt.Author != nil {
 		name, email = s.opt.Author()
 	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		name, email = s.l.Identity(ctx)
+		name, email = s.identity()
 	}
 	name, email = plainName(name), plainName(email)
 	if name == "" {
@@ -416,6 +414,26 @@ func (s *Store) author() (name, email string) {
 		email = committerEmail
 	}
 	return name, email
+}
+
+// identityAge is for how long the user's identity is not read again.
+const identityAge = time.Minute
+
+// identity returns the user's git identity; the caller holds commit.
+func (s *Store) identity() (name, email string) {
+	if now := s.opt.Now(); s.who.at.IsZero() || now.Sub(s.who.at) > identityAge || now.Before(s.who.at) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		s.who.name, s.who.email = s.l.Identity(ctx)
+		s.who.at = now
+	}
+	return s.who.name, s.who.email
+}
+
+// An identity is who commits are by, as git's configuration said at a time.
+type identity struct {
+	name, email string
+	at          time.Time
 }
 
 func firstParent(c *object.Commit) plumbing.Hash {

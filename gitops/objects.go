@@ -6,16 +6,19 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -130,14 +133,26 @@ func (o *objects) sweep() error {
 			}
 		}
 	}
-	for _, d := range []string{"refs/foldwatch", "refs/heads", "."} {
+	dirs := []string{"refs/foldwatch", "refs/heads", "."}
+	fans, err := o.fs.ReadDir("objects")
+	if err != nil {
+		return err
+	}
+	for _, d := range fans {
+		if d.IsDir() && len(d.Name()) == 2 {
+			dirs = append(dirs, "objects/"+d.Name())
+		}
+	}
+	for _, d := range dirs {
 		list, err := o.fs.ReadDir(d)
 		if err != nil {
-			continue
+			continue // refs/… may be packed
 		}
 		for _, fi := range list {
-			if strings.HasPrefix(fi.Name(), ".tmp-") {
-				_ = o.fs.Remove(d + "/" + fi.Name())
+			if strings.HasPrefix(fi.Name(), ".tmp-") || strings.HasPrefix(fi.Name(), "tmp_obj_") {
+				if err := o.fs.Remove(d + "/" + fi.Name()); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -185,11 +200,7 @@ func (o *objects) flush() error {
 	if n > packAbove {
 		err = o.writePack(o.batch, 0)
 	} else {
-		for _, obj := range o.batch.Objects {
-			if _, err = o.st.SetEncodedObject(obj); err != nil {
-				break
-			}
-		}
+		err = o.writeLoose(o.batch)
 	}
 	if err == nil {
 		err = o.fs.syncDirs()
@@ -199,6 +210,55 @@ func (o *objects) flush() error {
 	}
 	o.batch = memory.NewStorage()
 	return nil
+}
+
+// writeLoose writes every object of from to a file of its own. They are written
+// at once rather than one after the other: a sync waits for the disk, and the
+// disk takes many at the price of one.
+func (o *objects) writeLoose(from *memory.Storage) error {
+	var g errgroup.Group
+	g.SetLimit(syncsAtOnce)
+	for h, obj := range from.Objects {
+		g.Go(func() error { return o.writeObject(h, obj) })
+	}
+	return g.Wait()
+}
+
+func (o *objects) writeObject(h plumbing.Hash, obj plumbing.EncodedObject) (err error) {
+	hex := h.String()
+	dir := path.Join("objects", hex[:2])
+	t, err := o.fs.TempFile(dir, "tmp_obj_")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = t.Close() // may be closed already
+			_ = o.fs.root.Remove(t.Name())
+		}
+	}()
+	r, err := obj.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w := objfile.NewWriter(t)
+	if err := w.WriteHeader(obj.Type(), obj.Size()); err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, r); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if err := o.fs.Chmod(t.Name(), 0o444); err != nil { // as git does
+		return err
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return o.fs.Rename(t.Name(), path.Join(dir, hex[2:]))
 }
 
 // writePack writes every object of from as one pack. Window is that of the

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/go-git/go-billy/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
@@ -31,6 +32,9 @@ type ownFS struct {
 	mu    sync.Mutex
 	dirty map[string]bool // directories with names not yet synced
 }
+
+// syncsAtOnce is how many files or directories are synced side by side.
+const syncsAtOnce = 16
 
 func openOwnFS(dir string, faults disk.Faults) (*ownFS, error) {
 	root, err := os.OpenRoot(dir)
@@ -63,14 +67,21 @@ func (f *ownFS) syncDirs() error {
 		dirs = append(dirs, d)
 	}
 	f.mu.Unlock()
-	slices.Sort(dirs)
+	var g errgroup.Group
+	g.SetLimit(syncsAtOnce)
 	for _, d := range dirs {
-		if _, err := f.fault(disk.OpSyncDir, d, 0); err != nil {
-			return err
-		}
-		if err := syncDir(f.root, d); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("sync %s: %w", d, err)
-		}
+		g.Go(func() error {
+			if _, err := f.fault(disk.OpSyncDir, d, 0); err != nil {
+				return err
+			}
+			if err := syncDir(f.root, d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("sync %s: %w", d, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

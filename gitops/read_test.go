@@ -16,7 +16,7 @@ import (
 )
 
 // isolate gives the test a machine of its own: no configuration of the real one.
-func isolate(t *testing.T) {
+func isolate(t testing.TB) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -26,7 +26,7 @@ func isolate(t *testing.T) {
 	write(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = Ann\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n")
 }
 
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = dir
@@ -37,7 +37,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func write(t *testing.T, path, text string) {
 }
 
 // checkout makes a repository with one commit of a.go and dir/b.go.
-func checkout(t *testing.T) string {
+func checkout(t testing.TB) string {
 	t.Helper()
 	isolate(t)
 	dir := realDir(t)
@@ -60,7 +60,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-func realDir(t *testing.T) string {
+func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -69,7 +69,7 @@ func realDir(t *testing.T) string {
 	return dir
 }
 
-func locate(t *testing.T, path string) *gitops.Layout {
+func locate(t testing.TB, path string) *gitops.Layout {
 	t.Helper()
 	l, err := gitops.Locate(t.Context(), path)
 	if err != nil {
@@ -244,7 +244,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func checkoutBeside(t *testing.T) string {
+func checkoutBeside(t testing.TB) string {
 	t.Helper()
 	dir := realDir(t)
 	git(t, dir, "init", "-q", ".")
@@ -557,7 +557,7 @@ func TestHostileConfigRunsNothing(t *testing.T) {
 }
 
 // tour calls every function that reads the user's repository.
-func tour(t *testing.T, l *gitops.Layout, missing string) {
+func tour(t testing.TB, l *gitops.Layout, missing string) {
 	t.Helper()
 	ctx := context.Background()
 	h, err := l.Head(ctx)
@@ -591,7 +591,7 @@ func tour(t *testing.T, l *gitops.Layout, missing string) {
 	l.Busy()
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)

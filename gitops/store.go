@@ -79,7 +79,8 @@ type Store struct {
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
-	commit sync.Mutex // one commit, scan, restore, repack or mirror at a time
+	commit sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
+	who    identity
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash

@@ -19,7 +19,7 @@ import (
 // later is a clock far enough ahead that every file counts as settled.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
-func openStore(t *testing.T, dir string, edit func(*gitops.StoreOptions)) *gitops.Store {
+func openStore(t testing.TB, dir string, edit func(*gitops.StoreOptions)) *gitops.Store {
 	t.Helper()
 	opt := gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later}
 	if edit != nil {
@@ -49,19 +49,19 @@ func memoryFile(title, body string) (fold.ID, []byte) {
 }
 
 // repoGit runs git in the sidecar.
-func repoGit(t *testing.T, dir string, args ...string) string {
+func repoGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	return git(t, dir, append([]string{"--git-dir=" + filepath.Join(dir, ".git/foldwatch/repo.git")}, args...)...)
 }
 
-func fsck(t *testing.T, dir string) {
+func fsck(t testing.TB, dir string) {
 	t.Helper()
 	if out := repoGit(t, dir, "fsck", "--full", "--strict", "--no-dangling"); strings.TrimSpace(out) != "" && !strings.Contains(out, "notice") {
 		t.Errorf("git fsck of the sidecar:\n%s", out)
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
