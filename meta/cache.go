@@ -304,18 +304,21 @@ func (c *Cache) evict(ctx context.Context, d *db) error {
 		return err
 	}
 	for used > c.max/10*9 {
-		n, err := d.exec(ctx, "trim cache", `delete from vector_cache where rowid in
-			(select rowid from vector_cache order by used limit 1000)`)
+		var chunks, vectors sql.NullInt64 // hour of the oldest use
+		err := d.w.QueryRowContext(ctx, `select (select min(used) from chunk_cache), (select min(used) from vector_cache)`).
+			Scan(&chunks, &vectors)
 		if err != nil {
-			return err
+			return d.wrap(err, "trim cache")
 		}
-		m, err := d.exec(ctx, "trim cache", `delete from chunk_cache where rowid in
-			(select rowid from chunk_cache order by used limit 200)`)
-		if err != nil {
-			return err
-		}
-		if n+m == 0 {
+		query := `delete from chunk_cache where rowid in (select rowid from chunk_cache order by used limit 200)`
+		switch {
+		case !chunks.Valid && !vectors.Valid:
 			return nil
+		case !chunks.Valid || vectors.Valid && vectors.Int64 <= chunks.Int64:
+			query = `delete from vector_cache where rowid in (select rowid from vector_cache order by used limit 500)`
+		}
+		if _, err := d.exec(ctx, "trim cache", query); err != nil {
+			return err
 		}
 		if used, err = usedBytes(ctx, d); err != nil {
 			return err

@@ -388,7 +388,7 @@ func TestReadsGoOnDuringWrites(t *testing.T) {
 	for w := range 5 {
 		go func() {
 			var err error
-			for n := range 30 {
+			for n := range 10 {
 				if w == 0 {
 					_, err = x.Apply(context.Background(), []meta.Change{{Memory: row(n), Chunks: chunks(id(n), "a"), SetChunks: true}})
 				} else if _, err = x.Memory(context.Background(), id(1)); err == nil {

@@ -242,30 +242,6 @@ func TestCancelPauseProgress(t *testing.T) {
 	}
 }
 
-func TestEndedJobsArePruned(t *testing.T) {
-	ctx := t.Context()
-	x := openIndex(t, t.TempDir())
-	failed := enqueue(t, x, meta.NewJob{Type: "t"})
-	claim(t, x, jobTime)
-	if err := x.Fail(ctx, failed, "me", jobTime, "kept", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	for range 203 {
-		jid := enqueue(t, x, meta.NewJob{Type: "t"})
-		claim(t, x, jobTime)
-		if err := x.Complete(ctx, jid, "me", jobTime); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := x.Jobs(ctx, 1000)
-	if err != nil || len(all) != 201 {
-		t.Errorf("%d jobs kept, %v, want 200 completed and one failed", len(all), err)
-	}
-	if j, err := x.Job(ctx, failed); err != nil || j.Error != "kept" {
-		t.Errorf("failed job = %+v, %v", j, err)
-	}
-}
-
 func TestNobodyClaimsTwice(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	const jobs, workers = 60, 6

@@ -249,16 +249,15 @@ func (s *State) Note(ctx context.Context, key, name string) (string, error) {
 	return s.text(ctx, "read note "+name, `select value from notes where key = ? and name = ?`, key, name)
 }
 
-// SetNote stores a small fact about a checkout; "" deletes it. The checkout
-// must be registered.
+// SetNote stores a small fact about a checkout; "" deletes it. It returns
+// fold.ErrNotFound if key is not registered.
 func (s *State) SetNote(ctx context.Context, key, name, value string) error {
 	if value == "" {
 		_, err := s.db.exec(ctx, "delete note "+name, `delete from notes where key = ? and name = ?`, key, name)
 		return err
 	}
-	_, err := s.db.exec(ctx, "set note "+name, `insert into notes (key, name, value) values (?, ?, ?)
-		on conflict do update set value = excluded.value`, key, name, value)
-	return err
+	return s.one(ctx, "set note "+name, `insert into notes (key, name, value) select key, ?, ? from repositories where key = ?
+		on conflict do update set value = excluded.value`, name, value, key)
 }
 
 // text returns one value, "" if there is no row.

@@ -104,6 +104,7 @@ func TestState(t *testing.T) {
 		"DeleteCheckout": s.DeleteCheckout(ctx, one.Key),
 		"SetPaused":      s.SetPaused(ctx, "nobody", true, now),
 		"SetCursor":      s.SetCursor(ctx, "nobody", "x"),
+		"SetNote":        s.SetNote(ctx, "nobody", "n", "v"),
 		"SetSeen":        s.SetSeen(ctx, "nobody", now),
 		"SetSettings":    s.SetSettings(ctx, "nobody", []byte("{}")),
 	} {
