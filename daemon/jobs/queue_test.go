@@ -61,6 +61,13 @@ func (q *memQueue) Claim(_ context.Context, owner string, now time.Time, lease t
 	return &c, nil
 }
 
+// asked returns how often Claim was called.
+func (q *memQueue) asked() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.claims
+}
+
 func (q *memQueue) held(id, owner string, fn func(*meta.Job)) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
