@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -211,26 +210,33 @@ func listItems(list []string) ([]string, bool) {
 	return items, true
 }
 
-// callout matches the first line of a conflict callout. The person or agent
-// that settled it deletes it; the daemon makes a memory of it.
-var callout = regexp.MustCompile(`^> \[!conflict\]- Other version ([0-9a-f]{8,64})\s*$`)
+const calloutMark = "> [!conflict]- Other version "
+
+// calloutHash returns the hash in the first line of a conflict callout, or "".
+func calloutHash(line string) string {
+	hash, ok := strings.CutPrefix(strings.TrimRight(line, " \t"), calloutMark)
+	if !ok || len(hash) < 8 || len(hash) > 64 || !lowerHex(hash) {
+		return ""
+	}
+	return hash
+}
 
 // cutCallouts takes the conflict callouts out of a body, with the blank line
 // before each (after it, at the top).
 func cutCallouts(text string) (rest string, calls map[string]string) {
 	calls = map[string]string{}
-	if !strings.Contains(text, "> [!conflict]- Other version ") {
+	if !strings.Contains(text, calloutMark) {
 		return text, calls
 	}
 	var f fenceState
 	var out []string
 	all := lines(text)
 	for i := 0; i < len(all); {
-		hit := []string(nil)
+		hash := ""
 		if f.mark == 0 {
-			hit = callout.FindStringSubmatch(all[i])
+			hash = calloutHash(all[i])
 		}
-		if hit == nil {
+		if hash == "" {
 			f.line(all[i])
 			out = append(out, all[i])
 			i++
@@ -240,7 +246,7 @@ func cutCallouts(text string) (rest string, calls map[string]string) {
 		for i++; i < len(all) && strings.HasPrefix(all[i], ">"); i++ {
 			quoted = append(quoted, strings.TrimPrefix(all[i][1:], " "))
 		}
-		calls[hit[1]] = max(calls[hit[1]], strings.Join(quoted, "\n"))
+		calls[hash] = max(calls[hash], strings.Join(quoted, "\n"))
 		switch {
 		case len(out) > 0 && out[len(out)-1] == "":
 			out = out[:len(out)-1]
@@ -308,7 +314,7 @@ func putCallouts(text string, calls map[string]string) string {
 // merge did not take.
 func Callout(hash, text string) string {
 	var b strings.Builder
-	b.WriteString("> [!conflict]- Other version " + hash + "\n")
+	b.WriteString(calloutMark + hash + "\n")
 	for line := range strings.SplitSeq(text, "\n") {
 		b.WriteString(strings.TrimRight("> "+line, " ") + "\n")
 	}
