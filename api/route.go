@@ -140,11 +140,16 @@ func (r Route) limit() int64 {
 	return r.Limit
 }
 
+// untimed keeps huma from a deadline of its own: it would not take it back when
+// the body is read, and so cancel whatever then takes longer.
+const untimed = -1
+
 func operation(api huma.API, r Route) huma.Operation {
 	return huma.Operation{
 		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary,
 		Description:   "Callable with scope: " + string(r.Access) + ".",
-		DefaultStatus: r.status(), MaxBodyBytes: r.limit(), BodyReadTimeout: bodyTime,
+		DefaultStatus: r.status(), MaxBodyBytes: r.limit(),
+		BodyReadTimeout: untimed,
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{"application/problem+json": {

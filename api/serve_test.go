@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,9 +17,12 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/apitest"
 	"github.com/foldwatch/foldwatch/api/client"
+	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -268,6 +272,74 @@ func TestTooManyAtOnceAreToldToComeBack(t *testing.T) {
 	wg.Wait()
 	if w := ask(s, "GET", "/health", ""); w.Code != 200 {
 		t.Errorf("afterwards = %d", w.Code)
+	}
+}
+
+// deadlines notes the read deadlines that are set on it.
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+func TestBodyHasADeadlineAndNothingElse(t *testing.T) {
+	s := api.NewServer(apitest.New("app"), nil, api.Options{})
+	for _, key := range []string{"", "k"} {
+		w := httptest.NewRecorder()
+		d := &deadlines{ResponseWriter: w}
+		r := httptest.NewRequest("POST", "/api/projects/app/memories", strings.NewReader(`{"content":"x"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		before := time.Now()
+		s.ServeHTTP(d, r)
+		timed := slices.ContainsFunc(d.set, func(at time.Time) bool { return at.After(before) })
+		if !timed || !d.set[len(d.set)-1].IsZero() || w.Code >= 300 {
+			t.Errorf("key %q: deadlines %v, status %d", key, d.set, w.Code)
+		}
+	}
+}
+
+// TestShimThroughTheWholeServer runs every revision from stdio to the doors,
+// and stops the server while the client listens.
+func TestShimThroughTheWholeServer(t *testing.T) {
+	for _, rev := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
+		t.Run(rev, func(t *testing.T) {
+			doors := apitest.New("app", "web")
+			path := serve(t, doors, mcp.Handler(doors, mcp.Options{Version: "1.2.3"}), api.Options{})
+			inR, inW := io.Pipe()
+			outR, outW := io.Pipe()
+			ended := make(chan error, 1)
+			go func() {
+				err := mcp.Shim(context.Background(), inR, outW, func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, path) }, mcp.ShimOptions{Dir: "/work/web"})
+				_ = outW.Close()
+				ended <- err
+			}()
+			s, err := sdk.NewClient(&sdk.Implementation{Name: "t", Version: "1"}, nil).
+				Connect(t.Context(), &sdk.IOTransport{Reader: outR, Writer: inW}, &sdk.ClientSessionOptions{ProtocolVersion: rev})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_add", Arguments: map[string]any{"content": "hello"}})
+			if err != nil || res.IsError {
+				t.Fatalf("memory_add: %+v, %v", res, err)
+			}
+			list, err := doors.ListMemories(t.Context(), fold.LocalScope(), "web", wire.ListQuery{})
+			if err != nil || list.Total != 1 {
+				t.Errorf("web has %d memories, %v", list.Total, err)
+			}
+			if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "fold://web/index"}); err != nil {
+				t.Errorf("Subscribe: %v", err)
+			}
+			_ = s.Close()
+			_ = inW.Close()
+			if err := <-ended; err != nil {
+				t.Errorf("Shim: %v", err)
+			}
+		})
 	}
 }
 

@@ -212,13 +212,38 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			writeProblem(w, refusal(http.StatusUnsupportedMediaType, "the body must be application/json", "add the header: Content-Type: application/json"))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, route.limit())
+		r.Body = timed(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, route.limit()))
 	}
 	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil {
 		s.once.serve(w, r, route, key, s.mux)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// timed limits how long a body may take to arrive, and how long only that: a
+// deadline that stays would end the request that it belongs to. Writers that
+// know no deadlines (tests) have none.
+func timed(out *http.ResponseController, body io.ReadCloser) io.ReadCloser {
+	return &timedBody{ReadCloser: body, out: out}
+}
+
+type timedBody struct {
+	io.ReadCloser
+	out   *http.ResponseController
+	begun bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		_ = b.out.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.out.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 type errPanic struct{ v any }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-
-	"crypto/rand"
 )
 
 // ShimOptions say where a shim was started. The zero value works.
@@ -120,6 +119,7 @@ type shim struct {
 	http    *http.Client
 	streams context.Context
 	wg      sync.WaitGroup
+	differ  sync.Once // a daemon of another version is told once
 
 	outMu sync.Mutex // one message is one write
 	out   io.Writer
@@ -277,6 +277,13 @@ func (s *shim) post(ctx context.Context, m message, session string) (*http.Respo
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
+	}
+	if err == nil {
+		if v := res.Header.Get("X-Foldwatch-Version"); v != "" && s.opt.Version != "" && v != s.opt.Version {
+			s.differ.Do(func() {
+				s.opt.Log.Warn("The daemon has another version; restart it with: foldwatch service restart", "daemon", v, "own", s.opt.Version)
+			})
+		}
 	}
 	return res, err
 }
