@@ -3,11 +3,14 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"path"
 	"sort"
 	"sync"
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // How long changes in fold/ settle before they are committed (git.md G4, G7),
@@ -50,9 +53,16 @@ func (c *committer) add(paths []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range paths {
-		c.pending[p] = true
+		switch {
+		case fold.ValidPath(p) == nil:
+			c.pending[p] = true
+		case !disk.IsTemp(p) && path.Ext(p) == "":
+			c.all = true // a folder that came or went
+		}
 	}
-	c.touch()
+	if len(c.pending) > 0 || c.all {
+		c.touch()
+	}
 }
 
 // addAll asks for a full scan: at start, after a sweep, after a bulk write.

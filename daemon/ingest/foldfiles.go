@@ -24,6 +24,10 @@ const maxMemory = 1 << 20
 // certainly gone leaves the index, and the source it described is described
 // there again.
 func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress) (Report, error) {
+	paths, err := in.belowGone(ctx, paths)
+	if err != nil {
+		return Report{}, err
+	}
 	sort.Strings(paths)
 	var total Report
 	for start := 0; start < len(paths); start += batchFiles {
@@ -35,6 +39,34 @@ func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress)
 		progress.tell("reading memories", min(start+batchFiles, len(paths)), len(paths), 0)
 	}
 	return total, nil
+}
+
+// belowGone adds to paths what was known below folders that are gone.
+func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, error) {
+	var dirs []string
+	for _, p := range paths {
+		if isMemoryPath(p) || p == fold.ProjectFile || disk.IsTemp(p) {
+			continue
+		}
+		if _, err := in.Options.Fold.Lstat(p); missing(err) {
+			dirs = append(dirs, p+"/")
+		}
+	}
+	if len(dirs) == 0 {
+		return paths, nil
+	}
+	known, err := in.Index.Files(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	for p := range known {
+		for _, d := range dirs {
+			if strings.HasPrefix(p, d) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	return distinct(paths), nil
 }
 
 // foldChange is one file below fold/ as it was found.
