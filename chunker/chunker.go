@@ -38,6 +38,16 @@ type Result struct {
 	Truncated bool     // the file is longer than Options.MaxBytes
 }
 
+// Provisional reports whether cutting the same bytes again may give more, because
+// the parser ran out of time, which it also does on a machine that is too busy.
+// Such a result is good to use but not to be cached.
+func (r Result) Provisional() bool { return r.Strategy == timedOutStrategy }
+
+const (
+	timedOutStrategy = "text (parser timed out)"
+	crashedStrategy  = "text (parser crashed)"
+)
+
 // Options says how to cut. The zero Options work.
 type Options struct {
 	// MinLines is the length in lines below which a nameless chunk joins a
@@ -52,8 +62,9 @@ type Options struct {
 	// MaxBytes is how much of a file is looked at. Longer files are cut as
 	// text and marked truncated. Zero means 1 MiB.
 	MaxBytes int
-	// Deadline is how long a parse may take before the file is cut as text.
-	// Zero means 1 s: half of what a [Pool] grants a worker.
+	// Deadline is how long a parse may take before the file is cut as text, in
+	// CPU time where the system tells. Zero means 1 s: half of what a [Pool]
+	// grants a worker.
 	Deadline time.Duration
 	// SlowGo has Go parsed by tree-sitter as well. Otherwise files without
 	// errors are left to go/parser, which finds the same at six times the speed.
@@ -124,7 +135,7 @@ func (c *cutter) cut(path string, src []byte) Result {
 	o, timedOut := c.engine.outline(lang, src, c.opt)
 	switch {
 	case timedOut:
-		return cutText(lang, "text (parser timed out)", src, c.opt)
+		return cutText(lang, timedOutStrategy, src, c.opt)
 	case o == nil:
 		return cutText(lang, "text", src, c.opt)
 	}

@@ -134,7 +134,7 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 	hash := sha256.Sum256(src)
 	for {
 		if p.tries(hash) >= maxTries {
-			return cutText(lang, "text (parser crashed)", src, p.opt.Cut), nil
+			return cutText(lang, crashedStrategy, src, p.opt.Cut), nil
 		}
 		r, err := p.try(ctx, path, src)
 		if err == nil {
@@ -150,7 +150,7 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 		p.mark(hash, timedOut)
 		p.opt.Log.WarnContext(ctx, "Parser ended", "path", path, "error", err)
 		if timedOut {
-			return cutText(lang, "text (parser timed out)", src, p.opt.Cut), nil
+			return cutText(lang, timedOutStrategy, src, p.opt.Cut), nil
 		}
 	}
 }
