@@ -1,9 +1,7 @@
 package gitops_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,29 +107,26 @@ func TestRepack(t *testing.T) {
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
 	paths := fill(t, s, 30)
-	// What 2,000 commits would leave.
-	junk := realDir(t)
-	var list strings.Builder
-	for i := range 2000 {
-		file := filepath.Join(junk, fmt.Sprint(i))
-		write(t, file, fmt.Sprint("object ", i))
-		list.WriteString(file + "\n")
-	}
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsync=none", "--git-dir="+filepath.Join(dir, ".git/foldwatch/repo.git"),
-		"hash-object", "-w", "--no-filters", "--stdin-paths")
-	cmd.Stdin = strings.NewReader(list.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	before := s.Status().Loose
-	if did, err := s.Repack(ctx); !did || err != nil {
+	if did, err := s.RepackAbove(ctx, before, 10); did || err != nil {
+		t.Errorf("Repack below the limit = %v, %v", did, err)
+	}
+	if did, err := s.RepackAbove(ctx, before-1, 10); !did || err != nil {
 		t.Errorf("Repack of %d = %v, %v", before, did, err)
 	}
-	if left := s.Status().Loose; before <= 2000 || left != 0 {
+	if left := s.Status().Loose; before == 0 || left != 0 {
 		t.Errorf("%d loose objects, %d after Repack", before, left)
 	}
-	if did, err := s.Repack(ctx); did || err != nil {
-		t.Errorf("second Repack = %v, %v", did, err)
+	id, b := memoryFile("after the repack", "x")
+	_, err := s.Put(ctx, gitops.Write{ID: id, New: b})
+	must(t, err)
+	_, err = s.Commit(ctx, nil, "")
+	must(t, err)
+	if did, err := s.RepackAbove(ctx, 0, 1); !did || err != nil {
+		t.Errorf("Repack into one pack = %v, %v", did, err)
+	}
+	if packs, _ := filepath.Glob(filepath.Join(dir, ".git/foldwatch/repo.git/objects/pack/*.pack")); len(packs) != 1 {
+		t.Errorf("%d packs, want 1", len(packs))
 	}
 	for _, p := range paths {
 		if _, err := s.At(ctx, "", p); err != nil {

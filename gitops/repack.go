@@ -25,18 +25,22 @@ func (s *Store) Repack(ctx context.Context) (did bool, err error) {
 	if err := s.writable(); err != nil {
 		return false, err
 	}
+	return s.repack(ctx, maxLoose, maxPacks)
+}
+
+func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	loose := s.obj.countLoose()
-	packs, err := s.obj.packs()
-	if err != nil {
-		return false, fmt.Errorf("repack: %w", err)
-	}
 	if loose > maxLoose {
 		if err := s.obj.packLoose(ctx); err != nil {
 			return false, fmt.Errorf("repack: %w", err)
 		}
 		did = true
+	}
+	packs, err := s.obj.packs()
+	if err != nil {
+		return did, fmt.Errorf("repack: %w", err)
 	}
 	if len(packs) > maxPacks {
 		if err := s.obj.joinPacks(ctx); err != nil {
