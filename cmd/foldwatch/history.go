@@ -30,7 +30,7 @@ func logCommand(e *environment) *cobra.Command {
 				}
 				return e.emit(list, func(p printer) {
 					for _, ci := range list.Items {
-						p.printf("%s  %s  %s\n", dim(short(ci.Rev, 12)), ci.Time.Local().Format(time.DateTime), ci.Message)
+						p.printf("%s  %s  %s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message)
 						for _, path := range ci.Paths {
 							p.printf("    %s\n", path)
 						}

@@ -31,7 +31,6 @@ func setupCommand(e *environment) *cobra.Command {
 	c.Flags().BoolVar(&f.check, "check", false, "only tell whether the entry is there; exit 1 if one is missing")
 	c.Flags().BoolVar(&f.remove, "remove", false, "take the entry out again")
 	c.Flags().BoolVar(&f.print, "print", false, "print the entry, write nothing")
-	c.MarkFlagsMutuallyExclusive("check", "remove", "print")
 	return c
 }
 
@@ -47,6 +46,9 @@ type setupResult struct {
 
 func (e *environment) setup(names []string, f setupFlags) error {
 	list := len(names) == 0 && !f.all
+	if f.check && (f.remove || f.print) || f.remove && f.print {
+		return usagef("foldwatch setup --help", "--check, --remove and --print exclude each other")
+	}
 	if f.all && len(names) > 0 {
 		return usagef("foldwatch setup --all", "give either clients or --all")
 	}

@@ -127,7 +127,7 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	p.printf("  watch     %s, file memories %s\n", watch, pr.FileMemories)
 	last := "none yet"
 	if c := pr.LastCommit; c != nil {
-		last = fmt.Sprintf("%s %s (%s)", short(c.Rev, 10), ago(c.Time, now), c.Message)
+		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], ago(c.Time, now), c.Message)
 	}
 	p.printf("  history   %s, last commit %s, sync %s\n", pr.CommitTo, last, pr.Sync)
 	for _, n := range pr.Notices {
