@@ -18,6 +18,8 @@ func harmless(rule, value, line string) bool {
 	}
 	low := strings.ToLower(line)
 	switch {
+	case isIdentifier(value) && isCode(line, value):
+		return true
 	case isUUID(v):
 		return !strings.Contains(low, "secret") && !strings.Contains(low, "passw") && !strings.Contains(low, "token")
 	case isHex(v) && (len(v) == 16 || len(v) == 40 || len(v) == 64):
@@ -32,6 +34,48 @@ func harmless(rule, value, line string) bool {
 		return true
 	}
 	return false
+}
+
+// isIdentifier reports whether a value reads as a name made of words, perhaps
+// with one number in it: testRSA2048PrivateKey, ed25519.PrivateKey.
+func isIdentifier(v string) bool {
+	groups, digits, words, letters := 0, 0, 1, 0
+	for i := range len(v) {
+		c := v[i]
+		switch {
+		case c >= '0' && c <= '9':
+			if digits++; i == 0 {
+				return false
+			}
+			if v[i-1] < '0' || v[i-1] > '9' {
+				groups++
+			}
+		case c == '_' || c == '.':
+			words++
+		case c >= 'A' && c <= 'Z':
+			letters++
+			if i > 0 && v[i-1] >= 'a' && v[i-1] <= 'z' {
+				words++
+			}
+		case c >= 'a' && c <= 'z':
+			letters++
+		default:
+			return false
+		}
+	}
+	return groups <= 1 && digits <= 5 && letters >= 4*words
+}
+
+// isCode reports whether a value stands in a line as a name does: without
+// quotes, behind a comma or an assignment with a blank. Settings files write
+// neither.
+func isCode(line, value string) bool {
+	i := strings.Index(line, value)
+	if i < 1 || line[i-1] != ' ' {
+		return false
+	}
+	lead := strings.TrimRight(line[:i], " ")
+	return strings.HasSuffix(lead, ",") || strings.HasSuffix(lead, "=")
 }
 
 func saysSecret(line string) bool {

@@ -76,13 +76,55 @@ func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
 	det := detect.NewDetector(one)
 	det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
 	added := &rule{id: id, reach: after, det: det}
+	if isAssignment(r.Regex.String(), r.Keywords) {
+		added.likely = likelyAssignment
+	}
 	switch id {
 	case genericRule:
 		added.likely, added.reach = likelyAssignment, 256
+	case "vault-service-token":
+		added.likely = followedBy(24) // of the keyword "s.", in every other line of code
+	case "jwt":
+		added.likely = followedBy(17) // "ey"
+	case "twilio-api-key":
+		added.likely = followedBy(32) // "sk"
+	case "lob-api-key", "lob-pub-api-key":
+		added.likely = followedBy(28) // "test_", "live_", "_pub"
 	case "private-key", "curl-auth-header", "curl-auth-user", "kubernetes-secret-yaml":
 		added.reach = afterLong
 	}
 	rs.all = append(rs.all, added)
+}
+
+// isAssignment reports whether a rule is of the usual form: a name with the
+// keyword in it, an operator, a value.
+func isAssignment(pattern string, keywords []string) bool {
+	rest, ok := strings.CutPrefix(pattern, `(?i)[\w.-]{0,50}?(?:`)
+	if !ok {
+		return false
+	}
+	name, value, ok := strings.Cut(rest, `)(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|`)
+	if !ok || strings.Contains(value, `|\b(`) {
+		return false
+	}
+	name = strings.ToLower(name)
+	return !slices.ContainsFunc(keywords, func(k string) bool { return !strings.Contains(name, strings.ToLower(k)) })
+}
+
+// followedBy returns a test for rules whose value goes on behind the keyword
+// without a break for at least n bytes.
+func followedBy(n int) func(b []byte, at, end int) bool {
+	return func(b []byte, _, end int) bool {
+		if end+n > len(b) {
+			return false
+		}
+		for _, c := range b[end : end+n] {
+			if !isWord(c) && c != '-' {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // find returns the lines, from 1, on which the rule matches in b.
