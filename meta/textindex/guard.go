@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -93,20 +95,20 @@ func (x *Index) open(opt Options) error {
 	if err := os.WriteFile(filepath.Join(x.dir, madeName), []byte(version), 0o600); err != nil {
 		return err
 	}
-	segments, err := filepath.Glob(filepath.Join(storeDir(x.dir), "*.zap"))
+	seq, listed, err := newest(x.dir)
 	if err != nil {
 		return err
 	}
-	old := len(segments) > 0
 	store, err := openStore(x.dir, opt, x.queue)
 	if err != nil {
 		return err
 	}
 	x.store = store
 	err = x.probe()
-	if err == nil && old && x.internal(lengthKey) == nil {
-		// Bleve passes over snapshots that it cannot load, to the last one.
-		err = errors.New("damaged: none of its snapshots loads")
+	if err == nil && listed && !bytes.Equal(seq, x.internal(seqKey)) {
+		// Bleve passes over snapshots that it cannot load, without a word, and
+		// then numbers new ones from where the older one stood.
+		err = errors.New("damaged: its newest snapshot does not load")
 	}
 	if err != nil {
 		_ = store.Close()
@@ -246,13 +248,16 @@ func sumFiles(dir string) (map[string]file, error) {
 	return files, nil
 }
 
-// checkSegments compares every segment with the CRC at its end. A segment that
-// no snapshot names may be cut off, since the crash came while it was written;
-// Bleve removes those, so they are no reason to begin anew unless root.bolt
-// names them, which Open then finds out.
+// checkSegments compares every segment with the CRC at its end. One that was
+// being written when the process ended is cut off, and in no snapshot: it is
+// removed. One that a snapshot names is damage.
 func checkSegments(dir string) error {
 	segments, err := filepath.Glob(filepath.Join(storeDir(dir), "*.zap"))
 	if err != nil {
+		return err
+	}
+	named, err := os.ReadFile(filepath.Join(storeDir(dir), "root.bolt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, path := range segments {
@@ -260,14 +265,31 @@ func checkSegments(dir string) error {
 		if err != nil {
 			return err
 		}
-		if sum != last {
-			// Out of the way: a snapshot that names it does not open.
-			if err := os.Remove(path); err != nil {
-				return err
-			}
+		if sum == last {
+			continue
+		}
+		if name := filepath.Base(path); bytes.Contains(named, []byte(name)) {
+			return fmt.Errorf("damaged: %s differs from its sum", name)
+		}
+		if err := os.Remove(path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// newest returns the seq, as stored, of the newest snapshot that root.bolt
+// lists, and whether there is one.
+func newest(dir string) (seq []byte, ok bool, err error) {
+	defer recovered(&err)()
+	if _, err := os.Stat(filepath.Join(storeDir(dir), "root.bolt")); err != nil {
+		return nil, false, nil // Open makes it
+	}
+	points, err := scorch.RollbackPoints(storeDir(dir))
+	if err != nil || len(points) == 0 {
+		return nil, false, err
+	}
+	return points[0].GetInternal([]byte(seqKey)), true, nil
 }
 
 // sumFile returns the size of a file, its CRC (by IEEE: without the last four
