@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -67,14 +66,4 @@ func (s *Store) noteSetAside(path, reason string) {
 func (s *Store) unsettled(info disk.Info) bool {
 	age := s.opt.Now().Sub(time.Unix(0, info.MtimeNS))
 	return age >= 0 && age < settle
-}
-
-// absent reports whether reading a file failed because it is not there: the
-// only failure that may count as a deletion.
-func absent(b []byte, err error) bool { return err == nil && b == nil }
-
-// refused reports whether a file cannot be read because of what it is, rather
-// than because the disk fails now.
-func refused(err error) bool {
-	return errors.Is(err, disk.ErrNotRegular) || errors.Is(err, disk.ErrTooLarge) || errors.Is(err, fold.ErrInvalid)
 }

@@ -139,7 +139,10 @@ func (s *Store) resolve(ctx context.Context, rev string) (plumbing.Hash, error) 
 	if err != nil {
 		return at, err
 	}
-	if rev == "" && !at.IsZero() {
+	if at.IsZero() {
+		return at, fmt.Errorf("nothing is recorded yet: %w", fold.ErrNotFound)
+	}
+	if rev == "" {
 		return at, nil
 	}
 	rev = strings.ToLower(rev)

@@ -242,6 +242,9 @@ func TestReadOnlyStore(t *testing.T) {
 	if log, err := s.Log(t.Context(), "", 0); err != nil || log != nil {
 		t.Errorf("Log = %v, %v", log, err)
 	}
+	if _, err := s.At(t.Context(), "", id.Path()); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("At = %v, want ErrNotFound", err)
+	}
 	for _, p := range []string{"fold", ".git/foldwatch"} {
 		if _, err := os.Stat(filepath.Join(dir, p)); err == nil {
 			t.Errorf("a read-only store made %s", p)

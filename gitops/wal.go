@@ -206,6 +206,9 @@ func (w *wal) fault(op disk.Op, size int) (int, error) {
 // append adds entries, gives them their numbers, and returns when they are
 // durable. On error none of them is in the log.
 func (w *wal) append(entries []walEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
 	w.mu.Lock()
 	if w.bad || w.f == nil {
 		if err := w.rewrite(); err != nil {
