@@ -2,6 +2,7 @@ package secret
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -77,11 +78,11 @@ func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
 	det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
 	added := &rule{id: id, reach: after, det: det}
 	if isAssignment(r.Regex.String(), r.Keywords) {
-		added.likely = likelyAssignment
+		added.likely = assigned(atLeast(r.Entropy))
 	}
 	switch id {
 	case genericRule:
-		added.likely, added.reach = likelyAssignment, 256
+		added.likely, added.reach = assigned(atLeast(r.Entropy)), 256
 	case "vault-service-token":
 		added.likely = followedBy(24) // of the keyword "s.", in every other line of code
 	case "jwt":
@@ -111,8 +112,12 @@ func isAssignment(pattern string, keywords []string) bool {
 	return !slices.ContainsFunc(keywords, func(k string) bool { return !strings.Contains(name, strings.ToLower(k)) })
 }
 
+// atLeast returns how many different bytes a value must have to pass a limit of
+// entropy, in bits per byte.
+func atLeast(entropy float64) int { return int(math.Exp2(entropy)) }
+
 // followedBy returns a test for rules whose value goes on behind the keyword
-// without a break for at least n bytes.
+// without a break for at least n bytes, and is no mere repetition.
 func followedBy(n int) func(b []byte, at, end int) bool {
 	return func(b []byte, _, end int) bool {
 		if end+n > len(b) {
@@ -123,8 +128,21 @@ func followedBy(n int) func(b []byte, at, end int) bool {
 				return false
 			}
 		}
-		return true
+		return distinct(b[end:end+n]) >= 7
 	}
+}
+
+// distinct returns how many different bytes b has.
+func distinct(b []byte) int {
+	var seen [256]bool
+	n := 0
+	for _, c := range b {
+		if !seen[c] {
+			seen[c] = true
+			n++
+		}
+	}
+	return n
 }
 
 // find returns the lines, from 1, on which the rule matches in b.
@@ -139,45 +157,46 @@ func (r *rule) find(b []byte) []int {
 	return lines
 }
 
-// likelyAssignment reports whether something like a value is assigned to the
-// name that goes on at end: what the generic rule asks for, without its regular
-// expression. It is that rule's `[ \t\w.-]{0,20}[\s'"]{0,3}` + operator +
-// "[\x60'\"\s=]{0,5}" + a value of at least 10 bytes with something in it that
-// is no letter.
-func likelyAssignment(b []byte, _, end int) bool {
-	i := end
-	for n := 0; i < len(b) && n < 20 && (isWord(b[i]) || b[i] == ' ' || b[i] == '\t' || b[i] == '.' || b[i] == '-'); n++ {
-		i++
-	}
-	// Any of what the name ran over may have belonged to what follows it.
-	limit := min(len(b), i+12)
-	for ; i < limit; i++ {
-		switch b[i] {
-		case '=', '>', ':', '|', ',':
-			if likelyValue(b[i+1 : min(len(b), i+200)]) {
-				return true
-			}
-		case ' ', '\t', '\n', '\r', '\'', '"', '?', '`':
-		default:
-			return false
+// assigned returns a test of whether something like a value, of at least so
+// many different bytes, is assigned to the name that goes on behind the keyword:
+// what the usual rule asks for, without its regular expression. That is
+// `[ \t\w.-]{0,20}[\s'"]{0,3}` + an operator + "[\x60'\"\s=]{0,5}" + a value of
+// at least 10 bytes with something in it that is no letter.
+func assigned(different int) func(b []byte, at, end int) bool {
+	return func(b []byte, _, end int) bool {
+		i := end
+		for n := 0; i < len(b) && n < 20 && (isWord(b[i]) || b[i] == ' ' || b[i] == '\t' || b[i] == '.' || b[i] == '-'); n++ {
+			i++
 		}
+		// Any of what the name ran over may have belonged to what follows it.
+		for limit := min(len(b), i+12); i < limit; i++ {
+			switch b[i] {
+			case '=', '>', ':', '|', ',':
+				if likelyValue(b[i+1:min(len(b), i+200)], different) {
+					return true
+				}
+			case ' ', '\t', '\n', '\r', '\'', '"', '?', '`':
+			default:
+				return false
+			}
+		}
+		return false
 	}
-	return false
 }
 
-func likelyValue(b []byte) bool {
+func likelyValue(b []byte, different int) bool {
 	i := 0
 	for i < len(b) && i < 8 && strings.IndexByte("`'\" \t\n\r=:>|", b[i]) >= 0 {
 		i++
 	}
-	n, other := 0, false
+	start, n, other := i, 0, false
 	for ; i < len(b) && (isWord(b[i]) || strings.IndexByte(".=-+/", b[i]) >= 0); i++ {
 		n++
 		if c := b[i]; c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' {
 			other = true
 		}
 	}
-	return n >= 10 && other
+	return n >= 10 && other && distinct(b[start:i]) >= different
 }
 
 func isWord(c byte) bool {

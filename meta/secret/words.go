@@ -1,41 +1,53 @@
 package secret
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A wordSet finds many short words in a text, whatever their case.
 type wordSet struct {
 	list []string // lower case, at least two bytes long
-	// pairs has a bit for each pair of bytes, as written, with which a word
-	// can begin; nearly every position of a text fails this one test.
-	pairs [1 << 16 / 64]uint64
-	first map[uint16][]int // lower-case pair → words, longest first
+	fold [256]byte
+	// slot holds, for a hash of three folded bytes, 1 + the place in begin of
+	// the words that can begin with them; 0 for nearly every three bytes.
+	slot  [1 << 15]uint16
+	begin [][]int // longest word first
 }
 
 type hit struct{ word, at int }
 
+// next takes c into the hash of the last three bytes: five bits of each, eight
+// of the last.
+func next(h uint32, c byte) uint32 { return (h<<5 ^ uint32(c)) & (1<<15 - 1) }
+
 func newWordSet(list []string) *wordSet {
-	w := &wordSet{list: list, first: map[uint16][]int{}}
-	for i, s := range list {
-		pair := uint16(s[0])<<8 | uint16(s[1])
-		w.first[pair] = append(w.first[pair], i)
-		for _, a := range cases(s[0]) {
-			for _, c := range cases(s[1]) {
-				p := uint16(a)<<8 | uint16(c)
-				w.pairs[p>>6] |= 1 << (p & 63)
-			}
+	w := &wordSet{list: list}
+	for c := range 256 {
+		w.fold[c] = lower(byte(c))
+	}
+	byHash := map[uint32][]int{}
+	put := func(h uint32, word int) {
+		if !slices.Contains(byHash[h], word) {
+			byHash[h] = append(byHash[h], word)
 		}
 	}
-	for _, at := range w.first {
-		slices.SortFunc(at, func(a, b int) int { return len(list[b]) - len(list[a]) })
+	for i, s := range list {
+		h := next(next(0, s[0]), s[1])
+		if len(s) > 2 {
+			put(next(h, s[2]), i)
+			continue
+		}
+		for c := range 256 {
+			put(next(h, w.fold[c]), i)
+		}
+	}
+	for h, words := range byHash {
+		slices.SortFunc(words, func(a, b int) int { return len(list[b]) - len(list[a]) })
+		w.begin = append(w.begin, words)
+		w.slot[h] = uint16(len(w.begin))
 	}
 	return w
-}
-
-func cases(c byte) []byte {
-	if c >= 'a' && c <= 'z' {
-		return []byte{c, c - 32}
-	}
-	return []byte{c}
 }
 
 // find returns where the words stand in b, in order.
@@ -44,17 +56,27 @@ func (w *wordSet) find(b []byte) []hit {
 	if len(b) < 2 {
 		return nil
 	}
-	pair := uint16(b[0])
-	for i := 1; i < len(b); i++ {
-		pair = pair<<8 | uint16(b[i])
-		if w.pairs[pair>>6]&(1<<(pair&63)) == 0 {
-			continue
+	h := next(next(0, w.fold[b[0]]), w.fold[b[1]])
+	for i := 2; i < len(b); i++ {
+		h = next(h, w.fold[b[i]])
+		if slot := w.slot[h]; slot != 0 {
+			hits = w.check(hits, b, i-2, w.begin[slot-1])
 		}
-		low := uint16(lower(byte(pair>>8)))<<8 | uint16(lower(byte(pair)))
-		for _, n := range w.first[low] {
-			if s := w.list[n]; i-1+len(s) <= len(b) && equalLower(b[i-1:i-1+len(s)], s) {
-				hits = append(hits, hit{n, i - 1})
-			}
+	}
+	// A word of two bytes may be the last.
+	for n, s := range w.list {
+		if len(s) == 2 && strings.EqualFold(string(b[len(b)-2:]), s) {
+			hits = append(hits, hit{n, len(b) - 2})
+		}
+	}
+	return hits
+}
+
+func (w *wordSet) check(hits []hit, b []byte, at int, words []int) []hit {
+	for _, n := range words {
+		s := w.list[n]
+		if at+len(s) <= len(b) && equalLower(b[at:at+len(s)], s) {
+			hits = append(hits, hit{n, at})
 		}
 	}
 	return hits
