@@ -15,6 +15,7 @@ type Hit struct {
 	Exact    float64 // BM25 of joined identifiers and word pairs
 	Name     float64 // BM25F of symbol and heading alone
 	Coverage float64 // share of the question's terms that occur, in [0, 1]
+	Prose    bool    // text for people (a section, a paragraph), not code
 }
 
 // A Near is what the vector index says about one document.

@@ -117,7 +117,14 @@ func chunkTable(c Candidates, w ChunkWeights) *table {
 	}
 	for _, h := range c.Chunks {
 		row := t.row[h.Key]
-		fielded[row], exact[row], name[row], coverage[row] = h.Fielded, h.Exact, h.Name, h.Coverage
+		fielded[row], exact[row] = h.Fielded, h.Exact
+		if h.Prose {
+			// Headings are short and chance decides whether they have a term;
+			// in code it is the reverse, and a long function covers everything.
+			coverage[row] = h.Coverage
+		} else {
+			name[row] = h.Name
+		}
 		parent[row] = whole[h.Memory]
 	}
 	for _, v := range c.Vectors {

@@ -14,7 +14,7 @@ type ChunkWeights struct {
 	Fielded   float64 // BM25F of the chunk
 	Exact     float64 // whole identifiers and word pairs
 	Name      float64 // BM25F of symbol and heading alone
-	Coverage  float64 // share of the question's terms that occur
+	Coverage  float64 // share of the question's terms that occur, in prose
 	Parent    float64 // BM25F of its file or memory
 	Neighbour float64 // mean of the chunks before and after
 	Vector    float64 // cosine
@@ -37,7 +37,7 @@ type MemoryWeights struct {
 // What a model is worth is measured on the user's own checkout.
 func DefaultWeights() Weights {
 	return Weights{
-		Chunk:  ChunkWeights{Fielded: 1, Exact: .15, Name: .3, Parent: .3, Neighbour: .1},
+		Chunk:  ChunkWeights{Fielded: 1, Exact: .2, Name: .2, Coverage: .4, Parent: .3, Neighbour: .1},
 		Memory: MemoryWeights{Document: .7, Chunks: 1, Exact: .3, Votes: .7, Neighbour: .3, Associated: .3},
 	}
 }

@@ -80,6 +80,17 @@ const everyDoc = "\x00"
 
 func fieldName(k Kind, f int) string { return string(k) + "." + fieldNames[f] }
 
+// prose reports whether the body is text for people rather than code: there
+// phrases tell more (sections: nDCG@10 +0.04), in code they mislead (functions:
+// -0.03) and would double the dictionary.
+func (d *Doc) prose() bool {
+	switch d.Language {
+	case "", "markdown", "text", "html":
+		return true
+	}
+	return d.Kind == Memory
+}
+
 // A builder makes index documents; it is reused, by one goroutine.
 type builder struct{ analysis words.Analysis }
 
@@ -87,7 +98,7 @@ type builder struct{ analysis words.Analysis }
 func (b *builder) build(d *Doc) (*document.Document, int) {
 	doc := document.NewDocument(d.Key)
 	var joined freqs
-	length := 0
+	length, prose := 0, d.prose()
 	for f, text := range [exact]string{d.Body, d.Symbol, d.Path, d.Title, d.Context, strings.Join(d.Tags, " ; "), strings.Join(d.Keywords, " ; ")} {
 		if text == "" && f != body {
 			continue
@@ -105,7 +116,9 @@ func (b *builder) build(d *Doc) (*document.Document, int) {
 			joined = make(freqs, len(b.analysis.Joined)/2+8)
 		}
 		for _, s := range b.analysis.Joined {
-			joined.add(own.Term(s))
+			if f != body || prose || s.Form >= words.Pair {
+				joined.add(own.Term(s))
+			}
 		}
 		doc.AddField(&field{name: fieldName(d.Kind, f), length: max(n, 1), freqs: terms.done(), opts: index.IndexField})
 	}

@@ -244,13 +244,16 @@ func (a *Analysis) finish(text string, parts []part, cur part, base, start, end 
 		// Encoded data: one term, so that a lock file does not fill the index.
 		hi := base + cutRunes(a.buf[base:], MaxTerm)
 		a.buf = a.buf[:hi]
-		s := Span{uint32(start), uint32(end), uint32(base), uint32(hi)}
+		s := Span{Start: uint32(start), End: uint32(end), lo: uint32(base), hi: uint32(hi), Form: Single}
 		a.Terms, a.Joined, a.prev = append(a.Terms, s), append(a.Joined, s), part{}
 		return end
 	}
 	whole := part{parts[0].lo, parts[len(parts)-1].hi, uint32(start), uint32(end)}
-	if len(parts) != 1 || !isStop(a.buf[whole.lo:whole.hi]) {
-		a.join(whole, whole)
+	switch {
+	case len(parts) > 1:
+		a.join(whole, whole, Whole)
+	case !isStop(a.buf[whole.lo:whole.hi]):
+		a.join(whole, whole, Single)
 	}
 	for _, p := range parts {
 		w := a.buf[p.lo:p.hi]
@@ -261,10 +264,10 @@ func (a *Analysis) finish(text string, parts []part, cur part, base, start, end 
 		case q.hi == 0:
 		case q.start >= whole.start: // inside this identifier
 			if len(parts) > 2 {
-				a.join(q, p)
+				a.join(q, p, Pair)
 			}
 		case near(text, q.end, p.start):
-			a.join(q, p)
+			a.join(q, p, Phrase)
 		}
 		a.prev = p
 		a.term(p)
@@ -273,8 +276,8 @@ func (a *Analysis) finish(text string, parts []part, cur part, base, start, end 
 }
 
 // join emits p and q as one joined form; p may be q.
-func (a *Analysis) join(p, q part) {
-	s := Span{p.start, q.end, p.lo, q.hi}
+func (a *Analysis) join(p, q part, form Form) {
+	s := Span{p.start, q.end, p.lo, q.hi, form}
 	if p != q && p.hi != q.lo {
 		// A stem was written between them, or a stop word stands there.
 		lo := len(a.buf)
@@ -291,7 +294,7 @@ func (a *Analysis) term(p part) {
 	w := a.buf[p.lo:p.hi]
 	w = w[:cutRunes(w, MaxTerm)]
 	n, add := stem(w)
-	s := Span{p.start, p.end, p.lo, p.lo + uint32(n)}
+	s := Span{Start: p.start, End: p.end, lo: p.lo, hi: p.lo + uint32(n)}
 	if add != 0 {
 		lo := len(a.buf)
 		a.buf = append(append(a.buf, w[:n]...), add)
@@ -339,10 +342,10 @@ func (a *Analysis) dense(text string, i int) int {
 		lo := uint32(len(a.buf))
 		a.buf = append(a.buf, text[i:i+n]...)
 		p := part{lo, uint32(len(a.buf)), uint32(i), uint32(i + n)}
-		a.Terms = append(a.Terms, Span{p.start, p.end, p.lo, p.hi})
+		a.Terms = append(a.Terms, Span{Start: p.start, End: p.end, lo: p.lo, hi: p.hi})
 		if last.hi != 0 {
-			a.Terms = append(a.Terms, Span{last.start, p.end, last.lo, p.hi})
-			a.Joined = append(a.Joined, Span{last.start, p.end, last.lo, p.hi})
+			s := Span{last.start, p.end, last.lo, p.hi, Phrase}
+			a.Terms, a.Joined = append(a.Terms, s), append(a.Joined, s)
 		}
 		last, i = p, i+n
 	}

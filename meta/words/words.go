@@ -63,7 +63,19 @@ func Exact(text string) []string {
 type Span struct {
 	Start, End uint32 // bytes of the text, [Start, End)
 	lo, hi     uint32 // bytes of Analysis.buf
+	Form       Form   // of a joined form
 }
+
+// A Form says what a joined form was made from.
+type Form uint8
+
+// The forms, the rarest and most telling last.
+const (
+	Single Form = iota // an identifier of one word
+	Phrase             // two neighbouring words of different identifiers
+	Pair               // two neighbouring words of one identifier
+	Whole              // an identifier of several words
+)
 
 // An Analysis is the outcome of one pass over a text. It is reused by Reset,
 // which invalidates what Bytes returned before. The zero value is ready.
