@@ -117,7 +117,10 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 	squash := time.NewTimer(c.untilSquash(st))
 	defer squash.Stop()
 	for {
-		var commit <-chan time.Time
+		var commit, recheck <-chan time.Time
+		if at := st.sidecar.store.RecheckAt(); !at.IsZero() {
+			recheck = time.After(at.Sub(c.co.now()))
+		}
 		if at, ok := c.due(); ok && !c.co.isPaused() && c.co.cfg.AutoCommit {
 			commit = time.After(time.Until(at))
 		}
@@ -130,6 +133,9 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 			if c.commit(ctx, st) && mirror == nil {
 				mirror = time.After(mirrorAfter)
 			}
+		case <-recheck: // an editor may have saved into a file we had replaced (git.md G9)
+			_, err := st.sidecar.store.Recheck(ctx)
+			c.warn(ctx, "Late saves not looked for", err)
 		case <-mirror:
 			mirror = nil
 			c.warn(ctx, "Mirror not updated", st.sidecar.store.Mirror(ctx))
@@ -261,7 +267,6 @@ func (c *committer) restore(ctx context.Context, st *stores) {
 	c.mu.Lock()
 	c.guarded = ""
 	c.mu.Unlock()
-	c.co.written(paths)
 }
 
 // untilSquash is how long until the next daily commit.

@@ -98,7 +98,6 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 			return wire.WriteReply{}, err
 		}
 	}
-	st.sidecar.changed([]string{path})
 	reply := wire.WriteReply{ID: in.ID, Path: path, Project: slug, ContentHash: fold.ContentHash(put.Bytes), WriteState: wire.WriteState{Durable: true}}
 	if m, err := fold.Decode(slug, path, put.Bytes); err == nil {
 		reply.ID, reply.Title = string(m.ID), m.Title

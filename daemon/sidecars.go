@@ -32,6 +32,7 @@ func (s *sidecars) get(ctx context.Context, key string, co *checkout, changed fu
 	sc := s.open[key]
 	if sc == nil {
 		sc = &sidecar{listeners: map[*checkout]func([]string){}}
+		opt.Changed = sc.changed
 		store, err := gitops.OpenStore(ctx, opt)
 		if err != nil {
 			return nil, err

@@ -199,7 +199,7 @@ func (st *stores) openDoors(ctx context.Context, co *checkout) (err error) {
 func (st *stores) openRemember(co *checkout, store *gitops.Store) {
 	door := remember.New(remember.Options{
 		Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state, ReadOnly: st.blocked,
-		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Changed: st.sidecar.changed, Now: co.now,
+		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Now: co.now,
 	})
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -67,6 +67,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	server := api.NewServer(d, agents, api.Options{Version: fullVersion(), Log: log})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
+	g.Go(func() error { return agents.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, clients) })
 	if opt.OnReady != nil {
 		opt.OnReady(socket)

@@ -74,6 +74,7 @@ type foldChange struct {
 	file  meta.File
 	m     *fold.Memory
 	bytes []byte
+	when  time.Time // last change of the file, whole seconds
 	gone  bool
 	was   meta.File // manifest entry before
 	known bool
@@ -140,6 +141,11 @@ func isMemoryPath(p string) bool {
 func (in *Ingester) readMemory(ctx context.Context, p string, old meta.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
 	fc.file = meta.File{Path: p, Fold: true}
+	if known && old.State == "indexed" {
+		if info, err := in.Options.Fold.Lstat(p); err == nil && sameStat(old, info) {
+			return nil, nil // our own write, or an event that came twice
+		}
+	}
 	start := time.Now()
 	b, info, err := in.Options.Fold.Read(p, maxMemory)
 	switch {
@@ -160,6 +166,7 @@ func (in *Ingester) readMemory(ctx context.Context, p string, old meta.File, kno
 		return fc, ctx.Err()
 	}
 	fc.file.Size, fc.file.MtimeNS, fc.file.Inode = info.Size, info.MtimeNS, info.Inode
+	fc.when = time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)
 	if start.UnixNano()-info.MtimeNS < int64(racy) {
 		fc.file.MtimeNS = -1
 	}
@@ -261,6 +268,12 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, resolve *fold.Resolver) (meta.Change, bool, error) {
 	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
+	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
+		row.UpdatedAt = fc.when
+	}
+	if row.CreatedAt.IsZero() {
+		row.CreatedAt = row.UpdatedAt
+	}
 	fc.file.State = "indexed"
 	own := row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID
 	if own {

@@ -156,7 +156,10 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 		return pr, nil
 	}
 	start := time.Now()
-	src, info, truncated, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
+	// one byte more than is indexed, so that the chunker sees that it is not all
+	whole, info, _, err := disk.ReadSource(in.root, path, in.MaxBytes+1, nil)
+	truncated := int64(len(whole)) > in.MaxBytes
+	src := whole[:min(int64(len(whole)), in.MaxBytes)]
 	switch {
 	case missing(err):
 		pr.gone = true
@@ -187,7 +190,7 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 	case chunker.IsBinary(src):
 		return pr.setAside("skipped", "binary"), nil
 	}
-	res, err := in.cut(ctx, path, src, pr.file.Hash)
+	res, err := in.cut(ctx, path, whole, pr.file.Hash)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -232,6 +235,9 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 	res, err := in.Cutter.Cut(ctx, path, src)
 	if err != nil {
 		return res, err
+	}
+	if res.Provisional() {
+		return res, nil // a busy machine timed out: not to be remembered
 	}
 	if err := in.Cache.PutChunks(ctx, map[string][]byte{key: res.Encode()}); err != nil {
 		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)

@@ -49,9 +49,7 @@ type Options struct {
 	// AllowSecret records that rule was allowed for the memory id, so that the
 	// gate before commit lets it pass too.
 	AllowSecret func(ctx context.Context, id fold.ID, rule string) error
-	// Changed is told of every path below fold/ that was written.
-	Changed func(paths []string)
-	Now     func() time.Time
+	Now         func() time.Time
 }
 
 // A Door writes the memories of one checkout. It is safe for concurrent use.
@@ -266,13 +264,8 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 }
 
 func (d *Door) put(ctx context.Context, w gitops.Write) error {
-	if _, err := d.Store.Put(ctx, w); err != nil {
-		return err
-	}
-	if d.Changed != nil {
-		d.Changed([]string{w.Path})
-	}
-	return nil
+	_, err := d.Store.Put(ctx, w)
+	return err
 }
 
 // current returns the memory id as it lies on disk, with its bytes.

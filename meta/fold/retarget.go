@@ -20,6 +20,15 @@ func Retarget(m *Memory, was ResolverEntry, to ID) (*Memory, bool) {
 	}
 	only := NewResolver([]ResolverEntry{was})
 	target := strings.TrimSuffix(to.Path(), ".md")
+	next.ByName = nil
+	for _, l := range m.ByName {
+		if id, ok := only.Resolve(l.Target); ok && id == was.ID {
+			next.Links = append(next.Links, Link{From: m.ID, To: to, Type: l.Type, Context: l.Context, Weight: 1})
+			changed = true
+			continue
+		}
+		next.ByName = append(next.ByName, l)
+	}
 	next.Body = RewriteLinks(m.Body, func(s string) (string, bool) {
 		id, ok := only.Resolve(s)
 		return target, ok && id == was.ID
