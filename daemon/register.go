@@ -40,6 +40,11 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	co := d.checkouts[layout.Key()]
 	d.mu.Unlock()
 	if co != nil {
+		if in.FileMemories != "" && in.FileMemories != co.rec.FileMemories {
+			if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
+				return wire.ProjectAdded{}, err
+			}
+		}
 		added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
 		added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
 		return added, err

@@ -38,6 +38,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 		return err
 	}
 	if st.writable() {
+		co.noteFileMemories(ctx, st)
 		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full, History: w.History}, progress)
 		co.after(ctx, st, d)
 		if err != nil {
@@ -131,6 +132,19 @@ func told(tell func(meta.JobProgress)) ingest.Progress {
 	return func(stage string, done, total int, bytes int64) {
 		tell(meta.JobProgress{Stage: stage, Done: done, Total: total, Bytes: bytes})
 	}
+}
+
+// noteFileMemories says where descriptions go if that was decided by how many
+// files there are.
+func (co *checkout) noteFileMemories(ctx context.Context, st *stores) {
+	rules := st.in.Rules()
+	files, err := st.in.Eligible(ctx)
+	if err != nil || rules.FileMemories != "auto" || rules.ToFold(len(files)) {
+		co.note("file memories", "")
+		return
+	}
+	co.note("file memories", fmt.Sprintf("%d source files: above %d, their descriptions are kept in the index only, so that %s/ stays readable. "+
+		"To have one memory file each: foldwatch add %s --file-memories fold", len(files), ingest.AutoLimit, co.rec.FoldDir, co.rec.Path))
 }
 
 // after follows up what one piece of ingest did.

@@ -186,6 +186,9 @@ func printUp(p printer, r upReply) {
 	if f.Failed > 0 || r.Status.ProblemCount > 0 {
 		p.printf("  %s set aside: foldwatch quarantine\n", plural(max(f.Failed, r.Status.ProblemCount), "file"))
 	}
+	for _, n := range r.Status.Notices {
+		p.printf("  %s\n", n)
+	}
 	p.printf("socket  %s\n", r.Socket)
 	p.printf("try     %s\n", r.Try[0])
 	for _, t := range r.Try[1:] {

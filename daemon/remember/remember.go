@@ -240,7 +240,7 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 	if errors.Is(err, fold.ErrNotFound) {
 		if row, ierr := d.Index.Memory(ctx, id); ierr == nil && row.Described == "index" {
 			return wire.WriteReply{}, fmt.Errorf("delete memory %s: it describes %s and has no file of its own: %w",
-				id, row.FilePath, fold.WithHint(fold.ErrInvalid, "exclude the file in fold/project.toml or .foldwatchignore"))
+				id, row.FilePath, fold.WithHint(fold.ErrInvalid, "exclude the file in fold/project.toml"))
 		}
 	}
 	if err != nil {
@@ -381,8 +381,8 @@ func sameText(a, b *fold.Memory) bool {
 
 func withoutHeading(body string) string {
 	if rest, ok := strings.CutPrefix(strings.TrimLeft(body, "\n"), "# "); ok {
-		if i := strings.IndexByte(rest, '\n'); i >= 0 {
-			return rest[i+1:]
+		if _, after, ok := strings.Cut(rest, "\n"); ok {
+			return after
 		}
 		return ""
 	}
