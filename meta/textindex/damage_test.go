@@ -103,7 +103,9 @@ func TestDamagedFilesDoNotEndTheProcess(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(1, seed))
 	n := 0
 	for _, from := range []string{closed, killed} {
 		for _, file := range files(t, from) {

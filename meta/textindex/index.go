@@ -40,8 +40,9 @@ const (
 	lengthKey = "foldwatch.length" // sum of body lengths, by kind: 3 × int64
 )
 
-// flushTimeout bounds how long Flush waits for a disk that does not answer.
-const flushTimeout = 30 * time.Second
+// patience bounds how long a write waits for Bleve. Its loops end for good when
+// they panic, over damage that no check found, and then nobody answers.
+const patience = 60 * time.Second
 
 // An Index is a text index on disk. It is safe for concurrent use: searches see
 // the last finished Apply and wait for nothing.
@@ -59,6 +60,7 @@ type Index struct {
 
 	mu     sync.Mutex // one writer at a time; guards the fields below
 	closed bool
+	stuck  bool              // Bleve did not answer; see batch
 	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
 
 	scratch sync.Pool // of *accumulator
@@ -82,7 +84,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.closed {
+	if x.closed || x.stuck {
 		return fold.ErrUnavailable
 	}
 	batch, sums := index.NewBatch(), x.sums
@@ -106,11 +108,35 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	}
 	batch.SetInternal([]byte(seqKey), binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	batch.SetInternal([]byte(lengthKey), encodeSums(sums))
-	if err := x.store.Batch(batch); err != nil {
+	if err := x.batch(batch); err != nil {
 		return err
 	}
 	x.sums = sums
 	return nil
+}
+
+// batch hands batch to Bleve. If there is no answer the index takes no more
+// writes, and the next Open begins anew; the goroutine that waits stays.
+func (x *Index) batch(batch *index.Batch) error {
+	done := make(chan error, 1)
+	go func() { done <- x.store.Batch(batch) }()
+	return x.await(done)
+}
+
+func (x *Index) await(done <-chan error) error {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timeout.C:
+	}
+	x.stuck = true
+	x.log.Error("Text index does not answer", "took", patience)
+	if err := giveUp(x.dir); err != nil {
+		x.log.Error("Text index cannot be marked", "err", err)
+	}
+	return fmt.Errorf("no answer after %v: %w", patience, fold.ErrUnavailable)
 }
 
 // analyse builds the documents of put, in parallel where that pays.
@@ -226,12 +252,15 @@ func (x *Index) Count() int {
 }
 
 // Flush returns when everything applied before is on disk. It returns
-// ErrUnavailable if that does not happen within 30 s.
+// ErrUnavailable if that does not happen within a minute.
 func (x *Index) Flush() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
 		return nil
+	}
+	if x.stuck {
+		return fold.ErrUnavailable
 	}
 	return x.flush()
 }
@@ -243,17 +272,10 @@ func (x *Index) flush() (err error) {
 	batch, done := index.NewBatch(), make(chan error, 1)
 	batch.SetInternal([]byte(lengthKey), encodeSums(x.sums))
 	batch.SetPersistedCallback(func(err error) { done <- err })
-	if err := x.store.Batch(batch); err != nil {
+	if err := x.batch(batch); err != nil {
 		return err
 	}
-	timeout := time.NewTimer(flushTimeout)
-	defer timeout.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-timeout.C:
-		return fmt.Errorf("not on disk after %v: %w", flushTimeout, fold.ErrUnavailable)
-	}
+	return x.await(done)
 }
 
 // Close flushes and closes the index. The second Close does nothing.
@@ -264,7 +286,10 @@ func (x *Index) Close() error {
 		return nil
 	}
 	x.closed = true
-	err := x.flush()
+	err := error(fold.ErrUnavailable)
+	if !x.stuck {
+		err = x.flush()
+	}
 	if cerr := x.store.Close(); err == nil {
 		err = cerr
 	}
