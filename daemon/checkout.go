@@ -56,6 +56,7 @@ type checkout struct {
 	batches chan watch.Batch
 	wake    chan struct{} // of the job runner
 	commits *committer
+	pauses  chan struct{} // a pause began or ended
 
 	mu       sync.Mutex // guards the fields below
 	st       *stores
@@ -75,6 +76,7 @@ type checkout struct {
 	reopen   context.CancelFunc // ends the session
 	// dropIndex says that the next session begins with empty derived stores.
 	dropIndex bool
+	again     bool          // run goes on with another session
 	ended     chan struct{} // closed when run returned
 }
 
@@ -83,7 +85,7 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	close(idle)
 	co := &checkout{
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
-		opened: make(chan struct{}), state: "starting", notices: map[string]string{}, idle: idle,
+		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{}, idle: idle,
 		ended: make(chan struct{}), paused: rec.Paused, until: rec.PausedUntil,
 	}
 	co.log = p.log.With("project", rec.Slug)
@@ -103,7 +105,8 @@ func (co *checkout) run(parent context.Context) {
 	for {
 		co.session(ctx)
 		co.mu.Lock()
-		again := co.dropIndex && ctx.Err() == nil
+		again := co.again && ctx.Err() == nil
+		co.again = false
 		co.mu.Unlock()
 		if !again {
 			return
@@ -168,6 +171,14 @@ func (co *checkout) setClosed() {
 	co.opened = make(chan struct{})
 }
 
+// restart opens everything anew: what decided how it was opened has changed.
+func (co *checkout) restart() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.again = true
+	co.reopen()
+}
+
 // rebuild drops the derived stores and opens them anew; the sweep that follows
 // fills them.
 func (co *checkout) rebuild(ctx context.Context) error {
@@ -175,7 +186,7 @@ func (co *checkout) rebuild(ctx context.Context) error {
 		return err
 	}
 	co.mu.Lock()
-	co.dropIndex = true
+	co.dropIndex, co.again = true, true
 	reopen, opened := co.reopen, co.opened
 	co.mu.Unlock()
 	reopen()
@@ -233,16 +244,16 @@ func (co *checkout) resume(ctx context.Context, st *stores) error {
 
 // loop takes what the watcher reports and queues the work.
 func (co *checkout) loop(ctx context.Context) error {
-	var resume <-chan time.Time
-	if co.isPaused() && !co.until.IsZero() {
-		resume = time.After(time.Until(co.until))
-	}
 	for {
+		var resume <-chan time.Time
+		if until := co.pausedUntil(); !until.IsZero() {
+			resume = time.After(time.Until(until))
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-co.pauses:
 		case <-resume:
-			resume = nil
 			if err := co.setPaused(ctx, false, time.Time{}); err != nil {
 				return err
 			}
@@ -433,6 +444,17 @@ func gitDirs(st *stores) []string {
 	return dirs
 }
 
+// pausedUntil returns when a pause ends by itself; zero if there is none, or if
+// it lasts until the user ends it.
+func (co *checkout) pausedUntil() time.Time {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if !co.paused {
+		return time.Time{}
+	}
+	return co.until
+}
+
 func (co *checkout) isPaused() bool {
 	co.mu.Lock()
 	defer co.mu.Unlock()
@@ -451,6 +473,10 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 		co.missed = false
 	}
 	co.mu.Unlock()
+	select {
+	case co.pauses <- struct{}{}:
+	default:
+	}
 	if !paused {
 		co.commits.nudge()
 		if missed {

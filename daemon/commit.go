@@ -121,12 +121,12 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 		if at := st.sidecar.store.RecheckAt(); !at.IsZero() {
 			recheck = time.After(at.Sub(c.co.now()))
 		}
-		if at, ok := c.due(); ok && !c.co.isPaused() && c.co.cfg.AutoCommit {
+		if at, ok := c.due(); ok && !c.co.isPaused() && c.co.cfg.AutoCommit && st.writable() {
 			commit = time.After(time.Until(at))
 		}
 		select {
 		case <-ctx.Done():
-			c.last4(st)
+			c.finish(st)
 			return ctx.Err()
 		case <-c.poke:
 		case <-commit:
@@ -146,8 +146,8 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 	}
 }
 
-// last4 commits and mirrors within the five seconds a stop may take.
-func (c *committer) last4(st *stores) {
+// finish commits and mirrors within the five seconds a stop may take.
+func (c *committer) finish(st *stores) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if c.co.cfg.AutoCommit && !c.co.isPaused() {
@@ -165,7 +165,7 @@ func (c *committer) warn(ctx context.Context, msg string, err error) {
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
 func (c *committer) commit(ctx context.Context, st *stores) bool {
-	if c.guard(ctx, st) {
+	if !st.writable() || c.guard(ctx, st) {
 		return false
 	}
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,20 +182,26 @@ func (d *Daemon) sorted() []*checkout {
 	return out
 }
 
-// of returns the checkouts of the project slug that sc may read: ErrNotFound
-// otherwise, so that a caller does not learn what else there is.
-func (d *Daemon) of(sc fold.Scope, slug string) ([]*checkout, error) {
+// of returns the checkouts of the project called name that sc may read:
+// ErrNotFound otherwise, so that a caller does not learn what else there is. A
+// name is a slug, or SLUG@KEY for the one checkout whose key begins with KEY:
+// linked worktrees share a project, and each shows its own lines.
+func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout, error) {
+	slug, key, _ := strings.Cut(name, "@")
 	var out []*checkout
 	for _, co := range d.sorted() {
-		if co.rec.Slug == slug {
+		if co.rec.Slug == slug && strings.HasPrefix(co.rec.Key, key) {
 			out = append(out, co)
 		}
 	}
 	if len(out) == 0 || !sc.CanRead(slug) {
-		return nil, fmt.Errorf("project %q: %w", slug, fold.WithHint(fold.ErrNotFound, "foldwatch projects"))
+		return nil, fmt.Errorf("project %q: %w", name, fold.WithHint(fold.ErrNotFound, "foldwatch projects"))
 	}
 	return out, nil
 }
+
+// keyShown is how much of a checkout's key tells it from its siblings.
+const keyShown = 8
 
 // open returns the stores of the project's main checkout, waiting until they
 // are opened.
@@ -215,7 +222,7 @@ func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*checkou
 // openToWrite is open for a caller who wants to write.
 func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
 	co, st, err := d.open(ctx, sc, slug)
-	if err == nil && !sc.CanWrite(slug) {
+	if err == nil && !sc.CanWrite(co.rec.Slug) {
 		return nil, nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
 	}
 	return co, st, err

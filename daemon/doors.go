@@ -200,7 +200,7 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 	}
 	for _, p := range paths {
 		if id, ok := fold.OwnPath(p); ok {
-			if err := co.parts.state.SetGone(ctx, slug, id, true); err != nil {
+			if err := co.parts.state.SetGone(ctx, co.rec.Slug, id, true); err != nil {
 				return wire.RemovedMissing{}, err
 			}
 		}
@@ -286,7 +286,7 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 	if in.Full || in.History > 0 {
 		key = ""
 		if in.Full {
-			if err := d.parts.state.ClearGone(ctx, slug); err != nil {
+			if err := d.parts.state.ClearGone(ctx, co.rec.Slug); err != nil {
 				return wire.JobRef{}, err
 			}
 		}
@@ -302,7 +302,7 @@ func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int
 	}
 	list := wire.JobList{Items: []wire.Job{}}
 	for _, co := range d.sorted() {
-		if !sc.CanRead(co.rec.Slug) || slug != "" && co.rec.Slug != slug {
+		if base, _, _ := strings.Cut(slug, "@"); !sc.CanRead(co.rec.Slug) || slug != "" && co.rec.Slug != base {
 			continue
 		}
 		st, err := co.stores(ctx)

@@ -94,12 +94,12 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		return wire.WriteReply{}, err
 	}
 	if id, ok := fold.OwnPath(path); ok {
-		if err := co.parts.state.SetGone(ctx, slug, id, false); err != nil {
+		if err := co.parts.state.SetGone(ctx, co.rec.Slug, id, false); err != nil {
 			return wire.WriteReply{}, err
 		}
 	}
 	reply := wire.WriteReply{ID: in.ID, Path: path, Project: slug, ContentHash: fold.ContentHash(put.Bytes), WriteState: wire.WriteState{Durable: true}}
-	if m, err := fold.Decode(slug, path, put.Bytes); err == nil {
+	if m, err := fold.Decode(co.rec.Slug, path, put.Bytes); err == nil {
 		reply.ID, reply.Title = string(m.ID), m.Title
 	}
 	return co.answered(reply, nil)

@@ -211,12 +211,13 @@ func (d *Daemon) Project(_ context.Context, sc fold.Scope, slug string) (wire.Pr
 	return d.project(slug), nil
 }
 
-func (d *Daemon) project(slug string) wire.Project {
-	p := wire.Project{Slug: slug, Checkouts: []wire.Checkout{}}
-	for _, co := range d.sorted() {
-		if co.rec.Slug != slug {
-			continue
-		}
+func (d *Daemon) project(name string) wire.Project {
+	p := wire.Project{Slug: name, Checkouts: []wire.Checkout{}}
+	cos, err := d.of(fold.LocalScope(), name)
+	if err != nil {
+		return p // forgotten meanwhile
+	}
+	for _, co := range cos {
 		if p.Name == "" {
 			p.Name, p.ID, p.CreatedAt = co.rec.Name, co.rec.ProjectID, co.rec.AddedAt
 		}
@@ -265,7 +266,7 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 }
 
 // ProjectOfPath returns the slug of the checkout that contains path; of nested
-// ones the innermost.
+// ones the innermost. A linked worktree is named SLUG@KEY.
 func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
 	best := ""
 	slug := ""
@@ -273,6 +274,9 @@ func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (s
 		root := co.rec.Path
 		if len(root) > len(best) && within(root, path) && sc.CanRead(co.rec.Slug) {
 			best, slug = root, co.rec.Slug
+			if co.rec.Linked {
+				slug += "@" + co.rec.Key[:keyShown]
+			}
 		}
 	}
 	if slug == "" {
@@ -306,11 +310,12 @@ func (co *checkout) algorithm() wire.Algorithm {
 
 // SetAlgorithm changes a project's ranking settings on this machine.
 func (d *Daemon) SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error) {
-	if _, err := d.of(sc, slug); err != nil {
+	cos, err := d.of(sc, slug)
+	if err != nil {
 		return wire.Algorithm{}, err
 	}
 	switch {
-	case !sc.CanWrite(slug):
+	case !sc.CanWrite(cos[0].rec.Slug):
 		return wire.Algorithm{}, fmt.Errorf("change ranking of %s: %w", slug, fold.ErrForbidden)
 	case in.StrengthWeight < 0 || in.StrengthWeight > 1:
 		return wire.Algorithm{}, fmt.Errorf("strength_weight %v is not between 0 and 1: %w", in.StrengthWeight, fold.ErrInvalid)
@@ -321,7 +326,7 @@ func (d *Daemon) SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, i
 	if err != nil {
 		return wire.Algorithm{}, err
 	}
-	return in, d.parts.state.SetSettings(ctx, slug, b)
+	return in, d.parts.state.SetSettings(ctx, cos[0].rec.Slug, b)
 }
 
 // Pause stops watching and committing of a project, for a while or until
@@ -348,7 +353,7 @@ func (d *Daemon) pause(ctx context.Context, sc fold.Scope, slug string, paused b
 	if err != nil {
 		return wire.ProjectStatus{}, err
 	}
-	if !sc.CanWrite(slug) {
+	if !sc.CanWrite(cos[0].rec.Slug) {
 		return wire.ProjectStatus{}, fmt.Errorf("pause %s: %w", slug, fold.ErrForbidden)
 	}
 	var errs []error

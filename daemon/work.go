@@ -203,6 +203,9 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	default:
 		co.note("tracked", "")
 	}
+	if !head && !st.writable() {
+		co.restart() // writing is possible again
+	}
 	return nil
 }
 
