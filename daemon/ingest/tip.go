@@ -7,17 +7,21 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // describeBatch is how many blobs are described and put at once.
-const describeBatch = 400
+const describeBatch = 256
 
 // TipOptions say how far [Ingester.DescribeTip] goes.
 type TipOptions struct {
@@ -146,37 +150,145 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 	if err != nil {
 		return err
 	}
+	known, err := in.Index.Files(ctx, false)
+	if err != nil {
+		return err
+	}
 	var todo []string
-	for p := range t.blobs {
+	for p, blob := range t.blobs {
 		id := fold.FileID(in.Slug, p)
-		if _, ok := have[id.Path()]; !ok && !gone[id] {
-			todo = append(todo, p)
+		if _, ok := have[id.Path()]; ok || gone[id] {
+			continue
 		}
+		if f, ok := known[p]; ok && f.State == "skipped" && f.Blob == blob && blob != "" {
+			continue // nothing to describe: empty, or binary
+		}
+		todo = append(todo, p)
+	}
+	if len(todo) == 0 {
+		return nil
 	}
 	sort.Strings(todo)
-	for start := 0; start < len(todo); start += describeBatch {
-		part := todo[start:min(start+describeBatch, len(todo))]
-		if err := in.describeNew(ctx, t, part); err != nil {
-			return err
+	if err := in.describeAll(ctx, t, todo, known, progress); err != nil {
+		return err
+	}
+	return in.deriveLinks(ctx, todo)
+}
+
+// A gap is some files of a tree that have no memory file.
+type gap struct {
+	paths []string
+	// found are those that lie in the work tree as they are in the tree, and
+	// that the index does not hold: read, cut and described.
+	found  []*prepared
+	writes []gitops.Write // of found
+}
+
+// describeAll puts memory files for paths of the tree, and indexes with each the
+// source it describes where that is what lies in the work tree: a first index
+// reads, cuts and files everything once. While one part is written, the next is
+// cut.
+func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]meta.File, progress Progress) error {
+	in.index(ctx, t)
+	gaps := make(chan gap)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(gaps)
+		for len(paths) > 0 {
+			n := in.partOf(paths)
+			part := gap{paths: paths[:n]}
+			paths = paths[n:]
+			if err := in.asInTree(gctx, t, &part, known); err != nil {
+				return err
+			}
+			select {
+			case gaps <- part:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
 		}
-		progress.tell("describing", start+len(part), len(todo), 0)
+		return nil
+	})
+	total, done := len(paths), 0
+	g.Go(func() error {
+		for part := range gaps {
+			if err := in.describeNew(gctx, t, part); err != nil {
+				return err
+			}
+			done += len(part.paths)
+			progress.tell("describing", done, total, 0)
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// partOf returns how many of paths are dealt with at once.
+func (in *Ingester) partOf(paths []string) int {
+	n, size := 0, int64(0)
+	for n < len(paths) && n < describeBatch && size < batchBytes {
+		if in.root != nil {
+			if fi, err := in.root.Lstat(paths[n]); err == nil {
+				size += min(fi.Size(), in.MaxBytes)
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// asInTree fills in what of the part is in the work tree.
+func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]meta.File) error {
+	if t.oid == "" || in.root == nil {
+		return nil
+	}
+	found, texts := make([]*prepared, len(part.paths)), make([][]byte, len(part.paths))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(in.Workers)
+	for i, p := range part.paths {
+		if _, ok := known[p]; ok {
+			continue
+		}
+		g.Go(func() error {
+			pr, err := in.prepareBlob(gctx, p, t.blobs[p])
+			if pr != nil && pr.file.State == "indexed" {
+				texts[i] = in.encode(in.describeCut(t, p, pr.src, pr.file.Blob, pr.result, t.when), t)
+			}
+			found[i] = pr
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, pr := range found {
+		if pr != nil {
+			part.found = append(part.found, pr)
+		}
+		if texts[i] != nil {
+			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i]})
+		}
 	}
 	return nil
 }
 
 // describeNew puts memory files for paths of the tree. What is there already
 // stays as it is.
-func (in *Ingester) describeNew(ctx context.Context, t *tree, paths []string) error {
-	var writes []gitops.Write
-	err := in.eachSource(ctx, t, paths, func(p string, src []byte, blob string, when time.Time) error {
+func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
+	have := make(map[string]bool, len(part.found))
+	for _, pr := range part.found {
+		have[pr.path] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(part.paths), func(p string) bool { return have[p] })
+	writes := part.writes
+	err := in.eachSource(ctx, t, rest, func(p string, src []byte, blob string, when time.Time) error {
 		m, err := in.describeAs(ctx, t, p, src, blob, when)
-		if err != nil || m == nil {
-			return err
+		if err == nil && m != nil {
+			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: in.encode(m, t)})
 		}
-		writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: in.encode(m, t)})
-		return nil
+		return err
 	})
-	if err != nil || len(writes) == 0 {
+	if err != nil || len(writes)+len(part.found) == 0 {
 		return err
 	}
 	n, _, err := in.Store.PutMany(ctx, writes)
@@ -189,7 +301,7 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, paths []string) er
 		written[i] = w.Path
 	}
 	// read back at once: one batch here is cheaper than its events one by one
-	_, err = in.Fold(ctx, written, nil)
+	_, err = in.foldBatch(ctx, written, part.found)
 	return err
 }
 
@@ -238,13 +350,18 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 		return nil, err
 	}
 	in.index(ctx, t)
+	return in.describeCut(t, p, src, blob, res, when), nil
+}
+
+// describeCut is describeAs for a file that is cut already.
+func (in *Ingester) describeCut(t *tree, p string, src []byte, blob string, res chunker.Result, when time.Time) *fold.Memory {
 	m := Describe(in.subject(p, blob, src, res, when, t.files))
 	m.ID = fold.FileID(in.Slug, p)
 	m.Path = m.ID.Path()
 	for i := range m.Links {
 		m.Links[i].From = m.ID
 	}
-	return &m, nil
+	return &m
 }
 
 // index makes the names by which a tree's imports are resolved and shown.
@@ -349,12 +466,12 @@ func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, k
 	if err != nil || m == nil {
 		return ignoreQuarantined(err) // a gap, filled with the others
 	}
-	if m.SourceBlob == t.blobs[p] || m.SourceBlob != "" && !known[m.SourceBlob] {
+	if m.SourceBlob == t.blobs[p] || !known[m.SourceBlob] {
 		return nil // up to date, or made by a machine that has seen more
 	}
 	base, err := in.lastDescription(ctx, old, p, m)
-	if err != nil {
-		return err
+	if err != nil || base == nil {
+		return err // without our last words a person's cannot be told from them
 	}
 	return in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
 		now, err := in.describeAs(ctx, t, p, src, blob, when)
