@@ -46,7 +46,7 @@ func (s *Server) events() http.Handler {
 				}
 				b, err := json.Marshal(e)
 				if err != nil {
-					s.opt.Log.Warn("Event left out", "id", e.ID, "err", err)
+					s.opt.Log.WarnContext(r.Context(), "Event left out", "id", e.ID, "err", err)
 					continue
 				}
 				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b); err != nil {

@@ -85,8 +85,8 @@ func typeName(t reflect.Type) string { return t.String() }
 
 // read collects the arguments that a struct of inputs needs, in its order.
 func (a *arguments) read(t *testing.T, in reflect.Type) {
-	for i := range in.NumField() {
-		f := in.Field(i)
+	for f := range in.Fields() {
+		f := f
 		switch {
 		case f.Tag.Get("header") != "":
 		case f.Name == "Body":
@@ -97,8 +97,8 @@ func (a *arguments) read(t *testing.T, in reflect.Type) {
 			a.params, a.body = append(a.params, "in "+typeName(body)), "in"
 		case f.Anonymous && strings.HasSuffix(f.Type.PkgPath(), "/wire"):
 			a.params = append(a.params, "query "+typeName(f.Type))
-			for j := range f.Type.NumField() {
-				g := f.Type.Field(j)
+			for g := range f.Type.Fields() {
+				g := g
 				a.set(t, g, "query."+g.Name)
 			}
 		case f.Anonymous:

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -56,8 +57,7 @@ func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, 
 	body, err := readAll(r)
 	if err != nil {
 		status := http.StatusBadRequest
-		var big *http.MaxBytesError
-		if errors.As(err, &big) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			status = http.StatusRequestEntityTooLarge
 		}
 		writeProblem(w, refusal(status, "the body could not be read: "+err.Error(), ""))
@@ -110,9 +110,7 @@ func (o *idempotent) run(w http.ResponseWriter, r *http.Request, a *answer, next
 }
 
 func (a *answer) write(w http.ResponseWriter) {
-	for k, v := range a.header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Idempotent-Replayed", "true")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.reply)

@@ -43,8 +43,7 @@ const retryAfter = "1"
 // tell makes a problem of err. One that came of an If-Match is a 412. The text
 // of an internal error goes to the log under a random id and only the id out.
 func (s *Server) tell(r string, err error, ifMatch bool) *problem {
-	var done *problem
-	if errors.As(err, &done) {
+	if done, ok := errors.AsType[*problem](err); ok {
 		return done
 	}
 	p := &problem{Problem: wire.NewProblem(err)}

@@ -31,7 +31,7 @@ import (
 // TestClientReachesEveryDoor calls every generated method over a real socket.
 func TestClientReachesEveryDoor(t *testing.T) {
 	doors := apitest.New("app", "web")
-	c := client.New(serve(t, doors, nil, api.Options{}))
+	c := client.New(serve(t, doors, nil))
 	ctx := t.Context()
 	a, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "# A\n\ntext", Tags: []string{"x", "y"}})
 	if err != nil {
@@ -96,8 +96,8 @@ func methodsOf(c *client.Client) []string {
 	var out []string
 	byHand := []string{"Close", "DaemonVersion", "Events", "Metrics", "Mismatch", "OpenAPI", "Ping", "Socket"}
 	typ := reflect.TypeOf(c)
-	for i := range typ.NumMethod() {
-		if name := typ.Method(i).Name; !slices.Contains(byHand, name) {
+	for method := range typ.Methods() {
+		if name := method.Name; !slices.Contains(byHand, name) {
 			out = append(out, name)
 		}
 	}
@@ -106,7 +106,7 @@ func methodsOf(c *client.Client) []string {
 
 func TestEventsAreFollowedAndResumed(t *testing.T) {
 	doors := apitest.New("app")
-	c := client.New(serve(t, doors, nil, api.Options{}))
+	c := client.New(serve(t, doors, nil))
 	enough := errors.New("enough")
 	follow := func(after uint64, connected func(), n int) []uint64 {
 		var ids []uint64
@@ -208,7 +208,7 @@ func request(t *testing.T, path, text string) string {
 }
 
 func TestLimits(t *testing.T) {
-	path := serve(t, apitest.New("app"), nil, api.Options{})
+	path := serve(t, apitest.New("app"), nil)
 	header := func(size int) string {
 		return "GET /health HTTP/1.1\r\nHost: x\r\nX-Big: " + strings.Repeat("x", size) + "\r\nConnection: close\r\n\r\n"
 	}
@@ -229,7 +229,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestManyIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
-	path := serve(t, apitest.New("app"), nil, api.Options{})
+	path := serve(t, apitest.New("app"), nil)
 	var conns []net.Conn
 	for i := range 300 {
 		conn, err := sock.Dial(t.Context(), path)
@@ -309,7 +309,7 @@ func TestShimThroughTheWholeServer(t *testing.T) {
 	for _, rev := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
 		t.Run(rev, func(t *testing.T) {
 			doors := apitest.New("app", "web")
-			path := serve(t, doors, mcp.Handler(doors, mcp.Options{Version: "1.2.3"}), api.Options{})
+			path := serve(t, doors, mcp.Handler(doors, mcp.Options{Version: "1.2.3"}))
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()
 			ended := make(chan error, 1)

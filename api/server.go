@@ -203,7 +203,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 				panic(v)
 			}
-			p := s.tell(route.ID, errPanic{v}, false)
+			p := s.tell(route.ID, panicError{v}, false)
 			writeProblem(w, p.Problem)
 		}
 	}()
@@ -246,9 +246,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type errPanic struct{ v any }
+type panicError struct{ v any }
 
-func (e errPanic) Error() string {
+func (e panicError) Error() string {
 	if err, ok := e.v.(error); ok {
 		return "panic: " + err.Error()
 	}

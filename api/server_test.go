@@ -18,19 +18,16 @@ import (
 var _ api.Doors = (*apitest.Doors)(nil)
 
 // serve runs doors behind a real socket until the test ends, and returns its path.
-func serve(t *testing.T, doors api.Doors, mcp http.Handler, opt api.Options) string {
+func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 	t.Helper()
 	path := sock.Path(filepath.Join(t.TempDir(), "run", "foldwatch.sock"))
 	ln, err := sock.Listen(path, sock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opt.Version == "" {
-		opt.Version = "1.2.3"
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.NewServer(doors, mcp, opt).Serve(ctx, ln) }()
+	go func() { ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3"}).Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -41,7 +38,7 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler, opt api.Options) str
 }
 
 func TestConflictCarriesBothVersionsOverTheSocket(t *testing.T) {
-	c := client.New(serve(t, apitest.New("app"), nil, api.Options{}))
+	c := client.New(serve(t, apitest.New("app"), nil))
 	ctx := t.Context()
 	added, err := c.AddMemory(ctx, "app", wire.MemoryCreate{Content: "one\n"})
 	if err != nil || !added.Created || !added.Durable {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -196,8 +197,8 @@ func Print(id string, o Options) (path, snippet string, err error) {
 		return c.File(o), tomlBlock(o.Command, o.args()), nil
 	}
 	value := entry
-	for i := len(c.keys) - 1; i >= 0; i-- {
-		value = map[string]any{c.keys[i]: value}
+	for _, key := range slices.Backward(c.keys) {
+		value = map[string]any{key: value}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

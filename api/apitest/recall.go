@@ -42,7 +42,7 @@ func (h *held) find(in wire.SearchRequest, out *wire.SearchReply) {
 			continue
 		}
 		hits := 0
-		for _, w := range strings.Fields(strings.ToLower(in.Query)) {
+		for w := range strings.FieldsSeq(strings.ToLower(in.Query)) {
 			if strings.Contains(strings.ToLower(m.Title+" "+m.Content), w) {
 				hits++
 			}

@@ -175,8 +175,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // its URL is of no use to anyone
 		}
 		if errors.Is(err, ErrNoDaemon) {

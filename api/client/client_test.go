@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -26,9 +27,7 @@ func answer(t *testing.T, status int, header http.Header, body string) *client.C
 		t.Fatal(err)
 	}
 	hs := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for k, v := range header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	})}
@@ -36,7 +35,9 @@ func answer(t *testing.T, status int, header http.Header, body string) *client.C
 	go func() { ended <- hs.Serve(ln) }()
 	t.Cleanup(func() {
 		_ = hs.Close()
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return client.New(path)
 }

@@ -261,7 +261,7 @@ func toBool(arg any) (bool, bool) {
 }
 
 func toNumber(arg any) (float64, bool) {
-	text := ""
+	var text string
 	switch a := arg.(type) {
 	case json.Number:
 		text = a.String()

@@ -80,8 +80,16 @@ func frame(l memoryLabel, text string) string {
 	var b strings.Builder
 	b.WriteString("<" + tag)
 	for _, a := range []struct{ name, value string }{
-		{"id", l.ID}, {"project", l.Project}, {"title", l.Title}, {"type", l.Type}, {"source", l.Source}, {"author", l.Author},
-		{"path", l.Path}, {"file_path", l.FilePath}, {"commit", l.Commit}, {"content_hash", l.Hash},
+		{"id", l.ID},
+		{"project", l.Project},
+		{"title", l.Title},
+		{"type", l.Type},
+		{"source", l.Source},
+		{"author", l.Author},
+		{"path", l.Path},
+		{"file_path", l.FilePath},
+		{"commit", l.Commit},
+		{"content_hash", l.Hash},
 	} {
 		if a.value != "" {
 			fmt.Fprintf(&b, " %s=%s", a.name, quote(a.value))

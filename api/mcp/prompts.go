@@ -39,8 +39,9 @@ func (s *Server) addPrompts() {
 // project.
 func (s *Server) prompt(write func(ctx context.Context, sc fold.Scope, slug string, args map[string]string) (string, error)) sdk.PromptHandler {
 	return func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		sc, slug, err := s.scope(req.Extra), req.Params.Arguments["project"], error(nil)
+		sc, slug := s.scope(req.Extra), req.Params.Arguments["project"]
 		if slug == "" {
+			var err error
 			if slug, err = defaultProject(ctx, s.doors, sc, headerOf(req.Extra)); err != nil {
 				return nil, s.hide(ctx, req.Params.Name, err)
 			}

@@ -57,7 +57,8 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	sc := s.scope(req.Extra)
-	text, err := "", error(nil)
+	var text string
+	var err error
 	if id == "" {
 		text, err = s.indexText(ctx, sc, project)
 	} else {

@@ -120,7 +120,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		for _, uri := range uris {
 			if err := s.mcp.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-				s.opt.Log.Debug("Subscriber not told", "err", err)
+				s.opt.Log.DebugContext(ctx, "Subscriber not told", "err", err)
 			}
 		}
 	}

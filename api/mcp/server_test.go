@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,9 +36,7 @@ type headers struct {
 
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for k, v := range h.with {
-		r.Header[k] = v
-	}
+	maps.Copy(r.Header, h.with)
 	return h.next.RoundTrip(r)
 }
 

@@ -274,14 +274,13 @@ func (s *shim) post(ctx context.Context, m message, session string) (*http.Respo
 		}
 	}
 	res, err := s.http.Do(req)
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if err == nil {
 		if v := res.Header.Get("X-Foldwatch-Version"); v != "" && s.opt.Version != "" && v != s.opt.Version {
 			s.differ.Do(func() {
-				s.opt.Log.Warn("The daemon has another version; restart it with: foldwatch service restart", "daemon", v, "own", s.opt.Version)
+				s.opt.Log.WarnContext(ctx, "The daemon has another version; restart it with: foldwatch service restart", "daemon", v, "own", s.opt.Version)
 			})
 		}
 	}

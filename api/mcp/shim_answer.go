@@ -104,7 +104,7 @@ func (s *shim) fail(ctx context.Context, m message, err error) {
 	if !m.isCall() || ctx.Err() != nil {
 		return
 	}
-	s.opt.Log.Debug("Call not answered", "method", m.Method, "err", err)
+	s.opt.Log.DebugContext(ctx, "Call not answered", "method", m.Method, "err", err)
 	text := "the connection to foldwatch broke: " + err.Error()
 	if m.Method != "tools/call" {
 		s.write(errorAnswer(m.ID, -32603, text))

@@ -145,8 +145,7 @@ func (s *Server) refuse(ctx context.Context, tool string, err error) *sdk.CallTo
 	if k.Tell != "" && (p.Hint == "" || k.Code != "no_daemon") { // there the hint is the better advice
 		text += " " + k.Tell
 	}
-	var c *fold.ConflictError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*fold.ConflictError](err); ok {
 		text += conflictText(c)
 	}
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}

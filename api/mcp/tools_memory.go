@@ -144,17 +144,18 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 		}
 		out.Memory.Content = lines(m.Content, in.StartLine, in.EndLine)
 	}
-	text := frame(labelOf(m), out.Memory.Content)
+	var text strings.Builder
+	text.WriteString(frame(labelOf(m), out.Memory.Content))
 	if m.Stale {
-		text += "\nThe file it describes has changed since."
+		text.WriteString("\nThe file it describes has changed since.")
 	}
 	for _, l := range m.Links {
-		text += fmt.Sprintf("\n→ %s %s %s", l.Type, l.TargetID, quote(l.Title))
+		fmt.Fprintf(&text, "\n→ %s %s %s", l.Type, l.TargetID, quote(l.Title))
 	}
 	for _, l := range m.Backlinks {
-		text += fmt.Sprintf("\n← %s %s %s", l.Type, l.SourceID, quote(l.Title))
+		fmt.Fprintf(&text, "\n← %s %s %s", l.Type, l.SourceID, quote(l.Title))
 	}
-	return out, text, nil
+	return out, text.String(), nil
 }
 
 // lines returns lines start to end of text, from 1, inclusive, 0 meaning the

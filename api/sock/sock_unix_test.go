@@ -179,7 +179,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to become another user")
 	}
-	dir, err := os.MkdirTemp("/tmp", "fw")
+	dir, err := os.MkdirTemp("/tmp", "fw") //nolint:usetesting // the other user cannot pass the folders above t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,8 +99,7 @@ func NewProblem(err error) Problem {
 	if k.Err != nil {
 		p.Detail = err.Error()
 	}
-	var c *fold.ConflictError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*fold.ConflictError](err); ok {
 		p.ID, p.Want = string(c.ID), c.Want
 		p.Current = &Version{ContentHash: c.Have, Content: string(c.Current)}
 		if c.Yours != nil {
