@@ -3,6 +3,7 @@
 package chunker
 
 import (
+	"slices"
 	"strings"
 
 	sitter "github.com/tree-sitter/go-tree-sitter"
@@ -209,10 +210,5 @@ func is(n *sitter.Node, kinds ...string) bool {
 		return false
 	}
 	kind := n.Kind()
-	for _, k := range kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(kinds, kind)
 }

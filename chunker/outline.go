@@ -2,6 +2,7 @@ package chunker
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -159,8 +160,8 @@ func (a *assembler) lead(start, floor int) (at int, doc string) {
 	}
 	if len(comments) > 0 {
 		var b strings.Builder
-		for i := len(comments) - 1; i >= 0; i-- {
-			b.WriteString(strings.TrimRight(comments[i], "\r\n"))
+		for _, comment := range slices.Backward(comments) {
+			b.WriteString(strings.TrimRight(comment, "\r\n"))
 			b.WriteByte('\n')
 		}
 		if text := b.String(); at > 0 || !isLicence(text) {

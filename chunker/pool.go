@@ -195,7 +195,8 @@ func (p *Pool) try(ctx context.Context, path string, src []byte) (Result, error)
 		p.drop(true)
 		return r, nil
 	}
-	return r, p.put(w)
+	p.put(w)
+	return r, nil
 }
 
 // take returns an idle worker, or a new one.
@@ -238,7 +239,7 @@ func (p *Pool) drop(replaced bool) {
 }
 
 // put takes a worker back.
-func (p *Pool) put(w *process) error {
+func (p *Pool) put(w *process) {
 	p.mu.Lock()
 	p.busy--
 	closed := p.closed
@@ -250,7 +251,6 @@ func (p *Pool) put(w *process) error {
 	if closed {
 		w.stop()
 	}
-	return nil
 }
 
 // rest, with mu held, sees to it that idle workers end in time.

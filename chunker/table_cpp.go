@@ -3,6 +3,8 @@
 package chunker
 
 import (
+	"maps"
+
 	sitter "github.com/tree-sitter/go-tree-sitter"
 	grammar_cpp "github.com/tree-sitter/tree-sitter-cpp/bindings/go"
 )
@@ -15,7 +17,7 @@ func cppTable() *table {
 	}
 	function := t.rules["function_definition"]
 	function.member = "method"
-	for kind, r := range map[string]rule{
+	maps.Copy(t.rules, map[string]rule{
 		"function_definition": function,
 		"class_specifier":     class("class"),
 		"struct_specifier":    class("struct"),
@@ -33,8 +35,6 @@ func cppTable() *table {
 		"field_declaration_list": {act: enter},
 		"field_declaration":      {act: wrap},
 		"friend_declaration":     {act: wrap},
-	} {
-		t.rules[kind] = r
-	}
+	})
 	return t
 }

@@ -3,6 +3,8 @@
 package chunker
 
 import (
+	"maps"
+
 	sitter "github.com/tree-sitter/go-tree-sitter"
 	grammar_typescript "github.com/tree-sitter/tree-sitter-typescript/bindings/go"
 )
@@ -16,7 +18,7 @@ func typescriptTable() *table {
 		}
 		return found{act: holds, kind: "module", name: quoted(text(child(n, "name"), src))}
 	}}
-	for kind, r := range map[string]rule{
+	maps.Copy(t.rules, map[string]rule{
 		"interface_declaration":      {act: define, kind: "interface"},
 		"type_alias_declaration":     {act: define, kind: "type"},
 		"enum_declaration":           {act: define, kind: "enum"},
@@ -26,9 +28,7 @@ func typescriptTable() *table {
 		"internal_module":            module,
 		"module":                     module,
 		"statement_block":            {look: moduleBody},
-	} {
-		t.rules[kind] = r
-	}
+	})
 	return t
 }
 
