@@ -63,7 +63,7 @@ func TestKillAtEveryStep(t *testing.T) {
 	if os.Getenv("FOLDWATCH_CRASH") != "" {
 		stride = 1 // make crash: every step
 	}
-	steps := 0
+	var steps int
 	for at := 1; ; at += stride {
 		dir := realDir(t)
 		git(t, dir, "init", "-q", "--template=", ".")

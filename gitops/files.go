@@ -169,7 +169,7 @@ func (l *Layout) IndexBlobs(ctx context.Context) (map[string]IndexEntry, error) 
 	err = l.git("ls-files", "-z", "--stage", "--debug").stream(ctx, func(r *bufio.Reader) error {
 		for {
 			s, err := zReader{r}.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

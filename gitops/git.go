@@ -87,8 +87,7 @@ func (e *gitError) Error() string {
 
 // exitCode returns the exit code in err's chain, or -1.
 func exitCode(err error) int {
-	var g *gitError
-	if errors.As(err, &g) {
+	if g, ok := errors.AsType[*gitError](err); ok {
 		return g.Code
 	}
 	return -1
@@ -194,8 +193,7 @@ func (c call) line(ctx context.Context) (string, error) {
 
 func exitError(op string, err error, stderr string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
-	var ee *exec.ExitError
-	if errors.As(err, &ee) {
+	if ee, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &gitError{Op: op, Code: ee.ExitCode(), Stderr: redact(first)}
 	}
 	return fmt.Errorf("git %s: %w", op, err)
@@ -235,7 +233,7 @@ func (z zReader) next() (string, error) {
 func (z zReader) each(fn func(string) error) error {
 	for {
 		s, err := z.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -36,7 +36,6 @@ func TestVanishGuard(t *testing.T) {
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return clock } })
 	ctx := t.Context()
 	paths := fill(t, s, 30)
-	tip := s.Tip()
 
 	// A few files deleted by hand are deletions.
 	must(t, os.Remove(filepath.Join(dir, "fold", paths[0])))
@@ -45,7 +44,7 @@ func TestVanishGuard(t *testing.T) {
 	if !slices.Equal(rec.Removed, paths[:1]) {
 		t.Fatalf("Commit of one deletion = %+v", rec)
 	}
-	tip = s.Tip()
+	tip := s.Tip()
 
 	// The whole folder is not.
 	must(t, os.RemoveAll(filepath.Join(dir, "fold")))

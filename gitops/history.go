@@ -3,6 +3,7 @@ package gitops
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -33,9 +34,11 @@ const (
 // Commits returns the commits reachable from to and not from from (an empty
 // from excludes nothing), newest first, at most limit (0 means all).
 func (l *Layout) Commits(ctx context.Context, from, to string, limit int) ([]Commit, error) {
-	args := []string{"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+	args := []string{
+		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--no-show-signature", "--no-notes", "--no-mailmap", "--encoding=UTF-8",
-		"--format=%x01%H%x00%P%x00%an%x00%ae%x00%ct%x00%s%x00%b%x00"}
+		"--format=%x01%H%x00%P%x00%an%x00%ae%x00%ct%x00%s%x00%b%x00",
+	}
 	if limit > 0 {
 		args = append(args, "-n", strconv.Itoa(limit))
 	}
@@ -58,7 +61,7 @@ func readCommits(z zReader) ([]Commit, error) {
 	var out []Commit
 	for {
 		s, err := z.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {
@@ -143,8 +146,10 @@ func (l *Layout) HasBlobs(ctx context.Context, tip string, want map[string][]str
 		return found, nil
 	}
 	// -c shows what a merge itself brought in, and no file that a parent had.
-	args := []string{"log", "-z", "--raw", "--no-abbrev", "--no-renames", "-c", "--full-history", "--no-color",
-		"--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--format=", "--end-of-options", tip, "--"}
+	args := []string{
+		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "-c", "--full-history", "--no-color",
+		"--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--format=", "--end-of-options", tip, "--",
+	}
 	if len(want) <= fewPaths {
 		for _, p := range sortedKeys(want) {
 			args = append(args, ":(literal)"+p)
@@ -154,7 +159,7 @@ func (l *Layout) HasBlobs(ctx context.Context, tip string, want map[string][]str
 		z := zReader{r}
 		for {
 			s, err := z.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A Recorded says what one call of Commit came to.
@@ -134,7 +133,7 @@ func (s *Store) settledEntries() []walEntry {
 func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, entries []walEntry, out *Recorded) ([]*change, error) {
 	byPath := map[string]*change{}
 	for _, p := range paths {
-		if fold.ValidPath(p) == nil {
+		if allowed(p) {
 			byPath[p] = &change{path: p}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -98,19 +99,19 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 		}
 		at = firstParent(c)
 	}
-	for i := len(chain) - 1; i >= 0; i-- {
+	for _, id := range slices.Backward(chain) {
 		if err := ctx.Err(); err != nil {
 			to.drop()
 			return err
 		}
-		c, err := from.commitOf(chain[i])
+		c, err := from.commitOf(id)
 		if err != nil {
 			return err
 		}
 		if err := copyTree(from, to, c.TreeHash); err != nil {
 			return err
 		}
-		b, err := from.get(plumbing.CommitObject, chain[i])
+		b, err := from.get(plumbing.CommitObject, id)
 		if err != nil {
 			return err
 		}
@@ -242,7 +243,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	}
 	defer root.Close()
 	for _, p := range paths {
-		if fold.ValidPath(p) != nil {
+		if !allowed(p) {
 			continue
 		}
 		b, err := from.get(plumbing.BlobObject, all[p])

@@ -319,9 +319,8 @@ func (s *Store) applyMany(root *disk.Root, entries []walEntry, failed map[string
 			files = append(files, disk.File{Path: e.Path, Data: e.New})
 		}
 	}
-	var exist *disk.ExistError
 	err := root.CreateMany(files)
-	if errors.As(err, &exist) {
+	if exist, ok := errors.AsType[*disk.ExistError](err); ok {
 		for _, p := range exist.Paths {
 			failed[p] = true
 		}

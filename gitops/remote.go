@@ -19,7 +19,7 @@ func (l *Layout) RemoteURL(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("read remotes: %w", err)
 	}
 	first := ""
-	for _, kv := range strings.Split(string(out), "\x00") {
+	for kv := range strings.SplitSeq(string(out), "\x00") {
 		k, v, ok := strings.Cut(kv, "\n")
 		if !ok || v == "" {
 			continue
@@ -77,7 +77,7 @@ func (l *Layout) Identity(ctx context.Context) (name, email string) {
 		return "", ""
 	}
 	got := map[string]string{}
-	for _, kv := range strings.Split(string(out), "\x00") {
+	for kv := range strings.SplitSeq(string(out), "\x00") {
 		if k, v, ok := strings.Cut(kv, "\n"); ok {
 			got[k] = v
 		}

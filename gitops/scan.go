@@ -25,6 +25,9 @@ type seenFile struct {
 	At    int64  `json:"t"` // when it was looked at, ns; as young as Mtime proves nothing
 }
 
+// allowed reports whether path may be in the tree of memories.
+func allowed(path string) bool { return fold.ValidPath(path) == nil }
+
 // scan returns the paths at which fold/ may differ from the journal: files
 // whose stat data is not that of the last look, and files that are gone. An
 // error of the walk ends it: what was not seen is not deleted.
@@ -50,7 +53,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if fold.ValidPath(path) != nil {
+		if !allowed(path) {
 			return nil
 		}
 		blob, known := old[path]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -339,9 +340,7 @@ func (s *Store) Status() Status {
 	if s.guard != nil {
 		st.Guarded, st.Reason = true, s.guard.Reason
 	}
-	for p, r := range s.setAside {
-		st.SetAside[p] = r
-	}
+	maps.Copy(st.SetAside, s.setAside)
 	closed := s.closed
 	s.mu.Unlock()
 	if s.wal != nil {

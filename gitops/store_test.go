@@ -199,8 +199,11 @@ func TestPutConflict(t *testing.T) {
 		t.Errorf("file = %q, want %q", got, p.Bytes)
 	}
 	for _, w := range []gitops.Write{
-		{ID: "../../x", New: v1}, {Path: "../x.md", New: v1}, {Path: ".git/x.md", New: v1},
-		{ID: "0123456789abcdef", Path: id.Path(), New: v1}, {Path: "a.txt", New: v1},
+		{ID: "../../x", New: v1},
+		{Path: "../x.md", New: v1},
+		{Path: ".git/x.md", New: v1},
+		{ID: "0123456789abcdef", Path: id.Path(), New: v1},
+		{Path: "a.txt", New: v1},
 		{Path: "big.md", New: make([]byte, 1<<20+1)},
 	} {
 		if _, err := s.Put(ctx, w); !errors.Is(err, fold.ErrInvalid) {

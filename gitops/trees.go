@@ -79,7 +79,7 @@ func (l *Layout) diffTrees(ctx context.Context, renames, from, to string) ([]Tre
 		z := zReader{r}
 		for {
 			raw, err := readRaw(z)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

@@ -121,7 +121,7 @@ func trusted(ctx context.Context, paths ...string) bool {
 		if err != nil {
 			continue
 		}
-		for _, v := range strings.Split(string(out), "\x00") {
+		for v := range strings.SplitSeq(string(out), "\x00") {
 			if v == "*" {
 				return true
 			}
