@@ -30,7 +30,7 @@ func openBeneath(root *os.Root, path string) (*os.File, error) {
 		// EAGAIN: something below was renamed meanwhile.
 		for range 16 {
 			fd, oerr = unix.Openat2(int(dir), path, &how)
-			if oerr != unix.EINTR && oerr != unix.EAGAIN {
+			if !errors.Is(oerr, unix.EINTR) && !errors.Is(oerr, unix.EAGAIN) {
 				return
 			}
 		}

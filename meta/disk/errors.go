@@ -66,14 +66,13 @@ func wrap(op Op, path string, err error) error {
 		return err
 	}
 	// The system's error repeats the path, sometimes absolute; ours is relative.
-	var pe *fs.PathError
-	var le *os.LinkError
-	if errors.As(err, &pe) && err == error(pe) {
-		err = pe.Err
-	} else if errors.As(err, &le) && err == error(le) {
-		err = le.Err
+	switch e := err.(type) { //nolint:errorlint // only the outermost: what a wrapper says must stay
+	case *fs.PathError:
+		err = e.Err
+	case *os.LinkError:
+		err = e.Err
 	}
-	hint := ""
+	var hint string
 	switch {
 	case isNoSpace(err):
 		hint = "free some disk space; nothing was half written"

@@ -49,7 +49,7 @@ func TestEveryStepFails(t *testing.T) {
 					if !errors.Is(err, fold.ErrUnavailable) || !errors.Is(err, cause) || fold.Hint(err) == "" {
 						t.Fatalf("error = %v (hint %q), want ErrUnavailable by %v", err, fold.Hint(err), cause)
 					}
-					if disk.NoSpace(err) != (cause == syscall.ENOSPC) {
+					if disk.NoSpace(err) != errors.Is(cause, syscall.ENOSPC) {
 						t.Errorf("NoSpace(%v) = %v", err, disk.NoSpace(err))
 					}
 					got := slices.DeleteFunc(entries(t, dir), func(p string) bool { return p == "a/" || p == "a/b/" })

@@ -32,12 +32,11 @@ func (s *script) Before(op disk.Op, path string, size int) (int, error) {
 }
 
 // fail makes the n-th call of op fail with err; n 0 means every call.
-func (s *script) fail(op disk.Op, n int, err error) *script {
+func (s *script) fail(op disk.Op, n int, err error) {
 	s.acts[op] = func(i int, _ string, size int) (int, error) {
 		if n == 0 || i == n {
 			return 0, err
 		}
 		return size, nil
 	}
-	return s
 }

@@ -14,7 +14,7 @@ const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func inode(fi fs.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Ino)
+		return st.Ino
 	}
 	return 0
 }
