@@ -59,8 +59,10 @@ func TestDecodeNotes(t *testing.T) {
 
 func TestDecodePaths(t *testing.T) {
 	own := []byte(front(""))
-	for _, path := range []string{"", "x", "../n.md", "/n.md", "a//n.md", ".obsidian/n.md", ".trash/n.md", "a/.n.md", "1/2/3/4/5/6/7/8/n.md", "caf\xe9.md", "CON.md", "aux/n.md", "com1.x.md", "a./n.md", "a\\n.md", "a:b.md",
-		strings.Repeat("n", 300) + ".md", "\u200c.git/n.md", "a\x00.md", "project.toml", "f/f/1f2e3d4c5b6a7988.md", "1/F/1F2E3D4C5B6A7988.md", ".md"} {
+	for _, path := range []string{
+		"", "x", "../n.md", "/n.md", "a//n.md", ".obsidian/n.md", ".trash/n.md", "a/.n.md", "1/2/3/4/5/6/7/8/n.md", "caf\xe9.md", "CON.md", "aux/n.md", "com1.x.md", "a./n.md", "a\\n.md", "a:b.md",
+		strings.Repeat("n", 300) + ".md", "\u200c.git/n.md", "a\x00.md", "project.toml", "f/f/1f2e3d4c5b6a7988.md", "1/F/1F2E3D4C5B6A7988.md", ".md",
+	} {
 		if _, err := fold.Decode("p", path, own); !errors.Is(err, fold.ErrQuarantined) {
 			t.Errorf("Decode(%q): %v, want ErrQuarantined", path, err)
 		}

@@ -160,9 +160,9 @@ func ascending(pairs [][2]int) [][2]int {
 func matchTable(a, b []string, offA, offB int, match []int) {
 	w := len(b) + 1
 	table := make([]int32, (len(a)+1)*w) // [i][j]: length for a[i:] and b[j:]
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, x := range slices.Backward(a) {
+		for j, y := range slices.Backward(b) {
+			if x == y {
 				table[i*w+j] = table[(i+1)*w+j+1] + 1
 			} else {
 				table[i*w+j] = max(table[(i+1)*w+j], table[i*w+j+1])

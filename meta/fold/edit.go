@@ -124,7 +124,6 @@ func sameOthers(a, b []entry, key string) bool {
 func replaceValue(head string, e *entry, edit KeyEdit, eol string) string {
 	lineEnd := ""
 	if strings.HasSuffix(head[e.start:e.end], "\n") {
-		lineEnd = eol
 		if strings.HasSuffix(head[e.start:e.end], "\r\n") {
 			lineEnd = "\r\n"
 		} else {

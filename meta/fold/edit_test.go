@@ -22,10 +22,15 @@ func TestEditKeysKeepsEverythingElse(t *testing.T) {
 		t.Fatalf("%d notes, want at least 40", len(notes))
 	}
 	edits := []fold.KeyEdit{
-		{Key: "title", Value: "Wholly other: title"}, {Key: "title"},
-		{Key: "tags", Value: []string{"one", "two words", "three, four", "no", "12"}}, {Key: "tags"},
-		{Key: "context", Value: "Line.\nLine two."}, {Key: "context"},
-		{Key: "id", Value: "0123456789012345"}, {Key: "pinned", Value: true}, {Key: "importance", Value: 0.25},
+		{Key: "title", Value: "Wholly other: title"},
+		{Key: "title"},
+		{Key: "tags", Value: []string{"one", "two words", "three, four", "no", "12"}},
+		{Key: "tags"},
+		{Key: "context", Value: "Line.\nLine two."},
+		{Key: "context"},
+		{Key: "id", Value: "0123456789012345"},
+		{Key: "pinned", Value: true},
+		{Key: "importance", Value: 0.25},
 		{Key: "updated_at", Value: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)},
 		{Key: "my own key", Value: "v"},
 	}

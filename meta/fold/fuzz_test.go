@@ -89,8 +89,10 @@ func FuzzEncode(f *testing.F) {
 	f.Add("no", "0123", "a: b", "\n\n---\n\n## Related\n\n- [[f/0/f0123456789abcde|x]]\n", "", "")
 	f.Add("\u2028", "#x", "a\r\nb", "```\nopen\r\n", "related", "a \"b\"")
 	f.Fuzz(func(t *testing.T, title, tag, context, body, typ, why string) {
-		m := &fold.Memory{ID: "1f2e3d4c5b6a7988", Path: ownPath, Title: "T" + title, Type: "general", Source: fold.SourceAgent, Tags: []string{tag}, Context: context, Body: body,
-			Links: []fold.Link{{To: "f0123456789abcde", Type: fold.LinkType(typ), Context: why}}}
+		m := &fold.Memory{
+			ID: "1f2e3d4c5b6a7988", Path: ownPath, Title: "T" + title, Type: "general", Source: fold.SourceAgent, Tags: []string{tag}, Context: context, Body: body,
+			Links: []fold.Link{{To: "f0123456789abcde", Type: fold.LinkType(typ), Context: why}},
+		}
 		text := fold.Encode(m, titles)
 		got, err := fold.Decode("p", ownPath, text)
 		if err != nil {

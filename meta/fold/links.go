@@ -13,13 +13,16 @@ type NamedLink struct {
 	Context string
 }
 
+// ownKeyCount is how many link types have a key of their own.
+const ownKeyCount = 6
+
 // ownKeys returns the link types that have a key of their own, in the order in
 // which we write them.
-func ownKeys() [6]LinkType {
-	return [6]LinkType{LinkRelated, LinkReferences, LinkDependsOn, LinkModifies, LinkConflictsWith, LinkSupersedes}
+func ownKeys() [ownKeyCount]LinkType {
+	return [ownKeyCount]LinkType{LinkRelated, LinkReferences, LinkDependsOn, LinkModifies, LinkConflictsWith, LinkSupersedes}
 }
 
-func ownKey(typ LinkType) bool { return keyRank(typ) < len(ownKeys()) }
+func ownKey(typ LinkType) bool { return keyRank(typ) < ownKeyCount }
 
 // keyRank returns where the key of typ stands among the link keys; types
 // without one come last.
@@ -29,7 +32,7 @@ func keyRank(typ LinkType) int {
 			return i
 		}
 	}
-	return len(ownKeys())
+	return ownKeyCount
 }
 
 // linkKey returns the type of the links that stand under key.
@@ -96,7 +99,7 @@ func orderLinks(links []Link) []Link {
 		if l.Context == "" {
 			return keyRank(l.Type)
 		}
-		return len(ownKeys())
+		return ownKeyCount
 	}
 	slices.SortStableFunc(kept, func(a, b Link) int { return rank(a) - rank(b) })
 	return kept

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,22 +60,20 @@ func Merge3(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
 	case theirs == nil:
 		return whole(ours), nil
 	}
-	o, errO := readSide(ours, opt)
-	t, errT := readSide(theirs, opt)
+	o, okO := readable(ours, opt)
+	t, okT := readable(theirs, opt)
 	switch {
-	case errO != nil && errT != nil:
+	case !okO && !okT:
 		lose, win := order(ours, theirs)
 		return MergeResult{Bytes: win, Conflicts: []Conflict{{Text: string(lose)}}}, nil
-	case errO != nil:
+	case !okO:
 		return MergeResult{Bytes: theirs, Conflicts: []Conflict{{Text: string(ours)}}}, nil
-	case errT != nil:
+	case !okT:
 		return MergeResult{Bytes: ours, Conflicts: []Conflict{{Text: string(theirs)}}}, nil
 	}
 	var b *side
 	if base != nil {
-		if read, err := readSide(base, opt); err == nil {
-			b = read
-		}
+		b, _ = readable(base, opt)
 	}
 	if o.m.Deleted != t.m.Deleted && (b == nil || !b.m.Deleted) { // a tombstone against an edit
 		if o.m.Deleted {
@@ -111,6 +110,13 @@ type side struct {
 	hasBlock bool
 	callouts map[string]string // hash → text
 	updated  time.Time         // clamped
+}
+
+// readable is readSide for a version that may be no memory: that one is kept
+// whole, whatever is wrong with it.
+func readable(raw []byte, opt MergeOptions) (*side, bool) {
+	s, err := readSide(raw, opt)
+	return s, err == nil
 }
 
 // readSide takes one version apart.
@@ -301,7 +307,7 @@ func (mg *merger) mergedBlock(head []byte, text string) string {
 		return ""
 	}
 	path := mg.main.m.Path
-	m, err := Decode(mg.opt.Project, path, append(head[:len(head):len(head)], text...))
+	m, err := Decode(mg.opt.Project, path, append(slices.Clip(head), text...))
 	if err != nil {
 		return "" // cannot be: the head was read and the text too
 	}

@@ -35,7 +35,8 @@ func merge3(t interface {
 	Helper()
 	Fatalf(string, ...any)
 	Errorf(string, ...any)
-}, base, ours, theirs string) (string, []fold.Conflict) {
+}, base, ours, theirs string,
+) (string, []fold.Conflict) {
 	t.Helper()
 	opt := mergeOptions()
 	b, o, th := bytesOrNil(base), bytesOrNil(ours), bytesOrNil(theirs)

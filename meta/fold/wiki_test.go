@@ -123,12 +123,25 @@ func TestResolver(t *testing.T) {
 		target string
 		want   fold.ID
 	}{
-		{"f0123456789abcde", auth}, {"F0123456789ABCDE", auth}, {"f/0/f0123456789abcde", auth}, {"fold/f/0/f0123456789abcde.md", auth}, {"f0123456789abcde.md", auth},
-		{"9a8b7c6d5e4f3021", jwt}, {"jwt DECISION", jwt}, {"auth", auth},
+		{"f0123456789abcde", auth},
+		{"F0123456789ABCDE", auth},
+		{"f/0/f0123456789abcde", auth},
+		{"fold/f/0/f0123456789abcde.md", auth},
+		{"f0123456789abcde.md", auth},
+		{"9a8b7c6d5e4f3021", jwt},
+		{"jwt DECISION", jwt},
+		{"auth", auth},
 		{"Authentication", twin}, // a file of that name comes before a title, as in Obsidian
 		{"Plan", note},           // the shortest path
-		{"plan.md", note}, {"y/plan", deep}, {"x/y/Plan", deep}, {"notes/plan", note}, {"fold/notes/plan.md", note}, {"../notes/Plan", note}, {"The  plan", note},
-		{"550e8400-E29B", note}, {"Plan#Heading", note},
+		{"plan.md", note},
+		{"y/plan", deep},
+		{"x/y/Plan", deep},
+		{"notes/plan", note},
+		{"fold/notes/plan.md", note},
+		{"../notes/Plan", note},
+		{"The  plan", note},
+		{"550e8400-E29B", note},
+		{"Plan#Heading", note},
 		{"aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaa"}, // dangles
 	} {
 		if got, ok := r.Resolve(tc.target); !ok || got != tc.want {
