@@ -139,11 +139,11 @@ type apply struct {
 func newApply(tx *sql.Tx) *apply {
 	return &apply{
 		tx:       tx,
-		memories: newInserter("insert or replace into memories ("+memoryColumns+") values ", "", memoryColumnCount, 50),
-		tags:     newInserter("insert or ignore into memory_tags (memory_id, tag) values ", "", 2, 100),
-		links:    newInserter("insert or replace into memory_links ("+linkColumns+") values ", "", linkColumnCount, 100),
-		chunks:   newInserter("insert or replace into chunks ("+chunkColumns+") values ", "", chunkColumnCount, 100),
-		files:    newInserter("insert or replace into files ("+fileColumns+") values ", "", fileColumnCount, 100),
+		memories: newInserter("insert or replace into memories ("+memoryColumns+") values ", memoryColumnCount, 50),
+		tags:     newInserter("insert or ignore into memory_tags (memory_id, tag) values ", 2, 100),
+		links:    newInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
+		chunks:   newInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
+		files:    newInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
 		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -188,7 +189,7 @@ func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any,
 			}
 			all[key] = value
 			return nil
-		}, read, append(first[:len(first):len(first)], list(keys[:n]))...)
+		}, read, append(slices.Clip(first), list(keys[:n]))...)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +208,7 @@ func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any,
 func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 	return c.do(ctx, func(d *db) error {
 		hour := c.hour()
-		in := newInserter(`insert or replace into chunk_cache (key, value, sum, used) values `, "", 4, cacheBatch)
+		in := newInserter(`insert or replace into chunk_cache (key, value, sum, used) values `, 4, cacheBatch)
 		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
 			defer in.close()
 			for key, value := range values {
@@ -255,7 +256,7 @@ func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (
 func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[string][]float32) error {
 	return c.do(ctx, func(d *db) error {
 		hour := c.hour()
-		in := newInserter(`insert or replace into vector_cache (identity, hash, value, sum, used) values `, "", 5, cacheBatch)
+		in := newInserter(`insert or replace into vector_cache (identity, hash, value, sum, used) values `, 5, cacheBatch)
 		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
 			defer in.close()
 			var id int64

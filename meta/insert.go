@@ -9,17 +9,17 @@ import (
 // An inserter gathers rows and writes them many at a time: one statement of a
 // hundred rows costs a third of a hundred statements.
 type inserter struct {
-	head, tail string // around the rows
-	cols       int
-	max        int // rows a statement
-	args       []any
-	full       *sql.Stmt // of max rows, prepared once a transaction
+	head string // before the rows
+	cols int
+	max  int // rows a statement
+	args []any
+	full *sql.Stmt // of max rows, prepared once a transaction
 }
 
 // newInserter makes an inserter for statements such as
-// "insert into t (a, b) values (?, ?), (?, ?) on conflict do nothing".
-func newInserter(head, tail string, cols, max int) *inserter {
-	return &inserter{head: head, tail: tail, cols: cols, max: max, args: make([]any, 0, cols*max)}
+// "insert into t (a, b) values (?, ?), (?, ?)".
+func newInserter(head string, cols, max int) *inserter {
+	return &inserter{head: head, cols: cols, max: max, args: make([]any, 0, cols*max)}
 }
 
 // add takes one row; args has as many values as the table has columns.
@@ -61,5 +61,5 @@ func (in *inserter) close() {
 
 func (in *inserter) query(rows int) string {
 	row := "(" + strings.Repeat("?, ", in.cols-1) + "?)"
-	return in.head + strings.Repeat(row+", ", rows-1) + row + in.tail
+	return in.head + strings.Repeat(row+", ", rows-1) + row
 }
