@@ -109,8 +109,8 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		env  string
 		want string
 	}{
-		{file: "a = 1\nstrenght_weight = 1\n", want: `config.toml:1: unknown key "a"`},
-		{file: "\n\nstrenght_weight = 1\n", want: `config.toml:3: unknown key "strenght_weight", did you mean "strength_weight"`},
+		{file: "a = 1\nstrength_wieght = 1\n", want: `config.toml:1: unknown key "a"`},
+		{file: "\n\nstrength_wieght = 1\n", want: `config.toml:3: unknown key "strength_wieght", did you mean "strength_weight"`},
 		{file: "[chunks]\nmin_lines = 1\n", want: `did you mean "chunk.min_lines"`},
 		{file: "[sync]\npoll = 60\n", want: `config.toml:2: sync.poll: "60" is not a duration`},
 		{file: "listen = ", want: "config.toml:1: "},
