@@ -1,5 +1,7 @@
 package words
 
+import "slices"
+
 // isStop reports whether w carries no meaning on its own. The list is short on
 // purpose: words like "open", "all" or "new" mean something in code.
 func isStop(w []byte) bool {
@@ -120,10 +122,5 @@ func isVowel(c byte) bool {
 }
 
 func hasVowel(w []byte) bool {
-	for _, c := range w {
-		if isVowel(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w, isVowel)
 }
