@@ -18,15 +18,12 @@ type table struct {
 
 func newTable() *table { return &table{row: map[string]int{}} }
 
-// add returns the row of key, a new one if there is none.
-func (t *table) add(key string) int {
-	row, ok := t.row[key]
-	if !ok {
-		row = len(t.keys)
-		t.row[key] = row
+// add gives key a row if it has none.
+func (t *table) add(key string) {
+	if _, ok := t.row[key]; !ok {
+		t.row[key] = len(t.keys)
 		t.keys = append(t.keys, key)
 	}
-	return row
 }
 
 // term adds a column of values by row, each divided by the best, so that the
