@@ -133,7 +133,7 @@ func (l *loop) watchAll(ctx context.Context) {
 	names, err := l.opt.Dirs(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.opt.Log.Warn("Cannot list the directories to watch", "err", err)
+			l.opt.Log.WarnContext(ctx, "Cannot list the directories to watch", "err", err)
 			l.dirs.failed[root.dir], l.dirs.reason = root, "the directories cannot be listed: "+err.Error()
 		}
 		return

@@ -279,7 +279,7 @@ func (l *loop) open(ctx context.Context) {
 	if err != nil {
 		if why := reasonOf(err); why != l.why {
 			l.why = why
-			l.opt.Log.Warn("Cannot watch, sweeping instead", "err", err)
+			l.opt.Log.WarnContext(ctx, "Cannot watch, sweeping instead", "err", err)
 		}
 		l.backoff = min(max(2*l.backoff, time.Second), pollEvery)
 		l.retryAt = time.Now().Add(l.backoff)
@@ -290,7 +290,7 @@ func (l *loop) open(ctx context.Context) {
 	l.n, l.why, l.retryAt, l.backoff = n, "", time.Time{}, 0
 	l.dirs = newDirSet()
 	l.watchAll(ctx)
-	l.opt.Log.Debug("Watching", "dirs", len(l.dirs.watched))
+	l.opt.Log.DebugContext(ctx, "Watching", "dirs", len(l.dirs.watched))
 }
 
 // died is called when the notifier has ended by itself.
