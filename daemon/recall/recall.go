@@ -193,8 +193,10 @@ func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, err
 		name, text string
 		dst        *time.Time
 	}{
-		{"created_after", q.CreatedAfter, &f.CreatedAfter}, {"created_before", q.CreatedBefore, &f.CreatedBefore},
-		{"updated_after", q.UpdatedAfter, &f.UpdatedAfter}, {"updated_before", q.UpdatedBefore, &f.UpdatedBefore},
+		{"created_after", q.CreatedAfter, &f.CreatedAfter},
+		{"created_before", q.CreatedBefore, &f.CreatedBefore},
+		{"updated_after", q.UpdatedAfter, &f.UpdatedAfter},
+		{"updated_before", q.UpdatedBefore, &f.UpdatedBefore},
 	} {
 		at, err := parseTime(t.name, t.text)
 		if err != nil {

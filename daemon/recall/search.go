@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -268,12 +269,8 @@ func merge(all *rank.Candidates, c rank.Candidates) {
 	if all.Strength == nil {
 		all.Strength, all.Places = map[fold.ID]float64{}, map[string]rank.Place{}
 	}
-	for id, s := range c.Strength {
-		all.Strength[id] = s
-	}
-	for key, p := range c.Places {
-		all.Places[key] = p
-	}
+	maps.Copy(all.Strength, c.Strength)
+	maps.Copy(all.Places, c.Places)
 }
 
 // order ranks the candidates: memories by all they have, or by their best chunk
