@@ -22,7 +22,7 @@ type State struct {
 }
 
 // versionState is the number of the newest sql/state_<n>.sql.
-const versionState = 1
+const versionState = 2
 
 // OpenState opens or creates state.db at path and brings it to the version of
 // this program, step by step. A damaged file is set aside as <path>.damaged
@@ -258,6 +258,23 @@ func (s *State) SetNote(ctx context.Context, key, name, value string) error {
 	}
 	return s.one(ctx, "set note "+name, `insert into notes (key, name, value) select key, ?, ? from repositories where key = ?
 		on conflict do update set value = excluded.value`, name, value, key)
+}
+
+// Fact returns a small fact that outlives registrations, "" if there is none.
+func (s *State) Fact(ctx context.Context, subject, name string) (string, error) {
+	return s.text(ctx, "read fact "+name, `select value from facts where subject = ? and name = ?`, subject, name)
+}
+
+// SetFact stores a small fact about anything: a remote, a project; "" deletes
+// it.
+func (s *State) SetFact(ctx context.Context, subject, name, value string) error {
+	if value == "" {
+		_, err := s.db.exec(ctx, "delete fact "+name, `delete from facts where subject = ? and name = ?`, subject, name)
+		return err
+	}
+	_, err := s.db.exec(ctx, "set fact "+name, `insert into facts (subject, name, value) values (?, ?, ?)
+		on conflict do update set value = excluded.value`, subject, name, value)
+	return err
 }
 
 // text returns one value, "" if there is no row.

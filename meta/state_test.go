@@ -45,6 +45,7 @@ func TestState(t *testing.T) {
 	must(s.SetCursor(ctx, one.Key, "oid"))
 	must(s.SetNote(ctx, one.Key, "n", "v1"))
 	must(s.SetNote(ctx, one.Key, "n", "v2"))
+	must(s.SetFact(ctx, "remote:https://host/p", "project", "id p"))
 	must(s.SetSeen(ctx, one.Key, now))
 	must(s.SetSettings(ctx, "p", []byte(`{"w":1}`)))
 	must(s.SetGone(ctx, "p", id(1), true))
@@ -96,6 +97,9 @@ func TestState(t *testing.T) {
 	must(s.DeleteCheckout(ctx, one.Key))
 	if n, err := s.Note(ctx, one.Key, "n"); err != nil || n != "" {
 		t.Errorf("note of a deleted checkout = %q, %v", n, err)
+	}
+	if f, err := s.Fact(ctx, "remote:https://host/p", "project"); err != nil || f != "id p" {
+		t.Errorf("a fact went with the checkout: %q, %v", f, err)
 	}
 	if access, err = s.Access(ctx, "p", []fold.ID{id(1)}); err != nil || len(access) != 1 {
 		t.Errorf("counters went with the checkout: %v, %v", access, err)
