@@ -378,12 +378,12 @@ func (co *checkout) allow(ctx context.Context, id fold.ID, rule string) error {
 	if err != nil {
 		return err
 	}
-	return co.parts.state.SetNote(ctx, "project:"+co.rec.Slug, "allow:"+string(id), string(b))
+	return co.parts.state.SetFact(ctx, "project:"+co.rec.Slug, "allow:"+string(id), string(b))
 }
 
 // allowed returns the secret rules that were allowed for the memory id.
 func (co *checkout) allowed(ctx context.Context, id fold.ID) (map[string]bool, error) {
-	text, err := co.parts.state.Note(ctx, "project:"+co.rec.Slug, "allow:"+string(id))
+	text, err := co.parts.state.Fact(ctx, "project:"+co.rec.Slug, "allow:"+string(id))
 	rules := map[string]bool{}
 	if err != nil || text == "" {
 		return rules, err

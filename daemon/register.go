@@ -57,7 +57,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 		return wire.ProjectAdded{}, err
 	}
 	if rec.RemoteURL != "" {
-		if err := d.parts.state.SetNote(ctx, "remote:"+rec.RemoteURL, "project", rec.ProjectID+" "+rec.Slug); err != nil {
+		if err := d.parts.state.SetFact(ctx, "remote:"+rec.RemoteURL, "project", rec.ProjectID+" "+rec.Slug); err != nil {
 			return wire.ProjectAdded{}, err
 		}
 	}
@@ -188,7 +188,7 @@ func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int
 	if remote == "" {
 		return conf.Project{}, 0, nil
 	}
-	text, err := d.parts.state.Note(ctx, "remote:"+remote, "project")
+	text, err := d.parts.state.Fact(ctx, "remote:"+remote, "project")
 	if err != nil || text == "" {
 		return conf.Project{}, 0, err
 	}
