@@ -107,11 +107,12 @@ func (x *Index) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.I
 	return ids, gone, upTo, more, x.db.wrap(err, "changed part")
 }
 
-// A Pulse is what the strength of a memory is computed from.
+// A Pulse is what the ranker asks of a memory.
 type Pulse struct {
-	Type    string
-	Updated time.Time
-	Pinned  bool
+	Type     string
+	Language string // of the source file it describes; "" if not known or none
+	Updated  time.Time
+	Pinned   bool
 }
 
 // Pulses returns the pulses of ids; those that are unknown are left out.
@@ -121,12 +122,12 @@ func (x *Index) Pulses(ctx context.Context, ids []fold.ID) (map[fold.ID]Pulse, e
 		var id fold.ID
 		var p Pulse
 		var updated int64
-		if err := scan(&id, &p.Type, &updated, &p.Pinned); err != nil {
+		if err := scan(&id, &p.Type, &p.Language, &updated, &p.Pinned); err != nil {
 			return err
 		}
 		p.Updated = fromMicros(updated)
 		all[id] = p
 		return nil
-	}, `select id, memory_type, updated_at, pinned from memories where id in (select value from json_each(?))`, list(ids))
+	}, `select id, memory_type, language, updated_at, pinned from memories where id in (select value from json_each(?))`, list(ids))
 	return all, err
 }

@@ -2,8 +2,8 @@ package rank
 
 // Weights are how much each term counts in a sum. Every term is in [0, 1], so
 // a relevance is the sum divided by the sum of the weights. Weights are
-// measured on dev sets a to d (retrieval.md 4), not felt; a term that was not
-// measured has weight 0.
+// measured on dev sets a to c (retrieval.md 4). Those of memories' neighbours and
+// associations are not measured yet: nothing puts these in a search so far.
 type Weights struct {
 	Chunk  ChunkWeights
 	Memory MemoryWeights

@@ -218,7 +218,11 @@ func (d *Door) places(ctx context.Context, c *rank.Candidates) error {
 	return nil
 }
 
-// strengths computes how alive the candidates are.
+// prose are the languages people read, which are ranked by other weights than
+// code.
+var prose = map[string]bool{"markdown": true, "text": true, "html": true}
+
+// strengths computes how alive the candidates are, and tells text from code.
 func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	c.Strength = map[fold.ID]float64{}
 	var ids []fold.ID
@@ -248,6 +252,9 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	for _, id := range ids {
 		p, a := pulses[id], access[id]
 		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, d.halfLife(p.Type), p.Pinned)
+	}
+	for i := range c.Chunks {
+		c.Chunks[i].Prose = prose[pulses[c.Chunks[i].Memory].Language]
 	}
 	return nil
 }
