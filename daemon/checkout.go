@@ -515,7 +515,7 @@ func (co *checkout) tell(stage string, done, total int, bytes int64) {
 		co.began = co.now()
 	}
 	p := &wire.Progress{Stage: stage, Done: done, Total: total, Bytes: bytes}
-	if secs := co.now().Sub(co.began).Seconds(); secs > 0 {
+	if secs := co.now().Sub(co.began).Seconds(); secs >= 0.5 { // before that a rate says nothing
 		p.PerSecond = float64(done) / secs
 		if p.PerSecond > 0 {
 			p.ETASeconds = float64(total-done) / p.PerSecond

@@ -79,14 +79,17 @@ func printResult(p printer, r wire.SearchResult, gap, chunks, withProject bool) 
 	if withProject && r.Project != "" {
 		where = r.Project + ": " + where
 	}
+	if len(r.MatchedChunks) > 0 && r.MatchedChunks[0].NodeName != "" {
+		where += "  " + r.MatchedChunks[0].NodeType + " " + r.MatchedChunks[0].NodeName
+	}
 	p.printf("%.3f  %s  %s\n", r.Score, bold(r.Title), where)
 	mark := ""
 	if r.Stale {
 		mark = "  stale"
 	}
 	p.printf("       %s\n", dim(fmt.Sprintf("%s  %s, %s%s", r.ID, r.Type, r.Metadata.Source, mark)))
-	if s := strings.TrimSpace(r.Snippet); s != "" {
-		p.printf("       %s\n", short(clean(s), 200))
+	for _, line := range quote(r) {
+		p.printf("       %s\n", short(clean(line), 110))
 	}
 	if chunks {
 		for _, ch := range r.MatchedChunks {
@@ -100,6 +103,22 @@ func printResult(p printer, r wire.SearchResult, gap, chunks, withProject bool) 
 	for _, t := range r.Explain {
 		p.printf("       %-24s %8.4f × %.3f = %+.4f\n", t.Name, t.Value, t.Weight, t.Adds)
 	}
+}
+
+// quote is what a result shows of its text: of the best chunk, else of the
+// memory; at most three lines.
+func quote(r wire.SearchResult) []string {
+	text := r.Snippet
+	if len(r.MatchedChunks) > 0 && r.MatchedChunks[0].Snippet != "" {
+		text = r.MatchedChunks[0].Snippet
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \r\n"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[:min(len(lines), 3)]
 }
 
 // place names where to look: the source with the line of the best chunk, else
