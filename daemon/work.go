@@ -32,18 +32,21 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 		return err
 	}
 	vanished := co.commits.guard(ctx, st)
-	r, err := st.in.Sweep(ctx, vanished, progress)
+	describe := func() error {
+		if !st.writable() {
+			return nil
+		}
+		co.noteFileMemories(ctx, st)
+		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full, History: w.History}, progress)
+		co.after(ctx, st, d)
+		return err
+	}
+	r, err := st.in.Sweep(ctx, vanished, describe, progress)
 	co.after(ctx, st, r)
 	if err != nil {
 		return err
 	}
 	if st.writable() {
-		co.noteFileMemories(ctx, st)
-		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full, History: w.History}, progress)
-		co.after(ctx, st, d)
-		if err != nil {
-			return err
-		}
 		co.commits.addAll()
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress)
 	sort.Strings(paths)
 	var total Report
 	for start := 0; start < len(paths); start += batchFiles {
-		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))])
+		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))], nil)
 		total.add(r)
 		if err != nil {
 			return total, fmt.Errorf("index memory files: %w", err)
@@ -76,11 +77,14 @@ type foldChange struct {
 	bytes []byte
 	when  time.Time // last change of the file, whole seconds
 	gone  bool
+	named bool      // other memories may find it by another name than before
 	was   meta.File // manifest entry before
 	known bool
 }
 
-func (in *Ingester) foldBatch(ctx context.Context, paths []string) (Report, error) {
+// foldBatch indexes some files below fold/, together with the source files that
+// they describe where those are at hand: one transaction, one change of words.
+func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*prepared) (Report, error) {
 	var r Report
 	known, err := in.manifest(ctx, paths, true)
 	if err != nil {
@@ -105,21 +109,48 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string) (Report, erro
 		}
 	}
 	changes, again, err := in.foldChanges(ctx, found, &r)
-	if err != nil || len(changes) == 0 {
+	if err != nil {
 		return r, err
+	}
+	more, texts := sourceChanges(found, sources)
+	if changes = append(changes, more...); len(changes) == 0 {
+		return r, nil
 	}
 	applied, err := in.Index.Apply(ctx, changes)
 	if err != nil {
 		return r, err
 	}
 	r.Memories = append(r.Memories, applied.Memories...)
-	if err := in.applyText(ctx, applied, nil); err != nil {
+	if err := in.applyText(ctx, applied, texts); err != nil {
 		return r, err
 	}
 	if err := in.relinkDangling(ctx, found); err != nil {
 		return r, err
 	}
 	return r, in.afterFold(ctx, again)
+}
+
+// sourceChanges files source files under the memories of the same batch that
+// describe them. A source whose memory file says something else, or cannot be
+// read, is left to the sweep. texts are the filed ones, by memory.
+func sourceChanges(found []*foldChange, sources []*prepared) (changes []meta.Change, texts map[string]*prepared) {
+	described := make(map[fold.ID]bool, len(found))
+	for _, fc := range found {
+		if fc.m != nil && fc.m.Source == fold.SourceFile {
+			described[fc.m.ID] = true
+		}
+	}
+	texts = make(map[string]*prepared, len(sources))
+	for _, pr := range sources {
+		switch {
+		case pr.file.State != "indexed":
+			changes = append(changes, meta.Change{File: &pr.file})
+		case described[pr.id]:
+			changes = append(changes, meta.Change{ID: pr.id, File: &pr.file, Chunks: pr.chunks, SetChunks: true})
+			texts[string(pr.id)] = pr
+		}
+	}
+	return changes, texts
 }
 
 // isMemoryPath reports whether a file at p below fold/ is a memory: markdown,
@@ -219,10 +250,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 	if err != nil {
 		return nil, nil, err
 	}
-	resolve, err := in.resolverWith(ctx, found)
-	if err != nil {
-		return nil, nil, err
-	}
+	resolve := &names{make: func() (*fold.Resolver, error) { return in.resolverWith(ctx, found) }}
 	var changes []meta.Change
 	var again []string
 	for _, fc := range found {
@@ -249,6 +277,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 			changes = append(changes, meta.Change{File: &fc.file})
 		default:
 			r.Indexed++
+			fc.named = !sameNames(rows[fc.m.ID], fc)
 			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], resolve)
 			if err != nil {
 				return nil, nil, err
@@ -259,13 +288,37 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 			}
 		}
 	}
-	return changes, again, nil
+	return changes, again, resolve.err
+}
+
+// sameNames reports whether a memory is still found by the names it had.
+func sameNames(old meta.Row, fc *foldChange) bool {
+	return old.ID == fc.m.ID && old.Path == fc.file.Path && old.Title == fc.m.Title && old.Foreign == fc.m.Foreign &&
+		slices.Equal(old.Aliases, fc.m.Aliases)
+}
+
+// names resolves links by name. The names of all memories are read when the
+// first link asks for one: most memories name others by their ids.
+type names struct {
+	make func() (*fold.Resolver, error)
+	made *fold.Resolver
+	err  error
+}
+
+func (n *names) resolve(target string) (fold.ID, bool) {
+	if n.made == nil && n.err == nil {
+		n.made, n.err = n.make()
+	}
+	if n.err != nil {
+		return "", false
+	}
+	return n.made.Resolve(target)
 }
 
 // memoryChange is what one readable memory file changes. redo says that the
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, resolve *fold.Resolver) (meta.Change, bool, error) {
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, resolve *names) (meta.Change, bool, error) {
 	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
@@ -294,7 +347,7 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 		}
 	}
 	redo := own && old.ID != "" && !sameFilters(old, row)
-	links := fc.m.WrittenLinks(resolve.Resolve)
+	links := fc.m.WrittenLinks(resolve.resolve)
 	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
 }
 
@@ -345,25 +398,31 @@ func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) err
 		if fc.m != nil {
 			fresh[fc.m.ID] = true
 		}
-		named = named || fc.m != nil || fc.gone || fc.file.State == "quarantined"
+		named = named || fc.named || fc.m == nil && fc.file.State != "indexed"
 	}
 	if !named {
 		return nil
 	}
-	entries, err := in.Index.ResolverEntries(ctx)
-	if err != nil {
-		return err
-	}
-	resolve := fold.NewResolver(entries)
-	var changes []meta.Change
-	err = in.Index.EachLinking(ctx, func(row meta.Row) error {
+	resolve := &names{make: func() (*fold.Resolver, error) {
+		entries, err := in.Index.ResolverEntries(ctx)
+		return fold.NewResolver(entries), err
+	}}
+	var rows []meta.Row
+	err := in.Index.EachLinking(ctx, func(row meta.Row) error {
 		if !fresh[row.ID] {
-			changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.Resolve), SetLinks: true})
+			rows = append(rows, row)
 		}
 		return nil
 	})
-	if err != nil || len(changes) == 0 {
+	if err != nil || len(rows) == 0 {
 		return err
+	}
+	changes := make([]meta.Change, 0, len(rows))
+	for _, row := range rows {
+		changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.resolve), SetLinks: true})
+	}
+	if resolve.err != nil {
+		return resolve.err
 	}
 	_, err = in.Index.Apply(ctx, changes)
 	return err

@@ -207,6 +207,16 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 	return pr, nil
 }
 
+// prepareBlob is prepare for a file that is to be described as it is in a tree.
+// It returns nil unless it lies in the work tree as that blob, and whole.
+func (in *Ingester) prepareBlob(ctx context.Context, path, blob string) (*prepared, error) {
+	pr, err := in.prepare(ctx, path, meta.File{}, false)
+	if err != nil || pr.gone || pr.file.State == "failed" || pr.file.Truncated || pr.file.Blob != blob {
+		return nil, err
+	}
+	return pr, nil
+}
+
 func (pr *prepared) setAside(state, reason string) *prepared {
 	pr.file.State, pr.file.Reason = state, reason
 	return pr

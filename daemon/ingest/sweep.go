@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"sort"
@@ -20,18 +21,32 @@ import (
 // described there is not described twice.
 //
 // vanished says that memory files are missing which may come back (git.md G8):
-// none is then taken out of the index.
-func (in *Ingester) Sweep(ctx context.Context, vanished bool, progress Progress) (Report, error) {
+// none is then taken out of the index. describe, which may be nil, is called
+// between the two: what it describes is then indexed once, as described.
+func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() error, progress Progress) (Report, error) {
 	r, err := in.sweepFold(ctx, vanished, progress)
 	if err != nil {
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
-	s, err := in.sweepSource(ctx, progress)
-	r.add(s)
+	listed, err := in.Eligible(ctx)
 	if err != nil {
-		return r, fmt.Errorf("sweep source: %w", err)
+		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
-	return r, nil
+	in.setFiles(listed)
+	var failed error                           // source is searchable all the same
+	first := in.Options.Describe != "worktree" // which is told of as it is indexed
+	if describe != nil && first {
+		failed = describe()
+	}
+	s, err := in.sweepSource(ctx, listed, progress)
+	r.add(s)
+	if err == nil && describe != nil && !first {
+		failed = describe()
+	}
+	if err != nil {
+		return r, errors.Join(failed, fmt.Errorf("sweep source: %w", err))
+	}
+	return r, failed
 }
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
@@ -62,13 +77,9 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 	return in.Fold(ctx, todo, progress)
 }
 
-func (in *Ingester) sweepSource(ctx context.Context, progress Progress) (Report, error) {
+func (in *Ingester) sweepSource(ctx context.Context, listed []string, progress Progress) (Report, error) {
 	if in.root == nil {
 		return Report{}, nil
-	}
-	listed, err := in.Eligible(ctx)
-	if err != nil {
-		return Report{}, err // a read error is never a deletion
 	}
 	known, err := in.Index.Files(ctx, false)
 	if err != nil {
@@ -88,7 +99,6 @@ func (in *Ingester) sweepSource(ctx context.Context, progress Progress) (Report,
 		}
 	}
 	sort.Strings(changed)
-	in.setFiles(listed)
 	r, err := in.Source(ctx, changed, progress)
 	if err != nil {
 		return r, err
