@@ -103,6 +103,24 @@ func TestEveryKeyIsReadFromFileAndEnvironment(t *testing.T) {
 	}
 }
 
+func TestEmptyVariablesCountAsUnset(t *testing.T) {
+	empty := []string{"FOLDWATCH_AUTO_START=", "FOLDWATCH_STRENGTH_WEIGHT=", "FOLDWATCH_EVOLVE=", "FOLDWATCH_NO_SUCH_KEY="}
+	c, origins := load(t, "strength_weight = 0.25\n", empty, nil)
+	if c.StrengthWeight != 0.25 {
+		t.Errorf("strength_weight = %v, want that of the file", c.StrengthWeight)
+	}
+	for _, o := range origins {
+		if strings.HasPrefix(o.From, "FOLDWATCH_") {
+			t.Errorf("%s comes from %s, which is empty", o.Key, o.From)
+		}
+	}
+	// What no variable sets, a project may.
+	c, _ = load(t, "[projects.app]\nevolve = \"auto\"\n", empty, nil)
+	if got := c.For("app").Evolve; got != "auto" {
+		t.Errorf("evolve of the project = %q, want auto", got)
+	}
+}
+
 func TestLoadNamesWhatIsWrong(t *testing.T) {
 	for _, tc := range []struct {
 		file string

@@ -285,6 +285,9 @@ func (c *Config) applyEnv(env []string, from map[string]string) error {
 	}
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(kv, "=")
+		if value == "" { // as good as unset: a shell has no other way to say so for one command
+			continue
+		}
 		if !strings.HasPrefix(name, "FOLDWATCH_") || slices.Contains(notKeys(), name) || strings.HasPrefix(name, "FOLDWATCH_TEST_") {
 			continue
 		}
