@@ -18,6 +18,17 @@ func queryTerms(query string) map[string]bool {
 	return terms
 }
 
+// withoutTitle returns body without a heading at its start that repeats title,
+// which stands beside every passage anyway.
+func withoutTitle(body, title string) string {
+	line, rest, _ := strings.Cut(strings.TrimLeft(body, "\r\n"), "\n")
+	heading := strings.TrimLeft(line, "#")
+	if heading != line && strings.EqualFold(strings.TrimSpace(heading), strings.TrimSpace(title)) {
+		return rest
+	}
+	return body
+}
+
 // passage returns the n lines of text that together hold most of the terms,
 // early ones before late ones, without empty lines.
 func passage(text string, terms map[string]bool, n int) string {

@@ -349,7 +349,7 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Stale: row.Stale, Project: d.Slug,
 		}
 		d.showChunks(ctx, row.FilePath, r.Chunks, chunks, terms, &res)
-		res.Snippet = passage(row.Body, terms, 3)
+		res.Snippet = passage(withoutTitle(row.Body, row.Title), terms, 3)
 		if req.IncludeChunks != nil && !*req.IncludeChunks {
 			res.MatchedChunks = nil
 		}
