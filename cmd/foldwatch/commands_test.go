@@ -423,6 +423,30 @@ func TestStatusCheck(t *testing.T) {
 	}
 }
 
+func TestStatusShowsFewProblems(t *testing.T) {
+	f := twoProjects()
+	f.state = wire.ProjectStatus{Slug: "my-app", State: "ready", ProblemCount: 40}
+	for i := range 8 {
+		f.state.Problems = append(f.state.Problems, wire.FileProblem{Path: fmt.Sprintf("big%d.bin", i), State: "skipped", Reason: "no text"})
+	}
+	f.state.Problems = append(f.state.Problems, wire.FileProblem{Path: "fold/x.md", State: "quarantined", Reason: "line 3: no end of front matter"})
+	tr := newTrial(t, f, "/")
+	if code := tr.run("status", "-p", "my-app"); code != 0 {
+		t.Fatalf("status: code %d, stderr %q", code, tr.err.String())
+	}
+	out := tr.out.String()
+	if n := strings.Count(out, "skipped  big"); n != 4 || !strings.Contains(out, "quarantined  fold/x.md") {
+		t.Errorf("status names %d skipped files, want 4 after the quarantined one:\n%s", n, out)
+	}
+	if want := "and 35 more: foldwatch quarantine -p my-app"; !strings.Contains(out, want) {
+		t.Errorf("status has no %q:\n%s", want, out)
+	}
+	tr = newTrial(t, f, "/")
+	if tr.run("status", "-p", "my-app", "--json"); strings.Count(tr.out.String(), `"skipped"`) < 8 {
+		t.Errorf("status --json leaves some out:\n%s", tr.out.String())
+	}
+}
+
 func TestMemoryID(t *testing.T) {
 	for in, want := range map[string]string{
 		"1f2e3d4c5b6a7988":                      "1f2e3d4c5b6a7988",

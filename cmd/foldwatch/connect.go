@@ -93,7 +93,7 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 	}
 
 	logPath := filepath.Join(st.dirs.State, "start.log")
-	exited, err := e.launch(logPath, append([]string{"serve"}, args...))
+	exited, err := e.launch(logPath, append([]string{"serve", "--log-file"}, args...))
 	if err != nil {
 		return nil, fmt.Errorf("start the daemon: %w", err)
 	}

@@ -7,14 +7,17 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"gopkg.in/natefinch/lumberjack.v2"
 
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/daemon"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -26,6 +29,9 @@ type serveOptions struct {
 	OnReady func(socket string)
 	// IdleExit ends the daemon after that time without a client; 0 is never.
 	IdleExit time.Duration
+	// LogFile sends the log to daemon.log in the state folder, which is bounded,
+	// instead of standard error.
+	LogFile bool
 }
 
 // serve opens the stores, builds every part from them, and runs until ctx is
@@ -35,7 +41,13 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	log := newLog(e.stderr, st.cfg.LogLevel)
+	out := e.stderr
+	if opt.LogFile {
+		file := logFile(st.dirs)
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	log := newLog(out, st.cfg.LogLevel)
 	socket := sock.Path(st.dirs.Socket)
 	exe, err := os.Executable()
 	if err != nil {
@@ -58,7 +70,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	defer os.Remove(st.dirs.SocketFile())
 
-	log.Info("Listening", "socket", socket, "pid", os.Getpid())
+	log.InfoContext(ctx, "Listening", "socket", socket, "pid", os.Getpid())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	clients := newIdleListener(ln, opt.IdleExit, stop)
@@ -85,6 +97,11 @@ func anotherDaemon(err error) error {
 		return fold.WithHint(fmt.Errorf("%w: %w", err, fold.ErrUnavailable), "foldwatch status")
 	}
 	return err
+}
+
+// logFile opens when first written to. It and two older ones take at most 15 MB.
+func logFile(dirs conf.Dirs) *lumberjack.Logger {
+	return &lumberjack.Logger{Filename: filepath.Join(dirs.State, "daemon.log"), MaxSize: 5, MaxBackups: 2}
 }
 
 // newLog writes to w in the form that a person reads and a journal keeps.

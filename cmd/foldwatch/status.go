@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,10 +134,29 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	for _, n := range pr.Notices {
 		p.printf("  notice    %s\n", n)
 	}
-	printProblems(p, "  ", pr.Problems)
-	if more := pr.ProblemCount - len(pr.Problems); more > 0 {
+	first := firstProblems(pr.Problems)
+	printProblems(p, "  ", first)
+	if more := max(pr.ProblemCount, len(pr.Problems)) - len(first); more > 0 {
 		p.printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
 	}
+}
+
+// shownProblems is how many files the status of a project names: a screen
+// holds several projects, and a big tree has hundreds of skipped files.
+const shownProblems = 5
+
+// firstProblems returns the few problems to show, those that need a person
+// before files that are skipped as they should be.
+func firstProblems(all []wire.FileProblem) []wire.FileProblem {
+	skipped := func(pb wire.FileProblem) int {
+		if pb.State == "skipped" {
+			return 1
+		}
+		return 0
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b wire.FileProblem) int { return skipped(a) - skipped(b) })
+	return sorted[:min(len(sorted), shownProblems)]
 }
 
 func printProblems(p printer, indent string, problems []wire.FileProblem) {

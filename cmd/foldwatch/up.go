@@ -80,7 +80,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 	ready := make(chan struct{})
 	g.Go(func() error {
 		defer stop()
-		return e.serve(serveCtx, e, serveOptions{OnReady: func(string) { close(ready) }})
+		return e.serve(serveCtx, e, serveOptions{OnReady: func(string) { close(ready) }, LogFile: true})
 	})
 	g.Go(func() error {
 		select {
@@ -261,14 +261,14 @@ func quoteArg(s string) string {
 }
 
 func serveCommand(e *environment) *cobra.Command {
-	var auto bool
+	var auto, logFile bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon in the foreground for all registered checkouts",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			opt := serveOptions{OnReady: func(socket string) {
+			opt := serveOptions{LogFile: logFile, OnReady: func(socket string) {
 				e.messages(false).printf("ready  socket %s\n", socket)
 			}}
 			if auto {
@@ -282,8 +282,11 @@ func serveCommand(e *environment) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&auto, "auto", false, "end after 30 minutes without a client")
-	if err := c.Flags().MarkHidden("auto"); err != nil {
-		panic(err) // the flag is defined above
+	c.Flags().BoolVar(&logFile, "log-file", false, "log to daemon.log in the state folder")
+	for _, ours := range []string{"auto", "log-file"} { // for daemons that no person starts
+		if err := c.Flags().MarkHidden(ours); err != nil {
+			panic(err) // the flag is defined above
+		}
 	}
 	return c
 }
