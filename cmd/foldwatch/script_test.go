@@ -85,12 +85,12 @@ func setupScript(env *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"NO_COLOR=1", "TZ=UTC", "LC_ALL=C.UTF-8",
 	)
-	env.Defer(func() { stopDaemon(env.T(), filepath.Join(home, "fw")) })
+	env.Defer(func() { stopDaemon(env.T().Log, filepath.Join(home, "fw")) })
 	return nil
 }
 
 // stopDaemon ends the daemon whose files are below home, and waits for it.
-func stopDaemon(t testscript.T, home string) {
+func stopDaemon(log func(...any), home string) {
 	c := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	c.getenv = func(name string) string {
 		if name == "FOLDWATCH_HOME" {
@@ -123,7 +123,7 @@ func stopDaemon(t testscript.T, home string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Log("the daemon did not stop within 10 s of SIGTERM")
+			log("the daemon did not stop within 10 s of SIGTERM")
 			_ = p.Kill()
 			return
 		}
