@@ -86,7 +86,6 @@ func typeName(t reflect.Type) string { return t.String() }
 // read collects the arguments that a struct of inputs needs, in its order.
 func (a *arguments) read(t *testing.T, in reflect.Type) {
 	for f := range in.Fields() {
-		f := f
 		switch {
 		case f.Tag.Get("header") != "":
 		case f.Name == "Body":
@@ -98,7 +97,6 @@ func (a *arguments) read(t *testing.T, in reflect.Type) {
 		case f.Anonymous && strings.HasSuffix(f.Type.PkgPath(), "/wire"):
 			a.params = append(a.params, "query "+typeName(f.Type))
 			for g := range f.Type.Fields() {
-				g := g
 				a.set(t, g, "query."+g.Name)
 			}
 		case f.Anonymous:
