@@ -133,7 +133,7 @@ func TestFilterActsInsideTheQuery(t *testing.T) {
 			got[h.Key] = true
 		}
 		want := map[string]bool{}
-		for _, k := range strings.Fields(tc.want) {
+		for k := range strings.FieldsSeq(tc.want) {
 			want[k] = true
 		}
 		if d := cmp.Diff(want, got); d != "" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -598,12 +597,4 @@ func (b bitset) and(c bitset) {
 	for i := range b {
 		b[i] &= c[i]
 	}
-}
-
-func (b bitset) len() int {
-	n := 0
-	for _, w := range b {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
