@@ -146,7 +146,7 @@ func (co *checkout) session(parent context.Context) {
 	}
 	co.setClosed()
 	if err := st.close(co); err != nil {
-		co.log.Error("Checkout not closed cleanly", "err", err)
+		co.log.ErrorContext(ctx, "Checkout not closed cleanly", "err", err)
 	}
 }
 
@@ -370,9 +370,10 @@ func (co *checkout) jobChanged(id string) {
 	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled:
 		co.bus.publish("job:"+string(j.Status), co.rec.Slug, data)
 	}
-	if j.Status == meta.JobFailed || j.Status == meta.JobRetry {
+	switch j.Status {
+	case meta.JobFailed, meta.JobRetry:
 		co.note("job "+j.Type, fmt.Sprintf("the last %s failed: %s", j.Type, j.Error))
-	} else if j.Status == meta.JobCompleted {
+	case meta.JobCompleted:
 		co.note("job "+j.Type, "")
 	}
 }

@@ -135,10 +135,10 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 			}
 		case <-recheck: // an editor may have saved into a file we had replaced (git.md G9)
 			_, err := st.sidecar.store.Recheck(ctx)
-			c.warn(ctx, "Late saves not looked for", err)
+			c.warn(ctx, "late saves not looked for", err)
 		case <-mirror:
 			mirror = nil
-			c.warn(ctx, "Mirror not updated", st.sidecar.store.Mirror(ctx))
+			c.warn(ctx, "mirror not updated", st.sidecar.store.Mirror(ctx))
 		case <-squash.C:
 			c.squash(ctx, st)
 			squash.Reset(squashEvery)
@@ -153,12 +153,12 @@ func (c *committer) finish(st *stores) {
 	if c.co.cfg.AutoCommit && !c.co.isPaused() {
 		c.commit(ctx, st)
 	}
-	c.warn(ctx, "Mirror not updated", st.sidecar.store.Mirror(ctx))
+	c.warn(ctx, "mirror not updated", st.sidecar.store.Mirror(ctx))
 }
 
-func (c *committer) warn(ctx context.Context, msg string, err error) {
+func (c *committer) warn(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		c.co.log.WarnContext(ctx, msg, "err", err)
+		c.co.log.WarnContext(ctx, "History is behind", "why", what, "err", err)
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *committer) guard(ctx context.Context, st *stores) bool {
 	}
 	v, err := st.sidecar.store.Guard(ctx)
 	if err != nil {
-		c.warn(ctx, "Vanish guard failed", err)
+		c.warn(ctx, "vanish guard failed", err)
 		return false
 	}
 	c.mu.Lock()
@@ -259,7 +259,7 @@ func (c *committer) guard(ctx context.Context, st *stores) bool {
 func (c *committer) restore(ctx context.Context, st *stores) {
 	paths, err := st.sidecar.store.RestoreVanished(ctx)
 	if err != nil {
-		c.warn(ctx, "Vanished memories not restored", err)
+		c.warn(ctx, "vanished memories not restored", err)
 		return
 	}
 	c.co.log.InfoContext(ctx, "Restored vanished memories", "count", len(paths))
@@ -280,11 +280,11 @@ func (c *committer) untilSquash(st *stores) time.Duration {
 
 func (c *committer) squash(ctx context.Context, st *stores) {
 	if _, err := st.sidecar.store.Squash(ctx, c.co.now()); err != nil {
-		c.warn(ctx, "Daily commit failed", err)
+		c.warn(ctx, "daily commit failed", err)
 		return
 	}
 	_, err := st.sidecar.store.Repack(ctx)
-	c.warn(ctx, "History not repacked", err)
+	c.warn(ctx, "history not repacked", err)
 }
 
 // written is told of every path below fold/ that this daemon wrote.

@@ -165,8 +165,11 @@ func projectAt(foldPath string) (conf.Project, bool, error) {
 	b, err := os.ReadFile(filepath.Join(foldPath, conf.ProjectFile))
 	if err == nil {
 		p, _, err := conf.ParseProject(b)
-		if err != nil || p.Slug == "" {
-			return p, false, fmt.Errorf("%s/%s does not parse (%v): %w", name, conf.ProjectFile, err, foreign)
+		if err == nil && p.Slug == "" {
+			err = errors.New("it has no slug")
+		}
+		if err != nil {
+			return p, false, fmt.Errorf("%s/%s is not ours: %w: %w", name, conf.ProjectFile, foreign, err)
 		}
 		return p, true, nil
 	}

@@ -81,7 +81,7 @@ func openStores(ctx context.Context, co *checkout) (_ *stores, err error) {
 		return st, err
 	}
 	co.noteRebuilt(st)
-	if err := st.openDoors(ctx, co); err != nil {
+	if err := st.openDoors(co); err != nil {
 		return st, err
 	}
 	return st, co.checkTracking(ctx, st)
@@ -165,7 +165,7 @@ func (co *checkout) checkFile(path string, b []byte) error {
 	return nil
 }
 
-func (st *stores) openDoors(ctx context.Context, co *checkout) (err error) {
+func (st *stores) openDoors(co *checkout) (err error) {
 	p, notices, perr := st.projectFile()
 	if perr != nil && !errors.Is(perr, os.ErrNotExist) {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", perr))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/meta"
@@ -173,11 +174,11 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", err))
 		return
 	}
-	text := ""
+	var text strings.Builder
 	for _, n := range notices {
-		text += fmt.Sprintf("fold/project.toml line %d: %s. ", n.Line, n.Text)
+		fmt.Fprintf(&text, "fold/project.toml line %d: %s. ", n.Line, n.Text)
 	}
-	co.note("project.toml", text)
+	co.note("project.toml", text.String())
 	now := co.rulesFor(p)
 	if fmt.Sprint(before) == fmt.Sprint(now) {
 		return
