@@ -159,7 +159,7 @@ func isMemoryPath(p string) bool {
 	if !strings.EqualFold(path.Ext(p), ".md") {
 		return false
 	}
-	for _, part := range strings.Split(p, "/") {
+	for part := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(part, ".") {
 			return false
 		}

@@ -280,7 +280,7 @@ func (f *Files) rustModule(from, spec string) string {
 	if base == "mod" || base == "lib" || base == "main" {
 		own = dir
 	}
-	at := ""
+	var at string
 	switch parts[0] {
 	case "crate":
 		at, parts = crateRoot(from), parts[1:]
@@ -456,7 +456,7 @@ func pythonSpecs(raw string) []string {
 			return []string{m[1]}
 		}
 		var out []string
-		for _, name := range strings.Split(m[2], ",") {
+		for name := range strings.SplitSeq(m[2], ",") {
 			if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name != "" && name != "*" {
 				out = append(out, m[1]+name)
 			}
@@ -464,7 +464,7 @@ func pythonSpecs(raw string) []string {
 		return out
 	}
 	var out []string
-	for _, name := range strings.Split(strings.TrimPrefix(raw, "import "), ",") {
+	for name := range strings.SplitSeq(strings.TrimPrefix(raw, "import "), ",") {
 		if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name != "" {
 			out = append(out, name)
 		}

@@ -15,7 +15,7 @@ import (
 var rarities = sync.OnceValue(func() map[string]float64 {
 	m := make(map[string]float64, 1500)
 	for i, words := range wordRarity {
-		for _, w := range strings.Fields(words) {
+		for w := range strings.FieldsSeq(words) {
 			m[w] = float64(i + 1)
 		}
 	}

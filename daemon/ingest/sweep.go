@@ -33,8 +33,8 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
 	in.setFiles(listed)
-	var failed error                           // source is searchable all the same
-	first := in.Options.Describe != "worktree" // which is told of as it is indexed
+	var failed error                   // source is searchable all the same
+	first := in.Describe != "worktree" // which is told of as it is indexed
 	if describe != nil && first {
 		failed = describe()
 	}
