@@ -36,7 +36,7 @@ func merge3(t interface {
 	Fatalf(string, ...any)
 	Errorf(string, ...any)
 }, base, ours, theirs string,
-) (string, []fold.Conflict) {
+) string {
 	t.Helper()
 	opt := mergeOptions()
 	b, o, th := bytesOrNil(base), bytesOrNil(ours), bytesOrNil(theirs)
@@ -49,7 +49,7 @@ func merge3(t interface {
 		t.Errorf("Merge3 is not commutative: %v\n%s", err, cmp.Diff(string(got.Bytes), string(swapped.Bytes)))
 	}
 	if got.Deleted {
-		return "absent", nil
+		return "absent"
 	}
 	// A side that meets the result again adds nothing. Where lines repeat, a
 	// comparison of lines may see that otherwise, so random texts are exempt.
@@ -69,7 +69,7 @@ func merge3(t interface {
 			t.Errorf("Merge3 with the result is not the result:\nbase %q\nours %q\ntheirs %q\n%s", base, ours, theirs, cmp.Diff(string(got.Bytes), string(again.Bytes)))
 		}
 	}
-	return string(got.Bytes), got.Conflicts
+	return string(got.Bytes)
 }
 
 func TestMerge3(t *testing.T) {
@@ -127,7 +127,7 @@ func TestMerge3(t *testing.T) {
 				}
 				return
 			}
-			got, _ := merge3(t, tc.base, tc.ours, tc.theirs)
+			got := merge3(t, tc.base, tc.ours, tc.theirs)
 			if tc.want != "" && got != tc.want {
 				t.Errorf("Merge3: -want +got\n%s", cmp.Diff(tc.want, got))
 			}
@@ -160,13 +160,13 @@ func TestMerge3RewritesTheBlock(t *testing.T) {
 		}
 		return string(fold.Encode(m, titles))
 	}
-	got, _ := merge3(t, file(), file("f0123456789abcde"), file("9a8b7c6d5e4f3021"))
+	got := merge3(t, file(), file("f0123456789abcde"), file("9a8b7c6d5e4f3021"))
 	if want := file("9a8b7c6d5e4f3021", "f0123456789abcde"); got != want {
 		t.Errorf("Merge3: -want +got\n%s", cmp.Diff(want, got))
 	}
 	// A line that a person added to the block is a link of the frontmatter.
 	added := file("f0123456789abcde") + "- depends on [[9a8b7c6d5e4f3021]]\n"
-	got, _ = merge3(t, file("f0123456789abcde"), added, strings.Replace(file("f0123456789abcde"), "text", "more text", 1))
+	got = merge3(t, file("f0123456789abcde"), added, strings.Replace(file("f0123456789abcde"), "text", "more text", 1))
 	if !strings.Contains(got, "depends_on: [\"9a8b7c6d5e4f3021\"]\n") || !strings.Contains(got, "- depends on [[9/a/9a8b7c6d5e4f3021|JWT decision]]\n") || !strings.Contains(got, "more text") {
 		t.Errorf("Merge3 lost a link:\n%s", got)
 	}
@@ -180,7 +180,7 @@ func TestMerge3DescribesAnew(t *testing.T) {
 	base := file("aaaa", "2026-01-01T00:00:00Z", "go", "Opens the store.", "# store.go\n\nOpens the store.\n\n## Symbols\n\n- `Open` opens\n- `Close` closes\n")
 	ours := file("aaaa", "2026-01-01T00:00:00Z", "go, careful", "Opens the store. Slow on NFS.", "# store.go\n\nOpens the store.\nDo not call it twice.\n\n## Symbols\n\n- `Open` opens\n- `Close` closes\n- beware of `Close` in tests\n\n## Notes\n\nAsk Ann.\n")
 	theirs := file("bbbb", "2026-02-01T00:00:00Z", "go, sqlite", "Opens and repairs the store.", "# store.go\n\nOpens and repairs the store.\n\n## Symbols\n\n- `Open` opens\n- `Close` closes it all\n- `Repair` repairs\n")
-	got, _ := merge3(t, base, ours, theirs)
+	got := merge3(t, base, ours, theirs)
 	for _, want := range []string{
 		"tags: [careful, go, sqlite]\n", "source_blob: bbbb\n", "updated_at: 2026-02-01T00:00:00Z\n", "Slow on NFS.",
 		"Do not call it twice.\n", "Opens and repairs the store.\n", "- `Repair` repairs\n", "- `Close` closes it all\n", "- beware of `Close` in tests\n", "## Notes\n\nAsk Ann.\n",
@@ -203,7 +203,7 @@ func TestMerge3Laws(t *testing.T) {
 		if rapid.IntRange(0, 5).Draw(t, "absent") == 0 {
 			from = "absent"
 		}
-		got, _ := merge3(t, from, ours.text(), theirs.text())
+		got := merge3(t, from, ours.text(), theirs.text())
 		m, err := fold.Decode("p", ownPath, []byte(got))
 		if err != nil {
 			t.Fatalf("Decode(Merge3): %v\n%s", err, got)
