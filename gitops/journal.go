@@ -68,6 +68,7 @@ type change struct {
 	at     time.Time     // when it was looked at
 	apart  bool          // the file itself stays out: disk is our own last write
 	ours   *walEntry     // newest acknowledged write, if not yet in the journal
+	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
 }
@@ -143,6 +144,9 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		if c == nil {
 			c = &change{path: e.Path}
 			byPath[e.Path] = c
+		}
+		if c.ours != nil && c.ours.New != nil && !same(c.ours.New, e.Base) {
+			c.lost = append(c.lost, c.ours.New)
 		}
 		c.ours, c.author, c.reason = e, e.Author, e.Reason
 	}
@@ -252,8 +256,10 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 		}
 	}
 	before := tip
-	if tip, err = s.commitDraft(tip, first, "fold: Keep writes that were overwritten", nil); err != nil {
-		return nil, err
+	for _, d := range append(overwritten(changes, s.gate), first) {
+		if tip, err = s.commitDraft(tip, d, "fold: Keep writes that were overwritten", nil); err != nil {
+			return nil, err
+		}
 	}
 	if tip, err = s.commitDraft(tip, second, message, out); err != nil {
 		return nil, err
@@ -268,6 +274,23 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 		s.noteSeen(c)
 	}
 	return s.upTo(done), nil
+}
+
+// overwritten returns, oldest first, the acknowledged writes that the newest of
+// their path was not built on. What the gate refuses was never to be kept.
+func overwritten(changes []*change, gate func(string, []byte) error) []*draft {
+	var rounds []*draft
+	for _, c := range changes {
+		for i, b := range c.lost {
+			if i == len(rounds) {
+				rounds = append(rounds, &draft{})
+			}
+			if gate(c.path, b) == nil {
+				rounds[i].add(c, b)
+			}
+		}
+	}
+	return rounds
 }
 
 // moveTip writes the batch and then lets the journal name its last commit: a
@@ -325,11 +348,14 @@ func (s *Store) commitDraft(parent plumbing.Hash, d *draft, message string, out 
 	if err != nil {
 		return parent, err
 	}
+	s.mu.Lock()
+	moved := parent != s.tip // by an earlier draft of this batch
+	s.mu.Unlock()
 	changes := map[string]plumbing.Hash{}
 	var told []draftFile
 	for _, f := range d.files {
 		old := f.c.old
-		if out != nil && !parent.IsZero() { // the first draft may have moved it
+		if moved {
 			if old, err = s.obj.lookup(tree, f.c.path); err != nil {
 				return parent, err
 			}

@@ -212,6 +212,44 @@ func TestPutConflict(t *testing.T) {
 	}
 }
 
+// TestEveryAcknowledgedWriteIsKept has somebody else overwrite a file between
+// two writes to it, before the first is in the journal.
+func TestEveryAcknowledgedWriteIsKept(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	path := ""
+	var versions [][]byte
+	for i := range 4 {
+		id, b := memoryFile("Policy", fmt.Sprintf("Version %d.", i))
+		path = id.Path()
+		var base []byte
+		if i > 0 { // a stale buffer of an editor goes over the version before
+			_, base = memoryFile("Policy", fmt.Sprintf("Editor %d.", i))
+			must(t, os.WriteFile(filepath.Join(dir, "fold", path), base, 0o644))
+		}
+		_, err := s.Put(ctx, gitops.Write{ID: id, Base: base, New: b})
+		must(t, err)
+		versions = append(versions, b)
+	}
+	rec, err := s.Commit(ctx, nil, "")
+	must(t, err)
+	if !slices.Equal(rec.Written, []string{path}) || s.Status().WalEntries != 0 {
+		t.Errorf("Commit = %+v, %d in the log", rec, s.Status().WalEntries)
+	}
+	log, err := s.Log(ctx, path, 0)
+	must(t, err)
+	if len(log) != len(versions) {
+		t.Fatalf("%d revisions, want %d", len(log), len(versions))
+	}
+	for i, want := range versions {
+		if got, err := s.At(ctx, log[len(log)-1-i].Oid, path); err != nil || string(got) != string(want) {
+			t.Errorf("revision %d holds %q, %v", i, got, err)
+		}
+	}
+	fsck(t, dir)
+}
+
 func TestSecondStoreIsRefused(t *testing.T) {
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
