@@ -83,6 +83,11 @@ func (s *Store) put(w Write) (Put, error) {
 		return Put{}, err
 	}
 	defer root.Close()
+	return s.putAt(root, w)
+}
+
+// putAt is put with fold/ open and the path locked.
+func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 	have, err := readFile(root, w.Path)
 	if err != nil {
 		return Put{}, err
@@ -104,6 +109,11 @@ func (s *Store) put(w Write) (Put, error) {
 		cutErr := s.wal.cut([]uint64{one[0].Seq}) // it was never acknowledged
 		if !errors.Is(err, fold.ErrConflict) || cutErr != nil {
 			return Put{}, errors.Join(err, cutErr)
+		}
+		if ce, ok := errors.AsType[*disk.ChangedError](err); ok && ce.Aside != nil {
+			if _, err := s.putAt(root, Write{ID: w.ID, Path: w.Path, Base: have, New: ce.Aside, Merge: true}); err != nil {
+				s.log.Warn("A save that was overtaken is not merged", "path", w.Path, "err", err)
+			}
 		}
 		if have, err = readFile(root, w.Path); err != nil {
 			return Put{}, err

@@ -232,6 +232,7 @@ func (r *Root) replace(p string, was, now []byte) (*Swapped, error) {
 // target. If that turns out to have been replaced once more since our
 // exchange, the newest is what must stay, so it is put back in turn.
 func (t *target) undo(temp string, now []byte, cause error) error {
+	ours := now
 	for range 8 {
 		if err := t.r.swap(t.f, temp, t.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -252,6 +253,11 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 			if there, _, rerr := readIn(t.d, t.name, t.path, maxCompare); rerr == nil {
 				now = there
 			}
+		}
+	}
+	if ce, ok := errors.AsType[*ChangedError](cause); ok {
+		if left, _, err := readIn(t.d, temp, t.path, maxCompare); err == nil && !bytes.Equal(left, ours) {
+			ce.Aside = left
 		}
 	}
 	t.drop(temp)

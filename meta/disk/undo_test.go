@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestUndoKeepsWhatWasOvertaken has one editor save just before our exchange,
+// and another write over our provisional version before it is taken back: the
+// second stays, and the first is handed to the caller.
+func TestUndoKeepsWhatWasOvertaken(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRoot(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	path := filepath.Join(dir, "m.md")
+	write := func(text string) {
+		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("was")
+	calls := 0
+	r.swap = func(d *os.File, a, b string) error {
+		calls++
+		if calls == 1 {
+			write("first editor")
+		}
+		err := exchange(d, a, b)
+		if errors.Is(err, errUnsupported) {
+			t.Skip("SKIP: files cannot be exchanged here")
+		}
+		if calls == 1 {
+			write("ours, and the second editor")
+		}
+		return err
+	}
+	err = r.Replace("m.md", []byte("was"), []byte("ours"))
+	var ce *ChangedError
+	if !errors.As(err, &ce) || string(ce.Aside) != "first editor" || string(ce.Have) != "ours, and the second editor" {
+		t.Fatalf("Replace = %v, %+v", err, ce)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || string(b) != "ours, and the second editor" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+}
