@@ -152,7 +152,12 @@ func (d *Door) adopt(ctx context.Context, sc fold.Scope, id fold.ID) (*wire.Adop
 	for i := range next.Links {
 		next.Links[i].From = next.ID
 	}
-	now, err := fold.Update(b, m, &next, d.titles(ctx, next.Links))
+	was := *m
+	was.Title, was.Aliases = "", nil // what may only stand in the file's name has to be written now
+	if len(next.Aliases) == 0 {
+		next.Aliases = []string{m.Title}
+	}
+	now, err := fold.Update(b, &was, &next, d.titles(ctx, next.Links))
 	if err != nil {
 		return nil, err
 	}

@@ -173,6 +173,18 @@ func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.M
 	if err := d.writable(); err != nil {
 		return wire.WriteReply{}, err
 	}
+	var reply wire.WriteReply
+	var err error
+	for range 3 { // who names no version means the one that is there, also if somebody else writes meanwhile
+		reply, err = d.update(ctx, sc, id, req)
+		if req.ExpectedHash != "" || !errors.Is(err, fold.ErrConflict) {
+			break
+		}
+	}
+	return reply, err
+}
+
+func (d *Door) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
 	old, b, err := d.materialise(ctx, id)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
