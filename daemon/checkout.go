@@ -81,11 +81,10 @@ type checkout struct {
 }
 
 func newCheckout(rec meta.Checkout, p *parts) *checkout {
-	idle := make(chan struct{})
-	close(idle)
 	co := &checkout{
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
-		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{}, idle: idle,
+		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{},
+		pending: 1, idle: make(chan struct{}), // the sweep at start
 		ended: make(chan struct{}), paused: rec.Paused, until: rec.PausedUntil,
 	}
 	co.log = p.log.With("project", rec.Slug)
@@ -169,6 +168,9 @@ func (co *checkout) setClosed() {
 	defer co.mu.Unlock()
 	co.st, co.failed, co.state = nil, nil, "starting"
 	co.opened = make(chan struct{})
+	if co.pending == 0 {
+		co.pending, co.idle = 1, make(chan struct{}) // the sweep at the next start
+	}
 }
 
 // restart opens everything anew: what decided how it was opened has changed.
