@@ -226,11 +226,21 @@ func Update(b []byte, old, new *Memory, title func(ID) string) ([]byte, error) {
 	if new.Body != old.Body {
 		now.Body, now.Links = withBlock(new)
 	}
-	head, err := editHead(b, l, diffKeys(old, &now, entries))
+	tail, dropped := updateBody(string(b[l.body:]), old, &now, title)
+	edits := diffKeys(old, &now, entries)
+	if dropped { // links that a person wrote into the block alone need another place
+		bare := now
+		bare.Links = nil
+		for _, e := range diffKeys(&bare, &now, entries) {
+			if !slices.ContainsFunc(edits, func(other KeyEdit) bool { return other.Key == e.Key }) {
+				edits = append(edits, e)
+			}
+		}
+	}
+	head, err := editHead(b, l, edits)
 	if err != nil {
 		return nil, err
 	}
-	tail := updateBody(string(b[l.body:]), old, &now, title)
 	out := join(b, l, head)
 	cut, err := split(out)
 	if err != nil {
@@ -273,8 +283,10 @@ func diffKeys(old, new *Memory, entries []entry) []KeyEdit {
 }
 
 // updateBody returns raw, what follows the frontmatter, with the body of new,
-// and with a new block if the links changed.
-func updateBody(raw string, old, new *Memory, title func(ID) string) string {
+// and with a new block if the links changed. It reports whether there was a
+// block that the new body cannot carry: below an open code fence it would be
+// text.
+func updateBody(raw string, old, new *Memory, title func(ID) string) (out string, dropped bool) {
 	at, block := findRelated(raw, codeRanges(raw))
 	text, tail := raw, ""
 	if at >= 0 {
@@ -283,8 +295,11 @@ func updateBody(raw string, old, new *Memory, title func(ID) string) string {
 	if new.Body != old.Body {
 		text = spliceLines(text, new.Body)
 	}
+	if new.Body != old.Body && at >= 0 && !takesBlock(endLine(lf(text))) {
+		return text, true
+	}
 	if reflect.DeepEqual(orderLinks(old.Links), orderLinks(new.Links)) {
-		return text + tail
+		return text + tail, false
 	}
 	known := map[ID]string{}
 	for _, b := range block {
@@ -300,7 +315,7 @@ func updateBody(raw string, old, new *Memory, title func(ID) string) string {
 	}
 	links := orderLinks(new.Links)
 	if len(links) == 0 || !takesBlock(endLine(lf(text))) {
-		return text
+		return text, false
 	}
 	eol := "\n"
 	if mostlyCRLF([]byte(raw)) {
@@ -310,7 +325,7 @@ func updateBody(raw string, old, new *Memory, title func(ID) string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += eol
 	}
-	return text + made
+	return text + made, false
 }
 
 // spliceLines returns raw, a body with its own line ends, changed into want,

@@ -231,6 +231,26 @@ func TestUpdateRewritesTheBlock(t *testing.T) {
 	}
 }
 
+// Below a code fence that nobody closes, our block would be text.
+func TestUpdateToAnOpenFenceMovesLinksUp(t *testing.T) {
+	in := "---\ntitle: A\nrelated_to: [\"f0123456789abcde\"]\n---\ntext\n\n---\n\n## Related\n\n" +
+		"- [[f/0/f0123456789abcde|One]]\n- depends on [[9/a/9a8b7c6d5e4f3021|Two]]\n"
+	old, err := fold.Decode("p", "n.md", []byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := *old
+	m.Body = "```\nopen\n"
+	got, err := fold.Update([]byte(in), old, &m, titles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := fold.Decode("p", "n.md", got)
+	if err != nil || back.Body != m.Body || len(back.Links) != 2 {
+		t.Errorf("body %q with links %v, %v, want %q with two\n%s", back.Body, back.Links, err, m.Body, got)
+	}
+}
+
 func TestUpdateKeepsLinesOfTheBody(t *testing.T) {
 	b := []byte("---\r\ntitle: A\r\n---\r\none\r\ntwo  \nthree\r\n\r\n\r\n")
 	old, err := fold.Decode("p", "n.md", b)
