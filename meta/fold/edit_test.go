@@ -234,7 +234,7 @@ func TestUpdateRewritesTheBlock(t *testing.T) {
 // Below a code fence that nobody closes, our block would be text.
 func TestUpdateToAnOpenFenceMovesLinksUp(t *testing.T) {
 	in := "---\ntitle: A\nrelated_to: [\"f0123456789abcde\"]\n---\ntext\n\n---\n\n## Related\n\n" +
-		"- [[f/0/f0123456789abcde|One]]\n- depends on [[9/a/9a8b7c6d5e4f3021|Two]]\n"
+		"- [[f/0/f0123456789abcde|One]]\n* depends on [[9a8b7c6d5e4f3021]]\n"
 	old, err := fold.Decode("p", "n.md", []byte(in))
 	if err != nil {
 		t.Fatal(err)
