@@ -24,6 +24,7 @@ import (
 const (
 	batchFiles = 256     // files of one transaction
 	batchBytes = 6 << 20 // and at most this much of their text
+	textBatch  = 4000    // documents given to the text index at once
 	racy       = 15 * time.Millisecond
 )
 
@@ -225,8 +226,7 @@ func (pr *prepared) setAside(state, reason string) *prepared {
 // readReason names why a file cannot be read, without the path, which stands
 // beside it.
 func readReason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return "read: " + pe.Err.Error()
 	}
 	return "read: " + err.Error()
@@ -380,6 +380,14 @@ func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, texts m
 				docs = append(docs, chunkDoc(row, c, pr.src))
 			}
 		}
+	}
+	// In parts, which bounds memory. Only the last moves the sequence on, so that
+	// a crash between two repeats them all.
+	for len(docs) > textBatch {
+		if err := in.Text.Apply(ctx, in.Text.Seq(), docs[:textBatch], nil); err != nil {
+			return err
+		}
+		docs = docs[textBatch:]
 	}
 	return in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
 }

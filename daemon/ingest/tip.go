@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,13 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// describeBatch is how many blobs are described and put at once.
-const describeBatch = 256
+// describeBatch is how many files are described and put at once, and
+// describeBytes how much of their text: enough for git to take them as one pack
+// rather than as an object each.
+const (
+	describeBatch = 1024
+	describeBytes = 16 << 20
+)
 
 // TipOptions say how far [Ingester.DescribeTip] goes.
 type TipOptions struct {
@@ -75,7 +81,7 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		cursor, old = "", nil // rewritten history: take existing files as they are
 	}
 	if cursor != "" && cursor != t.oid {
-		if err := in.follow(ctx, old, t, toFold); err != nil {
+		if err := in.follow(ctx, old, t); err != nil {
 			return r, fmt.Errorf("describe what changed: %w", err)
 		}
 	}
@@ -94,7 +100,7 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 // nothing more is asked for.
 func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tree, error) {
 	oid := ""
-	if in.Options.Describe != "worktree" {
+	if in.Describe != "worktree" {
 		var err error
 		if _, oid, err = in.Layout.DefaultBranch(ctx); err != nil {
 			return nil, err
@@ -168,7 +174,11 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 	if len(todo) == 0 {
 		return nil
 	}
-	sort.Strings(todo)
+	// In the order of their ids: each part then changes few folders of fold/, and
+	// rows are added where the last ones were.
+	slices.SortFunc(todo, func(a, b string) int {
+		return cmp.Compare(fold.FileID(in.Slug, a), fold.FileID(in.Slug, b))
+	})
 	if err := in.describeAll(ctx, t, todo, known, progress); err != nil {
 		return err
 	}
@@ -226,7 +236,7 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 // partOf returns how many of paths are dealt with at once.
 func (in *Ingester) partOf(paths []string) int {
 	n, size := 0, int64(0)
-	for n < len(paths) && n < describeBatch && size < batchBytes {
+	for n < len(paths) && n < describeBatch && size < describeBytes {
 		if in.root != nil {
 			if fi, err := in.root.Lstat(paths[n]); err == nil {
 				size += min(fi.Size(), in.MaxBytes)
@@ -296,12 +306,38 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 	if err != nil {
 		return err
 	}
-	written := make([]string, len(writes))
-	for i, w := range writes {
-		written[i] = w.Path
+	return in.readBack(ctx, writes, part.found)
+}
+
+// readBack indexes memory files that were just written, with the sources they
+// describe: some batches here are cheaper than their events one by one.
+func (in *Ingester) readBack(ctx context.Context, writes []gitops.Write, found []*prepared) error {
+	sources := make(map[fold.ID]*prepared, len(found))
+	var next []*prepared
+	for _, pr := range found {
+		if pr.file.State == "indexed" {
+			sources[pr.id] = pr
+		} else {
+			next = append(next, pr) // has no memory: any batch will do
+		}
 	}
-	// read back at once: one batch here is cheaper than its events one by one
-	_, err = in.foldBatch(ctx, written, part.found)
+	for part := range slices.Chunk(writes, batchFiles) {
+		var written []string
+		for _, w := range part {
+			written = append(written, w.Path)
+			if pr := sources[w.ID]; pr != nil {
+				next = append(next, pr)
+			}
+		}
+		if _, err := in.foldBatch(ctx, written, next); err != nil {
+			return err
+		}
+		next = nil
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	_, err := in.foldBatch(ctx, nil, next)
 	return err
 }
 
@@ -396,7 +432,7 @@ func (in *Ingester) encode(m *fold.Memory, t *tree) []byte {
 }
 
 // follow brings the memory files in step with what changed between two commits.
-func (in *Ingester) follow(ctx context.Context, old, t *tree, toFold bool) error {
+func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 	changes, err := in.Layout.DiffTrees(ctx, old.oid, t.oid)
 	if err != nil {
 		return err
@@ -689,7 +725,7 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 			return err
 		}
 	}
-	if in.Options.Describe != "worktree" {
+	if in.Describe != "worktree" {
 		return nil
 	}
 	have, err := in.Index.Files(ctx, false)
