@@ -537,3 +537,8 @@ func copyTree(t *testing.T, dir, to string) {
 		t.Fatal(err)
 	}
 }
+
+// openAnother opens a second daemon on the state of m.
+func openAnother(m *machine) (*daemon.Daemon, error) {
+	return daemon.Open(context.Background(), m.options())
+}
