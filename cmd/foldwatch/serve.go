@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,6 +38,7 @@ type serveOptions struct {
 // serve opens the stores, builds every part from them, and runs until ctx is
 // done. It is the whole wiring of the daemon.
 func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
+	boundMemory()
 	st, err := e.settings()
 	if err != nil {
 		return err
@@ -111,4 +113,19 @@ func newLog(w io.Writer, level string) *slog.Logger {
 		l = slog.LevelInfo
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
+}
+
+// memoryGoal is how much of Go's memory the daemon keeps to, in bytes, as long
+// as what lives is less: a first index makes garbage faster than it is
+// collected by itself. The text index and SQLite take about as much again.
+const memoryGoal = 300 << 20
+
+// boundMemory has garbage collected early, unless the user says otherwise.
+func boundMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryGoal)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(70)
+	}
 }
