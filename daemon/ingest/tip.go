@@ -166,7 +166,7 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 		if _, ok := have[id.Path()]; ok || gone[id] {
 			continue
 		}
-		if f, ok := known[p]; ok && f.State == "skipped" && f.Blob == blob && blob != "" {
+		if f, ok := known[p]; ok && f.State == "skipped" && blob != "" && (f.Blob == blob || f.Truncated) {
 			continue // nothing to describe: empty, or binary
 		}
 		todo = append(todo, p)

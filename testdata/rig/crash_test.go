@@ -8,8 +8,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,7 +60,18 @@ func (o outcome) compare(want outcome) string {
 // TestCrashFirstIndex: kill -9 at random moments of the first index; the next
 // start ends where an undisturbed one does (F02).
 func TestCrashFirstIndex(t *testing.T) {
-	m := newMachine(t)
+	began := time.Now()
+	faults := crashFirstIndex(t, newMachine(t), crashes)
+	for _, f := range faults {
+		t.Error(f)
+	}
+	t.Logf("crash of the first index: n=%d bad=%d secs=%.0f", crashes, len(faults), time.Since(began).Seconds())
+}
+
+// crashFirstIndex kills n first indexes and returns what then differs from an
+// undisturbed one.
+func crashFirstIndex(t *testing.T, m *machine, n int) (faults []string) {
+	t.Helper()
 	c := m.someSource("encoding", 250)
 	began := time.Now()
 	cl, _ := m.serve()
@@ -68,8 +81,7 @@ func TestCrashFirstIndex(t *testing.T) {
 	m.stop()
 
 	rnd := rand.New(rand.NewPCG(3, 4))
-	bad := 0
-	for i := range crashes {
+	for i := range n {
 		for _, dir := range []string{filepath.Join(m.home, "fw"), filepath.Join(c.dir, "fold"), filepath.Join(c.dir, ".git", "foldwatch")} {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
@@ -91,71 +103,61 @@ func TestCrashFirstIndex(t *testing.T) {
 		cl, _ = m.serve()
 		m.run(c.dir, "add", ".", "--slug", "gosrc", "--file-memories", "fold")
 		if diff := outcomeOf(t, m, cl, c, "gosrc").compare(want); diff != "" {
-			bad++
-			t.Errorf("crash %d after %.0f ms: %s", i, ms(after), diff)
+			faults = append(faults, fmt.Sprintf("crash %d after %.0f ms: %s", i, ms(after), diff))
 		}
 		m.stop()
 	}
-	t.Logf("crash of the first index: n=%d bad=%d secs=%.0f", crashes, bad, time.Since(began).Seconds())
+	return faults
 }
 
 // TestCrashWriters: kill -9 under 8 concurrent writers; every acknowledged
 // memory is there afterwards, with its bytes, and is found (F01, F03).
 func TestCrashWriters(t *testing.T) {
-	m := newMachine(t)
-	c := m.someSource("container", 20)
 	began := time.Now()
+	acknowledged, faults := crashWriters(t, newMachine(t), crashes)
+	for _, f := range faults {
+		t.Error(f)
+	}
+	t.Logf("crash under 8 writers: n=%d acknowledged=%d bad=%d secs=%.0f", crashes, acknowledged, len(faults), time.Since(began).Seconds())
+}
+
+// told is a memory that was acknowledged.
+type told struct{ id, text string }
+
+// crashWriters kills the daemon n times under 8 writers. It returns how many
+// memories were acknowledged, and what became of them that should not have.
+func crashWriters(t *testing.T, m *machine, n int) (count int, faults []string) {
+	t.Helper()
+	c := m.someSource("container", 20)
 	cl, proc := m.serve()
 	m.run(c.dir, "add", ".", "--slug", "gosrc")
 	m.quiet(cl, "gosrc")
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	type told struct{ id, text string }
-	var mu sync.Mutex
 	acknowledged := map[string]told{}
 	rnd := rand.New(rand.NewPCG(5, 6))
-	bad := 0
-	for i := range crashes {
+	for i := range n {
 		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for w := range 8 {
-			wg.Go(func() {
-				for n := 0; ctx.Err() == nil; n++ {
-					token := fmt.Sprintf("kx%dw%dn%d", i, w, n)
-					text := "Token " + token + " was written before the crash.\n"
-					r, err := cl.AddMemory(ctx, "gosrc", wire.MemoryCreate{Content: text, Title: token})
-					if err != nil {
-						return
-					}
-					if !r.Durable {
-						t.Errorf("%s is acknowledged but not durable", token)
-					}
-					mu.Lock()
-					acknowledged[token] = told{r.ID, text}
-					mu.Unlock()
-				}
-			})
-		}
+		written := writers(ctx, t, cl, i)
 		<-time.After(time.Duration(50+rnd.IntN(700)) * time.Millisecond)
 		if err := proc.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = proc.Wait()
 		cancel()
-		wg.Wait()
+		maps.Copy(acknowledged, written())
 		cl, proc = m.serve()
 		m.quiet(cl, "gosrc")
 		for token, want := range acknowledged {
 			got, err := cl.GetMemory(t.Context(), "gosrc", want.id)
-			if err != nil || got.Title != token {
-				bad++
-				t.Errorf("crash %d: %s (%s) is lost: %v", i, token, want.id, err)
+			if err != nil || got.Title != token || !strings.Contains(got.Content, strings.TrimSpace(want.text)) {
+				bad("crash %d: %s (%s) is lost or differs: %v", i, token, want.id, err)
 				delete(acknowledged, token) // told once
 			}
 		}
 		out := m.git(c.dir, "--git-dir="+filepath.Join(c.dir, ".git", "foldwatch", "repo.git"), "fsck", "--no-dangling", "--no-progress")
 		if out != "" {
-			bad++
-			t.Errorf("crash %d: git fsck of the sidecar says %s", i, out)
+			bad("crash %d: git fsck of the sidecar says %s", i, out)
 		}
 	}
 	// Search finds them too: a sample, since each costs a round trip.
@@ -164,9 +166,97 @@ func TestCrashWriters(t *testing.T) {
 		token := tokens[n*len(tokens)/min(100, len(tokens))]
 		r, err := cl.Search(t.Context(), "gosrc", wire.SearchRequest{Query: token, Limit: 1, WaitForPending: true})
 		if err != nil || len(r.Results) == 0 || r.Results[0].ID != acknowledged[token].id {
-			bad++
-			t.Errorf("search %s does not find it: %v %v", token, pathsOf(r), err)
+			bad("search %s does not find it: %v %v", token, pathsOf(r), err)
 		}
 	}
-	t.Logf("crash under 8 writers: n=%d acknowledged=%d bad=%d secs=%.0f", crashes, len(acknowledged), bad, time.Since(began).Seconds())
+	return len(acknowledged), faults
+}
+
+// writers has 8 clients add memories until the daemon is gone; the function it
+// returns waits for them and tells what was acknowledged.
+func writers(ctx context.Context, t *testing.T, cl *client.Client, round int) func() map[string]told {
+	t.Helper()
+	var mu sync.Mutex
+	acknowledged := map[string]told{}
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				token := fmt.Sprintf("kx%dw%dn%d", round, w, n)
+				text := "Token " + token + " was written before the crash.\n"
+				r, err := cl.AddMemory(ctx, "gosrc", wire.MemoryCreate{Content: text, Title: token})
+				if err != nil {
+					return
+				}
+				if !r.Durable {
+					t.Errorf("%s is acknowledged but not durable", token)
+				}
+				mu.Lock()
+				acknowledged[token] = told{r.ID, text}
+				mu.Unlock()
+			}
+		})
+	}
+	return func() map[string]told { wg.Wait(); return acknowledged }
+}
+
+// TestCrashRigs: a rig that finds nothing must be able to find something. Each
+// is run against a program with one fault in it.
+func TestCrashRigs(t *testing.T) {
+	t.Run("writers", func(t *testing.T) {
+		// Acknowledged before it is in the log or in its file.
+		m := newMachine(t)
+		m.bin = m.seeded("gitops/put.go",
+			"\t\tif err := s.wal.append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = s.applyKeep(root, one[0])\n",
+			"\t\tgo func(e walEntry) {\n\t\t\t<-s.late()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
+			"func (s *Store) put(w Write)",
+			"func (s *Store) late() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) put(w Write)",
+			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
+		if _, faults := crashWriters(t, m, 3); len(faults) == 0 {
+			t.Error("memories that were acknowledged too early are not missed")
+		} else {
+			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
+		}
+	})
+	t.Run("first index", func(t *testing.T) {
+		// What the text index missed is not fed to it again.
+		m := newMachine(t)
+		m.bin = m.seeded("daemon/ingest/embed.go", "\tconst part = 256\n", "\tif true {\n\t\treturn nil\n\t}\n\tconst part = 256\n")
+		if faults := crashFirstIndex(t, m, crashes); len(faults) == 0 {
+			t.Error("words that a crash lost are not missed")
+		} else {
+			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
+		}
+	})
+}
+
+// seeded builds the program with changes in one file: pairs of what stands there
+// and what shall.
+func (m *machine) seeded(file string, changes ...string) string {
+	m.t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	text := string(b)
+	for i := 0; i < len(changes); i += 2 {
+		if strings.Count(text, changes[i]) != 1 {
+			m.t.Fatalf("%s does not hold %q once: the seeded fault must follow the code", file, changes[i])
+		}
+		text = strings.Replace(text, changes[i], changes[i+1], 1)
+	}
+	dir := m.t.TempDir()
+	m.write(filepath.Join(dir, "changed.go"), text)
+	m.write(filepath.Join(dir, "overlay.json"), fmt.Sprintf("{\"Replace\": {%q: %q}}", filepath.Join(root, file), filepath.Join(dir, "changed.go")))
+	bin := filepath.Join(dir, "foldwatch")
+	build := exec.CommandContext(m.t.Context(), "go", "build", "-mod=readonly", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, "./cmd/foldwatch")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		m.t.Fatalf("build with a seeded fault: %v\n%s", err, out)
+	}
+	return bin
 }

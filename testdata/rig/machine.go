@@ -195,8 +195,12 @@ func usageOf(pid int) usage {
 	if runtime.GOOS != "linux" {
 		return u
 	}
+	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	pids := append([]int{pid}, descendants(pid)...)
 	for _, p := range pids {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p)); p != pid && (err != nil || bytes.Equal(line, own)) {
+			continue // between fork and exec: it still shares our memory
+		}
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
 		if err != nil {
 			continue
