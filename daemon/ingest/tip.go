@@ -204,10 +204,10 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(gaps)
-		for len(paths) > 0 {
-			n := in.partOf(paths)
-			part := gap{paths: paths[:n]}
-			paths = paths[n:]
+		for rest := paths; len(rest) > 0; {
+			n := in.partOf(rest)
+			part := gap{paths: rest[:n]}
+			rest = rest[n:]
 			if err := in.asInTree(gctx, t, &part, known); err != nil {
 				return err
 			}
