@@ -37,13 +37,17 @@ func (r Rules) Eligible(p, foldDir string) bool {
 			return false
 		}
 	}
-	if secret.IsSecretFile(p) {
-		return false
-	}
-	if len(r.Include) > 0 && !matchAny(r.Include, p) {
-		return false
-	}
-	return !matchAny(r.Exclude, p)
+	return !secret.IsSecretFile(p) && r.wanted(p)
+}
+
+// HeldBack reports whether the file at path is left out only because its name
+// says that it holds credentials. Status lists it; it is never read.
+func (r Rules) HeldBack(p, foldDir string) bool {
+	return secret.IsSecretFile(p) && r.wanted(p) && !(foldDir != "" && strings.HasPrefix(p, foldDir+"/"))
+}
+
+func (r Rules) wanted(p string) bool {
+	return (len(r.Include) == 0 || matchAny(r.Include, p)) && !matchAny(r.Exclude, p)
 }
 
 // ToFold reports whether descriptions of n eligible files go into fold/.

@@ -152,7 +152,10 @@ func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool
 func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, known bool) (*prepared, error) {
 	pr := &prepared{path: path, id: fold.FileID(in.Slug, path), fresh: !known || old.State != "indexed"}
 	pr.file = meta.File{Path: path, MemoryID: pr.id}
-	if !in.Rules().Eligible(path, in.foldPrefix()) {
+	if rules := in.Rules(); !rules.Eligible(path, in.foldPrefix()) {
+		if _, err := in.root.Lstat(path); err == nil && rules.HeldBack(path, in.foldPrefix()) {
+			return pr.setAside("skipped", "its name says that it holds credentials; it is not read"), nil
+		}
 		pr.gone = true
 		return pr, nil
 	}

@@ -28,7 +28,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	if err != nil {
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
-	listed, err := in.Eligible(ctx)
+	listed, held, err := in.list(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
@@ -38,7 +38,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	if describe != nil && first {
 		failed = describe()
 	}
-	s, err := in.sweepSource(ctx, listed, progress)
+	s, err := in.sweepSource(ctx, listed, held, progress)
 	r.add(s)
 	if err == nil && describe != nil && !first {
 		failed = describe()
@@ -77,7 +77,7 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 	return in.Fold(ctx, todo, progress)
 }
 
-func (in *Ingester) sweepSource(ctx context.Context, listed []string, progress Progress) (Report, error) {
+func (in *Ingester) sweepSource(ctx context.Context, listed, held []string, progress Progress) (Report, error) {
 	if in.root == nil {
 		return Report{}, nil
 	}
@@ -89,9 +89,14 @@ func (in *Ingester) sweepSource(ctx context.Context, listed []string, progress P
 	if err != nil {
 		return Report{}, err
 	}
-	seen := make(map[string]bool, len(listed))
+	seen := make(map[string]bool, len(listed)+len(held))
 	for _, p := range listed {
 		seen[p] = true
+	}
+	for _, p := range held {
+		if seen[p] = true; known[p].State != "skipped" {
+			changed = append(changed, p)
+		}
 	}
 	for p := range known {
 		if !seen[p] {
@@ -116,22 +121,31 @@ func (in *Ingester) sweepSource(ctx context.Context, listed []string, progress P
 // Eligible lists the source files of the checkout that may be indexed: tracked,
 // or untracked and not ignored, within the rules, sorted.
 func (in *Ingester) Eligible(ctx context.Context) ([]string, error) {
+	listed, _, err := in.list(ctx)
+	return listed, err
+}
+
+// list is Eligible, and apart those that are held back for their names.
+func (in *Ingester) list(ctx context.Context) (listed, held []string, err error) {
 	if in.root == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	all, err := in.Layout.Files(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rules, dir := in.Rules(), in.foldPrefix()
-	out := all[:0]
+	listed = all[:0]
 	for _, p := range all {
-		if rules.Eligible(p, dir) {
-			out = append(out, p)
+		switch {
+		case rules.Eligible(p, dir):
+			listed = append(listed, p)
+		case rules.HeldBack(p, dir):
+			held = append(held, p)
 		}
 	}
-	sort.Strings(out)
-	return out, nil
+	sort.Strings(listed)
+	return listed, held, nil
 }
 
 // Dirs lists the folders of the checkout that hold eligible files, and their
