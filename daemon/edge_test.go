@@ -241,11 +241,11 @@ func TestLinkedWorktrees(t *testing.T) {
 	if q.slug != p.slug {
 		t.Fatalf("slug %s, want %s", q.slug, p.slug)
 	}
-	project, err := p.d.Project(p.ctx(), local(), p.slug)
-	if err != nil || len(project.Checkouts) != 2 {
-		t.Fatalf("%+v, %v", project, err)
+	both, err := p.d.Project(p.ctx(), local(), p.slug)
+	if err != nil || len(both.Checkouts) != 2 {
+		t.Fatalf("%+v, %v", both, err)
 	}
-	for _, c := range project.Checkouts {
+	for _, c := range both.Checkouts {
 		if c.Fold != p.file("fold") {
 			t.Errorf("%s has its memories in %s", c.Path, c.Fold)
 		}
@@ -256,8 +256,27 @@ func TestLinkedWorktrees(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(linked, "fold")); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the linked worktree has a fold/ of its own")
 	}
-	r := p.addMemory(wire.MemoryCreate{Content: "Shared by both worktrees."})
+	// each shows its own lines
+	name, err := p.d.ProjectOfPath(p.ctx(), local(), filepath.Join(linked, "side.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.slug = name
+	if !namesChunk(q, "Bilby") || namesChunk(p, "Bilby") {
+		t.Errorf("the side branch is found in the linked worktree: %v, in the main one: %v", namesChunk(q, "Bilby"), namesChunk(p, "Bilby"))
+	}
+	writeFile(t, filepath.Join(linked, "main.go"), mainGo+"\n// Numbat digs here only.\nfunc Numbat() {}\n")
+	q.eventually("a save in the linked worktree is found there", func() bool { return namesChunk(q, "Numbat") })
+	if namesChunk(p, "Numbat") {
+		t.Error("and in the main one")
+	}
+	writeFile(t, filepath.Join(linked, "main.go"), mainGo)
+	// and they share what is remembered
+	r := q.addMemory(wire.MemoryCreate{Title: "Shared", Content: "Shared by both worktrees."})
 	p.committed(r.Path)
+	for _, w := range []*project{p, q} {
+		w.eventually("the memory is found from "+w.slug, func() bool { return w.found("shared by both worktrees", "Shared") })
+	}
 	if out := git(t, linked, "status", "--porcelain"); out != "" {
 		t.Errorf("git status: %s", out)
 	}
