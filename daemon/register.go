@@ -56,10 +56,8 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
 		return wire.ProjectAdded{}, err
 	}
-	if rec.RemoteURL != "" {
-		if err := d.parts.state.SetFact(ctx, "remote:"+rec.RemoteURL, "project", rec.ProjectID+" "+rec.Slug); err != nil {
-			return wire.ProjectAdded{}, err
-		}
+	if err := d.noteRemote(ctx, rec, true); err != nil {
+		return wire.ProjectAdded{}, err
 	}
 	co = newCheckout(rec, d.parts)
 	co.project = project
@@ -77,7 +75,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	}
 	if in.FromMirror {
 		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
-			return wire.ProjectAdded{}, err
+			return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
 		}
 	}
 	added := wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
@@ -132,9 +130,13 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 			return rec, p, nil, err
 		} else if n > 0 && in.FromMirror {
 			p.ID, p.Slug = was.ID, was.Slug
+		} else if in.FromMirror {
+			return rec, p, nil, fmt.Errorf("this machine keeps no memories of its remote: %w", fold.WithHint(fold.ErrNotFound, "leave --from-mirror out"))
 		} else if n > 0 {
-			notices = append(notices, fmt.Sprintf("this machine keeps %d memories of the same remote (project %s); to take them over: foldwatch remove, then foldwatch add --from-mirror %s", n, was.Slug, in.Path))
+			notices = append(notices, fmt.Sprintf("this machine keeps %d memories of the same remote (project %s); to take them over: foldwatch remove --purge, then foldwatch add --from-mirror %s", n, was.Slug, in.Path))
 		}
+	} else if in.FromMirror {
+		return rec, p, nil, fmt.Errorf("%s/ holds memories already: %w", rec.FoldDir, fold.WithHint(fold.ErrConflict, "foldwatch remove --purge first, or leave --from-mirror out"))
 	} else if in.Slug != "" && in.Slug != p.Slug {
 		return rec, p, nil, fmt.Errorf("%s/project.toml names the project %q, not %q: %w", rec.FoldDir, p.Slug, in.Slug, fold.WithHint(fold.ErrConflict, "leave --slug out"))
 	}
@@ -185,22 +187,46 @@ func projectAt(foldPath string) (conf.Project, bool, error) {
 	return conf.Project{}, false, nil
 }
 
-// mirrored returns the project that was last registered with a remote, and how
-// many files this machine's mirror holds of it.
+// mirrored returns the project that was last registered with a remote and that
+// this machine has a mirror of, and how many files that holds.
 func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int, error) {
 	if remote == "" {
 		return conf.Project{}, 0, nil
 	}
-	text, err := d.parts.state.Fact(ctx, "remote:"+remote, "project")
-	if err != nil || text == "" {
+	text, err := d.parts.state.Fact(ctx, "remote:"+remote, "projects")
+	if err != nil {
 		return conf.Project{}, 0, err
 	}
-	id, slug, _ := strings.Cut(text, " ")
-	n, ok := gitops.MirrorHolds(d.parts.mirror(id))
-	if !ok {
-		n = 0
+	for line := range strings.Lines(text) {
+		id, slug, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, ok := gitops.MirrorHolds(d.parts.mirror(id)); ok && n > 0 {
+			return conf.Project{ID: id, Slug: slug}, n, nil
+		}
 	}
-	return conf.Project{ID: id, Slug: slug}, n, nil
+	return conf.Project{}, 0, nil
+}
+
+// noteRemote remembers that rec's project belongs to its remote, newest first,
+// or forgets it.
+func (d *Daemon) noteRemote(ctx context.Context, rec meta.Checkout, belongs bool) error {
+	if rec.RemoteURL == "" {
+		return nil
+	}
+	subject := "remote:" + rec.RemoteURL
+	text, err := d.parts.state.Fact(ctx, subject, "projects")
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if belongs {
+		fmt.Fprintf(&b, "%s %s\n", rec.ProjectID, rec.Slug)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, rec.ProjectID+" ") {
+			b.WriteString(line)
+		}
+	}
+	return d.parts.state.SetFact(ctx, subject, "projects", b.String())
 }
 
 // mirror is where the journal of a project is mirrored.
@@ -325,7 +351,7 @@ func (d *Daemon) purge(co *checkout) error {
 		}
 		errs = append(errs, os.RemoveAll(l.StateDir()))
 	}
-	errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)))
+	errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(context.Background(), co.rec, false))
 	return errors.Join(errs...)
 }
 
