@@ -1,0 +1,299 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// follow brings the memory files in step with what changed between two commits.
+func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
+	changes, err := in.Layout.DiffTrees(ctx, old.oid, t.oid)
+	if err != nil {
+		return err
+	}
+	rules, dir := in.Rules(), in.foldPrefix()
+	known, err := in.describedBlobs(ctx, changes, t)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if !rules.Eligible(c.Path, dir) {
+			continue
+		}
+		switch c.Status {
+		case 'D':
+			err = in.sourceDeleted(ctx, old, c.Path)
+		case 'R':
+			err = in.sourceMoved(ctx, old, t, c)
+		default:
+			err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Path, err)
+		}
+	}
+	return nil
+}
+
+// describedBlobs returns for each changed path the blobs that occur in its
+// history before the tip, of those its memory file may describe.
+func (in *Ingester) describedBlobs(ctx context.Context, changes []gitops.TreeChange, t *tree) (map[string]map[string]bool, error) {
+	want := map[string][]string{}
+	for _, c := range changes {
+		if c.Status == 'D' || c.Status == 'R' {
+			continue
+		}
+		m, _, err := in.onDisk(fold.FileID(in.Slug, c.Path))
+		if err != nil || m == nil || m.SourceBlob == "" || m.SourceBlob == c.NewBlob {
+			continue
+		}
+		want[c.Path] = []string{m.SourceBlob}
+	}
+	if len(want) == 0 {
+		return nil, nil
+	}
+	return in.Layout.HasBlobs(ctx, t.oid, want)
+}
+
+// onDisk returns the memory file of id, nil if there is none.
+func (in *Ingester) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
+	b, err := in.Store.Read(id.Path())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := fold.Decode(in.Slug, id.Path(), b)
+	return m, b, err
+}
+
+// sourceChanged describes a file again. What a person wrote stays: the new
+// description is merged over our last one.
+func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
+	id := fold.FileID(in.Slug, p)
+	m, _, err := in.onDisk(id)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err) // a gap, filled with the others
+	}
+	if m.SourceBlob == t.blobs[p] || !known[m.SourceBlob] {
+		return nil // up to date, or made by a machine that has seen more
+	}
+	base, err := in.lastDescription(ctx, old, p, m)
+	if err != nil || base == nil {
+		return err // without our last words a person's cannot be told from them
+	}
+	return in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err != nil || now == nil {
+			return err
+		}
+		in.Count.Described.Add(1)
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: in.encode(now, t), Merge: true})
+	})
+}
+
+// lastDescription returns what we wrote of path for the blob that m describes:
+// made again, since it is a function of path, blob and tree. It is nil if the
+// blob is not here any more.
+func (in *Ingester) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
+	if m.SourceBlob == "" || old == nil {
+		return nil, nil
+	}
+	in.index(ctx, old)
+	then := old.only(p, m.SourceBlob)
+	var base []byte
+	err := in.eachSource(ctx, then, []string{p}, func(p string, src []byte, blob string, _ time.Time) error {
+		was, err := in.describeAs(ctx, then, p, src, blob, m.UpdatedAt)
+		if err != nil || was == nil {
+			return err
+		}
+		was.CreatedAt = m.CreatedAt
+		base = in.encode(was, then)
+		return nil
+	})
+	if errors.Is(err, fold.ErrNotFound) {
+		return nil, nil
+	}
+	return base, err
+}
+
+// sourceDeleted removes the memory file of a file that a commit deleted. One
+// that holds a person's words becomes a memory of its own.
+func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) error {
+	id := fold.FileID(in.Slug, p)
+	m, b, err := in.onDisk(id)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err)
+	}
+	byHand, err := in.handWritten(ctx, old, p, m)
+	if err != nil {
+		return err
+	}
+	if !byHand {
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b})
+	}
+	next := *m
+	next.Type, next.MovedFrom, next.SourceBlob, next.FilePath = "general", p, "", ""
+	next.Source = fold.SourceAgent
+	now, err := fold.Update(b, m, &next, in.titleOf(ctx))
+	if err != nil {
+		return err
+	}
+	return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
+}
+
+// handWritten reports whether the memory of path holds anything we did not
+// write.
+func (in *Ingester) handWritten(ctx context.Context, old *tree, p string, m *fold.Memory) (bool, error) {
+	if m.Pinned || m.Source != fold.SourceFile {
+		return true, nil
+	}
+	base, err := in.lastDescription(ctx, old, p, m)
+	if err != nil || base == nil {
+		return true, err // not known: keep it
+	}
+	was, err := fold.Decode(in.Slug, m.ID.Path(), base)
+	if err != nil {
+		return true, err
+	}
+	return was.Body != m.Body || was.Context != m.Context || was.Title != m.Title ||
+		fmt.Sprint(was.Tags, was.Keywords, was.Aliases) != fmt.Sprint(m.Tags, m.Keywords, m.Aliases) ||
+		linkNames(was) != linkNames(m), nil
+}
+
+func linkNames(m *fold.Memory) string {
+	var names []string
+	for _, l := range m.Links {
+		names = append(names, string(l.Type)+" "+string(l.To)+" "+l.Context)
+	}
+	sort.Strings(names)
+	return fmt.Sprint(names)
+}
+
+// sourceMoved describes a renamed file under its new path, with the words and
+// links of the old memory, and leads the links of others there.
+func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.TreeChange) error {
+	from, to := fold.FileID(in.Slug, c.OldPath), fold.FileID(in.Slug, c.Path)
+	m, b, err := in.onDisk(from)
+	if err != nil || m == nil {
+		return ignoreQuarantined(err)
+	}
+	base, err := in.lastDescription(ctx, old, c.OldPath, m)
+	if err != nil {
+		return err
+	}
+	err = in.eachSource(ctx, t, []string{c.Path}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := in.describeAs(ctx, t, p, src, blob, when)
+		if err != nil || now == nil {
+			return err
+		}
+		now.MovedFrom = c.OldPath
+		moved, err := in.carried(ctx, base, b, m, now, t)
+		if err != nil {
+			return err
+		}
+		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved})
+		if errors.Is(err, fold.ErrConflict) {
+			return nil // described there already
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.relinkMoved(ctx, m, to); err != nil {
+		return err
+	}
+	return in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b})
+}
+
+// carried is the memory of a moved file: the old one, hand-written parts
+// included, brought to the new description.
+func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
+	theirs := *now
+	theirs.ID, theirs.Path = m.ID, m.Path
+	res, err := fold.Merge3(base, ours, in.encode(&theirs, t), fold.MergeOptions{Project: in.Slug, Path: m.Path, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	merged, err := fold.Decode(in.Slug, m.Path, res.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	next := *merged
+	next.ID, next.Path = now.ID, now.Path
+	next.FilePath, next.SourceBlob, next.MovedFrom = now.FilePath, now.SourceBlob, now.MovedFrom
+	next.Links = nil
+	for _, l := range merged.Links {
+		if l.From = now.ID; l.To != now.ID {
+			next.Links = append(next.Links, l)
+		}
+	}
+	return fold.Update(res.Bytes, merged, &next, in.titleOf(ctx))
+}
+
+// relinkMoved leads the written links to was to the memory to.
+func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.ID) error {
+	_, links, err := in.Index.LinksOf(ctx, []fold.ID{was.ID})
+	if err != nil {
+		return err
+	}
+	entry := fold.ResolverEntry{ID: was.ID, Path: was.Path, Title: was.Title, Aliases: was.Aliases}
+	seen := map[fold.ID]bool{was.ID: true, to: true}
+	for _, l := range links[was.ID] {
+		if l.Derived || seen[l.From] {
+			continue
+		}
+		seen[l.From] = true
+		m, b, err := in.onDisk(l.From)
+		if err != nil || m == nil {
+			continue // its link dangles, as it would in any editor
+		}
+		next, ok := fold.Retarget(m, entry, to)
+		if !ok {
+			continue
+		}
+		now, err := fold.Update(b, m, next, in.titleOf(ctx))
+		if err != nil {
+			continue
+		}
+		if err := in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: now}); err != nil && !errors.Is(err, fold.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Ingester) put(ctx context.Context, w gitops.Write) error {
+	if _, err := in.Store.Put(ctx, w); err != nil {
+		return err
+	}
+	_, err := in.Fold(ctx, []string{w.Path}, nil)
+	return err
+}
+
+// titleOf names memories in a Related block by what the index calls them.
+func (in *Ingester) titleOf(ctx context.Context) func(fold.ID) string {
+	return func(id fold.ID) string {
+		names, err := in.Index.Titles(ctx, []fold.ID{id})
+		if err != nil {
+			return ""
+		}
+		return names[id]
+	}
+}
+
+func ignoreQuarantined(err error) error {
+	if errors.Is(err, fold.ErrQuarantined) {
+		return nil
+	}
+	return err
+}
