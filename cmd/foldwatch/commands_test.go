@@ -210,9 +210,9 @@ func TestSearchPrintsWhatAPersonNeeds(t *testing.T) {
 	if code := tr.run("search", "x", "--chunks"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, tr.err.String())
 	}
-	want := "0.912  Auth Service  src/auth.rs:12\n" +
+	want := "0.912  Auth Service  src/auth.rs:12  function validate\n" +
 		"       1f2e3d4c5b6a7988  codebase, file  stale\n" +
-		"       Handles JWT validation\n" +
+		"       Handles JWT\n       validation\n" +
 		"       0.800  src/auth.rs:12-30  function validate\n"
 	if got := tr.out.String(); got != want {
 		t.Errorf("search prints %q, want %q", got, want)
