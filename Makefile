@@ -40,8 +40,9 @@ install: build ## copy bin/foldwatch to PREFIX/bin (default: ~/.local/bin)
 
 # The corpora of the tests are small (at most 300 files); what needs the big
 # one is in accept, where no race detector slows it down.
+# Every process under the race detector would sleep a second before it ends.
 test: ## all tests with the race detector (at most 6 minutes on 2 cores)
-	$(GO) test -mod=readonly -race -timeout 5m30s ./...
+	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly -race -timeout 5m30s ./...
 
 accept: build ## the release binary on the Go toolchain's source, clocks and memory
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig

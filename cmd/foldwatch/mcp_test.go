@@ -41,7 +41,7 @@ func newSeat(t *testing.T) *seat {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "TMPDIR=" + os.TempDir(),
 		"FOLDWATCH_HOME=" + filepath.Join(home, "fw"), "GIT_CONFIG_GLOBAL=" + filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Ada Dev", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Ada Dev", "GIT_COMMITTER_EMAIL=ada@example.invalid",
-		"NO_COLOR=1", "LC_ALL=C.UTF-8",
+		"NO_COLOR=1", "LC_ALL=C.UTF-8", goRace,
 	}}
 	for _, d := range []string{home, s.dir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -92,7 +92,7 @@ func agentTour(t *testing.T, call func(tool string, args map[string]any, result 
 	var found wire.SearchReply
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
 		call("memory_search", map[string]any{"query": "quokka sessions"}, &found)
 		if len(found.Results) > 0 && found.Results[0].ID == added.ID {
 			break
@@ -174,7 +174,7 @@ func TestMCPInspectorThroughTheShim(t *testing.T) {
 	// It gives servers few of its variables.
 	base := []string{"--cli", "foldwatch", "mcp"}
 	for _, kv := range s.env {
-		if strings.HasPrefix(kv, "FOLDWATCH_") || strings.HasPrefix(kv, "GIT_") {
+		if strings.HasPrefix(kv, "FOLDWATCH_") || strings.HasPrefix(kv, "GIT_") || kv == goRace {
 			base = append(base, "-e", kv)
 		}
 	}

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"foldwatch": main})
 }
 
+// goRace is for programs under the race detector: each would sleep a second
+// before it ends, so that goroutines still running can report.
+const goRace = "GORACE=atexit_sleep_ms=20"
+
 // TestScript runs testdata/script/*.txt. A script whose first line says
 // "needs: daemon" starts a daemon of its own, under FOLDWATCH_HOME in its work
 // folder, which is stopped when the script ends.
@@ -83,7 +87,7 @@ func setupScript(env *testscript.Env) error {
 		"HOME="+home, "USERPROFILE="+home,
 		"FOLDWATCH_HOME="+filepath.Join(home, "fw"),
 		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"NO_COLOR=1", "TZ=UTC", "LC_ALL=C.UTF-8",
+		"NO_COLOR=1", "TZ=UTC", "LC_ALL=C.UTF-8", goRace,
 	)
 	env.Defer(func() { stopDaemon(env.T().Log, filepath.Join(home, "fw")) })
 	return nil
@@ -170,7 +174,7 @@ func scriptCapture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], m[1])
 }
 
-// until REGEXP COMMAND... runs COMMAND again and again, for at most 10 s, until
+// until REGEXP COMMAND... runs COMMAND again and again, for at most a minute, until
 // its stdout matches. It is for what happens by itself: a save that becomes
 // searchable, a commit of the daemon.
 func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
@@ -178,7 +182,7 @@ func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: until REGEXP COMMAND...")
 	}
 	re := regexp.MustCompile("(?m)" + args[0])
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute) // other tests may need the machine
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -187,7 +191,7 @@ func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("after 10 s, stdout of %s: matches %s = %v (last error: %v)", strings.Join(args[1:], " "), args[0], neg, err)
+			ts.Fatalf("after a minute, stdout of %s: matches %s = %v (last error: %v)", strings.Join(args[1:], " "), args[0], neg, err)
 		}
 		<-tick.C
 	}
