@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/meta"
@@ -124,12 +125,16 @@ func (co *checkout) doEmbed(ctx context.Context, _ *meta.Job, tell func(meta.Job
 	if err != nil {
 		return err
 	}
+	// Not after each save: it is as large as all vectors together.
+	st.vectors.SnapshotWithin(snapshotAfter)
 	if more {
 		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
-		return err
 	}
-	return st.vectors.Snapshot()
+	return err
 }
+
+// snapshotAfter is how much work a crash may cost the vectors.
+const snapshotAfter = 2 * time.Minute
 
 // told passes progress on to a job.
 func told(tell func(meta.JobProgress)) ingest.Progress {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -50,6 +51,10 @@ type Index struct {
 	words    int // 8 dimensions each, per row
 
 	saving sync.Mutex // one Snapshot at a time; taken before mu, guards the file
+	closed bool       // guarded by saving: no snapshot is written any more
+
+	later sync.Mutex // guards timer
+	timer *time.Timer
 
 	mu    sync.RWMutex // guards the fields below; not held across I/O
 	seq   int64

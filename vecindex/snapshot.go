@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -70,6 +71,9 @@ func Open(dir, identity string, dim int) (*Index, error) {
 func (x *Index) Snapshot() (err error) {
 	x.saving.Lock()
 	defer x.saving.Unlock()
+	if x.closed {
+		return nil
+	}
 	x.mu.RLock()
 	version, saved := x.version, x.saved
 	var c *Index
@@ -89,8 +93,36 @@ func (x *Index) Snapshot() (err error) {
 	return nil
 }
 
+// SnapshotWithin has a snapshot written within d, in the background, unless one
+// is due already: a snapshot is as large as the index, and what it lacks after a
+// crash is made again. One that fails is written by the next, or by Close.
+func (x *Index) SnapshotWithin(d time.Duration) {
+	x.later.Lock()
+	defer x.later.Unlock()
+	if x.timer != nil {
+		return
+	}
+	x.timer = time.AfterFunc(d, func() {
+		x.later.Lock()
+		x.timer = nil
+		x.later.Unlock()
+		_ = x.Snapshot() // Close says what is wrong if it stays so
+	})
+}
+
 // Close writes a snapshot. The index must not be used afterwards.
-func (x *Index) Close() error { return x.Snapshot() }
+func (x *Index) Close() error {
+	x.later.Lock()
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.later.Unlock()
+	err := x.Snapshot()
+	x.saving.Lock()
+	defer x.saving.Unlock()
+	x.closed = true // a timer that had fired finds the door shut
+	return err
+}
 
 // clone returns what [Index.encode] needs, sharing nothing that changes.
 func (x *Index) clone() *Index {
