@@ -173,7 +173,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a caller without a right": {wire.ProjectCreate{Path: foreign}, fold.ErrForbidden, ""},
 	} {
 		sc := local()
-		sc.Admin = c.kind != fold.ErrForbidden
+		sc.Admin = !errors.Is(c.kind, fold.ErrForbidden)
 		_, err := m.d.AddProject(m.ctx(), sc, c.in)
 		if !errors.Is(err, c.kind) || !strings.Contains(fold.Hint(err), c.hint) {
 			t.Errorf("%s: %v, hint %q", name, err, fold.Hint(err))
@@ -237,7 +237,7 @@ func TestLinkedWorktrees(t *testing.T) {
 	writeFile(t, filepath.Join(linked, "side.go"), "package main\n\n// Bilby is on the side branch.\nfunc Bilby() {}\n")
 	git(t, linked, "add", "-A")
 	git(t, linked, "commit", "-q", "-m", "Side")
-	q := p.machine.add(linked, wire.ProjectCreate{})
+	q := p.add(linked, wire.ProjectCreate{})
 	if q.slug != p.slug {
 		t.Fatalf("slug %s, want %s", q.slug, p.slug)
 	}

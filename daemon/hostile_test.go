@@ -218,8 +218,11 @@ func (p *project) holds(words []string) (found []string) {
 	}
 	for _, dir := range []string{p.dir, p.home} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
+			if errors.Is(err, fs.ErrNotExist) {
 				return nil // gone meanwhile
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
 			}
 			if b, err := os.ReadFile(path); err == nil && has(b) {
 				found = append(found, path)

@@ -86,7 +86,7 @@ func TestTheSecondIndexReadsNothing(t *testing.T) {
 
 	// a branch switch over known content parses nothing
 	p.git("checkout", "-q", "-b", "feature")
-	p.write("zoo/emu/emu.go", strings.Replace(sampleTree()["zoo/emu/emu.go"], "FeedEmu", "NourishEmu", -1))
+	p.write("zoo/emu/emu.go", strings.ReplaceAll(sampleTree()["zoo/emu/emu.go"], "FeedEmu", "NourishEmu"))
 	p.eventually("a save is searchable", func() bool { return namesChunk(p, "NourishEmu") })
 	p.commit("Rename on a branch")
 	p.settle()

@@ -142,7 +142,7 @@ func TestTheMirrorBringsItBack(t *testing.T) {
 	if err := p.d.RemoveProject(p.ctx(), local(), added.Project.Slug, wire.ProjectRemove{Purge: true}); err != nil {
 		t.Fatal(err)
 	}
-	q := p.machine.add(dir, wire.ProjectCreate{FromMirror: true})
+	q := p.add(dir, wire.ProjectCreate{FromMirror: true})
 	if q.slug != p.slug {
 		t.Errorf("slug %s, want %s", q.slug, p.slug)
 	}
@@ -174,7 +174,7 @@ func TestStateForgotten(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(s.Notices, "\n"), "foldwatch add") || len(s.Projects) != 0 {
 		t.Fatalf("status: %v, %d projects, %v", s.Notices, len(s.Projects), err)
 	}
-	q := p.machine.add(p.dir, wire.ProjectCreate{})
+	q := p.add(p.dir, wire.ProjectCreate{})
 	if q.slug != p.slug {
 		t.Errorf("slug %s, want %s", q.slug, p.slug)
 	}

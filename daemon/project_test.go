@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -438,10 +439,8 @@ func (p *project) inLog(path string) bool {
 		p.t.Fatalf("log: %v", err)
 	}
 	for _, c := range log.Items {
-		for _, name := range c.Paths {
-			if name == path {
-				return true
-			}
+		if slices.Contains(c.Paths, path) {
+			return true
 		}
 	}
 	return false

@@ -43,7 +43,7 @@ func (r Rules) Eligible(p, foldDir string) bool {
 // HeldBack reports whether the file at path is left out only because its name
 // says that it holds credentials. Status lists it; it is never read.
 func (r Rules) HeldBack(p, foldDir string) bool {
-	return secret.IsSecretFile(p) && r.wanted(p) && !(foldDir != "" && strings.HasPrefix(p, foldDir+"/"))
+	return secret.IsSecretFile(p) && r.wanted(p) && (foldDir == "" || !strings.HasPrefix(p, foldDir+"/"))
 }
 
 func (r Rules) wanted(p string) bool {
