@@ -44,6 +44,9 @@ create index memories_created on memories (created_at, id);
 create index memories_title on memories (title_key, id);
 create index memories_file on memories (file_path) where file_path <> '';
 create index memories_seq on memories (seq);
+-- Those that EachLinking wants, in its words: few of many.
+create index memories_linking on memories (id)
+    where described = 'fold' and (instr(body, '[[') > 0 or instr(more, '"by_name"') > 0);
 
 create table memory_tags (
     memory_id text not null,
