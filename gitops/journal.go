@@ -71,6 +71,8 @@ type change struct {
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
+
+	described []byte // of the newest write that describes; see Write.Described
 }
 
 // record is Commit with the lock held.
@@ -149,6 +151,9 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			c.lost = append(c.lost, c.ours.New)
 		}
 		c.ours, c.author, c.reason = e, e.Author, e.Reason
+		if e.Described != nil {
+			c.described = e.Described
+		}
 	}
 	old, err := s.oldBlobs(byPath)
 	if err != nil {
@@ -264,11 +269,18 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 	if tip, err = s.commitDraft(tip, second, message, out); err != nil {
 		return nil, err
 	}
+	described, err := s.spliceDescribed(changes)
+	if err != nil {
+		return nil, err
+	}
 	if tip != before {
 		if err := s.moveTip(tip); err != nil {
 			return nil, err
 		}
 		out.Oid = tip.String()
+	}
+	if err := s.setDescribed(described); err != nil {
+		return nil, err
 	}
 	for _, c := range changes {
 		s.noteSeen(c)

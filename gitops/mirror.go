@@ -61,6 +61,9 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if err := copyDescribed(s.obj, to); err != nil {
+		return err
+	}
 	if to.countLoose() > maxLoose {
 		return to.packLoose(ctx)
 	}
@@ -259,6 +262,9 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		}
 	}
 	if err := createMany(root, batch); err != nil {
+		return nil, err
+	}
+	if err := copyDescribed(from, s.obj); err != nil {
 		return nil, err
 	}
 	for _, ref := range []string{refBranch, refSquashed, refJournal} {

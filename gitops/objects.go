@@ -29,6 +29,10 @@ const (
 	refJournal  = "refs/foldwatch/journal"  // every settled change
 	refSquashed = "refs/foldwatch/squashed" // the journal commit that refBranch holds
 	refBranch   = "refs/heads/foldwatch"    // what may be published
+
+	// refDescribed names a tree, laid out as fold/, of what was last said of
+	// each source file before any merge. It is local and never published.
+	refDescribed = "refs/foldwatch/described"
 )
 
 // packAbove is up to how many objects are written one file each; more go in as

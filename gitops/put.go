@@ -23,6 +23,10 @@ type Write struct {
 	Merge  bool
 	Author string // an agent, named in the commit; "" for the user
 	Reason string // subject of the commit if it holds nothing else; may be ""
+	// Described is what the source file is described as, apart from what New
+	// or a merge makes of it: it is kept until the next one, see
+	// [Store.LastDescribed]. Nil leaves what is kept, empty forgets it.
+	Described []byte
 }
 
 // A Put is what came of a Write.
@@ -124,7 +128,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 
 // entry decides what to write over have.
 func (s *Store) entry(w Write, have []byte) (e walEntry, merged bool, err error) {
-	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason}
+	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason, Described: w.Described}
 	if same(have, w.Base) || same(have, w.New) {
 		return e, false, nil
 	}

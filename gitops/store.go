@@ -91,7 +91,9 @@ type Store struct {
 	seen     map[string]seenFile
 	late     []lateFile    // replaced files that are still open, oldest first
 	pushed   plumbing.Hash // tip the mirror holds
-	closed   bool
+	// described is the tree of the newest descriptions; zero before the first.
+	described plumbing.Hash
+	closed    bool
 }
 
 // OpenStore opens the store of a repository and makes it if need be, takes its
@@ -160,8 +162,15 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	return s, nil
 }
 
-// loadTip reads where the journal stands.
+// loadTip reads where the journal and the descriptions stand.
 func (s *Store) loadTip() error {
+	described, err := s.obj.ref(refDescribed)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.described = described
+	s.mu.Unlock()
 	tip, err := s.obj.ref(refJournal)
 	if err != nil || tip.IsZero() {
 		return err

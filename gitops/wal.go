@@ -30,6 +30,17 @@ type walEntry struct {
 	New    []byte // nil = deleted
 	Author string // of an agent; "" for the user
 	Reason string
+
+	Described []byte // see Write.Described
+}
+
+// held returns how many bytes of files the entry holds.
+func (e *walEntry) held() int64 {
+	n := len(e.Base) + len(e.New)
+	if !same(e.Described, e.New) {
+		n += len(e.Described)
+	}
+	return int64(n)
 }
 
 // The log begins with walMagic. Each record is recMagic, length and CRC-32C of
@@ -38,7 +49,7 @@ const (
 	walMagic = "foldwatch wal 1\n"
 	recMagic = "\xf0\x1dwr"
 	recHead  = 12
-	maxRec   = 4 << 20 // two files of 1 MiB and room
+	maxRec   = 4 << 20 // three files of 1 MiB and room
 )
 
 func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // made once by the library
@@ -54,8 +65,17 @@ func (e *walEntry) encode(b []byte) []byte {
 	if e.New != nil {
 		flags |= 2
 	}
+	fields := [][]byte{[]byte(e.ID), []byte(e.Path), []byte(e.Author), []byte(e.Reason), e.Base, e.New}
+	switch {
+	case e.Described == nil:
+	case same(e.Described, e.New):
+		flags |= 4
+	default:
+		flags |= 8
+		fields = append(fields, e.Described)
+	}
 	b = append(b, flags)
-	for _, f := range [][]byte{[]byte(e.ID), []byte(e.Path), []byte(e.Author), []byte(e.Reason), e.Base, e.New} {
+	for _, f := range fields {
 		b = binary.AppendUvarint(b, uint64(len(f)))
 		b = append(b, f...)
 	}
@@ -84,7 +104,10 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	}
 	flags := body[k]
 	body = body[k+1:]
-	var f [6][]byte
+	f := make([][]byte, 6, 7)
+	if flags&8 != 0 {
+		f = f[:7]
+	}
 	for i := range f {
 		l, k := binary.Uvarint(body)
 		if k <= 0 || l > uint64(len(body)-k) {
@@ -98,6 +121,12 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	}
 	if flags&2 != 0 {
 		e.New = bytes.Clone(f[5])
+	}
+	switch {
+	case flags&4 != 0:
+		e.Described = e.New
+	case flags&8 != 0:
+		e.Described = append([]byte{}, f[6]...)
 	}
 	return e, recHead + size, true
 }
@@ -167,7 +196,7 @@ func openWAL(dir string, faults disk.Faults) (*wal, error) {
 	}
 	for _, e := range entries {
 		w.seq = max(w.seq, e.Seq)
-		w.bytes += int64(len(e.Base) + len(e.New))
+		w.bytes += e.held()
 	}
 	w.live = entries
 	w.mu.Lock()
@@ -222,7 +251,7 @@ func (w *wal) append(entries []walEntry) error {
 		w.seq++
 		entries[i].Seq = w.seq
 		b = entries[i].encode(b)
-		n += int64(len(entries[i].Base) + len(entries[i].New))
+		n += entries[i].held()
 	}
 	if err := w.write(b); err != nil {
 		w.bad = true // cut what was half written before the next use
@@ -327,7 +356,7 @@ func (w *wal) cut(seqs []uint64) error {
 	}
 	w.bytes = 0
 	for i := range w.live {
-		w.bytes += int64(len(w.live[i].Base) + len(w.live[i].New))
+		w.bytes += w.live[i].held()
 	}
 	if err := w.rewrite(); err != nil {
 		w.bad = true

@@ -1,0 +1,136 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// What was last said of a source file by itself, without the words that people
+// put into its memory, is kept beside the journal: it is the base by which the
+// next description is merged (design.md 5). It cannot be made again: how the
+// imports of a file resolve hangs on the whole tree it was described in, and
+// the words on the version of the describer.
+
+// LastDescribed returns the description that was last written to path, as it
+// was before any merge ([Write.Described]). It returns ErrNotFound if there is
+// none.
+func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.wal != nil {
+		if b, ok := s.wal.described(path); ok {
+			return describedOrNone(path, b)
+		}
+	}
+	s.mu.Lock()
+	tree, closed := s.described, s.closed
+	s.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
+	}
+	if tree.IsZero() {
+		return describedOrNone(path, nil)
+	}
+	h, err := s.obj.lookup(tree, path)
+	if err != nil {
+		return nil, fmt.Errorf("last description of %s: %w", path, err)
+	}
+	if h.IsZero() {
+		return describedOrNone(path, nil)
+	}
+	return s.blob(h)
+}
+
+func describedOrNone(path string, b []byte) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("last description of %s: %w", path, fold.ErrNotFound)
+	}
+	return b, nil
+}
+
+// spliceDescribed adds to the batch what the changes describe and returns the
+// tree of all descriptions. A description that may not enter a commit is not
+// kept here either.
+func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
+	s.mu.Lock()
+	tree := s.described
+	s.mu.Unlock()
+	now := map[string]plumbing.Hash{}
+	for _, c := range changes {
+		switch {
+		case c.described == nil:
+		case len(c.described) == 0:
+			now[c.path] = plumbing.ZeroHash
+		case s.gate(c.path, c.described) == nil:
+			h, err := s.obj.put(plumbing.BlobObject, c.described)
+			if err != nil {
+				return tree, err
+			}
+			now[c.path] = h
+		}
+	}
+	if len(now) == 0 {
+		return tree, nil
+	}
+	return s.obj.splice(tree, now)
+}
+
+// setDescribed writes the batch and lets the reference name the tree of
+// descriptions.
+func (s *Store) setDescribed(tree plumbing.Hash) error {
+	s.mu.Lock()
+	same := s.described == tree
+	s.mu.Unlock()
+	if same {
+		return nil
+	}
+	if err := s.obj.flush(); err != nil {
+		return err
+	}
+	if err := s.obj.setRef(refDescribed, tree); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.described = tree
+	return nil
+}
+
+// copyDescribed copies the tree of descriptions.
+func copyDescribed(from, to *objects) error {
+	h, err := from.ref(refDescribed)
+	if err != nil || h.IsZero() {
+		return err
+	}
+	have, err := to.ref(refDescribed)
+	if err != nil || have == h {
+		return err
+	}
+	if err := copyTree(from, to, h); err != nil {
+		to.drop()
+		return err
+	}
+	if err := to.flush(); err != nil {
+		return err
+	}
+	return to.setRef(refDescribed, h)
+}
+
+// described returns what the newest entry of path that describes it says, and
+// whether there is one.
+func (w *wal) described(path string) ([]byte, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.live) - 1; i >= 0; i-- {
+		if e := &w.live[i]; e.Path == path && e.Described != nil {
+			return bytes.Clone(e.Described), true
+		}
+	}
+	return nil, false
+}
