@@ -96,15 +96,48 @@ func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, k
 			return err
 		}
 		in.Count.Described.Add(1)
-		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: in.encode(now, t), Merge: true})
+		b := in.encode(now, t)
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
 	})
 }
 
-// lastDescription returns what we wrote of path for the blob that m describes:
-// made again, since it is a function of path, blob and tree. It is nil if the
-// blob is not here any more.
+// lastDescription returns what was written of path for the blob that m
+// describes, without what people made of it since: as it was kept, or, where
+// another machine wrote it, made again. It is nil if the blob is not here any
+// more.
 func (in *Ingester) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
-	if m.SourceBlob == "" || old == nil {
+	if m.SourceBlob == "" {
+		return nil, nil
+	}
+	kept, err := in.keptDescription(ctx, m)
+	if err != nil || kept != nil {
+		return kept, err
+	}
+	return in.remadeDescription(ctx, old, p, m)
+}
+
+// keptDescription returns our own last description, nil if m is not made from
+// it.
+func (in *Ingester) keptDescription(ctx context.Context, m *fold.Memory) ([]byte, error) {
+	b, err := in.Store.LastDescribed(ctx, m.ID.Path())
+	if errors.Is(err, fold.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	was, err := fold.Decode(in.Slug, m.ID.Path(), b)
+	if err != nil || was.SourceBlob != m.SourceBlob {
+		return nil, nil // of a blob before: another machine described this one
+	}
+	return b, nil
+}
+
+// remadeDescription describes the blob that m describes again, as a file of the
+// tree old. The result is what was written only as far as the imports led to
+// the same files in the tree it was made in.
+func (in *Ingester) remadeDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
+	if old == nil {
 		return nil, nil
 	}
 	in.index(ctx, old)
@@ -138,7 +171,7 @@ func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) erro
 		return err
 	}
 	if !byHand {
-		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b})
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}})
 	}
 	next := *m
 	next.Type, next.MovedFrom, next.SourceBlob, next.FilePath = "general", p, "", ""
@@ -200,7 +233,7 @@ func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.Tree
 		if err != nil {
 			return err
 		}
-		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved})
+		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: in.encode(now, t)})
 		if errors.Is(err, fold.ErrConflict) {
 			return nil // described there already
 		}
@@ -212,7 +245,7 @@ func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.Tree
 	if err := in.relinkMoved(ctx, m, to); err != nil {
 		return err
 	}
-	return in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b})
+	return in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b, Described: []byte{}})
 }
 
 // carried is the memory of a moved file: the old one, hand-written parts
@@ -265,11 +298,41 @@ func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.I
 		if err != nil {
 			continue
 		}
-		if err := in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: now}); err != nil && !errors.Is(err, fold.ErrConflict) {
+		w := gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: now}
+		if w.Described, err = in.relinkKept(ctx, m, entry, to); err != nil {
+			return err
+		}
+		if err := in.put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
 			return err
 		}
 	}
 	return nil
+}
+
+// relinkKept is our last description of what m describes with its links led to
+// the memory to, nil if there is none that has such links: that they moved is
+// not a person's edit.
+func (in *Ingester) relinkKept(ctx context.Context, m *fold.Memory, entry fold.ResolverEntry, to fold.ID) ([]byte, error) {
+	if m.Source != fold.SourceFile {
+		return nil, nil
+	}
+	kept, err := in.keptDescription(ctx, m)
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	was, err := fold.Decode(in.Slug, m.Path, kept)
+	if err != nil {
+		return nil, nil
+	}
+	next, ok := fold.Retarget(was, entry, to)
+	if !ok {
+		return nil, nil
+	}
+	b, err := fold.Update(kept, was, next, in.titleOf(ctx))
+	if err != nil {
+		return nil, nil // the links then count as a person's
+	}
+	return b, nil
 }
 
 func (in *Ingester) put(ctx context.Context, w gitops.Write) error {

@@ -274,7 +274,7 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 			part.found = append(part.found, pr)
 		}
 		if texts[i] != nil {
-			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i]})
+			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i], Described: texts[i]})
 		}
 	}
 	return nil
@@ -292,7 +292,8 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 	err := in.eachSource(ctx, t, rest, func(p string, src []byte, blob string, when time.Time) error {
 		m, err := in.describeAs(ctx, t, p, src, blob, when)
 		if err == nil && m != nil {
-			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: in.encode(m, t)})
+			b := in.encode(m, t)
+			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: b, Described: b})
 		}
 		return err
 	})
@@ -459,7 +460,8 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 			if err != nil || now == nil {
 				return err
 			}
-			return in.put(ctx, gitops.Write{ID: now.ID, Path: now.Path, Base: base, New: in.encode(now, t), Merge: true})
+			b := in.encode(now, t)
+			return in.put(ctx, gitops.Write{ID: now.ID, Path: now.Path, Base: base, New: b, Merge: true, Described: b})
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", path.Base(p), err)
