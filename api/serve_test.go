@@ -50,8 +50,8 @@ func TestClientReachesEveryDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := map[string][]any{
-		"AddProject":    {wire.ProjectCreate{Path: "/work/new"}},
-		"ProjectOfPath": {"/work/web/src"}, "Projects": {}, "SearchAll": {wire.SearchRequest{Query: "A"}},
+		"AddProject":    {wire.ProjectCreate{Path: "/src/new"}},
+		"ProjectOfPath": {"/src/web/src"}, "Projects": {}, "SearchAll": {wire.SearchRequest{Query: "A"}},
 		"RemoveProject": {"web", wire.ProjectRemove{}}, "Status": {}, "Health": {}, "Jobs": {"app", 5}, "Job": {job.JobID},
 		"ListMemories": {"app", wire.ListQuery{Tags: []string{"x", "y"}, Limit: 3}}, "AddMemory": {"app", wire.MemoryCreate{Content: "c"}},
 		"GetMemory": {"app", a.ID}, "UpdateMemory": {"app", a.ID, wire.MemoryUpdate{Append: "!"}}, "DeleteMemory": {"app", b.ID, ""},
@@ -314,7 +314,7 @@ func TestShimThroughTheWholeServer(t *testing.T) {
 			outR, outW := io.Pipe()
 			ended := make(chan error, 1)
 			go func() {
-				err := mcp.Shim(context.Background(), inR, outW, func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, path) }, mcp.ShimOptions{Dir: "/work/web"})
+				err := mcp.Shim(context.Background(), inR, outW, func(ctx context.Context) (net.Conn, error) { return sock.Dial(ctx, path) }, mcp.ShimOptions{Dir: "/src/web"})
 				_ = outW.Close()
 				ended <- err
 			}()

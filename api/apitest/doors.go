@@ -36,11 +36,11 @@ type held struct {
 	links     map[string]wire.Link
 }
 
-// New returns doors with one project a slug, its checkout at /work/<slug>.
+// New returns doors with one project a slug, its checkout at /src/<slug>.
 func New(slugs ...string) *Doors {
 	d := &Doors{subs: map[chan wire.Event]bool{}, now: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)}
 	for _, s := range slugs {
-		d.add(s, "/work/"+s)
+		d.add(s, "/src/"+s)
 	}
 	return d
 }

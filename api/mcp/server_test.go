@@ -205,8 +205,8 @@ func TestProjectIsFoundWhereNoneIsNamed(t *testing.T) {
 		want   string
 	}{
 		{"argument", http.Header{"X-Foldwatch-Project": {"web"}}, map[string]any{"query": "x", "project": "app"}, "app"},
-		{"shim's flag", http.Header{"X-Foldwatch-Project": {"web"}, "X-Foldwatch-Path": {"%2Fwork%2Fapp"}}, map[string]any{"query": "x"}, "web"},
-		{"shim's folder", http.Header{"X-Foldwatch-Path": {"%2Fwork%2Fweb%2Fsrc"}}, map[string]any{"query": "x"}, "web"},
+		{"shim's flag", http.Header{"X-Foldwatch-Project": {"web"}, "X-Foldwatch-Path": {"%2Fsrc%2Fapp"}}, map[string]any{"query": "x"}, "web"},
+		{"shim's folder", http.Header{"X-Foldwatch-Path": {"%2Fsrc%2Fweb%2Fsrc"}}, map[string]any{"query": "x"}, "web"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := connect(t, apitest.New("app", "web"), "2026-07-28", tc.header, nil)
@@ -334,7 +334,7 @@ func TestIndexReportsProgress(t *testing.T) {
 				}
 				told <- r.Params.Message
 			}})
-			params := &sdk.CallToolParams{Name: "codebase_index", Arguments: map[string]any{"path": "/work/app/src"}}
+			params := &sdk.CallToolParams{Name: "codebase_index", Arguments: map[string]any{"path": "/src/app/src"}}
 			params.SetProgressToken("p1")
 			res, err := s.CallTool(t.Context(), params)
 			if err != nil {

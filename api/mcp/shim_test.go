@@ -101,7 +101,7 @@ func TestShimCarriesEveryRevision(t *testing.T) {
 		t.Run(rev, func(t *testing.T) {
 			d := newDaemon(t, apitest.New("app", "web"))
 			d.start()
-			s := shimmed(t, d, rev, mcp.ShimOptions{Dir: "/work/app/päth"}, nil)
+			s := shimmed(t, d, rev, mcp.ShimOptions{Dir: "/src/app/päth"}, nil)
 			if got := s.InitializeResult().ProtocolVersion; got != rev {
 				t.Fatalf("negotiated %s", got)
 			}
