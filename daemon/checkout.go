@@ -3,15 +3,13 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
@@ -72,12 +70,18 @@ type checkout struct {
 	paused   bool
 	until    time.Time
 	missed   bool               // changes came while paused
+	wrote    map[string]bool    // paths this daemon wrote that are not queued yet
+	queueing bool               // some of them are just being queued
 	cancel   context.CancelFunc // ends run
-	reopen   context.CancelFunc // ends the session
-	// dropIndex says that the next session begins with empty derived stores.
+	reopen   context.CancelFunc // ends the turn
+	// dropIndex says that the next turn begins with empty derived stores.
 	dropIndex bool
-	again     bool          // run goes on with another session
-	ended     chan struct{} // closed when run returned
+	asked     []chan struct{} // wait for a turn that begins from now on
+	waiters   []chan struct{} // wait for this turn to be open, or to have failed
+
+	ended    chan struct{} // closed when run returned
+	writes   chan struct{} // pokes the loop: wrote is not empty
+	counting sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 
 func newCheckout(rec meta.Checkout, p *parts) *checkout {
@@ -85,163 +89,12 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
 		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{},
 		pending: 1, idle: make(chan struct{}), // the sweep at start
-		ended: make(chan struct{}), paused: rec.Paused, until: rec.PausedUntil,
+		ended: make(chan struct{}), writes: make(chan struct{}, 1), wrote: map[string]bool{},
+		paused: rec.Paused, until: rec.PausedUntil,
 	}
 	co.log = p.log.With("project", rec.Slug)
 	co.commits = newCommitter(co)
 	return co
-}
-
-// run keeps the checkout until ctx ends or it is removed.
-func (co *checkout) run(parent context.Context) {
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
-	defer close(co.ended)
-	co.mu.Lock()
-	co.cancel = cancel
-	co.dropIndex = co.cfg.RebuildOnStart
-	co.mu.Unlock()
-	for {
-		co.session(ctx)
-		co.mu.Lock()
-		again := co.again && ctx.Err() == nil
-		co.again = false
-		co.mu.Unlock()
-		if !again {
-			return
-		}
-	}
-}
-
-// session keeps the checkout with one set of opened stores: until ctx ends, or
-// until they are to be rebuilt.
-func (co *checkout) session(parent context.Context) {
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
-	co.mu.Lock()
-	co.reopen = cancel
-	drop := co.dropIndex
-	co.dropIndex = false
-	co.mu.Unlock()
-	var err error
-	if drop {
-		err = os.RemoveAll(co.indexDir())
-	}
-	var st *stores
-	if err == nil {
-		st, err = openStores(ctx, co)
-	}
-	co.setOpened(st, err)
-	if err != nil {
-		co.log.ErrorContext(ctx, "Checkout not opened", "path", co.rec.Path, "err", err)
-		<-ctx.Done()
-		co.setClosed()
-		return
-	}
-	if err := co.loops(ctx, st); err != nil && ctx.Err() == nil {
-		co.log.ErrorContext(ctx, "Checkout stopped", "err", err)
-		co.fail(err)
-		<-ctx.Done()
-	}
-	co.setClosed()
-	if err := st.close(co); err != nil {
-		co.log.ErrorContext(ctx, "Checkout not closed cleanly", "err", err)
-	}
-}
-
-func (co *checkout) setOpened(st *stores, err error) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.st, co.failed = st, err
-	if err != nil {
-		co.st, co.state = nil, "failed"
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
-			co.state = "missing"
-		}
-	}
-	close(co.opened)
-}
-
-// setClosed makes callers wait for the next session.
-func (co *checkout) setClosed() {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.st, co.failed, co.state = nil, nil, "starting"
-	co.opened = make(chan struct{})
-	if co.pending == 0 {
-		co.pending, co.idle = 1, make(chan struct{}) // the sweep at the next start
-	}
-}
-
-// restart opens everything anew: what decided how it was opened has changed.
-func (co *checkout) restart() {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.again = true
-	co.reopen()
-}
-
-// rebuild drops the derived stores and opens them anew; the sweep that follows
-// fills them.
-func (co *checkout) rebuild(ctx context.Context) error {
-	if _, err := co.stores(ctx); err != nil && ctx.Err() != nil {
-		return err
-	}
-	co.mu.Lock()
-	co.dropIndex, co.again = true, true
-	reopen, opened := co.reopen, co.opened
-	co.mu.Unlock()
-	reopen()
-	for { // until the channel of this session has been replaced by the next one's
-		co.mu.Lock()
-		next := co.opened
-		co.mu.Unlock()
-		if next != opened {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	_, err := co.stores(ctx)
-	return err
-}
-
-func (co *checkout) fail(err error) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.failed, co.state = err, "failed"
-}
-
-func (co *checkout) loops(ctx context.Context, st *stores) error {
-	g, ctx := errgroup.WithContext(ctx)
-	runner := &jobs.Runner{
-		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
-		Handlers: map[string]jobs.Handler{
-			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed,
-		},
-		Changed: co.jobChanged,
-	}
-	if err := co.resume(ctx, st); err != nil {
-		return err
-	}
-	g.Go(func() error { return runner.Run(ctx) })
-	g.Go(func() error { return co.watch(ctx, st) })
-	g.Go(func() error { return co.commits.run(ctx, st) })
-	g.Go(func() error { return co.loop(ctx) })
-	return g.Wait()
-}
-
-// resume puts the queue in order after a start: what a crash left is covered by
-// one sweep.
-func (co *checkout) resume(ctx context.Context, st *stores) error {
-	if err := st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
-		return err
-	}
-	_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
-	return err
 }
 
 // loop takes what the watcher reports and queues the work.
@@ -255,6 +108,10 @@ func (co *checkout) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-co.pauses:
+		case <-co.writes:
+			if err := co.queueWritten(ctx); err != nil {
+				return err
+			}
 		case <-resume:
 			if err := co.setPaused(ctx, false, time.Time{}); err != nil {
 				return err
@@ -305,6 +162,46 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 	return nil
 }
 
+// written is told of every path below fold/ that this daemon wrote. It is
+// called in the middle of a write, also while the stores are being closed: so
+// it only notes what there is to do, and waits for nothing.
+func (co *checkout) written(paths []string) {
+	co.commits.add(paths)
+	co.mu.Lock()
+	for _, p := range paths {
+		co.wrote[p] = true
+	}
+	if co.pending == 0 && len(co.wrote) > 0 { // who waits for pending changes waits for these
+		co.pending, co.idle = 1, make(chan struct{})
+	}
+	co.mu.Unlock()
+	jobs.Poke(co.writes)
+}
+
+// queueWritten queues what was written since the last time.
+func (co *checkout) queueWritten(ctx context.Context) error {
+	co.mu.Lock()
+	paths := slices.Sorted(maps.Keys(co.wrote))
+	co.wrote, co.queueing = map[string]bool{}, true
+	co.mu.Unlock()
+	var err error
+	if len(paths) > 0 {
+		_, err = co.enqueue(ctx, jobFold, prioNow, pathWork{paths}, "")
+	}
+	co.mu.Lock()
+	co.queueing = false
+	if err != nil {
+		for _, p := range paths {
+			co.wrote[p] = true
+		}
+	}
+	co.mu.Unlock()
+	if st := co.current(); st != nil {
+		co.countPending(ctx, st)
+	}
+	return err
+}
+
 // belowFold returns p relative to the fold folder, if it lies there. The
 // watcher reports paths of a fold folder outside the checkout under its name
 // too.
@@ -333,6 +230,8 @@ func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload 
 
 // countPending keeps how many jobs will still change what search finds by words.
 func (co *checkout) countPending(ctx context.Context, st *stores) {
+	co.counting.Lock()
+	defer co.counting.Unlock()
 	n, err := st.index.OpenJobs(ctx, jobEmbed)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -342,6 +241,9 @@ func (co *checkout) countPending(ctx context.Context, st *stores) {
 	}
 	co.mu.Lock()
 	defer co.mu.Unlock()
+	if len(co.wrote) > 0 || co.queueing {
+		n++
+	}
 	was := co.pending
 	co.pending = n
 	switch {
@@ -355,8 +257,8 @@ func (co *checkout) countPending(ctx context.Context, st *stores) {
 // jobChanged is told of each job that began, went on or ended.
 func (co *checkout) jobChanged(id string) {
 	ctx := context.Background()
-	st, err := co.stores(ctx)
-	if err != nil {
+	st := co.current()
+	if st == nil {
 		return
 	}
 	co.countPending(ctx, st)
@@ -406,6 +308,8 @@ func (co *checkout) stores(ctx context.Context) (*stores, error) {
 	co.mu.Unlock()
 	select {
 	case <-opened:
+	case <-co.ended:
+	case <-co.stopped: // what is open may still be used, but nothing is opened any more
 	case <-ctx.Done():
 		return nil, fmt.Errorf("project %s is starting: %w", co.rec.Slug, fold.ErrUnavailable)
 	}
@@ -418,6 +322,13 @@ func (co *checkout) stores(ctx context.Context) (*stores, error) {
 		return nil, fmt.Errorf("project %s: %w", co.rec.Slug, co.failed)
 	}
 	return co.st, nil
+}
+
+// current returns the opened stores, or nil.
+func (co *checkout) current() *stores {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.st
 }
 
 func (co *checkout) watch(ctx context.Context, st *stores) error {

@@ -286,11 +286,3 @@ func (c *committer) squash(ctx context.Context, st *stores) {
 	_, err := st.sidecar.store.Repack(ctx)
 	c.warn(ctx, "history not repacked", err)
 }
-
-// written is told of every path below fold/ that this daemon wrote.
-func (co *checkout) written(paths []string) {
-	co.commits.add(paths)
-	if _, err := co.enqueue(context.Background(), jobFold, prioNow, pathWork{paths}, ""); err != nil {
-		co.log.Warn("Written memories not queued", "err", err)
-	}
-}

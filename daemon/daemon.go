@@ -64,6 +64,7 @@ type parts struct {
 	bus      *bus
 	count    *ingest.Counters
 	sidecars *sidecars
+	stopped  chan struct{} // closed when the daemon is told to stop
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -101,6 +102,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), count: &ingest.Counters{},
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(),
+		stopped: make(chan struct{}),
 	}
 	p := d.parts
 	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {
@@ -136,6 +138,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			close(d.parts.stopped)
 			wg.Wait()
 			return nil
 		case co := <-d.starts:

@@ -66,6 +66,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	d.mu.Unlock()
 	select {
 	case d.starts <- co:
+	case <-d.parts.stopped:
 	case <-ctx.Done():
 		return wire.ProjectAdded{}, ctx.Err()
 	}
@@ -329,6 +330,9 @@ func (co *checkout) stop(ctx context.Context) error {
 	co.mu.Lock()
 	cancel := co.cancel
 	co.mu.Unlock()
+	if cancel == nil { // the daemon stopped before the loop began
+		return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+	}
 	cancel()
 	select {
 	case <-co.ended:

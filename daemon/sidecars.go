@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -65,11 +67,13 @@ func (s *sidecars) put(key string, co *checkout) error {
 	return sc.store.Close()
 }
 
-// changed tells all checkouts that share the store what was written.
+// changed tells all checkouts that share the store what was written. It holds
+// no lock meanwhile: a listener may be leaving.
 func (sc *sidecar) changed(paths []string) {
 	sc.mu.Lock()
-	defer sc.mu.Unlock()
-	for _, fn := range sc.listeners {
+	listeners := slices.Collect(maps.Values(sc.listeners))
+	sc.mu.Unlock()
+	for _, fn := range listeners {
 		fn(paths)
 	}
 }

@@ -1,0 +1,217 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// How long a checkout that could not be opened waits before the next attempt:
+// doubled with each, up to a bound. One whose folder is not there is looked for
+// more often, since whoever mounts it again waits for it. After openFor in good
+// order the next failure is a first one again.
+const (
+	retryFirst   = time.Second
+	retryMissing = 30 * time.Second
+	retryMost    = time.Minute
+	openFor      = time.Minute
+)
+
+// run keeps the checkout until ctx ends or it is removed: it opens the stores,
+// and opens them anew when asked to or when something failed.
+func (co *checkout) run(parent context.Context) {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	defer close(co.ended)
+	co.mu.Lock()
+	co.cancel = cancel
+	co.dropIndex = co.cfg.RebuildOnStart
+	co.mu.Unlock()
+	failures := 0
+	for ctx.Err() == nil {
+		turn, end, drop := co.turn(ctx)
+		began := time.Now()
+		err := co.opening(turn, drop)
+		if turn.Err() == nil { // nobody asked for it
+			if time.Since(began) > openFor {
+				failures = 0
+			}
+			failures++
+			co.fail(turn, err)
+			wait(turn, retryAfter(failures, err))
+		} else {
+			failures = 0
+		}
+		end()
+	}
+}
+
+// turn begins the time of one opening. What was asked for before it is part of
+// it; what is asked for later ends it.
+func (co *checkout) turn(parent context.Context) (ctx context.Context, end context.CancelFunc, drop bool) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	ctx, end = context.WithCancel(parent)
+	co.reopen = end
+	drop, co.dropIndex = co.dropIndex, false
+	co.waiters, co.asked = append(co.waiters, co.asked...), nil
+	return ctx, end, drop
+}
+
+// opening keeps the checkout with one set of opened stores: until ctx ends, or
+// something fails.
+func (co *checkout) opening(ctx context.Context, drop bool) error {
+	var err error
+	if drop {
+		err = os.RemoveAll(co.indexDir())
+	}
+	var st *stores
+	if err == nil {
+		st, err = openStores(ctx, co)
+	}
+	if err == nil {
+		// What a crash left is covered by one sweep. This comes before anybody can
+		// ask for a job, which it would take for a leftover.
+		if err = st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
+			err = errors.Join(err, st.close(co))
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil { // not a failure: the next turn does what this one was to do
+			co.mu.Lock()
+			co.dropIndex = co.dropIndex || drop
+			co.mu.Unlock()
+		}
+		return err
+	}
+	co.setOpened(st)
+	err = co.loops(ctx, st)
+	co.setClosed()
+	if err := st.close(co); err != nil {
+		co.log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
+	}
+	return err
+}
+
+// retryAfter is how long to wait after so many failures in a row.
+func retryAfter(failures int, err error) time.Duration {
+	most := retryMost
+	if missing(err) {
+		most = retryMissing
+	}
+	return min(most, retryFirst<<min(failures-1, 10))
+}
+
+func missing(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, fold.ErrNotFound)
+}
+
+// wait waits for d, or for the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (co *checkout) setOpened(st *stores) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.st, co.failed, co.state = st, nil, "starting"
+	co.answer()
+}
+
+// answer lets go on who waits for the opening, which was made or has failed.
+// co.mu is held.
+func (co *checkout) answer() {
+	select {
+	case <-co.opened: // it had failed before
+	default:
+		close(co.opened)
+	}
+	for _, w := range co.waiters {
+		close(w)
+	}
+	co.waiters = nil
+}
+
+// setClosed makes callers wait for the next turn.
+func (co *checkout) setClosed() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.st, co.failed, co.state = nil, nil, "starting"
+	co.opened = make(chan struct{})
+	if co.pending == 0 {
+		co.pending, co.idle = 1, make(chan struct{}) // the sweep at the next start
+	}
+}
+
+// fail says why nothing is open, until an opening succeeds.
+func (co *checkout) fail(ctx context.Context, err error) {
+	co.log.ErrorContext(ctx, "Checkout not open", "path", co.rec.Path, "err", err)
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.failed, co.state = err, "failed"
+	if missing(err) {
+		co.state = "missing"
+	}
+	co.answer()
+}
+
+// restart opens everything anew: what decided how it was opened has changed.
+func (co *checkout) restart() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.reopen()
+}
+
+// rebuild drops the derived stores and opens them anew; the sweep that follows
+// fills them. It returns when they are open. A checkout that had failed is
+// tried again by this too.
+func (co *checkout) rebuild(ctx context.Context) error {
+	opened := make(chan struct{})
+	co.mu.Lock()
+	co.dropIndex = true
+	co.asked = append(co.asked, opened)
+	if co.reopen != nil { // nil before the first turn, which does it then
+		co.reopen()
+	}
+	co.mu.Unlock()
+	select {
+	case <-opened:
+	case <-co.ended:
+	case <-co.stopped:
+	case <-ctx.Done():
+		return fmt.Errorf("project %s is starting: %w", co.rec.Slug, fold.ErrUnavailable)
+	}
+	_, err := co.stores(ctx)
+	return err
+}
+
+func (co *checkout) loops(ctx context.Context, st *stores) error {
+	g, ctx := errgroup.WithContext(ctx)
+	runner := &jobs.Runner{
+		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
+		Handlers: map[string]jobs.Handler{
+			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed,
+		},
+		Changed: co.jobChanged,
+	}
+	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+		return err
+	}
+	g.Go(func() error { return runner.Run(ctx) })
+	g.Go(func() error { return co.watch(ctx, st) })
+	g.Go(func() error { return co.commits.run(ctx, st) })
+	g.Go(func() error { return co.loop(ctx) })
+	return g.Wait()
+}
