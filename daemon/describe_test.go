@@ -58,3 +58,85 @@ func TestDescribingAgainAfterImportsResolve(t *testing.T) {
 		t.Errorf("type %s", m.Type)
 	}
 }
+
+// TestASourceThatIsBackIsDescribedInItsOldMemory shows that what was kept of a
+// description by a person's words becomes one again with its source.
+func TestASourceThatIsBackIsDescribedInItsOldMemory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"pool.go": poolGo, "main.go": "package main\n\nfunc main() {}\n"})
+	file := p.described("pool.go")
+	p.committed(strings.TrimPrefix(file, "fold/"))
+	p.editMemory(file, func(s string) string { return s + "\n## Notes\n\nAsk Ada first.\n" })
+	p.eventually("the edit is searchable", func() bool { return p.found("ask Ada first", "pool.go") })
+	p.git("rm", "-q", "pool.go")
+	p.git("commit", "-q", "-m", "Drop the pool")
+	p.eventually("the memory stands by itself", func() bool { return strings.Contains(p.read(file), "moved_from: pool.go") })
+	p.settle()
+	p.write("pool.go", poolGo+drainGo)
+	p.commit("Bring the pool back")
+	p.eventually("it is described again", func() bool { return strings.Contains(p.read(file), "Drain") })
+	p.settle()
+	m := p.mustGet(p.fileID("pool.go"))
+	blob := strings.TrimSpace(p.git("rev-parse", "HEAD:pool.go"))
+	if m.Type != "codebase" || m.Source != "file" || m.FilePath != "pool.go" || m.MovedFrom != "" || m.SourceBlob != blob {
+		t.Errorf("type %s, source %s, file_path %s, moved_from %s, source_blob %s", m.Type, m.Source, m.FilePath, m.MovedFrom, m.SourceBlob)
+	}
+	if !strings.Contains(m.Content, "Ask Ada first.") || strings.Count(m.Content, "Acquire") != strings.Count(m.Content, "Drain") {
+		t.Errorf("content:\n%s", m.Content)
+	}
+	if !p.found("Drain idle", "pool.go") {
+		t.Error("the source is not found under its memory")
+	}
+}
+
+// TestARenameOntoATakenPathLosesNothing shows that a person's words follow a
+// file to a path that has a memory already.
+func TestARenameOntoATakenPathLosesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		"pool.go": poolGo, "taken.go": "package pool\n\n// Taken is in the way.\nfunc Taken() {}\n",
+		"main.go": "package main\n\nfunc main() {}\n", "next.go": strings.ReplaceAll(poolGo+drainGo, "ool", "ail"),
+	})
+	file, taken := p.described("pool.go"), p.described("taken.go")
+	p.committed(strings.TrimPrefix(file, "fold/"))
+	p.editMemory(file, func(s string) string { return s + "\n## Notes\n\nAsk Ada first.\n" })
+	p.editMemory(taken, func(s string) string { return s + "\n## Notes\n\nBob took it.\n" })
+	p.eventually("the edits are searchable", func() bool {
+		return p.found("ask Ada first", "pool.go") && p.found("Bob took it", "taken.go")
+	})
+	p.git("rm", "-q", "taken.go")
+	p.git("commit", "-q", "-m", "Drop what is in the way")
+	p.eventually("the memory stands by itself", func() bool { return strings.Contains(p.read(taken), "moved_from: taken.go") })
+	p.settle()
+	p.git("mv", "pool.go", "taken.go")
+	p.git("commit", "-q", "-m", "Rename")
+	p.eventually("the memory has moved", func() bool { return !p.exists(file) })
+	p.settle()
+	m := p.mustGet(p.fileID("taken.go"))
+	if m.Type != "codebase" || m.Source != "file" || m.FilePath != "taken.go" || m.MovedFrom != "pool.go" {
+		t.Errorf("type %s, source %s, file_path %s, moved_from %s", m.Type, m.Source, m.FilePath, m.MovedFrom)
+	}
+	for _, want := range []string{"Ask Ada first.", "Bob took it.", "Acquire"} {
+		if !strings.Contains(m.Content, want) {
+			t.Errorf("%q is not in the text:\n%s", want, m.Content)
+		}
+	}
+	if strings.Contains(m.Content, "in the way") {
+		t.Errorf("the old description is still there:\n%s", m.Content)
+	}
+	// out of sight: a name that is never described
+	p.git("mv", "taken.go", ".env.go")
+	p.git("commit", "-q", "-m", "Hide")
+	p.eventually("the words stand by themselves", func() bool { return strings.Contains(p.read(taken), "moved_from: taken.go") })
+	// a memory at the new path that cannot be read is left as it is
+	next := p.described("next.go")
+	p.editMemory(next, func(s string) string { return s + "\n## Notes\n\nCora knows.\n" })
+	p.eventually("the edit is searchable", func() bool { return p.found("Cora knows", "next.go") })
+	p.write(p.described("new.go"), "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+	p.git("mv", "next.go", "new.go")
+	p.git("commit", "-q", "-m", "Rename again")
+	p.eventually("the words stand by themselves", func() bool { return strings.Contains(p.read(next), "moved_from: next.go") })
+	if !strings.Contains(p.read(next), "Cora knows.") || !strings.Contains(p.read(p.described("new.go")), "<<<<<<<") {
+		t.Errorf("%s\n%s", p.read(next), p.read(p.described("new.go")))
+	}
+}

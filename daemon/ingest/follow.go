@@ -24,14 +24,15 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 		return err
 	}
 	for _, c := range changes {
-		if !rules.Eligible(c.Path, dir) {
-			continue
-		}
-		switch c.Status {
-		case 'D':
-			err = in.sourceDeleted(ctx, old, c.Path)
-		case 'R':
+		eligible := rules.Eligible(c.Path, dir)
+		switch {
+		case c.Status == 'R' && eligible:
 			err = in.sourceMoved(ctx, old, t, c)
+		case c.Status == 'R' && rules.Eligible(c.OldPath, dir):
+			err = in.sourceDeleted(ctx, old, c.OldPath) // moved out of sight
+		case !eligible:
+		case c.Status == 'D':
+			err = in.sourceDeleted(ctx, old, c.Path)
 		default:
 			err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
 		}
@@ -79,9 +80,12 @@ func (in *Ingester) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
 // description is merged over our last one.
 func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
 	id := fold.FileID(in.Slug, p)
-	m, _, err := in.onDisk(id)
+	m, b, err := in.onDisk(id)
 	if err != nil || m == nil {
 		return ignoreQuarantined(err) // a gap, filled with the others
+	}
+	if keptByHand(m, p) {
+		return in.reclaim(ctx, t, p, m, b)
 	}
 	if m.SourceBlob == t.blobs[p] || !known[m.SourceBlob] {
 		return nil // up to date, or made by a machine that has seen more
@@ -90,14 +94,23 @@ func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, k
 	if err != nil || base == nil {
 		return err // without our last words a person's cannot be told from them
 	}
+	return in.describeOne(ctx, t, p, func(now *fold.Memory) error {
+		now.MovedFrom = m.MovedFrom
+		b := in.encode(now, t)
+		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
+	})
+}
+
+// describeOne calls fn with the description of one file of a tree, unless it is
+// none to describe.
+func (in *Ingester) describeOne(ctx context.Context, t *tree, p string, fn func(now *fold.Memory) error) error {
 	return in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
 		now, err := in.describeAs(ctx, t, p, src, blob, when)
 		if err != nil || now == nil {
 			return err
 		}
 		in.Count.Described.Add(1)
-		b := in.encode(now, t)
-		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
+		return fn(now)
 	})
 }
 
@@ -212,40 +225,56 @@ func linkNames(m *fold.Memory) string {
 }
 
 // sourceMoved describes a renamed file under its new path, with the words and
-// links of the old memory, and leads the links of others there.
+// links of the old memory, and leads the links of others there. Where that
+// cannot be done the old memory is dealt with as that of a deleted file.
 func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.TreeChange) error {
 	from, to := fold.FileID(in.Slug, c.OldPath), fold.FileID(in.Slug, c.Path)
 	m, b, err := in.onDisk(from)
-	if err != nil || m == nil {
+	if err != nil {
 		return ignoreQuarantined(err)
+	}
+	if m == nil {
+		return in.sourceChanged(ctx, old, t, c.Path, nil)
 	}
 	base, err := in.lastDescription(ctx, old, c.OldPath, m)
 	if err != nil {
 		return err
 	}
-	err = in.eachSource(ctx, t, []string{c.Path}, func(p string, src []byte, blob string, when time.Time) error {
-		now, err := in.describeAs(ctx, t, p, src, blob, when)
-		if err != nil || now == nil {
-			return err
-		}
+	there := false
+	err = in.describeOne(ctx, t, c.Path, func(now *fold.Memory) error {
 		now.MovedFrom = c.OldPath
 		moved, err := in.carried(ctx, base, b, m, now, t)
 		if err != nil {
 			return err
 		}
 		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: in.encode(now, t)})
-		if errors.Is(err, fold.ErrConflict) {
-			return nil // described there already
+		if there = err == nil; !errors.Is(err, fold.ErrConflict) {
+			return err
 		}
+		byHand, err := in.handWritten(ctx, old, c.OldPath, m)
+		if err != nil {
+			return err
+		}
+		if !byHand {
+			moved = nil
+		}
+		there, err = in.moveOnto(ctx, t, now, moved)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	if !there {
+		return in.sourceDeleted(ctx, old, c.OldPath)
+	}
 	if err := in.relinkMoved(ctx, m, to); err != nil {
 		return err
 	}
-	return in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b, Described: []byte{}})
+	err = in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b, Described: []byte{}})
+	if errors.Is(err, fold.ErrConflict) { // edited meanwhile, or led on by a link to itself
+		return in.sourceDeleted(ctx, old, c.OldPath)
+	}
+	return err
 }
 
 // carried is the memory of a moved file: the old one, hand-written parts
@@ -253,11 +282,11 @@ func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.Tree
 func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
 	theirs := *now
 	theirs.ID, theirs.Path = m.ID, m.Path
-	res, err := fold.Merge3(base, ours, in.encode(&theirs, t), fold.MergeOptions{Project: in.Slug, Path: m.Path, Now: time.Now()})
+	both, err := in.merge3(m.Path, base, ours, in.encode(&theirs, t))
 	if err != nil {
 		return nil, err
 	}
-	merged, err := fold.Decode(in.Slug, m.Path, res.Bytes)
+	merged, err := fold.Decode(in.Slug, m.Path, both)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +299,7 @@ func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold
 			next.Links = append(next.Links, l)
 		}
 	}
-	return fold.Update(res.Bytes, merged, &next, in.titleOf(ctx))
+	return fold.Update(both, merged, &next, in.titleOf(ctx))
 }
 
 // relinkMoved leads the written links to was to the memory to.
