@@ -295,10 +295,9 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 	if !in.Purge {
 		return nil
 	}
-	rest, _ := d.of(sc, slug)
 	for _, co := range cos {
-		if in.Path != "" && in.Path != co.rec.Path || len(rest) > 0 && rest[0].rec.CommonDir == co.rec.CommonDir {
-			continue // another worktree still keeps this memory
+		if in.Path != "" && in.Path != co.rec.Path {
+			continue
 		}
 		if err := d.purge(co); err != nil {
 			return fmt.Errorf("purge %s: %w", co.rec.Path, err)
@@ -342,22 +341,35 @@ func (co *checkout) stop(ctx context.Context) error {
 	}
 }
 
-// purge deletes fold/, the sidecar and the mirror of a checkout. Fold/ is
-// deleted only if it is ours and git does not track it.
+// purge deletes fold/, the sidecar and the mirror of a checkout, except for what
+// another registered checkout still keeps: the linked worktrees of a repository
+// share fold/ and sidecar, its copies share the mirror. Fold/ is deleted only if
+// it is ours and git does not track it.
 func (d *Daemon) purge(co *checkout) error {
-	l, err := gitops.Locate(context.Background(), co.rec.Path)
+	ctx := context.Background()
+	var shared, mirrored bool
+	for _, other := range d.sorted() { // by what they keep, whatever name the caller used
+		shared = shared || sameMemory(other.rec, co.rec)
+		mirrored = mirrored || other.rec.ProjectID == co.rec.ProjectID
+	}
 	var errs []error
-	if err == nil {
+	if l, err := gitops.Locate(ctx, co.rec.Path); err == nil && !shared {
 		foldPath := l.FoldPath(co.rec.FoldDir)
-		head, _, terr := l.TracksFold(context.Background(), co.rec.FoldDir)
+		head, _, terr := l.TracksFold(ctx, co.rec.FoldDir)
 		if _, ours, perr := projectAt(foldPath); terr == nil && !head && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
 		errs = append(errs, os.RemoveAll(l.StateDir()))
 	}
-	errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(context.Background(), co.rec, false))
+	if !mirrored {
+		errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(ctx, co.rec, false))
+	}
 	return errors.Join(errs...)
 }
+
+// sameMemory reports whether two checkouts keep one fold/ and one history: they
+// are work trees of one repository.
+func sameMemory(a, b meta.Checkout) bool { return a.CommonDir == b.CommonDir }
 
 func firstOf(s ...string) string {
 	for _, v := range s {
