@@ -47,6 +47,8 @@ type Daemon struct {
 	parts   *parts
 	started time.Time
 	starts  chan *checkout // loops to run
+	// registry is held, by an element in it, while a checkout is added or removed.
+	registry chan struct{}
 
 	mu        sync.Mutex // guards the fields below
 	checkouts map[string]*checkout
@@ -93,7 +95,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{opt: opt, lock: lock, started: opt.Now(), starts: make(chan *checkout, 64), checkouts: map[string]*checkout{}}
+	d := &Daemon{opt: opt, lock: lock, started: opt.Now(), starts: make(chan *checkout, 64), registry: make(chan struct{}, 1), checkouts: map[string]*checkout{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -36,18 +37,17 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	if err != nil {
 		return wire.ProjectAdded{}, err
 	}
+	leave, err := d.changeRegistry(ctx)
+	if err != nil {
+		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+	}
+	defer leave()
 	d.mu.Lock()
 	co := d.checkouts[layout.Key()]
 	d.mu.Unlock()
 	if co != nil {
-		if in.FileMemories != "" && in.FileMemories != co.rec.FileMemories {
-			if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
-				return wire.ProjectAdded{}, err
-			}
-		}
-		added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
-		added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
-		return added, err
+		leave()
+		return d.addAgain(ctx, sc, co, in)
 	}
 	rec, project, notices, err := d.record(ctx, layout, in)
 	if err != nil {
@@ -82,6 +82,33 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	added := wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
 	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
 	return added, err
+}
+
+// addAgain answers for a checkout that is registered already.
+func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in wire.ProjectCreate) (wire.ProjectAdded, error) {
+	if in.FileMemories != "" && in.FileMemories != co.rec.FileMemories {
+		if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+	}
+	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
+	var err error
+	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	return added, err
+}
+
+// changeRegistry waits until no other checkout is being added or removed: each
+// looks at all the others, for its slug, its folder, and what they share. The
+// caller calls leave, once or more.
+func (d *Daemon) changeRegistry(ctx context.Context) (leave func(), err error) {
+	select {
+	case d.registry <- struct{}{}:
+		return sync.OnceFunc(func() { <-d.registry }), nil
+	case <-d.parts.stopped:
+		return nil, fmt.Errorf("the daemon is stopping: %w", fold.ErrUnavailable)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("another checkout is being added or removed: %w", fold.ErrUnavailable)
+	}
 }
 
 func checkCreate(in wire.ProjectCreate) error {
@@ -275,6 +302,11 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 	if !sc.Admin {
 		return fmt.Errorf("remove project %s: %w", slug, fold.ErrForbidden)
 	}
+	leave, err := d.changeRegistry(ctx)
+	if err != nil {
+		return fmt.Errorf("remove project %s: %w", slug, err)
+	}
+	defer leave()
 	cos, err := d.of(sc, slug)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -85,5 +87,38 @@ func TestPurgeLeavesWhatOthersKeep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManyAddOneCheckout is what an editor with several windows does.
+func TestManyAddOneCheckout(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	other := newCheckout(t, map[string]string{"main.go": mainGo})
+	var wg sync.WaitGroup
+	var created atomic.Int32
+	for i := range 8 {
+		wg.Go(func() {
+			in := wire.ProjectCreate{Path: dir}
+			if i%4 == 3 {
+				in.Path = other
+			}
+			added, err := m.d.AddProject(m.ctx(), local(), in)
+			if err != nil {
+				t.Errorf("add %s: %v", in.Path, err)
+			}
+			if added.Created {
+				created.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := created.Load(); n != 2 {
+		t.Errorf("%d were created, want 2", n)
+	}
+	s, err := m.d.Status(m.ctx(), local())
+	if err != nil || len(s.Projects) != 2 || s.Projects[0].Slug == s.Projects[1].Slug {
+		t.Errorf("projects: %+v, %v", s.Projects, err)
 	}
 }
