@@ -89,7 +89,7 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	put, err := st.sidecar.store.Restore(ctx, path, in.At)
+	put, err := st.door().Restore(ctx, path, in.At)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}

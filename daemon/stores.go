@@ -199,7 +199,7 @@ func (st *stores) openDoors(co *checkout) (err error) {
 func (st *stores) openRemember(co *checkout, store *gitops.Store) {
 	door := remember.New(remember.Options{
 		Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state, ReadOnly: st.blocked,
-		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Now: co.now,
+		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
 	})
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -243,8 +243,8 @@ func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
 	if p.FileMemories != "" && !co.cfg.Sets(co.rec.Slug, "file_memories", co.origins) {
 		mode = p.FileMemories
 	}
-	if co.rec.FileMemories != "" {
-		mode = co.rec.FileMemories
+	if set := co.record().FileMemories; set != "" {
+		mode = set
 	}
 	return ingest.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
 }

@@ -249,8 +249,9 @@ func (s *Store) LastBlob(ctx context.Context, path string) (b []byte, rev string
 
 // Restore writes path as revision rev left it, as a new change: history is
 // never rewritten. An empty rev means the newest version that differs from
-// what is on disk. It returns ErrNotFound if there is no such version.
-func (s *Store) Restore(ctx context.Context, path, rev string) (Put, error) {
+// what is on disk. It returns ErrNotFound if there is no such version, and the error
+// of check, which may be nil, if that refuses what would be written.
+func (s *Store) Restore(ctx context.Context, path, rev string, check func([]byte) error) (Put, error) {
 	for range 3 {
 		have, err := s.Read(path)
 		switch {
@@ -264,6 +265,11 @@ func (s *Store) Restore(ctx context.Context, path, rev string) (Put, error) {
 		b, from, err := s.version(ctx, path, rev, have)
 		if err != nil {
 			return Put{}, fmt.Errorf("restore: %w", err)
+		}
+		if check != nil {
+			if err := check(b); err != nil {
+				return Put{}, fmt.Errorf("restore %s from %.12s: %w", path, from, err)
+			}
 		}
 		id, _ := fold.OwnPath(path)
 		p, err := s.Put(ctx, Write{ID: id, Path: path, Base: have, New: b, Reason: fmt.Sprintf("fold: Restore %s from %.12s", path, from)})

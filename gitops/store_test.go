@@ -148,10 +148,10 @@ func TestPutCommitLog(t *testing.T) {
 	if got, rev, err := s.LastBlob(ctx, id.Path()); err != nil || string(got) != string(b2) || rev != log[1].Oid {
 		t.Errorf("LastBlob = %q %s %v", got, rev, err)
 	}
-	if p, err := s.Restore(ctx, id.Path(), ""); err != nil || string(p.Bytes) != string(b2) {
+	if p, err := s.Restore(ctx, id.Path(), "", nil); err != nil || string(p.Bytes) != string(b2) {
 		t.Errorf("Restore of the last version = %q, %v", p.Bytes, err)
 	}
-	_, err = s.Restore(ctx, id.Path(), log[2].Oid)
+	_, err = s.Restore(ctx, id.Path(), log[2].Oid, nil)
 	must(t, err)
 	if got, err := s.Read(id.Path()); err != nil || string(got) != string(b) {
 		t.Errorf("Read after Restore = %q, %v", got, err)

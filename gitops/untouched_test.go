@@ -59,7 +59,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 	must(t, err)
 	_, err = s.Guard(ctx)
 	must(t, err)
-	_, err = s.Restore(ctx, paths[0], s.Tip())
+	_, err = s.Restore(ctx, paths[0], s.Tip(), nil)
 	must(t, err)
 	tour(t, locate(t, dir), strings.Repeat("1", 40))
 	if got := git(t, dir, "--no-optional-locks", "status", "--porcelain"); got != status {

@@ -21,7 +21,6 @@ import (
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
 // Limits of what is written (design.md 4).
@@ -49,7 +48,10 @@ type Options struct {
 	// AllowSecret records that rule was allowed for the memory id, so that the
 	// gate before commit lets it pass too.
 	AllowSecret func(ctx context.Context, id fold.ID, rule string) error
-	Now         func() time.Time
+	// Allowed returns the rules that were allowed for the memory id. Nil allows
+	// none.
+	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
+	Now     func() time.Time
 }
 
 // A Door writes the memories of one checkout. It is safe for concurrent use.
@@ -84,7 +86,8 @@ func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (w
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
 	}
-	if err := checkSecrets(m, req.AllowSecret); err != nil {
+	// Before there is a file, so that the line named is that of the text.
+	if err := scan([]byte(m.Body), "text", ruleSet(req.AllowSecret)); err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
 	}
 	if req.Slug != "" {
@@ -193,9 +196,6 @@ func (d *Door) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.M
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
 	}
-	if err := checkSecrets(next, req.AllowSecret); err != nil {
-		return wire.WriteReply{}, fmt.Errorf("update memory %s: %w", id, err)
-	}
 	if have := fold.ContentHash(b); req.ExpectedHash != "" && req.ExpectedHash != have {
 		yours, err := fold.Update(b, old, next, d.titles(ctx, next.Links))
 		if err != nil {
@@ -275,7 +275,12 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 	return reply, nil
 }
 
+// put writes one file: every way in ends here, and nothing passes that holds a
+// credential nobody allowed.
 func (d *Door) put(ctx context.Context, w gitops.Write) error {
+	if err := d.check(ctx, w.ID, w.New); err != nil {
+		return err
+	}
 	_, err := d.Store.Put(ctx, w)
 	return err
 }
@@ -340,7 +345,12 @@ func (d *Door) allow(ctx context.Context, id fold.ID, rule string) error {
 	if rule == "" || d.AllowSecret == nil {
 		return nil
 	}
-	return d.AllowSecret(ctx, id, rule)
+	for r := range strings.SplitSeq(rule, ",") {
+		if err := d.AllowSecret(ctx, id, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // titles returns the names that the Related block shows for links.
@@ -363,20 +373,6 @@ func reason(verb string, m *fold.Memory) string {
 		kind = "memory"
 	}
 	return fmt.Sprintf("fold: %s %s %q", verb, kind, m.Title)
-}
-
-// checkSecrets returns ErrSecret, naming rule and line but never the value.
-func checkSecrets(m *fold.Memory, allow string) error {
-	text := strings.Join([]string{m.Body, m.Title, m.Context, strings.Join(m.Tags, " "), strings.Join(m.Keywords, " "), m.Object, m.FilePath}, "\n")
-	var rules []string
-	if allow != "" {
-		rules = strings.Split(allow, ",")
-	}
-	for _, f := range secret.Scan([]byte(text), rules...) {
-		return fmt.Errorf("the text holds a credential (rule %s, line %d): %w", f.Rule, f.Line, fold.WithHint(fold.ErrSecret,
-			"take it out; if it is no secret, allow the rule for this text: --allow-secret "+f.Rule))
-	}
-	return nil
 }
 
 func orKeep(now, old []string) []string {
