@@ -121,7 +121,7 @@ func (co *checkout) doEmbed(ctx context.Context, _ *meta.Job, tell func(meta.Job
 	if err != nil {
 		return err
 	}
-	more, err := st.in.Embed(ctx, told(tell))
+	more, err := st.in.Embed(ctx, co.busy, told(tell))
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,38 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 	return err
 }
 
+// owedLinks names the note that the links of some sources are still to be
+// derived: a crash in between leaves it.
+const owedLinks = "owed links"
+
+// linking calls work, which indexes source files, and derives the links of the
+// files it returns. work is told whether a crash left some of all files owed;
+// where it does not return all, they stay owed.
+func (in *Ingester) linking(ctx context.Context, work func(owed bool) ([]string, error)) error {
+	was, err := in.State.Note(ctx, in.Key, owedLinks)
+	if err != nil {
+		return err
+	}
+	if was == "" {
+		if err := in.State.SetNote(ctx, in.Key, owedLinks, "yes"); err != nil {
+			return err
+		}
+	}
+	names, err := work(was != "")
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		if err := in.deriveLinks(ctx, names); err != nil {
+			return err
+		}
+	}
+	if was != "" && len(names) < len(in.files().has) {
+		return nil
+	}
+	return in.State.SetNote(ctx, in.Key, owedLinks, "")
+}
+
 // files returns the set of source files in the checkout, by which imports are
 // resolved and tests tied.
 func (in *Ingester) files() *Files {
@@ -65,14 +97,17 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 	if err != nil || len(todo) == 0 {
 		return Report{}, err
 	}
-	r, err := in.Source(ctx, todo, nil)
-	if err != nil || len(names) == 0 {
-		return r, err
+	if len(names) == 0 {
+		return in.Source(ctx, todo, nil)
 	}
-	if err := in.refreshFiles(ctx); err != nil {
-		return r, err
-	}
-	return r, in.deriveLinks(ctx, names)
+	var r Report
+	err = in.linking(ctx, func(bool) ([]string, error) {
+		if r, err = in.Source(ctx, todo, nil); err != nil {
+			return nil, err
+		}
+		return names, in.refreshFiles(ctx)
+	})
+	return r, err
 }
 
 // expand turns reported paths into source files that may have changed; names

@@ -15,19 +15,19 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedFiles is how many memories' texts are embedded in one go.
-const embedFiles = 64
+// embedFiles is how many memories' texts are embedded in one go: a twentieth of
+// a second of work.
+const embedFiles = 48
 
-// embedMost is how many memories one call of [Ingester.Embed] deals with: about
-// a fifth of a second of work.
-const embedMost = 512
+// embedMost is how many memories one call of [Ingester.Embed] deals with.
+const embedMost = 256
 
 // Embed brings the vector index up to the database: everything that changed
 // since the last vector was stored gets one. It is the same work after a save,
 // after a crash and after the index was deleted. It does a part of it and
 // reports whether more is left, so that a save that comes meanwhile need not
-// wait.
-func (in *Ingester) Embed(ctx context.Context, progress Progress) (bool, error) {
+// wait; it also ends early once waits, which may be nil, says that one does.
+func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progress) (bool, error) {
 	seq := in.Vectors.Seq()
 	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
 	if err != nil || upTo <= seq {
@@ -35,18 +35,24 @@ func (in *Ingester) Embed(ctx context.Context, progress Progress) (bool, error) 
 	}
 	for start := 0; start < len(ids); start += embedFiles {
 		part := ids[start:min(start+embedFiles, len(ids))]
-		if err := in.embedPart(ctx, part); err != nil {
+		fresh, err := in.embedPart(ctx, part)
+		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
 		progress.tell("embedding", min(start+embedFiles, len(ids)), len(ids), 0)
+		if fresh && waits != nil && start+embedFiles < len(ids) && waits() {
+			return true, nil // the chunks that are done are not done again
+		}
 	}
 	return more, in.Vectors.Apply(upTo, nil, gone)
 }
 
-func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) error {
+// embedPart gives vectors to some memories and their chunks. It reports whether
+// a chunk had none before.
+func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) (fresh bool, err error) {
 	parts, err := in.load(ctx, ids)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var keys, texts []string
 	var owners []fold.ID
@@ -59,12 +65,13 @@ func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) error {
 			key := chunkKey(c.ID)
 			if _, have := in.Vectors.Vector(key); !have && !c.Hidden {
 				add(key, l.row.ID, chunkText(l.row, c, l.src))
+				fresh = true
 			}
 		}
 	}
 	vecs, err := in.Options.Embed.Embed(ctx, texts, embed.Document)
 	if err != nil {
-		return err
+		return false, err
 	}
 	put := make([]vecindex.Vec, 0, len(vecs))
 	for i, v := range vecs {
@@ -73,7 +80,7 @@ func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) error {
 		}
 	}
 	// the sequence moves on only when all of it is in, so that a crash repeats
-	return in.Vectors.Apply(in.Vectors.Seq(), put, nil)
+	return fresh, in.Vectors.Apply(in.Vectors.Seq(), put, nil)
 }
 
 // loaded is a memory with its chunks and the source they were cut from.

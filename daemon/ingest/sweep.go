@@ -104,16 +104,17 @@ func (in *Ingester) sweepSource(ctx context.Context, listed, held []string, prog
 		}
 	}
 	sort.Strings(changed)
-	r, err := in.Source(ctx, changed, progress)
+	r := Report{Checked: len(listed) - len(changed), Unchanged: len(listed) - len(changed)}
+	err = in.linking(ctx, func(owed bool) ([]string, error) {
+		done, err := in.Source(ctx, changed, progress)
+		r.add(done)
+		if owed {
+			return append(changed, listed...), err
+		}
+		return changed, err
+	})
 	if err != nil {
 		return r, err
-	}
-	r.Checked += len(listed) - len(changed)
-	r.Unchanged += len(listed) - len(changed)
-	if len(changed) > 0 {
-		if err := in.deriveLinks(ctx, changed); err != nil {
-			return r, err
-		}
 	}
 	return r, in.RefreshStale(ctx)
 }

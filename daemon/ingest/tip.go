@@ -177,10 +177,9 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 	slices.SortFunc(todo, func(a, b string) int {
 		return cmp.Compare(fold.FileID(in.Slug, a), fold.FileID(in.Slug, b))
 	})
-	if err := in.describeAll(ctx, t, todo, known, progress); err != nil {
-		return err
-	}
-	return in.deriveLinks(ctx, todo)
+	return in.linking(ctx, func(bool) ([]string, error) {
+		return todo, in.describeAll(ctx, t, todo, known, progress)
+	})
 }
 
 // A gap is some files of a tree that have no memory file.

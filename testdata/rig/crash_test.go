@@ -61,16 +61,17 @@ func (o outcome) compare(want outcome) string {
 // start ends where an undisturbed one does (F02).
 func TestCrashFirstIndex(t *testing.T) {
 	began := time.Now()
-	faults := crashFirstIndex(t, newMachine(t), crashes)
+	faults := crashFirstIndex(t, newMachine(t), crashes, 0)
 	for _, f := range faults {
 		t.Error(f)
 	}
 	t.Logf("crash of the first index: n=%d bad=%d secs=%.0f", crashes, len(faults), time.Since(began).Seconds())
 }
 
-// crashFirstIndex kills n first indexes and returns what then differs from an
+// crashFirstIndex kills n first indexes, or, if until is not 0, as many as it
+// takes to find that many faults. It returns what then differs from an
 // undisturbed one.
-func crashFirstIndex(t *testing.T, m *machine, n int) (faults []string) {
+func crashFirstIndex(t *testing.T, m *machine, n, until int) (faults []string) {
 	t.Helper()
 	c := m.someSource("encoding", 250)
 	began := time.Now()
@@ -106,6 +107,9 @@ func crashFirstIndex(t *testing.T, m *machine, n int) (faults []string) {
 			faults = append(faults, fmt.Sprintf("crash %d after %.0f ms: %s", i, ms(after), diff))
 		}
 		m.stop()
+		if until > 0 && len(faults) >= until {
+			break
+		}
 	}
 	return faults
 }
@@ -208,9 +212,9 @@ func TestCrashRigs(t *testing.T) {
 		m := newMachine(t)
 		m.bin = m.seeded("gitops/put.go",
 			"\t\tif err := s.wal.append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = s.applyKeep(root, one[0])\n",
-			"\t\tgo func(e walEntry) {\n\t\t\t<-s.late()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
+			"\t\tgo func(e walEntry) {\n\t\t\t<-s.seededDelay()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
 			"func (s *Store) put(w Write)",
-			"func (s *Store) late() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) put(w Write)",
+			"func (s *Store) seededDelay() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) put(w Write)",
 			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
 		if _, faults := crashWriters(t, m, 3); len(faults) == 0 {
 			t.Error("memories that were acknowledged too early are not missed")
@@ -222,7 +226,7 @@ func TestCrashRigs(t *testing.T) {
 		// What the text index missed is not fed to it again.
 		m := newMachine(t)
 		m.bin = m.seeded("daemon/ingest/embed.go", "\tconst part = 256\n", "\tif true {\n\t\treturn nil\n\t}\n\tconst part = 256\n")
-		if faults := crashFirstIndex(t, m, crashes); len(faults) == 0 {
+		if faults := crashFirstIndex(t, m, crashes, 1); len(faults) == 0 {
 			t.Error("words that a crash lost are not missed")
 		} else {
 			t.Logf("found %d faults, such as: %s", len(faults), faults[0])

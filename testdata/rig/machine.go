@@ -145,11 +145,22 @@ func (m *machine) stop() {
 	}
 	began := time.Now()
 	gone := eventually(15*time.Second, 10*time.Millisecond, func() bool {
-		return client.New(m.socket()).Ping(context.Background()) != nil
+		return !alive(st.PID) && client.New(m.socket()).Ping(context.Background()) != nil
 	})
 	if took := time.Since(began); !gone || took > 5*time.Second {
 		m.t.Errorf("the daemon took %s to stop, promised 5 s (gone: %v)", took, gone)
 	}
+}
+
+// alive reports whether a process runs; one that ended but was not waited for
+// does not. Where it is not known the answer is no.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	return len(f) > 0 && f[0] != "Z"
 }
 
 // eventually calls fn every so often until it is true, for at most limit.
