@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -138,5 +139,31 @@ func TestARenameOntoATakenPathLosesNothing(t *testing.T) {
 	p.eventually("the words stand by themselves", func() bool { return strings.Contains(p.read(next), "moved_from: next.go") })
 	if !strings.Contains(p.read(next), "Cora knows.") || !strings.Contains(p.read(p.described("new.go")), "<<<<<<<") {
 		t.Errorf("%s\n%s", p.read(next), p.read(p.described("new.go")))
+	}
+}
+
+// TestASourceThatIsBackIsDescribedAgain shows that removing a description with
+// its source is no person's decision, and that a person's ends with the source.
+func TestASourceThatIsBackIsDescribedAgain(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"pool.go": poolGo, "hand.go": "package pool\n\nfunc Hand() {}\n", "main.go": "package main\n\nfunc main() {}\n"})
+	file, hand := p.described("pool.go"), p.described("hand.go")
+	p.committed(strings.TrimPrefix(file, "fold/"))
+	if err := os.Remove(p.file(hand)); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("the deletion is in the index", func() bool {
+		m, err := p.get(p.fileID("hand.go"))
+		return err == nil && m.Described == "index"
+	})
+	p.git("rm", "-q", "pool.go", "hand.go")
+	p.git("commit", "-q", "-m", "Drop both")
+	p.eventually("the description is removed", func() bool { return !p.exists(file) })
+	p.settle()
+	p.git("revert", "--no-edit", "HEAD")
+	p.eventually("both are described again", func() bool { return p.exists(file) && p.exists(hand) })
+	p.settle()
+	if m := p.mustGet(p.fileID("pool.go")); m.Described != "fold" || m.Stale || m.MovedFrom != "" {
+		t.Errorf("%+v", m)
 	}
 }

@@ -33,6 +33,10 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 		case !eligible:
 		case c.Status == 'D':
 			err = in.sourceDeleted(ctx, old, c.Path)
+		case c.Status == 'A':
+			if err = in.notByHand(ctx, c.Path); err == nil {
+				err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
+			}
 		default:
 			err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
 		}
@@ -176,15 +180,18 @@ func (in *Ingester) remadeDescription(ctx context.Context, old *tree, p string, 
 func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) error {
 	id := fold.FileID(in.Slug, p)
 	m, b, err := in.onDisk(id)
-	if err != nil || m == nil {
+	if err != nil {
 		return ignoreQuarantined(err)
+	}
+	if m == nil {
+		return in.notByHand(ctx, p)
 	}
 	byHand, err := in.handWritten(ctx, old, p, m)
 	if err != nil {
 		return err
 	}
 	if !byHand {
-		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}})
+		return in.remove(ctx, p, b)
 	}
 	next := *m
 	next.Type, next.MovedFrom, next.SourceBlob, next.FilePath = "general", p, "", ""
@@ -194,6 +201,21 @@ func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) erro
 		return err
 	}
 	return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
+}
+
+// remove deletes the memory file of a source that went, whose bytes are b.
+func (in *Ingester) remove(ctx context.Context, p string, b []byte) error {
+	id := fold.FileID(in.Slug, p)
+	if err := in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}}); err != nil {
+		return err
+	}
+	return in.notByHand(ctx, p)
+}
+
+// notByHand takes back that the description of the file at p was deleted by
+// hand: that is seen in the file alone, and holds no longer than the source.
+func (in *Ingester) notByHand(ctx context.Context, p string) error {
+	return in.State.SetGone(ctx, in.Slug, fold.FileID(in.Slug, p), false)
 }
 
 // handWritten reports whether the memory of path holds anything we did not
@@ -270,7 +292,7 @@ func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.Tree
 	if err := in.relinkMoved(ctx, m, to); err != nil {
 		return err
 	}
-	err = in.put(ctx, gitops.Write{ID: from, Path: from.Path(), Base: b, Described: []byte{}})
+	err = in.remove(ctx, c.OldPath, b)
 	if errors.Is(err, fold.ErrConflict) { // edited meanwhile, or led on by a link to itself
 		return in.sourceDeleted(ctx, old, c.OldPath)
 	}
