@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -65,7 +66,6 @@ func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) (fresh bool, e
 			key := chunkKey(c.ID)
 			if _, have := in.Vectors.Vector(key); !have && !c.Hidden {
 				add(key, l.row.ID, chunkText(l.row, c, l.src))
-				fresh = true
 			}
 		}
 	}
@@ -77,6 +77,7 @@ func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) (fresh bool, e
 	for i, v := range vecs {
 		if v != nil { // a text without a word has no direction
 			put = append(put, vecindex.Vec{Key: keys[i], Memory: owners[i], V: v})
+			fresh = fresh || strings.HasPrefix(keys[i], "c:")
 		}
 	}
 	// the sequence moves on only when all of it is in, so that a crash repeats
