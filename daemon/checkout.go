@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -48,15 +49,17 @@ type sweepWork struct {
 // says of it.
 type checkout struct {
 	*parts
-	rec     meta.Checkout
-	project conf.Project // to be written where there is none; "" slug otherwise
+	log     *slog.Logger  // of its own: that of parts is shared
+	rec     meta.Checkout // as registered; Name and FileMemories as they are now: record
+	project conf.Project  // to be written where there is none; "" slug otherwise
 
 	batches chan watch.Batch
 	wake    chan struct{} // of the job runner
 	commits *committer
 	pauses  chan struct{} // a pause began or ended
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex         // guards the fields below
+	changed  wire.ProjectUpdate // of rec since it was registered or read
 	st       *stores
 	opened   chan struct{} // closed when st or failed is set
 	failed   error
@@ -299,6 +302,33 @@ func (co *checkout) busy() bool {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	return co.pending > 0
+}
+
+// record returns what is registered, with what was changed since.
+func (co *checkout) record() meta.Checkout {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	rec := co.rec
+	if co.changed.Name != nil {
+		rec.Name = *co.changed.Name
+	}
+	if co.changed.FileMemories != nil {
+		rec.FileMemories = *co.changed.FileMemories
+	}
+	return rec
+}
+
+// change notes an update of what is registered and returns the outcome.
+func (co *checkout) change(in wire.ProjectUpdate) meta.Checkout {
+	co.mu.Lock()
+	if in.Name != nil {
+		co.changed.Name = in.Name
+	}
+	if in.FileMemories != nil {
+		co.changed.FileMemories = in.FileMemories
+	}
+	co.mu.Unlock()
+	return co.record()
 }
 
 // stores returns the opened stores, waiting until they are.

@@ -86,7 +86,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 
 // addAgain answers for a checkout that is registered already.
 func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	if in.FileMemories != "" && in.FileMemories != co.rec.FileMemories {
+	if in.FileMemories != "" && in.FileMemories != co.record().FileMemories {
 		if _, err := d.UpdateProject(ctx, sc, co.rec.Slug, wire.ProjectUpdate{FileMemories: &in.FileMemories}); err != nil {
 			return wire.ProjectAdded{}, err
 		}
@@ -132,12 +132,15 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
 		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: "sidecar", FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
-	if in.FoldDir == "" { // linked worktrees share the folder of those that are here already
-		for _, co := range d.sorted() {
-			if co.rec.CommonDir == rec.CommonDir {
-				rec.FoldDir = co.rec.FoldDir
-			}
+	for _, co := range d.sorted() {
+		if co.rec.CommonDir != rec.CommonDir {
+			continue
 		}
+		if in.FoldDir != "" && in.FoldDir != co.rec.FoldDir {
+			return rec, conf.Project{}, nil, fmt.Errorf("the work trees of a repository share one folder of memories, and %s has it as %s/: %w",
+				co.rec.Path, co.rec.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
+		}
+		rec.FoldDir = co.rec.FoldDir
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
 	p, found, err := projectAt(foldPath)
