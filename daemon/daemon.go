@@ -209,13 +209,17 @@ func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout, error) {
 const keyShown = 8
 
 // open returns the stores of the project's main checkout, waiting until they
-// are opened.
+// are opened. If they cannot be, another work tree of the same repository
+// answers for it, but never a copy of it: that has other memories.
 func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
 	cos, err := d.of(sc, slug)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, co := range cos {
+		if !sameMemory(co.rec, cos[0].rec) {
+			continue
+		}
 		if st, err := co.stores(ctx); err == nil {
 			return co, st, nil
 		}

@@ -1,13 +1,17 @@
 package daemon_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // slugOf is the name under which the checkout at dir is addressed.
@@ -120,5 +124,88 @@ func TestManyAddOneCheckout(t *testing.T) {
 	s, err := m.d.Status(m.ctx(), local())
 	if err != nil || len(s.Projects) != 2 || s.Projects[0].Slug == s.Projects[1].Slug {
 		t.Errorf("projects: %+v, %v", s.Projects, err)
+	}
+}
+
+func TestWorkTreesShareOneFolder(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	dir := filepath.Join(realDir(t), "worktree")
+	p.git("worktree", "add", "-q", dir, "-b", "feature")
+	_, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: dir, FoldDir: "notes"})
+	if !errors.Is(err, fold.ErrConflict) || !strings.Contains(err.Error(), "share one folder") || !strings.Contains(fold.Hint(err), "--fold-dir") {
+		t.Errorf("another folder in a work tree: %v, hint %q", err, fold.Hint(err))
+	}
+	if q := p.add(dir, wire.ProjectCreate{FoldDir: "fold"}); q.slug != p.slug {
+		t.Errorf("slug %s, want %s", q.slug, p.slug)
+	}
+}
+
+// TestUpdateWhileItIsRead is for the race detector.
+func TestUpdateWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 5 {
+			name, mode := fmt.Sprintf("Name %d", i), []string{"fold", "local"}[i%2]
+			if _, err := p.d.UpdateProject(p.ctx(), local(), p.slug, wire.ProjectUpdate{Name: &name, FileMemories: &mode}); err != nil {
+				t.Errorf("update: %v", err)
+			}
+		}
+	})
+	for range 50 {
+		p.status()
+		if _, err := p.d.Project(p.ctx(), local(), p.slug); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	if now, err := p.d.Project(p.ctx(), local(), p.slug); err != nil || now.Name != "Name 4" {
+		t.Errorf("name %q, %v", now.Name, err)
+	}
+	p.restart()
+	if now, err := p.d.Project(p.ctx(), local(), p.slug); err != nil || now.Name != "Name 4" {
+		t.Errorf("after a restart: name %q, %v", now.Name, err)
+	}
+}
+
+// TestACopyKeepsItsOwnMemories is cp -r, then add: what is written in one must
+// not land in the other, also when only one of them is there.
+func TestACopyKeepsItsOwnMemories(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	p.committed("project.toml")
+	dir := filepath.Join(realDir(t), "copy")
+	p.stop()
+	copyTree(t, p.dir, dir)
+	p.start()
+	if name := p.slugOf(p.dir); name != p.slug {
+		t.Errorf("the only one is called %s, want %s", name, p.slug)
+	}
+	q := p.add(dir, wire.ProjectCreate{})
+	write := func(dir string) string {
+		r, err := p.d.AddMemory(p.ctx(), local(), p.slugOf(dir), wire.MemoryCreate{Content: "Written in " + dir})
+		if err != nil {
+			t.Fatalf("add in %s: %v", dir, err)
+		}
+		return "fold/" + r.Path
+	}
+	if path := write(p.dir); !p.exists(path) {
+		t.Error("a memory of the first is not there")
+	}
+	q.dir = dir
+	if path := write(dir); !q.exists(path) || p.exists(path) {
+		t.Error("a memory of the copy is not in the copy")
+	}
+	name := p.slugOf(dir)
+	p.stop()
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	_, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "For the copy that is away."})
+	if err == nil {
+		t.Error("a write for a copy that is away was taken by another")
 	}
 }

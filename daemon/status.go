@@ -219,7 +219,7 @@ func (d *Daemon) project(name string) wire.Project {
 	}
 	for _, co := range cos {
 		if p.Name == "" {
-			p.Name, p.ID, p.CreatedAt = co.rec.Name, co.rec.ProjectID, co.rec.AddedAt
+			p.Name, p.ID, p.CreatedAt = co.record().Name, co.rec.ProjectID, co.rec.AddedAt
 		}
 		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked}
 		co.mu.Lock()
@@ -242,16 +242,7 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 		return wire.Project{}, err
 	}
 	for _, co := range cos {
-		d.mu.Lock()
-		if in.Name != nil {
-			co.rec.Name = *in.Name
-		}
-		if in.FileMemories != nil {
-			co.rec.FileMemories = *in.FileMemories
-		}
-		rec := co.rec
-		d.mu.Unlock()
-		if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
+		if err := d.parts.state.PutCheckout(ctx, co.change(in)); err != nil {
 			return wire.Project{}, err
 		}
 		if in.FileMemories != nil {
@@ -266,23 +257,28 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 }
 
 // ProjectOfPath returns the slug of the checkout that contains path; of nested
-// ones the innermost. A linked worktree is named SLUG@KEY.
+// ones the innermost. Where the slug alone may mean another checkout, the name
+// is SLUG@KEY: a linked worktree has lines of its own, a copy even memories.
 func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
-	best := ""
-	slug := ""
-	for _, co := range d.sorted() {
-		root := co.rec.Path
-		if len(root) > len(best) && within(root, path) && sc.CanRead(co.rec.Slug) {
-			best, slug = root, co.rec.Slug
-			if co.rec.Linked {
-				slug += "@" + co.rec.Key[:keyShown]
-			}
+	var best *checkout
+	all := d.sorted()
+	for _, co := range all {
+		inner := best == nil || len(co.rec.Path) > len(best.rec.Path)
+		if inner && within(co.rec.Path, path) && sc.CanRead(co.rec.Slug) {
+			best = co
 		}
 	}
-	if slug == "" {
+	if best == nil {
 		return "", fmt.Errorf("no registered checkout contains %s: %w", path, fold.WithHint(fold.ErrNotFound, "foldwatch up "+strconv.Quote(path)))
 	}
-	return slug, nil
+	own := best.rec.Linked
+	for _, co := range all {
+		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.rec, best.rec)
+	}
+	if own {
+		return best.rec.Slug + "@" + best.rec.Key[:keyShown], nil
+	}
+	return best.rec.Slug, nil
 }
 
 // Algorithm returns a project's ranking settings.
