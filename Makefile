@@ -48,7 +48,7 @@ accept: build ## the release binary on the Go toolchain's source, clocks and mem
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
 
 crash: build ## kill -9 at random moments, then compare with an undisturbed run
-	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 20m -run '^TestCrash' ./testdata/rig
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^TestCrash' ./testdata/rig
 
 bench: build ## the goals of the performance notes, as a table
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 30m -run '^TestBench' ./testdata/rig
