@@ -62,8 +62,11 @@ type Options struct {
 	Weights        *Weights // nil means DefaultWeights
 	Fusion         Fusion   // "" means Linear
 	StrengthWeight float64  // w of [Blend]; 0 leaves strength out
-	Limit          int      // 0 means all
-	MinScore       float64
+	// WeightOf returns the w of each memory, where they do not have the same.
+	// Nil means StrengthWeight for all.
+	WeightOf func(fold.ID) float64
+	Limit    int // 0 means all
+	MinScore float64
 }
 
 // A Term is one summand of a relevance: Value × Weight, Value in [0, 1]. The
@@ -112,7 +115,7 @@ func Rank(c Candidates, opt Options) []Ranked {
 		if s, ok := c.Strength[id]; ok {
 			r.Strength = unit(s)
 		}
-		r.Score = Blend(opt.StrengthWeight, r.Relevance, r.Strength)
+		r.Score = opt.Score(id, r.Relevance, r.Strength)
 		if r.Score >= opt.MinScore {
 			out = append(out, r)
 		}
@@ -155,6 +158,18 @@ func (o Options) weights() Weights {
 		return DefaultWeights()
 	}
 	return *o.Weights
+}
+
+func (o Options) weightOf(id fold.ID) float64 {
+	if o.WeightOf == nil {
+		return o.StrengthWeight
+	}
+	return o.WeightOf(id)
+}
+
+// Score is the [Blend] of what was found of the memory id.
+func (o Options) Score(id fold.ID, relevance, strength float64) float64 {
+	return Blend(o.weightOf(id), relevance, strength)
 }
 
 func limit[T any](s []T, n int) []T {

@@ -40,51 +40,50 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
-	owner := map[fold.ID]*Door{}
 	var all rank.Candidates
-	weight := rank.DefaultStrengthWeight
-	fusion := rank.Linear
-	for _, d := range doors {
+	weights := make([]float64, len(doors))
+	fusion := rank.RRF
+	for i, d := range doors {
 		c, err := d.gather(ctx, req, f)
 		if err != nil {
 			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
 		}
-		merge(&all, c)
-		for id := range c.Strength {
-			owner[id] = d
+		merge(&all, tagged(i, c))
+		weights[i] = d.StrengthWeight()
+		if d.Fusion != string(rank.RRF) {
+			fusion = rank.Linear // unless all agree
 		}
-		weight = d.StrengthWeight()
-		fusion = rank.Fusion(firstOf(map[string]string{"rrf": "rrf"}[d.Fusion], string(rank.Linear)))
 	}
-	ranked := order(all, req, rank.Options{Fusion: fusion, StrengthWeight: weight, MinScore: req.MinScore})
+	weightOf := func(id fold.ID) float64 {
+		i, _ := untag(id)
+		return weights[i]
+	}
+	ranked := order(all, req, rank.Options{Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
 	reply.Total = len(ranked)
 	ranked = ranked[:min(len(ranked), req.Limit)]
-	byDoor := map[*Door][]rank.Ranked{}
+	byDoor := make([][]rank.Ranked, len(doors))
 	for _, r := range ranked {
-		byDoor[owner[r.ID]] = append(byDoor[owner[r.ID]], r)
+		i, bare := untagged(r)
+		byDoor[i] = append(byDoor[i], bare)
 	}
-	shown := map[fold.ID]wire.SearchResult{}
-	for d, part := range byDoor {
-		if err := d.show(ctx, part, req, weight, shown); err != nil {
-			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
+	shown := make([]map[fold.ID]wire.SearchResult, len(doors))
+	for i, part := range byDoor {
+		shown[i] = map[fold.ID]wire.SearchResult{}
+		if len(part) == 0 {
+			continue
+		}
+		if err := doors[i].show(ctx, part, req, weights[i], shown[i]); err != nil {
+			return reply, fmt.Errorf("search %s: %w", doors[i].Slug, err)
 		}
 	}
 	for _, r := range ranked {
-		if res, ok := shown[r.ID]; ok {
+		i, id := untag(r.ID)
+		if res, ok := shown[i][id]; ok {
 			reply.Results = append(reply.Results, res)
 		}
 	}
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
-}
-
-func firstOf(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // checkSearch fills in defaults and returns the filter of a request.
@@ -300,7 +299,7 @@ func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.R
 		if r, ok := byID[ch.Memory]; ok {
 			delete(byID, ch.Memory)
 			r.Relevance = ch.Relevance
-			r.Score = rank.Blend(opt.StrengthWeight, ch.Relevance, r.Strength)
+			r.Score = opt.Score(r.ID, ch.Relevance, r.Strength)
 			r.Terms = ch.Terms
 			out = append(out, r)
 		}
@@ -315,9 +314,6 @@ func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.R
 
 // show fills in what a reader sees of the ranked memories.
 func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, out map[fold.ID]wire.SearchResult) error {
-	if d == nil {
-		return nil
-	}
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
