@@ -189,7 +189,7 @@ func (st *stores) openDoors(co *checkout) (err error) {
 	}
 	st.recall = recall.New(recall.Options{
 		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.vectors, State: co.parts.state, Embed: co.embedder,
-		Fold: st.fold, Source: st.in.ReadSource, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
+		Fold: st.fold, Source: st.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.openRemember(co, store)

@@ -33,6 +33,9 @@ type Options struct {
 	// Source returns a source file as it lies in the checkout, nil if it is not
 	// what was indexed.
 	Source func(ctx context.Context, path string) ([]byte, error)
+	// Allowed returns the rules by which the memory id may hold what looks like
+	// a secret. Nil allows none.
+	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
 	// StrengthWeight and HalfLife are the project's settings at the time of the
 	// call.
 	StrengthWeight func() float64
@@ -77,7 +80,8 @@ func (d *Door) Resolve(ctx context.Context, s string) (fold.ID, error) {
 }
 
 // row returns the memory id: the file as it lies on disk where it has one, so
-// that what was acknowledged is seen at once.
+// that what was acknowledged is seen at once. It returns ErrSecret for one that
+// holds a credential nobody allowed.
 func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 	row, err := d.Index.Memory(ctx, id)
 	known := err == nil
@@ -104,6 +108,9 @@ func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 	m, err := fold.Decode(d.Slug, path, b)
 	if err != nil {
 		return row, err
+	}
+	if err := d.withheld(ctx, m.ID, b); err != nil {
+		return meta.Row{}, err
 	}
 	return meta.Row{Memory: *m, Described: "fold", ContentHash: fold.ContentHash(b), Stale: row.Stale}, nil
 }
@@ -275,7 +282,8 @@ func link(l fold.Link, direction, title string) wire.Link {
 }
 
 // SourceText returns lines start to end (from 1, inclusive; 0 means the first
-// and the last) of the source file that the memory id describes.
+// and the last) of the source file that the memory id describes. Lines that hold
+// a credential are withheld and say so.
 func (d *Door) SourceText(ctx context.Context, id fold.ID, start, end int) (wire.SourceText, error) {
 	row, err := d.row(ctx, id)
 	if err != nil {
@@ -290,6 +298,9 @@ func (d *Door) SourceText(ctx context.Context, id fold.ID, start, end int) (wire
 	}
 	if src == nil {
 		return wire.SourceText{}, fmt.Errorf("source file %s is not in this checkout: %w", row.FilePath, fold.ErrNotFound)
+	}
+	if src, err = d.withoutSecrets(ctx, id, src); err != nil {
+		return wire.SourceText{}, fmt.Errorf("source of %s: %w", id, err)
 	}
 	lines := strings.SplitAfter(string(src), "\n")
 	if n := len(lines); n > 0 && lines[n-1] == "" {
