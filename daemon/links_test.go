@@ -118,7 +118,7 @@ func TestContextGoesOverLinks(t *testing.T) {
 func TestFiltersActInsideTheChannels(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, sampleTree())
-	for i := range 150 { // many that fit better than what is looked for
+	for i := range 210 { // many that fit better than what is looked for
 		p.write(fmt.Sprintf("fold/many/%03d.md", i), fmt.Sprintf("# Enclosure enclosure %d\n\nThe enclosure, the enclosure, number %d.\n", i, i))
 	}
 	var rare []string
@@ -127,7 +127,7 @@ func TestFiltersActInsideTheChannels(t *testing.T) {
 			Title: fmt.Sprintf("Order %d", i), Content: "Among other things, " + strings.Repeat("words and more words, ", 20) + "and one enclosure, ordered as " + fmt.Sprint(i) + ".", Type: "decision", Tags: []string{"rare", fmt.Sprintf("n%d", i)}, Author: "grace",
 		}).ID)
 	}
-	p.eventually("the notes are indexed", func() bool { return p.status().Memories >= 150+12+len(sampleTree()) })
+	p.eventually("the notes are indexed", func() bool { return p.status().Memories >= 210+12+len(sampleTree()) })
 	p.settle()
 	for name, c := range map[string]struct {
 		in   wire.SearchRequest
@@ -138,11 +138,11 @@ func TestFiltersActInsideTheChannels(t *testing.T) {
 		"tag":    {wire.SearchRequest{Tags: []string{"rare"}, Limit: 12}, 12, func(r wire.SearchResult) bool { return r.Type == "decision" }},
 		"tags":   {wire.SearchRequest{Tags: []string{"rare", "n7"}, Limit: 12}, 1, func(r wire.SearchResult) bool { return r.ID == rare[7] }},
 		"author": {wire.SearchRequest{Author: "grace", Limit: 12}, 12, func(r wire.SearchResult) bool { return r.Metadata.Author == "grace" }},
-		"language": {wire.SearchRequest{Language: "typescript", Limit: 10}, 10, func(r wire.SearchResult) bool {
+		"language": {wire.SearchRequest{Language: "typescript", Limit: 4}, 4, func(r wire.SearchResult) bool {
 			return strings.HasSuffix(r.Metadata.FilePath, ".ts")
 		}},
-		"source": {wire.SearchRequest{Source: "file", Limit: 20}, 20, func(r wire.SearchResult) bool { return r.Metadata.Source == "file" }},
-		"path": {wire.SearchRequest{FilePattern: "doc/**", Limit: 10}, 10, func(r wire.SearchResult) bool {
+		"source": {wire.SearchRequest{Source: "file", Limit: 8}, 8, func(r wire.SearchResult) bool { return r.Metadata.Source == "file" }},
+		"path": {wire.SearchRequest{FilePattern: "doc/**", Limit: 4}, 4, func(r wire.SearchResult) bool {
 			return strings.HasPrefix(r.Metadata.FilePath, "doc/")
 		}},
 		"before": {wire.SearchRequest{Before: "2001-01-01"}, 0, nil},
@@ -159,7 +159,7 @@ func TestFiltersActInsideTheChannels(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range []string{"enclosure", "weight of the emu", "FeedEmu", "where does the bilby sleep"} {
+	for _, q := range []string{"enclosure", "weight of the emu", "FeedEmu", "where does the dingo sleep"} {
 		for _, first := range []bool{false, true} {
 			for _, r := range p.search(wire.SearchRequest{Query: q, Explain: true, ChunksFirst: first}) {
 				sum := 0.0

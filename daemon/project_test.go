@@ -193,7 +193,7 @@ func (m *machine) ctx() context.Context {
 func (m *machine) eventually(what string, ok func() bool) {
 	m.t.Helper()
 	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(15 * time.Millisecond)
+	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		if time.Now().After(deadline) {
