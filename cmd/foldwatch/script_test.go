@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -138,6 +139,8 @@ func scriptCondition(cond string) (bool, error) {
 	switch cond {
 	case "root":
 		return os.Getuid() == 0, nil
+	case "ptrace":
+		return exec.Command("strace", "-f", "-qq", "-o", os.DevNull, "true").Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)
 }
