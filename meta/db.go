@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -32,6 +33,8 @@ type db struct {
 	path string
 	w    *sql.DB
 	r    *sql.DB
+
+	onDamage atomic.Pointer[func(error)]
 }
 
 // readers is how many reads go on at once; each holds a page cache of 2 MB.
@@ -189,7 +192,11 @@ func (d *db) wrap(err error, op string) error {
 	}
 	switch se.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%s: %s: %w: %w", name, op, ErrDamaged, err)
+		err = fmt.Errorf("%s: %s: %w: %w", name, op, ErrDamaged, err)
+		if tell := d.onDamage.Load(); tell != nil {
+			(*tell)(err)
+		}
+		return err
 	case sqlite3.SQLITE_FULL:
 		return fold.WithHint(fmt.Errorf("%s: %s: %w: %w", name, op, fold.ErrUnavailable, err),
 			"free some disk space; the file itself is written, the index catches up by itself")

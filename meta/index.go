@@ -140,6 +140,17 @@ func (x *Index) Close() error {
 	return x.db.close()
 }
 
+// OnDamage has fn told when an operation finds the file damaged, whoever asked
+// for it. Fn must return soon and must not use the index. Before the call, and
+// after a call with nil, nobody is told.
+func (x *Index) OnDamage(fn func(error)) {
+	if fn == nil {
+		x.db.onDamage.Store(nil)
+		return
+	}
+	x.db.onDamage.Store(&fn)
+}
+
 // A fileSum is what index.db.sum says of a file that was closed in good order.
 type fileSum struct {
 	Size int64  `json:"size"`
