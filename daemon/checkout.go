@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -72,18 +73,20 @@ type checkout struct {
 	watcher  *watch.Watcher    // nil before the stores are open
 	paused   bool
 	until    time.Time
-	missed   bool               // changes came while paused
+	missed   bool               // changes came that are not queued
 	wrote    map[string]bool    // paths this daemon wrote that are not queued yet
 	queueing bool               // some of them are just being queued
 	cancel   context.CancelFunc // ends run
 	reopen   context.CancelFunc // ends the turn
 	// dropIndex says that the next turn begins with empty derived stores.
 	dropIndex bool
+	damage    error           // of the index, found in this turn
 	asked     []chan struct{} // wait for a turn that begins from now on
 	waiters   []chan struct{} // wait for this turn to be open, or to have failed
 
 	ended    chan struct{} // closed when run returned
 	writes   chan struct{} // pokes the loop: wrote is not empty
+	lost     chan struct{} // pokes the loop: a job failed for good
 	counting sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 
@@ -92,7 +95,7 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
 		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{},
 		pending: 1, idle: make(chan struct{}), // the sweep at start
-		ended: make(chan struct{}), writes: make(chan struct{}, 1), wrote: map[string]bool{},
+		ended: make(chan struct{}), writes: make(chan struct{}, 1), lost: make(chan struct{}, 1), wrote: map[string]bool{},
 		paused: rec.Paused, until: rec.PausedUntil,
 	}
 	co.log = p.log.With("project", rec.Slug)
@@ -100,37 +103,102 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	return co
 }
 
-// loop takes what the watcher reports and queues the work.
+// loop takes what the watcher reports and queues the work. What cannot be
+// queued, because the disk is full for instance, is made up for by a sweep as
+// soon as that can be.
 func (co *checkout) loop(ctx context.Context) error {
+	var retry <-chan time.Time
+	failures := 0
 	for {
 		var resume <-chan time.Time
-		if until := co.pausedUntil(); !until.IsZero() {
+		if until := co.pausedUntil(); !until.IsZero() && retry == nil {
 			resume = time.After(time.Until(until))
 		}
+		var err error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-co.pauses:
 		case <-co.writes:
-			if err := co.queueWritten(ctx); err != nil {
-				return err
+			err = co.queueWritten(ctx)
+		case <-co.lost: // its attempts are used up, but the work is still to be done
+			co.miss()
+			if retry == nil {
+				retry = time.After(retryMost)
 			}
 		case <-resume:
-			if err := co.setPaused(ctx, false, time.Time{}); err != nil {
-				return err
+			err = co.setPaused(ctx, false, time.Time{})
+		case <-retry:
+			retry = nil
+			if err = co.makeUp(ctx); err == nil {
+				failures = 0
 			}
 		case b := <-co.batches:
 			if co.isPaused() {
-				co.mu.Lock()
-				co.missed = true
-				co.mu.Unlock()
+				co.miss()
 				continue
 			}
-			if err := co.take(ctx, b); err != nil {
-				return err
+			err = co.take(ctx, b)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, meta.ErrDamaged):
+			return err
+		default:
+			co.miss()
+			co.log.WarnContext(ctx, "Changes not queued", "err", err)
+			co.note("queue", fmt.Sprintf("changes are not indexed: %v; it is tried again by itself%s", err, hintAfter(err)))
+			if retry == nil {
+				failures++
+				retry = time.After(retryAfter(failures, err))
 			}
 		}
 	}
+}
+
+// hintAfter is what to do about err, to be put behind it.
+func hintAfter(err error) string {
+	if hint := fold.Hint(err); hint != "" {
+		return ": " + hint
+	}
+	return ""
+}
+
+// miss notes that changes came which are not queued.
+func (co *checkout) miss() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.missed = true
+}
+
+// makeUp queues what could not be queued before.
+func (co *checkout) makeUp(ctx context.Context) error {
+	if err := co.queueWritten(ctx); err != nil {
+		return err
+	}
+	if !co.isPaused() { // else the end of the pause does it
+		if err := co.sweepMissed(ctx); err != nil {
+			return err
+		}
+	}
+	co.note("queue", "")
+	return nil
+}
+
+// sweepMissed queues a sweep if changes were missed.
+func (co *checkout) sweepMissed(ctx context.Context) error {
+	co.mu.Lock()
+	missed := co.missed
+	co.missed = false
+	co.mu.Unlock()
+	if !missed {
+		return nil
+	}
+	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+		co.miss()
+		return err
+	}
+	return nil
 }
 
 // take queues the work of one batch.
@@ -222,6 +290,11 @@ func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload 
 	if err != nil {
 		return "", err
 	}
+	if co.faults != nil {
+		if err := co.faults("enqueue"); err != nil {
+			return "", fmt.Errorf("queue %s: %w", kind, err)
+		}
+	}
 	id, err := st.index.Enqueue(ctx, meta.NewJob{Type: kind, Project: co.rec.Slug, Priority: prio, Payload: b, DedupeKey: dedupe})
 	if err != nil {
 		return "", fmt.Errorf("queue %s: %w", kind, err)
@@ -276,6 +349,9 @@ func (co *checkout) jobChanged(id string) {
 	switch j.Status {
 	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled:
 		co.bus.publish("job:"+string(j.Status), co.rec.Slug, data)
+	}
+	if j.Status == meta.JobFailed {
+		jobs.Poke(co.lost)
 	}
 	switch j.Status {
 	case meta.JobFailed, meta.JobRetry:
@@ -412,23 +488,16 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	}
 	co.mu.Lock()
 	co.paused, co.until = paused, until
-	missed := co.missed
-	if !paused {
-		co.missed = false
-	}
 	co.mu.Unlock()
 	select {
 	case co.pauses <- struct{}{}:
 	default:
 	}
-	if !paused {
-		co.commits.nudge()
-		if missed {
-			_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
-			return err
-		}
+	if paused {
+		return nil
 	}
-	return nil
+	co.commits.nudge()
+	return co.sweepMissed(ctx)
 }
 
 // note sets what status tells about one subject; "" takes it back.

@@ -37,6 +37,10 @@ type Options struct {
 	Socket string
 	Log    *slog.Logger
 	Now    func() time.Time
+	// Faults, if not nil, is asked before each operation by its name ("open",
+	// "enqueue"): an error is what a full disk or the like would give. Nil in
+	// production.
+	Faults func(op string) error
 }
 
 // A Daemon keeps all registered checkouts of one user on one machine. Its
@@ -66,7 +70,8 @@ type parts struct {
 	bus      *bus
 	count    *ingest.Counters
 	sidecars *sidecars
-	stopped  chan struct{} // closed when the daemon is told to stop
+	stopped  chan struct{}         // closed when the daemon is told to stop
+	faults   func(op string) error // Options.Faults
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -104,7 +109,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), count: &ingest.Counters{},
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(),
-		stopped: make(chan struct{}),
+		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts
 	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {

@@ -273,14 +273,21 @@ func (d *Daemon) TaskContext(ctx context.Context, sc fold.Scope, slug string, in
 
 // Reindex queues a sweep.
 func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wire.Reindex) (wire.JobRef, error) {
+	if in.Rebuild { // also of what cannot be opened as it is
+		cos, err := d.of(sc, slug)
+		if err != nil {
+			return wire.JobRef{}, err
+		}
+		if !sc.CanWrite(cos[0].rec.Slug) {
+			return wire.JobRef{}, fmt.Errorf("rebuild the index of %s: %w", slug, fold.ErrForbidden)
+		}
+		if err := cos[0].rebuild(ctx); err != nil {
+			return wire.JobRef{}, err
+		}
+	}
 	co, _, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.JobRef{}, err
-	}
-	if in.Rebuild {
-		if err := co.rebuild(ctx); err != nil {
-			return wire.JobRef{}, err
-		}
 	}
 	key := jobSweep
 	if in.Full || in.History > 0 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -39,18 +40,57 @@ func (co *checkout) run(parent context.Context) {
 		turn, end, drop := co.turn(ctx)
 		began := time.Now()
 		err := co.opening(turn, drop)
-		if turn.Err() == nil { // nobody asked for it
-			if time.Since(began) > openFor {
-				failures = 0
-			}
+		if time.Since(began) > openFor {
+			failures = 0
+		}
+		damage := co.tookDamage(ctx, err)
+		switch {
+		case damage != nil && failures == 0: // nothing to wait for: all of it can be made again
 			failures++
-			co.fail(turn, err)
+		case damage != nil:
+			failures++
+			co.fail(ctx, damage)
+			wait(ctx, retryAfter(failures, damage))
+		case turn.Err() == nil: // nobody asked for the end
+			failures++
+			co.fail(ctx, err)
 			wait(turn, retryAfter(failures, err))
-		} else {
+		default:
 			failures = 0
 		}
 		end()
 	}
+}
+
+// damaged is told that the database of the index is. It ends the turn, so that
+// the index is made again from the files.
+func (co *checkout) damaged(err error) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.damage == nil {
+		co.damage = err
+		co.reopen()
+	}
+}
+
+// tookDamage returns the damage that ended the last turn, nil if it was none.
+// The next turn then begins with empty derived stores.
+func (co *checkout) tookDamage(ctx context.Context, err error) error {
+	co.mu.Lock()
+	if co.damage == nil && errors.Is(err, meta.ErrDamaged) {
+		co.damage = err
+	}
+	damage := co.damage
+	co.damage = nil
+	if damage != nil {
+		co.dropIndex = true
+	}
+	co.mu.Unlock()
+	if damage != nil {
+		co.log.ErrorContext(ctx, "Index damaged", "err", damage)
+		co.note("rebuilt index", fmt.Sprintf("the index was damaged and is rebuilt from the files: %v", damage))
+	}
+	return damage
 }
 
 // turn begins the time of one opening. What was asked for before it is part of
@@ -69,7 +109,10 @@ func (co *checkout) turn(parent context.Context) (ctx context.Context, end conte
 // something fails.
 func (co *checkout) opening(ctx context.Context, drop bool) error {
 	var err error
-	if drop {
+	if co.faults != nil {
+		err = co.faults("open")
+	}
+	if err == nil && drop {
 		err = os.RemoveAll(co.indexDir())
 	}
 	var st *stores
@@ -91,8 +134,10 @@ func (co *checkout) opening(ctx context.Context, drop bool) error {
 		}
 		return err
 	}
+	st.index.OnDamage(co.damaged)
 	co.setOpened(st)
 	err = co.loops(ctx, st)
+	st.index.OnDamage(nil)
 	co.setClosed()
 	if err := st.close(co); err != nil {
 		co.log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
@@ -175,12 +220,15 @@ func (co *checkout) restart() {
 }
 
 // rebuild drops the derived stores and opens them anew; the sweep that follows
-// fills them. It returns when they are open. A checkout that had failed is
-// tried again by this too.
-func (co *checkout) rebuild(ctx context.Context) error {
+// fills them.
+func (co *checkout) rebuild(ctx context.Context) error { return co.openAnew(ctx, true) }
+
+// openAnew opens everything anew, with the derived stores or without, also what
+// could not be opened before. It returns when that is done.
+func (co *checkout) openAnew(ctx context.Context, drop bool) error {
 	opened := make(chan struct{})
 	co.mu.Lock()
-	co.dropIndex = true
+	co.dropIndex = co.dropIndex || drop
 	co.asked = append(co.asked, opened)
 	if co.reopen != nil { // nil before the first turn, which does it then
 		co.reopen()
@@ -214,4 +262,11 @@ func (co *checkout) loops(ctx context.Context, st *stores) error {
 	g.Go(func() error { return co.commits.run(ctx, st) })
 	g.Go(func() error { return co.loop(ctx) })
 	return g.Wait()
+}
+
+// hasFailed reports whether the checkout waits to be opened after a failure.
+func (co *checkout) hasFailed() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.failed != nil
 }

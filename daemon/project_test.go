@@ -96,6 +96,8 @@ type machine struct {
 	cfg   conf.Config
 	d     *daemon.Daemon
 	end   func() // stops the daemon and waits
+
+	faults func(op string) error // what fails; nil for nothing
 }
 
 func newMachine(t *testing.T) *machine {
@@ -130,7 +132,7 @@ func (m *machine) dirs() conf.Dirs {
 
 func (m *machine) options() daemon.Options {
 	return daemon.Options{
-		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now,
+		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults,
 		Log: slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

@@ -91,6 +91,11 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 			return wire.ProjectAdded{}, err
 		}
 	}
+	if co.hasFailed() { // whoever adds it again has just mended it
+		if err := co.openAnew(ctx, false); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+	}
 	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
 	var err error
 	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)

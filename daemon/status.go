@@ -87,6 +87,12 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 	sort.Strings(p.Notices)
 	if co.failed != nil {
 		p.Reason, p.Hint = co.failed.Error(), fold.Hint(co.failed)
+		switch {
+		case co.state == "missing":
+			p.Hint = "mount or clone it again; it is then taken up by itself. If it is gone for good: foldwatch remove -p " + co.rec.Slug
+		case p.Hint == "":
+			p.Hint = "it is tried again by itself; to try now: foldwatch add " + co.rec.Path
+		}
 	}
 	if co.paused {
 		p.State, p.Reason, p.Hint = "paused", "paused by the user", "foldwatch resume -p "+co.rec.Slug
