@@ -20,29 +20,51 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 	for _, p := range changed {
 		touched[p] = true
 	}
-	tests := map[string]string{}
-	for _, l := range files.TestLinks() {
-		if touched[l.Test] || touched[l.Source] {
-			tests[l.Test] = l.Source
+	// Links that a path which went was one end of are looked at again, too.
+	var gone []fold.ID
+	for p := range touched {
+		if !files.Has(p) {
+			gone = append(gone, fold.FileID(in.Slug, p))
+		}
+	}
+	out, into, err := in.Index.LinksOf(ctx, gone)
+	if err != nil {
+		return err
+	}
+	loose := map[fold.ID]bool{}
+	for _, ends := range []map[fold.ID][]fold.Link{out, into} {
+		for _, links := range ends {
+			for _, l := range links {
+				if l.Derived {
+					loose[l.From] = true
+				}
+			}
+		}
+	}
+	for p := range touched {
+		if IsTestFile(p) && files.Has(p) {
+			loose[fold.FileID(in.Slug, p)] = true
 		}
 	}
 	var changes []meta.Change
-	for test, source := range tests {
-		from := fold.FileID(in.Slug, test)
+	for _, l := range files.TestLinks() {
+		from := fold.FileID(in.Slug, l.Test)
+		if !touched[l.Test] && !touched[l.Source] && !loose[from] {
+			continue
+		}
+		delete(loose, from)
 		changes = append(changes, meta.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
-			From: from, To: fold.FileID(in.Slug, source), Type: fold.LinkRelated, Derived: true, Weight: testWeight,
-			Evidence: fmt.Sprintf("%s tests %s by its name", test, source),
+			From: from, To: fold.FileID(in.Slug, l.Source), Type: fold.LinkRelated, Derived: true, Weight: testWeight,
+			Evidence: fmt.Sprintf("%s tests %s by its name", l.Test, l.Source),
 		}}})
 	}
-	for p := range touched {
-		if _, ok := tests[p]; !ok && IsTestFile(p) && files.Has(p) {
-			changes = append(changes, meta.Change{ID: fold.FileID(in.Slug, p), SetDerived: true})
-		}
+	for id := range loose {
+		changes = append(changes, meta.Change{ID: id, SetDerived: true})
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	_, err := in.Index.Apply(ctx, changes)
+	_, err = in.Index.Apply(ctx, changes)
 	return err
 }
 
