@@ -261,14 +261,16 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 	if have := fold.ContentHash(b); expectedHash != "" && expectedHash != have {
 		return wire.WriteReply{}, fmt.Errorf("delete: %w", &fold.ConflictError{ID: id, Want: expectedHash, Have: have, Current: b})
 	}
-	if m.Source == fold.SourceFile {
-		if err := d.State.SetGone(ctx, d.Slug, id, true); err != nil {
-			return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
-		}
-	}
 	w := gitops.Write{ID: id, Path: m.Path, Base: b, Reason: reason("Delete", m), Author: sc.Author}
 	if err := d.put(ctx, w); err != nil {
 		return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
+	}
+	if m.Source == fold.SourceFile {
+		// Only now: one whose deletion was refused is described again as ever. A
+		// caller that has left changes nothing about what is deleted.
+		if err := d.State.SetGone(context.WithoutCancel(ctx), d.Slug, id, true); err != nil {
+			return wire.WriteReply{}, fmt.Errorf("memory %s is deleted, but will be described again: %w", id, err)
+		}
 	}
 	reply := d.reply(m, nil, false)
 	reply.ContentHash = ""

@@ -13,11 +13,12 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // openDoor returns a door to a fresh checkout, its store, and what was allowed.
-func openDoor(t *testing.T) (*remember.Door, *gitops.Store, map[string]bool) {
+func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store, map[string]bool) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -33,7 +34,7 @@ func openDoor(t *testing.T) (*remember.Door, *gitops.Store, map[string]bool) {
 		t.Fatal(err)
 	}
 	author := func() (string, string) { return "Ada", "ada@example.invalid" }
-	store, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout, Slug: "app", Author: author})
+	store, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout, Slug: "app", Author: author, Faults: faults})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func openDoor(t *testing.T) (*remember.Door, *gitops.Store, map[string]bool) {
 // as it would be written.
 func TestNoDoorTakesACredential(t *testing.T) {
 	t.Parallel()
-	d, store, _ := openDoor(t)
+	d, store, _ := openDoor(t, nil)
 	ctx, sc := t.Context(), fold.LocalScope()
 	value := "AKIA" + "Z7QK3MXW5VRT2PLH"
 	add := func(in wire.MemoryCreate) (wire.WriteReply, error) { return d.Add(ctx, sc, in) }
@@ -141,7 +142,7 @@ func TestNoDoorTakesACredential(t *testing.T) {
 // be linked and changed.
 func TestAnAllowedCredentialStaysAllowed(t *testing.T) {
 	t.Parallel()
-	d, _, _ := openDoor(t)
+	d, _, _ := openDoor(t, nil)
 	ctx, sc := t.Context(), fold.LocalScope()
 	two, err := d.Add(ctx, sc, wire.MemoryCreate{Content: "Two."})
 	if err != nil {
