@@ -230,7 +230,8 @@ const (
 	batchFiles = 2000
 )
 
-// PutMany writes many files with few syncs and commits them: n are written;
+// PutMany writes many files with few syncs and commits them, unless commits are
+// on hold: n are written;
 // skipped are the paths of those that were not, because the file was neither
 // Base nor New. After an error the files counted in n are durable.
 func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []string, err error) {
@@ -264,7 +265,9 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 		}
 		ws = ws[k:]
 	}
-	_, err = s.Commit(ctx, done, "")
+	if !s.held.Load() {
+		_, err = s.Commit(ctx, done, "")
+	}
 	s.changed(done)
 	return n, skipped, err
 }

@@ -9,8 +9,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -80,7 +82,8 @@ type Store struct {
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
-	commit sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
+	held   atomic.Bool // see Hold
+	commit sync.Mutex  // one commit, scan, restore, repack or mirror at a time; guards who
 	who    identity
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
@@ -251,6 +254,24 @@ func (s *Store) hasJournal() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.tip.IsZero()
+}
+
+// Hold says whether writes of many files leave their commit to the caller. Until
+// then they are in the wal.
+func (s *Store) Hold(hold bool) { s.held.Store(hold) }
+
+// Uncommitted returns the paths of acknowledged writes that are not in the
+// journal yet, sorted.
+func (s *Store) Uncommitted() []string {
+	if s.wal == nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range s.wal.entries() {
+		paths = append(paths, e.Path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // changed tells the caller which paths were written.
