@@ -488,7 +488,11 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	}
 	co.mu.Lock()
 	co.paused, co.until = paused, until
+	st := co.st
 	co.mu.Unlock()
+	if st != nil {
+		st.sidecar.hold(co, !co.commits.wanted())
+	}
 	select {
 	case co.pauses <- struct{}{}:
 	default:

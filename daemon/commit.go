@@ -106,6 +106,9 @@ func (c *committer) due() (time.Time, bool) {
 	return at, true
 }
 
+// wanted reports whether the user wants commits at present.
+func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused() }
+
 // run commits until ctx ends, and then what is still pending, so that a clean
 // stop leaves nothing to do.
 func (c *committer) run(ctx context.Context, st *stores) error {
@@ -121,7 +124,7 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 		if at := st.sidecar.store.RecheckAt(); !at.IsZero() {
 			recheck = time.After(at.Sub(c.co.now()))
 		}
-		if at, ok := c.due(); ok && !c.co.isPaused() && c.co.cfg.AutoCommit && st.writable() {
+		if at, ok := c.due(); ok && c.wanted() && st.writable() {
 			commit = time.After(time.Until(at))
 		}
 		select {
@@ -150,7 +153,7 @@ func (c *committer) run(ctx context.Context, st *stores) error {
 func (c *committer) finish(st *stores) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	if c.co.cfg.AutoCommit && !c.co.isPaused() {
+	if c.wanted() {
 		c.commit(ctx, st)
 	}
 	c.warn(ctx, "mirror not updated", st.sidecar.store.Mirror(ctx))

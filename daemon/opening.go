@@ -119,7 +119,7 @@ func (co *checkout) opening(ctx context.Context, drop bool) error {
 	if err == nil {
 		st, err = openStores(ctx, co)
 	}
-	if err == nil {
+	if err == nil && !co.isPaused() {
 		// What a crash left is covered by one sweep. This comes before anybody can
 		// ask for a job, which it would take for a leftover.
 		if err = st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
@@ -254,7 +254,7 @@ func (co *checkout) loops(ctx context.Context, st *stores) error {
 		},
 		Changed: co.jobChanged,
 	}
-	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+	if err := co.firstSweep(ctx, st); err != nil {
 		return err
 	}
 	g.Go(func() error { return runner.Run(ctx) })
@@ -262,6 +262,26 @@ func (co *checkout) loops(ctx context.Context, st *stores) error {
 	g.Go(func() error { return co.commits.run(ctx, st) })
 	g.Go(func() error { return co.loop(ctx) })
 	return g.Wait()
+}
+
+// firstSweep queues the sweep at start. During a pause it is left for the end of
+// the pause, unless nothing could be found without it; only what was queued
+// before and acknowledged writes are seen to.
+func (co *checkout) firstSweep(ctx context.Context, st *stores) error {
+	if co.isPaused() {
+		co.miss()
+		c, err := st.index.Counts(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Memories > 0 {
+			co.written(st.sidecar.store.Uncommitted())
+			co.setState("ready")
+			return co.queueWritten(ctx)
+		}
+	}
+	_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	return err
 }
 
 // hasFailed reports whether the checkout waits to be opened after a failure.

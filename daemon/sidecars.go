@@ -20,8 +20,9 @@ type sidecar struct {
 	store *gitops.Store
 	users int
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards the fields below
 	listeners map[*checkout]func([]string)
+	holds     map[*checkout]bool // who wants no commits
 }
 
 func newSidecars() *sidecars { return &sidecars{open: map[string]*sidecar{}} }
@@ -33,7 +34,7 @@ func (s *sidecars) get(ctx context.Context, key string, co *checkout, changed fu
 	defer s.mu.Unlock()
 	sc := s.open[key]
 	if sc == nil {
-		sc = &sidecar{listeners: map[*checkout]func([]string){}}
+		sc = &sidecar{listeners: map[*checkout]func([]string){}, holds: map[*checkout]bool{}}
 		opt.Changed = sc.changed
 		store, err := gitops.OpenStore(ctx, opt)
 		if err != nil {
@@ -60,11 +61,24 @@ func (s *sidecars) put(key string, co *checkout) error {
 	sc.mu.Lock()
 	delete(sc.listeners, co)
 	sc.mu.Unlock()
+	sc.hold(co, false)
 	if sc.users--; sc.users > 0 {
 		return nil
 	}
 	delete(s.open, key)
 	return sc.store.Close()
+}
+
+// hold says whether co wants no commits: as long as anyone wants none, there are
+// none of writes of many files either.
+func (sc *sidecar) hold(co *checkout, hold bool) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	delete(sc.holds, co)
+	if hold {
+		sc.holds[co] = true
+	}
+	sc.store.Hold(len(sc.holds) > 0)
 }
 
 // changed tells all checkouts that share the store what was written. It holds

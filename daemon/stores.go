@@ -112,6 +112,7 @@ func (st *stores) openHistory(ctx context.Context, co *checkout) error {
 	if st.sidecar, err = co.sidecars.get(ctx, sidecarKey(st), co, co.written, opt); err != nil {
 		return err
 	}
+	st.sidecar.hold(co, !co.commits.wanted())
 	if p := co.project; p.Slug != "" && !head { // just registered: the folder hides itself by now
 		if err := st.fold.Create(conf.ProjectFile, conf.EncodeProject(p)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("project file: %w", err)

@@ -35,6 +35,10 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	}
 	vanished := co.commits.guard(ctx, st)
 	describe := func() error {
+		if co.isPaused() {
+			co.miss() // the sweep at its end describes
+			return nil
+		}
 		if !st.writable() {
 			return nil
 		}
@@ -102,6 +106,10 @@ func (co *checkout) doTip(ctx context.Context, _ *meta.Job, tell func(meta.JobPr
 	}
 	if err := co.checkTracking(ctx, st); err != nil {
 		return err
+	}
+	if co.isPaused() {
+		co.miss()
+		return nil
 	}
 	if !st.writable() {
 		return nil
