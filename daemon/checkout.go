@@ -216,7 +216,9 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		}
 	}
 	if len(memories) > 0 {
-		co.commits.add(memories)
+		if st := co.current(); st != nil {
+			co.commits.addSeen(st, memories)
+		}
 		if _, err := co.enqueue(ctx, jobFold, prioNow, pathWork{memories}, ""); err != nil {
 			return err
 		}

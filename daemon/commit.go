@@ -48,20 +48,34 @@ func newCommitter(co *checkout) *committer {
 	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), pending: map[string]bool{}}
 }
 
-// add notes paths below fold/ that changed.
+// add notes paths of files below fold/ that changed.
 func (c *committer) add(paths []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range paths {
-		switch {
-		case fold.ValidPath(p) == nil:
+		if fold.ValidPath(p) == nil {
 			c.pending[p] = true
-		case !disk.IsTemp(p) && path.Ext(p) == "":
-			c.all = true // a folder that came or went
 		}
 	}
 	if len(c.pending) > 0 || c.all {
 		c.touch()
+	}
+}
+
+// addSeen notes what the watcher saw. Of a folder that came, the files in it are
+// taken; of one that went, nobody knows any more what it held.
+func (c *committer) addSeen(st *stores, paths []string) {
+	for _, p := range paths {
+		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
+			c.add([]string{p})
+			continue
+		}
+		files, err := st.filesBelow(p)
+		if err != nil {
+			c.addAll()
+			return
+		}
+		c.add(files)
 	}
 }
 
@@ -183,6 +197,7 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 	var res gitops.Recorded
 	var err error
 	if all {
+		c.co.foldScans.Add(1)
 		res, err = st.sidecar.store.CommitAll(ctx)
 	} else {
 		res, err = st.sidecar.store.Commit(ctx, paths, "")

@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
@@ -70,10 +71,12 @@ type parts struct {
 	bus      *bus
 	count    *ingest.Counters
 	sidecars *sidecars
-	stopped  chan struct{}         // closed when the daemon is told to stop
-	faults   func(op string) error // Options.Faults
-	now      func() time.Time
-	log      *slog.Logger
+	// foldScans counts how often all of a fold folder was compared with its journal.
+	foldScans atomic.Int64
+	stopped   chan struct{}         // closed when the daemon is told to stop
+	faults    func(op string) error // Options.Faults
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 // inProcess cuts files without a worker process.

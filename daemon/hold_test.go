@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -63,4 +65,25 @@ func TestNoCommitsWithoutAutoCommit(t *testing.T) {
 	if tip := p.tip(); tip != "" {
 		t.Errorf("committed %s with auto_commit off", tip)
 	}
+}
+
+// TestAFreshFolderIsNotAFullScan: most ids are the first in their a/b folder.
+func TestAFreshFolderIsNotAFullScan(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	p.committed("project.toml")
+	p.eventually("the scan at start is done", func() bool { return p.counters()["fold_scans"] > 0 })
+	before := p.counters()["fold_scans"]
+	for i := range 5 {
+		p.committed(p.addMemory(wire.MemoryCreate{Content: fmt.Sprintf("Number %d.", i)}).Path)
+	}
+	p.write("fold/notes/deep/hand.md", "# By hand\n\nIn a folder that is new.\n")
+	p.committed("notes/deep/hand.md")
+	if now := p.counters()["fold_scans"]; now != before {
+		t.Errorf("%d full scans", now-before)
+	}
+	if err := os.RemoveAll(p.file("fold/notes")); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("a folder that went is noticed", func() bool { return p.counters()["fold_scans"] > before })
 }

@@ -46,6 +46,7 @@ func (d *Daemon) counters() map[string]int64 {
 		"files_read": c.FilesRead.Load(), "bytes_read": c.BytesRead.Load(), "parses": c.Parses.Load(),
 		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(),
 	}
+	out["fold_scans"] = d.parts.foldScans.Load()
 	out["vector_cache_hits"], out["embeds"] = d.parts.embedder.Hits(), d.parts.embedder.Misses()
 	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
 		s := p.Stats()

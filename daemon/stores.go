@@ -250,6 +250,22 @@ func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
 	return ingest.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
 }
 
+// filesBelow returns the files in a folder below fold/. It returns an error if
+// that is not there.
+func (st *stores) filesBelow(dir string) ([]string, error) {
+	var out []string
+	root := filepath.Join(st.foldPath, filepath.FromSlash(dir))
+	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(st.foldPath, p)
+		out = append(out, filepath.ToSlash(rel))
+		return err
+	})
+	return out, err
+}
+
 // present returns those of paths below fold/ that are there.
 func (st *stores) present(paths []string) []string {
 	var out []string
