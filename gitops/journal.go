@@ -33,11 +33,11 @@ func (s *Store) Commit(ctx context.Context, paths []string, message string) (Rec
 	if err := s.writable(); err != nil {
 		return Recorded{}, err
 	}
-	if late, err := s.recheck(ctx, s.opt.Now()); err != nil {
+	late, err := s.recheck(ctx, s.opt.Now())
+	if err != nil {
 		s.log.WarnContext(ctx, "Late save not merged", "err", err)
-	} else {
-		defer s.changed(late)
 	}
+	defer s.changed(late)
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.record(ctx, paths, message)

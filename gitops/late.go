@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // An editor that had a file open when we replaced it may still write to the
@@ -15,6 +20,10 @@ import (
 
 // lateAfter is when the look is due.
 const lateAfter = 2 * time.Second
+
+// lateTries is how often a merge is tried, at growing intervals: about ten
+// minutes, in which a full disk may be noticed.
+const lateTries = 8
 
 // maxLate bounds the files kept open; beyond it the oldest is looked at early.
 const maxLate = 32
@@ -25,12 +34,14 @@ type lateFile struct {
 	was  []byte // what it held when it was replaced
 	file *disk.Swapped
 	due  time.Time
+	// tries is how often what was written to it could not be merged.
+	tries int
 }
 
 // keepLate remembers a replaced file.
 func (s *Store) keepLate(path string, was []byte, f *disk.Swapped) {
 	s.mu.Lock()
-	s.late = append(s.late, lateFile{path, was, f, s.opt.Now().Add(lateAfter)})
+	s.late = append(s.late, lateFile{path: path, was: was, file: f, due: s.opt.Now().Add(lateAfter)})
 	s.mu.Unlock()
 }
 
@@ -38,12 +49,16 @@ func (s *Store) keepLate(path string, was []byte, f *disk.Swapped) {
 func (s *Store) takeLate(now time.Time) []lateFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := max(0, len(s.late)-maxLate)
-	for n < len(s.late) && !s.late[n].due.After(now) {
-		n++
+	early := max(0, len(s.late)-maxLate)
+	var out, left []lateFile
+	for i, l := range s.late {
+		if i < early || !l.due.After(now) {
+			out = append(out, l)
+		} else {
+			left = append(left, l)
+		}
 	}
-	out := s.late[:n:n]
-	s.late = s.late[n:]
+	s.late = left
 	return out
 }
 
@@ -61,29 +76,107 @@ func (s *Store) Recheck(ctx context.Context) ([]string, error) {
 func (s *Store) RecheckAt() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.late) == 0 {
-		return time.Time{}
+	var first time.Time
+	for _, l := range s.late {
+		if first.IsZero() || l.due.Before(first) {
+			first = l.due
+		}
 	}
-	return s.late[0].due
+	return first
 }
 
 func (s *Store) recheck(_ context.Context, now time.Time) (paths []string, err error) {
+	return s.lookAgain(now, lateTries)
+}
+
+// lookAgain is recheck. What could not be merged after some tries is kept in a
+// file of its own.
+func (s *Store) lookAgain(now time.Time, tries int) (paths []string, err error) {
 	var errs []error
 	for _, l := range s.takeLate(now) {
 		b, changed, err := l.file.Late()
-		_ = l.file.Close() // read only
 		if err != nil {
-			errs = append(errs, fmt.Errorf("look again at %s: %w", l.path, err))
+			errs = append(errs, fmt.Errorf("look again at %s: %w", l.path, err), s.again(l, tries))
 			continue
 		}
-		if !changed || len(b) > maxFile {
+		if !changed {
+			_ = l.file.Close() // read only
 			continue
 		}
-		if _, err := s.put(Write{Path: l.path, Base: l.was, New: b, Merge: true}); err != nil {
+		if len(b) <= maxFile {
+			if _, err = s.put(Write{Path: l.path, Base: l.was, New: b, Merge: true}); err == nil {
+				_ = l.file.Close()
+				paths = append(paths, l.path)
+				continue
+			}
 			errs = append(errs, fmt.Errorf("merge a late save of %s: %w", l.path, err))
+			if l.tries+1 < tries {
+				errs = append(errs, s.again(l, tries))
+				continue
+			}
+		}
+		if err := s.keepApart(l.path, b); err != nil {
+			errs = append(errs, err, s.again(l, tries))
 			continue
 		}
-		paths = append(paths, l.path)
+		_ = l.file.Close()
 	}
 	return paths, errors.Join(errs...)
+}
+
+// again lets a file be looked at once more later, or gives it up when there is
+// no later.
+func (s *Store) again(l lateFile, tries int) error {
+	if tries <= 1 {
+		_ = l.file.Close()
+		return fmt.Errorf("a late save of %s is lost", l.path)
+	}
+	l.tries++
+	l.due = s.opt.Now().Add(lateAfter << min(l.tries, 8))
+	s.mu.Lock()
+	s.late = append(s.late, l)
+	s.mu.Unlock()
+	return nil
+}
+
+// lateDir holds, in the state folder, what editors wrote to files whose place
+// was taken and that could not be merged. Each file is named after the path it
+// is of, escaped, and its content.
+const lateDir = "late"
+
+// keepApart writes what an editor saved too late to a file that status names.
+func (s *Store) keepApart(path string, b []byte) error {
+	dir := filepath.Join(s.l.StateDir(), lateDir)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("keep a late save of %s: %w", path, unavailable(err))
+	}
+	name := url.PathEscape(path)
+	if len(name) > 200 { // file names have at most 255 bytes
+		name = name[:200]
+	}
+	name += "." + fold.ContentHash(b)[:12]
+	if err := disk.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		return fmt.Errorf("keep a late save of %s: %w", path, unavailable(err))
+	}
+	s.log.Warn("A late save is kept in a file of its own", "path", path, "file", filepath.Join(dir, name))
+	return nil
+}
+
+// keptApart returns the files of keepApart, by the path below fold/ they are of.
+func (s *Store) keptApart() map[string]string {
+	dir := filepath.Join(s.l.StateDir(), lateDir)
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // there is none
+	}
+	out := map[string]string{}
+	for _, e := range list {
+		name, _, ok := strings.Cut(e.Name(), ".md.")
+		if path, err := url.PathUnescape(name + ".md"); ok && err == nil {
+			out[path] = filepath.Join(dir, e.Name())
+		} else {
+			out[e.Name()] = filepath.Join(dir, e.Name())
+		}
+	}
+	return out
 }

@@ -305,7 +305,9 @@ func (s *Store) writable() error {
 func (s *Store) Close() error {
 	if s.wal != nil {
 		// Editors that still hold a replaced file had their time.
-		_, _ = s.recheck(context.Background(), s.opt.Now().Add(lateAfter))
+		if _, err := s.lookAgain(s.opt.Now().Add(lateTries*time.Hour), 1); err != nil {
+			s.log.Warn("Late save not merged", "err", err)
+		}
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
@@ -373,6 +375,9 @@ func (s *Store) Status() Status {
 	maps.Copy(st.SetAside, s.setAside)
 	closed := s.closed
 	s.mu.Unlock()
+	for path, file := range s.keptApart() {
+		st.SetAside[path] = "an editor saved it too late to be merged; what it wrote is in " + file
+	}
 	if s.wal != nil {
 		st.WalEntries, _ = s.wal.count()
 	}
