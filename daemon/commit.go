@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"sort"
 	"sync"
@@ -21,6 +23,11 @@ const (
 	mirrorAfter = 30 * time.Second
 	squashEvery = 24 * time.Hour
 	guardLook   = 5 * time.Second // between looks at files that vanished
+
+	// A file that went may be the first of many: a slow `git clean` must not be
+	// taken for deletions one by one before the vanish guard can count it.
+	goneQuiet = 1500 * time.Millisecond
+	goneMost  = 10 * time.Second
 )
 
 // A committer turns settled changes of one fold folder into journal commits,
@@ -37,6 +44,8 @@ type committer struct {
 	first   time.Time
 	last    time.Time
 	retry   time.Time // nothing is due before
+	went    time.Time // when the newest file was seen to be gone; zero if none waits
+	wentOld time.Time // when the oldest of those was
 	guarded string    // why nothing is committed; "" if it is
 }
 
@@ -67,15 +76,29 @@ func (c *committer) add(paths []string) {
 func (c *committer) addSeen(st *stores, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
+			if _, err := st.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
+				c.sawGone()
+			}
 			c.add([]string{p})
 			continue
 		}
 		files, err := st.filesBelow(p)
 		if err != nil {
+			c.sawGone()
 			c.addAll()
 			return
 		}
 		c.add(files)
+	}
+}
+
+// sawGone holds the next commit back until no more files go.
+func (c *committer) sawGone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.went = time.Now()
+	if c.wentOld.IsZero() {
+		c.wentOld = c.went
 	}
 }
 
@@ -113,6 +136,15 @@ func (c *committer) due() (time.Time, bool) {
 	at := c.last.Add(c.quiet)
 	if most := c.first.Add(max(settleMost, c.quiet)); most.Before(at) {
 		at = most
+	}
+	if !c.went.IsZero() {
+		hold := c.went.Add(goneQuiet)
+		if most := c.wentOld.Add(goneMost); most.Before(hold) {
+			hold = most
+		}
+		if at.Before(hold) {
+			at = hold
+		}
 	}
 	if at.Before(c.retry) {
 		at = c.retry
@@ -192,6 +224,7 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 		paths = append(paths, p)
 	}
 	c.pending, c.all, c.first, c.retry = map[string]bool{}, false, time.Time{}, time.Time{}
+	c.went, c.wentOld = time.Time{}, time.Time{}
 	c.mu.Unlock()
 	sort.Strings(paths)
 	var res gitops.Recorded
