@@ -1,9 +1,11 @@
 package daemon_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // sameAfterRebuild reports where the index differs from one begun anew.
@@ -41,5 +43,30 @@ func TestDerivedLinksDoNotDependOnOrder(t *testing.T) {
 	p.git("rm", "-q", "z_test.go")
 	p.git("commit", "-q", "-m", "Drop a test")
 	p.eventually("the test is gone", func() bool { return !p.exists(p.described("z_test.go")) })
+	p.sameAfterRebuild()
+}
+
+func TestStaleDoesNotDependOnOrder(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"pool.go": poolGo, "edit.go": drainGo, "same.go": "package pool\n\nfunc Same() {}\n"})
+	for _, name := range []string{"pool.go", "edit.go"} {
+		p.committed(fold.ID(p.fileID(name)).Path())
+	}
+	for _, name := range []string{"pool.go", "edit.go"} {
+		if err := os.Remove(p.file(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.eventually("what went is stale", func() bool {
+		return p.mustGet(p.fileID("pool.go")).Stale && p.mustGet(p.fileID("edit.go")).Stale
+	})
+	p.editMemory(p.described("edit.go"), func(s string) string { return s + "\nQuokkas drain it.\n" })
+	p.sweep(wire.Reindex{})
+	p.settle()
+	for name, want := range map[string]bool{"pool.go": true, "edit.go": true, "same.go": false} {
+		if got := p.mustGet(p.fileID(name)).Stale; got != want {
+			t.Errorf("%s: stale %v, want %v", name, got, want)
+		}
+	}
 	p.sameAfterRebuild()
 }

@@ -108,7 +108,11 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 			found = append(found, fc)
 		}
 	}
-	changes, again, err := in.foldChanges(ctx, found, &r)
+	with := make(map[fold.ID]*prepared, len(sources))
+	for _, pr := range sources {
+		with[pr.id] = pr
+	}
+	changes, again, err := in.foldChanges(ctx, found, with, &r)
 	if err != nil {
 		return r, err
 	}
@@ -240,8 +244,9 @@ func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
 }
 
 // foldChanges turns what was found into changes of the index. The paths of
-// source files that have to be described in the index again come second.
-func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Report) ([]meta.Change, []string, error) {
+// source files that have to be described in the index again come second. with
+// are the source files that are filed in the same transaction, by memory.
+func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*prepared, r *Report) ([]meta.Change, []string, error) {
 	var ids []fold.ID
 	for _, fc := range found {
 		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
@@ -278,7 +283,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, r *Rep
 		default:
 			r.Indexed++
 			fc.named = !sameNames(rows[fc.m.ID], fc)
-			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], resolve)
+			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], with[fc.m.ID], resolve)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -317,8 +322,9 @@ func (n *names) resolve(target string) (fold.ID, bool) {
 
 // memoryChange is what one readable memory file changes. redo says that the
 // chunks of the source it describes have to be filed anew, because they are
-// filtered by the memory's fields.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, resolve *names) (meta.Change, bool, error) {
+// filtered by the memory's fields. with is that source if it is filed in the
+// same transaction.
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, with *prepared, resolve *names) (meta.Change, bool, error) {
 	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
@@ -330,14 +336,8 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 	fc.file.State = "indexed"
 	own := row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID
 	if own {
-		src, err := in.Index.FileByPath(ctx, row.FilePath, false)
-		switch {
-		case err == nil && src.State == "indexed":
-			row.Stale = row.SourceBlob != "" && src.Blob != row.SourceBlob && old.Stale
-			if old.ID == "" || old.SourceBlob != row.SourceBlob {
-				row.Stale = row.SourceBlob != "" && src.Blob != row.SourceBlob
-			}
-		case err != nil && !errors.Is(err, fold.ErrNotFound):
+		var err error
+		if row.Stale, err = in.staleNow(ctx, row, old, with); err != nil {
 			return meta.Change{}, false, err
 		}
 	}
@@ -349,6 +349,27 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolve.resolve)
 	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
+}
+
+// staleNow reports whether the source that row describes is known to be another
+// than was described, by what is known of it already: the sweep of sources has
+// the last word. Old is the row before.
+func (in *Ingester) staleNow(ctx context.Context, row, old meta.Row, with *prepared) (bool, error) {
+	if with != nil && with.file.State == "indexed" {
+		return stale(row.SourceBlob, with.file.Blob, with.src), nil
+	}
+	src, err := in.Index.FileByPath(ctx, row.FilePath, false)
+	switch {
+	case errors.Is(err, fold.ErrNotFound), err == nil && src.State != "indexed":
+		return in.root != nil && row.SourceBlob != "", nil // not in the checkout, or not to be read
+	case err != nil:
+		return false, err
+	}
+	differs := row.SourceBlob != "" && src.Blob != row.SourceBlob
+	if old.ID != "" && old.SourceBlob == row.SourceBlob {
+		return differs && old.Stale, nil // git may have called it equal
+	}
+	return differs, nil
 }
 
 // deletedByHand remembers that the description of a source file was deleted, so
