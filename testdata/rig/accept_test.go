@@ -64,14 +64,14 @@ func TestAcceptGoSource(t *testing.T) {
 	}
 
 	t.Run("save early", func(t *testing.T) {
-		acceptSave(t, m, cl, c, table, "save while vectors are made", 60, watchOthers(proc.Process.Pid))
+		acceptSave(t, m, cl, c, table, "save while vectors are made", 60, watchOthers())
 		table.note("vectors there at its end", fmt.Sprint(m.quiet(cl, "gosrc").Vectors), "-", "reported")
 	})
 	waitForVectors(t, cl)
 	t.Run("again", func(t *testing.T) { acceptAgain(t, m, cl, c, table) })
-	t.Run("search", func(t *testing.T) { acceptSearch(t, cl, table, watchOthers(proc.Process.Pid)) })
+	t.Run("search", func(t *testing.T) { acceptSearch(t, cl, table, watchOthers()) })
 	t.Run("save", func(t *testing.T) {
-		acceptSave(t, m, cl, c, table, "save to searchable", 200, watchOthers(proc.Process.Pid))
+		acceptSave(t, m, cl, c, table, "save to searchable", 200, watchOthers())
 	})
 	t.Run("rebuilt", func(t *testing.T) { acceptRebuilt(t, m, c, table) })
 }

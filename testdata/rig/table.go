@@ -71,16 +71,14 @@ func (f *figures) print(t *testing.T, title string) {
 const noise = 0.3
 
 // An onlooker measures what other programs take of the machine: all that is
-// busy, less this test and the daemon with its workers.
+// busy, less this test and what it started, the daemon and its workers too.
 type onlooker struct {
-	pid   int
-	began time.Time
-	busy  float64
-	ours  float64
+	began      time.Time
+	busy, ours float64 // seconds
 }
 
-func watchOthers(pid int) onlooker {
-	return onlooker{pid: pid, began: time.Now(), busy: busySeconds(), ours: usageOf(pid).cpu + usageOf(os.Getpid()).cpu}
+func watchOthers() onlooker {
+	return onlooker{began: time.Now(), busy: busySeconds(), ours: usageOf(os.Getpid()).cpu}
 }
 
 // others returns how many cores other programs used since, on average; 0 where
@@ -90,7 +88,7 @@ func (o onlooker) others() float64 {
 	if o.busy == 0 || secs == 0 {
 		return 0
 	}
-	ours := usageOf(o.pid).cpu + usageOf(os.Getpid()).cpu - o.ours
+	ours := usageOf(os.Getpid()).cpu - o.ours
 	return max(0, busySeconds()-o.busy-ours) / secs
 }
 
