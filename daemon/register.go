@@ -395,8 +395,8 @@ func (d *Daemon) purge(co *checkout) error {
 	var errs []error
 	if l, err := gitops.Locate(ctx, co.rec.Path); err == nil && !shared {
 		foldPath := l.FoldPath(co.rec.FoldDir)
-		head, _, terr := l.TracksFold(ctx, co.rec.FoldDir)
-		if _, ours, perr := projectAt(foldPath); terr == nil && !head && perr == nil && ours {
+		_, main, _, terr := tracking(ctx, l, co.rec.FoldDir)
+		if _, ours, perr := projectAt(foldPath); terr == nil && !main && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
 		errs = append(errs, os.RemoveAll(l.StateDir()))

@@ -38,6 +38,7 @@ type stores struct {
 	layout   *gitops.Layout
 	foldPath string
 	sidecar  *sidecar
+	key      string // of the sidecar
 	fold     disk.Folder
 	index    *meta.Index
 	text     *textindex.Index
@@ -97,7 +98,7 @@ func (co *checkout) noteRebuilt(st *stores) {
 
 // openHistory opens the sidecar unless the checkout is read-only.
 func (st *stores) openHistory(ctx context.Context, co *checkout) error {
-	head, _, err := st.layout.TracksFold(ctx, co.rec.FoldDir)
+	head, main, _, err := tracking(ctx, st.layout, co.rec.FoldDir)
 	if err != nil {
 		return err
 	}
@@ -105,11 +106,15 @@ func (st *stores) openHistory(ctx context.Context, co *checkout) error {
 		st.blocked = branchMode(co.rec)
 	}
 	opt := gitops.StoreOptions{
-		Layout: st.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: head, Log: co.log, Now: co.now,
+		Layout: st.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: main, Log: co.log, Now: co.now,
 		Mirror: co.mirror(co.rec.ProjectID),
 		Check:  co.checkFile,
 	}
-	if st.sidecar, err = co.sidecars.get(ctx, sidecarKey(st), co, co.written, opt); err != nil {
+	st.key = st.layout.CommonDir + "\x00" + st.foldPath
+	if main { // a store that may write is opened beside one that may not, once a branch allows it
+		st.key += "\x00read-only"
+	}
+	if st.sidecar, err = co.sidecars.get(ctx, st.key, co, co.written, opt); err != nil {
 		return err
 	}
 	st.sidecar.hold(co, !co.commits.wanted())
@@ -137,7 +142,24 @@ func matchGeneration(ctx context.Context, co *checkout, generation, dir string) 
 	return co.parts.state.SetNote(ctx, co.rec.Key, "generation", generation)
 }
 
-func sidecarKey(st *stores) string { return st.layout.CommonDir + "\x00" + st.foldPath }
+// tracking reports whether HEAD tracks the folder of memories (git.md G18): that of this work
+// tree or, as main, that of the main one, in which the folder of all of them
+// lies. Branches are those that do.
+func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (head, main bool, branches []string, err error) {
+	head, branches, err = l.TracksFold(ctx, foldDir)
+	if err != nil || !l.Linked {
+		return head, head, branches, err
+	}
+	if l.MainTree == "" { // bare: fold/ lies in the git directory
+		return head, false, branches, nil
+	}
+	of, err := gitops.Locate(ctx, l.MainTree)
+	if err != nil {
+		return head, false, branches, err
+	}
+	main, _, err = of.TracksFold(ctx, foldDir)
+	return head || main, main, branches, err
+}
 
 // checkFile is the gate before a commit (git.md G7): why the file at path may
 // not enter the journal, or nil.
@@ -293,7 +315,7 @@ func (st *stores) close(co *checkout) error {
 		errs = append(errs, st.index.Close())
 	}
 	if st.sidecar != nil {
-		errs = append(errs, co.sidecars.put(sidecarKey(st), co))
+		errs = append(errs, co.sidecars.put(st.key, co))
 	}
 	return errors.Join(errs...)
 }

@@ -204,7 +204,7 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 
 // checkTracking says when a branch of the user tracks fold/ (git.md G18).
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
-	head, branches, err := st.layout.TracksFold(ctx, co.rec.FoldDir)
+	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
 	if err != nil {
 		return err
 	}
