@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -194,7 +196,8 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 	case chunker.IsBinary(src):
 		return pr.setAside("skipped", "binary"), nil
 	}
-	res, err := in.cut(ctx, path, whole, pr.file.Hash)
+	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
+	res, err := in.cut(ctx, path, whole, pr.file.Hash, findings)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -203,7 +206,7 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 	}
 	pr.src, pr.result = src, res
 	pr.chunks = chunker.Assign(pr.id, res.Chunks)
-	hideSecrets(pr.chunks, src)
+	hideSecrets(pr.chunks, src, findings())
 	pr.file.State = "indexed"
 	if truncated {
 		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, info.Size>>10)
@@ -235,8 +238,9 @@ func readReason(err error) string {
 	return "read: " + err.Error()
 }
 
-// cut returns the chunks of src, from the cache where they are known.
-func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string) (chunker.Result, error) {
+// cut returns the chunks of src, from the cache where they are known. findings
+// are the credentials in src.
+func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, findings func() []secret.Finding) (chunker.Result, error) {
 	key := hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Language(path, src)
 	if got, err := in.Cache.Chunks(ctx, []string{key}); err == nil && got[key] != nil {
 		if res, err := chunker.DecodeResult(got[key]); err == nil {
@@ -249,6 +253,7 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 	if err != nil {
 		return res, err
 	}
+	dropSecretDocs(&res, src, findings())
 	if res.Provisional() {
 		return res, nil // a busy machine timed out: not to be remembered
 	}
@@ -258,9 +263,30 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 	return res, nil
 }
 
+// dropSecretDocs takes out of res the quoted comments and first paragraphs that
+// a credential may stand in: they go into the cache and into descriptions.
+func dropSecretDocs(res *chunker.Result, src []byte, findings []secret.Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	lines := bytes.Split(src, []byte{'\n'})
+	res.Doc = "" // where it begins and ends is not known
+	for i := range res.Chunks {
+		c := &res.Chunks[i]
+		for _, f := range findings {
+			line := ""
+			if f.Line <= len(lines) {
+				line = string(bytes.TrimSpace(lines[f.Line-1]))
+			}
+			if c.StartLine <= f.Line && f.Line <= c.EndLine || line != "" && strings.Contains(c.Doc, line) {
+				c.Doc = ""
+			}
+		}
+	}
+}
+
 // hideSecrets marks the chunks whose text holds a credential.
-func hideSecrets(chunks []fold.Chunk, src []byte) {
-	findings := secret.Scan(src)
+func hideSecrets(chunks []fold.Chunk, src []byte, findings []secret.Finding) {
 	for _, f := range findings {
 		for i := range chunks {
 			if chunks[i].StartLine <= f.Line && f.Line <= chunks[i].EndLine {
@@ -331,7 +357,7 @@ func (in *Ingester) dropped(pr *prepared, old meta.Row, have bool) []meta.Change
 	out := []meta.Change{{Drop: pr.path}}
 	switch {
 	case have && old.Described == "fold":
-		old.Stale = true
+		old.Stale = old.SourceBlob != ""
 		out = append(out, meta.Change{Memory: &old, SetChunks: true})
 	case have:
 		out = append(out, meta.Change{Forget: pr.id})

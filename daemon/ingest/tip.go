@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +18,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
 // describeBatch is how many files are described and put at once, and
@@ -379,7 +381,8 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 	if len(src) == 0 || chunker.IsBinary(src) {
 		return nil, nil
 	}
-	res, err := in.cut(ctx, p, src, fold.ContentHash(src))
+	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
+	res, err := in.cut(ctx, p, src, fold.ContentHash(src), findings)
 	if err != nil {
 		return nil, err
 	}
