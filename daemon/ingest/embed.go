@@ -16,9 +16,9 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedFiles is how many memories' texts are embedded in one go: a twentieth of
+// embedFiles is how many memories' texts are embedded in one go: two hundredths of
 // a second of work.
-const embedFiles = 48
+const embedFiles = 16
 
 // embedMost is how many memories one call of [Ingester.Embed] deals with.
 const embedMost = 256
