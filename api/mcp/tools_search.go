@@ -114,6 +114,9 @@ func foundText(slug string, r wire.SearchReply, snippet, n int) (found, string) 
 		out.Results = append(out.Results, m)
 	}
 	b.WriteString(omitted(out.Omitted))
+	if r.Notice != "" {
+		fmt.Fprintf(&b, "All results: %s.\n", r.Notice)
+	}
 	if r.IndexStale {
 		b.WriteString("Changes are still being indexed; what was saved a moment ago may be missing.\n")
 	}

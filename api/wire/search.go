@@ -28,6 +28,7 @@ type SearchReply struct {
 	Total      int            `json:"total"`
 	TookMS     float64        `json:"took_ms"`
 	IndexStale bool           `json:"index_stale" doc:"true while queued changes are not yet searchable"`
+	Notice     string         `json:"notice,omitempty" doc:"what to know of all results, such as that no word of the query matched"`
 }
 
 // A SearchResult is one memory with the chunks that matched.

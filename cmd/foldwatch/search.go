@@ -42,6 +42,9 @@ func searchCommand(e *environment) *cobra.Command {
 			if reply.IndexStale {
 				e.messages(false).printf("some changes are still being indexed\n")
 			}
+			if reply.Notice != "" {
+				e.messages(false).printf("%s\n", reply.Notice)
+			}
 			return e.emit(reply, func(p printer) {
 				for i, r := range reply.Results {
 					printResult(p, r, i > 0, chunks, all)

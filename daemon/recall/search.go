@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,9 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire
 	}
 	ranked := order(all, req, rank.Options{Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
 	reply.Total = len(ranked)
+	if wordless(all) && len(ranked) > 0 {
+		reply.Notice = "near; no word matched"
+	}
 	ranked = ranked[:min(len(ranked), req.Limit)]
 	byDoor := make([][]rank.Ranked, len(doors))
 	for _, r := range ranked {
@@ -282,10 +286,60 @@ func merge(all *rank.Candidates, c rank.Candidates) {
 // order ranks the candidates: memories by all they have, or by their best chunk
 // where chunks come first.
 func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.Ranked {
-	if len(c.Files)+len(c.Memories)+len(c.Chunks) == 0 && len(c.Vectors) > 0 {
-		w := rank.Weights{Chunk: rank.ChunkWeights{Vector: 1}, Memory: rank.MemoryWeights{Vector: 1}}
-		opt.Weights = &w
+	if !wordless(c) {
+		return arrange(c, req, opt)
 	}
+	w := rank.Weights{Chunk: rank.ChunkWeights{Vector: 1}, Memory: rank.MemoryWeights{Vector: 1}}
+	least := opt.MinScore
+	opt.Weights, opt.MinScore = &w, 0
+	best := 0.0
+	for _, n := range c.Vectors {
+		best = max(best, n.Score)
+	}
+	ranked := arrange(c, req, opt)
+	out := ranked[:0]
+	for _, r := range ranked {
+		if r = lessSure(r, nearMost*min(best, 1), opt); r.Score >= least {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// nearMost is the relevance of what is near and shares no word with the
+// question, if it could not be nearer.
+const nearMost = 0.5
+
+// wordless reports whether no word of the question was found, and only what is
+// near was.
+func wordless(c rank.Candidates) bool {
+	return len(c.Files)+len(c.Memories)+len(c.Chunks) == 0 && len(c.Vectors) > 0
+}
+
+// lessSure is r with its relevance times f, which is in [0, 1]: relevance
+// compares results of one search, and a search that found nothing better does
+// not make the best of it fit.
+func lessSure(r rank.Ranked, f float64, opt rank.Options) rank.Ranked {
+	scaled := func(terms []rank.Term) []rank.Term {
+		out := slices.Clone(terms)
+		for i := range out {
+			out[i].Weight *= f
+		}
+		return out
+	}
+	r.Relevance *= f
+	r.Score = opt.Score(r.ID, r.Relevance, r.Strength)
+	r.Terms = scaled(r.Terms)
+	r.Chunks = slices.Clone(r.Chunks)
+	for i := range r.Chunks {
+		r.Chunks[i].Relevance *= f
+		r.Chunks[i].Terms = scaled(r.Chunks[i].Terms)
+	}
+	return r
+}
+
+// arrange is order with the weights of opt.
+func arrange(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.Ranked {
 	ranked := rank.Rank(c, opt)
 	if !req.ChunksFirst {
 		return ranked
