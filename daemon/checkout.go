@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,6 +123,9 @@ func (co *checkout) loop(ctx context.Context) error {
 		case <-co.writes:
 			err = co.queueWritten(ctx)
 		case <-co.lost: // its attempts are used up, but the work is still to be done
+			if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("the checkout is missing: %w", err)
+			}
 			co.miss()
 			if retry == nil {
 				retry = time.After(retryMost)

@@ -243,7 +243,7 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 		for _, p := range paths {
 			c.pending[p] = true
 		}
-		c.all = all
+		c.all = c.all || all
 		c.first, c.retry = time.Now(), time.Now().Add(10*time.Second)
 		return false
 	}

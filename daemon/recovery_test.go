@@ -154,3 +154,23 @@ func overwrite(path string, from int64) error {
 	_, err = f.WriteAt([]byte(strings.Repeat("\xaa", int(fi.Size()-from))), from)
 	return err
 }
+
+// TestTheNoticeGoesWithItsCause: the checkout is away while something is to be
+// committed.
+func TestTheNoticeGoesWithItsCause(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	p.committed("project.toml")
+	p.write("fold/note.md", "# Note\n\nWritten just before.\n")
+	if err := os.Rename(p.dir, p.dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("what is wrong is said", func() bool {
+		return p.noticed("not committed") || p.status().State == "missing"
+	})
+	if err := os.Rename(p.dir+".away", p.dir); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("nothing is wrong any more", func() bool { return !p.noticed("not committed") && p.status().State == "ready" })
+	p.committed("note.md")
+}

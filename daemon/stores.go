@@ -91,7 +91,7 @@ func openStores(ctx context.Context, co *checkout) (_ *stores, err error) {
 func (co *checkout) noteRebuilt(st *stores) {
 	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.vectors.Rebuilt} {
 		if why != "" {
-			co.note("rebuilt "+name, fmt.Sprintf("the %s were rebuilt: %s", name, why))
+			co.note("rebuilt "+name, fmt.Sprintf("%s rebuilt from the files: %s", name, why))
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (st *stores) openDoors(co *checkout) (err error) {
 		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
 		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.vectors,
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Embed: co.embedder, Count: co.count,
-		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Allowed: co.allowed, Log: co.log,
+		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	if err != nil {
 		return err
