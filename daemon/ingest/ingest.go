@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -66,7 +67,9 @@ type Options struct {
 	// Allowed returns the rules by which a memory may hold what looks like a
 	// secret.
 	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
-	Log     *slog.Logger
+	// Now is the clock by which merged stamps are clamped. Nil means time.Now.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // An Ingester brings the derived stores of one checkout up to its files. One
@@ -91,6 +94,9 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	}
 	if opt.Allowed == nil {
 		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
 	}
 	in := &Ingester{Options: opt, rules: rules}
 	if opt.Layout.WorkTree != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -168,6 +167,6 @@ func (in *Ingester) withWords(ctx context.Context, path string, pure, ours, word
 
 // merge3 is the three-way merge of a file that is never deleted.
 func (in *Ingester) merge3(path string, base, ours, theirs []byte) ([]byte, error) {
-	res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Project: in.Slug, Path: path, Now: time.Now()})
+	res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Project: in.Slug, Path: path, Now: in.Now()})
 	return res.Bytes, err
 }
