@@ -167,3 +167,20 @@ func TestASourceThatIsBackIsDescribedAgain(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// TestASaveIsDescribedBeforeTheFirstCommit shows that where there is no commit
+// the memory follows what is saved, at once.
+func TestASaveIsDescribedBeforeTheFirstCommit(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("pool.go", poolGo)
+	file := p.described("pool.go")
+	p.eventually("it is described", func() bool { return p.exists(file) })
+	p.settle()
+	p.editMemory(file, func(s string) string { return s + "\n## Notes\n\nAsk Ada first.\n" })
+	p.write("pool.go", poolGo+drainGo)
+	p.eventually("it is described again", func() bool { return strings.Contains(p.read(file), "Drain") })
+	if !strings.Contains(p.read(file), "Ask Ada first.") {
+		t.Errorf("the words of a person are gone:\n%s", p.read(file))
+	}
+}

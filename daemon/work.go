@@ -69,6 +69,11 @@ func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobPr
 	if err != nil || r.Indexed+r.Removed == 0 {
 		return err
 	}
+	if st.in.FromWorkTree() {
+		if _, err := co.enqueue(ctx, jobTip, prioSoon, struct{}{}, jobTip); err != nil {
+			return err
+		}
+	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
 	return err
 }

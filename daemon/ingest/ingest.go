@@ -82,6 +82,8 @@ type Ingester struct {
 	mu    sync.Mutex // guards the fields below
 	rules Rules
 	set   *Files // of the work tree; nil before the first sweep
+	// fromWorkTree says that the tree described last was the work tree.
+	fromWorkTree bool
 }
 
 // New returns an Ingester over opened stores. Close it.

@@ -73,6 +73,9 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		return r, err
 	}
 	toFold := in.Rules().ToFold(len(t.blobs))
+	in.mu.Lock()
+	in.fromWorkTree = t.oid == ""
+	in.mu.Unlock()
 	if t.oid == "" {
 		return r, in.describeWorkTree(ctx, t, toFold, progress)
 	}
@@ -94,6 +97,14 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		return r, fmt.Errorf("describe commits: %w", err)
 	}
 	return r, in.State.SetCursor(ctx, in.Key, t.oid)
+}
+
+// FromWorkTree reports whether what was described last is the work tree: every
+// save then has to be followed by [Ingester.DescribeTip].
+func (in *Ingester) FromWorkTree() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.fromWorkTree
 }
 
 // tip returns the tree to describe, or nil if it is the one at the cursor and
@@ -440,14 +451,22 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 			return err
 		}
 	}
-	if in.Describe != "worktree" {
-		return nil
-	}
 	have, err := in.Index.Files(ctx, false)
 	if err != nil {
 		return err
 	}
+	ids := make([]fold.ID, 0, len(t.blobs))
 	for p := range t.blobs {
+		ids = append(ids, fold.FileID(in.Slug, p))
+	}
+	rows, err := in.Index.Memories(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for p := range t.blobs {
+		if row := rows[fold.FileID(in.Slug, p)]; row.SourceBlob == have[p].Blob || row.Described == "index" {
+			continue
+		}
 		m, _, err := in.onDisk(fold.FileID(in.Slug, p))
 		if err != nil || m == nil || m.SourceBlob == have[p].Blob || have[p].State != "indexed" {
 			continue
