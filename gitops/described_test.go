@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestLastDescribedIsPure(t *testing.T) {
 	}
 	wantDescribed(t, s, id.Path(), string(two)) // from the log
 	// a person's write that comes before the commit does not hide it
-	must2(s.Put(t.Context(), gitops.Write{ID: id, Base: p.Bytes, New: append(p.Bytes[:len(p.Bytes):len(p.Bytes)], "More.\n"...)}))(t)
+	must2(s.Put(t.Context(), gitops.Write{ID: id, Base: p.Bytes, New: append(slices.Clip(p.Bytes), "More.\n"...)}))(t)
 	must(t, s.Close())
 
 	s = openStore(t, dir, func(o *gitops.StoreOptions) { o.Mirror = mirror })

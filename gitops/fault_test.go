@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -416,7 +417,7 @@ func TestLateSaveSurvivesAFullDisk(t *testing.T) {
 		editor, err := os.OpenFile(filepath.Join(dir, "fold", id.Path()), os.O_RDWR, 0)
 		must(t, err)
 		defer editor.Close()
-		must2(s.Put(t.Context(), gitops.Write{ID: id, Base: v1, New: append(v1[:len(v1):len(v1)], "two\n"...)}))(t)
+		must2(s.Put(t.Context(), gitops.Write{ID: id, Base: v1, New: append(slices.Clip(v1), "two\n"...)}))(t)
 		must2(editor.WriteAt([]byte(strings.Replace(string(v1), "one", late, 1)), 0))(t)
 		return id
 	}

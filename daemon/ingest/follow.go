@@ -144,7 +144,13 @@ func (in *Ingester) keptDescription(ctx context.Context, m *fold.Memory) ([]byte
 		return nil, err
 	}
 	was, err := fold.Decode(in.Slug, m.ID.Path(), b)
-	if err != nil || was.SourceBlob != m.SourceBlob {
+	if errors.Is(err, fold.ErrQuarantined) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if was.SourceBlob != m.SourceBlob {
 		return nil, nil // of a blob before: another machine described this one
 	}
 	return b, nil
@@ -373,17 +379,17 @@ func (in *Ingester) relinkKept(ctx context.Context, m *fold.Memory, entry fold.R
 	}
 	was, err := fold.Decode(in.Slug, m.Path, kept)
 	if err != nil {
-		return nil, nil
+		return nil, ignoreQuarantined(err)
 	}
 	next, ok := fold.Retarget(was, entry, to)
 	if !ok {
 		return nil, nil
 	}
 	b, err := fold.Update(kept, was, next, in.titleOf(ctx))
-	if err != nil {
+	if errors.Is(err, fold.ErrInvalid) {
 		return nil, nil // the links then count as a person's
 	}
-	return b, nil
+	return b, ignoreQuarantined(err)
 }
 
 func (in *Ingester) put(ctx context.Context, w gitops.Write) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// openDoor returns a door to a fresh checkout, its store, and what was allowed.
-func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store, map[string]bool) {
+// openDoor returns a door to a fresh checkout, and its store.
+func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -65,14 +66,14 @@ func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store, 
 			}
 			return out, nil
 		},
-	}), store, allowed
+	}), store
 }
 
 // TestNoDoorTakesACredential shows that every field of every way in is searched
 // as it would be written.
 func TestNoDoorTakesACredential(t *testing.T) {
 	t.Parallel()
-	d, store, _ := openDoor(t, nil)
+	d, store := openDoor(t, nil)
 	ctx, sc := t.Context(), fold.LocalScope()
 	value := "AKIA" + "Z7QK3MXW5VRT2PLH"
 	add := func(in wire.MemoryCreate) (wire.WriteReply, error) { return d.Add(ctx, sc, in) }
@@ -91,7 +92,7 @@ func TestNoDoorTakesACredential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := append(was[:len(was):len(was)], text+"\n"...)
+	old := append(slices.Clip(was), text+"\n"...)
 	for _, w := range []gitops.Write{{ID: id, Base: was, New: old}, {ID: id, Base: old, New: was}} {
 		if _, err := store.Put(ctx, w); err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestNoDoorTakesACredential(t *testing.T) {
 // be linked and changed.
 func TestAnAllowedCredentialStaysAllowed(t *testing.T) {
 	t.Parallel()
-	d, _, _ := openDoor(t, nil)
+	d, _ := openDoor(t, nil)
 	ctx, sc := t.Context(), fold.LocalScope()
 	two, err := d.Add(ctx, sc, wire.MemoryCreate{Content: "Two."})
 	if err != nil {
