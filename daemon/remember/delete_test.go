@@ -27,7 +27,7 @@ func (f *fullDisk) Before(op disk.Op, _ string, size int) (int, error) {
 func TestARefusedDeletionLeavesNoMark(t *testing.T) {
 	t.Parallel()
 	var full fullDisk
-	d, store, _ := openDoor(t, &full)
+	d, store := openDoor(t, &full)
 	ctx, sc := t.Context(), fold.LocalScope()
 	id := fold.FileID("app", "pool.go")
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
