@@ -3,6 +3,7 @@ package gitops
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -78,7 +79,11 @@ func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
 	if len(now) == 0 {
 		return tree, nil
 	}
-	return s.obj.splice(tree, now)
+	next, err := s.obj.splice(tree, now)
+	if errors.Is(err, fold.ErrNotFound) { // part of it is gone: what is described from now on is kept
+		next, err = s.obj.splice(plumbing.ZeroHash, now)
+	}
+	return next, err
 }
 
 // setDescribed writes the batch and lets the reference name the tree of
