@@ -136,6 +136,15 @@ func (x *Index) FileByPath(ctx context.Context, path string, inFold bool) (File,
 	return f, x.db.wrap(err, fmt.Sprintf("file %.200q", path))
 }
 
+// AnyBelow reports whether the manifest has a source file in the folder dir.
+func (x *Index) AnyBelow(ctx context.Context, dir string) (bool, error) {
+	var found bool
+	// "0" is the byte after "/".
+	err := x.db.r.QueryRowContext(ctx, `select exists (select 1 from files where fold = 0 and path > ? and path < ?)`,
+		dir+"/", dir+"0").Scan(&found)
+	return found, x.db.wrap(err, fmt.Sprintf("files below %.200q", dir))
+}
+
 // Problems returns the first files that are not indexed, with their reasons:
 // quarantined, then failed, then skipped; and how many there are in all.
 func (x *Index) Problems(ctx context.Context, limit int) (files []File, total int, err error) {

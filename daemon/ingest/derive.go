@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/foldwatch/foldwatch/meta"
@@ -149,8 +150,19 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 				dirs = append(dirs, p)
 			}
 		case missing(err):
-			dirs = append(dirs, p) // perhaps a folder that went
-			todo, names = append(todo, p), append(names, p)
+			below, err := in.Index.AnyBelow(ctx, p)
+			if err != nil {
+				return nil, nil, err
+			}
+			if below { // a folder that went
+				dirs = append(dirs, p)
+			}
+			// What came and went within one batch was never known.
+			if _, err := in.Index.FileByPath(ctx, p, false); err == nil {
+				todo, names = append(todo, p), append(names, p)
+			} else if !errors.Is(err, fold.ErrNotFound) {
+				return nil, nil, err
+			}
 		default:
 			unknown = append(unknown, p)
 		}
