@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -16,10 +17,13 @@ const testWeight = 0.75
 // deriveLinks ties tests to the files they test, by their names. Such links are
 // kept in the index with their evidence and never written to a file.
 func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
-	files := in.files()
 	touched := make(map[string]bool, len(changed))
 	for _, p := range changed {
 		touched[p] = true
+	}
+	files, err := in.present(ctx, changed)
+	if err != nil {
+		return err
 	}
 	// Links that a path which went was one end of are looked at again, too.
 	var gone []fold.ID
@@ -67,6 +71,34 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 	}
 	_, err = in.Index.Apply(ctx, changes)
 	return err
+}
+
+// present is the set of source files without those of changed that the index
+// has just dropped: git lists a file until its deletion is staged.
+func (in *Ingester) present(ctx context.Context, changed []string) (*Files, error) {
+	files := in.files()
+	known, err := in.manifest(ctx, changed, false)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[string]bool{}
+	for _, p := range changed {
+		if _, ok := known[p]; !ok && files.Has(p) {
+			gone[p] = true
+		}
+	}
+	if len(gone) == 0 {
+		return files, nil
+	}
+	var left []string
+	for p := range files.has {
+		if !gone[p] {
+			left = append(left, p)
+		}
+	}
+	sort.Strings(left)
+	in.setFiles(left)
+	return in.files(), nil
 }
 
 // owedLinks names the note that the links of some sources are still to be

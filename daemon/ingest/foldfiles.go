@@ -460,8 +460,18 @@ func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
-	_, err := in.Source(ctx, paths, nil)
-	return err
+	if _, err := in.Source(ctx, paths, nil); err != nil {
+		return err
+	}
+	known, err := in.manifest(ctx, paths, false)
+	if err != nil {
+		return err
+	}
+	gone := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { _, ok := known[p]; return ok })
+	if len(gone) == 0 {
+		return nil
+	}
+	return in.deriveLinks(ctx, gone) // no sweep will see them go
 }
 
 // forgetSource makes the next [Ingester.Source] treat the file at path as new.
