@@ -164,7 +164,7 @@ func (d *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 }
 
 func (d *Door) strength(row meta.Row, a meta.Access) float64 {
-	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, d.halfLife(row.Type), row.Pinned)
+	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, halfLife(d.HalfLife(), row.Type), row.Pinned)
 }
 
 func memory(row meta.Row) wire.Memory {

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -199,26 +200,38 @@ func (d *Door) places(ctx context.Context, c *rank.Candidates) error {
 	for _, h := range c.Chunks {
 		found[h.Memory]++
 	}
-	var ids []fold.ID
-	for id, n := range found {
-		if n > 1 {
-			ids = append(ids, id)
+	var ids []string
+	for _, h := range c.Chunks {
+		if found[h.Memory] > 1 {
+			ids = append(ids, strings.TrimPrefix(h.Key, "c:"))
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	chunks, err := d.Index.ChunksOf(ctx, ids)
+	chunks, err := d.Index.ChunksByID(ctx, ids)
 	if err != nil {
 		return err
 	}
-	c.Places = map[string]rank.Place{}
-	for id, list := range chunks {
-		for i, ch := range list {
-			c.Places["c:"+ch.ID] = rank.Place{Group: string(id), Ordinal: i}
-		}
-	}
+	c.Places = neighbours(slices.Collect(maps.Values(chunks)))
 	return nil
+}
+
+// neighbours numbers chunks so that those which touch have consecutive numbers:
+// the chunks of a file partition it.
+func neighbours(chunks []fold.Chunk) map[string]rank.Place {
+	slices.SortFunc(chunks, func(a, b fold.Chunk) int {
+		return cmp.Or(strings.Compare(string(a.MemoryID), string(b.MemoryID)), cmp.Compare(a.StartByte, b.StartByte))
+	})
+	places := make(map[string]rank.Place, len(chunks))
+	n := 0
+	for i, ch := range chunks {
+		if n++; i > 0 && (chunks[i-1].MemoryID != ch.MemoryID || chunks[i-1].EndByte != ch.StartByte) {
+			n++
+		}
+		places["c:"+ch.ID] = rank.Place{Group: string(ch.MemoryID), Ordinal: n}
+	}
+	return places
 }
 
 // prose are the languages people read, which are ranked by other weights than
@@ -251,10 +264,10 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	if err != nil {
 		return err
 	}
-	now := d.Now()
+	now, own := d.Now(), d.HalfLife() // asked once: it is kept in a database
 	for _, id := range ids {
 		p, a := pulses[id], access[id]
-		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, d.halfLife(p.Type), p.Pinned)
+		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, halfLife(own, p.Type), p.Pinned)
 	}
 	for i := range c.Chunks {
 		c.Chunks[i].Prose = prose[pulses[c.Chunks[i].Memory].Language]
@@ -262,10 +275,10 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	return nil
 }
 
-// halfLife is the project's, unless the type of memory has one of its own and
+// halfLife is own, the project's, unless the type of memory has one of its own and
 // the project keeps the default.
-func (d *Door) halfLife(memoryType string) time.Duration {
-	if own := d.HalfLife(); own > 0 && own != rank.DefaultHalfLife {
+func halfLife(own time.Duration, memoryType string) time.Duration {
+	if own > 0 && own != rank.DefaultHalfLife {
 		return own
 	}
 	return rank.HalfLife(memoryType)
