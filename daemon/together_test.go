@@ -45,6 +45,7 @@ func TestNothingIsLostWhileOthersWrite(t *testing.T) {
 				}
 				keep(token)
 				p.eventually("the save is seen", func() bool {
+					p.clock.forward(time.Second) // a save into a file just replaced is found 2 s later
 					m, err := p.get(r.ID)
 					return err == nil && strings.Contains(m.Content, token) // in the middle of a save it does not parse
 				})

@@ -182,6 +182,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
+		c.lost = append(s.takeDisplaced(p, c.disk), c.lost...)
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
 			out.Unsettled = append(out.Unsettled, p)

@@ -114,7 +114,11 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if !errors.Is(err, fold.ErrConflict) || cutErr != nil {
 			return Put{}, errors.Join(err, cutErr)
 		}
-		if ce, ok := errors.AsType[*disk.ChangedError](err); ok && ce.Aside != nil {
+		ce, ok := errors.AsType[*disk.ChangedError](err)
+		if ok {
+			s.noteDisplaced(w.Path, ce.Found)
+		}
+		if ok && ce.Aside != nil {
 			if _, err := s.putAt(root, Write{ID: w.ID, Path: w.Path, Base: have, New: ce.Aside, Merge: true}); err != nil {
 				s.log.Warn("A save that was overtaken is not merged", "path", w.Path, "err", err)
 			}

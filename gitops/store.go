@@ -92,8 +92,10 @@ type Store struct {
 	setAside map[string]string // path → reason
 	guard    *guardState       // nil unless the vanish guard is up
 	seen     map[string]seenFile
-	late     []lateFile    // replaced files that are still open, oldest first
-	pushed   plumbing.Hash // tip the mirror holds
+	// displaced holds, by path, what a version of ours stood over for a moment.
+	displaced map[string][][]byte
+	late      []lateFile    // replaced files that are still open, oldest first
+	pushed    plumbing.Hash // tip the mirror holds
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
 	closed    bool

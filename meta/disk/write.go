@@ -267,6 +267,7 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 // changed returns cause; if it is a ChangedError, with what is there now.
 func (t *target) changed(cause error) error {
 	if ce, ok := errors.AsType[*ChangedError](cause); ok {
+		ce.Found = ce.Have
 		if cur, _, err := readIn(t.d, t.name, t.path, maxCompare); err == nil {
 			ce.Have, ce.Gone = cur, false
 		}
