@@ -5,7 +5,6 @@ package daemon_test
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -190,18 +189,6 @@ func TestAFolderFlippedToALink(t *testing.T) {
 	}
 	other := p.addMemory(wire.MemoryCreate{Slug: "elsewhere", Content: "Elsewhere."})
 	p.mustGet(other.ID)
-}
-
-// plantedKey makes a text with a private key in it, and the key's own lines.
-func plantedKey() (text string, lines []string) {
-	raw := make([]byte, 600)
-	rand.Read(raw)
-	body := base64.StdEncoding.EncodeToString(raw)
-	for len(body) > 64 {
-		lines, body = append(lines, body[:64]), body[64:]
-	}
-	lines = append(lines, body)
-	return "How the deploy key looks:\n\n-----BEGIN RSA " + "PRIVATE KEY-----\n" + strings.Join(lines, "\n") + "\n-----END RSA " + "PRIVATE KEY-----\n", lines
 }
 
 // holds returns the files below dir with any of words in them, and the objects

@@ -209,3 +209,22 @@ func TestACopyKeepsItsOwnMemories(t *testing.T) {
 		t.Error("a write for a copy that is away was taken by another")
 	}
 }
+
+// TestTheProjectFileIsMadeAfterACrash: a crash between the registration and the
+// first opening leaves a checkout without its project file.
+func TestTheProjectFileIsMadeAfterACrash(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
+	m.stop()
+	for _, path := range []string{p.file("fold"), p.file(".git/foldwatch"), filepath.Join(m.dirs().Data, "mirrors")} {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.start()
+	p.eventually("the project file is there", func() bool { return p.exists("fold/project.toml") })
+	if text := p.read("fold/project.toml"); !strings.Contains(text, `slug = "app"`) {
+		t.Errorf("project.toml = %s", text)
+	}
+}

@@ -118,12 +118,36 @@ func (st *stores) openHistory(ctx context.Context, co *checkout) error {
 		return err
 	}
 	st.sidecar.hold(co, !co.commits.wanted())
-	if p := co.project; p.Slug != "" && !head { // just registered: the folder hides itself by now
-		if err := st.fold.Create(conf.ProjectFile, conf.EncodeProject(p)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("project file: %w", err)
-		}
-		co.commits.add([]string{conf.ProjectFile})
+	if head || main {
+		return nil
 	}
+	return st.writeProject(ctx, co)
+}
+
+// writeProject makes fold/project.toml where there never was one: at the first
+// opening, by when the folder hides itself from git, or at the one after a
+// crash in between.
+func (st *stores) writeProject(ctx context.Context, co *checkout) error {
+	_, _, err := st.sidecar.store.LastBlob(ctx, conf.ProjectFile)
+	if !errors.Is(err, fold.ErrNotFound) {
+		return err // the journal knows it: if it is gone now, somebody took it away
+	}
+	p := co.project
+	if p.Slug == "" {
+		rec := co.record()
+		if n, ok := gitops.MirrorHolds(co.mirror(rec.ProjectID)); ok && n > 0 {
+			return nil // a fresh clone where an older one was: add offers the mirror
+		}
+		p = conf.Project{ID: rec.ProjectID, Slug: rec.Slug, Name: rec.Name, CreatedAt: rec.AddedAt}
+	}
+	err = st.fold.Create(conf.ProjectFile, conf.EncodeProject(p))
+	switch {
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		// there already, or no folder to put it in: that is the vanish guard's
+	case err != nil:
+		return fmt.Errorf("project file: %w", err)
+	}
+	co.commits.add([]string{conf.ProjectFile})
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -48,4 +50,16 @@ func TestWhatIsWithheldIsNotShown(t *testing.T) {
 	if m, err := p.get(string(id)); !errors.Is(err, fold.ErrSecret) || secretIn(m.Content) || secretIn(err.Error()) {
 		t.Errorf("get = %v\n%s", err, m.Content)
 	}
+}
+
+// plantedKey makes a text with a private key in it, and the key's own lines.
+func plantedKey() (text string, lines []string) {
+	raw := make([]byte, 600)
+	rand.Read(raw)
+	body := base64.StdEncoding.EncodeToString(raw)
+	for len(body) > 64 {
+		lines, body = append(lines, body[:64]), body[64:]
+	}
+	lines = append(lines, body)
+	return "How the deploy key looks:\n\n-----BEGIN RSA " + "PRIVATE KEY-----\n" + strings.Join(lines, "\n") + "\n-----END RSA " + "PRIVATE KEY-----\n", lines
 }
