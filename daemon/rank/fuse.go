@@ -28,7 +28,7 @@ const FuseK = 60
 // Fuse merges rankings by reciprocal rank fusion: a key scores the sum over
 // rankings of 1/(k+rank), rank from 1 (Cormack, Clarke, Büttcher, SIGIR 2009).
 // A key that occurs twice in one ranking counts at its better place. It is
-// selectable (fusion = "rrf"); the default is [MinMax] and weights, which wins
+// selectable (fusion = "rrf"); the default is a weighted sum, which wins
 // on every set that was measured.
 func Fuse(k float64, rankings ...[]string) []Scored {
 	sum := map[string]float64{}
@@ -47,22 +47,6 @@ func Fuse(k float64, rankings ...[]string) []Scored {
 	}
 	sortScored(out)
 	return out
-}
-
-// MinMax maps the scores of one channel to [0, 1] in place: the worst to 0 and
-// the best to 1. If all are equal they become 1, since being found is evidence.
-func MinMax(scores []float64) {
-	if len(scores) == 0 {
-		return
-	}
-	lo, hi := slices.Min(scores), slices.Max(scores)
-	for i, s := range scores {
-		if hi > lo {
-			scores[i] = (s - lo) / (hi - lo)
-		} else {
-			scores[i] = 1
-		}
-	}
 }
 
 // topShare is what the best, second and third chunk of a file count.

@@ -3,7 +3,6 @@ package rank_test
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,16 +18,6 @@ func TestFuse(t *testing.T) {
 	want := []rank.Scored{{Key: "b", Score: 1./62 + 1./61}, {Key: "a", Score: 1. / 61}, {Key: "c", Score: 1. / 62}}
 	if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("Fuse: -want +got %s", d)
-	}
-}
-
-func TestMinMax(t *testing.T) {
-	for _, tc := range []struct{ in, want []float64 }{
-		{nil, nil}, {[]float64{3}, []float64{1}}, {[]float64{2, 2}, []float64{1, 1}}, {[]float64{1, 3, 2}, []float64{0, 1, .5}},
-	} {
-		if rank.MinMax(tc.in); !slices.Equal(tc.in, tc.want) {
-			t.Errorf("MinMax = %v, want %v", tc.in, tc.want)
-		}
 	}
 }
 
