@@ -158,13 +158,13 @@ func (r Result) bounded(src []byte, opt Options) Result {
 
 // parses reports whether src is to be handed to a parser.
 func parses(lang string, src []byte, maxBytes int) bool {
-	return hasSyntax(lang) && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine
+	return hasSyntax[lang] && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine
 }
 
 // cutPlain cuts without a parser.
 func cutPlain(lang string, src []byte, opt Options) Result {
 	switch {
-	case len(src) > opt.MaxBytes || longestLine(src) > maxLine || hasSyntax(lang):
+	case len(src) > opt.MaxBytes || longestLine(src) > maxLine || hasSyntax[lang]:
 		return cutText(lang, "text", src, opt)
 	case lang == "markdown":
 		return cutMarkdown(src, opt).bounded(src, opt)

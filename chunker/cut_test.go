@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -19,10 +20,11 @@ import (
 )
 
 // paths holds one file name for each strategy and language.
-var paths = []string{
-	"a.go", "a.rs", "a.ts", "a.tsx", "a.js", "a.py", "a.java", "a.c", "a.cpp",
-	"a.md", "a.html", "a.vue", "a.txt", "a.conf",
-}
+var paths = func() []string {
+	all := append([]string{"a.md", "a.html", "a.vue", "a.txt", "a.conf"}, chunker.SyntaxPaths()...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}()
 
 // goFiles returns about n source files of the Go toolchain, evenly spread.
 func goFiles(t testing.TB, n int) []string {
@@ -118,7 +120,9 @@ func TestCutPartitionsGarbage(t *testing.T) {
 		}
 		path := paths[i%len(paths)]
 		opt := chunker.Options{MaxLines: 1 + rng.IntN(30), MinLines: 1 + rng.IntN(8), LineSize: 1 + rng.IntN(10)}
-		checkPartition(t, path, b.Bytes(), chunker.Cut(path, b.Bytes(), opt))
+		r := chunker.Cut(path, b.Bytes(), opt)
+		checkPartition(t, path, b.Bytes(), r)
+		checkWords(t, path, r)
 	}
 }
 
@@ -340,14 +344,21 @@ func TestWithOverlap(t *testing.T) {
 	}
 }
 
+// FuzzCut cuts anything as any language, first each sample as its own.
 func FuzzCut(f *testing.F) {
-	samples, _ := filepath.Glob("testdata/*/*ample.*")
+	samples, err := filepath.Glob("testdata/*/*")
+	if err != nil {
+		f.Fatal(err)
+	}
 	for _, s := range samples {
-		if b, err := os.ReadFile(s); err == nil && !strings.HasSuffix(s, ".golden") {
-			for i, p := range paths {
-				if filepath.Ext(p) == filepath.Ext(s) {
-					f.Add(uint8(i), b)
-				}
+		b, err := os.ReadFile(s)
+		if err != nil || strings.HasSuffix(s, ".golden") {
+			continue
+		}
+		lang := chunker.Language(s, b)
+		for i, p := range paths {
+			if chunker.Language(p, b) == lang {
+				f.Add(uint8(i), b)
 			}
 		}
 	}
@@ -356,11 +367,32 @@ func FuzzCut(f *testing.F) {
 		opt := chunker.Options{MaxLines: 8, LineSize: 4, MinLines: 3, Deadline: 200 * time.Millisecond, SlowGo: which >= 128}
 		r := chunker.Cut(path, src, opt)
 		checkPartition(t, path, src, r)
+		checkWords(t, path, r)
 		got, err := chunker.DecodeResult(r.Encode())
 		if diff := cmp.Diff(r, got); err != nil || diff != "" {
 			t.Errorf("DecodeResult(Encode): %v, -want +got\n%s", err, diff)
 		}
 	})
+}
+
+// checkWords reports names, docs and imports that are not fit to be shown.
+func checkWords(t *testing.T, path string, r chunker.Result) {
+	t.Helper()
+	check := func(what, s string, limit int) {
+		if !utf8.ValidString(s) || strings.ContainsRune(s, '\n') || strings.TrimSpace(s) != s || len(s) > limit {
+			t.Errorf("%s: %s %q", path, what, s)
+		}
+	}
+	for _, c := range r.Chunks {
+		check("name", c.NodeName, 512)
+		check("parent", c.Parent, 512)
+		check("doc", c.Doc, 256)
+	}
+	for _, s := range r.Imports {
+		check("import", s, 512)
+	}
+	check("package", r.Package, 512)
+	check("file doc", r.Doc, 256)
 }
 
 func FuzzDecodeResult(f *testing.F) {

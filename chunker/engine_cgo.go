@@ -35,14 +35,14 @@ func (e *engine) outline(lang string, src []byte, opt Options) (_ *outline, time
 	}
 	g := e.langs[lang]
 	if g == nil {
-		table := tableOf(lang)
+		table := tables[lang]
 		if table == nil {
 			return nil, false
 		}
 		if e.langs == nil {
 			e.langs = make(map[string]*grammar)
 		}
-		g = load(table)
+		g = load(table())
 		e.langs[lang] = g
 	}
 	if e.parser == nil {
@@ -58,33 +58,22 @@ func (e *engine) outline(lang string, src []byte, opt Options) (_ *outline, time
 	return o, false
 }
 
-// tableOf returns the table of a language, nil if it has none.
-func tableOf(lang string) *table {
-	switch lang {
-	case "go":
-		return goTable()
-	case "rust":
-		return rustTable()
-	case "javascript":
-		return javascriptTable()
-	case "typescript":
-		return typescriptTable()
-	case "tsx":
-		return tsxTable()
-	case "python":
-		return pythonTable()
-	case "java":
-		return javaTable()
-	case "c":
-		return cTable()
-	case "cpp":
-		return cppTable()
-	}
-	return nil
+// tables make the table of each language that has one. They are functions so
+// that a worker pays for the languages it meets only.
+var tables = map[string]func() *table{
+	"go":         goTable,
+	"rust":       rustTable,
+	"javascript": javascriptTable,
+	"typescript": typescriptTable,
+	"tsx":        tsxTable,
+	"python":     pythonTable,
+	"java":       javaTable,
+	"c":          cTable,
+	"cpp":        cppTable,
 }
 
-// A table says how one language is cut. To add a language is to add a file with
-// its table, a line in tableOf and hasSyntax, and a sample in testdata.
+// A table says how one language is cut. See languages for what it takes to add
+// one.
 type table struct {
 	language func() *sitter.Language
 	rules    map[string]rule // by node kind; other nodes are not looked into

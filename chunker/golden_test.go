@@ -54,6 +54,28 @@ func TestCutGolden(t *testing.T) {
 	}
 }
 
+// TestSamples fails for a language that has a table and no golden sample.
+func TestSamples(t *testing.T) {
+	for _, path := range chunker.SyntaxPaths() {
+		lang := chunker.Language(path, nil)
+		goldens, err := filepath.Glob("testdata/" + lang + "/*.golden")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok := false
+		for _, golden := range goldens {
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ok = ok || strings.HasPrefix(string(want), lang+", syntax") && strings.Count(string(want), "\n") > 5
+		}
+		if !ok {
+			t.Errorf("no sample of %s in testdata/%s that was cut by syntax", lang, lang)
+		}
+	}
+}
+
 func dump(r chunker.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s", r.Language, r.Strategy)

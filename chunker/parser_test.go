@@ -4,6 +4,7 @@ package chunker
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -21,8 +22,8 @@ func TestTreeIsOnePointer(t *testing.T) {
 // Every kind and field that a table names exists in its grammar, or else a rule
 // would silently never fire after an update of the grammar.
 func TestTablesNameWhatGrammarsHave(t *testing.T) {
-	for _, lang := range []string{"go", "rust", "javascript", "typescript", "tsx", "python", "java", "c", "cpp"} {
-		table := tableOf(lang)
+	for lang, newTable := range tables {
+		table := newTable()
 		l := table.language()
 		for kind, r := range table.rules {
 			if l.IdForNodeKind(kind, true) == 0 {
@@ -37,6 +38,25 @@ func TestTablesNameWhatGrammarsHave(t *testing.T) {
 					t.Errorf("%s: no field %q", lang, field)
 				}
 			}
+		}
+		for _, kind := range strings.Fields(table.leads) {
+			if l.IdForNodeKind(kind, true) == 0 {
+				t.Errorf("%s: no node kind %q, which is said to lead", lang, kind)
+			}
+		}
+	}
+}
+
+// A build without cgo has no tables, and must cut the same languages as text.
+func TestTablesAreThoseOfLanguages(t *testing.T) {
+	for _, l := range languages {
+		if got := tables[l.name] != nil; got != l.syntax {
+			t.Errorf("%s: a table %v, said to have syntax %v", l.name, got, l.syntax)
+		}
+	}
+	for lang := range tables {
+		if !hasSyntax[lang] {
+			t.Errorf("%s has a table and is no language", lang)
 		}
 	}
 }

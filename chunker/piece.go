@@ -99,12 +99,22 @@ func finish(pieces []piece, lang string, src []byte, lines *lineIndex) []fold.Ch
 	return chunks
 }
 
-// clean makes a name that was cut out of a file fit to be shown and stored.
+// clean makes a name that was cut out of a file fit to be shown and stored: one
+// line of at most 512 bytes of UTF-8, without space around it.
 func clean(name string) string {
 	if len(name) > 512 {
 		name = name[:runeStart([]byte(name), 512)]
 	}
-	return strings.ToValidUTF8(name, "�")
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(name, "�"))
+	if len(name) > 512 { // a byte that is no UTF-8 has become three
+		name = name[:runeStart([]byte(name), 512)]
+	}
+	return strings.TrimSpace(name)
 }
 
 // merge joins nameless pieces of fewer than minLines lines with a neighbour:
