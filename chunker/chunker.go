@@ -79,6 +79,9 @@ const (
 	// maxChunks is how many chunks a file may be cut into by syntax or
 	// markup. A file of 250,000 headings is cut as text instead.
 	maxChunks = 10_000
+
+	// maxData is the size in bytes up to which JSON and YAML are parsed.
+	maxData = 256 << 10
 )
 
 func (o Options) withDefaults() Options {
@@ -137,15 +140,17 @@ func (c *cutter) cut(path string, src []byte) Result {
 	case timedOut:
 		return cutText(lang, timedOutStrategy, src, c.opt)
 	case o == nil:
-		return cutText(lang, "text", src, c.opt)
+		return cutPlain(lang, src, c.opt)
 	}
-	if o.release != nil {
-		defer o.release()
-	}
-	return Result{
+	defer o.free()
+	r := Result{
 		Language: lang, Strategy: "syntax", Chunks: assemble(o, lang, src, c.opt),
 		Imports: unique(o.imports), Package: clean(o.pkg), Doc: o.doc,
 	}.bounded(src, c.opt)
+	if isComponent(lang) {
+		qualify(r.Chunks, componentName(path))
+	}
+	return r
 }
 
 // bounded returns r, or src cut as text if r has too many chunks to be of use.
@@ -158,19 +163,26 @@ func (r Result) bounded(src []byte, opt Options) Result {
 
 // parses reports whether src is to be handed to a parser.
 func parses(lang string, src []byte, maxBytes int) bool {
+	if isData(lang) {
+		maxBytes = min(maxBytes, maxData)
+	}
 	return hasSyntax[lang] && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine
 }
+
+// isData reports whether files of a language may be nothing but data, of which
+// there may be a lot: beyond maxData they are cut by lines.
+func isData(lang string) bool { return lang == "json" || lang == "yaml" }
 
 // cutPlain cuts without a parser.
 func cutPlain(lang string, src []byte, opt Options) Result {
 	switch {
-	case len(src) > opt.MaxBytes || longestLine(src) > maxLine || hasSyntax[lang]:
+	case len(src) > opt.MaxBytes || longestLine(src) > maxLine:
 		return cutText(lang, "text", src, opt)
 	case lang == "markdown":
 		return cutMarkdown(src, opt).bounded(src, opt)
 	case lang == "html" || lang == "vue" || lang == "svelte":
 		return cutHTML(lang, src, opt).bounded(src, opt)
-	case lang == "text":
+	case hasSyntax[lang] && !isData(lang) || lang == "text":
 		return cutText(lang, "text", src, opt)
 	}
 	return cutLines(lang, src, opt)

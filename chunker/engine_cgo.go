@@ -33,6 +33,25 @@ func (e *engine) outline(lang string, src []byte, opt Options) (_ *outline, time
 			return o, false
 		}
 	}
+	o, timedOut := e.tree(lang, src, opt)
+	for i := 0; o != nil && i < min(len(o.parts), maxParts); i++ {
+		part := o.parts[i]
+		sub, late := e.tree(part.lang, src[part.start:part.end], opt)
+		if late {
+			o.free()
+			return nil, true
+		}
+		o.embed(i, sub)
+	}
+	return o, timedOut
+}
+
+// maxParts is how many parts in other languages of one file are parsed.
+const maxParts = 64
+
+// tree returns what the parser of one language finds in src, nil if it finds
+// nothing.
+func (e *engine) tree(lang string, src []byte, opt Options) (_ *outline, timedOut bool) {
 	g := e.langs[lang]
 	if g == nil {
 		table := tables[lang]
@@ -48,7 +67,11 @@ func (e *engine) outline(lang string, src []byte, opt Options) (_ *outline, time
 	if e.parser == nil {
 		e.parser = newTreeParser()
 	}
-	tree, timedOut := e.parser.parse(g.lang, src, opt.Deadline)
+	in := src
+	if g.prepare != nil {
+		in = g.prepare(src)
+	}
+	tree, timedOut := e.parser.parse(g.lang, in, opt.Deadline)
 	if tree == nil {
 		return nil, timedOut
 	}
@@ -70,6 +93,16 @@ var tables = map[string]func() *table{
 	"java":       javaTable,
 	"c":          cTable,
 	"cpp":        cppTable,
+
+	"html":   htmlTable,
+	"vue":    htmlTable,
+	"svelte": svelteTable,
+	"css":    cssTable,
+	"json":   jsonTable,
+	"yaml":   yamlTable,
+	"toml":   tomlTable,
+	"hcl":    hclTable,
+	"make":   makeTable,
 }
 
 // A table says how one language is cut. See languages for what it takes to add
@@ -78,12 +111,34 @@ type table struct {
 	language func() *sitter.Language
 	rules    map[string]rule // by node kind; other nodes are not looked into
 	leads    string          // kinds of comments, attributes and decorators
+	opaque   string          // kinds that are one token though they have parts, besides strings
 	sep      string          // between the parts of a qualified name
+	// methodSep stands before the name of a method instead of sep; "" means sep.
+	methodSep string
+	// loose are kinds of tokens that may be divided between any two lines:
+	// markup around code, data behind it.
+	loose string
+	// indented says that blocks end where the next line is less indented, so
+	// that comments and space before what comes next lie in them.
+	indented bool
+	crowds   bool // it is data, of which there may be a lot; see entry
 
+	// prepare returns what the parser is given in place of src: as long, and
+	// with the same lines. Nil means src itself.
+	prepare func(src []byte) []byte
 	// imports returns what a node whose rule says so imports.
 	imports func(n *sitter.Node, src []byte) []string
-	// calls are names of functions that import what they are given.
+	// leading reports whether a node stands before a definition and belongs to
+	// it, where that does not follow from its kind.
+	leading func(n *sitter.Node, src []byte) bool
+	// fileImports returns what the file imports without a look at its tree.
+	fileImports func(src []byte) []string
+	// calls are what begins expressions that import what they are given,
+	// wherever they stand. With a bracket at its end only the one before it.
 	calls []string
+	// called returns what an expression that begins so imports; nil means the
+	// string that is its first argument.
+	called func(n *sitter.Node, src []byte) []string
 	// pkg returns the package that a node with act pkg declares.
 	pkg func(n *sitter.Node, src []byte) string
 	// docstring returns the string in a definition that documents it.
@@ -103,7 +158,8 @@ const (
 	wrap                 // look into it; what is found there gets its whole range
 	define               // it gets a chunk
 	holds                // it gets a chunk for its header, its members get their own
-	pkg                  // it names the package
+	pkg                  // it names the package; what else it is, its look says
+	precedes             // it gets a chunk; what is found in it stands beside it
 )
 
 // A rule says what to do with nodes of one kind.
@@ -113,6 +169,9 @@ type rule struct {
 	member string // our node type if a class, trait or the like holds it
 	name   string // field of the name; "" is "name"
 	body   string // field without which it is no definition; "" if it needs none
+	// data says that it is an entry of data, such as a key with its value: its
+	// length decides whether it gets a chunk and whether its entries do.
+	data bool
 	// imports says that nodes of this kind may import, whatever else they do.
 	imports bool
 	// look decides in place of the fields above where they do not reach. It
@@ -128,6 +187,14 @@ type found struct {
 	name  string
 	scope string // "" means name
 	owner string // what it belongs to without lying in it; goes before name
+
+	end    int    // where it ends if that is before the end of the node; 0 means there
+	open   bool   // it reaches to the next definition, or to the end of what it lies in
+	titled int    // where the heading begins that names it and is nothing else; 0 if none
+	gather bool   // short neighbours of its kind join it in one chunk
+	lang   string // language of its part [from, to), "" if it has none
+	from   int
+	to     int
 }
 
 // A grammar is a table made ready: rules by the numbers the parser gives kinds.
@@ -137,13 +204,15 @@ type grammar struct {
 	byID   []rule
 	lead   []bool
 	opaque []bool // tokens with parts, such as strings: never divided
+	loose  []bool
 }
 
 func load(t *table) *grammar {
 	lang := t.language()
 	n := int(lang.NodeKindCount())
-	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n)}
-	leads := strings.Fields(t.leads)
+	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n), loose: make([]bool, n)}
+	loose := strings.Fields(t.loose)
+	leads, opaque := strings.Fields(t.leads), strings.Fields(t.opaque)
 	for id := range n {
 		// One kind may have several numbers.
 		kind := lang.NodeKindForId(uint16(id))
@@ -151,10 +220,11 @@ func load(t *table) *grammar {
 			continue
 		}
 		g.byID[id] = t.rules[kind]
+		g.loose[id] = slices.Contains(loose, kind)
 		for _, l := range leads {
 			g.lead[id] = g.lead[id] || l == kind
 		}
-		g.opaque[id] = g.lead[id] || strings.Contains(kind, "string") || strings.Contains(kind, "char_lit") || strings.Contains(kind, "regex") || strings.HasPrefix(kind, "jsx_text")
+		g.opaque[id] = g.lead[id] || slices.Contains(opaque, kind) || strings.Contains(kind, "string") || strings.Contains(kind, "char_lit") || strings.Contains(kind, "regex") || strings.HasPrefix(kind, "jsx_text")
 	}
 	return g
 }

@@ -3,16 +3,17 @@ package chunker
 import (
 	"bytes"
 	"cmp"
+	entity "html"
 	"strings"
 )
 
 // cutHTML cuts before the tags that carry meaning: headings, sections, articles
 // and the like, forms, tables, templates, scripts and styles. It reads tags
-// only, so that broken markup is cut as well as sound one.
+// only and knows nothing of what lies in what: it is for builds without parsers
+// and for pages that are too long for one.
 func cutHTML(lang string, src []byte, opt Options) Result {
 	lines := indexLines(src)
-	h := &html{src: src, open: make(map[string]bool)}
-	h.scan()
+	h := scanHTML(src)
 	pieces := merge(h.pieces(lines), src, lines, opt.MinLines, opt.MaxLines)
 	pieces = splitByLines(pieces, src, lines, opt.LineSize*2)
 	return Result{
@@ -25,6 +26,7 @@ func cutHTML(lang string, src []byte, opt Options) Result {
 // unclosed tags costs the square of its size.
 const maxTag = 1 << 10
 
+// An html is what the tags of a page say.
 type html struct {
 	src     []byte
 	marks   []htmlMark
@@ -36,6 +38,13 @@ type html struct {
 type htmlMark struct {
 	at         int
 	kind, name string
+}
+
+// scanHTML reads the tags of a page.
+func scanHTML(src []byte) *html {
+	h := &html{src: src, open: make(map[string]bool)}
+	h.scan()
+	return h
 }
 
 func (h *html) scan() {
@@ -76,11 +85,13 @@ func (h *html) scan() {
 }
 
 func (h *html) tag(at int, name string, attrs, content []byte) {
-	switch name {
-	case "h1", "h2", "h3", "h4", "h5", "h6":
+	switch {
+	case isHeading(name):
 		h.marks = append(h.marks, htmlMark{at: at, kind: name, name: innerText(content, name)})
-	case "section", "article", "main", "nav", "header", "footer", "aside", "form", "table", "body", "head", "template", "dialog", "figure", "fieldset":
+	case isSection(name):
 		h.marks = append(h.marks, htmlMark{at: at, kind: name, name: attribute(attrs, "id")})
+	}
+	switch name {
 	case "script":
 		h.imports = append(h.imports, attribute(attrs, "src"))
 		h.marks = append(h.marks, htmlMark{at: at, kind: name})
@@ -121,7 +132,18 @@ func (h *html) pieces(lines *lineIndex) []piece {
 	return out
 }
 
-func isHeading(kind string) bool { return len(kind) == 2 && kind[0] == 'h' && kind[1] <= '6' }
+// isSection reports whether elements of a name carry a meaning of their own.
+func isSection(name string) bool {
+	switch name {
+	case "section", "article", "main", "nav", "header", "footer", "aside", "form", "table", "body", "head", "template", "dialog", "figure", "fieldset":
+		return true
+	}
+	return false
+}
+
+func isHeading(kind string) bool {
+	return len(kind) == 2 && kind[0] == 'h' && kind[1] >= '1' && kind[1] <= '6'
+}
 
 // htmlTag reads the opening tag that b begins with: its lower-case name, its
 // attributes, and its length, 0 if there is none.
@@ -196,7 +218,7 @@ func innerText(content []byte, name string) string {
 			b.WriteByte(c)
 		}
 	}
-	text := strings.ToValidUTF8(strings.Join(strings.Fields(b.String()), " "), "")
+	text := strings.ToValidUTF8(strings.Join(strings.Fields(entity.UnescapeString(b.String())), " "), "")
 	return text[:runeStart([]byte(text), min(len(text), 200))]
 }
 

@@ -15,6 +15,7 @@ type outline struct {
 	imports []string
 	pkg     string
 	doc     string
+	parts   []part // in other languages, in order
 
 	// cuts returns all places at which no token is divided, in order. It is
 	// called once at most, and only if a piece is too long.
@@ -32,6 +33,8 @@ type item struct {
 	owner  string // name of what it belongs to without lying in it; "" if nothing
 	parent int    // index of the item that holds it; -1 if none
 	doc    string // of a docstring; that of comments before it is found by assemble
+	open   bool   // it ends where the next item begins, if that is before its end
+	gather bool   // others may have joined it, see walk.gather
 }
 
 // A span is the bytes [start, end) of a file.
@@ -79,6 +82,9 @@ func (a *assembler) place() {
 				floor = max(floor, a.placed[up].start+1)
 			}
 		}
+		if n := len(a.placed); n > 0 && a.placed[n-1].open && a.placed[n-1].end > it.start {
+			floor = a.placed[n-1].start + 1
+		}
 		start, doc := a.lead(it.start, floor)
 		if it.doc == "" && it.inner > it.start {
 			_, it.doc = a.lead(it.inner, it.start)
@@ -95,6 +101,9 @@ func (a *assembler) place() {
 		it.end = min(limit, a.lineEnd(it.end))
 		if it.start = start; it.end <= it.start {
 			continue
+		}
+		if n := len(a.placed); n > 0 && a.placed[n-1].open {
+			a.placed[n-1].end = min(a.placed[n-1].end, it.start)
 		}
 		index[i] = len(a.placed)
 		a.placed = append(a.placed, it)

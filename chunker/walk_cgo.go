@@ -24,14 +24,16 @@ type walk struct {
 	frames []frame
 	scopes []scope
 	places []cut
+	titles map[int]bool // where headings begin that have given their text to what holds them
 }
 
 // A frame is a node that the walk is inside of.
 type frame struct {
-	wrap  bool
-	scope bool
-	span  span
-	first int // len(out.items) when it was entered
+	wrap    bool
+	scope   bool
+	crowded bool // it has many entries of data
+	span    span
+	first   int // len(out.items) when it was entered
 }
 
 // A scope is an item whose members are being found.
@@ -49,6 +51,9 @@ func (w *walk) outline(root *sitter.Node) *outline {
 		w.run(c)
 	}
 	w.calls(root)
+	if w.g.fileImports != nil {
+		w.out.imports = append(w.out.imports, w.g.fileImports(w.src)...)
+	}
 	if w.g.fileDoc != nil {
 		w.out.doc = w.g.fileDoc(root, w.src)
 	} else {
@@ -89,6 +94,8 @@ func (w *walk) visit(n *sitter.Node) bool {
 	s := span{int(n.StartByte()), int(n.EndByte())}
 	if int(kind) < len(w.g.lead) && w.g.lead[kind] {
 		w.out.leads = append(w.out.leads, s)
+	} else if w.g.leading != nil && w.g.leading(n, w.src) {
+		w.out.leads = append(w.out.leads, span{s.start, s.start + len(bytes.TrimRight(w.src[s.start:s.end], " \t\r\n"))})
 	}
 	if r.imports {
 		w.out.imports = append(w.out.imports, w.g.imports(n, w.src)...)
@@ -109,9 +116,12 @@ func (w *walk) visit(n *sitter.Node) bool {
 		}
 		f.name = line(n.ChildByFieldName(field), w.src)
 	}
+	if r.data {
+		f = w.entry(f, s)
+	}
 	switch f.act {
 	case enter:
-		w.frames = append(w.frames, frame{})
+		w.frames = append(w.frames, frame{span: s, crowded: w.g.crowds && n.NamedChildCount() > crowd})
 		return true
 	case enterLong:
 		if w.lines.lines(s.start, s.end) <= w.maxLines {
@@ -122,16 +132,99 @@ func (w *walk) visit(n *sitter.Node) bool {
 	case wrap:
 		w.frames = append(w.frames, frame{wrap: true, span: s, first: len(w.out.items)})
 		return true
-	case define, holds:
+	case define, holds, precedes:
+		if f.open && w.titles[s.start] {
+			return false
+		}
 		return f.name != "" && w.add(n, s, f, r.member)
 	}
 	return false
 }
 
+const (
+	leastEntry = 3   // lines of an entry of data that gets a chunk
+	longEntry  = 24  // lines above which the entries of an entry get chunks
+	longInner  = 100 // the same for an entry in an entry
+	deepEntry  = 4   // how deep entries of entries get chunks
+	crowd      = 100 // entries above which short ones are left together
+	leastCrowd = 20  // leastEntry in a crowd: a lock file is no chunk a package
+)
+
+// entry decides by its length what becomes of an entry of data.
+func (w *walk) entry(f found, s span) found {
+	least, long := leastEntry, longEntry
+	if n := len(w.frames); n > 0 && w.frames[n-1].crowded {
+		least = leastCrowd
+	}
+	if len(w.scopes) > 0 {
+		long = longInner
+	}
+	lines := w.lines.lines(s.start, s.end)
+	switch {
+	case lines < least:
+		return found{}
+	case lines > long && len(w.scopes) < deepEntry:
+		f.act = holds
+	default:
+		f.act = define
+	}
+	return f
+}
+
+// inner returns where the content of the innermost node that the walk is inside
+// of ends: before its closing tag, if it has one.
+func (w *walk) inner() int {
+	if len(w.frames) == 0 || w.frames[len(w.frames)-1].span.end == 0 {
+		return len(w.src)
+	}
+	s := w.frames[len(w.frames)-1].span
+	content := bytes.TrimRight(w.src[s.start:s.end], " \t\r\n")
+	if i := bytes.LastIndexByte(content, '<'); i >= 0 && bytes.HasPrefix(content[i:], []byte("</")) {
+		return s.start + len(bytes.TrimRight(content[:i], " \t"))
+	}
+	return s.end
+}
+
+// gather lets f join the item before it, if both are short, of one kind, and
+// nothing but space lies between them. It reports whether it did.
+func (w *walk) gather(f found, s span) bool {
+	n := len(w.out.items)
+	if !f.gather || n == 0 || !w.out.items[n-1].gather {
+		return false
+	}
+	last := &w.out.items[n-1]
+	up := -1
+	if len(w.scopes) > 0 {
+		up = w.scopes[len(w.scopes)-1].item
+	}
+	if last.parent != up || last.kind != f.kind || w.lines.lines(last.start, s.end) > maxGather || len(bytes.TrimSpace(w.src[last.end:s.start])) > 0 {
+		return false
+	}
+	last.end = s.end
+	if !strings.Contains(", "+last.name+", ", ", "+f.name+", ") && len(last.name)+len(f.name) < maxGatherName {
+		last.name += ", " + f.name
+	}
+	return true
+}
+
+const (
+	maxGather     = 20  // lines of short things in one chunk
+	maxGatherName = 120 // bytes of their names
+)
+
 // add appends the item that n was found to be. It reports whether to look for
 // members; then it has pushed a frame and a scope.
 func (w *walk) add(n *sitter.Node, s span, f found, member string) bool {
-	it := item{span: s, inner: s.start, kind: f.kind, parent: -1}
+	if f.end > s.start {
+		s.end = min(s.end, f.end)
+	}
+	if w.gather(f, s) {
+		return false
+	}
+	if f.open {
+		s.end = max(s.end, w.inner())
+	}
+	it := item{span: s, inner: s.start, kind: f.kind, parent: -1, open: f.open, gather: f.gather}
 	prefix := ""
 	if len(w.scopes) > 0 {
 		up := w.scopes[len(w.scopes)-1]
@@ -152,14 +245,28 @@ func (w *walk) add(n *sitter.Node, s span, f found, member string) bool {
 		it.doc = sentence(commentText(w.g.docstring(n, w.src)))
 	}
 	w.out.items = append(w.out.items, it)
-	if f.act != holds {
+	if f.titled > 0 {
+		if w.titles == nil {
+			w.titles = make(map[int]bool)
+		}
+		w.titles[f.titled] = true
+	}
+	if f.lang != "" && f.from < f.to {
+		w.out.parts = append(w.out.parts, part{span: span{f.from, f.to}, item: len(w.out.items) - 1, lang: f.lang})
+	}
+	switch f.act {
+	case precedes:
+		w.frames = append(w.frames, frame{span: s})
+		return true
+	case holds:
+	default:
 		return false
 	}
 	if f.scope == "" {
 		f.scope = f.name
 	}
 	w.scopes = append(w.scopes, scope{item: len(w.out.items) - 1, prefix: prefix + f.scope, kind: it.kind})
-	w.frames = append(w.frames, frame{scope: true})
+	w.frames = append(w.frames, frame{scope: true, span: s})
 	return true
 }
 
