@@ -61,6 +61,7 @@ func owners() []owner {
 		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
 		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall gate"},
 		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},
+		{"github.com/tree-sitter-grammars", []string{"chunker"}, "it can end a process: only in the worker"},
 		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
 		{"github.com/go-git", []string{"gitops"}, "it never syncs: its file system is wrapped there"},
 		{"github.com/sergi/go-diff", []string{"gitops"}, "diffs of history are made there"},
@@ -213,6 +214,8 @@ func testUse(u use, library string) bool {
 		return u.pkg == "cmd/foldwatch" || u.pkg == "api"
 	case "database/sql", "modernc.org/sqlite": // reads what the program left
 		return u.pkg == "cmd/foldwatch" || u.pkg == "daemon"
+	case "github.com/adrg/frontmatter": // what a rebuild is measured against
+		return u.pkg == "testdata/rig"
 	case "github.com/go-git": // an independent reader of the sidecar
 		return u.pkg == "cmd/foldwatch" || u.pkg == "daemon"
 	}

@@ -79,9 +79,15 @@ func TestAcceptGoSource(t *testing.T) {
 // waitForVectors waits until no vector is missing: none came for a second.
 func waitForVectors(t *testing.T, cl *client.Client) {
 	t.Helper()
+	vectorsOf(t, cl, "gosrc")
+}
+
+// vectorsOf is waitForVectors for one project.
+func vectorsOf(t *testing.T, cl *client.Client, slug string) {
+	t.Helper()
 	last, since := -1, time.Now()
 	if !eventually(5*time.Minute, 100*time.Millisecond, func() bool {
-		st, err := cl.ProjectStatus(t.Context(), "gosrc")
+		st, err := cl.ProjectStatus(t.Context(), slug)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +204,7 @@ func pathsOf(r wire.SearchReply) []string {
 // acceptSave judges n saves.
 func acceptSave(t *testing.T, m *machine, cl *client.Client, c corpus, table *figures, what string, n int, look onlooker) {
 	t.Helper()
-	times, lost := savesOf(t, m, cl, c, n)
+	times, lost := savesOf(t, m, cl, "gosrc", c, n)
 	others := look.others()
 	table.add(t, lost == 0, fmt.Sprintf("%s, lost of %d", what, n), fmt.Sprint(lost), "0")
 	table.clock(t, what+" p50", times.at(.5), 100*time.Millisecond, others)
@@ -207,7 +213,7 @@ func acceptSave(t *testing.T, m *machine, cl *client.Client, c corpus, table *fi
 
 // savesOf saves n files, one after the other, and measures from close(2) to the
 // first search that finds the new word. The files are as before afterwards.
-func savesOf(t *testing.T, m *machine, cl *client.Client, c corpus, n int) (times spread, lost int) {
+func savesOf(t *testing.T, m *machine, cl *client.Client, slug string, c corpus, n int) (times spread, lost int) {
 	t.Helper()
 	ctx := t.Context()
 	files := strings.Fields(m.git(c.dir, "ls-files", "*.go"))
@@ -227,7 +233,7 @@ func savesOf(t *testing.T, m *machine, cl *client.Client, c corpus, n int) (time
 		}
 		began := time.Now()
 		if !eventually(10*time.Second, 2*time.Millisecond, func() bool {
-			r, err := cl.Search(ctx, "gosrc", wire.SearchRequest{Query: token})
+			r, err := cl.Search(ctx, slug, wire.SearchRequest{Query: token})
 			return err == nil && slices.Contains(pathsOf(r), path)
 		}) {
 			lost++
@@ -239,7 +245,7 @@ func savesOf(t *testing.T, m *machine, cl *client.Client, c corpus, n int) (time
 		<-time.After(150*time.Millisecond + time.Duration(rnd.IntN(100))*time.Millisecond)
 	}
 	m.git(c.dir, "checkout", "-q", "--", ".")
-	m.quiet(cl, "gosrc")
+	m.quiet(cl, slug)
 	return times, lost
 }
 

@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,110 +14,124 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// vocabulary is what generated text is made of.
-var vocabulary = strings.Fields(`account address archive balance batch branch buffer bucket cache channel checkpoint
-client cluster column commit config context cursor decode delivery digest dispatch document encode endpoint entry
-event export fallback fetch field filter format gateway group handler header identity index ingest invoice journal
-kernel label ledger limit listener locale lookup manifest market member merge message metric migration module notify
-object offset order packet parser payment permission pipeline policy portal prefix profile protocol provider quota
-query queue ranking record region registry release render replica report request resolver resource response retry
-route schedule schema scope search segment sender series session shard signal snapshot source storage stream subject
-subscription summary supplier table tenant token topic trace transfer transport update upload user validator vector
-version volume wallet webhook worker`)
+// A corpusSize says what a generated corpus holds, so that two runs can be
+// compared.
+type corpusSize struct {
+	Files, Dirs int
+	Bytes       int64
+}
 
-// A text generator makes words, always the same for one seed.
-type generator struct{ *rand.Rand }
-
-func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 7))} }
-
-func (g generator) word() string { return vocabulary[g.IntN(len(vocabulary))] }
-
-func (g generator) words(n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = g.word()
+// words are what generated texts are made of: enough of them that a search for
+// one is no search for everything.
+func words(rnd *rand.Rand, n int) []string {
+	const onset, vowel = "bcdfghklmnprstvw", "aeiou"
+	out := make([]string, n)
+	for i := range out {
+		var b strings.Builder
+		for range 2 + rnd.IntN(3) {
+			b.WriteByte(onset[rnd.IntN(len(onset))])
+			b.WriteByte(vowel[rnd.IntN(len(vowel))])
+		}
+		out[i] = b.String()
 	}
-	return strings.Join(all, " ")
+	return out
 }
 
-// name returns an identifier of two words.
-func (g generator) name() string {
-	a, b := g.word(), g.word()
-	return strings.ToUpper(a[:1]) + a[1:] + strings.ToUpper(b[:1]) + b[1:]
+// generateMono writes n Go files of about 0.8 KB below dir, 50 a folder and 100
+// folders in each of those at the top: 100,000 make 2,021 folders with dir
+// itself. The same n always gives the same bytes.
+func generateMono(dir string, n int) (corpusSize, error) {
+	size := corpusSize{Dirs: 1}
+	for i := range n {
+		top, sub := i/5000, i/50%100
+		parent := filepath.Join(dir, fmt.Sprintf("area%02d", top), fmt.Sprintf("part%02d", sub))
+		if i%50 == 0 {
+			if size.Dirs++; i%5000 == 0 {
+				size.Dirs++
+			}
+			if err := os.MkdirAll(parent, 0o755); err != nil {
+				return size, err
+			}
+		}
+		text := monoFile(i)
+		if err := os.WriteFile(filepath.Join(parent, fmt.Sprintf("unit%05d.go", i)), []byte(text), 0o644); err != nil {
+			return size, err
+		}
+		size.Files++
+		size.Bytes += int64(len(text))
+	}
+	return size, nil
 }
 
-// goFile returns about 0.8 KB of Go source that occurs once.
-func (g generator) goFile(pkg string, i int) string {
+func monoFile(i int) string {
+	rnd := rand.New(rand.NewPCG(21, uint64(i)))
+	w := words(rnd, 40)
 	var b strings.Builder
-	fmt.Fprintf(&b, "package %s\n\n", pkg)
+	fmt.Fprintf(&b, "// Package part%02d keeps the %s of %s.\npackage part%02d\n\n", i/50%100, w[0], w[1], i/50%100)
 	for f := range 3 {
-		name := fmt.Sprintf("%s%d%c", g.name(), i, 'A'+f)
-		fmt.Fprintf(&b, "// %s takes the %s and returns the %s.\nfunc %s(%s int) int {\n\tfor i := range %s {\n\t\t%s += i * %d\n\t}\n\treturn %s\n}\n\n",
-			name, g.words(6), g.words(4), name, "n", "n", "n", 2+g.IntN(90), "n")
+		name := "Do" + strings.ToUpper(w[2+f][:1]) + w[2+f][1:] + fmt.Sprint(i)
+		fmt.Fprintf(&b, "// %s makes %s out of %s, as %s wants it.\nfunc %s(%s, %s int) int {\n", name, w[6+f], w[9+f], w[12+f], name, w[15], w[16])
+		fmt.Fprintf(&b, "\tif %s > %d {\n\t\treturn %s * %d\n\t}\n", w[15], rnd.IntN(1000), w[16], rnd.IntN(1000))
+		fmt.Fprintf(&b, "\t%s := %s + %s\n\treturn %s - %d\n}\n\n", w[17+f], w[15], w[16], w[17+f], rnd.IntN(1000))
 	}
 	return b.String()
 }
 
-// mono writes n source files of about 0.8 KB in n/50 directories below dir, and
-// commits nothing.
-func mono(dir string, n int) error {
-	g := newGenerator(3)
+// generateFold writes n memories into foldDir as we write them ourselves, with
+// the project file that makes the folder ours: decisions and notes of some 1.5 KB
+// with tags, keywords, links by id and, in one of ten, a wiki link by title.
+func generateFold(foldDir, slug string, n int) (corpusSize, error) {
+	size := corpusSize{Dirs: 1 + 16 + 256}
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	project := conf.EncodeProject(conf.Project{ID: "proj_000000000000000000000001", Slug: slug, Name: slug, CreatedAt: made})
+	if err := os.MkdirAll(foldDir, 0o755); err != nil {
+		return size, err
+	}
+	if err := os.WriteFile(filepath.Join(foldDir, conf.ProjectFile), project, 0o644); err != nil {
+		return size, err
+	}
+	vocabulary := words(rand.New(rand.NewPCG(31, 0)), 20_000)
+	id := func(i int) fold.ID { return fold.SlugID(slug, fmt.Sprintf("memory-%d", i)) }
+	title := func(i int) string {
+		return fmt.Sprintf("Why %s keeps %s %d", vocabulary[i%len(vocabulary)], vocabulary[(i*7)%len(vocabulary)], i)
+	}
 	for i := range n {
-		d := i / 50
-		pkg := fmt.Sprintf("p%04d", d)
-		folder := filepath.Join(dir, fmt.Sprintf("area%02d", d%20), pkg)
-		if i%50 == 0 {
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				return err
+		rnd := rand.New(rand.NewPCG(32, uint64(i)))
+		pick := func() string { return vocabulary[rnd.IntN(len(vocabulary))] }
+		m := fold.Memory{
+			ID: id(i), Path: id(i).Path(), Title: title(i), Type: []string{"decision", "codebase", "troubleshooting"}[i%3], Source: fold.SourceAgent,
+			Author: "agent", Slug: fmt.Sprintf("memory-%d", i), Tags: []string{pick(), pick()}, Keywords: []string{pick(), pick(), pick()},
+			Context: "What was decided about " + pick() + " when " + pick() + " came up.", Importance: 0.5,
+			CreatedAt: made.Add(time.Duration(i) * time.Minute), UpdatedAt: made.Add(time.Duration(i) * time.Minute),
+		}
+		for range rnd.IntN(3) {
+			m.Links = append(m.Links, fold.Link{From: m.ID, To: id(rnd.IntN(n)), Type: fold.LinkRelated})
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "# %s\n\n", m.Title)
+		for range 4 {
+			for w := range 30 {
+				if w > 0 {
+					b.WriteByte(' ')
+				}
+				b.WriteString(pick())
 			}
+			b.WriteString(".\n\n")
 		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("f%06d.go", i)), []byte(g.goFile(pkg, i)), 0o600); err != nil {
-			return err
+		if i%10 == 0 {
+			fmt.Fprintf(&b, "See [[%s]].\n", title(rnd.IntN(n)))
 		}
-	}
-	return nil
-}
-
-// memories writes n memories of about 1 KB in the folder of memories below dir,
-// with the project file, as a machine would find them after a clone.
-func memories(dir, slug string, n int) error {
-	g := newGenerator(5)
-	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	project := conf.EncodeProject(conf.Project{ID: "proj_" + hex.EncodeToString([]byte("generate")), Slug: slug, Name: slug, CreatedAt: began})
-	if err := os.MkdirAll(filepath.Join(dir, "fold"), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "fold", "project.toml"), project, 0o600); err != nil {
-		return err
-	}
-	types := []string{"decision", "general", "task", "bug_fix", "convention"}
-	for i := range n {
-		m := generated(g, slug, i, n)
-		m.Type = types[i%len(types)]
-		m.CreatedAt = began.Add(time.Duration(i) * time.Minute)
-		m.UpdatedAt = m.CreatedAt
-		path := filepath.Join(dir, "fold", string(m.ID[:1]), string(m.ID[1:2]))
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return err
+		m.Body = b.String()
+		text := fold.Encode(&m, func(to fold.ID) string { return "the one of " + string(to) })
+		path := filepath.Join(foldDir, filepath.FromSlash(m.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return size, err
 		}
-		if err := os.WriteFile(filepath.Join(path, string(m.ID)+".md"), fold.Encode(m, nil), 0o600); err != nil {
-			return err
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return size, err
 		}
+		size.Files++
+		size.Bytes += int64(len(text))
 	}
-	return nil
-}
-
-// generated is memory i of n; it links to an earlier one.
-func generated(g generator, slug string, i, n int) *fold.Memory {
-	key := func(i int) fold.ID { return fold.SlugID(slug, fmt.Sprintf("memory-%06d", i)) }
-	m := &fold.Memory{
-		ID: key(i), Source: fold.SourceAgent, Author: "rig", Slug: fmt.Sprintf("memory-%06d", i),
-		Title: fmt.Sprintf("%s %d", g.name(), i), Tags: []string{g.word(), g.word()},
-		Keywords: []string{g.word(), g.word(), g.word()}, Context: g.words(20) + ".",
-		Body: fmt.Sprintf("# About %s\n\n%s.\n\n## Why\n\n%s.\n", g.word(), g.words(50), g.words(40)),
-	}
-	if i > 0 {
-		m.Links = []fold.Link{{From: m.ID, To: key(g.IntN(i)), Type: "related"}}
-	}
-	return m
+	return size, nil
 }

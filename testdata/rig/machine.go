@@ -26,6 +26,7 @@ type machine struct {
 	t    *testing.T
 	bin  string
 	home string
+	wrap []string // the program and arguments that the daemon is started through; nil for none
 }
 
 // newMachine returns a machine without a daemon. The program is FOLDWATCH_BIN:
@@ -104,6 +105,11 @@ func (m *machine) socket() string {
 func (m *machine) serve() (*client.Client, *exec.Cmd) {
 	m.t.Helper()
 	c := m.command(m.home, "serve")
+	if len(m.wrap) > 0 {
+		args := append(append(slices.Clone(m.wrap[1:]), m.bin), "serve")
+		c = exec.CommandContext(m.t.Context(), m.wrap[0], args...)
+		c.Dir, c.Env = m.home, m.env()
+	}
 	log, err := os.OpenFile(filepath.Join(m.home, "serve.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		m.t.Fatal(err)
@@ -307,15 +313,50 @@ func (m *machine) copySource(below string, limit int) corpus {
 			return err
 		}
 		c.files++
-		c.bytes += int64(len(b))
 		return os.WriteFile(to, b, 0o600)
 	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.git(c.dir, "init", "-q")
-	m.git(c.dir, "add", "-A")
-	m.git(c.dir, "commit", "-q", "-m", "Go source")
+	return m.committed(c.dir, "Go source")
+}
+
+// mono commits n generated source files.
+func (m *machine) mono(n int) corpus {
+	m.t.Helper()
+	dir := filepath.Join(m.t.TempDir(), "mono")
+	if _, err := generateMono(dir, n); err != nil {
+		m.t.Fatal(err)
+	}
+	return m.committed(dir, "generated")
+}
+
+// withMemories commits a part of the Go toolchain's source and puts n generated
+// memories into its fold folder.
+func (m *machine) withMemories(slug string, n int) corpus {
+	m.t.Helper()
+	c := m.someSource("net", 300)
+	if _, err := generateFold(filepath.Join(c.dir, "fold"), slug, n); err != nil {
+		m.t.Fatal(err)
+	}
+	return c
+}
+
+// committed makes a repository of what lies in dir.
+func (m *machine) committed(dir, message string) corpus {
+	m.t.Helper()
+	c := corpus{dir: dir}
+	eachFile(m.t, dir, func(p string) {
+		info, err := os.Lstat(p)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		c.files++
+		c.bytes += info.Size()
+	})
+	m.git(dir, "init", "-q")
+	m.git(dir, "add", "-A")
+	m.git(dir, "commit", "-q", "-m", message)
 	return c
 }
 

@@ -1,0 +1,188 @@
+//go:build accept
+
+package rig
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+// What the watcher waits on purpose: design.md 5.
+const (
+	lone  = 30 * time.Millisecond
+	quiet = 500 * time.Millisecond
+)
+
+// branchSwitch is goal 3: between two branches whose content was seen before and
+// that differ in one file of twenty.
+func (b *bench) branchSwitch(t *testing.T) {
+	a := b.arena(t, "gosrc", func(m *machine) corpus { return m.goSource() })
+	const token = "zqbranchswitched"
+	trunk := strings.TrimSpace(a.git(a.dir, "branch", "--show-current"))
+	a.git(a.dir, "checkout", "-q", "-b", "other")
+	for i, f := range strings.Fields(a.git(a.dir, "ls-files", "*.go")) {
+		if i%20 == 0 {
+			appendTo(t, filepath.Join(a.dir, f), "\n// "+token+" in this file.\n")
+		}
+	}
+	a.git(a.dir, "commit", "-q", "-a", "-m", "other")
+	a.index("--file-memories", "local")
+	a.rest()
+	switchTo := func(branch string) (wall, cpu float64) {
+		before := a.cpu()
+		began := time.Now()
+		a.git(a.dir, "checkout", "-q", branch)
+		if !eventually(time.Minute, 5*time.Millisecond, func() bool { return answers(t, a.cl, a.slug, token) == (branch == "other") }) {
+			t.Fatalf("%s is not found out", branch)
+		}
+		a.quiet(a.cl, a.slug)
+		wall = (time.Since(began) - quiet).Seconds()
+		vectorsOf(t, a.cl, a.slug)
+		return wall, a.cpu() - before
+	}
+	switchTo(trunk)
+	switchTo("other")
+	was := a.counters()
+	const rounds = 6
+	var wall, wallRatio, cpu, cpuRatio []float64
+	for i := range rounds {
+		branch := []string{trunk, "other"}[i%2]
+		w, c := switchTo(branch)
+		var refCPU float64
+		ref := timed(func() {
+			out, gitCPU := gitCost(t, a.dir, "diff", "--name-only", trunk, "other")
+			own := ownCPU()
+			readAll(t, a.dir, strings.Fields(out))
+			refCPU = gitCPU + ownCPU() - own
+		}).Seconds()
+		wall, wallRatio, cpu, cpuRatio = append(wall, w), append(wallRatio, w/ref), append(cpu, c), append(cpuRatio, c/refCPU)
+	}
+	b.add(
+		row{goal: "3", what: "branch switch, 5 % of files, beyond 500 ms of quiet", ours: fmt.Sprintf("%.0f ms", 1000*median(wall)), reference: "git diff + reading them", ratio: median(wallRatio), base: "<= 10"},
+		row{goal: "3", what: "the same, CPU, vectors too", ours: fmt.Sprintf("%.2f cpu-s", median(cpu)), reference: "git diff + reading them", ratio: median(cpuRatio), base: "<= 10"},
+		count("3", fmt.Sprintf("parses, texts embedded in %d switches", rounds), a.since(was, "parses", "embeds"), "0, 0"),
+	)
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// saves is goal 5, beside 1,000 and 100,000 memories, and while others search.
+func (b *bench) saves(t *testing.T) {
+	var p50 [2]time.Duration
+	for i, n := range []int{1_000, 100_000} {
+		a := b.arena(t, "notes", func(m *machine) corpus { return m.withMemories("notes", n) })
+		a.index()
+		a.rest()
+		measure := func(while string, asked int) time.Duration {
+			times, lost := savesOf(t, a.machine, a.cl, a.slug, a.corpus, asked)
+			b.add(
+				ratio("5", fmt.Sprintf("save to searchable, p99 of %d, %d memories, %d lost%s", asked, n, lost, while), times.at(.99)-lone, "beyond the debounce", 250*time.Millisecond, "<= 1"),
+				ratio("5", fmt.Sprintf("save to searchable, p50, %d memories%s", n, while), times.at(.5)-lone, "beyond the debounce", 15*time.Millisecond, "aim <= 1"),
+			)
+			return times.at(.5) - lone
+		}
+		p50[i] = measure("", 200)
+		underSearch(t, a, func() { measure(", 8 clients search", 60) })
+		a.stop()
+	}
+	b.add(ratio("5", "growth: save to searchable, 100,000 memories", p50[1], "1,000", p50[0], "<= 1.5"))
+}
+
+// underSearch calls fn while 8 clients search.
+func underSearch(t *testing.T, a *arena, fn func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	qs := queries(200)
+	for w := range 8 {
+		wg.Go(func() {
+			for i := w; ctx.Err() == nil; i++ {
+				_, _ = a.cl.Search(ctx, a.slug, wire.SearchRequest{Query: qs[i%len(qs)]}) // the end cuts one off
+			}
+		})
+	}
+	fn()
+	cancel()
+	wg.Wait()
+}
+
+// storm is goal 15: ten thousand files within two seconds, against a cold index
+// of only those.
+func (b *bench) storm(t *testing.T) {
+	const n = 10_000
+	cold := b.arena(t, "storm", func(m *machine) corpus { return m.mono(n) })
+	before := cold.cpu()
+	cold.index("--file-memories", "local")
+	cold.rest()
+	reference := cold.cpu() - before
+	want := cold.quiet(cold.cl, cold.slug).Files.Indexed
+	cold.stop()
+
+	a := b.arena(t, "storm", func(m *machine) corpus { return m.someSource("net", 300) })
+	a.index("--file-memories", "local")
+	a.rest()
+	was, before := a.counters(), a.cpu()
+	had := a.quiet(a.cl, a.slug).Files.Indexed
+	took := timed(func() {
+		if _, err := generateMono(a.dir, n); err != nil {
+			t.Fatal(err)
+		}
+	})
+	missed := 0
+	if !eventually(5*time.Minute, 50*time.Millisecond, func() bool {
+		missed = had + want - a.quiet(a.cl, a.slug).Files.Indexed
+		return missed <= 0
+	}) {
+		t.Errorf("%d files of the storm are missing", missed)
+	}
+	a.rest()
+	b.add(
+		share("15", fmt.Sprintf("storm of %d files in %.1f s, CPU", n, took.Seconds()), a.cpu()-before, "cold index of them", reference, "cpu-s", "<= 3"),
+		count("15", "the same: files missed, batches, commits", fmt.Sprintf("%d, %s", missed, a.since(was, "batches", "commits")), "0, 1, <= 2"),
+	)
+}
+
+// saveLoop is goal 16: one file saved a hundred times in five seconds.
+func (b *bench) saveLoop(t *testing.T) {
+	a := b.arena(t, "gosrc", func(m *machine) corpus { return m.someSource("net", 300) })
+	a.index("--file-memories", "local")
+	a.rest()
+	path := filepath.Join(a.dir, strings.Fields(a.git(a.dir, "ls-files", "*.go"))[0])
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := a.counters()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for i := range 100 {
+		<-tick.C
+		if err := os.WriteFile(path, fmt.Appendf(nil, "%s\n// zqsaved%c%c\n", text, 'a'+i/10, 'a'+i%10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !eventually(20*time.Second, 10*time.Millisecond, func() bool { return answers(t, a.cl, a.slug, "zqsavedjj") }) {
+		t.Error("the last save is not found")
+	}
+	b.add(count("16", "one file saved 100 times in 5 s: parses", a.since(was, "parses"), "<= 10, aim 3"))
+}
