@@ -21,7 +21,7 @@ import (
 
 // Version names the rules of this package. It is part of the key of cached
 // results: whoever changes what Cut returns changes it.
-const Version = "1"
+const Version = "2"
 
 // A Result is what one file was cut into.
 type Result struct {

@@ -93,6 +93,10 @@ var tables = map[string]func() *table{
 	"java":       javaTable,
 	"c":          cTable,
 	"cpp":        cppTable,
+	"shell":      shellTable,
+	"ruby":       rubyTable,
+	"lua":        luaTable,
+	"zig":        zigTable,
 
 	"html":   htmlTable,
 	"vue":    htmlTable,

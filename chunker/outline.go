@@ -130,7 +130,7 @@ func (a *assembler) lineEnd(end int) int {
 		return next
 	}
 	rest := bytes.TrimLeft(a.src[end:next], " \t;,)}]")
-	for _, mark := range [...]string{"//", "#", "/*"} {
+	for _, mark := range [...]string{"//", "#", "/*", "--"} {
 		if bytes.HasPrefix(rest, []byte(mark)) {
 			return next
 		}
@@ -163,7 +163,7 @@ func (a *assembler) lead(start, floor int) (at int, doc string) {
 			break // it belongs to the line it ends
 		}
 		at = l.start
-		if c := a.src[l.start]; c == '/' || c == '#' && (l.start+1 == len(a.src) || a.src[l.start+1] != '[') {
+		if isComment(a.src[l.start:l.end]) {
 			comments = append(comments, string(a.src[l.start:l.end]))
 		}
 	}
@@ -180,6 +180,17 @@ func (a *assembler) lead(start, floor int) (at int, doc string) {
 	return at, doc
 }
 
+// isComment reports whether a lead is a comment and no attribute or decorator.
+func isComment(lead []byte) bool {
+	switch lead[0] {
+	case '/', '-', '=':
+		return true
+	case '#':
+		return len(lead) == 1 || lead[1] != '['
+	}
+	return false
+}
+
 // pieces lays items and the gaps between them out in order.
 func (a *assembler) pieces() []piece {
 	var out []piece
@@ -192,7 +203,7 @@ func (a *assembler) pieces() []piece {
 		p := piece{start: at, end: to, kind: "lines"}
 		if len(open) > 0 {
 			p.parent = a.placed[open[len(open)-1]].name
-		} else if len(out) == 0 && a.o.pkg != "" {
+		} else if len(out) == 0 && a.o.pkg != "" && (len(a.placed) == 0 || a.placed[0].name != a.o.pkg) {
 			p.kind, p.name, p.doc = "module", a.o.pkg, a.o.doc
 		}
 		out = append(out, p)
@@ -224,6 +235,24 @@ func (a *assembler) pieces() []piece {
 	return out
 }
 
+// isOpening reports whether b, which starts at the byte at of a file, says
+// nothing of it: space, the line that names an interpreter, the tag that opens
+// PHP, settings of a language.
+func isOpening(b []byte, at int) bool {
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSpace(line)
+		known := len(line) == 0
+		for _, word := range [...]string{"<?php", "'use ", "\"use ", "set -", "declare(strict_types", "@file:"} {
+			known = known || bytes.HasPrefix(line, []byte(word))
+		}
+		if !known && (at > 0 || !bytes.HasPrefix(line, []byte("#!"))) {
+			return false
+		}
+		at += len(line) + 1
+	}
+	return true
+}
+
 // headerDoc returns the first sentence of the first comment of a file that is no
 // licence, stands before anything else, and belongs to no definition unless it
 // says that it describes the file.
@@ -231,10 +260,15 @@ func headerDoc(o *outline, src []byte, lines *lineIndex) string {
 	at := 0
 	for i := 0; i < len(o.leads); {
 		from := o.leads[i]
-		if len(bytes.TrimSpace(src[at:from.start])) > 0 && !bytes.HasPrefix(src, []byte("#!")) {
+		if !isOpening(src[at:from.start], at) {
 			return ""
 		}
 		to := from.end
+		if from.start == 0 && bytes.HasPrefix(src, []byte("#!")) {
+			at = to
+			i++
+			continue // what stands on the next line is no part of it
+		}
 		block := bytes.HasPrefix(src[from.start:], []byte("/*"))
 		for i++; !block && i < len(o.leads) && lines.line(o.leads[i].start) <= lines.line(max(0, to-1))+1 &&
 			len(bytes.TrimSpace(src[to:o.leads[i].start])) == 0; i++ {

@@ -15,7 +15,7 @@ func javascriptTable() *table {
 		leads:    "comment decorator",
 		sep:      ".",
 		rules:    javascriptRules(),
-		calls:    []string{"require", "import"},
+		calls:    []string{"require(", "import("},
 		imports:  javascriptImports,
 	}
 }

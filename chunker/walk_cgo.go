@@ -4,6 +4,8 @@ package chunker
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	sitter "github.com/tree-sitter/go-tree-sitter"
@@ -51,6 +53,10 @@ func (w *walk) outline(root *sitter.Node) *outline {
 		w.run(c)
 	}
 	w.calls(root)
+	if w.g.indented {
+		slices.SortFunc(w.out.leads, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+		w.out.leads = slices.Compact(w.out.leads)
+	}
 	if w.g.fileImports != nil {
 		w.out.imports = append(w.out.imports, w.g.fileImports(w.src)...)
 	}
@@ -100,12 +106,13 @@ func (w *walk) visit(n *sitter.Node) bool {
 	if r.imports {
 		w.out.imports = append(w.out.imports, w.g.imports(n, w.src)...)
 	}
+	if r.act == pkg && w.out.pkg == "" {
+		w.out.pkg = w.g.pkg(n, w.src)
+	}
 	f := found{act: r.act, kind: r.kind}
 	switch {
 	case r.look != nil:
 		f = r.look(n, w.src)
-	case r.act == pkg && w.out.pkg == "":
-		w.out.pkg = w.g.pkg(n, w.src)
 	case r.act == define || r.act == holds:
 		if r.body != "" && n.ChildByFieldName(r.body) == nil {
 			return false
@@ -225,17 +232,28 @@ func (w *walk) add(n *sitter.Node, s span, f found, member string) bool {
 		s.end = max(s.end, w.inner())
 	}
 	it := item{span: s, inner: s.start, kind: f.kind, parent: -1, open: f.open, gather: f.gather}
-	prefix := ""
+	if w.g.indented {
+		it.end = w.trimEnd(n, s)
+	}
+	var within []string // what the name is qualified by
 	if len(w.scopes) > 0 {
 		up := w.scopes[len(w.scopes)-1]
-		it.parent, prefix = up.item, up.prefix+w.g.sep
+		it.parent, within = up.item, append(within, up.prefix)
 		if member != "" && up.kind != "module" {
 			it.kind = member
 		}
 	}
 	if f.owner != "" {
-		it.owner = prefix + f.owner
-		f.name = f.owner + w.g.sep + f.name
+		within = append(within, f.owner)
+		it.owner = strings.Join(within, w.g.sep)
+	}
+	prefix := strings.Join(within, w.g.sep)
+	switch {
+	case prefix == "":
+	case it.kind == "method" && w.g.methodSep != "":
+		prefix += w.g.methodSep
+	default:
+		prefix += w.g.sep
 	}
 	it.name = prefix + f.name
 	if strings.HasPrefix(f.name, "impl ") {
@@ -270,6 +288,33 @@ func (w *walk) add(n *sitter.Node, s span, f found, member string) bool {
 	return true
 }
 
+// trimEnd returns the end of n, whose span is s, without the space and comments
+// that a block by indentation takes in before what comes after it. The comments
+// are noted as leads of that.
+func (w *walk) trimEnd(n *sitter.Node, s span) int {
+	end := s.end
+	column := func(at int) int { return at - w.lines.start(at) }
+	limit := column(s.start)
+	for range maxDepth {
+		var inner *sitter.Node // the last part that is no such comment
+		for i := n.NamedChildCount(); i > 0 && inner == nil; i-- {
+			c := n.NamedChild(i - 1)
+			start, kind := int(c.StartByte()), int(c.KindId())
+			if kind >= len(w.g.lead) || !w.g.lead[kind] || column(start) > limit || start == s.start {
+				inner = c
+				break
+			}
+			w.out.leads = append(w.out.leads, span{start, int(c.EndByte())})
+			end = min(end, start)
+		}
+		if inner == nil || len(bytes.TrimSpace(w.src[min(int(inner.EndByte()), end):end])) > 0 {
+			break // a bracket ends it
+		}
+		n = inner
+	}
+	return s.start + len(bytes.TrimRight(w.src[s.start:end], " \t\r\n"))
+}
+
 // leave ends the last frame. What was found in a wrapper takes its range.
 func (w *walk) leave() {
 	f := w.frames[len(w.frames)-1]
@@ -290,30 +335,42 @@ func (w *walk) leave() {
 	}
 }
 
-// calls finds imports that are calls, wherever they are: require("fs").
+// calls finds imports that are expressions, wherever they are: require("fs").
 func (w *walk) calls(root *sitter.Node) {
+	called := w.g.called
+	if called == nil {
+		called = firstArgument
+	}
 	for _, name := range w.g.calls {
-		word := []byte(name + "(")
+		word := []byte(name)
+		size := len(strings.TrimSuffix(name, "("))
 		for at := 0; ; at += len(word) {
 			i := bytes.Index(w.src[at:], word)
 			if i < 0 {
 				break
 			}
 			at += i
-			n := root.DescendantForByteRange(uint(at), uint(at+len(name)))
-			if n == nil || int(n.StartByte()) != at || !is(n, "identifier", "import", "require") {
-				continue
+			n := root.DescendantForByteRange(uint(at), uint(at+size))
+			if n == nil || int(n.StartByte()) != at || int(n.EndByte()) != at+size || n.ChildCount() > 0 {
+				continue // in a string, a comment or another word
 			}
-			up := n.Parent()
-			arg := child(up, "source")
-			if args := child(up, "arguments"); args != nil {
-				arg = args.NamedChild(0)
-			}
-			if is(arg, "string") {
-				w.out.imports = append(w.out.imports, quoted(text(arg, w.src)))
+			if up := n.Parent(); up != nil {
+				w.out.imports = append(w.out.imports, called(up, w.src)...)
 			}
 		}
 	}
+}
+
+// firstArgument returns what the string is that a call is given first.
+func firstArgument(call *sitter.Node, src []byte) []string {
+	arg := child(call, "source")
+	if args := child(call, "arguments"); args != nil {
+		arg = args.NamedChild(0)
+	}
+	if !is(arg, "string") {
+		return nil
+	}
+	return []string{quoted(text(arg, src))}
 }
 
 // findPlaces collects where long pieces may be divided: before the parts of
@@ -342,6 +399,9 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 				rank += 4000
 			}
 			w.places = append(w.places, cut{at: at, rank: rank})
+			if known && w.g.loose[kind] {
+				w.loosePlaces(start, end, depth)
+			}
 			comment = -1
 			if isComment && (at == 0 || w.src[at-1] == '\n') {
 				comment = end
@@ -364,5 +424,13 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 		if depth == 0 {
 			return
 		}
+	}
+}
+
+// loosePlaces adds the starts of the lines between start and end. Each is worse
+// than a statement.
+func (w *walk) loosePlaces(start, end, depth int) {
+	for at := w.lines.after(start); at < end; at = w.lines.after(at) {
+		w.places = append(w.places, cut{at: at, rank: depth + 500})
 	}
 }
