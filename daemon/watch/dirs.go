@@ -26,9 +26,10 @@ const (
 type kind int
 
 const (
-	source kind = iota // below Root or an extra tree
-	gitDir             // a git directory: only some names count
-	gitRef             // refs, reftable and all below
+	source  kind = iota // below Root or an extra tree
+	gitDir              // a git directory: only some names count
+	gitRef              // refs, reftable and all below
+	gitInfo             // its info: only what decides which files there are
 )
 
 // A place is a directory that is, or should be, watched.
@@ -107,12 +108,13 @@ func clean(dir string) string {
 }
 
 // watchAll sets every watch that is not there yet: fold/ and git first, since
-// there may be too few for the source.
-func (l *loop) watchAll(ctx context.Context) {
-	defer l.schedulePoll(time.Now())
+// there may be too few for the source. It returns the names of the directories
+// that are listed, nil if they are not or cannot be.
+func (l *loop) watchAll(ctx context.Context) map[string]bool {
+	defer func() { l.schedulePoll(time.Now()) }()
 	defer l.report()
 	if l.n == nil {
-		return
+		return nil
 	}
 	for _, t := range l.opt.Extra {
 		l.watchTree(place{dir: filepath.Clean(t.Dir), kind: source, name: clean(t.Prefix)}, nil)
@@ -120,6 +122,7 @@ func (l *loop) watchAll(ctx context.Context) {
 	for _, g := range l.opt.Git {
 		g = filepath.Clean(g)
 		l.watch(place{dir: g, kind: gitDir})
+		l.watch(place{dir: filepath.Join(g, "info"), kind: gitInfo})
 		for _, sub := range []string{"refs", "reftable"} {
 			l.watchTree(place{dir: filepath.Join(g, sub), kind: gitRef}, nil)
 		}
@@ -127,7 +130,7 @@ func (l *loop) watchAll(ctx context.Context) {
 	root := place{dir: filepath.Clean(l.opt.Root), kind: source}
 	if l.opt.Dirs == nil {
 		l.watchTree(root, nil)
-		return
+		return nil
 	}
 	l.watch(root)
 	names, err := l.opt.Dirs(ctx)
@@ -135,14 +138,19 @@ func (l *loop) watchAll(ctx context.Context) {
 		if ctx.Err() == nil {
 			l.opt.Log.WarnContext(ctx, "Cannot list the directories to watch", "err", err)
 			l.dirs.failed[root.dir], l.dirs.reason = root, "the directories cannot be listed: "+err.Error()
+			l.listErr = true
 		}
-		return
+		return nil
 	}
+	listed := make(map[string]bool, len(names))
 	for _, name := range names {
 		if name = clean(name); name != "" {
+			listed[name] = true
 			l.watch(place{dir: filepath.Join(l.opt.Root, filepath.FromSlash(name)), kind: source, name: name})
 		}
 	}
+	l.unlisted = l.opt.Ignored != nil
+	return listed
 }
 
 // watch sets the watch on one directory, or notes that it must be swept. It
@@ -195,12 +203,24 @@ func (l *loop) watchTree(p place, found func(name string)) {
 	if err != nil {
 		return
 	}
+	inTree := p.kind == source && !l.isExtra(p.dir)
+	if inTree && p.name != "" && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".git" }) {
+		l.dirs.drop(p.dir, func(d string) { _ = l.n.Remove(d) }) // a repository of its own
+		return
+	}
 	for _, e := range entries {
 		sub := place{dir: filepath.Join(p.dir, e.Name()), kind: p.kind, name: path.Join(p.name, e.Name())}
-		if e.IsDir() {
+		switch {
+		case !e.IsDir():
+			if found != nil {
+				found(sub.name)
+			}
+		case inTree && l.opt.Ignored != nil:
+			if _, ok := l.dirs.watched[sub.dir]; !ok && !l.pruned(sub) {
+				l.later(sub)
+			}
+		default:
 			l.watchTree(sub, found)
-		} else if found != nil {
-			found(sub.name)
 		}
 	}
 }
@@ -210,12 +230,7 @@ func (l *loop) pruned(p place) bool {
 	case ".git", "...": // fsnotify takes the latter for "and all below"
 		return true
 	}
-	for _, t := range l.opt.Extra {
-		if inside(p.dir, filepath.Clean(t.Dir)) {
-			return false // asked for by name
-		}
-	}
-	return l.opt.Prune != nil && l.opt.Prune(p.name)
+	return l.opt.Prune != nil && !l.isExtra(p.dir) && l.opt.Prune(p.name)
 }
 
 func inside(dir, tree string) bool {
@@ -266,8 +281,19 @@ func (l *loop) event(ev fsnotify.Event) {
 		}
 		return
 	}
+	if up.kind == gitInfo {
+		if base == "exclude" || base == "sparse-checkout" {
+			l.settle.add(now, ".git/info/"+base)
+		}
+		return
+	}
 	p := place{dir: dir, kind: source, name: path.Join(up.name, base)}
 	if base == ".git" {
+		if ev.Has(fsnotify.Create) && up.name != "" && !l.isExtra(up.dir) { // a repository of its own from now on
+			l.dirs.drop(up.dir, func(d string) { _ = l.n.Remove(d) })
+			l.settle.add(now, up.name)
+			l.report()
+		}
 		return
 	}
 	if ev.Has(fsnotify.Create) && l.cameUp(now, p) {
@@ -288,6 +314,10 @@ func (l *loop) cameUp(now time.Time, p place) bool {
 		return true
 	}
 	l.dirs.drop(p.dir, func(d string) { _ = l.n.Remove(d) })
+	if p.kind == source && l.opt.Ignored != nil && !l.isExtra(p.dir) {
+		l.later(p)
+		return true
+	}
 	found := func(string) {}
 	if p.kind == source {
 		l.settle.add(now, p.name)
@@ -313,11 +343,16 @@ func gitName(base string, op fsnotify.Op) bool {
 
 // retryFailed tries to set the watches that could not be set, until one fails
 // again: limits are raised, other programs end.
-func (l *loop) retryFailed() {
+func (l *loop) retryFailed(ctx context.Context) {
 	if l.n == nil {
 		return
 	}
 	gone := filepath.Clean(l.opt.Root)
+	if l.listErr {
+		l.listErr = false
+		delete(l.dirs.failed, gone)
+		l.watchAll(ctx)
+	}
 	for _, p := range l.dirs.failed {
 		_, wasRoot := l.dirs.failed[gone]
 		l.watch(p)

@@ -32,12 +32,25 @@ const (
 	// loneBursts is how many lone batches may follow each other within the
 	// quiet time before they count as a storm.
 	loneBursts = 3
+	// loneRepeats is how many of them may name the same path: a file that is
+	// saved over and over is worth reading when that ends.
+	loneRepeats = 2
+	// lossFactor is by how much longer than max a loss waits for quiet. What it
+	// leads to compares everything, and would be done again if the storm went on.
+	lossFactor = 6
 )
+
+// A flush is a lone batch that was taken.
+type flush struct {
+	at    time.Time
+	paths []string
+}
 
 // A settler collects changes until they are quiet. A lone save is due after a
 // short time; what looks like a storm (many paths, or no pause, or one save
-// after the other) when it has been quiet for longer, or at most after max. It
-// holds no clock: now is always the caller's. Not safe for concurrent use.
+// after the other) when it has been quiet for longer, or at most after max. A
+// storm that max cut off goes on in the next batch. It holds no clock: now is
+// always the caller's. Not safe for concurrent use.
 type settler struct {
 	lone, quiet, max time.Duration
 	limit            int // more paths than this become a Reconcile
@@ -49,7 +62,8 @@ type settler struct {
 	pending bool
 	first   time.Time // of the changes that are pending
 	last    time.Time
-	flushed []time.Time // the last lone batches
+	flushed []flush   // the last lone batches
+	cut     time.Time // when a storm was taken that went on; zero if it did not
 }
 
 // touch notes that something happened.
@@ -100,11 +114,31 @@ func (s *settler) has(reason string) bool { return slices.Contains(s.reasons, re
 
 // storm reports whether what is pending looks like more than a save.
 func (s *settler) storm() bool {
-	if len(s.paths) > lonePaths || s.last.Sub(s.first) > s.quiet || s.has("overflow") || s.has("too many paths") {
+	if len(s.paths) > lonePaths || s.last.Sub(s.first) > s.quiet || s.lossy() {
 		return true
 	}
-	return len(s.flushed) == loneBursts && s.first.Sub(s.flushed[0]) < s.quiet
+	if !s.cut.IsZero() && s.first.Sub(s.cut) < s.quiet {
+		return true
+	}
+	if len(s.flushed) == loneBursts && s.first.Sub(s.flushed[0].at) < s.quiet {
+		return true
+	}
+	for p := range s.paths {
+		n := 0
+		for _, f := range s.flushed {
+			if s.first.Sub(f.at) < s.quiet && slices.Contains(f.paths, p) {
+				n++
+			}
+		}
+		if n >= loneRepeats {
+			return true
+		}
+	}
+	return false
 }
+
+// lossy reports whether more happened than can be named.
+func (s *settler) lossy() bool { return s.has("overflow") || s.has("too many paths") }
 
 // due returns when the batch may be taken, and whether there is one.
 func (s *settler) due() (time.Time, bool) {
@@ -115,7 +149,11 @@ func (s *settler) due() (time.Time, bool) {
 	if s.storm() {
 		wait = s.quiet
 	}
-	at, most := s.last.Add(wait), s.first.Add(s.max)
+	longest := s.max
+	if s.lossy() {
+		longest *= lossFactor
+	}
+	at, most := s.last.Add(wait), s.first.Add(longest)
 	if at.After(most) {
 		at = most
 	}
@@ -138,10 +176,15 @@ func (s *settler) take(now time.Time) Batch {
 	if b.Reason == "polling" {
 		b.Dirs = s.polled
 	}
-	if s.storm() {
+	storm := s.storm()
+	s.cut = time.Time{}
+	if storm && now.Sub(s.last) < s.quiet {
+		s.cut = now
+	}
+	if storm {
 		s.flushed = nil
 	} else {
-		s.flushed = append(s.flushed, now)
+		s.flushed = append(s.flushed, flush{now, b.Paths})
 		if len(s.flushed) > loneBursts {
 			s.flushed = slices.Delete(s.flushed, 0, 1)
 		}

@@ -91,6 +91,66 @@ func TestSettlerSavesInARowAreAStorm(t *testing.T) {
 	}
 }
 
+// saves drives a settler with a save of each path in turn, step apart, and
+// returns when its batches were taken, in ms after the first save.
+func saves(n int, step time.Duration, paths ...string) (taken []int) {
+	s := newTestSettler()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := 0; ; i++ {
+		now := start.Add(time.Duration(i) * step)
+		for {
+			due, ok := s.due()
+			if i >= n && !ok {
+				return taken
+			}
+			if !ok || i < n && due.After(now) {
+				break
+			}
+			s.take(due)
+			taken = append(taken, int(due.Sub(start).Milliseconds()))
+		}
+		if i < n {
+			s.add(now, paths[i%len(paths)])
+		}
+	}
+}
+
+func TestSettlerSaveLoop(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		n    int
+		step time.Duration
+		want []int // ms
+	}{
+		{"100 in 5 s", 100, 50 * time.Millisecond, []int{30, 80, 5100}},
+		{"100 in 2 s", 100, 20 * time.Millisecond, []int{2480}},
+		{"slow enough to be read each time", 3, time.Second, []int{30, 1030, 2030}},
+		{"without an end", 400, 50 * time.Millisecond, []int{30, 80, 5100, 10100, 15100, 20100}},
+	} {
+		if got := saves(tc.n, tc.step, "a.go"); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: batches after %v ms, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestSettlerWaitsLongerAfterALoss(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := newTestSettler()
+	s.lost(now, "overflow")
+	for i := range 1000 { // 10 s without a pause
+		s.add(now.Add(time.Duration(i)*10*time.Millisecond), "x")
+	}
+	if due, _ := s.due(); due.Sub(now) != 10490*time.Millisecond {
+		t.Errorf("due after %v, want when it has been quiet", due.Sub(now))
+	}
+	for i := range 6000 {
+		s.add(now.Add(time.Duration(i)*10*time.Millisecond), "x")
+	}
+	if due, _ := s.due(); due.Sub(now) != 30*time.Second {
+		t.Errorf("due after %v, want 30s at the latest", due.Sub(now))
+	}
+}
+
 func TestSettlerTake(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := newTestSettler()

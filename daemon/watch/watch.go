@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -25,6 +24,12 @@ type Options struct {
 	// not to be watched. It is asked before a watch is set, once for each
 	// directory that comes up later. Nil prunes nothing. `.git` always is.
 	Prune func(dir string) bool
+	// Ignored tells which of some directories below Root (relative as in Dirs)
+	// are not to be watched, with all below them; those it does not name are.
+	// Unlike Prune it may take its time: it is asked about many at once, beside
+	// the taking of events, and each directory that comes up waits for it. An
+	// error means that none is. Nil ignores nothing.
+	Ignored func(ctx context.Context, dirs []string) (map[string]bool, error)
 	// Git are the absolute paths of git directories: that of the work tree
 	// and, for a linked one, the common one. Their HEAD, index, packed-refs
 	// and refs are watched, nothing else of them.
@@ -82,8 +87,8 @@ type Watcher struct {
 
 	mu    sync.Mutex // guards the fields below
 	state State
-	asked []string      // directories handed to AddDirs
-	wake  chan struct{} // cap 1: asked has grown
+	anew  bool          // Relist was called
+	wake  chan struct{} // cap 1: anew was set
 }
 
 // New returns a watcher; nothing is watched before [Watcher.Run].
@@ -120,12 +125,12 @@ func (w *Watcher) State() State {
 	return w.state
 }
 
-// AddDirs has more directories below Root watched, as Options.Dirs names them:
-// those of a tree that stopped being ignored, say. It does not block, and may
-// be called from any goroutine.
-func (w *Watcher) AddDirs(dirs ...string) {
+// Relist has the directories listed again, after what is ignored has changed:
+// those that came are watched, those that are now ignored are not any more. It
+// does not block, and may be called from any goroutine.
+func (w *Watcher) Relist() {
 	w.mu.Lock()
-	w.asked = append(w.asked, dirs...)
+	w.anew = true
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
@@ -144,8 +149,10 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Batch) error {
 	} else if !fi.IsDir() {
 		return fmt.Errorf("watch %s: not a directory", w.opt.Root)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	l := newLoop(w)
 	defer l.close()
+	defer cancel()
 	l.open(ctx)
 	l.settle.lost(time.Now(), "start")
 	return l.run(ctx, out)
@@ -162,7 +169,13 @@ type loop struct {
 	retryAt time.Time // when to make a notifier; zero if there is one
 	backoff time.Duration
 	why     string // why there is no notifier
+	listErr bool   // the directories could not be listed
 	network string // kind of file system that tells no events; "" if it does
+
+	fresh    map[string]place // directories that came up, not yet asked about
+	asking   bool             // a goroutine asks
+	unlisted bool             // it is to look for directories that were not listed
+	verdicts chan verdict     // cap 1: what it found
 }
 
 func newLoop(w *Watcher) *loop {
@@ -172,10 +185,14 @@ func newLoop(w *Watcher) *loop {
 		settle:  settler{lone: w.opt.Lone, quiet: w.opt.Quiet, max: w.opt.Max, limit: w.opt.MaxPaths},
 		sweepAt: time.Now().Add(w.opt.Sweep),
 		network: onNetwork(w.opt.Root),
+		fresh:   map[string]place{}, verdicts: make(chan verdict, 1),
 	}
 }
 
 func (l *loop) close() {
+	if l.asking {
+		<-l.verdicts
+	}
 	if l.n != nil {
 		_ = l.n.Close()
 	}
@@ -196,6 +213,7 @@ func (l *loop) run(ctx context.Context, out chan<- Batch) error {
 		if ready != nil {
 			send, next = out, *ready
 		}
+		l.ask(ctx)
 		timer.Reset(time.Until(l.nextTimer(ready == nil)))
 		select {
 		case <-ctx.Done():
@@ -215,7 +233,9 @@ func (l *loop) run(ctx context.Context, out chan<- Batch) error {
 		case send <- next:
 			ready = nil
 		case <-l.wake:
-			l.addAsked()
+			l.relist(ctx)
+		case v := <-l.verdicts:
+			l.judged(v)
 		case <-timer.C:
 			ready = l.tick(ctx, ready)
 		}
@@ -249,7 +269,7 @@ func (l *loop) tick(ctx context.Context, ready *Batch) *Batch {
 		}
 	}
 	if !l.pollAt.IsZero() && !now.Before(l.pollAt) {
-		l.retryFailed()
+		l.retryFailed(ctx)
 		l.settle.poll(now, l.dirs.polled())
 		l.schedulePoll(now)
 	}
@@ -316,16 +336,4 @@ func (l *loop) failed(err error) {
 	}
 	l.opt.Log.Debug("The watcher reports an error", "err", err)
 	l.settle.lost(time.Now(), "lost watch")
-}
-
-func (l *loop) addAsked() {
-	l.mu.Lock()
-	asked := l.asked
-	l.asked = nil
-	l.mu.Unlock()
-	for _, dir := range asked {
-		l.watch(place{dir: filepath.Join(l.opt.Root, filepath.FromSlash(dir)), kind: source, name: clean(dir)})
-	}
-	l.report()
-	l.schedulePoll(time.Now())
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,7 +190,13 @@ func TestListedDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := start(t, watch.Options{Root: root, Dirs: func(context.Context) ([]string, error) { return []string{".", "src", "src/in", "gone"}, nil }})
+	var listed atomic.Bool
+	s := start(t, watch.Options{Root: root, Dirs: func(context.Context) ([]string, error) {
+		if listed.Load() {
+			return []string{".", "src", "src/in", "later"}, nil
+		}
+		return []string{".", "src", "src/in", "gone"}, nil
+	}})
 	s.write("out/x")
 	s.write("src/in/y")
 	s.reported("src/in/y")
@@ -197,7 +204,8 @@ func TestListedDirectories(t *testing.T) {
 		t.Error("a directory that was not listed is watched")
 	}
 	watching := s.w.State().Watched
-	s.w.AddDirs("later")
+	listed.Store(true)
+	s.w.Relist()
 	for deadline := time.After(patience); s.w.State().Watched == watching; {
 		select {
 		case <-deadline:
