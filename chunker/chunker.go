@@ -12,7 +12,6 @@ package chunker
 
 import (
 	"bytes"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -247,8 +246,10 @@ func unique(in []string) []string {
 	seen := make(map[string]bool, len(in))
 	var out []string
 	for _, s := range in {
-		s = strings.ToValidUTF8(strings.TrimSpace(s), "")
-		if s == "" || len(s) > 512 || seen[s] {
+		if len(s) > 512 {
+			continue
+		}
+		if s = clean(s); s == "" || seen[s] {
 			continue
 		}
 		seen[s] = true

@@ -97,6 +97,10 @@ var tables = map[string]func() *table{
 	"ruby":       rubyTable,
 	"lua":        luaTable,
 	"zig":        zigTable,
+	"php":        phpTable,
+	"csharp":     csharpTable,
+	"scala":      scalaTable,
+	"kotlin":     kotlinTable,
 
 	"html":   htmlTable,
 	"vue":    htmlTable,
