@@ -96,7 +96,7 @@ func xmlText(line string) string {
 // bare strips the marks that make a line a comment.
 func bare(line string) string {
 	line = strings.TrimSpace(line)
-	for _, mark := range [...]string{"/**", "/*!", "/*", "///", "//!", "//", "\"\"\"", "'''", "#!", "##", "#", "--[[", "---", "--", "=begin", "=end"} {
+	for _, mark := range [...]string{"/**", "/*!", "/*", "///", "//!", "//", "\"\"\"", "'''", "#!", "##", "#?", "#", "--[[", "---", "--", "=begin", "=end"} {
 		if rest, ok := strings.CutPrefix(line, mark); ok {
 			line = rest
 			if mark == "//" && isDirective(rest) {

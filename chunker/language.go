@@ -16,6 +16,9 @@ func Language(filePath string, head []byte) string {
 	if lang := languageOfBase[base]; lang != "" {
 		return lang
 	}
+	if strings.HasPrefix(base, "dockerfile.") || strings.HasPrefix(base, "containerfile.") {
+		return "dockerfile" // Dockerfile.dev
+	}
 	ext := strings.TrimPrefix(path.Ext(base), ".")
 	if ext == "h" {
 		return headerLanguage(head)

@@ -61,11 +61,24 @@ func htmlElement(n *sitter.Node, src []byte) found {
 	}
 	f := found{act: define, kind: tag}
 	f.name, f.titled = htmlTitle(n, src, 2)
-	f.name = cmp.Or(f.name, id, strings.Join(strings.Fields(attribute(attrs, "aria-label")), " "), tag)
-	if lines > longElement {
+	f.name = cmp.Or(f.name, id, strings.Join(strings.Fields(attribute(attrs, "aria-label")), " "))
+	switch {
+	case lines > longElement:
 		f.act = holds
+	case f.name == "" && !isLandmark(tag): // it belongs to what it stands in
+		return found{act: enter}
 	}
+	f.name = cmp.Or(f.name, tag)
 	return f
+}
+
+// isLandmark reports whether there is one element of a name, or few, on a page.
+func isLandmark(tag string) bool {
+	switch tag {
+	case "head", "header", "footer", "main", "nav", "aside", "form", "template":
+		return true
+	}
+	return false
 }
 
 // htmlTitle returns the text of the heading that an element begins with, and

@@ -51,6 +51,7 @@ func makeRule(n *sitter.Node, src []byte) found {
 	}
 	f := found{act: precedes, kind: "rule", name: name[:runeStart([]byte(name), min(len(name), 200))]}
 	f.end = int(n.StartByte()) + len(strings.TrimRight(text(n, src), " \t\r\n"))
+	f.gather = !strings.Contains(string(src[n.StartByte():f.end]), "\n\t") // variables of one target, lines before its recipe
 	for i := n.NamedChildCount(); i > 0; i-- {
 		recipe := n.NamedChild(i - 1)
 		if !is(recipe, "recipe") {

@@ -17,9 +17,11 @@ func yamlTable() *table {
 		sep:      ".",
 		crowds:   true,
 		rules: map[string]rule{
-			"document":      {look: yamlDocument},
-			"block_node":    {act: enter},
-			"block_mapping": {act: enter},
+			"document":            {look: yamlDocument},
+			"block_node":          {act: enter},
+			"block_mapping":       {act: enter},
+			"block_sequence":      {act: enter},
+			"block_sequence_item": {data: true, look: yamlItem},
 			"block_mapping_pair": {data: true, look: func(n *sitter.Node, src []byte) found {
 				return found{act: define, kind: "key", name: entryName(child(n, "key"), src)}
 			}},
@@ -71,6 +73,21 @@ func yamlDocument(n *sitter.Node, src []byte) found {
 		f.act = holds
 	}
 	return f
+}
+
+// yamlItem names an item of a list that says its name first, as plays, tasks
+// and steps do.
+func yamlItem(n *sitter.Node, src []byte) found {
+	node := n.NamedChild(0)
+	if node == nil || node.NamedChildCount() == 0 {
+		return found{}
+	}
+	for i, pair := range entriesOf(node.NamedChild(node.NamedChildCount() - 1)) {
+		if key := entryName(child(pair, "key"), src); i < 3 && (key == "name" || key == "id") {
+			return found{act: define, kind: "key", name: entryName(child(pair, "value"), src)}
+		}
+	}
+	return found{}
 }
 
 // entriesOf returns the first entries of a mapping, which may be nil.

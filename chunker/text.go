@@ -33,7 +33,8 @@ func cutText(lang, strategy string, src []byte, opt Options) Result {
 }
 
 // cutLines cuts a file of unknown syntax every opt.LineSize lines or a little
-// earlier, where the brackets are closed best.
+// earlier: where braces are closed best, then after a blank line, then before a
+// line that is not indented.
 func cutLines(lang string, src []byte, opt Options) Result {
 	lines := indexLines(src)
 	pieces := splitByLines([]piece{{end: len(src), kind: "lines"}}, src, lines, opt.LineSize)
@@ -77,9 +78,12 @@ func lineCut(start, end int, src []byte, lines *lineIndex, size int) int {
 	for n := first; n <= last && n < first+size && stop(n)-start <= maxPiece; n++ {
 		line := src[max(start, lines.starts[n-1]):stop(n)]
 		depth += bytes.Count(line, []byte{'{'}) - bytes.Count(line, []byte{'}'})
-		weight := 2 * max(0, depth)
+		weight := 4 * max(0, depth)
 		if len(bytes.TrimSpace(line)) > 0 {
-			weight++ // a blank line is a better end
+			weight += 2 // a blank line is a better end
+		}
+		if next := stop(n); next < end && (src[next] == ' ' || src[next] == '\t') {
+			weight++ // what follows belongs to what came, as in languages without braces
 		}
 		// In the first half every line is better than the one before.
 		if half := first + size/2; n <= half || weight <= least {

@@ -26,6 +26,7 @@ type walk struct {
 	frames []frame
 	scopes []scope
 	places []cut
+	heads  []head
 	titles map[int]bool // where headings begin that have given their text to what holds them
 }
 
@@ -192,11 +193,32 @@ func (w *walk) inner() int {
 	return s.end
 }
 
+// above returns the headings that a heading stands under, in the same scope.
+func (w *walk) above(f found) string {
+	for n := len(w.heads); n > 0 && (w.heads[n-1].depth != len(w.scopes) || w.heads[n-1].kind >= f.kind); n-- {
+		w.heads = w.heads[:n-1]
+	}
+	names := make([]string, 0, len(w.heads)+1)
+	for _, h := range w.heads {
+		names = append(names, h.name)
+	}
+	w.heads = append(w.heads, head{depth: len(w.scopes), kind: f.kind, name: f.name})
+	return strings.Join(names, w.g.sep)
+}
+
+// A head is a heading that later ones may stand under.
+type head struct {
+	depth int // of scopes
+	kind  string
+	name  string
+}
+
 // gather lets f join the item before it, if both are short, of one kind, and
-// nothing but space lies between them. It reports whether it did.
+// nothing but space lies between them, or if it goes on with what has the same
+// name. It reports whether it did.
 func (w *walk) gather(f found, s span) bool {
 	n := len(w.out.items)
-	if !f.gather || n == 0 || !w.out.items[n-1].gather {
+	if n == 0 || !w.out.items[n-1].gather || !f.gather && f.name != w.out.items[n-1].name {
 		return false
 	}
 	last := &w.out.items[n-1]
@@ -207,7 +229,7 @@ func (w *walk) gather(f found, s span) bool {
 	if last.parent != up || last.kind != f.kind || w.lines.lines(last.start, s.end) > maxGather || len(bytes.TrimSpace(w.src[last.end:s.start])) > 0 {
 		return false
 	}
-	last.end = s.end
+	last.end, last.gather = s.end, f.gather
 	if !strings.Contains(", "+last.name+", ", ", "+f.name+", ") && len(last.name)+len(f.name) < maxGatherName {
 		last.name += ", " + f.name
 	}
@@ -230,6 +252,9 @@ func (w *walk) add(n *sitter.Node, s span, f found, member string) bool {
 	}
 	if f.open {
 		s.end = max(s.end, w.inner())
+	}
+	if f.open {
+		f.owner = w.above(f)
 	}
 	it := item{span: s, inner: s.start, kind: f.kind, parent: -1, open: f.open, gather: f.gather}
 	if w.g.indented {
@@ -321,6 +346,7 @@ func (w *walk) leave() {
 	w.frames = w.frames[:len(w.frames)-1]
 	if f.scope {
 		w.scopes = w.scopes[:len(w.scopes)-1]
+		w.heads = w.heads[:0]
 	}
 	if !f.wrap || len(w.out.items) == f.first {
 		return
