@@ -114,22 +114,26 @@ func IsBinary(src []byte) bool {
 // Pass one byte more than opt.MaxBytes of a longer file, or all of it, so that
 // Cut sees that it is longer. Src is not kept. Cut is safe for concurrent use.
 func Cut(path string, src []byte, opt Options) Result {
-	c := newCutter(opt)
-	defer c.close()
-	return c.cut(path, src)
+	c := NewCutter(opt)
+	defer c.Close()
+	return c.Cut(path, src)
 }
 
-// A cutter cuts one file at a time and keeps its parser for the next one.
-type cutter struct {
+// A Cutter does what [Cut] does, one file at a time, and keeps its parser for the
+// next one. It is not safe for concurrent use.
+type Cutter struct {
 	opt    Options
 	engine engine // parses; differs by build
 }
 
-func newCutter(opt Options) *cutter { return &cutter{opt: opt.withDefaults()} }
+// NewCutter returns a Cutter. Close it.
+func NewCutter(opt Options) *Cutter { return &Cutter{opt: opt.withDefaults()} }
 
-func (c *cutter) close() { c.engine.close() }
+// Close frees the parser.
+func (c *Cutter) Close() { c.engine.close() }
 
-func (c *cutter) cut(path string, src []byte) Result {
+// Cut cuts the file at path, whose bytes are src; see the function [Cut].
+func (c *Cutter) Cut(path string, src []byte) Result {
 	lang := Language(path, src)
 	if !parses(lang, src, c.opt.MaxBytes) {
 		return cutPlain(lang, src, c.opt)

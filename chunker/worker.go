@@ -45,8 +45,8 @@ func serve(in io.Reader, out io.Writer, before func(path string, src []byte)) er
 	if err := writeHello(w, hello{Version: Version}); err != nil {
 		return fmt.Errorf("serve chunks: %w", err)
 	}
-	c := newCutter(h.Options)
-	defer c.close()
+	c := NewCutter(h.Options)
+	defer c.Close()
 	limit := c.opt.MaxBytes + maxPath + binary.MaxVarintLen64
 	var buf []byte
 	for {
@@ -66,7 +66,7 @@ func serve(in io.Reader, out io.Writer, before func(path string, src []byte)) er
 		if before != nil {
 			before(path, src)
 		}
-		answer := c.cut(path, src).Encode()
+		answer := c.Cut(path, src).Encode()
 		stop()
 		if err := writeFrame(w, frameResult, binary.AppendUvarint(nil, uint64(resident())), answer); err != nil {
 			return fmt.Errorf("serve chunks: %w", err)

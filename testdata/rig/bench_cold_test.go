@@ -177,9 +177,11 @@ func sources(t *testing.T, dir, ext string) (paths []string, texts [][]byte, siz
 
 // cutAll returns the CPU seconds of cutting all files, one after another.
 func cutAll(paths []string, texts [][]byte, opt chunker.Options) float64 {
+	c := chunker.NewCutter(opt)
+	defer c.Close()
 	before := ownCPU()
 	for i, p := range paths {
-		chunker.Cut(p, texts[i], opt)
+		c.Cut(p, texts[i])
 	}
 	return ownCPU() - before
 }
