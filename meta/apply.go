@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -131,8 +132,10 @@ type apply struct {
 	touched   map[fold.ID]bool // by this transaction
 	forgotten map[fold.ID]bool // and not put again
 	keys      map[string]bool  // chunk ids: true added, false removed
+	count     int              // how many chunks more there are
+	buf       []byte
 	oldRows   map[fold.ID]Row  // of the round
-	oldChunks map[fold.ID][]fold.Chunk
+	oldChunks map[fold.ID][]byte // as stored
 	oldLinks  map[fold.ID][]fold.Link
 }
 
@@ -231,7 +234,7 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 		}
 	}
 	a.oldRows = make(map[fold.ID]Row)
-	a.oldChunks = make(map[fold.ID][]fold.Chunk)
+	a.oldChunks = make(map[fold.ID][]byte)
 	a.oldLinks = make(map[fold.ID][]fold.Link)
 	err := a.each(ctx, `select `+memoryColumns+` from memories where id in (select value from json_each(?))`, rows,
 		func(scan func(...any) error) error {
@@ -244,8 +247,10 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 	}
 	err = a.each(ctx, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))`, chunks,
 		func(scan func(...any) error) error {
-			c, err := scanChunk(scan)
-			a.oldChunks[c.MemoryID] = append(a.oldChunks[c.MemoryID], c)
+			var id fold.ID
+			var value []byte
+			err := scan(&id, &value)
+			a.oldChunks[id] = value
 			return err
 		})
 	if err != nil {
@@ -345,53 +350,74 @@ func (a *apply) touch(id fold.ID) {
 // setChunks makes now the chunks of id. Those with an equal id stay; one that
 // only moved within its file gets its new place and is not reported.
 func (a *apply) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) error {
-	old := make(map[string]fold.Chunk, len(a.oldChunks[id]))
-	for _, c := range a.oldChunks[id] {
-		old[c.ID] = c
-	}
-	seen := make(map[string]bool, len(now))
-	for i := range now {
-		c := now[i]
-		c.MemoryID = id
-		if seen[c.ID] {
-			continue
-		}
-		seen[c.ID] = true
-		was, there := old[c.ID]
-		if there && was == c {
-			continue
-		}
+	was, there := a.oldChunks[id]
+	if len(now) == 0 {
 		if !there {
-			a.keys[c.ID] = true
+			return nil
 		}
 		a.touch(id)
-		if err := a.chunks.add(ctx, a.tx, chunkValues(&c)...); err != nil {
-			return err
-		}
+		return a.dropChunks(ctx, id, was)
 	}
-	var gone []string
-	for cid := range old {
-		if !seen[cid] {
-			gone = append(gone, cid)
-		}
-	}
-	if len(gone) == 0 {
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, byPlace)
+	seen := make(map[string]bool, len(sorted))
+	sorted = slices.DeleteFunc(sorted, func(c fold.Chunk) bool {
+		twice := seen[c.ID]
+		seen[c.ID] = true
+		return twice
+	})
+	a.buf = encodeChunks(a.buf[:0], sorted)
+	if there && bytes.Equal(a.buf, was) {
 		return nil
 	}
 	a.touch(id)
-	return a.dropChunks(ctx, id, gone)
-}
-
-func (a *apply) dropChunks(ctx context.Context, id fold.ID, gone []string) error {
-	for _, cid := range gone {
-		if a.keys[cid] {
-			delete(a.keys, cid) // added earlier in this transaction
+	old, err := a.decoded(id, was)
+	if err != nil {
+		return err
+	}
+	for i := range old {
+		if c := &old[i]; seen[c.ID] {
+			seen[c.ID] = false // had before
 		} else {
-			a.keys[cid] = false
+			a.wentKey(c.ID)
 		}
 	}
-	_, err := a.tx.ExecContext(ctx, `delete from chunks where memory_id = ? and id in (select value from json_each(?))`,
-		string(id), list(gone))
+	for cid, added := range seen {
+		if added {
+			a.keys[cid] = true
+		}
+	}
+	a.count += len(sorted) - len(old)
+	return a.chunks.add(ctx, a.tx, string(id), bytes.Clone(a.buf))
+}
+
+// decoded returns the chunks of a stored value, which may be nil.
+func (a *apply) decoded(id fold.ID, value []byte) ([]fold.Chunk, error) {
+	if value == nil {
+		return nil, nil
+	}
+	return decodeChunks(id, value)
+}
+
+func (a *apply) wentKey(cid string) {
+	if a.keys[cid] {
+		delete(a.keys, cid) // added earlier in this transaction
+	} else {
+		a.keys[cid] = false
+	}
+}
+
+// dropChunks deletes the chunks of id, which were stored as value.
+func (a *apply) dropChunks(ctx context.Context, id fold.ID, value []byte) error {
+	old, err := a.decoded(id, value)
+	if err != nil {
+		return err
+	}
+	for i := range old {
+		a.wentKey(old[i].ID)
+	}
+	a.count -= len(old)
+	_, err = a.tx.ExecContext(ctx, `delete from chunks where memory_id = ?`, string(id))
 	return err
 }
 
@@ -444,17 +470,12 @@ func (a *apply) setLinks(ctx context.Context, id fold.ID, now []fold.Link, deriv
 // forget deletes a memory, its chunks and the links from it.
 func (a *apply) forget(ctx context.Context, id fold.ID) error {
 	_, there := a.oldRows[id]
-	old := a.oldChunks[id]
 	if there {
 		delete(a.touched, id)
 		a.forgotten[id] = true
 	}
-	if len(old) > 0 {
-		gone := make([]string, len(old))
-		for i, c := range old {
-			gone[i] = c.ID
-		}
-		if err := a.dropChunks(ctx, id, gone); err != nil {
+	if old, there := a.oldChunks[id]; there {
+		if err := a.dropChunks(ctx, id, old); err != nil {
 			return err
 		}
 	}
@@ -507,6 +528,11 @@ func (a *apply) finish(ctx context.Context) error {
 	if len(gone) > 0 {
 		if _, err := a.tx.ExecContext(ctx, `insert or replace into gone (key, seq) select value, ?1 from json_each(?2)`,
 			a.seq, list(gone)); err != nil {
+			return err
+		}
+	}
+	if a.count != 0 {
+		if _, err := a.tx.ExecContext(ctx, `update meta set value = value + ? where key = 'chunks'`, a.count); err != nil {
 			return err
 		}
 	}

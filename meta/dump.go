@@ -30,12 +30,17 @@ func (x *Index) Dump(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	err = x.db.each(ctx, "dump", func(scan func(...any) error) error {
-		c, err := scanChunk(scan)
+		_, chunks, err := scanChunks(scan)
 		if err != nil {
 			return err
 		}
-		return line("chunk", c)
-	}, `select `+chunkColumns+` from chunks order by memory_id, start_byte, end_byte, id`)
+		for _, c := range chunks {
+			if err := line("chunk", c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, `select `+chunkColumns+` from chunks order by memory_id`)
 	if err != nil {
 		return err
 	}

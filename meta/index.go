@@ -32,7 +32,7 @@ type Index struct {
 
 // formatIndex is the number of sql/index.sql. Another number in the file means
 // that it is deleted and rebuilt.
-const formatIndex = 2
+const formatIndex = 3
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes
 // 100 MB in about half a second.
@@ -114,7 +114,7 @@ func (x *Index) generation(ctx context.Context) error {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails, by its documentation
 	return x.db.write(ctx, "open", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `insert into meta (key, value) values ('generation', ?), ('seq', '0') on conflict do nothing`,
+		_, err := tx.ExecContext(ctx, `insert into meta (key, value) values ('generation', ?), ('seq', '0'), ('chunks', '0') on conflict do nothing`,
 			hex.EncodeToString(b[:]))
 		if err != nil {
 			return err

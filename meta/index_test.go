@@ -132,7 +132,7 @@ func TestApplyTouchesOnlyWhatDiffers(t *testing.T) {
 	if d := cmp.Diff(want, got[id(1)]); err != nil || d != "" {
 		t.Errorf("chunks: %v, -want +got %s", err, d)
 	}
-	byID, err := x.ChunksByID(ctx, []string{now[2].ID, c[1].ID})
+	byID, err := x.ChunksByID(ctx, []fold.ID{id(1), id(1), id(2)}, []string{now[2].ID, c[1].ID})
 	if err != nil || len(byID) != 1 || byID[now[2].ID] != now[2] {
 		t.Errorf("ChunksByID = %v, %v", byID, err)
 	}

@@ -88,35 +88,6 @@ func marks(n int) string {
 	return in.query(1)
 }
 
-// ChunksOf returns the chunks of memories, each in the order of the file.
-func (x *Index) ChunksOf(ctx context.Context, ids []fold.ID) (map[fold.ID][]fold.Chunk, error) {
-	all := make(map[fold.ID][]fold.Chunk, len(ids))
-	if len(ids) == 0 {
-		return all, nil
-	}
-	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
-		c, err := scanChunk(scan)
-		all[c.MemoryID] = append(all[c.MemoryID], c)
-		return err
-	}, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))
-		order by memory_id, start_byte, end_byte, id`, list(ids))
-	return all, err
-}
-
-// ChunksByID returns those of the chunks that exist.
-func (x *Index) ChunksByID(ctx context.Context, ids []string) (map[string]fold.Chunk, error) {
-	all := make(map[string]fold.Chunk, len(ids))
-	if len(ids) == 0 {
-		return all, nil
-	}
-	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
-		c, err := scanChunk(scan)
-		all[c.ID] = c
-		return err
-	}, `select `+chunkColumns+` from chunks where id in (select value from json_each(?))`, list(ids))
-	return all, err
-}
-
 // Files returns the manifest of fold/, or of the source files, by path.
 func (x *Index) Files(ctx context.Context, inFold bool) (map[string]File, error) {
 	all := make(map[string]File)
@@ -185,7 +156,7 @@ func (x *Index) Counts(ctx context.Context) (Counts, error) {
 		coalesce(sum(fold = 0 and state = 'skipped'), 0), coalesce(sum(fold = 0 and state = 'failed'), 0),
 		coalesce(sum(fold = 1), 0), coalesce(sum(state = 'quarantined'), 0),
 		(select count(*) from memories), (select count(*) from memories where described = 'fold'),
-		(select count(*) from memories where stale = 1), (select count(*) from chunks),
+		(select count(*) from memories where stale = 1), (select value + 0 from meta where key = 'chunks'),
 		(select count(distinct id) from memory_links), (select count(*) from jobs where status in ('pending', 'retry', 'running'))
 		from files`).Scan(&c.Files, &c.Indexed, &c.Skipped, &c.Failed, &c.FoldFiles, &c.Quarantined,
 		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links, &c.Queued)

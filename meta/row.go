@@ -124,25 +124,6 @@ func scanFile(scan func(...any) error) (File, error) {
 	return f, err
 }
 
-const chunkColumns = `memory_id, id, content_hash, start_line, end_line, start_byte, end_byte, node_type, node_name, parent,
-	language, doc, hidden`
-
-const chunkColumnCount = 13
-
-func chunkValues(c *fold.Chunk) []any {
-	return []any{
-		string(c.MemoryID), c.ID, c.Hash, c.StartLine, c.EndLine, c.StartByte, c.EndByte, c.NodeType, c.NodeName, c.Parent,
-		c.Language, c.Doc, bit(c.Hidden),
-	}
-}
-
-func scanChunk(scan func(...any) error) (fold.Chunk, error) {
-	var c fold.Chunk
-	err := scan(&c.MemoryID, &c.ID, &c.Hash, &c.StartLine, &c.EndLine, &c.StartByte, &c.EndByte, &c.NodeType, &c.NodeName,
-		&c.Parent, &c.Language, &c.Doc, &c.Hidden)
-	return c, err
-}
-
 const linkColumns = `from_id, id, derived, to_id, link_type, context, evidence, weight`
 
 const linkColumnCount = 8

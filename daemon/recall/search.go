@@ -201,15 +201,16 @@ func (d *Door) places(ctx context.Context, c *rank.Candidates) error {
 		found[h.Memory]++
 	}
 	var ids []string
+	var owners []fold.ID
 	for _, h := range c.Chunks {
 		if found[h.Memory] > 1 {
-			ids = append(ids, strings.TrimPrefix(h.Key, "c:"))
+			ids, owners = append(ids, strings.TrimPrefix(h.Key, "c:")), append(owners, h.Memory)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	chunks, err := d.Index.ChunksByID(ctx, ids)
+	chunks, err := d.Index.ChunksByID(ctx, owners, ids)
 	if err != nil {
 		return err
 	}
@@ -394,7 +395,7 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 	if err != nil {
 		return err
 	}
-	chunks, err := d.Index.ChunksByID(ctx, chunkIDs)
+	chunks, err := d.Index.ChunksByID(ctx, slices.Clone(ids), chunkIDs)
 	if err != nil {
 		return err
 	}

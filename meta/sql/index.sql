@@ -4,7 +4,7 @@
 -- Times are microseconds since 1970 (UTC).
 
 create table meta (
-    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild
+    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many
     value text not null
 ) strict, without rowid;
 
@@ -71,25 +71,12 @@ create table memory_links (
 create index memory_links_to on memory_links (to_id);
 create index memory_links_id on memory_links (id);
 
--- Spans of source files. Their text is in the file. The rows of one memory lie
--- together, since they are compared and read together.
+-- Spans of source files, all those of a memory in one value, see chunkrow.go.
+-- Their text is in the file. How many there are stands in meta as 'chunks'.
 create table chunks (
-    memory_id    text not null,
-    id           text not null,
-    content_hash text not null,
-    start_line   integer not null,
-    end_line     integer not null,
-    start_byte   integer not null,
-    end_byte     integer not null,
-    node_type    text not null,
-    node_name    text not null,
-    parent       text not null,
-    language     text not null,
-    doc          text not null,
-    hidden       integer not null,      -- holds a secret: found by name only
-    primary key (memory_id, id)
-) strict, without rowid;
-create index chunks_id on chunks (id);
+    memory_id text primary key,
+    chunks    blob not null
+) strict;
 
 -- The manifest: every file that was looked at, and what came of it.
 create table files (
