@@ -28,9 +28,30 @@ func (l *Layout) Files(ctx context.Context) ([]string, error) {
 	if l.WorkTree == "" {
 		return nil, nil
 	}
-	var paths []string
-	nested := map[string]bool{}
-	err := l.git("ls-files", "-z", "--cached", "--stage").stream(ctx, func(r *bufio.Reader) error {
+	paths, nested, err := l.tracked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := l.untracked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paths = append(paths, others...)
+	if len(nested) > 0 { // a file where the index has a submodule
+		paths = slices.DeleteFunc(paths, func(p string) bool { return nested[p] })
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// tracked returns the paths of the index, sorted, each once, and apart those of
+// submodules. It starts git only where the index is one that only git reads.
+func (l *Layout) tracked(ctx context.Context) (paths []string, nested map[string]bool, err error) {
+	if paths, nested, err = l.trackedFast(); !errors.Is(err, errOddIndex) {
+		return paths, nested, err
+	}
+	paths, nested = nil, map[string]bool{}
+	err = l.git("ls-files", "-z", "--cached", "--stage").stream(ctx, func(r *bufio.Reader) error {
 		return zReader{r}.each(func(s string) error {
 			e, ok := parseStage(s)
 			switch {
@@ -45,8 +66,14 @@ func (l *Layout) Files(ctx context.Context) ([]string, error) {
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list tracked files: %w", err)
+		return nil, nil, fmt.Errorf("list tracked files: %w", err)
 	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nested, nil
+}
+
+// untracked returns the paths that are neither tracked nor ignored, unsorted.
+func (l *Layout) untracked(ctx context.Context) (paths []string, err error) {
 	err = l.git("ls-files", "-z", "--others", "--exclude-standard").stream(ctx, func(r *bufio.Reader) error {
 		return zReader{r}.each(func(s string) error {
 			if !strings.HasSuffix(s, "/") { // a nested repository
@@ -58,11 +85,7 @@ func (l *Layout) Files(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list untracked files: %w", err)
 	}
-	if len(nested) > 0 { // a file where the index has a submodule
-		paths = slices.DeleteFunc(paths, func(p string) bool { return nested[p] })
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	return paths, nil
 }
 
 // Git's file modes, as raw listings print them.
@@ -164,6 +187,9 @@ func (l *Layout) IndexBlobs(ctx context.Context) (map[string]IndexEntry, error) 
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
 	defer root.Close()
+	if out, err := l.indexBlobsFast(root, indexTime); err == nil {
+		return out, nil
+	}
 	// --debug prints the stat data and, unlike diff-files, looks at no file:
 	// diff-files runs clean filters on young entries.
 	err = l.git("ls-files", "-z", "--stage", "--debug").stream(ctx, func(r *bufio.Reader) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -128,6 +129,15 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// runsKey is what [CountRuns] keeps in a context.
+type runsKey struct{}
+
+// CountRuns returns a context under which every git program that is started is
+// counted in n.
+func CountRuns(ctx context.Context, n *atomic.Int64) context.Context {
+	return context.WithValue(ctx, runsKey{}, n)
+}
+
 // errEnough is returned by a reader of [call.stream] that has seen all it needs.
 var errEnough = errors.New("enough")
 
@@ -153,6 +163,9 @@ func (c call) stream(ctx context.Context, read func(*bufio.Reader) error) error 
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git %s: %w", c.op(), err)
+	}
+	if n, ok := ctx.Value(runsKey{}).(*atomic.Int64); ok {
+		n.Add(1)
 	}
 	r := bufio.NewReaderSize(out, 64<<10)
 	readErr := read(r)
