@@ -66,8 +66,7 @@ type checkout struct {
 	opened   chan struct{} // closed when st or failed is set
 	failed   error
 	state    string
-	progress *wire.Progress
-	began    time.Time         // of the stage in progress
+	pace     pace
 	notices  map[string]string // by subject
 	pending  int               // jobs that will change what search finds
 	idle     chan struct{}     // closed when pending reaches 0
@@ -528,28 +527,4 @@ func (co *checkout) setState(state string) {
 		co.bus.publish("indexing:"+state, co.rec.Slug, nil)
 	}
 	co.state = state
-}
-
-// tell is the progress of long work, as status and events show it.
-func (co *checkout) tell(stage string, done, total int, bytes int64) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if co.progress == nil || co.progress.Stage != stage {
-		co.began = co.now()
-	}
-	p := &wire.Progress{Stage: stage, Done: done, Total: total, Bytes: bytes}
-	if secs := co.now().Sub(co.began).Seconds(); secs >= 0.5 { // before that a rate says nothing
-		p.PerSecond = float64(done) / secs
-		if p.PerSecond > 0 {
-			p.ETASeconds = float64(total-done) / p.PerSecond
-		}
-	}
-	co.progress = p
-	co.bus.publish("indexing:progress", co.rec.Slug, map[string]any{"stage": stage, "done": done, "total": total})
-}
-
-func (co *checkout) endProgress() {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	co.progress = nil
 }

@@ -321,7 +321,7 @@ func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int
 			return list, err
 		}
 		for _, j := range jobs {
-			list.Items = append(list.Items, wireJob(j))
+			list.Items = append(list.Items, co.wireJob(j))
 		}
 	}
 	sort.SliceStable(list.Items, func(i, j int) bool { return list.Items[i].CreatedAt.After(list.Items[j].CreatedAt) })
@@ -341,7 +341,7 @@ func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, e
 		}
 		j, err := st.index.Job(ctx, id)
 		if err == nil {
-			return wireJob(j), nil
+			return co.wireJob(j), nil
 		}
 		if !errors.Is(err, fold.ErrNotFound) {
 			return wire.Job{}, err
@@ -350,7 +350,7 @@ func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, e
 	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)
 }
 
-func wireJob(j meta.Job) wire.Job {
+func (co *checkout) wireJob(j meta.Job) wire.Job {
 	out := wire.Job{
 		ID: j.ID, Type: j.Type, Project: j.Project, Status: string(j.Status), Priority: j.Priority, Attempts: j.Attempts, Error: j.Error, CreatedAt: j.CreatedAt,
 	}
@@ -363,8 +363,10 @@ func wireJob(j meta.Job) wire.Job {
 	if !j.NextRetry.IsZero() {
 		out.NextRetry = &j.NextRetry
 	}
-	if j.Progress != nil {
-		out.Progress = &wire.Progress{Stage: j.Progress.Stage, Done: j.Progress.Done, Total: j.Progress.Total}
+	if out.Progress = co.progressOf(j.ID); out.Progress == nil && j.Progress != nil {
+		stored := wire.Progress(*j.Progress)
+		stored.PerSecond, stored.BytesPerSecond, stored.ETASeconds = 0, 0, 0 // of then
+		out.Progress = &stored
 	}
 	return out
 }

@@ -78,10 +78,7 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 			p.Watch = "polling"
 		}
 	}
-	if co.progress != nil {
-		progress := *co.progress
-		p.Progress = &progress
-	}
+	p.Progress = co.progress()
 	for _, n := range co.notices {
 		p.Notices = append(p.Notices, n)
 	}

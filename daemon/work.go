@@ -26,10 +26,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	co.setState("indexing")
 	defer co.setState("ready")
 	defer co.endProgress()
-	progress := ingest.Progress(func(stage string, done, total int, bytes int64) {
-		co.tell(stage, done, total, bytes)
-		tell(meta.JobProgress{Stage: stage, Done: done, Total: total, Bytes: bytes})
-	})
+	progress := co.watched(j, tell)
 	if err := st.in.CatchUp(ctx, progress); err != nil {
 		return err
 	}
@@ -104,7 +101,7 @@ func (co *checkout) pathsOf(ctx context.Context, j *meta.Job) (*stores, []string
 	return st, w.Paths, err
 }
 
-func (co *checkout) doTip(ctx context.Context, _ *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil {
 		return err
@@ -119,7 +116,8 @@ func (co *checkout) doTip(ctx context.Context, _ *meta.Job, tell func(meta.JobPr
 	if !st.writable() {
 		return nil
 	}
-	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, told(tell))
+	defer co.endProgress()
+	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched(j, tell))
 	co.after(ctx, st, r)
 	if err != nil {
 		return err
@@ -129,14 +127,28 @@ func (co *checkout) doTip(ctx context.Context, _ *meta.Job, tell func(meta.JobPr
 
 // doEmbed gives vectors to what changed, a part at a time, so that a save that
 // comes meanwhile is not held up.
-func (co *checkout) doEmbed(ctx context.Context, _ *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil {
 		return err
 	}
-	more, err := st.in.Embed(ctx, co.busy, told(tell))
+	left, err := st.index.CountChanged(ctx, st.vectors.Seq())
 	if err != nil {
 		return err
+	}
+	before, progress := co.embedded(0), co.watched(j, tell)
+	defer co.endProgress()
+	more, err := st.in.Embed(ctx, co.busy, func(s ingest.Step) {
+		s.Done, s.Total = before+s.Done, before+left
+		progress(s)
+	})
+	if err != nil {
+		return err
+	}
+	if !more {
+		co.embedded(-before)
+	} else if rest, err := st.index.CountChanged(ctx, st.vectors.Seq()); err == nil {
+		co.embedded(left - rest)
 	}
 	// Not after each save: it is as large as all vectors together.
 	st.vectors.SnapshotWithin(snapshotAfter)
@@ -148,13 +160,6 @@ func (co *checkout) doEmbed(ctx context.Context, _ *meta.Job, tell func(meta.Job
 
 // snapshotAfter is how much work a crash may cost the vectors.
 const snapshotAfter = 2 * time.Minute
-
-// told passes progress on to a job.
-func told(tell func(meta.JobProgress)) ingest.Progress {
-	return func(stage string, done, total int, bytes int64) {
-		tell(meta.JobProgress{Stage: stage, Done: done, Total: total, Bytes: bytes})
-	}
-}
 
 // noteFileMemories says where descriptions go if that was decided by how many
 // files there are.

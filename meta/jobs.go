@@ -51,12 +51,15 @@ type Job struct {
 
 // JobProgress is how far a job has come.
 type JobProgress struct {
-	Stage      string  `json:"stage"`
-	Done       int     `json:"done"`
-	Total      int     `json:"total"`
-	Bytes      int64   `json:"bytes,omitempty"`
-	PerSecond  float64 `json:"per_second,omitempty"`
-	ETASeconds float64 `json:"eta_seconds,omitempty"`
+	Stage          string  `json:"stage"`
+	Done           int     `json:"done"`
+	Total          int     `json:"total"`
+	Bytes          int64   `json:"bytes,omitempty"`
+	BytesTotal     int64   `json:"bytes_total,omitempty"`
+	PerSecond      float64 `json:"per_second,omitempty"`
+	BytesPerSecond float64 `json:"bytes_per_second,omitempty"`
+	ETASeconds     float64 `json:"eta_seconds,omitempty"`
+	Searchable     int     `json:"searchable,omitempty"`
 }
 
 // NewJob is work to be queued.

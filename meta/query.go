@@ -107,6 +107,13 @@ func (x *Index) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.I
 	return ids, gone, upTo, more, x.db.wrap(err, "changed part")
 }
 
+// CountChanged returns how many memories changed after seq.
+func (x *Index) CountChanged(ctx context.Context, seq int64) (int, error) {
+	n := 0
+	err := x.db.r.QueryRowContext(ctx, `select count(*) from memories where seq > ?`, seq).Scan(&n)
+	return n, x.db.wrap(err, "count changed")
+}
+
 // A Pulse is what the ranker asks of a memory.
 type Pulse struct {
 	Type     string

@@ -132,14 +132,18 @@ type ProblemList struct {
 	NextCursor string        `json:"next_cursor,omitempty"`
 }
 
-// Progress is how far long work has come.
+// Progress is how far long work has come. Rates are those of the last seconds;
+// what is not known yet is left out.
 type Progress struct {
-	Stage      string  `json:"stage"`
-	Done       int     `json:"done"`
-	Total      int     `json:"total"`
-	Bytes      int64   `json:"bytes,omitempty"`
-	PerSecond  float64 `json:"per_second,omitempty"`
-	ETASeconds float64 `json:"eta_seconds,omitempty"`
+	Stage          string  `json:"stage" doc:"listing, reading memories, words, describing, indexing text, embedding"`
+	Done           int     `json:"done" doc:"files worked through; memories where they are read or embedded"`
+	Total          int     `json:"total" doc:"of this stage; 0 while that is not known"`
+	Bytes          int64   `json:"bytes,omitempty" doc:"of source, worked through"`
+	BytesTotal     int64   `json:"bytes_total,omitempty"`
+	PerSecond      float64 `json:"per_second,omitempty" doc:"files a second"`
+	BytesPerSecond float64 `json:"bytes_per_second,omitempty"`
+	ETASeconds     float64 `json:"eta_seconds,omitempty" doc:"until the end of this stage"`
+	Searchable     int     `json:"searchable,omitempty" doc:"of done, what is stored: searches find it, and a crash does not lose it"`
 }
 
 // Job is queued work.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -342,6 +343,11 @@ func TestUpWithARunningDaemon(t *testing.T) {
 		{ID: "j1", Status: "completed"},
 	}
 	tr := newTrial(t, f, repo)
+	at := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
+	tr.env.now = func() time.Time {
+		at = at.Add(time.Second) // what is done at once is not told
+		return at
+	}
 	if code := tr.run("up"); code != 0 {
 		t.Fatalf("up: code %d, %s", code, tr.err.String())
 	}
@@ -350,7 +356,7 @@ func TestUpWithARunningDaemon(t *testing.T) {
 			t.Errorf("up prints %q, want %q in it", tr.out.String(), want)
 		}
 	}
-	if !strings.Contains(tr.err.String(), "indexing 1/3") {
+	if !strings.Contains(tr.err.String(), "indexing 33%, 1 of 3 files") {
 		t.Errorf("up shows no progress: %q", tr.err.String())
 	}
 	f.jobs = []wire.Job{{ID: "j1", Status: "failed", Error: "disk full"}}

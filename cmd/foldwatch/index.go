@@ -56,10 +56,11 @@ func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) e
 				e.messages(false).printf("to watch it: foldwatch jobs %s\n", r.JobID)
 			})
 		}
-		if err := e.follow(ctx, c, ref.JobID); err != nil {
+		b := e.newBar()
+		if err := e.follow(ctx, c, ref.JobID, b); err != nil {
 			return err
 		}
-		st, err := e.settled(ctx, c, slug)
+		st, err := e.settled(ctx, c, slug, b)
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func jobsCommand(e *environment) *cobra.Command {
 func printJob(p printer, j wire.Job) {
 	p.printf("%s  %s %s  %s\n", bold(j.ID), j.Type, j.Project, j.Status)
 	if j.Progress != nil {
-		p.printf("  progress  %s\n", progressLine(*j.Progress, 0))
+		p.printf("  progress  %s\n", progressLine(*j.Progress))
 	}
 	p.printf("  attempts  %d\n", j.Attempts)
 	if j.StartedAt != nil && j.EndedAt != nil {

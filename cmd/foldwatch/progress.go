@@ -3,96 +3,242 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+const (
+	// drawEvery is the least time between two drawings of the line.
+	drawEvery = 80 * time.Millisecond
+	// lineAfter is how long work goes on before it is worth a plain line, and
+	// lineEvery the time between two of one stage.
+	lineAfter, lineEvery = time.Second, 5 * time.Second
+	// barLeast and barMost are the cells of a drawn bar.
+	barLeast, barMost = 10, 30
+)
+
 // A bar shows how far work has come: on a terminal as one line that is drawn
-// over, elsewhere as a plain line when much has changed.
+// over, elsewhere as a plain line every few seconds. It says once that searches
+// work before all is done.
 type bar struct {
-	p        printer
-	terminal bool
-	now      func() time.Time
-	drawn    bool
-	last     time.Time
-	lastPart int // tenths of the work at the last plain line
-	stage    string
+	p     printer
+	width func() int // of the terminal in cells; 0 where there is none
+	now   func() time.Time
+	drawn bool
+	began time.Time
+	last  time.Time
+	stage string // at the last plain line
+	told  bool   // that searches work
 }
 
 func (e *environment) newBar() *bar {
-	return &bar{p: e.messages(false), terminal: isTerminal(e.stderr), now: e.now, lastPart: -1}
-}
-
-// show draws pr. Plain lines come when the stage changes, per tenth of the
-// work, and at most one in two seconds.
-func (b *bar) show(pr wire.Progress) {
-	now := b.now()
-	if b.terminal {
-		if now.Sub(b.last) < 80*time.Millisecond {
-			return
+	b := &bar{p: e.messages(false), now: e.now, began: e.now(), width: func() int { return 0 }}
+	if f, ok := e.stderr.(*os.File); ok && isTerminal(e.stderr) && e.getenv("TERM") != "dumb" {
+		b.width = func() int {
+			w, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || w <= 0 {
+				return 80
+			}
+			return w
 		}
-		b.last, b.drawn = now, true
-		b.p.printf("\r\x1b[K%s", progressLine(pr, 24))
-		return
 	}
-	part := 0
-	if pr.Total > 0 {
-		part = 10 * pr.Done / pr.Total
-	}
-	if pr.Stage == b.stage && (part == b.lastPart || now.Sub(b.last) < 2*time.Second) {
-		return
-	}
-	b.last, b.stage, b.lastPart = now, pr.Stage, part
-	b.p.printf("%s\n", progressLine(pr, 0))
+	return b
 }
 
-// done ends the drawn line.
-func (b *bar) done() {
+// show tells pr, if it is time to.
+func (b *bar) show(pr wire.Progress) {
+	now, width := b.now(), b.width()
+	if pr.Searchable > 0 && pr.Searchable < pr.Total && !b.told && now.Sub(b.began) >= lineAfter {
+		b.told = true
+		b.clear()
+		b.p.printf("search works now: %d of %s so far\n", pr.Searchable, plural(pr.Total, nounOf(pr)))
+	}
+	if width > 0 {
+		if now.Sub(b.last) >= drawEvery {
+			b.last, b.drawn = now, true
+			b.p.printf("\r%s\x1b[K", progressIn(pr, width-1))
+		}
+		return
+	}
+	since := b.last
+	if since.IsZero() {
+		since = b.began
+	}
+	if wait := now.Sub(since); wait < lineAfter || pr.Stage == b.stage && wait < lineEvery {
+		return
+	}
+	b.last, b.stage = now, pr.Stage
+	b.p.printf("%s\n", progressLine(pr))
+}
+
+// clear ends the drawn line; the next show draws it again.
+func (b *bar) clear() {
 	if b.drawn {
 		b.p.printf("\r\x1b[K")
 	}
-	b.drawn = false
+	b.drawn, b.last = false, time.Time{}
 }
 
-// progressLine tells pr in one line, with a bar of width cells if width > 0.
-func progressLine(pr wire.Progress, width int) string {
-	var s strings.Builder
-	stage := pr.Stage
-	if stage == "" {
-		stage = "indexing"
+func nounOf(pr wire.Progress) string {
+	switch pr.Stage {
+	case "reading memories", "embedding", "words":
+		return "memory"
 	}
-	s.WriteString(stage)
+	return "file"
+}
+
+// progressLine tells all of pr in one line.
+func progressLine(pr wire.Progress) string {
+	parts := []string{stageOf(pr)}
 	if pr.Total > 0 {
-		if width > 0 {
-			full := min(width, width*pr.Done/pr.Total)
-			fmt.Fprintf(&s, " [%s%s]", strings.Repeat("=", full), strings.Repeat(" ", width-full))
-		}
-		fmt.Fprintf(&s, " %d/%d", pr.Done, pr.Total)
+		parts[0] += fmt.Sprintf(" %d%%", percent(pr))
+		parts = append(parts, fmt.Sprintf("%d of %s", pr.Done, plural(pr.Total, nounOf(pr))))
 	} else if pr.Done > 0 {
-		fmt.Fprintf(&s, " %d", pr.Done)
+		parts = append(parts, plural(pr.Done, nounOf(pr)))
 	}
-	if pr.PerSecond > 0 {
-		fmt.Fprintf(&s, ", %.0f/s", pr.PerSecond)
+	if pr.BytesTotal > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s", size(pr.Bytes), size(pr.BytesTotal)))
 	}
-	if pr.ETASeconds >= 1 {
-		fmt.Fprintf(&s, ", %s left", span(time.Duration(pr.ETASeconds*float64(time.Second))))
+	parts = append(parts, rates(pr)...)
+	if eta := left(pr); eta != "" {
+		parts = append(parts, eta)
 	}
-	return s.String()
+	return strings.Join(parts, ", ")
 }
 
-// pollEvery is how often a job is asked for while a person watches it.
-const pollEvery = 100 * time.Millisecond
+// progressIn tells pr with a bar, in at most width cells: what matters least is
+// left out first.
+func progressIn(pr wire.Progress, width int) string {
+	head, tail := stageOf(pr), ""
+	if pr.Total > 0 {
+		tail = fmt.Sprintf("%3d%%  %d/%s", percent(pr), pr.Done, plural(pr.Total, nounOf(pr)))
+	} else if pr.Done > 0 {
+		tail = plural(pr.Done, nounOf(pr))
+	}
+	eta := left(pr)
+	var more []string // may be left out, the last first
+	if pr.BytesTotal > 0 {
+		more = append(more, size(pr.Bytes)+"/"+size(pr.BytesTotal))
+	}
+	more = append(more, rates(pr)...)
+	with := func(n int) string {
+		parts := []string{}
+		for _, s := range append([]string{tail}, more[:n]...) {
+			if s != "" {
+				parts = append(parts, s)
+			}
+		}
+		if eta != "" {
+			parts = append(parts, eta)
+		}
+		return strings.Join(parts, "  ")
+	}
+	n := len(more)
+	for n > 0 && len(head)+len(with(n))+barLeast+5 > width {
+		n--
+	}
+	line := with(n)
+	if line == "" {
+		return clip(head, width)
+	}
+	cells := min(barMost, width-len(head)-len(line)-5) // two brackets, the gaps
+	if pr.Total == 0 || cells < barLeast {
+		return clip(head+"  "+line, width)
+	}
+	full := min(cells, cells*pr.Done/pr.Total)
+	return head + "  [" + strings.Repeat("=", full) + strings.Repeat(" ", cells-full) + "] " + line
+}
+
+func clip(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:max(width, 0)])
+}
+
+func stageOf(pr wire.Progress) string {
+	if pr.Stage == "" {
+		return "indexing"
+	}
+	return pr.Stage
+}
+
+// percent is 100 only when all is done.
+func percent(pr wire.Progress) int {
+	if pr.Done >= pr.Total {
+		return 100
+	}
+	return 100 * pr.Done / pr.Total
+}
+
+// rates tells files and bytes a second, as far as they are known.
+func rates(pr wire.Progress) []string {
+	var parts []string
+	switch {
+	case pr.PerSecond >= 10:
+		parts = append(parts, fmt.Sprintf("%.0f/s", pr.PerSecond))
+	case pr.PerSecond > 0:
+		parts = append(parts, fmt.Sprintf("%.1f/s", pr.PerSecond))
+	}
+	if pr.BytesPerSecond > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f MB/s", pr.BytesPerSecond/(1<<20)))
+	}
+	return parts
+}
+
+// left tells the time until the stage ends, "" if that is not known.
+func left(pr wire.Progress) string {
+	d := time.Duration(pr.ETASeconds * float64(time.Second)).Round(time.Second)
+	switch {
+	case d < time.Second:
+		return ""
+	case d < time.Minute:
+		return fmt.Sprintf("%ds left", d/time.Second)
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%dm %02ds left", d/time.Minute, d%time.Minute/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm left", d.Round(time.Minute)/time.Minute)
+	}
+	return fmt.Sprintf("%dh %02dm left", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// pollEvery is how often a job is asked for while a person watches it, and
+// pollSoon how often in the first second: most jobs end within it.
+const pollSoon, pollEvery = 50 * time.Millisecond, 250 * time.Millisecond
+
+// A pulse ticks soon at first, then less often.
+type pulse struct{ began time.Time }
+
+func (p *pulse) wait(ctx context.Context) error {
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	every := pollEvery
+	if time.Since(p.began) < time.Second {
+		every = pollSoon
+	}
+	t := time.NewTimer(every)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // follow shows the job's progress until it has ended, and returns its error.
 // The job goes on if ctx ends first.
-func (e *environment) follow(ctx context.Context, c daemonClient, jobID string) error {
-	b := e.newBar()
-	defer b.done()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
+func (e *environment) follow(ctx context.Context, c daemonClient, jobID string, b *bar) error {
+	defer b.clear()
+	var p pulse
 	for {
 		j, err := c.Job(ctx, jobID)
 		if err != nil {
@@ -115,21 +261,17 @@ func (e *environment) follow(ctx context.Context, c daemonClient, jobID string) 
 			pr = *j.Progress
 		}
 		b.show(pr)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := p.wait(ctx); err != nil {
+			return err
 		}
 	}
 }
 
 // settled waits until the checkout has no first work left, showing progress,
 // and returns its state.
-func (e *environment) settled(ctx context.Context, c daemonClient, slug string) (wire.ProjectStatus, error) {
-	b := e.newBar()
-	defer b.done()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
+func (e *environment) settled(ctx context.Context, c daemonClient, slug string, b *bar) (wire.ProjectStatus, error) {
+	defer b.clear()
+	var p pulse
 	for {
 		st, err := c.ProjectStatus(ctx, slug)
 		if err != nil {
@@ -143,10 +285,8 @@ func (e *environment) settled(ctx context.Context, c daemonClient, slug string) 
 			pr = *st.Progress
 		}
 		b.show(pr)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return st, ctx.Err()
+		if err := p.wait(ctx); err != nil {
+			return st, err
 		}
 	}
 }

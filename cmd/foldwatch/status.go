@@ -115,7 +115,7 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 		p.printf("  paused    until %s\n", pr.PausedUntil.Local().Format(time.DateTime))
 	}
 	if pr.Progress != nil {
-		p.printf("  progress  %s\n", progressLine(*pr.Progress, 0))
+		p.printf("  progress  %s\n", progressLine(*pr.Progress))
 	}
 	f := pr.Files
 	p.printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)

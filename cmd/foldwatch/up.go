@@ -144,12 +144,13 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	for _, n := range added.Notices {
 		e.messages(false).printf("foldwatch: %s\n", n)
 	}
+	b := e.newBar()
 	if added.JobID != "" {
-		if err := e.follow(ctx, c, added.JobID); err != nil {
+		if err := e.follow(ctx, c, added.JobID, b); err != nil {
 			return err
 		}
 	}
-	st, err := e.settled(ctx, c, added.Project.Slug)
+	st, err := e.settled(ctx, c, added.Project.Slug, b)
 	if err != nil {
 		return err
 	}

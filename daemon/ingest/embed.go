@@ -40,7 +40,7 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
-		progress.tell("embedding", min(start+embedFiles, len(ids)), len(ids), 0)
+		progress.tell(Step{Stage: stageEmbedding, Done: min(start+embedFiles, len(ids)), Total: len(ids)})
 		if fresh && waits != nil && start+embedFiles < len(ids) && waits() {
 			return true, nil // the chunks that are done are not done again
 		}
@@ -166,11 +166,17 @@ func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
 				}
 			}
 		}
+		for len(docs) > textBatch { // as in applyText
+			if err := in.Text.Apply(ctx, seq, docs[:textBatch], nil); err != nil {
+				return fmt.Errorf("catch up: %w", err)
+			}
+			docs = docs[textBatch:]
+		}
 		if err := in.Text.Apply(ctx, upTo, docs, gone); err != nil {
 			return fmt.Errorf("catch up: %w", err)
 		}
 		done += len(ids)
-		progress.tell("words", done, done, 0)
+		progress.tell(Step{Stage: stageWords, Done: done, Searchable: done})
 		if !more {
 			return nil
 		}

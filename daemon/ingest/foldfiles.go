@@ -31,13 +31,16 @@ func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress)
 	}
 	sort.Strings(paths)
 	var total Report
+	count := newTally(progress, stageReading, len(paths))
 	for start := 0; start < len(paths); start += batchFiles {
 		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))], nil)
 		total.add(r)
 		if err != nil {
 			return total, fmt.Errorf("index memory files: %w", err)
 		}
-		progress.tell("reading memories", min(start+batchFiles, len(paths)), len(paths), 0)
+		n := min(batchFiles, len(paths)-start)
+		count.worked(n, 0)
+		count.keep(n)
 	}
 	return total, nil
 }

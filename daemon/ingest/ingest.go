@@ -157,15 +157,6 @@ func (r *Report) add(o Report) {
 	r.ProjectFile = r.ProjectFile || o.ProjectFile
 }
 
-// A Progress is told how far long work has come: done of total at a stage.
-type Progress func(stage string, done, total int, bytes int64)
-
-func (p Progress) tell(stage string, done, total int, bytes int64) {
-	if p != nil {
-		p(stage, done, total, bytes)
-	}
-}
-
 // missing reports whether err says that a file is certainly not there, which
 // is the only thing that counts as a deletion.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

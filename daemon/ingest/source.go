@@ -58,7 +58,14 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 	total := Report{}
 	work := make(chan string)
 	done := make(chan *prepared, in.Workers)
+	count := newTally(progress, stageIndexing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
+	if progress != nil && len(paths) > batchFiles {
+		g.Go(func() error {
+			count.whole.Store(in.measure(paths))
+			return nil
+		})
+	}
 	g.Go(func() error {
 		defer close(work)
 		for _, p := range paths {
@@ -78,7 +85,7 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 		defer close(done)
 		return readers.Wait()
 	})
-	g.Go(func() error { return in.applyAll(gctx, done, len(paths), &total, progress) })
+	g.Go(func() error { return in.applyAll(gctx, done, &total, count) })
 	if err := g.Wait(); err != nil {
 		return total, fmt.Errorf("index source files: %w", err)
 	}
@@ -101,9 +108,9 @@ func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done cha
 	return nil
 }
 
-func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, n int, total *Report, progress Progress) error {
+func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, total *Report, count *tally) error {
 	var batch []*prepared
-	size, read := 0, int64(0)
+	size := 0
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -113,14 +120,14 @@ func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, n int, 
 			return err
 		}
 		total.add(r)
+		count.keep(len(batch))
 		batch, size = nil, 0
-		progress.tell("indexing", total.Checked, n, read)
 		return nil
 	}
 	for pr := range done {
 		batch = append(batch, pr)
 		size += len(pr.src)
-		read += int64(len(pr.src))
+		count.worked(1, min(pr.file.Size, in.MaxBytes))
 		if len(batch) >= batchFiles || size >= batchBytes {
 			if err := flush(); err != nil {
 				return err
@@ -241,7 +248,7 @@ func readReason(err error) string {
 // cut returns the chunks of src, from the cache where they are known. findings
 // are the credentials in src.
 func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, findings func() []secret.Finding) (chunker.Result, error) {
-	key := hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Language(path, src)
+	key := hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Variant(path, src)
 	if got, err := in.Cache.Chunks(ctx, []string{key}); err == nil && got[key] != nil {
 		if res, err := chunker.DecodeResult(got[key]); err == nil {
 			in.Count.ChunkHits.Add(1)

@@ -28,6 +28,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	if err != nil {
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
+	progress.tell(Step{Stage: stageListing})
 	listed, held, err := in.list(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
@@ -106,7 +107,7 @@ func (in *Ingester) sweepSource(ctx context.Context, listed, held []string, prog
 	sort.Strings(changed)
 	r := Report{Checked: len(listed) - len(changed), Unchanged: len(listed) - len(changed)}
 	err = in.linking(ctx, func(owed bool) ([]string, error) {
-		done, err := in.Source(ctx, changed, progress)
+		done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
 		r.add(done)
 		if owed {
 			return append(changed, listed...), err

@@ -27,6 +27,9 @@ import (
 const (
 	describeBatch = 1024
 	describeBytes = 16 << 20
+	// describeFirst is how many of a first index are, so that searches find
+	// something soon.
+	describeFirst = 256
 )
 
 // TipOptions say how far [Ingester.DescribeTip] goes.
@@ -211,14 +214,22 @@ type gap struct {
 func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]meta.File, progress Progress) error {
 	in.index(ctx, t)
 	gaps := make(chan gap)
+	count := newTally(progress, stageDescribing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
+	if progress != nil && len(paths) > batchFiles && in.root != nil {
+		g.Go(func() error {
+			count.whole.Store(in.measure(slices.Sorted(slices.Values(paths))))
+			return nil
+		})
+	}
 	g.Go(func() error {
 		defer close(gaps)
-		for rest := paths; len(rest) > 0; {
-			n := in.partOf(rest)
+		most := describeFirst
+		for rest := paths; len(rest) > 0; most = describeBatch {
+			n := in.partOf(rest, most)
 			part := gap{paths: rest[:n]}
 			rest = rest[n:]
-			if err := in.asInTree(gctx, t, &part, known); err != nil {
+			if err := in.asInTree(gctx, t, &part, known, count); err != nil {
 				return err
 			}
 			select {
@@ -229,24 +240,23 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 		}
 		return nil
 	})
-	total, done := len(paths), 0
 	g.Go(func() error {
 		for part := range gaps {
 			if err := in.describeNew(gctx, t, part); err != nil {
 				return err
 			}
-			done += len(part.paths)
-			progress.tell("describing", done, total, 0)
+			count.worked(len(part.paths)-len(part.found), 0)
+			count.keep(len(part.paths))
 		}
 		return nil
 	})
 	return g.Wait()
 }
 
-// partOf returns how many of paths are dealt with at once.
-func (in *Ingester) partOf(paths []string) int {
+// partOf returns how many of paths are dealt with at once, no more than most.
+func (in *Ingester) partOf(paths []string, most int) int {
 	n, size := 0, int64(0)
-	for n < len(paths) && n < describeBatch && size < describeBytes {
+	for n < len(paths) && n < most && size < describeBytes {
 		if in.root != nil {
 			if fi, err := in.root.Lstat(paths[n]); err == nil {
 				size += min(fi.Size(), in.MaxBytes)
@@ -258,7 +268,7 @@ func (in *Ingester) partOf(paths []string) int {
 }
 
 // asInTree fills in what of the part is in the work tree.
-func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]meta.File) error {
+func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]meta.File, count *tally) error {
 	if t.oid == "" || in.root == nil {
 		return nil
 	}
@@ -274,7 +284,9 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 			if pr != nil && pr.file.State == "indexed" {
 				texts[i] = in.encode(in.describeCut(t, p, pr.src, pr.file.Blob, pr.result, t.when), t)
 			}
-			found[i] = pr
+			if found[i] = pr; pr != nil {
+				count.worked(1, min(pr.file.Size, in.MaxBytes))
+			}
 			return err
 		})
 	}
