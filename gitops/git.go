@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -120,6 +119,7 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	if c.gitDir != "" {
 		args = append(args, "--git-dir="+c.gitDir)
 	}
+	countStart(ctx)
 	cmd := exec.CommandContext(ctx, exe, append(args, c.args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = cleanEnv(os.Environ())
@@ -127,15 +127,6 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	// A grandchild that keeps the pipe open must not keep us waiting.
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, nil
-}
-
-// runsKey is what [CountRuns] keeps in a context.
-type runsKey struct{}
-
-// CountRuns returns a context under which every git program that is started is
-// counted in n.
-func CountRuns(ctx context.Context, n *atomic.Int64) context.Context {
-	return context.WithValue(ctx, runsKey{}, n)
 }
 
 // errEnough is returned by a reader of [call.stream] that has seen all it needs.
@@ -163,9 +154,6 @@ func (c call) stream(ctx context.Context, read func(*bufio.Reader) error) error 
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git %s: %w", c.op(), err)
-	}
-	if n, ok := ctx.Value(runsKey{}).(*atomic.Int64); ok {
-		n.Add(1)
 	}
 	r := bufio.NewReaderSize(out, 64<<10)
 	readErr := read(r)

@@ -58,7 +58,7 @@ func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
 	older(t, os.Getenv("HOME"))
 	x, l := lister(t, dir)
 	var runs atomic.Int64
-	ctx := gitops.CountRuns(t.Context(), &runs)
+	ctx := gitops.WithCounter(t.Context(), &runs)
 	look := func(what string, most int64) (version uint64) {
 		t.Helper()
 		runs.Store(0)
@@ -114,7 +114,10 @@ func TestListerAgreesWithGit(t *testing.T) {
 		func() string { p := file(); _ = os.Remove(p); return "remove " + p },
 		func() string { git(t, dir, "add", "-A", "."); return "add" },
 		func() string { git(t, dir, "commit", "-q", "--allow-empty", "-m", "x"); return "commit" },
-		func() string { git(t, dir, "rm", "-rq", "--cached", "--ignore-unmatch", "dir"); return "rm --cached dir" },
+		func() string {
+			git(t, dir, "rm", "-rq", "--cached", "--ignore-unmatch", "dir")
+			return "rm --cached dir"
+		},
 		func() string { git(t, dir, "reset", "-q"); return "reset" },
 		func() string {
 			p := filepath.Join(dir, folders[1+rnd.IntN(len(folders)-1)])
@@ -184,7 +187,7 @@ func TestListerAdd(t *testing.T) {
 	write(t, filepath.Join(dir, "dir/new.go"), "package b\n")
 	x.Add([]string{"dir/new.go"})
 	var runs atomic.Int64
-	got, _, err := x.Files(gitops.CountRuns(t.Context(), &runs))
+	got, _, err := x.Files(gitops.WithCounter(t.Context(), &runs))
 	if err != nil || !slices.Equal(got, []string{"a.go", "dir/b.go", "dir/new.go"}) || runs.Load() != 0 {
 		t.Errorf("%q, %d runs of git, %v", got, runs.Load(), err)
 	}
@@ -207,7 +210,7 @@ func TestIndexVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		var runs atomic.Int64
-		got, err := l.IndexBlobs(gitops.CountRuns(t.Context(), &runs))
+		got, err := l.IndexBlobs(gitops.WithCounter(t.Context(), &runs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +219,7 @@ func TestIndexVersions(t *testing.T) {
 		}
 		// A split index is one that only git reads.
 		git(t, dir, "update-index", "--split-index")
-		want, err := l.IndexBlobs(gitops.CountRuns(t.Context(), &runs))
+		want, err := l.IndexBlobs(gitops.WithCounter(t.Context(), &runs))
 		if err != nil || runs.Load() != 1 {
 			t.Fatalf("version %s: split: %d runs, %v", version, runs.Load(), err)
 		}

@@ -55,7 +55,7 @@ func LstatAll(root *os.Root, paths []string, workers int, fn func(i int, info In
 type looker struct {
 	root *os.Root
 	base *os.File // root itself; nil before the first path
-	dir  string // the open folder's, as in a path; "" if none was
+	dir  string   // the open folder's, as in a path; "" if none was
 	open dirHandle
 	err  error // why it is not open
 }
