@@ -58,6 +58,7 @@ func owners() []owner {
 		{"modernc.org/sqlite", []string{"meta"}, "one writer, readers apart, pragmas in one place"},
 		{"database/sql", []string{"meta"}, "SQL stands where it runs"},
 		{"github.com/blevesearch", []string{"meta/textindex"}, "it is opened in a guarded step and rebuilt when damaged"},
+		{"github.com/RoaringBitmap/roaring/v2", []string{"meta/textindex"}, "bleve hands out deleted documents in it"},
 		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
 		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall gate"},
 		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},

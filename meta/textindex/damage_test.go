@@ -24,8 +24,8 @@ func numbered(i int) textindex.Doc {
 	return textindex.Doc{Key: fmt.Sprintf("m:%d", i), Kind: textindex.Memory, Memory: fold.ID(fmt.Sprint(i)), Body: fmt.Sprintf("number n%dx of the token pool", i)}
 }
 
-// files returns the files below dir, without the lock's.
-func files(t *testing.T, dir string) (paths []string) {
+// filesBelow returns the files below dir, without the lock's.
+func filesBelow(t testing.TB, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -108,7 +108,7 @@ func TestDamagedFilesDoNotEndTheProcess(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, seed))
 	n := 0
 	for _, from := range []string{closed, killed} {
-		for _, file := range files(t, from) {
+		for _, file := range filesBelow(t, from) {
 			for name, damage := range damages {
 				n++
 				dir := filepath.Join(base, fmt.Sprint("try", n))

@@ -1,14 +1,11 @@
 package textindex
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"path"
 	"strings"
 	"time"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -33,193 +30,99 @@ type Filter struct {
 	Memories      map[fold.ID]bool // only documents shown under these; nil is no bound
 }
 
-// bits returns the document numbers that pass, nil if all do.
-func (f Filter) bits(ctx context.Context, r *scorch.IndexSnapshot, docs int) (bitset, error) {
-	p := &pass{ctx: ctx, r: r, docs: docs}
-	p.term(bySource, f.Source)
-	p.term(byType, f.Type)
-	p.term(byAuthor, strings.ToLower(f.Author))
-	p.term(byLanguage, strings.ToLower(f.Language))
-	for _, tag := range f.Tags {
-		p.term(byTag, strings.ToLower(tag))
+// empty reports whether f lets everything pass.
+func (f *Filter) empty() bool {
+	return f.Source == "" && f.Type == "" && f.Author == "" && f.Language == "" && f.PathGlob == "" &&
+		len(f.Tags) == 0 && f.After.IsZero() && f.Before.IsZero() && f.Memories == nil
+}
+
+// A sieve is a filter made ready.
+type sieve struct {
+	Filter
+
+	glob     pathGlob
+	tags     [][]byte
+	lo, hi   uint64 // lo <= updated, see nanos; updated < hi if Before is set
+	inFolder string
+}
+
+func (f Filter) sieve() (*sieve, error) {
+	s := &sieve{Filter: f, glob: pathGlob{all: true}}
+	s.Author, s.Language = strings.ToLower(f.Author), strings.ToLower(f.Language)
+	for _, t := range f.Tags {
+		s.tags = append(s.tags, []byte(strings.ToLower(t)))
 	}
 	if f.PathGlob != "" {
-		p.glob(f.PathGlob)
-	}
-	if !f.After.IsZero() || !f.Before.IsZero() {
-		p.between(f.After, f.Before)
-	}
-	if f.Memories != nil {
-		set := newBitset(docs)
-		for id, yes := range f.Memories {
-			if yes {
-				p.fill(set, byMemory, string(id))
-			}
+		g, err := parseGlob(f.PathGlob)
+		if err != nil {
+			return nil, fmt.Errorf("path glob %q: %w", f.PathGlob, err)
 		}
-		p.keep(set)
-	}
-	return p.set, p.err
-}
-
-// A pass narrows a set, criterion by criterion. The first error stays.
-type pass struct {
-	ctx  context.Context
-	r    *scorch.IndexSnapshot
-	docs int
-	set  bitset // nil: nothing was asked yet
-	err  error
-}
-
-func (p *pass) keep(set bitset) {
-	if p.set == nil {
-		p.set = set
-		return
-	}
-	p.set.and(set)
-}
-
-// term keeps documents that have value in field; "" keeps all.
-func (p *pass) term(field, value string) {
-	if value == "" {
-		return
-	}
-	set := newBitset(p.docs)
-	p.fill(set, field, value)
-	p.keep(set)
-}
-
-// fill adds the documents that have value in field.
-func (p *pass) fill(set bitset, field, value string) {
-	if p.err != nil {
-		return
-	}
-	tfr, err := p.r.TermFieldReader(p.ctx, []byte(value), field, false, false, false)
-	if err != nil {
-		p.err = err
-		return
-	}
-	defer closeReader(tfr, &p.err)
-	var doc index.TermFieldDoc
-	for {
-		d, err := tfr.Next(&doc)
-		if err != nil || d == nil {
-			p.err = err
-			return
+		s.glob, s.inFolder = g, g.folder+"/"
+		if g.all {
+			s.PathGlob = ""
 		}
-		set.add(d.ID.Value())
 	}
+	if !f.After.IsZero() {
+		s.lo = nanos(f.After)
+	}
+	if !f.Before.IsZero() {
+		s.hi = nanos(f.Before)
+	}
+	return s, nil
 }
 
-// each calls fn with the terms of dict.
-func (p *pass) each(dict index.FieldDict, err error, fn func(term string)) {
-	if p.err = err; err != nil {
-		return
+// passing returns which owners of seg pass.
+func (s *sieve) passing(seg *segment) []bool {
+	out := make([]bool, seg.owned)
+	for n := range out {
+		out[n] = s.passes(seg, uint32(n))
 	}
-	defer closeReader(dict, &p.err)
-	for {
-		entry, err := dict.Next()
-		if err != nil || entry == nil {
-			if p.err == nil {
-				p.err = err
-			}
-			return
+	return out
+}
+
+// passes compares what is cheap first.
+func (s *sieve) passes(seg *segment, o uint32) bool {
+	for which, want := range [...]string{ownerSource: s.Source, ownerType: s.Type, ownerAuthor: s.Author, ownerLanguage: s.Language} {
+		if want != "" && string(seg.value(o, which)) != want {
+			return false
 		}
-		fn(entry.Term)
 	}
+	if t := seg.updated(o); t < s.lo || !s.Before.IsZero() && t >= s.hi {
+		return false
+	}
+	if s.Memories != nil && !s.Memories[fold.ID(seg.value(o, ownerMemory))] {
+		return false
+	}
+	for _, want := range s.tags {
+		if !hasTag(seg.value(o, ownerTags), want) {
+			return false
+		}
+	}
+	return s.glob.all || s.matches(seg.value(o, ownerPath))
 }
 
-// glob keeps documents whose path matches. A glob that only names a folder or
-// only an extension is one term; for others the paths below its literal
-// beginning are compared one by one.
-func (p *pass) glob(glob string) {
-	g, err := parseGlob(glob)
-	if err != nil {
-		p.err = fmt.Errorf("path glob %q: %w", glob, err)
-		return
+// hasTag reports whether tags, each followed by a zero byte, holds tag.
+func hasTag(tags, tag []byte) bool {
+	for len(tags) > 0 {
+		one, rest, _ := bytes.Cut(tags, []byte{0})
+		if bytes.Equal(one, tag) {
+			return true
+		}
+		tags = rest
 	}
+	return false
+}
+
+func (s *sieve) matches(p []byte) bool {
 	switch {
-	case g.all:
-	case g.folder != "":
-		p.term(byFolder, g.folder)
-	case g.ext != "":
-		p.term(byExt, g.ext)
-	default:
-		set := newBitset(p.docs)
-		if p.err == nil {
-			dict, err := p.r.FieldDictPrefix(byPath, []byte(g.prefix))
-			p.each(dict, err, func(term string) {
-				if g.match.MatchString(term) {
-					p.fill(set, byPath, strings.Clone(term))
-				}
-			})
-		}
-		p.keep(set)
+	case len(p) == 0:
+		return false
+	case s.glob.folder != "":
+		return bytes.HasPrefix(p, []byte(s.inFolder))
+	case s.glob.ext != "":
+		return path.Ext(string(p)) == s.glob.ext
 	}
-}
-
-// between keeps documents of [after, before).
-func (p *pass) between(after, before time.Time) {
-	lo, hi := uint64(0), ^uint64(0) // inclusive
-	if !after.IsZero() {
-		lo = nanos(after)
-	}
-	set := newBitset(p.docs)
-	if !before.IsZero() {
-		hi = nanos(before)
-		if hi == 0 {
-			p.keep(set)
-			return
-		}
-		hi--
-	}
-	p.cover(set, 0, lo, hi)
-	p.keep(set)
-}
-
-// cover adds the documents of [lo, hi] with terms of level and wider.
-func (p *pass) cover(set bitset, level int, lo, hi uint64) {
-	if p.err != nil || lo > hi {
-		return
-	}
-	if level+1 < len(timeShifts) {
-		wide := uint64(1)<<timeShifts[level+1] - 1
-		// The first and the last whole wide range.
-		first, last := lo, hi
-		if lo&wide != 0 {
-			first = lo | wide
-			if first++; first == 0 {
-				first = ^uint64(0) // past the end
-			}
-		}
-		if hi&wide != wide {
-			last = hi &^ wide
-			last-- // wraps if there is none below
-		}
-		if first <= last && last != ^uint64(0) || hi == ^uint64(0) && first <= last {
-			if first > lo {
-				p.enumerate(set, level, lo, first-1)
-			}
-			p.cover(set, level+1, first, last)
-			if last < hi {
-				p.enumerate(set, level, last+1, hi)
-			}
-			return
-		}
-	}
-	p.enumerate(set, level, lo, hi)
-}
-
-// enumerate adds the documents of the terms of one level that occur.
-func (p *pass) enumerate(set bitset, level int, lo, hi uint64) {
-	if p.err != nil {
-		return
-	}
-	dict, err := p.r.FieldDictRange(byTime, []byte(timeTerm(level, lo)), []byte(timeTerm(level, hi)))
-	var terms []string
-	p.each(dict, err, func(term string) { terms = append(terms, strings.Clone(term)) })
-	for _, t := range terms {
-		p.fill(set, byTime, t)
-	}
+	return bytes.HasPrefix(p, []byte(s.glob.prefix)) && s.glob.match.Match(p)
 }
 
 // baseExt returns the extension if base is `*.ext`, with nothing special in it.

@@ -3,11 +3,9 @@ package textindex
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
 
@@ -63,7 +60,8 @@ type Index struct {
 	stuck  bool              // Bleve did not answer; see batch
 	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
 
-	scratch sync.Pool // of *accumulator
+	scratch   sync.Pool // of *accumulator
+	gatherers sync.Pool // of *gatherer
 }
 
 // Apply puts and drops documents and records seq, as one step: a search sees
@@ -78,7 +76,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 			return fmt.Errorf("document %q of kind %q: %w", put[i].Key, put[i].Kind, fold.ErrInvalid)
 		}
 	}
-	docs, lengths := x.analyse(put)
+	docs, used := x.gather(put)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -97,9 +95,10 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 			continue
 		}
 		batch.Update(d)
-		sums[slices.Index(kinds[:], put[i].Kind)] += int64(lengths[i])
+		g := &d.from.docs[d.at]
+		sums[g.kind] += int64(g.lengths[body])
 	}
-	old, err := x.oldLengths(ctx, batch)
+	old, err := x.oldLengths(batch)
 	if err != nil {
 		return err
 	}
@@ -112,6 +111,9 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 		return err
 	}
 	x.sums = sums
+	for _, g := range used {
+		x.gatherers.Put(g)
+	}
 	return nil
 }
 
@@ -139,16 +141,24 @@ func (x *Index) await(done <-chan error) error {
 	return fmt.Errorf("no answer after %v: %w", patience, fold.ErrUnavailable)
 }
 
-// analyse builds the documents of put, in parallel where that pays.
-func (x *Index) analyse(put []Doc) ([]*document.Document, []int) {
-	docs, lengths := make([]*document.Document, len(put)), make([]int, len(put))
-	workers := min(runtime.GOMAXPROCS(0), 1+len(put)/32)
+// gather reads the documents of put, in parallel where that pays: each worker a
+// run of neighbours, so that those of one file stay together.
+func (x *Index) gather(put []Doc) ([]*document, []*gatherer) {
+	docs := make([]*document, len(put))
+	workers := min(runtime.GOMAXPROCS(0), 1+len(put)/64)
+	used := make([]*gatherer, workers)
 	var wg sync.WaitGroup
-	for w := range workers {
+	for w := range used {
+		lo, hi := w*len(put)/workers, (w+1)*len(put)/workers
+		g, _ := x.gatherers.Get().(*gatherer)
+		if g == nil {
+			g = &gatherer{}
+		}
+		g.reset(w)
+		used[w] = g
 		part := func() {
-			var b builder
-			for i := w; i < len(put); i += workers {
-				docs[i], lengths[i] = b.build(&put[i])
+			for i := lo; i < hi; i++ {
+				docs[i] = g.add(&put[i], slices.Index(kinds[:], put[i].Kind))
 			}
 		}
 		if w == workers-1 {
@@ -158,63 +168,29 @@ func (x *Index) analyse(put []Doc) ([]*document.Document, []int) {
 		}
 	}
 	wg.Wait()
-	return docs, lengths
+	return docs, used
 }
 
 // oldLengths sums, by kind, the body lengths of the stored documents that batch
 // replaces or deletes.
-func (x *Index) oldLengths(ctx context.Context, batch *index.Batch) (old [len(kinds)]int64, err error) {
-	r, err := x.store.Reader()
+func (x *Index) oldLengths(batch *index.Batch) (old [len(kinds)]int64, err error) {
+	s, err := x.snapshot()
 	if err != nil {
 		return old, err
 	}
-	defer closeReader(r, &err)
-	if n, err := r.DocCount(); err != nil || n == 0 {
-		return old, err
-	}
-	var ids []index.IndexInternalID
+	defer closeReader(s, &err)
+	var packed []byte
 	for key := range batch.IndexOps {
-		id, err := r.InternalID(key)
-		if err != nil {
-			return old, err
-		}
-		if id != nil {
-			ids = append(ids, slices.Clone(id))
-		}
-	}
-	if len(ids) == 0 {
-		return old, nil
-	}
-	slices.SortFunc(ids, index.IndexInternalID.Compare)
-	for k, kind := range kinds {
-		tfr, err := r.TermFieldReader(ctx, []byte(everyDoc), fieldName(kind, body), false, true, false)
-		if err != nil {
-			return old, err
-		}
-		var at *index.TermFieldDoc
-		for _, id := range ids {
-			if at == nil || at.ID.Compare(id) < 0 {
-				if at, err = tfr.Advance(id, at); err != nil || at == nil {
-					break
-				}
+		packed = packKey(packed[:0], key)
+		for _, l := range s.leaves {
+			doc, ok := l.find(packed)
+			if ok && (l.deleted == nil || !l.deleted.Contains(doc)) {
+				k, n := l.kindOf(doc)
+				old[k] += int64(l.length(k, body, n))
 			}
-			if at.ID.Equals(id) {
-				old[k] += int64(lengthOf(at.Norm))
-			}
-		}
-		if err := errors.Join(err, tfr.Close()); err != nil {
-			return old, err
 		}
 	}
 	return old, nil
-}
-
-// lengthOf returns the field length that Bleve keeps as 1/sqrt(length).
-func lengthOf(norm float64) float64 {
-	if norm <= 0 {
-		return 1
-	}
-	return math.Round(1 / (norm * norm))
 }
 
 // Seq returns the seq of the last Apply; after Open, that of the last Apply
@@ -349,9 +325,12 @@ func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.S
 	if nap <= 0 {
 		nap = 200 * time.Millisecond
 	}
+	register()
 	x, err := scorch.NewScorch(scorch.Name, map[string]any{
-		"path":         storeDir(dir),
-		"bolt_timeout": "1s", // a second process gets an error, and does not hang
+		"path":                storeDir(dir),
+		"forceSegmentType":    pluginType,
+		"forceSegmentVersion": pluginVersion,
+		"bolt_timeout":        "1s", // a second process gets an error, and does not hang
 		// A change is searchable before it is on disk; Seq tells after a crash.
 		"unsafe_batch":       true,
 		"numSnapshotsToKeep": 1,

@@ -3,13 +3,9 @@ package textindex
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/words"
@@ -90,25 +86,22 @@ const candidates = 1000
 // the order file, chunk, memory. A question without terms finds nothing.
 func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 	defer wrap(&err, "search text index")
-	r, err := x.store.Reader()
+	snap, err := x.snapshot()
 	if err != nil {
 		return nil, err
 	}
-	defer closeReader(r, &err)
-	snap, ok := r.(*scorch.IndexSnapshot)
-	if !ok {
-		return nil, errors.New("reader is not a snapshot")
-	}
-	s := &search{ctx: ctx, r: snap, q: q, docs: slots(snap)}
+	defer closeReader(snap, &err)
+	s := &search{ctx: ctx, snapshot: snap, q: q}
 	s.limit = min(cmp.Or(max(q.Limit, 0), defaultLimit), maxLimit)
 	s.terms = distinct(words.Analyze(clip(q.Text)))
 	s.joined = distinct(words.Exact(clip(q.Text)))
 	if len(s.terms)+len(s.joined) == 0 || s.docs == 0 {
 		return nil, nil
 	}
-	if s.allowed, err = q.Filter.bits(ctx, snap, s.docs); err != nil {
+	if s.allowed, err = snap.passing(q.Filter); err != nil {
 		return nil, err
 	}
+	s.present = snap.liveSet()
 	s.acc, _ = x.scratch.Get().(*accumulator)
 	if s.acc == nil {
 		s.acc = &accumulator{}
@@ -149,97 +142,80 @@ func distinct(terms []string) []string {
 	return out
 }
 
-// slots returns how many document numbers the snapshot uses.
-func slots(snap *scorch.IndexSnapshot) int {
-	n := 0
-	for _, seg := range snap.Segments() {
-		n += int(seg.FullSize())
-	}
-	return n
-}
-
 // A search is one question at work.
 type search struct {
+	*snapshot
+
 	ctx     context.Context
-	r       *scorch.IndexSnapshot
 	q       Query
-	docs    int // document numbers are below it
 	limit   int
 	terms   []string
 	joined  []string
-	allowed bitset // nil allows all
+	present bitset // documents that are not deleted; nil: all
+	allowed bitset // documents that pass the filter; nil: all
 	acc     *accumulator
 }
 
 // An accumulator gathers scores by document number. Only documents in touched
 // have entries that are not zero.
 type accumulator struct {
-	tf      []float32 // of the term at hand, weighted over fields
 	fielded []float32
 	exact   []float32
+	name    []float32
 	mask    []uint32 // bit i: term i occurs
 	touched []uint32
-	term    []uint32 // documents with tf of the term at hand
+	term    []termScore // documents of the term at hand
+}
+
+// A termScore is the weighted frequency of one term in a document.
+type termScore struct {
+	doc      uint32
+	tf, name float32 // in all fields; in symbol and title
 }
 
 func (a *accumulator) reset(n int) {
-	if cap(a.tf) < n {
-		*a = accumulator{tf: make([]float32, n), fielded: make([]float32, n), exact: make([]float32, n), mask: make([]uint32, n)}
+	if len(a.mask) < n {
+		*a = accumulator{fielded: make([]float32, n), exact: make([]float32, n), name: make([]float32, n), mask: make([]uint32, n)}
 	}
-	a.tf, a.fielded, a.exact, a.mask = a.tf[:cap(a.tf)], a.fielded[:cap(a.tf)], a.exact[:cap(a.tf)], a.mask[:cap(a.tf)]
 	for _, d := range a.touched {
-		a.fielded[d], a.exact[d], a.mask[d] = 0, 0, 0
+		a.fielded[d], a.exact[d], a.name[d], a.mask[d] = 0, 0, 0, 0
 	}
-	for _, d := range a.term {
-		a.tf[d] = 0
-	}
-	a.touched, a.term = a.touched[:0], a.term[:0]
+	a.touched = a.touched[:0]
 }
 
-// fieldPostings are the postings of one term in one field.
-type fieldPostings struct {
-	field int
-	tfr   index.TermFieldReader
+// touch notes that d is about to have its first score.
+func (a *accumulator) touch(d uint32) {
+	if a.mask[d] == 0 && a.exact[d] == 0 {
+		a.touched = append(a.touched, d)
+	}
 }
 
-// termPostings are the postings of one term in all fields of a kind.
+// leafList is the postings of one term in one segment.
+type leafList struct {
+	leaf *leaf
+	list list
+}
+
+// termPostings are the postings of one term in a kind.
 type termPostings struct {
-	term   int // index into search.terms or joined
-	fields []fieldPostings
-	count  int     // postings, over all fields
-	df     int     // most documents in one field: at least this many have the term
-	idf    float64 // set when the term is scored
+	term  int // index into search.terms or joined
+	lists []leafList
+	df    int     // documents that have it, those deleted included until it is scored
+	idf   float64 // set when the term is scored
 }
 
 // kind returns the best documents of one kind.
-func (s *search) kind(k int, bodies int64) (_ []Hit, err error) {
+func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 	s.acc.reset(s.docs)
-	all, err := s.r.TermFieldReader(s.ctx, []byte(everyDoc), fieldName(kinds[k], body), false, false, false)
-	if err != nil {
-		return nil, err
-	}
-	n := int(all.Count())
-	if err := all.Close(); err != nil || n == 0 {
-		return nil, err
+	n := s.live[k]
+	if n == 0 {
+		return nil, nil
 	}
 	c := &kindSearch{search: s, k: k, scheme: schemes[k], n: float64(n), pivot: pivots}
 	c.pivot[body] = max(float64(bodies)/float64(n), 1)
 	c.pivot[exact] = c.pivot[body]
-	defer func() {
-		for _, tfr := range c.open {
-			if cerr := tfr.Close(); err == nil {
-				err = cerr
-			}
-		}
-	}()
-	terms, err := c.postings(s.terms, symbol, pathWords, title, about, tags, keywords, body)
-	if err != nil {
-		return nil, err
-	}
-	joined, err := c.postings(s.joined, exact)
-	if err != nil {
-		return nil, err
-	}
+	terms := c.postings(s.terms, channelWords)
+	joined := c.postings(s.joined, channelExact)
 	rest, err := c.scoreAll(terms, joined)
 	if err != nil {
 		return nil, err
@@ -254,29 +230,28 @@ func (s *search) kind(k int, bodies int64) (_ []Hit, err error) {
 // A kindSearch is the part of a search that concerns one kind.
 type kindSearch struct {
 	*search
+
 	k      int
 	scheme scheme
 	n      float64 // documents of the kind
 	pivot  [numFields]float64
-	open   []index.TermFieldReader
-	doc    index.TermFieldDoc // reused
 }
 
-// postings opens the given fields for every term that occurs, rarest first.
-func (c *kindSearch) postings(terms []string, fields ...int) ([]termPostings, error) {
+// postings finds every term that occurs, rarest first.
+func (c *kindSearch) postings(terms []string, channel int) []termPostings {
 	var out []termPostings
+	var key [maxKey]byte
 	for i, term := range terms {
+		b := append(key[:0], term...)
+		if channel == channelExact {
+			b = exactKey(key[:0], hash(b))
+		}
 		t := termPostings{term: i}
-		for _, f := range fields {
-			tfr, err := c.r.TermFieldReader(c.ctx, []byte(term), fieldName(kinds[c.k], f), true, true, false)
-			if err != nil {
-				return nil, err
-			}
-			c.open = append(c.open, tfr)
-			if n := int(tfr.Count()); n > 0 {
-				t.fields = append(t.fields, fieldPostings{f, tfr})
-				t.count += n
-				t.df = max(t.df, n)
+		for n := range c.leaves {
+			leaf := &c.leaves[n]
+			if l, ok := leaf.dicts[c.k][channel].find(b); ok {
+				t.lists = append(t.lists, leafList{leaf, l})
+				t.df += l.count
 			}
 		}
 		if t.df > 0 {
@@ -284,7 +259,7 @@ func (c *kindSearch) postings(terms []string, fields ...int) ([]termPostings, er
 		}
 	}
 	slices.SortStableFunc(out, func(a, b termPostings) int { return cmp.Compare(a.df, b.df) })
-	return out, nil
+	return out
 }
 
 // scoreAll scores every document of the terms, rarest first, until maxPostings
@@ -293,18 +268,19 @@ func (c *kindSearch) scoreAll(terms, joined []termPostings) (rest []*termPosting
 	read := 0
 	for i := range terms {
 		t := &terms[i]
-		if read += t.count; i > 0 && read > maxPostings {
-			t.idf = idf(c.n, float64(t.df))
+		if read += t.df; i > 0 && read > maxPostings {
 			rest = append(rest, t)
-			continue
+			err = c.countLive(t)
+		} else {
+			err = c.scoreTerm(t)
 		}
-		if err := c.scoreTerm(t); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
 	for i := range joined {
 		t := &joined[i]
-		if read += t.count; read > maxPostings && i > 0 {
+		if read += t.df; read > maxPostings && i > 0 {
 			break // joined names this common tell nothing
 		}
 		if err := c.scoreJoined(t); err != nil {
@@ -318,73 +294,110 @@ func (c *kindSearch) scoreAll(terms, joined []termPostings) (rest []*termPosting
 // (df + .5)) (Robertson & Zaragoza 2009; Lucene).
 func idf(n, df float64) float64 { return math.Log((n + 1) / (df + .5)) }
 
-// weigh returns the weighted frequency of one posting.
-func (c *kindSearch) weigh(f int, tf uint64, norm float64) float64 {
+// weigh returns the weighted frequency of tf occurrences in a field of length.
+func (c *kindSearch) weigh(f int, tf uint64, length uint32) float64 {
 	b := shortB
 	if f == body || f == exact {
 		b = c.scheme.b
 	}
-	return float64(tf) / (1 - b + b*lengthOf(norm)/c.pivot[f])
+	return float64(tf) / (1 - b + b*float64(max(length, 1))/c.pivot[f])
 }
 
-// each calls fn for every allowed posting.
-func (c *kindSearch) each(tfr index.TermFieldReader, fn func(doc uint32, tf uint64, norm float64)) error {
-	for n := 0; ; n++ {
-		if n&0xFFFF == 0xFFFF && c.ctx.Err() != nil {
-			return c.ctx.Err()
+// weighAll returns the weighted frequency over all fields, and over symbol and
+// title.
+func (c *kindSearch) weighAll(seg *segment, p *postings) (tf, name float32) {
+	for f := range exact {
+		n := p.counts.of(f)
+		if n == 0 {
+			continue
 		}
-		p, err := tfr.Next(&c.doc)
-		if err != nil || p == nil {
-			return err
+		v := float32(c.scheme.weight[f] * c.weigh(f, n, seg.length(c.k, f, p.doc)))
+		tf += v
+		if f == symbol || f == title {
+			name += v
 		}
-		if d := p.ID.Value(); c.allowed.has(d) {
-			fn(uint32(d), p.Freq, p.Norm)
+		if f == body && p.counts <= bodyMost {
+			break
 		}
 	}
+	return tf, name
+}
+
+// each calls fn for every posting of t that is allowed, and sets how many
+// documents have t and what that makes it worth.
+func (c *kindSearch) each(t *termPostings, fn func(seg *segment, doc uint32, p *postings)) error {
+	df := 0
+	for _, l := range t.lists {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		first := l.leaf.offset + l.leaf.first[c.k]
+		for p := l.list.walk(); p.next(); {
+			d := first + p.doc
+			if !c.present.has(d) {
+				continue
+			}
+			df++
+			if fn != nil && c.allowed.has(d) {
+				fn(l.leaf.segment, d, &p)
+			}
+		}
+	}
+	t.df = df
+	return nil
+}
+
+// countLive sets how many documents have t, and what that makes it worth.
+func (c *kindSearch) countLive(t *termPostings) error {
+	if c.present != nil {
+		if err := c.each(t, nil); err != nil {
+			return err
+		}
+	}
+	t.idf = idf(c.n, float64(t.df))
+	return nil
 }
 
 // scoreTerm adds the BM25F score of one term.
 func (c *kindSearch) scoreTerm(t *termPostings) error {
 	a := c.acc
-	for _, f := range t.fields {
-		w := c.scheme.weight[f.field]
-		err := c.each(f.tfr, func(d uint32, tf uint64, norm float64) {
-			if a.tf[d] == 0 {
-				a.term = append(a.term, d)
-			}
-			a.tf[d] += float32(w * c.weigh(f.field, tf, norm))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	// The union of the fields is only known where nothing was filtered.
-	if c.allowed == nil {
-		t.df = len(a.term)
+	a.term = a.term[:0]
+	err := c.each(t, func(seg *segment, d uint32, p *postings) {
+		tf, name := c.weighAll(seg, p)
+		a.term = append(a.term, termScore{d, tf, name})
+	})
+	if err != nil {
+		return err
 	}
 	t.idf = idf(c.n, float64(t.df))
-	for _, d := range a.term {
-		if a.mask[d] == 0 && a.exact[d] == 0 {
-			a.touched = append(a.touched, d)
-		}
-		tf := float64(a.tf[d])
-		a.fielded[d] += float32(t.idf * tf / (c.scheme.k1 + tf))
-		a.mask[d] |= 1 << t.term
-		a.tf[d] = 0
+	for _, s := range a.term {
+		a.touch(s.doc)
+		a.add(c, t, s)
 	}
-	a.term = a.term[:0]
 	return nil
+}
+
+// add adds what t gives one document.
+func (a *accumulator) add(c *kindSearch, t *termPostings, s termScore) {
+	tf := float64(s.tf)
+	a.fielded[s.doc] += float32(t.idf * tf / (c.scheme.k1 + tf))
+	a.mask[s.doc] |= 1 << t.term
+	if s.name > 0 {
+		name := float64(s.name)
+		a.name[s.doc] += float32(t.idf * name / (c.scheme.k1 + name))
+	}
 }
 
 // scoreJoined adds the BM25 score of one joined form.
 func (c *kindSearch) scoreJoined(t *termPostings) error {
-	a, w := c.acc, idf(c.n, float64(t.df))
-	return c.each(t.fields[0].tfr, func(d uint32, tf uint64, norm float64) {
-		if a.mask[d] == 0 && a.exact[d] == 0 {
-			a.touched = append(a.touched, d)
-		}
-		f := c.weigh(exact, tf, norm)
-		a.exact[d] += float32(w * f / (c.scheme.k1 + f))
+	a := c.acc
+	if err := c.countLive(t); err != nil {
+		return err
+	}
+	return c.each(t, func(seg *segment, d uint32, p *postings) {
+		a.touch(d)
+		f := c.weigh(exact, uint64(p.counts), seg.length(c.k, body, p.doc))
+		a.exact[d] += float32(t.idf * f / (c.scheme.k1 + f))
 	})
 }
 
@@ -436,19 +449,12 @@ func (c *kindSearch) refine(top []docScore, rest []*termPostings) error {
 	}
 	slices.SortFunc(top, func(a, b docScore) int { return cmp.Compare(a.doc, b.doc) })
 	for _, t := range rest {
-		sums := make([]float64, len(top))
-		for _, f := range t.fields {
-			w := c.scheme.weight[f.field]
-			err := c.at(f.tfr, top, func(i int, tf uint64, norm float64) { sums[i] += w * c.weigh(f.field, tf, norm) })
-			if err != nil {
-				return err
-			}
-		}
-		for i, tf := range sums {
-			if tf > 0 {
-				c.acc.fielded[top[i].doc] += float32(t.idf * tf / (c.scheme.k1 + tf))
-				c.acc.mask[top[i].doc] |= 1 << t.term
-			}
+		err := c.at(t, top, func(i int, seg *segment, p *postings) {
+			tf, name := c.weighAll(seg, p)
+			c.acc.add(c, t, termScore{top[i].doc, tf, name})
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -456,21 +462,22 @@ func (c *kindSearch) refine(top []docScore, rest []*termPostings) error {
 
 // at calls fn for the postings of the documents of top, which are sorted by
 // number.
-func (c *kindSearch) at(tfr index.TermFieldReader, top []docScore, fn func(i int, tf uint64, norm float64)) error {
-	var id index.IndexInternalID
-	have := uint64(0)
-	var p *index.TermFieldDoc
-	for i, d := range top {
-		if p == nil || have < uint64(d.doc) {
-			id = index.NewIndexInternalID(id, uint64(d.doc))
-			var err error
-			if p, err = tfr.Advance(id, &c.doc); err != nil || p == nil {
-				return err
-			}
-			have = p.ID.Value()
+func (c *kindSearch) at(t *termPostings, top []docScore, fn func(i int, seg *segment, p *postings)) error {
+	for _, l := range t.lists {
+		if err := c.ctx.Err(); err != nil {
+			return err
 		}
-		if have == uint64(d.doc) {
-			fn(i, p.Freq, p.Norm)
+		first := l.leaf.offset + l.leaf.first[c.k]
+		i, _ := slices.BinarySearchFunc(top, first, func(s docScore, d uint32) int { return cmp.Compare(s.doc, d) })
+		end := l.leaf.offset + l.leaf.first[c.k+1]
+		for p := l.list.walk(); i < len(top) && top[i].doc < end && p.next(); {
+			d := first + p.doc
+			for i < len(top) && top[i].doc < d {
+				i++
+			}
+			if i < len(top) && top[i].doc == d {
+				fn(i, l.leaf.segment, &p)
+			}
 		}
 	}
 	return nil
@@ -494,7 +501,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		order = append(order, d)
 	}
 	slices.SortFunc(order, func(a, b docScore) int { return cmp.Compare(a.doc, b.doc) })
-	names, fields, err := c.parts(order, terms)
+	fields, err := c.parts(order, terms)
 	if err != nil {
 		return nil, err
 	}
@@ -506,31 +513,23 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 	for range len(c.terms) - len(terms) {
 		idfs += idf(c.n, 1)
 	}
-	values, err := c.r.DocValueReader([]string{byMemory})
-	if err != nil {
-		return nil, err
-	}
 	for i, d := range order {
-		id := index.NewIndexInternalID(nil, uint64(d.doc))
-		key, err := c.r.ExternalID(id)
-		if err != nil {
-			return nil, err
+		leaf := c.leafOf(d.doc)
+		local := d.doc - leaf.offset
+		h := Hit{
+			Key: leaf.key(local), Kind: kinds[c.k], Memory: fold.ID(leaf.value(leaf.ownerOf(local), ownerMemory)),
+			Score: d.score, Fielded: float64(c.acc.fielded[d.doc]), Exact: float64(c.acc.exact[d.doc]), Name: float64(c.acc.name[d.doc]), Ideal: idfs,
 		}
-		h := Hit{Key: key, Kind: kinds[c.k], Score: d.score, Fielded: float64(c.acc.fielded[d.doc]), Exact: float64(c.acc.exact[d.doc]), Name: names[i], Ideal: idfs}
 		if fields != nil {
 			h.Fields = fields[i]
 		}
 		if kinds[c.k] == Chunk {
-			h.Chunk = strings.TrimPrefix(key, "c:")
+			h.Chunk = strings.TrimPrefix(h.Key, "c:")
 		}
 		for _, t := range terms {
 			if c.acc.mask[d.doc]&(1<<t.term) != 0 {
 				h.Coverage += t.idf / idfs
 			}
-		}
-		err = values.VisitDocValues(id, func(_ string, v []byte) { h.Memory = fold.ID(v) })
-		if err != nil {
-			return nil, err
 		}
 		hits = append(hits, h)
 	}
@@ -540,61 +539,29 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 	return hits[:min(c.limit, len(hits))], nil
 }
 
-// parts returns what single fields give the documents of order, which is sorted
-// by number: the name score, and with Explain every field.
-func (c *kindSearch) parts(order []docScore, terms []termPostings) (names []float64, fields []map[string]float64, err error) {
-	names = make([]float64, len(order))
-	if c.q.Explain {
-		fields = make([]map[string]float64, len(order))
-		for i := range fields {
-			fields[i] = map[string]float64{}
-		}
+// parts returns, with Explain, what every field gives the documents of order,
+// which is sorted by number.
+func (c *kindSearch) parts(order []docScore, terms []termPostings) ([]map[string]float64, error) {
+	if !c.q.Explain {
+		return nil, nil
 	}
-	for _, t := range terms {
-		sums := make([]float64, len(order))
-		for _, f := range t.fields {
-			name := f.field == symbol || f.field == title
-			if !name && !c.q.Explain {
-				continue
-			}
-			w := c.scheme.weight[f.field]
-			tfr, err := c.r.TermFieldReader(c.ctx, []byte(c.terms[t.term]), fieldName(kinds[c.k], f.field), true, true, false)
-			if err != nil {
-				return nil, nil, err
-			}
-			c.open = append(c.open, tfr)
-			err = c.at(tfr, order, func(i int, tf uint64, norm float64) {
-				v := w * c.weigh(f.field, tf, norm)
-				if name {
-					sums[i] += v
+	fields := make([]map[string]float64, len(order))
+	for i := range fields {
+		fields[i] = map[string]float64{}
+	}
+	for i := range terms {
+		t := &terms[i]
+		err := c.at(t, order, func(i int, seg *segment, p *postings) {
+			for f := range exact {
+				if n := p.counts.of(f); n > 0 {
+					v := c.scheme.weight[f] * c.weigh(f, n, seg.length(c.k, f, p.doc))
+					fields[i][fieldNames[f]] += t.idf * v / (c.scheme.k1 + v)
 				}
-				if fields != nil {
-					fields[i][fieldNames[f.field]] += t.idf * v / (c.scheme.k1 + v)
-				}
-			})
-			if err != nil {
-				return nil, nil, err
 			}
-		}
-		for i, tf := range sums {
-			names[i] += t.idf * tf / (c.scheme.k1 + tf)
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
-	return names, fields, nil
-}
-
-// A bitset is a set of document numbers. A nil one holds all.
-type bitset []uint64
-
-func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
-
-func (b bitset) has(d uint64) bool { return b == nil || b[d/64]>>(d%64)&1 == 1 }
-
-func (b bitset) add(d uint64) { b[d/64] |= 1 << (d % 64) }
-
-// and keeps what is in c too.
-func (b bitset) and(c bitset) {
-	for i := range b {
-		b[i] &= c[i]
-	}
+	return fields, nil
 }

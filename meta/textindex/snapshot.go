@@ -1,0 +1,127 @@
+package textindex
+
+import (
+	"errors"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+)
+
+// A snapshot is the segments of the index at one moment, with what is deleted
+// in each. It must be closed.
+type snapshot struct {
+	*scorch.IndexSnapshot
+
+	leaves []leaf
+	docs   int // document numbers are below it
+	live   [len(kinds)]int
+	holes  bool // something is deleted
+}
+
+// A leaf is one segment of a snapshot.
+type leaf struct {
+	*segment
+
+	deleted *roaring.Bitmap // nil: none
+	offset  uint32          // its documents are numbered from here
+}
+
+func (x *Index) snapshot() (*snapshot, error) {
+	r, err := x.store.Reader()
+	if err != nil {
+		return nil, err
+	}
+	snap, ok := r.(*scorch.IndexSnapshot)
+	if !ok {
+		return nil, errors.Join(errors.New("reader is not a snapshot"), r.Close())
+	}
+	s := &snapshot{IndexSnapshot: snap}
+	for _, part := range snap.Segments() {
+		seg, err := ours(part.Segment())
+		if err != nil {
+			return nil, errors.Join(err, snap.Close())
+		}
+		l := leaf{segment: seg, offset: uint32(s.docs)}
+		for k := range kinds {
+			s.live[k] += int(seg.docs[k])
+		}
+		if d := part.Deleted(); d != nil && !d.IsEmpty() {
+			l.deleted, s.holes = d, true
+			for k := range kinds {
+				s.live[k] -= below(d, seg.first[k+1]) - below(d, seg.first[k])
+			}
+		}
+		s.leaves = append(s.leaves, l)
+		s.docs += int(seg.Count())
+	}
+	return s, nil
+}
+
+// below returns how many of set are less than n.
+func below(set *roaring.Bitmap, n uint32) int {
+	if n == 0 {
+		return 0
+	}
+	return int(set.Rank(n - 1))
+}
+
+// leafOf returns the segment of a document.
+func (s *snapshot) leafOf(doc uint32) *leaf {
+	lo, hi := 0, len(s.leaves)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; s.leaves[mid].offset <= doc {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return &s.leaves[lo]
+}
+
+// liveSet returns the documents that are not deleted, nil if none is.
+func (s *snapshot) liveSet() bitset {
+	if !s.holes {
+		return nil
+	}
+	set := newBitset(s.docs)
+	for i := range set {
+		set[i] = ^uint64(0)
+	}
+	for _, l := range s.leaves {
+		if l.deleted != nil {
+			for it := l.deleted.Iterator(); it.HasNext(); {
+				set.drop(l.offset + it.Next())
+			}
+		}
+	}
+	return set
+}
+
+// passing returns the documents that pass f, deleted ones too; nil if all do.
+func (s *snapshot) passing(f Filter) (bitset, error) {
+	sieve, err := f.sieve()
+	if err != nil || sieve.empty() {
+		return nil, err
+	}
+	set := newBitset(s.docs)
+	for _, l := range s.leaves {
+		ok := sieve.passing(l.segment)
+		for doc := range uint32(l.Count()) {
+			if ok[l.ownerOf(doc)] {
+				set.add(l.offset + doc)
+			}
+		}
+	}
+	return set, nil
+}
+
+// A bitset is a set of document numbers. A nil one holds all.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func (b bitset) has(d uint32) bool { return b == nil || b[d/64]>>(d%64)&1 == 1 }
+
+func (b bitset) add(d uint32) { b[d/64] |= 1 << (d % 64) }
+
+func (b bitset) drop(d uint32) { b[d/64] &^= 1 << (d % 64) }
