@@ -151,6 +151,15 @@ func TestCutSplitsLongDefinitions(t *testing.T) {
 		{"a.rs", "fn long() {\n", "    if step(1) {\n        return;\n    }\n", "}\n", "long"},
 		{"a.c", "int lng(void)\n{\n", "\tif (step(1)) {\n\t\treturn 2;\n\t}\n", "}\n", "lng"},
 		{"A.java", "class A {\n  void lng() {\n", "    if (step(1)) {\n      return;\n    }\n", "  }\n}\n", "A.lng"},
+		{"a.sh", "long() {\n", "  if step 1; then\n    return 2\n  fi\n", "}\n", "long"},
+		{"a.rb", "class A\n  def long\n", "    if step(1)\n      return 2\n    end\n", "  end\nend\n", "A.long"},
+		{"a.php", "<?php\nclass A {\n  function long() {\n", "    if (step(1)) {\n      return 2;\n    }\n", "  }\n}\n", "A::long"},
+		{"A.cs", "class A {\n  int Long() {\n", "    if (Step(1)) {\n      return 2;\n    }\n", "  }\n}\n", "A.Long"},
+		{"A.scala", "object A {\n  def long(): Int = {\n", "    if (step(1)) {\n      return 2\n    }\n", "    1\n  }\n}\n", "A.long"},
+		{"b.scala", "object A:\n  def long(): Int =\n", "    if step(1) then\n      send(2)\n    else wait(1)\n", "    1\n", "A.long"},
+		{"a.lua", "function A:long()\n", "  if step(1) then\n    send(2)\n  end\n", "end\n", "A:long"},
+		{"a.zig", "const A = struct {\n  fn long() u8 {\n", "    if (step(1)) {\n      return 2;\n    }\n", "    return 1;\n  }\n};\n", "A.long"},
+		{"A.kt", "class A {\n  fun long(): Int {\n", "    if (step(1)) {\n      return 2\n    }\n", "    return 1\n  }\n}\n", "A.long"},
 	} {
 		for _, n := range []int{64, 65, 66, 67, 68, 300} { // 3 lines each: around 200
 			src := []byte(tc.head + strings.Repeat(tc.line, n) + tc.tail)
@@ -188,6 +197,14 @@ func TestCutKeepsTokensWhole(t *testing.T) {
 		"a.py": "S = \"\"\"" + long + "\"\"\"\n\ndef f():\n    g('''" + long + "''')\n",
 		"a.js": "const s = `" + long + "`;\n\nfunction f() {\n  g(`" + long + "`);\n}\n",
 		"a.c":  "/* " + long + " */\nint f(void)\n{\n\treturn 1;\n}\n",
+
+		"a.sh":    "f() {\n  cat <<TEXT\n$1\n" + long + "$2\n" + long + "TEXT\n}\n",
+		"a.rb":    "def f\n  g(<<~TEXT)\n#{x}\n" + long + "#{y}\n" + long + "  TEXT\nend\n",
+		"a.php":   "<?php\nfunction f() {\n  g(<<<TEXT\n$a\n" + long + "{$b}\n" + long + "TEXT);\n  g('" + long + "');\n}\n",
+		"a.cs":    "class A {\n  string S = @\"" + long + "\";\n  string T = $@\"{1}\n" + long + "\";\n}\n",
+		"a.scala": "object A {\n  val s = s\"\"\"${x}\n" + long + "\"\"\"\n}\n",
+		"a.lua":   "local s = [[" + long + "]]\nfunction f()\n  g([[" + long + "]])\nend\n",
+		"a.kt":    "val s = \"\"\"${x}\n" + long + "\"\"\"\nfun f() {\n  g(\"\"\"" + long + "\"\"\")\n}\n",
 	} {
 		for _, slow := range []bool{false, true} {
 			r := chunker.Cut(path, []byte(src), chunker.Options{SlowGo: slow})

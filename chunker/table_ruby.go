@@ -104,7 +104,7 @@ func rubyImports(n *sitter.Node, src []byte) []string {
 	default:
 		return nil
 	}
-	if !is(arg, "string") {
+	if !is(arg, "string") || arg.NamedChildCount() != 1 {
 		return nil
 	}
 	name := stringContent(arg, src)

@@ -396,6 +396,9 @@ func firstArgument(call *sitter.Node, src []byte) []string {
 	if !is(arg, "string") {
 		return nil
 	}
+	if s := stringContent(arg, src); s != "" {
+		return []string{s} // [[in Lua]]
+	}
 	return []string{quoted(text(arg, src))}
 }
 
