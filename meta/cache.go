@@ -2,13 +2,16 @@ package meta
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,15 +27,25 @@ type Cache struct {
 	mu      sync.RWMutex // guards db: held for writing only while it is reopened
 	db      *db
 	rebuilt string
+
+	flushing sync.Mutex // one flush at a time
+	soon     sync.Mutex // guards the fields below; not held across I/O
+	waiting  map[string][]byte
+	size     int               // bytes of waiting
+	writing  map[string][]byte // what a flush has under way
 }
 
 const (
-	formatCache = 1
+	formatCache = 2
 	// cacheBytes bounds cache.db: the chunks and 768-dimensional vectors of
 	// about 100,000 chunks.
 	cacheBytes = 512 << 20
 	// cacheBatch is how many values one statement carries.
 	cacheBatch = 200
+	// soonCount and soonBytes are how many chunk lists wait to be written
+	// together: a transaction each was half of what the cache cost.
+	soonCount = 512
+	soonBytes = 1 << 20
 )
 
 // castagnoli detects every flip that a disk makes; SQLite itself has no sums.
@@ -113,11 +126,12 @@ func (c *Cache) Rebuilt() string {
 	return c.rebuilt
 }
 
-// Close lets go of the file.
+// Close writes what waits and lets go of the file.
 func (c *Cache) Close() error {
+	err := c.Flush(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.db.close()
+	return errors.Join(err, c.db.close())
 }
 
 // do runs fn; if that finds the file damaged, the file is begun anew and fn
@@ -154,23 +168,64 @@ func (c *Cache) hour() int64 { return c.now().Unix() / 3600 }
 // Chunks returns what is cached under keys; what is missing was not, or was
 // damaged.
 func (c *Cache) Chunks(ctx context.Context, keys []string) (map[string][]byte, error) {
-	var all map[string][]byte
-	err := c.do(ctx, func(d *db) (err error) {
-		all, err = c.get(ctx, d, `select key, value, sum, used from chunk_cache where key in (select value from json_each(?))`,
-			`update chunk_cache set used = ? where key in (select value from json_each(?))`, nil, keys)
-		return err
+	all := make(map[string][]byte, len(keys))
+	rest := c.unwritten(all, keys)
+	if len(rest) == 0 {
+		return all, nil
+	}
+	err := c.do(ctx, func(d *db) error {
+		return c.get(ctx, d, all, `select hex(key), value, sum, used from chunk_cache where key in (select unhex(value) from json_each(?))`,
+			`update chunk_cache set used = ? where key in (select unhex(value) from json_each(?))`, nil, rest)
 	})
 	return all, err
 }
 
-// get reads values by keys and marks them as used, at most once an hour each,
-// so that a read seldom writes.
-func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any, keys []string) (map[string][]byte, error) {
-	all := make(map[string][]byte, len(keys))
+// unwritten adds to all what waits to be written under keys, and returns the
+// other keys.
+func (c *Cache) unwritten(all map[string][]byte, keys []string) (rest []string) {
+	c.soon.Lock()
+	defer c.soon.Unlock()
+	if len(c.waiting)+len(c.writing) == 0 {
+		return keys
+	}
+	for _, key := range keys {
+		value, ok := c.waiting[key]
+		if !ok {
+			value, ok = c.writing[key]
+		}
+		if ok {
+			all[key] = value
+		} else {
+			rest = append(rest, key)
+		}
+	}
+	return rest
+}
+
+// digest is what a key is stored as, in hex: keys are long, and stand in an
+// index beside the table, too.
+func digest(key string) string {
+	return strings.ToUpper(hex.EncodeToString(rawDigest(key))) // as hex() writes it
+}
+
+func rawDigest(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return sum[:16]
+}
+
+// get adds values to all by keys and marks them as used, at most once an hour
+// each, so that a read seldom writes.
+func (c *Cache) get(ctx context.Context, d *db, all map[string][]byte, read, touch string, first []any, keys []string) error {
 	var old []string
 	hour := c.hour()
 	for len(keys) > 0 {
-		n := min(len(keys), 1000)
+		part := keys[:min(len(keys), 1000)]
+		keys = keys[len(part):]
+		digests, names := make([]string, len(part)), make(map[string]string, len(part))
+		for i, key := range part {
+			digests[i] = digest(key)
+			names[digests[i]] = key
+		}
 		err := d.each(ctx, "read cache", func(scan func(...any) error) error {
 			var key string
 			var value []byte
@@ -187,21 +242,55 @@ func (c *Cache) get(ctx context.Context, d *db, read, touch string, first []any,
 			if value == nil {
 				value = []byte{} // an empty value is one, too
 			}
-			all[key] = value
+			all[names[key]] = value
 			return nil
-		}, read, append(slices.Clip(first), list(keys[:n]))...)
+		}, read, append(slices.Clip(first), list(digests))...)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		keys = keys[n:]
 	}
 	if len(old) > 0 {
 		args := append([]any{hour}, first...)
 		if _, err := d.exec(ctx, "touch cache", touch, append(args, list(old))...); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return all, nil
+	return nil
+}
+
+// PutChunksSoon caches value under key, together with others: when enough of
+// them wait, or at the next Flush. Reads find it at once. Value is kept.
+func (c *Cache) PutChunksSoon(ctx context.Context, key string, value []byte) error {
+	c.soon.Lock()
+	if c.waiting == nil {
+		c.waiting = make(map[string][]byte)
+	}
+	c.waiting[key] = value
+	c.size += len(value)
+	full := len(c.waiting) >= soonCount || c.size >= soonBytes
+	c.soon.Unlock()
+	if !full {
+		return nil
+	}
+	return c.Flush(ctx)
+}
+
+// Flush writes what waits. What a crash before it loses is computed again.
+func (c *Cache) Flush(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	c.soon.Lock()
+	values := c.waiting
+	c.writing, c.waiting, c.size = values, nil, 0
+	c.soon.Unlock()
+	if len(values) == 0 {
+		return nil
+	}
+	err := c.PutChunks(ctx, values)
+	c.soon.Lock()
+	c.writing = nil
+	c.soon.Unlock()
+	return err
 }
 
 // PutChunks caches values under their keys.
@@ -215,7 +304,7 @@ func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 				if value == nil {
 					value = []byte{}
 				}
-				if err := in.add(ctx, tx, key, value, int64(crc32.Checksum(value, castagnoli)), hour); err != nil {
+				if err := in.add(ctx, tx, rawDigest(key), value, int64(crc32.Checksum(value, castagnoli)), hour); err != nil {
 					return err
 				}
 			}
@@ -241,9 +330,10 @@ func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (
 		if err != nil {
 			return d.wrap(err, "read cache")
 		}
-		values, err := c.get(ctx, d,
-			`select hash, value, sum, used from vector_cache where identity = ? and hash in (select value from json_each(?))`,
-			`update vector_cache set used = ? where identity = ? and hash in (select value from json_each(?))`, []any{id}, hashes)
+		values := make(map[string][]byte, len(hashes))
+		err = c.get(ctx, d, values,
+			`select hex(hash), value, sum, used from vector_cache where identity = ? and hash in (select unhex(value) from json_each(?))`,
+			`update vector_cache set used = ? where identity = ? and hash in (select unhex(value) from json_each(?))`, []any{id}, hashes)
 		for hash, b := range values {
 			all[hash] = decodeVector(b)
 		}
@@ -267,7 +357,7 @@ func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[str
 			}
 			for hash, v := range vectors {
 				b := encodeVector(v)
-				if err := in.add(ctx, tx, id, hash, b, int64(crc32.Checksum(b, castagnoli)), hour); err != nil {
+				if err := in.add(ctx, tx, id, rawDigest(hash), b, int64(crc32.Checksum(b, castagnoli)), hour); err != nil {
 					return err
 				}
 			}

@@ -201,3 +201,42 @@ func TestDamagedValueIsAMiss(t *testing.T) {
 		t.Errorf("Chunks = %v, %v, want a miss", got, err)
 	}
 }
+
+func TestCacheWritesManyTogether(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "cache.db")
+	c := openTestCache(t, path, cacheBytes, time.Now)
+	var keys []string
+	for i := range 3*soonCount + 5 {
+		key := fmt.Sprint("k", i)
+		keys = append(keys, key)
+		if err := c.PutChunksSoon(ctx, key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Chunks(ctx, []string{key, "missing"}); err != nil || len(got) != 1 || string(got[key]) != key {
+			t.Fatalf("Chunks = %v, %v", got, err)
+		}
+	}
+	stored := func() (n int) {
+		if err := c.db.r.QueryRowContext(ctx, `select count(*) from chunk_cache`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := stored(); n != 3*soonCount {
+		t.Errorf("%d are stored, want %d: one transaction for %d", n, 3*soonCount, soonCount)
+	}
+	if err := c.Flush(ctx); err != nil || stored() != len(keys) {
+		t.Errorf("Flush = %v, %d are stored of %d", err, stored(), len(keys))
+	}
+	if err := c.PutChunksSoon(ctx, "last", []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	if got, err := c.Chunks(ctx, append(keys, "last")); err != nil || len(got) != len(keys)+1 {
+		t.Errorf("after Close: %d of %d, %v", len(got), len(keys)+1, err)
+	}
+}

@@ -128,7 +128,7 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 		return r, err
 	}
 	r.Memories = append(r.Memories, applied.Memories...)
-	if err := in.applyText(ctx, applied, texts); err != nil {
+	if err := in.applyText(ctx, applied, changes, texts); err != nil {
 		return r, err
 	}
 	if err := in.relinkDangling(ctx, found); err != nil {

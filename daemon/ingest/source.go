@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -24,9 +25,11 @@ import (
 )
 
 const (
-	batchFiles = 256     // files of one transaction
+	batchFiles = 1024    // files of one transaction
 	batchBytes = 6 << 20 // and at most this much of their text
 	textBatch  = 4000    // documents given to the text index at once
+	groupFiles = 64      // files of one look into the cache
+	groupBytes = 1 << 20 // and at most this much of their text, and one file more
 	racy       = 15 * time.Millisecond
 )
 
@@ -37,6 +40,8 @@ type prepared struct {
 	file      meta.File
 	when      time.Time // last change of the file, whole seconds: the same after a rebuild
 	src       []byte
+	whole     []byte // src and the byte behind it; nil unless it is to be cut
+	cached    []byte // of the cache under key; nil if it has none
 	result    chunker.Result
 	chunks    []fold.Chunk
 	unchanged bool // the content is what the index holds: only the stat moved
@@ -86,23 +91,42 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 		return readers.Wait()
 	})
 	g.Go(func() error { return in.applyAll(gctx, done, &total, count) })
-	if err := g.Wait(); err != nil {
+	err = g.Wait()
+	in.keepCuts(ctx)
+	if err != nil {
 		return total, fmt.Errorf("index source files: %w", err)
 	}
 	return total, nil
 }
 
+// prepareAll prepares the files it is given, some at a time: what is known of
+// them in the cache is then asked for at once.
 func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done chan<- *prepared, known map[string]meta.File) error {
-	for p := range work {
-		old, ok := known[p]
-		pr, err := in.prepare(ctx, p, old, ok)
-		if err != nil {
-			return err
+	for more := true; more; {
+		var group []*prepared
+		for size := 0; more && len(group) < groupFiles && size < groupBytes; {
+			var p string
+			if p, more = <-work; !more {
+				break
+			}
+			old, ok := known[p]
+			pr, err := in.read(ctx, p, old, ok)
+			if err != nil {
+				return err
+			}
+			group = append(group, pr)
+			size += len(pr.whole)
 		}
-		select {
-		case done <- pr:
-		case <-ctx.Done():
-			return ctx.Err()
+		in.lookUp(ctx, group)
+		for _, pr := range group {
+			if err := in.finish(ctx, pr); err != nil {
+				return err
+			}
+			select {
+			case done <- pr:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	return nil
@@ -156,9 +180,10 @@ func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool
 	return known, nil
 }
 
-// prepare reads one file and cuts it. It returns an error only where the work
-// as a whole cannot go on; what is wrong with the file stands in its state.
-func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, known bool) (*prepared, error) {
+// read reads one file; [Ingester.finish] is to follow. Both return an error only
+// where the work as a whole cannot go on; what is wrong with the file stands in
+// its state.
+func (in *Ingester) read(ctx context.Context, path string, old meta.File, known bool) (*prepared, error) {
 	pr := &prepared{path: path, id: fold.FileID(in.Slug, path), fresh: !known || old.State != "indexed"}
 	pr.file = meta.File{Path: path, MemoryID: pr.id}
 	if rules := in.Rules(); !rules.Eligible(path, in.foldPrefix()) {
@@ -203,28 +228,63 @@ func (in *Ingester) prepare(ctx context.Context, path string, old meta.File, kno
 	case chunker.IsBinary(src):
 		return pr.setAside("skipped", "binary"), nil
 	}
-	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	res, err := in.cut(ctx, path, whole, pr.file.Hash, findings)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return pr.setAside("failed", "cut: "+err.Error()), nil
-	}
-	pr.src, pr.result = src, res
-	pr.chunks = chunker.Assign(pr.id, res.Chunks)
-	hideSecrets(pr.chunks, src, findings())
-	pr.file.State = "indexed"
-	if truncated {
-		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, info.Size>>10)
-	}
+	pr.src, pr.whole = src, whole
 	return pr, nil
 }
 
-// prepareBlob is prepare for a file that is to be described as it is in a tree.
-// It returns nil unless it lies in the work tree as that blob, and whole.
-func (in *Ingester) prepareBlob(ctx context.Context, path, blob string) (*prepared, error) {
-	pr, err := in.prepare(ctx, path, meta.File{}, false)
+// lookUp asks the cache for the chunks of what was read.
+func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
+	var keys []string
+	for _, pr := range group {
+		if pr.whole != nil {
+			keys = append(keys, cutKey(pr.path, pr.whole, pr.file.Hash))
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	got, err := in.Cache.Chunks(ctx, keys)
+	if err != nil {
+		return // what is not known is cut
+	}
+	for _, pr := range group {
+		if pr.whole != nil {
+			pr.cached, keys = got[keys[0]], keys[1:]
+		}
+	}
+}
+
+// finish cuts what was read.
+func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
+	if pr.whole == nil {
+		return nil
+	}
+	src := pr.src
+	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
+	res, err := in.cut(ctx, pr.path, pr.whole, pr.file.Hash, pr.cached, findings)
+	pr.whole, pr.cached = nil, nil
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		pr.src = nil
+		pr.setAside("failed", "cut: "+err.Error())
+		return nil
+	}
+	pr.result = res
+	pr.chunks = chunker.Assign(pr.id, res.Chunks)
+	hideSecrets(pr.chunks, src, findings())
+	pr.file.State = "indexed"
+	if pr.file.Truncated {
+		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, pr.file.Size>>10)
+	}
+	return nil
+}
+
+// readBlob is read for a file that is to be described as it is in a tree. It
+// returns nil unless it lies in the work tree as that blob, and whole.
+func (in *Ingester) readBlob(ctx context.Context, path, blob string) (*prepared, error) {
+	pr, err := in.read(ctx, path, meta.File{}, false)
 	if err != nil || pr.gone || pr.file.State == "failed" || pr.file.Truncated || pr.file.Blob != blob {
 		return nil, err
 	}
@@ -245,12 +305,17 @@ func readReason(err error) string {
 	return "read: " + err.Error()
 }
 
-// cut returns the chunks of src, from the cache where they are known. findings
-// are the credentials in src.
-func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, findings func() []secret.Finding) (chunker.Result, error) {
-	key := hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Variant(path, src)
-	if got, err := in.Cache.Chunks(ctx, []string{key}); err == nil && got[key] != nil {
-		if res, err := chunker.DecodeResult(got[key]); err == nil {
+// cutKey is what the chunks of a file are cached under.
+func cutKey(path string, src []byte, hash string) string {
+	return hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Variant(path, src)
+}
+
+// cut returns the chunks of src, from cached, which may be nil, where that is
+// whole. findings are the credentials in src. New chunks are cached soon: see
+// [meta.Cache.Flush].
+func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, cached []byte, findings func() []secret.Finding) (chunker.Result, error) {
+	if cached != nil {
+		if res, err := chunker.DecodeResult(cached); err == nil {
 			in.Count.ChunkHits.Add(1)
 			return res, nil
 		}
@@ -264,10 +329,17 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 	if res.Provisional() {
 		return res, nil // a busy machine timed out: not to be remembered
 	}
-	if err := in.Cache.PutChunks(ctx, map[string][]byte{key: res.Encode()}); err != nil {
+	if err := in.Cache.PutChunksSoon(ctx, cutKey(path, src, hash), res.Encode()); err != nil {
 		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
 	}
 	return res, nil
+}
+
+// keepCuts writes the chunks that were cut since the last time.
+func (in *Ingester) keepCuts(ctx context.Context) {
+	if err := in.Cache.Flush(ctx); err != nil {
+		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
+	}
 }
 
 // dropSecretDocs takes out of res the quoted comments and first paragraphs that
@@ -355,7 +427,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 	if err != nil {
 		return r, err
 	}
-	return r, in.applyText(ctx, applied, texts)
+	return r, in.applyText(ctx, applied, changes, texts)
 }
 
 // dropped takes a source file out of the index. A memory that has its own file
@@ -390,9 +462,10 @@ func (in *Ingester) sourceChange(pr *prepared, old meta.Row, have bool) meta.Cha
 	return c
 }
 
-// applyText brings the words of one applied change into the text index.
-func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, texts map[string]*prepared) error {
-	rows, err := in.Index.Memories(ctx, applied.Memories)
+// applyText brings the words of the changes that were applied into the text
+// index.
+func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes []meta.Change, texts map[string]*prepared) error {
+	rows, err := in.rowsOf(ctx, applied, changes)
 	if err != nil {
 		return err
 	}
@@ -426,6 +499,32 @@ func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, texts m
 		docs = docs[textBatch:]
 	}
 	return in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
+}
+
+// rowsOf returns the rows of the memories that changed: those that were just
+// stored, and the others from the index.
+func (in *Ingester) rowsOf(ctx context.Context, applied meta.Applied, changes []meta.Change) (map[fold.ID]meta.Row, error) {
+	rows := make(map[fold.ID]meta.Row, len(applied.Memories))
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.Memory != nil:
+			rows[c.Memory.ID] = *c.Memory
+		case c.Forget != "":
+			delete(rows, c.Forget)
+		}
+	}
+	var rest []fold.ID
+	for _, id := range applied.Memories {
+		if _, ok := rows[id]; !ok {
+			rest = append(rest, id)
+		}
+	}
+	stored, err := in.Index.Memories(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(rows, stored)
+	return rows, nil
 }
 
 func dropKeys(applied meta.Applied) []string {

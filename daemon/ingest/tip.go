@@ -273,24 +273,45 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 		return nil
 	}
 	found, texts := make([]*prepared, len(part.paths)), make([][]byte, len(part.paths))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(in.Workers)
-	for i, p := range part.paths {
-		if _, ok := known[p]; ok {
-			continue
+	each := func(fn func(ctx context.Context, i int) error) error {
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(in.Workers)
+		for i := range part.paths {
+			g.Go(func() error { return fn(gctx, i) })
 		}
-		g.Go(func() error {
-			pr, err := in.prepareBlob(gctx, p, t.blobs[p])
-			if pr != nil && pr.file.State == "indexed" {
-				texts[i] = in.encode(in.describeCut(t, p, pr.src, pr.file.Blob, pr.result, t.when), t)
-			}
-			if found[i] = pr; pr != nil {
-				count.worked(1, min(pr.file.Size, in.MaxBytes))
-			}
-			return err
-		})
+		return g.Wait()
 	}
-	if err := g.Wait(); err != nil {
+	err := each(func(ctx context.Context, i int) (err error) {
+		p := part.paths[i]
+		if _, ok := known[p]; !ok {
+			found[i], err = in.readBlob(ctx, p, t.blobs[p])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	in.lookUp(ctx, slices.DeleteFunc(slices.Clone(found), func(pr *prepared) bool { return pr == nil }))
+	err = each(func(ctx context.Context, i int) error {
+		pr := found[i]
+		if pr == nil {
+			return nil
+		}
+		if err := in.finish(ctx, pr); err != nil {
+			return err
+		}
+		if pr.file.State == "failed" {
+			found[i] = nil
+			return nil
+		}
+		if pr.file.State == "indexed" {
+			texts[i] = in.encode(in.describeCut(t, pr.path, pr.src, pr.file.Blob, pr.result, t.when), t)
+		}
+		count.worked(1, min(pr.file.Size, in.MaxBytes))
+		return nil
+	})
+	in.keepCuts(ctx)
+	if err != nil {
 		return err
 	}
 	for i, pr := range found {
@@ -321,6 +342,7 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 		}
 		return err
 	})
+	in.keepCuts(ctx)
 	if err != nil || len(writes)+len(part.found) == 0 {
 		return err
 	}
@@ -405,7 +427,13 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 		return nil, nil
 	}
 	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	res, err := in.cut(ctx, p, src, fold.ContentHash(src), findings)
+	hash := fold.ContentHash(src)
+	key := cutKey(p, src, hash)
+	got, err := in.Cache.Chunks(ctx, []string{key})
+	if err != nil {
+		got = nil // what is not known is cut
+	}
+	res, err := in.cut(ctx, p, src, hash, got[key], findings)
 	if err != nil {
 		return nil, err
 	}

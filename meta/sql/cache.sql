@@ -4,7 +4,7 @@
 -- cache.go whenever this file changes.
 
 create table chunk_cache (
-    key   text primary key,           -- hash of the source, chunker version, language
+    key   blob primary key,           -- digest of: hash of the source, chunker version, language
     value blob not null,
     sum   integer not null,           -- CRC-32C of value
     used  integer not null            -- hour of last use, since 1970
@@ -18,7 +18,7 @@ create table identities (
 
 create table vector_cache (
     identity integer not null references identities (id),
-    hash     text not null,           -- of the text
+    hash     blob not null,           -- digest of that of the text
     value    blob not null,           -- float32, little endian
     sum      integer not null,
     used     integer not null,
