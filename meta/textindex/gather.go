@@ -72,6 +72,10 @@ func (g *gatherer) add(d *Doc, kind int) *document {
 			continue
 		}
 		a := &g.analysis
+		a.Least = words.Single
+		if f == body && !prose {
+			a.Least = words.Pair // see prose
+		}
 		a.Reset(text)
 		lengths[f] = uint32(max(len(a.Terms), 1))
 		for _, s := range a.Terms {
@@ -79,9 +83,7 @@ func (g *gatherer) add(d *Doc, kind int) *document {
 			plain.add(hash(b), b, uint32(at), f)
 		}
 		for _, s := range a.Joined {
-			if f != body || prose || s.Form >= words.Pair {
-				joined.add(hash(a.Bytes(s))&(1<<exactBits-1), nil, uint32(at), body)
-			}
+			joined.add(hash(a.Bytes(s))&(1<<exactBits-1), nil, uint32(at), body)
 		}
 	}
 	return &document{g, at}

@@ -245,14 +245,17 @@ func (a *Analysis) finish(text string, parts []part, cur part, base, start, end 
 		hi := base + cutRunes(a.buf[base:], MaxTerm)
 		a.buf = a.buf[:hi]
 		s := Span{Start: uint32(start), End: uint32(end), lo: uint32(base), hi: uint32(hi), Form: Single}
-		a.Terms, a.Joined, a.prev = append(a.Terms, s), append(a.Joined, s), part{}
+		a.Terms, a.prev = append(a.Terms, s), part{}
+		if a.Least <= Single {
+			a.Joined = append(a.Joined, s)
+		}
 		return end
 	}
 	whole := part{parts[0].lo, parts[len(parts)-1].hi, uint32(start), uint32(end)}
 	switch {
 	case len(parts) > 1:
 		a.join(whole, whole, Whole)
-	case !isStop(a.buf[whole.lo:whole.hi]):
+	case a.Least <= Single && !isStop(a.buf[whole.lo:whole.hi]):
 		a.join(whole, whole, Single)
 	}
 	for _, p := range parts {
@@ -266,7 +269,7 @@ func (a *Analysis) finish(text string, parts []part, cur part, base, start, end 
 			if len(parts) > 2 {
 				a.join(q, p, Pair)
 			}
-		case near(text, q.end, p.start):
+		case a.Least <= Phrase && near(text, q.end, p.start):
 			a.join(q, p, Phrase)
 		}
 		a.prev = p
@@ -345,7 +348,10 @@ func (a *Analysis) dense(text string, i int) int {
 		a.Terms = append(a.Terms, Span{Start: p.start, End: p.end, lo: p.lo, hi: p.hi})
 		if last.hi != 0 {
 			s := Span{last.start, p.end, last.lo, p.hi, Phrase}
-			a.Terms, a.Joined = append(a.Terms, s), append(a.Joined, s)
+			a.Terms = append(a.Terms, s)
+			if a.Least <= Phrase {
+				a.Joined = append(a.Joined, s)
+			}
 		}
 		last, i = p, i+n
 	}

@@ -81,7 +81,10 @@ const (
 // which invalidates what Bytes returned before. The zero value is ready.
 type Analysis struct {
 	Terms  []Span // what [Analyze] returns
-	Joined []Span // what [Exact] returns
+	Joined []Span // what [Exact] returns, of the form Least and later ones
+
+	// Least is the first form that is wanted; [Reset] keeps it.
+	Least Form
 
 	buf  []byte // lower-cased, folded words and the terms made from them
 	prev part   // the word before, of the same sentence; hi = 0 if none

@@ -117,3 +117,25 @@ func BenchmarkReset(b *testing.B) {
 		a.Reset(text)
 	}
 }
+
+func TestLeastLeavesOutLesserForms(t *testing.T) {
+	const text = "open maxOpenConns, the file of files 東京 " + "aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3"
+	forms := func(least words.Form) (out []string) {
+		a := words.Analysis{Least: least}
+		a.Reset(text)
+		for _, s := range a.Joined {
+			if s.Form >= words.Pair || least == words.Single {
+				out = append(out, string(a.Bytes(s)))
+			} else {
+				t.Errorf("Least %d: form %d of %q", least, s.Form, a.Bytes(s))
+			}
+		}
+		return out
+	}
+	if got, want := strings.Join(forms(words.Pair), " "), "maxopenconns maxopen openconns"; got != want {
+		t.Errorf("pairs and wholes = %q, want %q", got, want)
+	}
+	if got, want := strings.Join(forms(words.Single), " "), strings.Join(words.Exact(text), " "); got != want {
+		t.Errorf("all forms = %q, want %q", got, want)
+	}
+}
