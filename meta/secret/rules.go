@@ -21,14 +21,16 @@ type ruleSet struct {
 }
 
 // A rule is one rule of gitleaks with a detector that knows no other. Its find
-// is safe for concurrent use: the detector only reads.
+// is safe for concurrent use: the detector only reads. It is made when first
+// needed: it holds 64 KB, and of some two hundred rules few meet their keyword
+// where they could match.
 type rule struct {
 	id    string
 	reach int // bytes after the keyword that it must see
 	// likely, if not nil, says cheaply whether the rule can match at the
 	// keyword b[at:end] at all.
 	likely func(b []byte, at, end int) bool
-	det    *detect.Detector
+	det    func() *detect.Detector
 }
 
 // rules loads the rules at the first call. It is a variable because the library
@@ -74,9 +76,11 @@ func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
 	for _, k := range r.Keywords {
 		one.Keywords[k] = struct{}{}
 	}
-	det := detect.NewDetector(one)
-	det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
-	added := &rule{id: id, reach: after, det: det}
+	added := &rule{id: id, reach: after, det: sync.OnceValue(func() *detect.Detector {
+		det := detect.NewDetector(one)
+		det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
+		return det
+	})}
 	if isAssignment(r.Regex.String(), r.Keywords) {
 		added.likely = assigned(atLeast(r.Entropy))
 	}
@@ -148,7 +152,7 @@ func distinct(b []byte) int {
 // find returns the lines, from 1, on which the rule matches in b.
 func (r *rule) find(b []byte) []int {
 	var lines []int
-	for _, f := range r.det.DetectString(string(b)) {
+	for _, f := range r.det().DetectString(string(b)) {
 		if harmless(r.id, f.Secret, f.Line) {
 			continue
 		}
