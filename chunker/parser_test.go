@@ -39,7 +39,7 @@ func TestTablesNameWhatGrammarsHave(t *testing.T) {
 				}
 			}
 		}
-		for _, kind := range strings.Fields(table.leads) {
+		for kind := range strings.FieldsSeq(table.leads) {
 			if l.IdForNodeKind(kind, true) == 0 {
 				t.Errorf("%s: no node kind %q, which is said to lead", lang, kind)
 			}

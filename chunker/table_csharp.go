@@ -10,12 +10,12 @@ import (
 )
 
 func csharpTable() *table {
-	named := func(kind string, name func(n *sitter.Node, src []byte) string) rule {
+	member := func(name func(n *sitter.Node, src []byte) string) rule {
 		return rule{look: func(n *sitter.Node, src []byte) found {
 			if !csharpBody(n) {
 				return found{}
 			}
-			return found{act: define, kind: kind, name: name(n, src)}
+			return found{act: define, kind: "method", name: name(n, src)}
 		}}
 	}
 	ownName := func(n *sitter.Node, src []byte) string { return text(child(n, "name"), src) }
@@ -38,17 +38,17 @@ func csharpTable() *table {
 			"declaration_list":         {act: enter},
 			"method_declaration":       {act: define, kind: "method", body: "body"},
 			"constructor_declaration":  {act: define, kind: "method", body: "body"},
-			"destructor_declaration":   named("method", func(n *sitter.Node, src []byte) string { return "~" + ownName(n, src) }),
-			"operator_declaration":     named("method", func(n *sitter.Node, src []byte) string { return "operator " + text(child(n, "operator"), src) }),
-			"indexer_declaration":      named("method", func(*sitter.Node, []byte) string { return "this[]" }),
-			"property_declaration":     named("method", ownName),
-			"event_declaration":        named("method", ownName),
+			"destructor_declaration":   member(func(n *sitter.Node, src []byte) string { return "~" + ownName(n, src) }),
+			"operator_declaration":     member(func(n *sitter.Node, src []byte) string { return "operator " + text(child(n, "operator"), src) }),
+			"indexer_declaration":      member(func(*sitter.Node, []byte) string { return "this[]" }),
+			"property_declaration":     member(ownName),
+			"event_declaration":        member(ownName),
 			"global_statement":         {act: enter}, // of a program without a class
 			"local_function_statement": {act: define, kind: "function"},
 			"preproc_if":               {act: enter},
 			"preproc_elif":             {act: enter},
 			"preproc_else":             {act: enter},
-			"conversion_operator_declaration": named("method", func(n *sitter.Node, src []byte) string {
+			"conversion_operator_declaration": member(func(n *sitter.Node, src []byte) string {
 				return "operator " + line(child(n, "type"), src)
 			}),
 		},
