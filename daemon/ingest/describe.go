@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -16,7 +14,7 @@ import (
 
 // DescriberVersion names the rules of [Describe]. Whoever changes what it
 // returns changes it: descriptions are merged against the one before.
-const DescriberVersion = "1"
+const DescriberVersion = "2"
 
 // The limits of what we write (design.md 4).
 const (
@@ -24,6 +22,7 @@ const (
 	maxKeywords   = 15
 	maxTags       = 6
 	maxComponents = 15
+	maxAlso       = 20 // names behind the components shown
 	maxDeps       = 20
 	maxSummary    = 700 // runes
 )
@@ -40,6 +39,10 @@ type Subject struct {
 	Package string       // as the file declares it
 	Doc     string       // first sentence of the file's own comment
 	Imports []string     // as written
+
+	// Tested is the file of the same tree that a test is named after, "" if
+	// there is none.
+	Tested string
 
 	// Created and Committed are the times of the first and the last commit of
 	// the path. A zero Created is taken to be Committed.
@@ -68,35 +71,56 @@ func Describe(s Subject) fold.Memory {
 
 // A description is what the parts of the text are made from.
 type description struct {
-	s     *Subject
-	doc   string // first sentences of the file's comment
-	test  bool
-	parts []component
-	deps  []dependency
+	s      *Subject
+	header header   // what stands above the code
+	doc    []string // sentences in which the file speaks of itself
+	test   bool
+	parts  []component
+	ranked []component // parts, what matters most first
+	checks []string    // what a test file tests, in words
+	deps   []dependency
+	set    settings // what a file of settings says of itself
 }
 
 // A dependency is one import of the file.
 type dependency struct {
-	name string // as it is shown
-	path string // file of the same tree; "" if it is from elsewhere
+	name     string // as it is shown
+	path     string // file of the same tree; "" if it is from elsewhere
+	standard bool   // comes with the language
 }
 
 func newDescription(s *Subject) *description {
-	d := &description{s: s, test: IsTestFile(s.Path)}
+	d := &description{s: s, test: IsTestFile(s.Path), header: headerOf(s)}
 	d.parts = componentsOf(s)
-	d.doc = fileDoc(s)
-	d.deps = dependenciesOf(s)
+	d.set = settingsOf(s)
+	if d.set.parts != nil {
+		d.parts = d.set.parts
+	}
+	d.ranked = rank(d.parts, squash(stem(s.Path)))
+	if d.test {
+		d.checks = checksOf(s, d.parts)
+	}
+	d.doc = fileDoc(s, &d.header)
+	if len(d.doc) > 0 && len(d.parts) > 0 && d.parts[0].doc == d.doc[0] && isData(s.Language) {
+		// The comment above the first key was about all of them.
+		d.parts[0].doc = ""
+		d.ranked = rank(d.parts, squash(stem(s.Path)))
+	}
+	d.deps = dependenciesOf(s, d.set.outside)
 	return d
 }
 
 // quiet drops all text that was quoted from the file.
 func (d *description) quiet() {
-	d.doc = ""
-	for i := range d.parts {
-		d.parts[i].doc = ""
+	d.doc, d.checks = nil, nil
+	d.set.title, d.set.summary, d.set.parts = "", "", nil
+	for _, list := range [][]component{d.parts, d.ranked} {
+		for i := range list {
+			list[i].doc, list[i].signature = "", ""
+		}
 	}
 	if isProse(d.s.Language) {
-		d.parts = nil
+		d.parts, d.ranked = nil, nil
 	}
 }
 
@@ -107,15 +131,15 @@ func (d *description) memory() fold.Memory {
 		created = s.Committed
 	}
 	title := clipRunes(d.title(), maxTitle)
-	summary := clipRunes(d.summary(), maxSummary)
+	summary := d.summary("")
 	m := fold.Memory{
 		Title:        title,
 		Aliases:      []string{title},
 		Type:         "codebase",
 		Source:       fold.SourceFile,
 		Author:       "system",
-		Tags:         tagsOf(s, d.test),
-		Keywords:     keywordsOf(s, d.parts),
+		Tags:         tagsOf(s, d.test, d.header.generated != ""),
+		Keywords:     keywordsOf(d),
 		Context:      summary,
 		FilePath:     s.Path,
 		Language:     s.Language,
@@ -124,7 +148,8 @@ func (d *description) memory() fold.Memory {
 		CreatedAt:    created.UTC(),
 		UpdatedAt:    s.Committed.UTC(),
 	}
-	m.Body = d.body(title, summary)
+	// The heading has said the first sentence already, where it is the title.
+	m.Body = d.body(title, d.summary(title))
 	seen := map[fold.ID]bool{fold.FileID(s.Slug, s.Path): true}
 	for _, dep := range d.deps {
 		if dep.path == "" {
@@ -141,169 +166,87 @@ func (d *description) memory() fold.Memory {
 
 func (d *description) body(title, summary string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n", title, summary)
-	if parts := mostImportant(d.parts, maxComponents); len(parts) > 0 {
-		b.WriteString("\n## Key Components\n")
-		for _, p := range parts {
-			b.WriteString(p.line() + "\n")
-		}
-		if left := len(d.parts) - len(parts); left > 0 {
-			fmt.Fprintf(&b, "- and %d more\n", left)
-		}
+	b.Grow(2048)
+	b.WriteString("# " + title + "\n\n")
+	if summary != "" {
+		b.WriteString(summary + "\n")
 	}
-	if len(d.deps) > 0 {
-		b.WriteString("\n## Dependencies\n")
-		for i, dep := range d.deps {
-			if i == maxDeps {
-				fmt.Fprintf(&b, "- and %d more\n", len(d.deps)-i)
-				break
-			}
-			if dep.path != "" && dep.path != dep.name {
-				fmt.Fprintf(&b, "- `%s` (`%s`)\n", dep.name, dep.path)
-			} else {
-				fmt.Fprintf(&b, "- `%s`\n", dep.name)
-			}
-		}
-	}
-	return b.String()
+	d.writeComponents(&b)
+	d.writeDependencies(&b)
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// title returns a line by which a person tells this file from others.
-func (d *description) title() string {
-	s := d.s
-	if isProse(s.Language) {
-		if h := firstHeading(s, d.parts); h != "" {
-			return h
-		}
-		if line := titleClause(d.doc); line != "" {
-			return line
-		}
-		return tailPath(s.Path)
+func (d *description) writeComponents(b *strings.Builder) {
+	shown, also, left := choose(d.parts, d.ranked, d.test)
+	if len(shown) == 0 {
+		return
 	}
-	if d.test {
-		return "Tests: " + tailPath(s.Path)
-	}
-	if line := titleClause(d.doc); line != "" {
-		if strings.HasPrefix(line, "Package ") || strings.Contains(strings.ToLower(line), stem(s.Path)) {
-			return line
-		}
-		return line + " (" + tailPath(s.Path) + ")"
-	}
-	if s.Language == "go" && s.Package == "main" && stem(s.Path) == "main" {
-		return "Command " + commandName(s.Path) + " — " + tailPath(s.Path)
-	}
-	names := mainNames(s, d.parts)
-	if len(names) == 0 {
-		return tailPath(s.Path)
-	}
-	return strings.Join(names, ", ") + " — " + tailPath(s.Path)
-}
-
-// titleClause returns the first sentence of doc as a title, shortened at a
-// clause if it can be; "" if there is no doc.
-func titleClause(doc string) string {
-	const most = 80
-	line := strings.TrimRight(firstSentence(doc), ".:;, ")
-	if utf8.RuneCountInString(line) <= most {
-		return line
-	}
-	best := ""
-	for _, mark := range []string{"; ", ": ", " - ", " — ", ", ", " (", " that ", " which ", " so that ", " by ", " for ", " with ", " and "} {
-		for at := 0; ; {
-			i := strings.Index(line[at:], mark)
-			if i < 0 {
-				break
-			}
-			at += i
-			if n := utf8.RuneCountInString(line[:at]); n >= 40 && n <= most && len(line[:at]) > len(best) {
-				best = line[:at]
-			}
-			at += len(mark)
-		}
-		if best != "" {
-			return best
-		}
-	}
-	return clipRunes(line, most)
-}
-
-// summary returns two to four sentences: what the comments say, what the file
-// defines, what it builds on.
-func (d *description) summary() string {
-	var out []string
-	if d.doc != "" {
-		out = append(out, endSentence(d.doc))
-	} else if p, ok := mainPart(d.s, d.parts); ok && p.doc != "" {
-		doc := p.doc
-		if first, _ := utf8.DecodeRuneInString(doc); unicode.IsLower(first) {
-			doc = "`" + p.name + "` " + doc
-		}
-		out = append(out, endSentence(doc))
-	}
-	out = append(out, d.structure())
-	if line := d.builtOn(); line != "" {
-		out = append(out, line)
-	}
-	return strings.Join(out, " ")
-}
-
-// structure says in one sentence what the file is and defines.
-func (d *description) structure() string {
-	s := d.s
-	what := languageName(s.Language)
-	if what == "" {
-		what = "A file"
-	} else {
-		word := " file"
-		if d.test {
-			word = " test file"
-		}
-		what = article(what) + " " + what + word
-	}
-	if s.Package != "" && !isProse(s.Language) {
-		what += " of package " + s.Package
-	}
-	lead := "`" + s.Path + "` is " + strings.ToLower(what[:1]) + what[1:]
-	groups := groupNames(d.parts, squash(stem(s.Path)))
-	if len(groups) == 0 {
-		if n := countLines(s.Source); n > 0 {
-			return fmt.Sprintf("%s with %s.", lead, plural(n, "line"))
-		}
-		return lead + "."
-	}
-	verb := " that defines "
-	if isProse(s.Language) {
-		verb = " with "
-	} else if isData(s.Language) {
-		verb = " that sets "
-	}
-	return lead + verb + joinWords(groups) + "."
-}
-
-// builtOn says in one sentence what the file imports.
-func (d *description) builtOn() string {
 	if isProse(d.s.Language) {
-		return ""
+		b.WriteString("\n## Sections\n")
+	} else {
+		b.WriteString("\n## Key Components\n")
 	}
-	var names []string
-	for _, dep := range d.deps {
-		name := dep.name
-		if dep.path != "" && d.s.Language != "go" {
-			name = dep.path // "./x" says little out of its place
-		}
-		names = append(names, "`"+name+"`")
+	for _, p := range shown {
+		p.writeLine(b)
 	}
-	if len(names) == 0 {
-		return ""
+	switch {
+	case len(also) > 0 && left > 0:
+		fmt.Fprintf(b, "- also %s and %d more\n", joinNames(also), left)
+	case len(also) > 0:
+		fmt.Fprintf(b, "- also %s\n", joinWords(quoteAll(also)))
+	case left > 0:
+		fmt.Fprintf(b, "- and %d more\n", left)
 	}
-	const most = 6
-	if left := len(names) - most; left > 0 {
-		names = append(names[:most], plural(left, "other"))
-	}
-	return "It builds on " + joinWords(names) + "."
 }
 
-func dependenciesOf(s *Subject) []dependency {
+// writeDependencies lists what lies in the same tree file by file, and what
+// comes from elsewhere on one line each for packages and the language's own.
+func (d *description) writeDependencies(b *strings.Builder) {
+	if len(d.deps) == 0 {
+		return
+	}
+	b.WriteString("\n## Dependencies\n")
+	var outside, standard []string
+	here := 0
+	for _, dep := range d.deps {
+		switch {
+		case dep.path != "":
+			if here++; here <= maxDeps {
+				b.WriteString("- `" + dep.path + "`")
+				if isName(dep.name, dep.path) {
+					b.WriteString(" (`" + dep.name + "`)")
+				}
+				b.WriteByte('\n')
+			}
+		case dep.standard:
+			standard = append(standard, dep.name)
+		default:
+			outside = append(outside, dep.name)
+		}
+	}
+	if here > maxDeps {
+		fmt.Fprintf(b, "- and %d more\n", here-maxDeps)
+	}
+	for _, line := range []struct {
+		lead  string
+		names []string
+	}{{"packages: ", outside}, {"standard library: ", standard}} {
+		if n := len(line.names); n > maxDeps {
+			fmt.Fprintf(b, "- %s%s and %d more\n", line.lead, joinNames(line.names[:maxDeps]), n-maxDeps)
+		} else if n > 0 {
+			fmt.Fprintf(b, "- %s%s\n", line.lead, joinNames(line.names))
+		}
+	}
+}
+
+// isName reports whether the way an import is written says more than the path
+// of the file it leads to.
+func isName(name, file string) bool {
+	return name != file && !strings.HasPrefix(name, ".") && !strings.Contains(name, "::") && !strings.HasSuffix(file, "/"+name) &&
+		strings.TrimSuffix(file, path.Ext(file)) != strings.ReplaceAll(name, ".", "/")
+}
+
+func dependenciesOf(s *Subject, outside []string) []dependency {
 	var out []dependency
 	seen := map[string]bool{}
 	for _, raw := range s.Imports {
@@ -316,13 +259,20 @@ func dependenciesOf(s *Subject) []dependency {
 			}
 			if dep.path == "" {
 				dep.name = outsideName(s.Language, dep.name)
+				dep.standard = isStandard(s.Language, dep.name)
 			}
 			key := cmp.Or(dep.path, dep.name)
-			if strings.Trim(dep.name, ".") == "" || dep.path == s.Path || seen[key] {
+			if strings.HasPrefix(dep.name, ".") && dep.path == "" || strings.Trim(dep.name, "/") == "" || dep.path == s.Path || seen[key] {
 				continue
 			}
 			seen[key] = true
 			out = append(out, dep)
+		}
+	}
+	for _, name := range outside {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, dependency{name: name})
 		}
 	}
 	// What is in the tree comes first: that is where the reader goes on.
@@ -358,14 +308,6 @@ func outsideName(language, spec string) string {
 		parts = parts[:len(parts)-1]
 	}
 	return strings.Join(parts, "::")
-}
-
-// commandName returns the name under which a Go command is built.
-func commandName(p string) string {
-	if dir := path.Base(path.Dir(p)); dir != "." && dir != "/" {
-		return dir
-	}
-	return "main"
 }
 
 // stem returns the file's name without extensions, lower case.

@@ -137,13 +137,19 @@ func TestDescribeQuotesNoSecret(t *testing.T) {
 
 func TestOriginalDate(t *testing.T) {
 	for src, want := range map[string]string{
-		"// Created: 2024-03-15\n":                           "2024-03-15",
-		"---\ndate: 2021/7/4\n---\n":                         "2021-07-04",
-		" * @date 2020.01.31\n":                              "2020-01-31",
-		"# Copyright 2009 The Authors\n":                     "2009-01-01",
-		"/* Copyright (c) 2015-2020 X */\n# Date 2016-02-30": "2016-02-30",
-		"const updated = 2020-01-01\n":                       "",
-		"":                                                   "",
+		"// Created: 2024-03-15\n":              "2024-03-15",
+		"---\ndate: 2021/7/4\n---\n":            "2021-07-04",
+		" * @date 2020.01.31\n":                 "2020-01-31",
+		"# Created on 15th March 2024 by X":     "2024-03-15",
+		"# Date: Mon Jan 2 15:04:05 2006":       "2006-01-02",
+		"\"created\": \"2024-03-15T10:00:00Z\"": "2024-03-15",
+		"# Written 7 Oct. 1999\n":               "1999-10-07",
+		"# Date: 03/04/2024\n":                  "", // March or April
+		"# Date 2016-02-30\n":                   "", // no such day
+		"# Copyright 2009 The Authors\n":        "", // a year, and not the file's
+		"// createdAt 2020-01-01\n":             "",
+		"const updated = 2020-01-01\n":          "",
+		"":                                      "",
 	} {
 		if got := originalDate([]byte(src)); got != want {
 			t.Errorf("originalDate(%q) = %q, want %q", src, got, want)

@@ -11,9 +11,12 @@ import (
 	"unicode/utf8"
 )
 
+// maxCounted is how much of a file its words are counted in.
+const maxCounted = 256 << 10
+
 // rarities holds wordRarity by word; made at first use and never changed.
 var rarities = sync.OnceValue(func() map[string]float64 {
-	m := make(map[string]float64, 1500)
+	m := make(map[string]float64, 8000)
 	for i, words := range wordRarity {
 		for w := range strings.FieldsSeq(words) {
 			m[w] = float64(i + 1)
@@ -32,14 +35,15 @@ func rarity(word string) float64 {
 			return r + 0.5
 		}
 	}
-	return float64(len(wordRarity)) + 2
+	return float64(len(wordRarity)) + 1
 }
 
 // keywordsOf returns the words by which a file is looked for: the names others
 // know it by, then the words that are frequent in it and rare elsewhere.
-func keywordsOf(s *Subject, parts []component) []string {
-	var out []string
-	seen := map[string]bool{}
+func keywordsOf(d *description) []string {
+	s := d.s
+	out := make([]string, 0, maxKeywords)
+	seen := make(map[string]bool, maxKeywords)
 	add := func(w string) {
 		key := strings.ToLower(w)
 		if w != "" && !seen[key] && len(out) < maxKeywords {
@@ -47,57 +51,67 @@ func keywordsOf(s *Subject, parts []component) []string {
 			out = append(out, w)
 		}
 	}
-	names := 0
 	if !isProse(s.Language) && !isData(s.Language) {
-		key := squash(stem(s.Path))
-		sorted := slices.Clone(parts)
-		slices.SortStableFunc(sorted, func(a, b component) int { return cmp.Compare(b.weight(key), a.weight(key)) })
-		for _, p := range sorted {
-			if names == 7 {
+		names := 0
+		for _, p := range d.ranked {
+			if names == 7 || d.test && names == 3 {
 				break
 			}
-			if len(p.name) >= 3 && len(p.name) <= 40 && (p.open || len(parts) < 8) && !strings.ContainsAny(p.name, " `") {
+			if len(p.name) >= 3 && len(p.name) <= 40 && (p.open || len(d.parts) < 8) && !p.trivial && p.name != "main" && !strings.ContainsAny(p.name, " `=") {
 				add(p.name)
 				names++
 			}
 		}
 	}
-	for _, w := range rareWords(s, parts) {
+	for _, w := range rareWords(s, d.parts, d.header.from) {
 		add(w)
 	}
 	return out
 }
 
 // rareWords returns the words of a file that tell it from others, best first.
-func rareWords(s *Subject, parts []component) []string {
-	count := map[string]float64{}
-	weigh := func(text string, weight float64) {
-		eachWord(text, func(w string) {
-			count[w] += weight
-		})
+// The first from bytes are a licence and not counted.
+func rareWords(s *Subject, parts []component, from int) []string {
+	src := s.Source[min(from, len(s.Source)):]
+	t := newWordCount(len(src))
+	for i := range parts {
+		t.count(parts[i].name, 4)
+		for _, m := range parts[i].members {
+			t.count(m, 4)
+		}
+		t.count(parts[i].doc, 1)
 	}
-	weigh(string(s.Source[:min(len(s.Source), 256<<10)]), 1)
-	weigh(strings.TrimSuffix(s.Path, path.Ext(s.Path)), 4)
-	weigh(s.Doc, 3)
-	for _, p := range parts {
-		weigh(p.name+" "+strings.Join(p.members, " "), 4)
-		weigh(p.doc, 1)
+	t.count(strings.TrimSuffix(s.Path, path.Ext(s.Path)), 4)
+	t.count(s.Doc, 3)
+	if s.Language != "assembly" { // mnemonics tell no file from another
+		t.named = false
+		t.count(string(src[:min(len(src), maxCounted)]), 1)
 	}
 	type scored struct {
 		word  string
 		score float64
 	}
-	var all []scored
-	for w, n := range count {
-		if r := rarity(w); n >= 2 && r >= 3 && !isStop(w) {
-			all = append(all, scored{w, (1 + math.Log2(n)) * (r - 1)})
+	all := make([]scored, 0, 64)
+	for i := range t.words {
+		w := &t.words[i]
+		if w.count < 2 {
+			continue
 		}
+		r := rarity(w.text)
+		if r < 3 || len(w.text) < 4 && r > 8 && !w.named || isStop(w.text) {
+			continue
+		}
+		score := (1 + math.Log2(float64(w.count))) * (r - 1)
+		if w.named {
+			score *= 1.25
+		}
+		all = append(all, scored{w.text, score})
 	}
 	slices.SortFunc(all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.word, b.word))
 	})
-	var out []string
-	taken := map[string]bool{}
+	out := make([]string, 0, maxKeywords)
+	taken := make(map[string]bool, maxKeywords)
 	for _, a := range all {
 		if root := singular(a.word); !taken[root] {
 			taken[root] = true
@@ -110,51 +124,212 @@ func rareWords(s *Subject, parts []component) []string {
 	return out
 }
 
-// eachWord calls f with the words of text in lower case: identifiers are split
-// at case changes and underscores; words of 3 to 24 letters count.
-func eachWord(text string, f func(string)) {
-	start := -1
-	upper := 0 // length of the run of capitals that ends here
-	emit := func(end int) {
-		if start >= 0 && end-start >= 3 && end-start <= 24*utf8.UTFMax {
-			if w := strings.ToLower(text[start:end]); !oneLetter(w) {
-				f(w)
-			}
-		}
-		start = -1
-	}
-	for i, r := range text {
-		switch {
-		case unicode.IsUpper(r):
-			if upper == 0 {
-				emit(i)
-			}
-			if start < 0 {
-				start = i
-			}
-			upper++
-		case unicode.IsLetter(r):
-			if upper > 1 { // HTTPServer: the last capital begins the word
-				last := i - 1
-				for last > 0 && !utf8.RuneStart(text[last]) {
-					last--
-				}
-				emit(last)
-				start = last
-			}
-			if start < 0 {
-				start = i
-			}
-			upper = 0
-		default:
-			emit(i)
-			upper = 0
-		}
-	}
-	emit(len(text))
+// A wordCount counts words.
+type wordCount struct {
+	words []counted
+	slots []int32 // by hash, places in words plus 1
+	named bool    // what is counted now are names, paths and comments
+	lower []byte
 }
 
-func oneLetter(w string) bool { return strings.Trim(w, w[:1]) == "" }
+type counted struct {
+	text  string // lower case
+	count int
+	named bool
+}
+
+func newWordCount(size int) *wordCount {
+	n := 256
+	for n < size/16 && n < 1<<15 {
+		n *= 2
+	}
+	return &wordCount{slots: make([]int32, n), words: make([]counted, 0, n/4), named: true}
+}
+
+// count counts the words of text.
+func (t *wordCount) count(text string, weight int) {
+	eachWord(text, func(w string) { t.add(w, weight) })
+}
+
+// add counts one word, which is ASCII or in lower case.
+func (t *wordCount) add(w string, weight int) {
+	h := uint32(2166136261)
+	plain := true
+	for i := range len(w) {
+		c := w[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+			plain = false
+		}
+		h = (h ^ uint32(c)) * 16777619
+	}
+	mask := uint32(len(t.slots) - 1)
+	for i := (h ^ h>>15) & mask; ; i = (i + 1) & mask {
+		at := t.slots[i]
+		if at == 0 {
+			if !plain {
+				t.lower = t.lower[:0]
+				for k := range len(w) {
+					c := w[k]
+					if c >= 'A' && c <= 'Z' {
+						c |= 0x20
+					}
+					t.lower = append(t.lower, c)
+				}
+				w = string(t.lower)
+			}
+			t.words = append(t.words, counted{w, weight, t.named})
+			t.slots[i] = int32(len(t.words))
+			if len(t.words)*2 > len(t.slots) {
+				t.grow()
+			}
+			return
+		}
+		if e := &t.words[at-1]; sameWord(e.text, w) {
+			e.count += weight
+			e.named = e.named || t.named
+			return
+		}
+	}
+}
+
+func (t *wordCount) grow() {
+	t.slots = make([]int32, 2*len(t.slots))
+	mask := uint32(len(t.slots) - 1)
+	for n := range t.words {
+		h := uint32(2166136261)
+		for i := range len(t.words[n].text) {
+			h = (h ^ uint32(t.words[n].text[i])) * 16777619
+		}
+		i := (h ^ h>>15) & mask
+		for t.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = int32(n + 1)
+	}
+}
+
+// sameWord reports whether w in lower case is low.
+func sameWord(low, w string) bool {
+	if len(low) != len(w) {
+		return false
+	}
+	for i := range len(w) {
+		c := w[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != low[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// eachWord calls f with the words of text: identifiers are split at case changes
+// and underscores; words of 3 to 24 letters count, as they are written if they
+// are ASCII, else in lower case. What looks like a number, a hash or encoded
+// data is no word.
+func eachWord(text string, f func(string)) {
+	for at := 0; at < len(text); {
+		c := text[at]
+		if c < utf8.RuneSelf && !isAlnum(c) {
+			at++
+			continue
+		}
+		start, switches, foreign := at, 0, false
+		digit := c >= '0' && c <= '9'
+		first := digit
+		for at < len(text) {
+			c := text[at]
+			if c >= utf8.RuneSelf {
+				r, n := utf8.DecodeRuneInString(text[at:])
+				if !unicode.IsLetter(r) && !unicode.IsMark(r) {
+					break
+				}
+				foreign = true
+				at += n
+				continue
+			}
+			if !isAlnum(c) {
+				break
+			}
+			if d := c <= '9'; d != digit {
+				digit = d
+				switches++
+			}
+			at++
+		}
+		switch {
+		case at == start: // a sign beyond ASCII
+			_, n := utf8.DecodeRuneInString(text[at:])
+			at += n
+		case first, switches > 2, switches > 0 && at-start > 40, at-start < 3:
+		case foreign:
+			foreignWords(text[start:at], f)
+		default:
+			plainWords(text[start:at], f)
+		}
+	}
+}
+
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// plainWords splits an identifier of ASCII letters and digits at case changes:
+// HTTPServer2 is HTTP and Server.
+func plainWords(run string, f func(string)) {
+	start := 0
+	emit := func(end int) {
+		if n := end - start; n >= 3 && n <= 24 && !oneLetter(run[start:end]) {
+			f(run[start:end])
+		}
+		start = end
+	}
+	for i := 1; i < len(run); i++ {
+		c, before := run[i], run[i-1]
+		switch {
+		case c <= '9':
+			if before > '9' {
+				emit(i)
+			}
+			start = i + 1
+		case c >= 'a' && before >= 'A' && before <= 'Z' && i-1 > start:
+			emit(i - 1)
+		case c < 'a' && before >= 'a':
+			emit(i)
+		}
+	}
+	emit(len(run))
+}
+
+// foreignWords does the same for letters of any script.
+func foreignWords(run string, f func(string)) {
+	start, lowBefore := 0, false
+	emit := func(end int) {
+		if w := strings.ToLower(run[start:end]); len(w) <= 24*utf8.UTFMax && utf8.RuneCountInString(w) >= 3 {
+			f(w)
+		}
+		start = end
+	}
+	for i, r := range run {
+		if unicode.IsUpper(r) && lowBefore {
+			emit(i)
+		}
+		lowBefore = unicode.IsLower(r)
+	}
+	emit(len(run))
+}
+
+func oneLetter(w string) bool {
+	for i := 1; i < len(w); i++ {
+		if w[i] != w[0] {
+			return false
+		}
+	}
+	return true
+}
 
 // singular takes the plural off an English word, roughly.
 func singular(w string) string {
@@ -172,138 +347,14 @@ func singular(w string) string {
 // isStop reports whether a word says nothing about code.
 func isStop(w string) bool {
 	switch w {
-	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota", "struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern", "sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err", "nil", "def", "elif",
-		"authors", "bsd", "copyright", "license", "licence", "rights", "reserved", "governed", "style", "would", "could", "should", "must", "may", "might", "also", "because", "therefore", "however", "whether", "although", "thus", "since", "until", "always", "never", "already", "usually", "otherwise", "instead", "these", "those", "them", "they", "their", "there", "which", "where", "while", "what", "here", "other", "such", "many", "much", "more", "most", "only", "very", "just", "even", "still", "both", "each", "every", "either", "neither", "another", "several", "been", "being", "does", "doing", "done", "having", "made", "makes", "making", "into", "onto", "upon", "over", "under", "between", "within", "without", "before", "after", "again", "about", "above", "below", "then", "than", "too", "out", "off", "own", "same", "per", "via", "doesn", "isn", "don", "won", "can", "cannot", "aren", "wasn", "didn", "hasn", "couldn", "shouldn", "let", "lets", "something", "anything", "nothing", "everything", "someone", "likewise", "namely":
+	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "qux", "asdf", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota", "struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern", "sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err", "nil", "def", "elif", "elsif", "typeof", "instanceof", "readonly", "println", "printf", "fprintf", "sprintf", "fprintln", "errorf", "fatalf", "nonlocal", "versionadded", "versionchanged", "noqa", "nolint", "inst", "param", "params", "proto", "stdbool", "stdint", "stdlib", "stdio", "cplusplus", "googlesource", "github", "gitlab", "usr", "bin", "localhost", "eslint", "tslint", "webpack", "unmarshal", "foobar", "hello", "hasattr", "getattr", "setattr", "croak", "bool", "uint", "void", "mut", "pub", "fn", "let", "dyn",
+		"authors", "bsd", "copyright", "license", "licence", "rights", "reserved", "governed", "style", "would", "could", "should", "must", "may", "might", "also", "because", "therefore", "however", "whether", "although", "thus", "since", "until", "always", "never", "already", "usually", "otherwise", "instead", "these", "those", "them", "they", "their", "there", "which", "where", "while", "what", "here", "other", "such", "many", "much", "more", "most", "only", "very", "just", "even", "still", "both", "each", "every", "either", "neither", "another", "several", "been", "being", "does", "doing", "done", "having", "made", "makes", "making", "into", "onto", "upon", "over", "under", "between", "within", "without", "before", "after", "again", "about", "above", "below", "then", "than", "too", "out", "off", "own", "same", "per", "via", "doesn", "isn", "don", "won", "can", "cannot", "aren", "wasn", "didn", "hasn", "couldn", "shouldn", "wouldn", "weren", "haven", "let's", "lets", "something", "anything", "nothing", "everything", "someone", "likewise", "namely", "whatever", "itself", "themselves", "who", "whom", "whose", "yourself", "please", "perhaps", "maybe", "really", "quite", "rather", "almost", "easily", "simply", "actually", "currently", "probably", "especially", "etc":
 		return true
 	}
 	return false
 }
 
-// tagsOf returns at most six words that sort files: what the folders and
-// imports say, the language, and what kind of file it is.
-func tagsOf(s *Subject, test bool) []string {
-	var out []string
-	add := func(t string) {
-		if t = strings.Trim(t, "-"); t != "" && len(t) >= 2 && len(t) <= 24 && len(out) < maxTags && !slices.Contains(out, t) {
-			out = append(out, t)
-		}
-	}
-	if s.Language != "" {
-		add(s.Language)
-	}
-	switch {
-	case test:
-		add("test")
-	case isProse(s.Language):
-		add("docs")
-	case isData(s.Language):
-		add("config")
-	}
-	// The nearest folder says most.
-	dirs := strings.Split(path.Dir(s.Path), "/")
-	slices.Reverse(dirs)
-	for _, d := range dirs[:min(len(dirs), 4)] {
-		if d = strings.ToLower(d); isTagFolder(s.Language, d) {
-			add(strings.Map(func(r rune) rune {
-				if unicode.IsLetter(r) || unicode.IsDigit(r) {
-					return r
-				}
-				return '-'
-			}, d))
-		}
-		if len(out) == 4 {
-			break
-		}
-	}
-	for _, raw := range s.Imports {
-		for _, spec := range importSpecs(s.Language, raw) {
-			add(topicOf(spec))
-		}
-	}
-	return out
-}
-
-// isTagFolder reports whether a folder's name says something about what is in
-// it.
-func isTagFolder(language, d string) bool {
-	switch d {
-	case "com", "org", "net", "io": // the head of a Java package
-		return language != "java" && language != "kotlin" && language != "scala" && d != "com" && d != "org"
-	case "", ".", "src", "lib", "libs", "internal", "pkg", "cmd", "app", "apps", "main", "java", "kotlin", "scala", "dist", "build", "source", "sources", "include", "includes", "packages", "modules", "crates", "common", "core", "util", "utils", "helpers", "misc", "test", "tests", "__tests__", "testdata", "spec", "docs", "doc", "vendor":
-		return false
-	}
-	return !strings.HasPrefix(d, ".") && !strings.HasPrefix(d, "@")
-}
-
-// topicOf returns the subject that importing a well-known module stands for.
-func topicOf(spec string) string {
-	spec = strings.ToLower(spec)
-	topics := []struct{ tag, mark string }{
-		{"http", "net/http"},
-		{"http", "express"},
-		{"http", "axum"},
-		{"http", "fastapi"},
-		{"http", "flask"},
-		{"http", "aiohttp"},
-		{"http", "hyper"},
-		{"http", "gin-gonic"},
-		{"sql", "database/sql"},
-		{"sql", "sqlite"},
-		{"sql", "postgres"},
-		{"sql", "sqlalchemy"},
-		{"sql", "sqlx"},
-		{"sql", "java.sql"},
-		{"sql", "mysql"},
-		{"crypto", "crypto"},
-		{"json", "json"},
-		{"yaml", "yaml"},
-		{"xml", "/xml"},
-		{"regexp", "regex"},
-		{"grpc", "grpc"},
-		{"graphql", "graphql"},
-		{"react", "react"},
-		{"vue", "vue"},
-		{"svelte", "svelte"},
-		{"angular", "@angular"},
-		{"testing", "testing"},
-		{"cli", "cobra"},
-		{"cli", "clap"},
-		{"cli", "argparse"},
-		{"cli", "commander"},
-		{"async", "tokio"},
-		{"async", "asyncio"},
-		{"concurrency", "sync"},
-		{"logging", "slog"},
-		{"logging", "logging"},
-		{"filesystem", "io/fs"},
-		{"filesystem", "path/filepath"},
-		{"git", "go-git"},
-		{"redis", "redis"},
-		{"kafka", "kafka"},
-		{"docker", "docker"},
-		{"kubernetes", "k8s.io"},
-		{"numpy", "numpy"},
-		{"pandas", "pandas"},
-		{"pytorch", "torch"},
-		{"websocket", "websocket"},
-		{"template", "template"},
-		{"compression", "compress"},
-	}
-	for _, t := range topics {
-		at := strings.Index(spec, t.mark)
-		if at < 0 {
-			continue
-		}
-		if end := at + len(t.mark); (at == 0 || !isLetter(spec[at-1])) && (end == len(spec) || !isLetter(spec[end])) {
-			return t.tag
-		}
-	}
-	return ""
-}
-
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' }
-
 // Keywords returns at most 15 words that tell a text from others, best first.
 func Keywords(text string) []string {
-	return rareWords(&Subject{Source: []byte(text)}, nil)
+	return rareWords(&Subject{Source: []byte(text)}, nil, 0)
 }

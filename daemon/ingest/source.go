@@ -566,7 +566,7 @@ func (in *Ingester) described(pr *prepared) *fold.Memory {
 func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *Files) Subject {
 	return Subject{
 		Slug: in.Slug, Path: path, Language: res.Language, Blob: blob, Source: src,
-		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Committed: when,
+		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,
 		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },
 	}
 }
