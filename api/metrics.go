@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,53 +26,165 @@ func (s *Server) metrics() http.Handler {
 	})
 }
 
+// counterHelp says what the counters count, by the names they have in status.
+func counterHelp() map[string]string {
+	return map[string]string{
+		"files_read":        "Source files that were read.",
+		"bytes_read":        "Bytes of source that were read.",
+		"parses":            "Files that were cut anew.",
+		"chunk_cache_hits":  "Files whose chunks were in the cache.",
+		"stats":             "Files that were looked at without being read.",
+		"described":         "Memory files that were made of source files.",
+		"index_operations":  "Changes of the index, each one transaction.",
+		"git_processes":     "Starts of the git program.",
+		"fold_scans":        "Comparisons of all of fold/ with its history.",
+		"commits":           "Commits to the history of the memories.",
+		"embeds":            "Texts that were embedded.",
+		"embed_calls":       "Calls of the embedder.",
+		"vector_cache_hits": "Texts whose vectors were in the cache.",
+		"parser_crashes":    "Parser processes that ended while they parsed.",
+		"parser_timeouts":   "Parser processes that were ended because they took too long.",
+		"parser_restarts":   "Parser processes that were replaced.",
+	}
+}
+
+// A family is one metric with all its samples.
+type family struct {
+	name, kind, help string // name without the prefix
+	samples          []sample
+}
+
+type sample struct {
+	suffix string // of a summary: _sum, _count
+	labels string // as written, with braces; "" for none
+	value  float64
+}
+
+func one(name, kind, help, labels string, v float64) family {
+	return family{name, kind, help, []sample{{"", labels, v}}}
+}
+
+// metricsText writes what st holds. Labels name projects and checkouts by slug
+// and key: no path of a person and no text of a memory is in it. What is counted
+// for each checkout is not repeated for all, so that it can be summed up.
 func metricsText(st wire.Status) []byte {
+	all := []family{
+		one("info", "gauge", "Always 1; the version stands in the label.", `{version=`+label(st.Version)+`}`, 1),
+		one("ready", "gauge", "1 once searches are served.", "", truth(st.Ready)),
+		one("start_time_seconds", "gauge", "When the daemon was started, in seconds since 1970.", "", float64(st.StartedAt.UnixMilli())/1000),
+		one("resident_memory_bytes", "gauge", "Resident memory of the daemon.", "", float64(st.RSSBytes)),
+		one("cpu_seconds_total", "counter", "Processor time of the daemon and its workers.", "", st.CPUSeconds),
+	}
+	all = append(all, counterFamilies(st)...)
+	all = append(all, gaugeFamilies(st.Projects)...)
+	all = append(all, jobFamilies(st.Projects)...)
 	var b bytes.Buffer
-	one := func(name, kind, help, labels string, v float64) {
-		fmt.Fprintf(&b, "# HELP foldwatch_%s %s\n# TYPE foldwatch_%s %s\nfoldwatch_%s%s %s\n", name, help, name, kind, name, labels, number(v))
-	}
-	one("info", "gauge", "Always 1; the version stands in the label.", `{version=`+label(st.Version)+`}`, 1)
-	ready := 0.0
-	if st.Ready {
-		ready = 1
-	}
-	one("ready", "gauge", "1 once searches are served.", "", ready)
-	one("resident_memory_bytes", "gauge", "Resident memory.", "", float64(st.RSSBytes))
-	one("cpu_seconds_total", "counter", "Processor time of the daemon and its workers.", "", st.CPUSeconds)
-	for _, name := range slices.Sorted(maps.Keys(st.Counters)) {
-		one(metricName(name)+"_total", "counter", "Since the start of the daemon.", "", float64(st.Counters[name]))
-	}
-	gauges := []struct {
-		name, help string
-		of         func(wire.ProjectStatus) float64
-	}{
-		{"project_up", "1 if the project is served.", func(p wire.ProjectStatus) float64 {
-			if p.State == "failed" || p.State == "missing" {
-				return 0
-			}
-			return 1
-		}},
-		{"memories", "Memories.", func(p wire.ProjectStatus) float64 { return float64(p.Memories) }},
-		{"chunks", "Chunks of source files.", func(p wire.ProjectStatus) float64 { return float64(p.Chunks) }},
-		{"vectors", "Vectors.", func(p wire.ProjectStatus) float64 { return float64(p.Vectors) }},
-		{"links", "Links between memories.", func(p wire.ProjectStatus) float64 { return float64(p.Links) }},
-		{"queued_jobs", "Jobs waiting or running.", func(p wire.ProjectStatus) float64 { return float64(p.Queued) }},
-		{"files_indexed", "Files that are indexed.", func(p wire.ProjectStatus) float64 { return float64(p.Files.Indexed) }},
-		{"files_stale", "Files that differ from what their memory describes.", func(p wire.ProjectStatus) float64 { return float64(p.Files.Stale) }},
-		{"files_skipped", "Files passed over.", func(p wire.ProjectStatus) float64 { return float64(p.Files.Skipped) }},
-		{"files_failed", "Files that could not be indexed.", func(p wire.ProjectStatus) float64 { return float64(p.Files.Failed) }},
-		{"problems", "Files set aside or failed.", func(p wire.ProjectStatus) float64 { return float64(p.ProblemCount) }},
-	}
-	for _, g := range gauges {
-		if len(st.Projects) == 0 {
-			break
+	for _, f := range all {
+		if len(f.samples) == 0 {
+			continue
 		}
-		fmt.Fprintf(&b, "# HELP foldwatch_%s %s\n# TYPE foldwatch_%s gauge\n", g.name, g.help, g.name)
-		for _, p := range st.Projects {
-			fmt.Fprintf(&b, "foldwatch_%s{project=%s,checkout=%s} %s\n", g.name, label(p.Slug), label(p.Path), number(g.of(p)))
+		fmt.Fprintf(&b, "# HELP foldwatch_%s %s\n# TYPE foldwatch_%s %s\n", f.name, f.help, f.name, f.kind)
+		for _, s := range f.samples {
+			fmt.Fprintf(&b, "foldwatch_%s%s%s %s\n", f.name, s.suffix, s.labels, number(s.value))
 		}
 	}
 	return b.Bytes()
+}
+
+// counterFamilies are the counters of all checkouts, and, without labels, those
+// of the parts they share.
+func counterFamilies(st wire.Status) []family {
+	help := counterHelp()
+	perCheckout := map[string]bool{}
+	for _, p := range st.Projects {
+		for name := range p.Counters {
+			perCheckout[name] = true
+		}
+	}
+	var all []family
+	for _, name := range slices.Sorted(maps.Keys(st.Counters)) {
+		f := family{name: metricName(name) + "_total", kind: "counter", help: cmp.Or(help[name], "Since the start of the daemon.")}
+		if perCheckout[name] {
+			for _, p := range st.Projects {
+				f.samples = append(f.samples, sample{"", checkoutLabels(p), float64(p.Counters[name])})
+			}
+		} else {
+			f.samples = []sample{{"", "", float64(st.Counters[name])}}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func gaugeFamilies(projects []wire.ProjectStatus) []family {
+	count := func(v func(wire.ProjectStatus) int) func(wire.ProjectStatus) float64 {
+		return func(p wire.ProjectStatus) float64 { return float64(v(p)) }
+	}
+	var all []family
+	for _, g := range []struct {
+		name, help string
+		of         func(wire.ProjectStatus) float64
+	}{
+		{"project_up", "1 if the project is served.", func(p wire.ProjectStatus) float64 { return truth(p.State != "failed" && p.State != "missing") }},
+		{"indexing", "1 while all files are compared with the index.", func(p wire.ProjectStatus) float64 { return truth(p.State == "indexing") }},
+		{"memories", "Memories.", count(func(p wire.ProjectStatus) int { return p.Memories })},
+		{"chunks", "Chunks of source files.", count(func(p wire.ProjectStatus) int { return p.Chunks })},
+		{"vectors", "Vectors.", count(func(p wire.ProjectStatus) int { return p.Vectors })},
+		{"vectors_due", "Memories whose vectors are still to come.", count(func(p wire.ProjectStatus) int { return p.VectorsDue })},
+		{"links", "Links between memories.", count(func(p wire.ProjectStatus) int { return p.Links })},
+		{"queued_jobs", "Jobs that wait or run and will change what searches find.", count(func(p wire.ProjectStatus) int { return p.Queued })},
+		{"files_indexed", "Files that are indexed.", count(func(p wire.ProjectStatus) int { return p.Files.Indexed })},
+		{"files_queued", "Files that an index run has still to store.", count(func(p wire.ProjectStatus) int { return p.Files.Queued })},
+		{"files_stale", "Files that differ from what their memory describes.", count(func(p wire.ProjectStatus) int { return p.Files.Stale })},
+		{"files_skipped", "Files passed over.", count(func(p wire.ProjectStatus) int { return p.Files.Skipped })},
+		{"files_failed", "Files that could not be indexed.", count(func(p wire.ProjectStatus) int { return p.Files.Failed })},
+		{"problems", "Files of which not all is indexed, for whatever reason.", count(func(p wire.ProjectStatus) int { return p.ProblemCount })},
+	} {
+		f := family{name: g.name, kind: "gauge", help: g.help}
+		for _, p := range projects {
+			f.samples = append(f.samples, sample{"", checkoutLabels(p), g.of(p)})
+		}
+		all = append(all, f)
+	}
+	watch := family{name: "watch_mode", kind: "gauge", help: "1 for how changes are noticed: events, polling or off."}
+	for _, p := range projects {
+		for _, mode := range []string{"events", "polling", "off"} {
+			watch.samples = append(watch.samples, sample{"", checkoutLabels(p, "mode", mode), truth(p.Watch == mode)})
+		}
+	}
+	return append(all, watch)
+}
+
+func jobFamilies(projects []wire.ProjectStatus) []family {
+	took := family{name: "job_seconds", kind: "summary", help: "Attempts of jobs that have ended, and how long they took in all."}
+	failed := family{name: "job_failures_total", kind: "counter", help: "Attempts of jobs that failed, to be tried again or not."}
+	for _, p := range projects {
+		for _, j := range p.JobTimes {
+			labels := checkoutLabels(p, "type", j.Type)
+			took.samples = append(took.samples, sample{"_sum", labels, j.Seconds}, sample{"_count", labels, float64(j.Ended)})
+			failed.samples = append(failed.samples, sample{"", labels, float64(j.Failed)})
+		}
+	}
+	return []family{took, failed}
+}
+
+// keyShown is how much of a checkout's key tells it from others.
+const keyShown = 8
+
+// checkoutLabels name a checkout, and what more is said in pairs.
+func checkoutLabels(p wire.ProjectStatus, more ...string) string {
+	s := "{project=" + label(p.Slug) + ",checkout=" + label(p.Key[:min(len(p.Key), keyShown)])
+	for i := 0; i+1 < len(more); i += 2 {
+		s += "," + more[i] + "=" + label(more[i+1])
+	}
+	return s + "}"
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

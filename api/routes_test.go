@@ -241,7 +241,7 @@ func TestPlainRoutes(t *testing.T) {
 	s := api.NewServer(apitest.New("app"), nil, api.Options{Version: "1.2.3"})
 	for path, want := range map[string]string{
 		"/health": `"status":"ok"`, "/health/live": `"status":"ok"`, "/health/ready": `"status":"ok"`,
-		"/metrics":      "foldwatch_memories{project=\"app\",checkout=\"/src/app\"} 0\n",
+		"/metrics":      "foldwatch_memories{project=\"app\",checkout=\"00112233\"} 0\n",
 		"/openapi.json": `"openapi": "3.1.0"`,
 		"/status":       `"projects":[{`,
 		"/status/jobs":  `"items":[]`,

@@ -59,6 +59,7 @@ type checkout struct {
 	wake    chan struct{} // of the job runner
 	commits *committer
 	pauses  chan struct{} // a pause began or ended
+	count   counts        // what was done for it
 
 	mu       sync.Mutex         // guards the fields below
 	changed  wire.ProjectUpdate // of rec since it was registered or read
@@ -357,6 +358,12 @@ func (co *checkout) jobChanged(id string) {
 	}
 	if j.Status == meta.JobFailed {
 		jobs.Poke(co.lost)
+	}
+	switch j.Status {
+	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled, meta.JobRetry:
+		co.mu.Lock()
+		co.count.took(j, time.Now())
+		co.mu.Unlock()
 	}
 	switch j.Status {
 	case meta.JobFailed, meta.JobRetry:

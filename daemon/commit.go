@@ -230,7 +230,7 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 	var res gitops.Recorded
 	var err error
 	if all {
-		c.co.foldScans.Add(1)
+		c.co.count.foldScans.Add(1)
 		res, err = st.sidecar.store.CommitAll(ctx)
 	} else {
 		res, err = st.sidecar.store.Commit(ctx, paths, "")
@@ -262,6 +262,7 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 	if res.Oid == "" {
 		return false
 	}
+	c.co.count.commits.Add(1)
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }

@@ -57,6 +57,7 @@ type Daemon struct {
 
 	mu        sync.Mutex // guards the fields below
 	checkouts map[string]*checkout
+	removed   map[string]int64 // what was done for checkouts that were removed
 }
 
 // parts are what all checkouts share. They are safe for concurrent use.
@@ -69,14 +70,13 @@ type parts struct {
 	cutter   ingest.Cutter
 	embedder *embed.CachedEmbedder
 	bus      *bus
-	count    *ingest.Counters
 	sidecars *sidecars
-	// foldScans counts how often all of a fold folder was compared with its journal.
-	foldScans atomic.Int64
-	stopped   chan struct{}         // closed when the daemon is told to stop
-	faults    func(op string) error // Options.Faults
-	now       func() time.Time
-	log       *slog.Logger
+	// gitProcesses counts starts of the git program on behalf of no checkout.
+	gitProcesses atomic.Int64
+	stopped      chan struct{}         // closed when the daemon is told to stop
+	faults       func(op string) error // Options.Faults
+	now          func() time.Time
+	log          *slog.Logger
 }
 
 // inProcess cuts files without a worker process.
@@ -110,7 +110,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		}
 	}()
 	d.parts = &parts{
-		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), count: &ingest.Counters{},
+		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(),
 		stopped: make(chan struct{}), faults: opt.Faults,
 	}

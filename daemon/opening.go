@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -28,7 +29,7 @@ const (
 // run keeps the checkout until ctx ends or it is removed: it opens the stores,
 // and opens them anew when asked to or when something failed.
 func (co *checkout) run(parent context.Context) {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancel(gitops.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
 	defer close(co.ended)
 	co.mu.Lock()

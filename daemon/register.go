@@ -27,6 +27,7 @@ const DefaultFoldDir = "fold"
 // AddProject registers the checkout at in.Path and starts its loop. A checkout
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
+	ctx = gitops.WithCounter(ctx, &d.parts.gitProcesses)
 	if !sc.Admin {
 		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
 	}
@@ -354,6 +355,7 @@ func (d *Daemon) forget(ctx context.Context, co *checkout) error {
 	}
 	d.mu.Lock()
 	delete(d.checkouts, co.rec.Key)
+	d.keepCounts(co)
 	d.mu.Unlock()
 	if err := d.parts.state.DeleteCheckout(ctx, co.rec.Key); err != nil {
 		return err

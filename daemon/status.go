@@ -40,21 +40,6 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	return s, nil
 }
 
-func (d *Daemon) counters() map[string]int64 {
-	c := d.parts.count
-	out := map[string]int64{
-		"files_read": c.FilesRead.Load(), "bytes_read": c.BytesRead.Load(), "parses": c.Parses.Load(),
-		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(),
-	}
-	out["fold_scans"] = d.parts.foldScans.Load()
-	out["vector_cache_hits"], out["embeds"] = d.parts.embedder.Hits(), d.parts.embedder.Misses()
-	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
-		s := p.Stats()
-		out["parser_crashes"], out["parser_timeouts"], out["parser_restarts"] = int64(s.Crashes), int64(s.Timeouts), int64(s.Restarts)
-	}
-	return out
-}
-
 // ProjectStatus tells the state of a project's main checkout.
 func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error) {
 	cos, err := d.of(sc, slug)
@@ -68,8 +53,8 @@ func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) 
 func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
-		Slug: co.rec.Slug, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
-		Queued: co.pending, Watch: "off",
+		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
+		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {
 		w := co.watcher.State()
@@ -124,6 +109,13 @@ func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatu
 	}
 	p.Files = wire.FileCounts{Total: c.Indexed + c.Skipped + c.Failed + c.Quarantined, Indexed: c.Indexed, Skipped: c.Skipped, Failed: c.Failed + c.Quarantined, Stale: c.Stale}
 	p.Memories, p.Chunks, p.Links, p.Vectors = c.Memories, c.Chunks, c.Links, st.vectors.Len()
+	if p.VectorsDue, err = st.index.CountChanged(ctx, st.vectors.Seq()); err != nil {
+		p.Notices = append(p.Notices, "vectors that are due cannot be counted: "+err.Error())
+	}
+	if pr := p.Progress; pr != nil && p.State == "indexing" {
+		p.Files.Queued = max(pr.Total-pr.Searchable, 0)
+		p.Files.Total += p.Files.Queued
+	}
 	p.Engine = st.vectors.Engine()
 	p.FileMemories = st.in.Rules().FileMemories
 	problems, total, err := st.index.Problems(ctx, problemsShown)

@@ -243,7 +243,7 @@ func (d *Doors) Status(_ context.Context, sc fold.Scope) (wire.Status, error) {
 }
 
 func (h *held) status() wire.ProjectStatus {
-	st := wire.ProjectStatus{Slug: h.project.Slug, Path: h.project.Checkouts[0].Path, State: "ready", Memories: len(h.memories), Links: len(h.links), Sync: "off"}
+	st := wire.ProjectStatus{Slug: h.project.Slug, Key: h.project.Checkouts[0].Key, Path: h.project.Checkouts[0].Path, State: "ready", Memories: len(h.memories), Links: len(h.links), Sync: "off"}
 	if h.paused {
 		st.State = "paused"
 	}

@@ -76,12 +76,13 @@ type Status struct {
 	Notices    []string         `json:"notices,omitempty" doc:"what a person should know, each with the way out"`
 	RSSBytes   int64            `json:"rss_bytes,omitempty"`
 	CPUSeconds float64          `json:"cpu_seconds,omitempty" doc:"of the daemon and its workers"`
-	Counters   map[string]int64 `json:"counters,omitempty" doc:"files_read, parses, embeds, chunk_cache_hits, vector_cache_hits, commits, … since start"`
+	Counters   map[string]int64 `json:"counters,omitempty" doc:"work since start: files_read, bytes_read, parses, chunk_cache_hits, embeds (texts), embed_calls, vector_cache_hits, index_operations, git_processes, commits, …"`
 }
 
 // ProjectStatus is the state of one checkout.
 type ProjectStatus struct {
 	Slug         string        `json:"slug"`
+	Key          string        `json:"key" doc:"of the checkout: tells it from others of the project"`
 	Path         string        `json:"path"`
 	State        string        `json:"state" doc:"starting, indexing, ready, paused, read-only, missing, failed"`
 	Reason       string        `json:"reason,omitempty"`
@@ -90,6 +91,7 @@ type ProjectStatus struct {
 	Memories     int           `json:"memories"`
 	Chunks       int           `json:"chunks"`
 	Vectors      int           `json:"vectors"`
+	VectorsDue   int           `json:"vectors_due" doc:"memories whose vectors are still to come; words find them already"`
 	Links        int           `json:"links"`
 	Queued       int           `json:"queued" doc:"jobs waiting or running"`
 	Progress     *Progress     `json:"progress,omitempty"`
@@ -105,6 +107,17 @@ type ProjectStatus struct {
 	ProblemCount int           `json:"problem_count"`
 	Notices      []string      `json:"notices,omitempty"`
 	PausedUntil  *time.Time    `json:"paused_until,omitempty"`
+
+	Counters map[string]int64 `json:"counters,omitempty" doc:"work for this checkout since start: files_read, bytes_read, parses, chunk_cache_hits, index_operations, git_processes, commits, …"`
+	JobTimes []JobTimes       `json:"job_times,omitempty" doc:"by type of job, since start"`
+}
+
+// JobTimes sums up the jobs of one type since start.
+type JobTimes struct {
+	Type    string  `json:"type"`
+	Ended   int64   `json:"ended" doc:"attempts that have ended"`
+	Failed  int64   `json:"failed" doc:"of them, those that failed, to be tried again or not"`
+	Seconds float64 `json:"seconds" doc:"that they took in all"`
 }
 
 // FileCounts counts a checkout's files by state.

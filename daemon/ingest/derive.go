@@ -69,7 +69,7 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	_, err = in.Index.Apply(ctx, changes)
+	_, err = in.apply(ctx, changes)
 	return err
 }
 

@@ -123,7 +123,7 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 	if changes = append(changes, more...); len(changes) == 0 {
 		return r, nil
 	}
-	applied, err := in.Index.Apply(ctx, changes)
+	applied, err := in.apply(ctx, changes)
 	if err != nil {
 		return r, err
 	}
@@ -448,7 +448,7 @@ func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) err
 	if resolve.err != nil {
 		return resolve.err
 	}
-	_, err = in.Index.Apply(ctx, changes)
+	_, err = in.apply(ctx, changes)
 	return err
 }
 
@@ -487,7 +487,7 @@ func (in *Ingester) forgetSource(ctx context.Context, path string) error {
 		return err
 	}
 	f.State, f.Hash, f.MtimeNS = "stale", "", -1
-	_, err = in.Index.Apply(ctx, []meta.Change{{File: &f}})
+	_, err = in.apply(ctx, []meta.Change{{File: &f}})
 	return err
 }
 

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
@@ -30,13 +29,6 @@ import (
 // [chunker.Cut] in process.
 type Cutter interface {
 	Cut(ctx context.Context, path string, src []byte) (chunker.Result, error)
-}
-
-// Counters count work since start, so that tests and status can tell what was
-// not done. All fields are safe for concurrent use.
-type Counters struct {
-	FilesRead, BytesRead, Parses, ChunkHits atomic.Int64
-	Described, Stats                        atomic.Int64
 }
 
 // Options are the parts of one checkout an [Ingester] works with. All stores

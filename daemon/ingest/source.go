@@ -423,7 +423,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 			r.Memories = append(r.Memories, pr.id)
 		}
 	}
-	applied, err := in.Index.Apply(ctx, changes)
+	applied, err := in.apply(ctx, changes)
 	if err != nil {
 		return r, err
 	}

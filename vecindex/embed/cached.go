@@ -24,7 +24,7 @@ type CachedEmbedder struct {
 	embedder Embedder
 	cache    Cache
 
-	hits, misses atomic.Int64
+	hits, misses, calls atomic.Int64
 }
 
 // Cached returns e behind c. Texts that differ only in kind share a vector
@@ -39,6 +39,9 @@ func (c *CachedEmbedder) Hits() int64 { return c.hits.Load() }
 
 // Misses returns how many different texts of all calls were embedded.
 func (c *CachedEmbedder) Misses() int64 { return c.misses.Load() }
+
+// Calls returns how often the embedder was asked, with up to 256 texts each.
+func (c *CachedEmbedder) Calls() int64 { return c.calls.Load() }
 
 // Embed returns the vectors of texts; equal texts are looked up and embedded
 // once. What was embedded before an error is kept in the cache.
@@ -96,6 +99,7 @@ func (c *CachedEmbedder) fill(ctx context.Context, key string, dim int, hashes [
 	for i, h := range hashes {
 		batch[i] = text[h]
 	}
+	c.calls.Add(1)
 	got, err := c.embedder.Embed(ctx, batch, kind)
 	if err != nil {
 		return fmt.Errorf("embed %d texts: %w", len(batch), err)

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+// counts is what was done for one checkout since the start of the daemon.
+// It is safe for concurrent use, but for times, which checkout.mu guards.
+type counts struct {
+	ingest       ingest.Counters
+	gitProcesses atomic.Int64 // starts of the git program by the checkout's loops
+	foldScans    atomic.Int64 // comparisons of all of fold/ with its journal
+	commits      atomic.Int64 // to the history of the memories
+	times        map[string]wire.JobTimes
+}
+
+// values returns the counts by the names that status shows.
+func (t *counts) values() map[string]int64 {
+	out := t.ingest.Values()
+	out["git_processes"], out["fold_scans"], out["commits"] = t.gitProcesses.Load(), t.foldScans.Load(), t.commits.Load()
+	return out
+}
+
+// took notes an attempt of a job that has ended.
+func (t *counts) took(j meta.Job, now time.Time) {
+	if t.times == nil {
+		t.times = map[string]wire.JobTimes{}
+	}
+	jt := t.times[j.Type]
+	jt.Type = j.Type
+	jt.Ended++
+	if j.Status != meta.JobCompleted {
+		jt.Failed++
+	}
+	if end := j.EndedAt; !j.StartedAt.IsZero() {
+		if end.IsZero() {
+			end = now
+		}
+		jt.Seconds += max(end.Sub(j.StartedAt).Seconds(), 0)
+	}
+	t.times[j.Type] = jt
+}
+
+// jobTimes returns the times by type, sorted.
+func (t *counts) jobTimes() []wire.JobTimes {
+	return slices.SortedFunc(maps.Values(t.times), func(a, b wire.JobTimes) int { return strings.Compare(a.Type, b.Type) })
+}
+
+// counters returns what was done since the start: for all checkouts, those that
+// were removed included, and by the parts that they share.
+func (d *Daemon) counters() map[string]int64 {
+	out := map[string]int64{}
+	add := func(more map[string]int64) {
+		for name, n := range more {
+			out[name] += n
+		}
+	}
+	d.mu.Lock()
+	add(d.removed)
+	for _, co := range d.checkouts {
+		add(co.count.values())
+	}
+	d.mu.Unlock()
+	out["git_processes"] += d.parts.gitProcesses.Load()
+	e := d.parts.embedder
+	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = e.Hits(), e.Misses(), e.Calls()
+	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
+		s := p.Stats()
+		out["parser_crashes"], out["parser_timeouts"], out["parser_restarts"] = int64(s.Crashes), int64(s.Timeouts), int64(s.Restarts)
+	}
+	return out
+}
+
+// keepCounts adds what was done for a checkout that is removed to what was done
+// in all, which never goes back. d.mu is held.
+func (d *Daemon) keepCounts(co *checkout) {
+	if d.removed == nil {
+		d.removed = map[string]int64{}
+	}
+	for name, n := range co.count.values() {
+		d.removed[name] += n
+	}
+}

@@ -1,0 +1,31 @@
+package ingest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+// Counters count work since start, so that tests and status can tell what was
+// not done. All fields are safe for concurrent use, and none ever goes back.
+type Counters struct {
+	FilesRead, BytesRead, Parses, ChunkHits atomic.Int64
+	Described, Stats                        atomic.Int64
+	Applied                                 atomic.Int64 // changes of the index, each one transaction
+}
+
+// Values returns the counts by the names that status shows.
+func (c *Counters) Values() map[string]int64 {
+	return map[string]int64{
+		"files_read": c.FilesRead.Load(), "bytes_read": c.BytesRead.Load(), "parses": c.Parses.Load(),
+		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(),
+		"index_operations": c.Applied.Load(),
+	}
+}
+
+// apply changes the index, and counts that.
+func (in *Ingester) apply(ctx context.Context, changes []meta.Change) (meta.Applied, error) {
+	in.Count.Applied.Add(1)
+	return in.Index.Apply(ctx, changes)
+}
