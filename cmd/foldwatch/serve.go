@@ -86,6 +86,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if opt.OnReady != nil {
 		opt.OnReady(socket)
 	}
+	dropStartPages()
 	return g.Wait()
 }
 
@@ -116,9 +117,11 @@ func newLog(w io.Writer, level string) *slog.Logger {
 }
 
 // memoryGoal is how much of Go's memory the daemon keeps to, in bytes, as long
-// as what lives is less: a first index makes garbage faster than it is
-// collected by itself. The text index and SQLite take about as much again.
-const memoryGoal = 300 << 20
+// as what lives is less. During a first index of the Go toolchain's source 40 to
+// 80 MB live at a time; collecting up to this goal takes 1 of 21 seconds of the
+// processor, and keeps the daemon at 200 MB where 300 MB kept it at 250. What
+// SQLite and the mapped text index hold is on top.
+const memoryGoal = 112 << 20
 
 // boundMemory has garbage collected early, unless the user says otherwise.
 func boundMemory() {

@@ -15,6 +15,7 @@ func chunkWorkerCommand(e *environment) *cobra.Command {
 		Hidden: true,
 		Args:   between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
+			dropStartPages()
 			return chunker.ServeWorker(e.stdin, e.stdout)
 		},
 	}

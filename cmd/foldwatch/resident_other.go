@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// dropStartPages does nothing here.
+func dropStartPages() {}
