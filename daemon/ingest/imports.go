@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -125,14 +126,14 @@ func (f *Files) goPackage(spec string) string {
 		if !ok || rest != "" && rest[0] != '/' {
 			continue
 		}
-		if p := f.goMain(path.Join(m.dir, rest)); p != "" {
+		if p := f.goMain(path.Join(m.dir, rest), spec); p != "" {
 			return p
 		}
 	}
 	// The standard library in its own tree, and vendored packages.
 	for _, dir := range []string{"vendor/" + spec, "src/" + spec, spec} {
 		if len(f.goMods) > 0 && dir == spec && !strings.Contains(f.goMods[0].path, ".") || strings.HasPrefix(dir, "vendor/") || strings.HasPrefix(dir, "src/") {
-			if p := f.goMain(dir); p != "" {
+			if p := f.goMain(dir, spec); p != "" {
 				return p
 			}
 		}
@@ -140,18 +141,37 @@ func (f *Files) goPackage(spec string) string {
 	return ""
 }
 
-// goMain returns the file that stands for a Go package: doc.go, the one called
-// as its folder, else the first that is no test.
-func (f *Files) goMain(dir string) string {
+// goMain returns the file that stands for the Go package spec in dir: doc.go, the
+// one called as its folder or as the package, else the first that is no test and
+// not for one system only.
+func (f *Files) goMain(dir, spec string) string {
 	if p := f.first(path.Join(dir, "doc.go"), path.Join(dir, path.Base(dir)+".go")); p != "" {
 		return p
 	}
+	if p := f.first(path.Join(dir, goName(spec)+".go")); p != "" {
+		return p // of a package in the root, or in a folder of another name
+	}
+	last := ""
 	for _, p := range f.byDir[path.Clean(dir)] {
 		if path.Ext(p) == ".go" && !IsTestFile(p) {
-			return p
+			if !strings.Contains(path.Base(p), "_") {
+				return p
+			}
+			last = cmp.Or(last, p)
 		}
 	}
-	return ""
+	return last
+}
+
+// goName returns the name that a Go package mostly has by its import path: yaml
+// of gopkg.in/yaml.v3, cobra of example.com/go-cobra/v2.
+func goName(spec string) string {
+	name := path.Base(spec)
+	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
+		name = path.Base(path.Dir(spec))
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return strings.TrimSuffix(strings.TrimPrefix(name, "go-"), "-go")
 }
 
 // nodeSuffixes are tried in the order of TypeScript's own resolution.
@@ -170,7 +190,9 @@ func (f *Files) nodeModule(from, spec string) string {
 		// TypeScript source is imported under the name it will be compiled to.
 		for _, js := range []string{".js", ".jsx", ".mjs", ".cjs"} {
 			if cut, ok := strings.CutSuffix(base, js); ok {
-				return f.first(cut+".ts", cut+".tsx", cut+".mts", cut+".cts")
+				if p := f.first(cut+".ts", cut+".tsx", cut+".mts", cut+".cts", cut+".d.ts", cut+".d.mts", cut+".d.cts"); p != "" {
+					return p
+				}
 			}
 		}
 		return ""
@@ -267,6 +289,9 @@ func (f *Files) pythonModule(from, spec string) string {
 			return p
 		}
 	}
+	if f.Has(path.Join(path.Dir(from), "__init__.py")) {
+		return "" // in a package, an absolute import means no neighbour
+	}
 	// A script imports its neighbours.
 	return f.first(path.Join(path.Dir(from), rest+".py"))
 }
@@ -358,6 +383,9 @@ func (f *Files) javaClass(spec string) string {
 func (f *Files) include(from, spec string) string {
 	if p := f.first(path.Join(path.Dir(from), spec), spec); p != "" {
 		return p
+	}
+	if isCHeader(spec) {
+		return "" // the system's, although a folder of the tree may hold its own
 	}
 	clean := path.Clean(spec)
 	for strings.HasPrefix(clean, "../") {

@@ -105,10 +105,17 @@ func testedName(p string) (names, exts []string) {
 	case ".py":
 		add(strings.TrimPrefix(name, "test_"))
 		add(strings.TrimSuffix(name, "_test"))
-	case ".rb":
+	case ".php", ".swift":
+		add(strings.TrimSuffix(name, "Tests"))
+		add(strings.TrimSuffix(name, "Test"))
+	case ".rb", ".lua", ".exs":
+		if ext == ".exs" {
+			exts = []string{".ex", ext}
+		}
 		add(strings.TrimSuffix(strings.TrimSuffix(name, "_test"), "_spec"))
 	case ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts":
 		cut := strings.TrimSuffix(strings.TrimSuffix(name, ".test"), ".spec")
+		cut = strings.TrimSuffix(strings.TrimSuffix(cut, "_test"), "_spec")
 		add(cut)
 		if cut == name {
 			names = append(names, name) // in __tests__/, under its own name
