@@ -48,7 +48,10 @@ func qualify(chunks []fold.Chunk, component string) {
 	}
 }
 
-const maxExpression = 16 << 10 // bytes of an expression in markup
+const (
+	maxExpression = 16 << 10 // bytes of an expression in markup
+	maxUnclosed   = 64       // expressions without an end, beyond which none is looked for
+)
 
 // maskExpressions returns a copy of the markup src, of the same length, in which
 // the expressions of a template language are made plain letters: they hold <, >
@@ -57,6 +60,7 @@ const maxExpression = 16 << 10 // bytes of an expression in markup
 // stay.
 func maskExpressions(src []byte, open string) []byte {
 	out := bytes.Clone(src)
+	failed := 0
 	unclosed := make(map[string]bool) // not looked for again, or it costs the square
 	skip := func(at int, end string) int {
 		if !unclosed[end] {
@@ -67,7 +71,7 @@ func maskExpressions(src []byte, open string) []byte {
 		}
 		return at + 1
 	}
-	for at := 0; at < len(src); {
+	for at := 0; at < len(src) && failed < maxUnclosed; {
 		i := bytes.IndexAny(src[at:], "<{")
 		if i < 0 {
 			break
@@ -88,7 +92,9 @@ func maskExpressions(src []byte, open string) []byte {
 					out[j] = 'x'
 				}
 			}
-			at += max(n, 1)
+			if at += max(n, 1); n == 0 {
+				failed++
+			}
 		default:
 			at++
 		}

@@ -120,6 +120,7 @@ type table struct {
 	rules    map[string]rule // by node kind; other nodes are not looked into
 	leads    string          // kinds of comments, attributes and decorators
 	opaque   string          // kinds that are one token though they have parts, besides strings
+	prose    string          // kinds of text that is divided between lines where there is no better place
 	sep      string          // between the parts of a qualified name
 	// methodSep stands before the name of a method instead of sep; "" means sep.
 	methodSep string
@@ -212,15 +213,16 @@ type grammar struct {
 	byID   []rule
 	lead   []bool
 	opaque []bool // tokens with parts, such as strings: never divided
+	prosy  []bool // see table.prose
 	loose  []bool
 }
 
 func load(t *table) *grammar {
 	lang := t.language()
 	n := int(lang.NodeKindCount())
-	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n), loose: make([]bool, n)}
+	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n), prosy: make([]bool, n), loose: make([]bool, n)}
 	loose := strings.Fields(t.loose)
-	leads, opaque := strings.Fields(t.leads), strings.Fields(t.opaque)
+	leads, opaque, prose := strings.Fields(t.leads), strings.Fields(t.opaque), strings.Fields(t.prose)
 	for id := range n {
 		// One kind may have several numbers.
 		kind := lang.NodeKindForId(uint16(id))
@@ -232,6 +234,7 @@ func load(t *table) *grammar {
 		for _, l := range leads {
 			g.lead[id] = g.lead[id] || l == kind
 		}
+		g.prosy[id] = slices.Contains(prose, kind)
 		g.opaque[id] = g.lead[id] || slices.Contains(opaque, kind) || strings.Contains(kind, "string") || strings.Contains(kind, "char_lit") || strings.Contains(kind, "regex") || strings.HasPrefix(kind, "jsx_text")
 	}
 	return g

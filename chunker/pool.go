@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -79,7 +80,7 @@ type Pool struct {
 	mu     sync.Mutex // guards the fields below; not held across I/O
 	idle   []*process
 	busy   int
-	marked map[[32]byte]int // crashes and hangs by hash of the source
+	marked map[[32]byte]int // crashes and hangs by hash of language and source
 	stats  Stats
 	timer  *time.Timer // ends idle workers; nil when none is idle or one is busy
 	closed bool
@@ -131,7 +132,7 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 	if len(p.opt.Command) == 0 || Engine() == "text" {
 		return Cut(path, src, p.opt.Cut), nil // Go cannot crash on it
 	}
-	hash := sha256.Sum256(src)
+	hash := markOf(lang, src)
 	for {
 		if p.tries(hash) >= maxTries {
 			return cutText(lang, crashedStrategy, src, p.opt.Cut), nil
@@ -153,6 +154,16 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 			return cutText(lang, timedOutStrategy, src, p.opt.Cut), nil
 		}
 	}
+}
+
+// markOf returns what a file is remembered by if it ends its worker: its bytes,
+// and its language, since another parser may bear them.
+func markOf(lang string, src []byte) (hash [32]byte) {
+	h := sha256.New()
+	_, _ = io.WriteString(h, lang+"\x00")
+	_, _ = h.Write(src)
+	h.Sum(hash[:0])
+	return hash
 }
 
 func (p *Pool) tries(hash [32]byte) int {

@@ -14,6 +14,7 @@ func htmlTable() *table {
 	return &table{
 		language: func() *sitter.Language { return sitter.NewLanguage(grammar_html.Language()) },
 		leads:    "comment",
+		prose:    "text raw_text",
 		sep:      " > ",
 		rules: map[string]rule{
 			"element":        {look: htmlElement},

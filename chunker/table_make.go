@@ -14,6 +14,7 @@ func makeTable() *table {
 		language: func() *sitter.Language { return sitter.NewLanguage(grammar_make.Language()) },
 		leads:    "comment",
 		opaque:   "recipe_line shell_text",
+		prose:    "raw_text",
 		sep:      ".",
 		rules: map[string]rule{
 			"rule":                {look: makeRule},

@@ -14,6 +14,7 @@ func yamlTable() *table {
 		language: func() *sitter.Language { return sitter.NewLanguage(grammar_yaml.Language()) },
 		leads:    "comment",
 		opaque:   "block_scalar plain_scalar double_quote_scalar single_quote_scalar",
+		prose:    "block_scalar", // another file in this one
 		sep:      ".",
 		crowds:   true,
 		rules: map[string]rule{

@@ -402,6 +402,31 @@ func firstArgument(call *sitter.Node, src []byte) []string {
 	return []string{quoted(text(arg, src))}
 }
 
+// linePlaces adds the starts of the lines of [start, end), those after a blank
+// line first.
+func (w *walk) linePlaces(start, end int) {
+	blank := false
+	for n := w.lines.line(start); n < len(w.lines.starts) && w.lines.starts[n] < end; n++ {
+		at, rank := w.lines.starts[n], 9000
+		if blank {
+			rank = 8000
+		}
+		next := end
+		if n+1 < len(w.lines.starts) {
+			next = min(end, w.lines.starts[n+1])
+		}
+		if blank = len(bytes.TrimSpace(w.src[at:next])) == 0; !blank {
+			w.places = append(w.places, cut{at: at, rank: rank})
+		}
+	}
+}
+
+// isPart reports whether a part in another language, which has places of its
+// own, begins at start.
+func (w *walk) isPart(start int) bool {
+	return slices.ContainsFunc(w.out.parts, func(p part) bool { return p.start == start })
+}
+
 // findPlaces collects where long pieces may be divided: before the parts of
 // whatever is too long to stay whole, but never in a string or a comment. Worse
 // than all statements is the place between a comment and what it stands before;
@@ -440,6 +465,9 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 			}
 		}
 		opaque := known && w.g.opaque[kind]
+		if known && w.g.prosy[kind] && w.lines.lines(start, end) > w.maxLines/2 && !w.isPart(start) {
+			w.linePlaces(start, end)
+		}
 		if !opaque && w.lines.lines(start, end) > w.maxLines/2 && c.GotoFirstChild() {
 			depth++
 			continue
