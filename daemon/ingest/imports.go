@@ -18,13 +18,15 @@ type Files struct {
 	byBase map[string][]string // file name → files, sorted
 	goMods []goModule          // longest directory first
 	node   map[string]string   // name of a package → its directory
+	psr4   []psr4              // longest prefix first
+	read   func(path string) []byte
 }
 
 type goModule struct{ dir, path string }
 
 // NewFiles returns the set of paths (relative, forward slashes). read returns
-// the content of one of them, for go.mod and package.json files only; it may be
-// nil, and may return nil.
+// the content of one of them, for go.mod, package.json and composer.json files
+// only; it may be nil, and may return nil.
 func NewFiles(paths []string, read func(path string) []byte) *Files {
 	f := &Files{has: make(map[string]bool, len(paths)), byDir: map[string][]string{}, byBase: map[string][]string{}, node: map[string]string{}}
 	sorted := slices.Clone(paths)
@@ -38,6 +40,8 @@ func NewFiles(paths []string, read func(path string) []byte) *Files {
 	if read == nil {
 		return f
 	}
+	f.read = read
+	f.readComposer()
 	for _, p := range f.byBase["go.mod"] {
 		if m := modulePath(read(p)); m != "" {
 			f.goMods = append(f.goMods, goModule{dir: path.Dir(p), path: m})
@@ -73,6 +77,9 @@ func modulePath(b []byte) string {
 // Has reports whether the set holds path.
 func (f *Files) Has(path string) bool { return f.has[path] }
 
+// named returns the files of that name, sorted.
+func (f *Files) named(base string) []string { return f.byBase[base] }
+
 // ResolveImports returns the files that the imports of the file at from, as
 // written, mean; each once, in order, not from itself.
 func ResolveImports(f *Files, from, language string, imports []string) []string {
@@ -104,6 +111,18 @@ func (f *Files) Resolve(from, language, spec string) (string, bool) {
 		p = f.javaClass(spec)
 	case "c", "cpp", "objc", "cuda":
 		p = f.include(from, spec)
+	case "shell":
+		p = f.shellScript(from, spec)
+	case "ruby":
+		p = f.rubyFile(from, spec)
+	case "php":
+		p = f.phpFile(from, spec)
+	case "csharp":
+		p = f.csharpType(spec)
+	case "lua":
+		p = f.luaModule(from, spec)
+	case "zig":
+		p = f.zigFile(from, spec)
 	default:
 		p = f.relative(from, spec)
 	}
@@ -463,6 +482,8 @@ func importSpecs(language, raw string) []string {
 			return []string{m[1]}
 		}
 		return []string{strings.TrimSpace(strings.TrimPrefix(raw, "#include"))}
+	case "shell", "ruby", "php", "csharp", "lua", "zig":
+		return []string{raw} // with the quotes of an expansion
 	}
 	if m := quotedSpec.FindStringSubmatch(raw); m != nil {
 		return []string{m[1]}
