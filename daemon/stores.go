@@ -45,6 +45,8 @@ type stores struct {
 	vectors  *vecindex.Index
 	in       *ingest.Ingester
 	recall   *recall.Door
+	heads    []gitops.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
+	swept    bool               // a sweep was done since the opening; of the job runner alone
 
 	mu       sync.Mutex     // guards the fields below
 	remember *remember.Door // replaced when the checkout turns read-only

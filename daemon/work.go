@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -27,6 +29,12 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	defer co.setState("ready")
 	defer co.endProgress()
 	progress := co.watched(j, tell)
+	// A branch that was switched before the watches stood was seen by nobody.
+	if now := st.headStamps(); !slices.EqualFunc(st.heads, now, gitops.HeadStamp.Same) {
+		if err := co.checkTracking(ctx, st); err != nil {
+			return err
+		}
+	}
 	if err := st.in.CatchUp(ctx, progress); err != nil {
 		return err
 	}
@@ -49,8 +57,17 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if err != nil {
 		return err
 	}
-	if st.writable() {
+	if err := st.in.KeepGaps(ctx); err != nil {
+		return err
+	}
+	// The journal is compared with all of fold/ once an opening, for what a crash
+	// left, and then only when something below fold/ was not as it was known.
+	if st.writable() && (!st.swept || r.FoldMoved || vanished) {
 		co.commits.addAll()
+	}
+	st.swept = true
+	if seq, err := st.index.Seq(ctx); err != nil || seq <= st.vectors.Seq() {
+		return err
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
 	return err
@@ -214,6 +231,7 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 
 // checkTracking says when a branch of the user tracks fold/ (git.md G18).
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
+	st.heads = st.headStamps()
 	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
 	if err != nil {
 		return err
@@ -234,6 +252,17 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 		co.restart() // writing is possible again
 	}
 	return nil
+}
+
+// headStamps look at the branches that decide about that: of this work tree and
+// of the main one.
+func (st *stores) headStamps() []gitops.HeadStamp {
+	stamps := []gitops.HeadStamp{st.layout.HeadStamp()}
+	if st.layout.Linked {
+		of := gitops.Layout{GitDir: st.layout.CommonDir, CommonDir: st.layout.CommonDir}
+		stamps = append(stamps, of.HeadStamp())
+	}
+	return stamps
 }
 
 // branchMode is why nothing is written where HEAD tracks fold/.

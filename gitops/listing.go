@@ -141,6 +141,14 @@ func (x *Lister) Add(paths []string) {
 	}
 }
 
+// Has reports whether the list, as it was made last, holds p.
+func (x *Lister) Has(p string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, have := slices.BinarySearch(x.all, p)
+	return have
+}
+
 // below reports whether p lies in a folder that is left out.
 func (x *Lister) below(p string) bool {
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
@@ -497,18 +505,8 @@ func (x *Lister) ruleFiles() []string {
 	files := []string{
 		filepath.Join(x.l.CommonDir, "info", "exclude"), filepath.Join(x.l.CommonDir, "config"), filepath.Join(x.l.GitDir, "config.worktree"),
 	}
-	if p := os.Getenv("GIT_CONFIG_GLOBAL"); p != "" {
-		files = append(files, p)
-	}
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if home, err := os.UserHomeDir(); err == nil {
-		files = append(files, filepath.Join(home, ".gitconfig"))
-		if config == "" {
-			config = filepath.Join(home, ".config")
-		}
-	}
-	if config != "" {
-		files = append(files, filepath.Join(config, "git", "config"), filepath.Join(config, "git", "ignore"))
+	for _, p := range configFiles() {
+		files = append(files, p, filepath.Join(filepath.Dir(p), "ignore")) // of git's own folder the default of core.excludesFile
 	}
 	if x.exclude != "" {
 		files = append(files, x.exclude)
@@ -530,4 +528,16 @@ func (x *Lister) rulesMoved(root *os.Root) bool {
 		}
 	}
 	return false
+}
+
+// A Stamp tells whether a file that was looked at is still the same.
+type Stamp struct{ s stamp }
+
+// Same reports whether nothing was written between two looks. A file that was as
+// young as the first look proves nothing.
+func (s Stamp) Same(o Stamp) bool { return s.s.same(o.s) }
+
+// IndexStamp looks at git's index.
+func (l *Layout) IndexStamp() Stamp {
+	return Stamp{stampAt(filepath.Join(l.GitDir, "index")).settled(time.Now())}
 }

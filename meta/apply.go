@@ -87,6 +87,13 @@ func (x *Index) Apply(ctx context.Context, changes []Change) (Applied, error) {
 		done = a.applied()
 		return nil
 	})
+	var source, inFold bool
+	for i := range changes {
+		f := changes[i].File
+		source = source || f != nil && !f.Fold || changes[i].Drop != "" && !changes[i].DropFold
+		inFold = inFold || f != nil && f.Fold || changes[i].Drop != "" && changes[i].DropFold
+	}
+	x.moved(source, inFold)
 	if err != nil {
 		return Applied{}, err
 	}

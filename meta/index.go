@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -22,6 +23,8 @@ import (
 // Safe for concurrent use; reads go on while one write is under way.
 type Index struct {
 	db *db
+	// versions of the manifest of source files and of fold/.
+	versions [2]atomic.Int64
 	// Rebuilt says, if not empty, why the index was begun anew: everything
 	// must be ingested again.
 	Rebuilt string

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -52,11 +54,9 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 		}
 	}
 	var changes []meta.Change
-	for _, l := range files.TestLinks() {
+	hangs := func(test string) bool { return len(loose) > 0 && loose[fold.FileID(in.Slug, test)] }
+	for _, l := range files.testLinksOf(touched, hangs) {
 		from := fold.FileID(in.Slug, l.Test)
-		if !touched[l.Test] && !touched[l.Source] && !loose[from] {
-			continue
-		}
 		delete(loose, from)
 		changes = append(changes, meta.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
 			From: from, To: fold.FileID(in.Slug, l.Source), Type: fold.LinkRelated, Derived: true, Weight: testWeight,
@@ -81,29 +81,28 @@ func (in *Ingester) present(ctx context.Context, changed []string) (*Files, erro
 	if err != nil {
 		return nil, err
 	}
-	gone := map[string]bool{}
+	var gone []string
 	for _, p := range changed {
 		if _, ok := known[p]; !ok && files.Has(p) {
-			gone[p] = true
+			gone = append(gone, p)
 		}
 	}
 	if len(gone) == 0 {
 		return files, nil
 	}
-	var left []string
-	for p := range files.has {
-		if !gone[p] {
-			left = append(left, p)
-		}
-	}
-	sort.Strings(left)
-	in.setFiles(left)
+	in.changeFiles(nil, gone)
 	return in.files(), nil
 }
 
 // owedLinks names the note that the links of some sources are still to be
 // derived: a crash in between leaves it.
 const owedLinks = "owed links"
+
+// owesLinks reports whether a crash left links that are still to be derived.
+func (in *Ingester) owesLinks(ctx context.Context) (bool, error) {
+	was, err := in.State.Note(ctx, in.Key, owedLinks)
+	return was != "", err
+}
 
 // linking calls work, which indexes source files, and derives the links of the
 // files it returns. work is told whether a crash left some of all files owed;
@@ -127,7 +126,7 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) ([]string,
 			return err
 		}
 	}
-	if was != "" && len(names) < len(in.files().has) {
+	if was != "" && len(names) < in.files().Len() {
 		return nil
 	}
 	return in.State.SetNote(ctx, in.Key, owedLinks, "")
@@ -160,7 +159,8 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		if r, err = in.Source(ctx, todo, nil); err != nil {
 			return nil, err
 		}
-		return names, in.refreshFiles(ctx)
+		in.changeFiles(names, nil) // those that are gone leave with their links
+		return names, nil
 	})
 	return r, err
 }
@@ -179,7 +179,6 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 			todo = append(todo, p)
 			if missing(err) {
 				names = append(names, p)
-				dirs = append(dirs, p)
 			}
 		case missing(err):
 			below, err := in.Index.AnyBelow(ctx, p)
@@ -206,16 +205,22 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		}
 		todo, names = append(todo, more...), append(names, more...)
 	}
+	if len(dirs) > 0 { // what came up in them is listed by now
+		unknown = slices.DeleteFunc(unknown, in.lister.Has)
+	}
 	if len(unknown) > 0 {
 		ignored, err := in.Layout.Ignored(ctx, unknown)
 		if err != nil {
 			return nil, nil, err
 		}
+		var came []string
 		for _, p := range unknown {
 			if !ignored[p] {
-				todo, names = append(todo, p), append(names, p)
+				came = append(came, p)
 			}
 		}
+		in.lister.Add(came)
+		todo, names = append(todo, came...), append(names, came...)
 	}
 	return distinct(todo), names, nil
 }
@@ -223,56 +228,93 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 // below returns the files in or formerly in dirs whose stat is not what the
 // manifest says.
 func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) {
-	listed, err := in.Eligible(ctx)
+	all, _, err := in.lister.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known, err := in.Index.Files(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	inside := func(p string) bool {
-		for _, d := range dirs {
-			if d == "." || len(p) > len(d) && p[len(d)] == '/' && p[:len(d)] == d {
-				return true
+	rules, prefix := in.Rules(), in.foldPrefix()
+	var out, look []string
+	var was []stat
+	for _, dir := range outermost(dirs) {
+		known, err := in.Index.FilesBelow(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		var here []string
+		for _, p := range below(all, dir) {
+			if rules.Eligible(p, prefix) {
+				here = append(here, p)
 			}
 		}
-		return false
+		match(here, known.Paths, func(i, k int) {
+			switch {
+			case k < 0:
+				out = append(out, here[i])
+			case i < 0:
+				out = append(out, known.Paths[k])
+			default:
+				f := known.Files[k]
+				look, was = append(look, here[i]), append(was, stat{f.Size, f.MtimeNS, f.Inode, f.State})
+			}
+		})
 	}
-	here := map[string]bool{}
-	var look, out []string
-	for _, p := range listed {
-		if here[p] = true; inside(p) {
-			look = append(look, p)
-		}
-	}
-	for p := range known {
-		if !here[p] && inside(p) {
-			out = append(out, p)
-		}
-	}
-	changed, err := in.changedStats(ctx, look, known)
+	changed, err := in.lookAt(ctx, look, func(i int) stat { return was[i] })
 	return append(out, changed...), err
 }
 
-// refreshFiles lists the source files again.
-func (in *Ingester) refreshFiles(ctx context.Context) error {
-	listed, err := in.Eligible(ctx)
-	if err != nil {
-		return err
+// outermost leaves out folders that lie in another of them.
+func outermost(dirs []string) []string {
+	sort.Strings(dirs)
+	var out []string
+	for _, d := range dirs {
+		if n := len(out); n > 0 && (out[n-1] == "." || d == out[n-1] || strings.HasPrefix(d, out[n-1]+"/")) {
+			continue
+		}
+		out = append(out, d)
 	}
-	in.setFiles(listed)
-	return nil
+	return out
 }
 
+// setFiles makes the set of source files that of list, which must not change.
 func (in *Ingester) setFiles(list []string) {
-	set := NewFiles(list, func(p string) []byte {
+	in.mu.Lock()
+	set := in.set
+	in.mu.Unlock()
+	if set != nil && sameList(set.All(), list) {
+		return
+	}
+	set = NewFiles(list, func(p string) []byte {
 		b, err := in.ReadSource(context.Background(), p)
 		if err != nil {
 			return nil
 		}
 		return b
 	})
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.set = set
+}
+
+// sameList reports whether two lists are one and the same, or equal.
+func sameList(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
+}
+
+// changeFiles adds paths that are eligible to the set of source files, and takes
+// out others.
+func (in *Ingester) changeFiles(came, went []string) {
+	rules, prefix := in.Rules(), in.foldPrefix()
+	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
+		if !rules.Eligible(p, prefix) {
+			return true
+		}
+		_, err := in.root.Lstat(p)
+		return err != nil
+	})
+	set := in.files().With(came, went)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.set = set

@@ -491,10 +491,9 @@ func (in *Ingester) forgetSource(ctx context.Context, path string) error {
 	return err
 }
 
-// walkFold returns what lies below fold/, by path.
-func (in *Ingester) walkFold() (map[string]disk.Info, error) {
-	out := map[string]disk.Info{}
-	err := in.Options.Fold.Walk(func(p string, info disk.Info) error {
+// walkFold returns what lies below fold/, sorted by path.
+func (in *Ingester) walkFold() (paths []string, infos []disk.Info, err error) {
+	err = in.Options.Fold.Walk(func(p string, info disk.Info) error {
 		if info.Mode.IsDir() {
 			if strings.HasPrefix(path.Base(p), ".") {
 				return fs.SkipDir
@@ -502,9 +501,25 @@ func (in *Ingester) walkFold() (map[string]disk.Info, error) {
 			return nil
 		}
 		if isMemoryPath(p) || p == fold.ProjectFile || info.Mode&fs.ModeSymlink != 0 && !strings.HasPrefix(path.Base(p), ".") {
-			out[p] = info
+			paths, infos = append(paths, p), append(infos, info)
 		}
 		return nil
 	})
-	return out, err
+	if err == nil && !sort.StringsAreSorted(paths) { // a folder may come before a file that sorts first
+		sort.Sort(&walked{paths, infos})
+	}
+	return paths, infos, err
+}
+
+// walked sorts what a walk found by path.
+type walked struct {
+	paths []string
+	infos []disk.Info
+}
+
+func (w *walked) Len() int           { return len(w.paths) }
+func (w *walked) Less(i, j int) bool { return w.paths[i] < w.paths[j] }
+func (w *walked) Swap(i, j int) {
+	w.paths[i], w.paths[j] = w.paths[j], w.paths[i]
+	w.infos[i], w.infos[j] = w.infos[j], w.infos[i]
 }

@@ -3,63 +3,11 @@ package ingest
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
-
-// Files is the set of files of one tree, by which imports are resolved. It is
-// safe for concurrent use once made.
-type Files struct {
-	has    map[string]bool
-	byDir  map[string][]string // directory ("." for the root) → files, sorted
-	byBase map[string][]string // file name → files, sorted
-	goMods []goModule          // longest directory first
-	node   map[string]string   // name of a package → its directory
-	psr4   []psr4              // longest prefix first
-	read   func(path string) []byte
-}
-
-type goModule struct{ dir, path string }
-
-// NewFiles returns the set of paths (relative, forward slashes). read returns
-// the content of one of them, for go.mod, package.json and composer.json files
-// only; it may be nil, and may return nil.
-func NewFiles(paths []string, read func(path string) []byte) *Files {
-	f := &Files{has: make(map[string]bool, len(paths)), byDir: map[string][]string{}, byBase: map[string][]string{}, node: map[string]string{}}
-	sorted := slices.Clone(paths)
-	slices.Sort(sorted)
-	for _, p := range slices.Compact(sorted) {
-		f.has[p] = true
-		dir, base := path.Dir(p), path.Base(p)
-		f.byDir[dir] = append(f.byDir[dir], p)
-		f.byBase[base] = append(f.byBase[base], p)
-	}
-	if read == nil {
-		return f
-	}
-	f.read = read
-	f.readComposer()
-	for _, p := range f.byBase["go.mod"] {
-		if m := modulePath(read(p)); m != "" {
-			f.goMods = append(f.goMods, goModule{dir: path.Dir(p), path: m})
-		}
-	}
-	slices.SortStableFunc(f.goMods, func(a, b goModule) int { return len(b.path) - len(a.path) })
-	for _, p := range f.byBase["package.json"] {
-		var pkg struct {
-			Name string `json:"name"`
-		}
-		if json.Unmarshal(read(p), &pkg) == nil && pkg.Name != "" {
-			if _, ok := f.node[pkg.Name]; !ok {
-				f.node[pkg.Name] = path.Dir(p)
-			}
-		}
-	}
-	return f
-}
 
 // modulePath returns the module path of a go.mod file; "" if it has none.
 func modulePath(b []byte) string {
@@ -73,12 +21,6 @@ func modulePath(b []byte) string {
 	}
 	return ""
 }
-
-// Has reports whether the set holds path.
-func (f *Files) Has(path string) bool { return f.has[path] }
-
-// named returns the files of that name, sorted.
-func (f *Files) named(base string) []string { return f.byBase[base] }
 
 // ResolveImports returns the files that the imports of the file at from, as
 // written, mean; each once, in order, not from itself.
@@ -111,6 +53,12 @@ func (f *Files) Resolve(from, language, spec string) (string, bool) {
 		p = f.javaClass(spec)
 	case "c", "cpp", "objc", "cuda":
 		p = f.include(from, spec)
+	case "html", "css", "scss", "sass", "less":
+		p = f.resource(from, spec)
+	case "hcl":
+		p = f.hclModule(from, spec)
+	case "make":
+		p = f.makeInclude(from, spec)
 	case "shell":
 		p = f.shellScript(from, spec)
 	case "ruby":
@@ -132,7 +80,7 @@ func (f *Files) Resolve(from, language, spec string) (string, bool) {
 // first returns the first of the paths that is in the set, "" if none is.
 func (f *Files) first(paths ...string) string {
 	for _, p := range paths {
-		if p = path.Clean(p); f.has[p] {
+		if p = path.Clean(p); f.Has(p) {
 			return p
 		}
 	}
@@ -171,7 +119,7 @@ func (f *Files) goMain(dir, spec string) string {
 		return p // of a package in the root, or in a folder of another name
 	}
 	last := ""
-	for _, p := range f.byDir[path.Clean(dir)] {
+	for _, p := range f.inDir(path.Clean(dir)) {
 		if path.Ext(p) == ".go" && !IsTestFile(p) {
 			if !strings.Contains(path.Base(p), "_") {
 				return p
@@ -222,9 +170,12 @@ func (f *Files) nodeModule(from, spec string) string {
 	if rest, ok := strings.CutPrefix(spec, "/"); ok {
 		return try(rest)
 	}
-	for _, alias := range []string{"@/", "~/", "src/"} {
+	for _, alias := range []string{"@/", "~/", "src/", "$lib/"} {
 		// The habit of most bundlers: the source folder of the package.
 		if rest, ok := strings.CutPrefix(spec, alias); ok {
+			if alias == "$lib/" {
+				rest = "lib/" + rest // SvelteKit
+			}
 			for dir := path.Dir(from); ; dir = path.Dir(dir) {
 				if p := try(path.Join(dir, "src", rest)); p != "" {
 					return p
@@ -387,7 +338,7 @@ func (f *Files) javaClass(spec string) string {
 	for n := len(parts); n >= 2; n-- {
 		suffix := strings.Join(parts[:n], "/")
 		for _, ext := range []string{".java", ".kt", ".scala"} {
-			for _, p := range f.byBase[parts[n-1]+ext] {
+			for _, p := range f.named(parts[n-1] + ext) {
 				if p == suffix+ext || strings.HasSuffix(p, "/"+suffix+ext) {
 					return p
 				}
@@ -411,7 +362,7 @@ func (f *Files) include(from, spec string) string {
 		clean = clean[3:]
 	}
 	best, share := "", -1
-	for _, p := range f.byBase[path.Base(clean)] {
+	for _, p := range f.named(path.Base(clean)) {
 		if !strings.HasSuffix(p, "/"+clean) {
 			continue
 		}

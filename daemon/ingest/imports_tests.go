@@ -17,14 +17,41 @@ type TestLink struct {
 // nearest; one that fits none is left out.
 func (f *Files) TestLinks() []TestLink {
 	var out []TestLink
-	for p := range f.has {
-		if !IsTestFile(p) {
-			continue
-		}
+	f.eachTest(func(p string) {
 		if src := f.tested(p); src != "" {
 			out = append(out, TestLink{Test: p, Source: src})
 		}
+	})
+	slices.SortFunc(out, func(a, b TestLink) int {
+		return cmp.Or(strings.Compare(a.Test, b.Test), strings.Compare(a.Source, b.Source))
+	})
+	return out
+}
+
+// testLinksOf returns those of [Files.TestLinks] that one of paths, sources that
+// came or went, may be or have been an end of, and those of tests, whose ids
+// loose holds. What a test's name says it tests is a part of it.
+func (f *Files) testLinksOf(paths map[string]bool, loose func(test string) bool) []TestLink {
+	if len(paths) > 32 {
+		return slices.DeleteFunc(f.TestLinks(), func(l TestLink) bool { return !paths[l.Test] && !paths[l.Source] && !loose(l.Test) })
 	}
+	var stems []string
+	for p := range paths {
+		if base := baseOf(p); !IsTestFile(p) {
+			stems = append(stems, strings.TrimSuffix(base, path.Ext(base)))
+		}
+	}
+	var out []TestLink
+	f.eachTest(func(p string) {
+		base := baseOf(p)
+		named := slices.ContainsFunc(stems, func(s string) bool { return strings.Contains(base, s) })
+		if !named && !paths[p] && !loose(p) {
+			return
+		}
+		if src := f.tested(p); src != "" && (paths[p] || paths[src] || loose(p)) {
+			out = append(out, TestLink{Test: p, Source: src})
+		}
+	})
 	slices.SortFunc(out, func(a, b TestLink) int {
 		return cmp.Or(strings.Compare(a.Test, b.Test), strings.Compare(a.Source, b.Source))
 	})
@@ -37,7 +64,7 @@ func (f *Files) tested(p string) string {
 	best, at := "", -1
 	for _, n := range name {
 		for _, ext := range exts {
-			for _, cand := range f.byBase[n+ext] {
+			for _, cand := range f.named(n+ext) {
 				if cand == p || IsTestFile(cand) {
 					continue
 				}

@@ -69,11 +69,20 @@ type Options struct {
 type Ingester struct {
 	Options
 
-	root *os.Root // the work tree; nil for a bare repository
+	root   *os.Root       // the work tree; nil for a bare repository
+	lister *gitops.Lister // of the work tree
+	branch *gitops.Branch
+	gaps   *gaps      // what was last looked through for files without a memory file; nil before
+	stale  *staleLook // what stale marks were last refreshed from; nil before
+	// What the manifest says, as read last; nil before.
+	sourceStats, foldStats *stats
 
 	mu    sync.Mutex // guards the fields below
 	rules Rules
-	set   *Files // of the work tree; nil before the first sweep
+	// rulesNumber counts how often the rules were replaced.
+	rulesNumber int
+	last        *listing // nil before the first
+	set         *Files   // of the work tree; nil before the first sweep
 	// fromWorkTree says that the tree described last was the work tree.
 	fromWorkTree bool
 }
@@ -93,6 +102,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 		opt.Now = time.Now
 	}
 	in := &Ingester{Options: opt, rules: rules}
+	in.lister, in.branch = opt.Layout.NewLister(in.skipDir), opt.Layout.NewBranch()
 	if opt.Layout.WorkTree != "" {
 		root, err := os.OpenRoot(opt.Layout.WorkTree)
 		if err != nil {
@@ -116,6 +126,7 @@ func (in *Ingester) SetRules(r Rules) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.rules = r
+	in.rulesNumber++
 }
 
 // Rules returns what is indexed and described.
@@ -135,6 +146,7 @@ type Report struct {
 	Failed    int
 	Memories  []fold.ID // memories that changed
 
+	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
 	ProjectFile bool // fold/project.toml changed
 }
 
@@ -146,6 +158,7 @@ func (r *Report) add(o Report) {
 	r.Skipped += o.Skipped
 	r.Failed += o.Failed
 	r.Memories = append(r.Memories, o.Memories...)
+	r.FoldMoved = r.FoldMoved || o.FoldMoved
 	r.ProjectFile = r.ProjectFile || o.ProjectFile
 }
 

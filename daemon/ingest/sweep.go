@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"sort"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -29,17 +27,17 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
 	progress.tell(Step{Stage: stageListing})
-	listed, held, err := in.list(ctx)
+	l, err := in.list(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
-	in.setFiles(listed)
+	in.setFiles(l.listed)
 	var failed error                   // source is searchable all the same
 	first := in.Describe != "worktree" // which is told of as it is indexed
 	if describe != nil && first {
 		failed = describe()
 	}
-	s, err := in.sweepSource(ctx, listed, held, progress)
+	s, err := in.sweepSource(ctx, l, progress)
 	r.add(s)
 	if err == nil && describe != nil && !first {
 		failed = describe()
@@ -51,123 +49,154 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 }
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
-	have, err := in.walkFold()
+	paths, infos, err := in.walkFold()
 	if missing(err) {
 		return Report{}, nil // the folder itself is gone: the vanish guard judges that
 	}
 	if err != nil {
 		return Report{}, err
 	}
-	known, err := in.Index.Files(ctx, true)
+	in.Count.Stats.Add(int64(len(paths)))
+	known, err := in.manifestOf(ctx, true, nil)
 	if err != nil {
 		return Report{}, err
 	}
-	var todo []string
-	for p, info := range have {
-		if old, ok := known[p]; !ok || !sameStat(old, info) {
-			todo = append(todo, p)
-		}
-	}
-	if !vanished {
-		for p := range known {
-			if _, ok := have[p]; !ok {
-				todo = append(todo, p)
+	todo := paths[:0:0]
+	match(paths, known.paths, func(i, k int) {
+		switch {
+		case k < 0:
+			todo = append(todo, paths[i])
+		case i < 0:
+			if !vanished {
+				todo = append(todo, known.paths[k])
 			}
+		case !known.stats[k].same(infos[i].Size, infos[i].MtimeNS, infos[i].Inode):
+			todo = append(todo, paths[i])
 		}
-	}
-	return in.Fold(ctx, todo, progress)
+	})
+	r, err := in.Fold(ctx, todo, progress)
+	r.FoldMoved = len(todo) > 0
+	return r, err
 }
 
-func (in *Ingester) sweepSource(ctx context.Context, listed, held []string, progress Progress) (Report, error) {
+// match calls fn with the places of equal paths in two sorted lists, and with -1
+// for the list that does not have one.
+func match(a, b []string, fn func(i, k int)) {
+	i, k := 0, 0
+	for i < len(a) || k < len(b) {
+		switch {
+		case k == len(b) || i < len(a) && a[i] < b[k]:
+			fn(i, -1)
+			i++
+		case i == len(a) || b[k] < a[i]:
+			fn(-1, k)
+			k++
+		default:
+			fn(i, k)
+			i++
+			k++
+		}
+	}
+}
+
+func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progress) (Report, error) {
 	if in.root == nil {
 		return Report{}, nil
 	}
-	known, err := in.Index.Files(ctx, false)
+	changed, err := in.changedSource(ctx, l)
 	if err != nil {
 		return Report{}, err
 	}
-	changed, err := in.changedStats(ctx, listed, known)
-	if err != nil {
-		return Report{}, err
-	}
-	seen := make(map[string]bool, len(listed)+len(held))
-	for _, p := range listed {
-		seen[p] = true
-	}
-	for _, p := range held {
-		if seen[p] = true; known[p].State != "skipped" {
-			changed = append(changed, p)
-		}
-	}
-	for p := range known {
-		if !seen[p] {
-			changed = append(changed, p)
-		}
-	}
-	sort.Strings(changed)
-	r := Report{Checked: len(listed) - len(changed), Unchanged: len(listed) - len(changed)}
-	err = in.linking(ctx, func(owed bool) ([]string, error) {
-		done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
-		r.add(done)
-		if owed {
-			return append(changed, listed...), err
-		}
-		return changed, err
-	})
+	r := Report{Checked: len(l.listed) - len(changed), Unchanged: len(l.listed) - len(changed)}
+	owed, err := in.owesLinks(ctx)
 	if err != nil {
 		return r, err
+	}
+	if len(changed) > 0 || owed {
+		err = in.linking(ctx, func(owed bool) ([]string, error) {
+			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
+			r.add(done)
+			if owed {
+				return append(changed, l.listed...), err
+			}
+			return changed, err
+		})
+		if err != nil {
+			return r, err
+		}
 	}
 	return r, in.RefreshStale(ctx)
 }
 
-// Eligible lists the source files of the checkout that may be indexed: tracked,
-// or untracked and not ignored, within the rules, sorted.
-func (in *Ingester) Eligible(ctx context.Context) ([]string, error) {
-	listed, _, err := in.list(ctx)
-	return listed, err
-}
-
-// list is Eligible, and apart those that are held back for their names.
-func (in *Ingester) list(ctx context.Context) (listed, held []string, err error) {
-	if in.root == nil {
-		return nil, nil, nil
-	}
-	all, err := in.Layout.Files(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	rules, dir := in.Rules(), in.foldPrefix()
-	listed = all[:0]
-	for _, p := range all {
-		switch {
-		case rules.Eligible(p, dir):
-			listed = append(listed, p)
-		case rules.HeldBack(p, dir):
-			held = append(held, p)
-		}
-	}
-	sort.Strings(listed)
-	return listed, held, nil
-}
-
-// Dirs lists the folders of the checkout that hold eligible files, and their
-// parents, relative, "." first: those that have to be watched.
-func (in *Ingester) Dirs(ctx context.Context) ([]string, error) {
-	files, err := in.Eligible(ctx)
+// changedSource returns the paths, sorted, whose file is not the one that the
+// manifest knows: came, changed, or went.
+func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, error) {
+	known, err := in.manifestOf(ctx, false, l.listed)
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]bool{".": true}
-	for _, f := range files {
-		for d := path.Dir(f); !set[d]; d = path.Dir(d) {
-			set[d] = true
+	held := make(map[string]bool, len(l.held))
+	for _, p := range l.held {
+		held[p] = true
+	}
+	var changed []string
+	look := make([]int32, 0, len(known.paths)) // places in known of what has to be looked at
+	same := make([]string, 0, len(known.paths))
+	var fresh []string
+	match(l.listed, known.paths, func(i, k int) {
+		switch {
+		case k < 0:
+			fresh = append(fresh, l.listed[i])
+		case i >= 0:
+			look, same = append(look, int32(k)), append(same, known.paths[k])
+		case !held[known.paths[k]]:
+			changed = append(changed, known.paths[k])
+		case known.stats[k].state == meta.Skipped:
+			delete(held, known.paths[k])
+		}
+	})
+	for p := range held { // not noted as such yet
+		changed = append(changed, p)
+	}
+	moved, err := in.lookAt(ctx, same, func(i int) stat { return known.stats[look[i]] })
+	if err != nil {
+		return nil, err
+	}
+	changed = append(changed, moved...)
+	// Git lists a file until its deletion is staged.
+	var gone []string
+	for _, p := range fresh {
+		if _, err := in.root.Lstat(p); missing(err) {
+			gone = append(gone, p)
+		} else {
+			changed = append(changed, p)
 		}
 	}
-	out := make([]string, 0, len(set))
-	for d := range set {
-		out = append(out, d)
+	in.changeFiles(nil, gone)
+	sort.Strings(changed)
+	return changed, nil
+}
+
+// lookAt returns those of paths whose stat is not the one that was.
+func (in *Ingester) lookAt(ctx context.Context, paths []string, was func(i int) stat) ([]string, error) {
+	in.Count.Stats.Add(int64(len(paths)))
+	moved := make([]bool, len(paths))
+	err := disk.LstatAll(in.root, paths, in.Workers, func(i int, info disk.Info, err error) error {
+		moved[i] = err != nil || !was(i).same(info.Size, info.MtimeNS, info.Inode)
+		if i%1024 == 0 {
+			return ctx.Err()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	sort.Strings(out)
+	var out []string
+	for i, p := range paths {
+		if moved[i] {
+			out = append(out, p)
+		}
+	}
 	return out, nil
 }
 
@@ -175,48 +204,34 @@ func (in *Ingester) Dirs(ctx context.Context) ([]string, error) {
 // checkout's source files.
 func (in *Ingester) foldPrefix() string { return in.FoldDir }
 
-// changedStats returns the paths whose stat is not what the manifest says.
-func (in *Ingester) changedStats(ctx context.Context, paths []string, known map[string]meta.File) ([]string, error) {
-	const part = 1024
-	n := (len(paths) + part - 1) / part
-	found := make([][]string, n)
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(in.Workers, 1))
-	for i := range n {
-		g.Go(func() error {
-			for _, p := range paths[i*part : min((i+1)*part, len(paths))] {
-				old, ok := known[p]
-				if ok {
-					in.Count.Stats.Add(1)
-					fi, err := in.root.Lstat(p)
-					if err == nil && sameStat(old, disk.InfoOf(fi)) {
-						continue
-					}
-				}
-				found[i] = append(found[i], p)
-			}
-			return ctx.Err()
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, f := range found {
-		out = append(out, f...)
-	}
-	return out, nil
-}
-
 // sameStat reports whether a file is certainly the one the manifest knows. One
 // that was written while it was read carries the time -1 and never is.
 func sameStat(old meta.File, info disk.Info) bool {
 	return old.MtimeNS == info.MtimeNS && old.Size == info.Size && old.Inode == info.Inode && old.State != "stale" && old.State != "failed"
 }
 
+// A staleLook is what [Ingester.RefreshStale] went by.
+type staleLook struct {
+	index          gitops.Stamp
+	source, inFold int64 // versions of the manifests
+}
+
 // RefreshStale asks git which files equal what was described although their
-// bytes differ (clean filters, line ends), and which do not.
+// bytes differ (clean filters, line ends), and which do not. It asks nothing
+// where neither files nor git's index moved since the last time.
 func (in *Ingester) RefreshStale(ctx context.Context) error {
+	now := staleLook{index: in.Layout.IndexStamp(), source: in.Index.FilesVersion(false), inFold: in.Index.FilesVersion(true)}
+	if in.stale != nil && in.stale.index.Same(now.index) && in.stale.source == now.source && in.stale.inFold == now.inFold {
+		return nil
+	}
+	if err := in.refreshStale(ctx); err != nil {
+		return err
+	}
+	in.stale = &now
+	return nil
+}
+
+func (in *Ingester) refreshStale(ctx context.Context) error {
 	rows, err := in.Index.StaleRows(ctx)
 	if err != nil || len(rows) == 0 {
 		return err

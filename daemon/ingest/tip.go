@@ -99,7 +99,13 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 	if err := in.commitMemories(ctx, cursor, t.oid, opt.History); err != nil {
 		return r, fmt.Errorf("describe commits: %w", err)
 	}
-	return r, in.State.SetCursor(ctx, in.Key, t.oid)
+	if err := in.State.SetCursor(ctx, in.Key, t.oid); err != nil {
+		return r, err
+	}
+	if opt.Gaps || opt.Full {
+		in.gaps = in.gapsOf(t.oid, toFold)
+	}
+	return r, nil
 }
 
 // FromWorkTree reports whether what was described last is the work tree: every
@@ -116,7 +122,7 @@ func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tr
 	oid := ""
 	if in.Describe != "worktree" {
 		var err error
-		if _, oid, err = in.Layout.DefaultBranch(ctx); err != nil {
+		if _, oid, err = in.branch.Default(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -131,8 +137,13 @@ func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tr
 		}
 		return t, nil
 	}
-	if oid == cursor && !opt.Gaps && !opt.Full && opt.History == 0 {
-		return nil, nil
+	if oid == cursor && !opt.Full && opt.History == 0 {
+		if !opt.Gaps {
+			return nil, nil
+		}
+		if looked, err := in.lookedForGaps(ctx, oid); err != nil || looked {
+			return nil, err
+		}
 	}
 	return in.treeAt(ctx, oid)
 }

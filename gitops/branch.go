@@ -1,0 +1,140 @@
+package gitops
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Branch knows the default branch of a checkout and its tip, and asks git again
+// only when a file moved that says which that is. Safe for concurrent use.
+type Branch struct {
+	l *Layout
+
+	mu        sync.Mutex // guards the fields below
+	name, oid string
+	stamps    map[string]stamp // by path; nil before the first answer
+}
+
+// NewBranch returns what remembers the default branch of l.
+func (l *Layout) NewBranch() *Branch { return &Branch{l: l} }
+
+// Default is [Layout.DefaultBranch].
+func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stamps != nil && b.still() {
+		return b.name, b.oid, nil
+	}
+	now := time.Now()
+	before := b.look(b.files(b.name), now)
+	if b.name, b.oid, err = b.l.DefaultBranch(ctx); err != nil {
+		b.stamps = nil
+		return "", "", err
+	}
+	// The name decides which files count: only now are they known.
+	b.stamps = b.look(b.files(b.name), now)
+	for p, s := range before {
+		if was, there := b.stamps[p]; there && was != s {
+			b.stamps = nil // it moved while git was asked
+			break
+		}
+	}
+	return b.name, b.oid, nil
+}
+
+func (b *Branch) still() bool {
+	for p, was := range b.stamps {
+		if now := stampAt(p); now != was || was.mtime == -1 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *Branch) look(files []string, now time.Time) map[string]stamp {
+	out := make(map[string]stamp, len(files))
+	for _, p := range files {
+		out[p] = stampAt(p).settled(now)
+	}
+	return out
+}
+
+// files are those that say which branch is the default one, and where it is: all
+// that [Layout.DefaultBranch] may ask for.
+func (b *Branch) files(name string) []string {
+	files := append(configFiles(),
+		filepath.Join(b.l.CommonDir, "config"), filepath.Join(b.l.GitDir, "config.worktree"), filepath.Join(b.l.GitDir, "HEAD"),
+		filepath.Join(b.l.CommonDir, "packed-refs"), filepath.Join(b.l.CommonDir, "reftable", "tables.list"),
+		filepath.Join(b.l.CommonDir, "refs", "remotes", "origin", "HEAD"))
+	for _, branch := range []string{name, "main", "master"} {
+		if branch != "" {
+			files = append(files, filepath.Join(b.l.CommonDir, "refs", "heads", filepath.FromSlash(branch)))
+		}
+	}
+	// What HEAD names counts where none of these is there: it is read along.
+	if ref, ok := b.l.headRef(); ok {
+		files = append(files, ref)
+	}
+	return files
+}
+
+// configFiles are the user's own configuration of git, as far as it is known
+// without asking git.
+func configFiles() (files []string) {
+	if p := os.Getenv("GIT_CONFIG_GLOBAL"); filepath.IsAbs(p) {
+		files = append(files, p)
+	}
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".gitconfig"))
+		if config == "" {
+			config = filepath.Join(home, ".config")
+		}
+	}
+	if filepath.IsAbs(config) {
+		files = append(files, filepath.Join(config, "git", "config"))
+	}
+	return files
+}
+
+// A HeadStamp tells whether HEAD of a checkout, or the branch it names, is still
+// where it was when it was looked at.
+type HeadStamp struct{ stamps []stamp }
+
+// HeadStamp looks at HEAD and at the branch it names.
+func (l *Layout) HeadStamp() HeadStamp {
+	files := []string{filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, "packed-refs"), filepath.Join(l.CommonDir, "reftable", "tables.list")}
+	if ref, ok := l.headRef(); ok {
+		files = append(files, ref)
+	}
+	now := time.Now()
+	var s HeadStamp
+	for _, p := range files {
+		s.stamps = append(s.stamps, stampAt(p).settled(now))
+	}
+	return s
+}
+
+// Same reports whether nothing moved between two looks. What was as young as the
+// first look proves nothing.
+func (s HeadStamp) Same(o HeadStamp) bool {
+	return slices.EqualFunc(s.stamps, o.stamps, stamp.same)
+}
+
+// headRef returns the file of the branch that HEAD names.
+func (l *Layout) headRef() (path string, ok bool) {
+	head, err := os.ReadFile(filepath.Join(l.GitDir, "HEAD"))
+	if err != nil || len(head) > 4096 {
+		return "", false
+	}
+	ref, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: ")
+	if !ok || !filepath.IsLocal(filepath.FromSlash(ref)) {
+		return "", false
+	}
+	return filepath.Join(l.CommonDir, filepath.FromSlash(ref)), true
+}

@@ -1,0 +1,108 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+)
+
+// A FileState is [File.State] in a byte, for lists of many files.
+type FileState uint8
+
+// The states of a file.
+const (
+	OtherState FileState = iota // stale, or one that this version does not know
+	Indexed
+	Skipped
+	Failed
+	Quarantined
+)
+
+// Again reports whether a file is to be read again whatever its stat says.
+func (s FileState) Again() bool { return s == Failed || s == OtherState }
+
+func stateOf(s string) FileState {
+	switch s {
+	case "indexed":
+		return Indexed
+	case "skipped":
+		return Skipped
+	case "failed":
+		return Failed
+	case "quarantined":
+		return Quarantined
+	}
+	return OtherState
+}
+
+// A FileStat is the part of a [File] by which it is seen that a file changed.
+type FileStat struct {
+	Path    []byte // valid until the callback returns
+	Size    int64
+	MtimeNS int64
+	Inode   uint64
+	State   FileState
+}
+
+const statColumns = `path, size, mtime_ns, inode, state`
+
+func scanStat(scan func(...any) error, f *FileStat) error {
+	var path, state sql.RawBytes
+	var inode int64
+	if err := scan(&path, &f.Size, &f.MtimeNS, &inode, &state); err != nil {
+		return err
+	}
+	f.Path, f.Inode, f.State = path, uint64(inode), stateOf(string(state))
+	return nil
+}
+
+// FilesVersion is a number that is another once the manifest of fold/, or of the
+// source files, may be another. It begins anew with each opening.
+func (x *Index) FilesVersion(inFold bool) int64 { return x.versions[bit(inFold)].Load() }
+
+// moved notes that rows of the manifest changed.
+func (x *Index) moved(source, inFold bool) {
+	if source {
+		x.versions[0].Add(1)
+	}
+	if inFold {
+		x.versions[1].Add(1)
+	}
+}
+
+// EachFileStat calls fn with the manifest of fold/, or of the source files, in
+// the order of their paths.
+func (x *Index) EachFileStat(ctx context.Context, inFold bool, fn func(*FileStat)) error {
+	var f FileStat
+	return x.db.each(ctx, "read files", func(scan func(...any) error) error {
+		err := scanStat(scan, &f)
+		if err == nil {
+			fn(&f)
+		}
+		return err
+	}, `select `+statColumns+` from files where fold = ? order by path`, bit(inFold))
+}
+
+// FileStats are rows of the manifest by path, sorted.
+type FileStats struct {
+	Paths []string
+	Files []FileStat // without their paths
+}
+
+// FilesBelow returns the source files that the manifest has in the folder dir,
+// or those in all of it for ".".
+func (x *Index) FilesBelow(ctx context.Context, dir string) (FileStats, error) {
+	var all FileStats
+	from, to := dir+"/", dir+"0" // "0" is the byte after "/"
+	if dir == "." {
+		from, to = "", "\xff"
+	}
+	err := x.db.each(ctx, "read files", func(scan func(...any) error) error {
+		var f FileStat
+		err := scanStat(scan, &f)
+		all.Paths = append(all.Paths, string(f.Path))
+		f.Path = nil
+		all.Files = append(all.Files, f)
+		return err
+	}, `select `+statColumns+` from files where fold = 0 and path > ? and path < ? order by path`, from, to)
+	return all, err
+}
