@@ -124,9 +124,6 @@ type table struct {
 	sep      string          // between the parts of a qualified name
 	// methodSep stands before the name of a method instead of sep; "" means sep.
 	methodSep string
-	// loose are kinds of tokens that may be divided between any two lines:
-	// markup around code, data behind it.
-	loose string
 	// indented says that blocks end where the next line is less indented, so
 	// that comments and space before what comes next lie in them.
 	indented bool
@@ -214,14 +211,12 @@ type grammar struct {
 	lead   []bool
 	opaque []bool // tokens with parts, such as strings: never divided
 	prosy  []bool // see table.prose
-	loose  []bool
 }
 
 func load(t *table) *grammar {
 	lang := t.language()
 	n := int(lang.NodeKindCount())
-	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n), prosy: make([]bool, n), loose: make([]bool, n)}
-	loose := strings.Fields(t.loose)
+	g := &grammar{table: t, lang: lang, byID: make([]rule, n), lead: make([]bool, n), opaque: make([]bool, n), prosy: make([]bool, n)}
 	leads, opaque, prose := strings.Fields(t.leads), strings.Fields(t.opaque), strings.Fields(t.prose)
 	for id := range n {
 		// One kind may have several numbers.
@@ -230,7 +225,6 @@ func load(t *table) *grammar {
 			continue
 		}
 		g.byID[id] = t.rules[kind]
-		g.loose[id] = slices.Contains(loose, kind)
 		for _, l := range leads {
 			g.lead[id] = g.lead[id] || l == kind
 		}

@@ -14,7 +14,7 @@ func phpTable() *table {
 		language:  func() *sitter.Language { return sitter.NewLanguage(grammar_php.LanguagePHP()) },
 		leads:     "comment",
 		opaque:    "heredoc_body nowdoc_body",
-		loose:     "text",
+		prose:     "text",
 		sep:       `\`,
 		methodSep: "::",
 		rules: map[string]rule{

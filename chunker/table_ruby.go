@@ -14,7 +14,7 @@ func rubyTable() *table {
 		language:  func() *sitter.Language { return sitter.NewLanguage(grammar_ruby.Language()) },
 		leads:     "comment",
 		opaque:    "heredoc_body",
-		loose:     "uninterpreted",
+		prose:     "uninterpreted",
 		sep:       "::",
 		methodSep: ".",
 		rules: map[string]rule{

@@ -407,9 +407,9 @@ func firstArgument(call *sitter.Node, src []byte) []string {
 func (w *walk) linePlaces(start, end int) {
 	blank := false
 	for n := w.lines.line(start); n < len(w.lines.starts) && w.lines.starts[n] < end; n++ {
-		at, rank := w.lines.starts[n], 9000
+		at, rank := w.lines.starts[n], 900
 		if blank {
-			rank = 8000
+			rank = 800
 		}
 		next := end
 		if n+1 < len(w.lines.starts) {
@@ -453,9 +453,6 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 				rank += 4000
 			}
 			w.places = append(w.places, cut{at: at, rank: rank})
-			if known && w.g.loose[kind] {
-				w.loosePlaces(start, end, depth)
-			}
 			comment = -1
 			if isComment && (at == 0 || w.src[at-1] == '\n') {
 				comment = end
@@ -481,13 +478,5 @@ func (w *walk) findPlaces(c *sitter.TreeCursor) {
 		if depth == 0 {
 			return
 		}
-	}
-}
-
-// loosePlaces adds the starts of the lines between start and end. Each is worse
-// than a statement.
-func (w *walk) loosePlaces(start, end, depth int) {
-	for at := w.lines.after(start); at < end; at = w.lines.after(at) {
-		w.places = append(w.places, cut{at: at, rank: depth + 500})
 	}
 }
