@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -277,7 +278,12 @@ func (o *objects) writePack(from *memory.Storage, window uint) error {
 	if err != nil {
 		return err
 	}
-	_, err = packfile.NewEncoder(w, from, false).Encode(hashes, window)
+	// The encoder writes ten times an object.
+	buf := bufio.NewWriterSize(w, 64<<10)
+	_, err = packfile.NewEncoder(buf, from, false).Encode(hashes, window)
+	if err == nil {
+		err = buf.Flush()
+	}
 	return errors.Join(err, w.Close())
 }
 

@@ -38,6 +38,10 @@ func (s *Store) replay() (written []string, err error) {
 			written = append(written, path)
 		}
 	}
+	// A crash may have come between the making of folders and their sync.
+	if err := root.Sync(); err != nil {
+		return written, err
+	}
 	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(written))
 	return written, nil
 }

@@ -27,6 +27,9 @@ func (r *Root) CreateMany(files []File) error {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	m := many{r: r, temps: make([]string, len(files))}
+	if hasSyncFS {
+		m.r = &Root{dir: r.dir, root: r.root, faults: r.faults, swap: r.swap, put: r.put, made: &m.made}
+	}
 	defer m.close()
 	if err := m.write(files); err != nil {
 		m.undo(files)
@@ -56,6 +59,7 @@ type many struct {
 	temps []string // by file; "" once placed or given up
 	t     *target  // of the directory last used: files come sorted
 	dirs  []string // used, each once
+	made  []string // directories that were not there, not synced by themselves
 }
 
 // at points m.t at the file p.
@@ -98,7 +102,7 @@ func (m *many) write(files []File) error {
 }
 
 // sync makes everything so far durable. Where only directories can be synced,
-// the files have been one by one.
+// the files, and the directories that were made, have been one by one.
 func (m *many) sync([]File) error {
 	if err := hook(m.r.faults, OpSyncDir, "."); err != nil {
 		return wrap(OpSyncDir, ".", err)
@@ -150,11 +154,29 @@ func (m *many) place(files []File) (exist []string, err error) {
 	return exist, nil
 }
 
-// undo removes the temporary files that are left.
+// undo removes the temporary files that are left, and the directories that were
+// made and are empty: the next call must not take them for durable.
 func (m *many) undo(files []File) {
 	for i, f := range files {
 		if m.temps[i] != "" && m.at(f.Path) == nil {
 			m.t.drop(m.temps[i])
 		}
 	}
+	m.close()
+	for _, dir := range slices.Backward(m.made) {
+		if d, err := m.r.open(path.Dir(dir), false); err == nil {
+			_ = d.Remove(path.Base(dir)) // holds a file that was placed
+			m.r.done(d)
+		}
+	}
+}
+
+// Sync makes everything on the file system of r durable, where the system has a
+// call for that. Elsewhere each file and directory was synced by itself.
+func (r *Root) Sync() error {
+	if !hasSyncFS {
+		return nil
+	}
+	m := many{r: r}
+	return m.sync(nil)
 }

@@ -41,6 +41,10 @@ type Root struct {
 	// making is held while directories are made and synced, so that nobody
 	// takes one for durable that another call has made but not yet synced.
 	making sync.Mutex
+
+	// made, if not nil, takes the directories that are made, which are then not
+	// synced one by one: one sync of the file system is to follow.
+	made *[]string
 }
 
 // Info is what a file's directory entry and inode say.
@@ -163,6 +167,10 @@ func (r *Root) mkdir(d *os.Root, name, whole string) error {
 	}
 	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
+	}
+	if r.made != nil {
+		*r.made = append(*r.made, whole)
+		return nil
 	}
 	f, err := d.Open(".")
 	if err == nil {
