@@ -81,6 +81,11 @@ const (
 
 	// maxData is the size in bytes up to which JSON and YAML are parsed.
 	maxData = 256 << 10
+
+	// maxYAML is the nesting up to which YAML is parsed: the scanner of
+	// tree-sitter-yaml v0.7.2 writes past its buffer at 254 levels, and an
+	// assertion ends the process.
+	maxYAML = 200
 )
 
 func (o Options) withDefaults() Options {
@@ -169,7 +174,25 @@ func parses(lang string, src []byte, maxBytes int) bool {
 	if isData(lang) {
 		maxBytes = min(maxBytes, maxData)
 	}
-	return hasSyntax[lang] && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine
+	return hasSyntax[lang] && len(src) > 0 && len(src) <= maxBytes && !IsBinary(src) && longestLine(src) <= maxLine &&
+		(lang != "yaml" || yamlNesting(src) <= maxYAML)
+}
+
+// yamlNesting returns how deep blocks lie in one another, at most: each begins
+// further to the right than the one it lies in, or behind an indicator.
+func yamlNesting(src []byte) int {
+	deepest := 0
+	for len(src) > 0 {
+		line, rest, _ := bytes.Cut(src, []byte{'\n'})
+		src = rest
+		text := bytes.TrimLeft(line, " \t-?:")
+		depth := len(line) - len(text)
+		for _, mark := range [...]string{"- ", "? ", ": "} {
+			depth += bytes.Count(text, []byte(mark))
+		}
+		deepest = max(deepest, depth)
+	}
+	return deepest
 }
 
 // isData reports whether files of a language may be nothing but data, of which

@@ -48,7 +48,11 @@ func (p *treeParser) parse(lang *sitter.Language, src []byte, deadline time.Dura
 	tree := p.p.ParseWithOptions(p.read, nil, p.opt)
 	p.src = nil
 	if tree == nil {
-		p.p.Reset() // else the next parse goes on with this one
+		// The next parse would go on with this one, and Reset is not enough: in
+		// v0.25.0 it forgets canceled_balancing, and an assertion ends the
+		// process if it was the balancing that took too long.
+		p.p.Close()
+		p.p = sitter.NewParser()
 	}
 	return tree, p.late
 }

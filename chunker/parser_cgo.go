@@ -30,7 +30,6 @@ WEAK void ts_set_allocator(void *(*)(size_t), void *(*)(size_t, size_t), void *(
 WEAK TSParser *ts_parser_new(void);
 WEAK void ts_parser_delete(TSParser *);
 WEAK bool ts_parser_set_language(TSParser *, const TSLanguage *);
-WEAK void ts_parser_reset(TSParser *);
 WEAK TSTree *ts_parser_parse_with_options(TSParser *, const TSTree *, TSInput, TSParseOptions);
 
 typedef struct {
@@ -75,9 +74,6 @@ static TSTree *fold_parse(TSParser *p, const TSLanguage *lang, const char *src, 
 		tree = ts_parser_parse_with_options(p, NULL, in, opt);
 	}
 	*late = job.late;
-	if (!tree) {
-		ts_parser_reset(p); // else the next parse goes on with this one
-	}
 	return tree;
 }
 
@@ -128,6 +124,11 @@ func (p *treeParser) parse(lang *sitter.Language, src []byte, deadline time.Dura
 	tree := C.fold_parse(p.c, (*C.TSLanguage)(unsafe.Pointer(lang.Inner)),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(src))), C.uint32_t(len(src)), C.int64_t(deadline), &cLate)
 	if tree == nil {
+		// The next parse would go on with this one, and ts_parser_reset is not
+		// enough: in v0.25.0 it forgets canceled_balancing, and an assertion
+		// ends the process if it was the balancing that took too long.
+		p.close()
+		p.c = C.fold_parser_new()
 		return nil, bool(cLate)
 	}
 	// A sitter.Tree is one pointer to the tree in C and has no constructor; a

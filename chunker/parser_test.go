@@ -61,6 +61,34 @@ func TestTablesAreThoseOfLanguages(t *testing.T) {
 	}
 }
 
+// A parse may be late at any moment, also when the tree is being balanced: the
+// next one must not go on there (it ended the process).
+func TestParserAfterAnyDeadline(t *testing.T) {
+	src := []byte(strings.Repeat("([{\n", 2_000) + strings.Repeat("}])\n", 2_000))
+	p := newTreeParser()
+	defer p.close()
+	lang := javascriptTable().language()
+	late := 0
+	for deadline := 2 * time.Millisecond; deadline < 10*time.Second; deadline = deadline * 21 / 20 {
+		tree, isLate := p.parse(lang, src, deadline)
+		if isLate {
+			late++
+		}
+		small, _ := p.parse(lang, []byte("f()"), time.Minute)
+		if small == nil {
+			t.Fatalf("a parse after one with a deadline of %v failed", deadline)
+		}
+		small.Close()
+		if tree != nil {
+			tree.Close()
+			break
+		}
+	}
+	if late < 10 {
+		t.Errorf("%d parses were late: too few to tell", late)
+	}
+}
+
 // After a parse that took too long the next one begins anew, and gives memory
 // back: a forgotten tree costs 1 MB here.
 func TestParserAfterDeadline(t *testing.T) {

@@ -3,6 +3,7 @@ package chunker_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ func misbehave(_ string, src []byte) {
 		select {}
 	case bytes.Contains(src, []byte("please lie")):
 		os.Stdout.WriteString("r\xff\xff\xff\xff")
+	case bytes.Contains(src, []byte("please skip")), bytes.Contains(src, []byte("please repeat")), bytes.Contains(src, []byte("please pretend")):
+		answerWrongly(src)
 	case bytes.Contains(src, []byte("please write")):
 		os.Stdout.WriteString("r\x02\x00\x00\x00\x00\x00")
 	case bytes.Contains(src, []byte("please eat")):
@@ -66,6 +69,20 @@ func misbehave(_ string, src []byte) {
 		}
 		fmt.Fprintln(os.Stderr, len(all))
 	}
+}
+
+// answerWrongly sends the chunks of src with a gap, with an overlap, or with both.
+func answerWrongly(src []byte) {
+	r := chunker.Cut("a.go", src, chunker.Options{})
+	if !bytes.Contains(src, []byte("please repeat")) {
+		r.Chunks[0].EndByte -= 3
+	}
+	if !bytes.Contains(src, []byte("please skip")) {
+		r.Chunks[len(r.Chunks)-1].EndByte += 3
+	}
+	answer := append([]byte{0}, r.Encode()...) // bytes resident, which are not known
+	head := binary.LittleEndian.AppendUint32([]byte{'r'}, uint32(len(answer)))
+	os.Stdout.Write(append(head, answer...))
 }
 
 func newPool(t *testing.T, opt chunker.PoolOptions) *chunker.Pool {
