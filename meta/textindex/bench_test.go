@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +126,18 @@ func BenchmarkFirstIndex(b *testing.B) {
 	}
 }
 
+// measure runs fn and reports the processor time of it beside the clock's,
+// which tells little on a busy machine.
+func measure(b *testing.B, fn func()) {
+	b.Helper()
+	start, n := cpuTime(), 0
+	for b.Loop() {
+		fn()
+		n++
+	}
+	b.ReportMetric(float64((cpuTime()-start).Microseconds())/float64(n), "cpu-us/op")
+}
+
 // BenchmarkSearch asks an index of the toolchain's sources.
 func BenchmarkSearch(b *testing.B) {
 	batches, _ := corpus(b)
@@ -143,11 +157,11 @@ func BenchmarkSearch(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			q.Limit = 100
-			for b.Loop() {
+			measure(b, func() {
 				if _, err := x.Search(b.Context(), q); err != nil {
 					b.Fatal(err)
 				}
-			}
+			})
 		})
 	}
 }
@@ -181,6 +195,93 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// memories returns n memories of some hundred words, in batches.
+func memories(n int) (batches [][]textindex.Doc) {
+	r := rand.New(rand.NewPCG(1, 2))
+	vocabulary := make([]string, 30_000)
+	for i := range vocabulary {
+		for n := i + 26*26; n > 0; n /= 26 {
+			vocabulary[i] += string('a' + rune(n%26))
+		}
+	}
+	for i := range n {
+		var text strings.Builder
+		for range 60 {
+			// Few words are common, most are rare.
+			text.WriteString(vocabulary[int(float64(len(vocabulary))*math.Pow(r.Float64(), 3))])
+			text.WriteByte(' ')
+		}
+		id := fold.FileID("many", fmt.Sprint(i))
+		d := textindex.Doc{
+			Key: "m:" + string(id), Kind: textindex.Memory, Memory: id, Title: vocabulary[r.IntN(100)] + " " + vocabulary[i%len(vocabulary)], Body: text.String(),
+			Source: "agent", Type: []string{"fact", "decision", "episode"}[i%3], Author: fmt.Sprint("person", i%40), Tags: []string{vocabulary[i%50]},
+			Path: fmt.Sprintf("fold/%02x/%s.md", i%256, id), Updated: time.Unix(1_700_000_000+int64(i), 0),
+		}
+		if i%4000 == 0 {
+			batches = append(batches, nil)
+		}
+		batches[len(batches)-1] = append(batches[len(batches)-1], d)
+	}
+	return batches
+}
+
+// BenchmarkMany opens and asks an index of a hundred thousand memories.
+func BenchmarkMany(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "text")
+	x, err := textindex.Open(dir, textindex.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	batches := memories(100_000)
+	start := cpuTime()
+	for i, docs := range batches {
+		apply(b, x, int64(i+1), docs)
+	}
+	if err := x.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("made in %v of processor time", cpuTime()-start)
+	words := strings.Fields(batches[7][7].Body)
+	text := strings.Join(words[:4], " ")
+	b.Run("open", func(b *testing.B) {
+		used, n := time.Duration(0), 0
+		for b.Loop() {
+			start := cpuTime()
+			if x, err = textindex.Open(dir, textindex.Options{}); err != nil {
+				b.Fatal(err)
+			}
+			if hits, err := x.Search(b.Context(), textindex.Query{Text: text}); err != nil || len(hits) == 0 {
+				b.Fatal(hits, err)
+			}
+			used += cpuTime() - start
+			n++
+			b.StopTimer()
+			if err := x.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+		b.ReportMetric(float64(used.Microseconds())/float64(n), "cpu-us/op")
+	})
+	x = open(b, dir)
+	few := map[fold.ID]bool{batches[7][7].Memory: true, batches[9][9].Memory: true}
+	for name, q := range map[string]textindex.Query{
+		"plain":    {Text: text},
+		"type":     {Text: text, Filter: textindex.Filter{Type: "decision"}},
+		"glob":     {Text: text, Filter: textindex.Filter{PathGlob: "fold/0*/*a*.md"}},
+		"time":     {Text: text, Filter: textindex.Filter{After: time.Unix(1_700_050_000, 0), Tags: []string{batches[0][0].Tags[0]}}},
+		"memories": {Text: text, Filter: textindex.Filter{Memories: few}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			measure(b, func() {
+				if _, err := x.Search(b.Context(), q); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
 // BenchmarkSave puts the documents of one file again, as a save does.
 func BenchmarkSave(b *testing.B) {
 	batches, _ := corpus(b)
@@ -192,8 +293,8 @@ func BenchmarkSave(b *testing.B) {
 		b.Fatal(err)
 	}
 	seq := int64(len(batches))
-	for b.Loop() {
+	measure(b, func() {
 		seq++
 		apply(b, x, seq, batches[0][:12], fmt.Sprint("c:none", seq))
-	}
+	})
 }

@@ -93,12 +93,18 @@ func (m *maker) dictionary(kind, channel int) dictionarySpan {
 		}
 	}
 	compare := func(a, b termRef) int {
-		if a.prefix != b.prefix {
+		// A term that ends within the prefix is equal to another of that prefix.
+		if a.prefix != b.prefix || a.prefix&0xFF == 0 {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
 		return bytes.Compare(m.text(tables[a.from], a), m.text(tables[b.from], b))
 	}
-	slices.SortFunc(m.refs, func(a, b termRef) int { return cmp.Or(compare(a, b), cmp.Compare(a.from, b.from)) })
+	slices.SortFunc(m.refs, func(a, b termRef) int {
+		if o := compare(a, b); o != 0 {
+			return o
+		}
+		return cmp.Compare(a.from, b.from)
+	})
 	d := newDictionaryWriter(m.w)
 	for i := 0; i < len(m.refs); {
 		first := m.refs[i]

@@ -332,7 +332,8 @@ func (c *kindSearch) each(t *termPostings, fn func(seg *segment, doc uint32, p *
 			return err
 		}
 		first := l.leaf.offset + l.leaf.first[c.k]
-		for p := l.list.walk(); p.next(); {
+		p := l.list.walk() // not in the for, which would make one for each posting
+		for p.next() {
 			d := first + p.doc
 			if !c.present.has(d) {
 				continue
@@ -470,7 +471,8 @@ func (c *kindSearch) at(t *termPostings, top []docScore, fn func(i int, seg *seg
 		first := l.leaf.offset + l.leaf.first[c.k]
 		i, _ := slices.BinarySearchFunc(top, first, func(s docScore, d uint32) int { return cmp.Compare(s.doc, d) })
 		end := l.leaf.offset + l.leaf.first[c.k+1]
-		for p := l.list.walk(); i < len(top) && top[i].doc < end && p.next(); {
+		p := l.list.walk()
+		for i < len(top) && top[i].doc < end && p.next() {
 			d := first + p.doc
 			for i < len(top) && top[i].doc < d {
 				i++
