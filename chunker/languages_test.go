@@ -62,6 +62,7 @@ func TestDocOfDefinition(t *testing.T) {
 		{"a.scala", "object A {\n  /** Reads. */\n  @inline def f = {\n    2\n  }\n}\n", "Reads."},
 		{"a.zig", "/// Reads.\npub fn f() void {\n}\n", "Reads."},
 		{"a.sh", "# Reads.\nfunction f {\n  x\n}\n", "Reads."},
+		{"a.bats", "@test g {\n  x\n}\n\n# Reads.\n@test f {\n  x\n}\n", "Reads."},
 	} {
 		r := cutBySyntax(t, tc.path, tc.src)
 		last := r.Chunks[len(r.Chunks)-1]
@@ -99,6 +100,7 @@ func TestQualifiedNames(t *testing.T) {
 		{"a.lua", "function M.a.f()\nend\nfunction M:g()\nend\nM.h = function()\nend\nlocal T = {\n  i = function()\n  end,\n}\n", []string{"M.a.f", "M:g", "M.h", "T", "T.i"}},
 		{"a.zig", "const A = struct {\n  const B = enum {\n    x,\n    fn f() void {\n    }\n  };\n  test \"t\" {\n  }\n};\n", []string{"A", "A.B", "A.B.f", "A.test t"}},
 		{"a.sh", "f() {\n  g() {\n    x\n  }\n}\nif x; then\n  h() {\n    y\n  }\nfi\n", []string{"f", "h"}},
+		{"a.bats", "setup() {\n  x\n}\n\n@test \"adds up\" {\n  run add\n}\n\n# More.\n@test subtracts {\n  run sub\n}\n", []string{"setup", "test adds up", "test subtracts"}},
 	} {
 		var got []string
 		for _, c := range cutBySyntax(t, tc.path, tc.src).Chunks {

@@ -17,7 +17,7 @@ func shellTable() *table {
 		sep:      ".",
 		rules: map[string]rule{
 			"function_definition": {act: define, kind: "function"},
-			"command":             {imports: true},
+			"command":             {imports: true, look: batsTest},
 			// Functions are defined, and files sourced, where a condition holds.
 			"list":               {act: enter},
 			"if_statement":       {act: enter},
@@ -29,6 +29,15 @@ func shellTable() *table {
 		},
 		imports: shellImports,
 	}
+}
+
+// batsTest finds a test of bats. To a shell it is a command, so that it reaches
+// to what comes next.
+func batsTest(n *sitter.Node, src []byte) found {
+	if text(child(n, "name"), src) != "@test" {
+		return found{}
+	}
+	return found{act: define, kind: "function", name: "test " + quoted(line(child(n, "argument"), src)), open: true}
 }
 
 // shellImports returns what a command sources, without its quotes.
