@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 // residentOf returns how many bytes of memory a process has, 0 if that is not
@@ -49,4 +51,13 @@ func childrenResident() []int64 {
 		}
 	}
 	return all
+}
+
+// cpuTime returns the CPU time of this process so far.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
