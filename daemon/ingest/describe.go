@@ -251,6 +251,9 @@ func dependenciesOf(s *Subject, outside []string) []dependency {
 	seen := map[string]bool{}
 	for _, raw := range s.Imports {
 		for _, spec := range importSpecs(s.Language, raw) {
+			if strings.Trim(spec, ".") == "" && slices.ContainsFunc(s.Imports, func(o string) bool { return len(o) > len(spec) && strings.HasPrefix(o, spec) && o[len(spec)] != '.' }) {
+				continue // from . import x: x says it
+			}
 			dep := dependency{name: cleanLine(spec)}
 			if s.Resolve != nil {
 				if p, ok := s.Resolve(spec); ok {

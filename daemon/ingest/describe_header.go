@@ -14,6 +14,7 @@ const maxHeader = 16 << 10
 // that Python takes for one.
 type header struct {
 	blocks    [][]string // comments that say something, as their paragraphs
+	about     []string   // paragraphs of a comment that goes on with a licence
 	generated string     // what a generator says of itself; "" if none did
 	from      int        // offset behind the licence, where the file's own words begin
 	end       int        // offset behind the last comment
@@ -76,7 +77,10 @@ func headerOf(s *Subject) header {
 
 // add takes the paragraphs of a comment that ends at end.
 func (h *header) add(s *Subject, lines []string, end int) {
-	paras, licence, generated := paragraphs(lines, path.Base(s.Path))
+	paras, before, licence, generated := paragraphs(lines, path.Base(s.Path))
+	if h.about == nil && licence && before > 0 {
+		h.about = paras[:before]
+	}
 	if h.generated == "" {
 		h.generated = generated
 	}
@@ -197,8 +201,9 @@ func mayPrecede(language string, line []byte) bool {
 
 // paragraphs returns the running text of a comment, each paragraph on one line:
 // without licences, words to tools, tags, lists, code and drawings. licence
-// tells whether there was one, generated is what a generator wrote.
-func paragraphs(lines []string, base string) (paras []string, licence bool, generated string) {
+// tells whether there was one, before how many of paras stand above it,
+// generated is what a generator wrote.
+func paragraphs(lines []string, base string) (paras []string, before int, licence bool, generated string) {
 	indent := -1
 	for i, l := range lines {
 		l = uncomment(l)
@@ -214,6 +219,9 @@ func paragraphs(lines []string, base string) (paras []string, licence bool, gene
 		if len(para) > 0 {
 			text := strings.Join(para, " ")
 			if isLicence(text) {
+				if !licence {
+					before = len(paras)
+				}
 				licence = true
 			} else if text = cleanProse(text); text != "" {
 				paras = append(paras, text)
@@ -252,7 +260,7 @@ func paragraphs(lines []string, base string) (paras []string, licence bool, gene
 		}
 	}
 	end()
-	return paras, licence, generated
+	return paras, before, licence, generated
 }
 
 // uncomment takes the star off a line of a block comment.
@@ -417,10 +425,16 @@ func fileDoc(s *Subject, h *header) []string {
 	case s.Doc != "":
 		paras = h.from20(s.Doc)
 		if paras == nil {
-			if doc := cleanProse(s.Doc); !isNoise(doc) && !isLicence(doc) && !saysGenerated(doc) {
+			doc := cleanProse(s.Doc)
+			switch {
+			case doc != "" && !isNoise(doc) && !isLicence(doc) && !saysGenerated(doc) && headerLine(doc, path.Base(s.Path)) != "":
 				paras = []string{doc}
+			case len(h.blocks) > 0: // of which it was the by-line
+				paras = h.blocks[0]
 			}
 		}
+	case h.about != nil:
+		paras = h.about
 	case speaksFirst(s) && len(h.blocks) > 0:
 		paras = h.blocks[0]
 	}

@@ -97,7 +97,7 @@ func kindWord(kind string) string {
 		return "methods of the type"
 	case methodsElsewhere:
 		return "methods of a type defined elsewhere"
-	case "key", "section", "target", "stage", "script", "job", "object", "table", "service", "pair", "block", "rule", "element", "test":
+	case "key", "section", "target", "stage", "script", "job", "object", "database object", "table", "service", "pair", "block", "rule", "element", "test":
 		return "" // the sentence above the list says it for all
 	case "func", "def", "fun", "fn", "sub", "procedure":
 		return "function"

@@ -192,7 +192,7 @@ var outlineRules = map[string]outlineRule{
 	"make":       {"target", regexp.MustCompile(`(?m)^([A-Za-z][\w./-]{0,60}):(?:[^=]|$)`)},
 	"shell":      {"function", regexp.MustCompile(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
 	"bash":       {"function", regexp.MustCompile(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
-	"sql":        {"object", regexp.MustCompile(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
+	"sql":        {"database object", regexp.MustCompile(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
 	"proto":      {"message", regexp.MustCompile(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
 	"protobuf":   {"message", regexp.MustCompile(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
 	"graphql":    {"type", regexp.MustCompile(`(?m)^(?:type|input|enum|interface|union|scalar)[ \t]+(\w{1,80})`)},

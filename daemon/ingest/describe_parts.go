@@ -183,7 +183,11 @@ func (l *partList) method(c *fold.Chunk, parent, last string) {
 	}
 	p := &l.out[i]
 	p.lines += c.EndLine - c.StartLine + 1
-	if last == "" || last == parent || isTrivial(last, "", 0) || slices.Contains(p.members, last) || slices.Contains(p.inner, last) {
+	doc, form := "", plainDoc
+	if !c.Hidden {
+		doc, form = docLine(c.Doc, last)
+	}
+	if last == "" || last == parent || isTrivial(last, doc, c.EndLine-c.StartLine+1) || slices.Contains(p.members, last) || slices.Contains(p.inner, last) {
 		return
 	}
 	if !l.named.openMember(l.s, last, head(l.s.Source, c)) {
@@ -191,10 +195,7 @@ func (l *partList) method(c *fold.Chunk, parent, last string) {
 		return
 	}
 	p.members = append(p.members, last)
-	if c.Hidden || len(p.said) >= 12 {
-		return
-	}
-	if doc, form := docLine(c.Doc, last); doc != "" {
+	if doc != "" && len(p.said) < 12 {
 		p.said = append(p.said, member{last, signatureOf(l.s.Language, l.s.Source, *c, last), doc, form})
 	}
 }

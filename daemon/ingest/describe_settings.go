@@ -115,11 +115,11 @@ func packageSettings(s *Subject, what, name, about string, scripts, deps, dev []
 	case name != "" && about != "":
 		out.title = name + ": " + clipClause(strings.TrimRight(about, "."), 80)
 	case name != "":
-		out.title = upperFirst(what) + " " + name
+		out.title = what + " " + name
 	default:
 		out.title = upperFirst(what) + " settings (" + tailPath(s.Path) + ")"
 	}
-	lines := []string{upperFirst(what)}
+	lines := []string{"The " + what}
 	if name != "" {
 		lines[0] += " `" + name + "`"
 	}
@@ -324,7 +324,10 @@ func dockerFile(s *Subject, src []byte) settings {
 	}
 	line := "Docker image made from " + joinWords(quoteAll(from))
 	if len(stages) > 0 {
-		line += ", in stages " + joinWords(quoteAll(stages))
+		line += ", in the stages " + joinWords(quoteAll(stages))
+		if len(stages) == 1 {
+			line = strings.Replace(line, "in the stages", "with the stage", 1)
+		}
 	}
 	line += "."
 	if len(ports) > 0 {

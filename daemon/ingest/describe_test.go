@@ -27,7 +27,7 @@ func describeFile(t *testing.T, files *Files, p string) fold.Memory {
 	at := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
 	return Describe(Subject{
 		Slug: "demo", Path: p, Language: cut.Language, Blob: "b1", Source: src, Chunks: cut.Chunks,
-		Package: cut.Package, Doc: cut.Doc, Imports: cut.Imports, Created: at, Committed: at.AddDate(0, 1, 0),
+		Package: cut.Package, Doc: cut.Doc, Imports: cut.Imports, Tested: files.Tested(p), Created: at, Committed: at.AddDate(0, 1, 0),
 		Resolve: func(imp string) (string, bool) { return files.Resolve(p, cut.Language, imp) },
 	})
 }
@@ -57,11 +57,15 @@ func TestDescribeGolden(t *testing.T) {
 		t.Skip("built without the parsers that the golden files were made with")
 	}
 	files := testTree(t)
-	for _, p := range []string{"auth/session.go", "web/src/auth/service.ts", "tools/report.py", "README.md", "deploy/app.yaml", "deploy/deploy.sh"} {
+	for _, p := range []string{
+		"auth/session.go", "web/src/auth/service.ts", "tools/report.py", "README.md", "deploy/app.yaml", "deploy/deploy.sh",
+		"auth/session_test.go", "c/ring.h", "rs/src/parse.rs", "java/demo/Cart.java", "py/shop/__init__.py", "py/shop/prices.py", "py/shop/taxes.py",
+		"web/src/index.ts", "web/src/http.test.ts", "web/package.json", ".github/workflows/check.yml", "db/schema.sql", "Dockerfile", "gen/names.go", "LICENSE", "go.mod",
+	} {
 		m := describeFile(t, files, p)
 		got := "title: " + m.Title + "\ntags: " + strings.Join(m.Tags, ", ") + "\nkeywords: " + strings.Join(m.Keywords, ", ") +
 			"\noriginal_date: " + m.OriginalDate + "\n\n" + m.Body
-		golden := filepath.Join("testdata/describe", strings.ReplaceAll(p, "/", "_")+".golden")
+		golden := filepath.Join("testdata/describe", strings.TrimPrefix(strings.ReplaceAll(p, "/", "_"), ".")+".golden")
 		if *updateDescriptions {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 				t.Fatal(err)

@@ -41,7 +41,9 @@ func (d *description) testing() string {
 			}
 		}
 	}
-	tests = max(tests, len(d.checks)-benches-examples)
+	if n := countSaid(d.s); n > 0 {
+		tests = n
+	}
 	var counts []string
 	for _, c := range []struct {
 		n    int
@@ -128,12 +130,10 @@ func checksOf(s *Subject, parts []component) []string {
 			}
 		}
 	}
-	switch s.Language {
-	case "javascript", "typescript", "tsx", "vue", "svelte", "ruby":
-		for _, name := range saidTests(s.Source) {
-			if !slices.Contains(out, name) {
-				out = append(out, name)
-			}
+	said, _ := saidTests(s)
+	for _, name := range said {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
 	return out
@@ -179,9 +179,21 @@ func camelWords(name string) []string {
 	return out
 }
 
-// saidTests returns the sentences given to describe, it and test.
-func saidTests(src []byte) []string {
-	var out []string
+// countSaid returns how many tests a file has by the calls of it and test.
+func countSaid(s *Subject) int {
+	_, n := saidTests(s)
+	return n
+}
+
+// saidTests returns the sentences given to describe, it and test, each once, and
+// how many calls of the latter two there are.
+func saidTests(s *Subject) (out []string, n int) {
+	switch s.Language {
+	case "javascript", "typescript", "tsx", "vue", "svelte", "ruby":
+	default:
+		return nil, 0
+	}
+	src := s.Source
 	for line := range bytes.Lines(src[:min(len(src), 256<<10)]) {
 		t := bytes.TrimLeft(line, " \t")
 		for _, call := range []string{"describe", "it", "test", "context"} {
@@ -197,6 +209,9 @@ func saidTests(src []byte) []string {
 			if end <= 0 || end > 100 || bytes.Contains(rest[i+1:i+1+end], []byte("${")) {
 				break
 			}
+			if call == "it" || call == "test" {
+				n++
+			}
 			if name := cleanLine(string(rest[i+1 : i+1+end])); !slices.Contains(out, name) {
 				out = append(out, name)
 			}
@@ -206,7 +221,7 @@ func saidTests(src []byte) []string {
 			break
 		}
 	}
-	return out
+	return out, n
 }
 
 // IsTestFile reports whether a path is that of a test, by the habits of its

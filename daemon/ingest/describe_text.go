@@ -33,7 +33,7 @@ func isNoise(doc string) bool {
 			count++
 		}
 	}
-	return count < 8 || count*2 < runes
+	return count < 4 || count*2 < runes
 }
 
 // cleanProse takes the marks of Markdown, HTML, Javadoc, reStructuredText and
@@ -295,13 +295,23 @@ func docLine(doc, name string) (line string, form docForm) {
 	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
 		name = name[i+1:]
 	}
-	if rest, ok := strings.CutPrefix(doc, "`"+name+"` "); ok {
-		doc = name + " " + rest
+	for _, lead := range []string{"", "A ", "An ", "The "} {
+		if rest, ok := strings.CutPrefix(doc, lead+"`"+name+"` "); ok {
+			doc = name + " " + rest
+		}
+	}
+	for _, mark := range []string{": ", " - ", " -- ", " – ", " — "} {
+		if rest, ok := strings.CutPrefix(doc, name+mark); ok {
+			return endSentence(clipClause(upperFirst(rest), 160)), plainDoc
+		}
 	}
 	for _, lead := range []string{"", "A ", "An ", "The "} {
 		rest, ok := strings.CutPrefix(doc, lead+name+" ")
 		if !ok || rest == "" {
 			continue
+		}
+		if lead != "" && !isVerb(rest) {
+			break // "A ring of bytes" of ring
 		}
 		if !unicode.IsLower(rune(rest[0])) {
 			if rest = strings.TrimLeft(rest, "-–—: "); rest != "" && rest != doc {
@@ -329,6 +339,18 @@ const (
 	nounDoc                 // says what the name is: "a reader of files."
 )
 
+// isVerb reports whether text goes on with a verb in the third person.
+func isVerb(text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	switch word {
+	case "can", "may", "must", "will", "are", "do", "have", "should", "cannot":
+		return true
+	case "this", "its", "as", "us", "versus", "plus":
+		return false
+	}
+	return len(word) > 1 && word[len(word)-1] == 's' && word[0] >= 'a' && word[0] <= 'z'
+}
+
 func isNote(doc string) bool {
 	low := strings.ToLower(doc)
 	for _, w := range []string{"todo", "fixme", "xxx", "hack", "bpo-", "http", "see http", "gh-", "issue #"} {
@@ -340,7 +362,7 @@ func isNote(doc string) bool {
 }
 
 func startsNoun(s string) bool {
-	for _, w := range []string{"a ", "an ", "the ", "one ", "all "} {
+	for _, w := range []string{"a ", "an ", "the ", "one ", "all ", "how ", "what ", "where "} {
 		if strings.HasPrefix(s, w) {
 			return true
 		}

@@ -30,7 +30,7 @@ func (d *description) title() string {
 		return d.testTitle()
 	}
 	if line := titleClause(d.firstDoc()); line != "" {
-		if strings.HasPrefix(line, "Package ") || strings.Contains(strings.ToLower(line), stem(s.Path)) {
+		if base := stem(s.Path); strings.HasPrefix(line, "Package ") || len(base) > 2 && strings.Contains(strings.ToLower(line), base) {
 			return line
 		}
 		return line + " (" + tailPath(s.Path) + ")"
@@ -40,6 +40,9 @@ func (d *description) title() string {
 	}
 	if name := packageOf(s.Path); name != "" && len(d.parts) == 0 {
 		return "Package " + name + " — " + tailPath(s.Path)
+	}
+	if base := stem(s.Path); (base == "index" || base == "mod" || base == "lib") && len(d.parts) == 0 && forwards(s) && path.Dir(s.Path) != "." {
+		return "Index of " + path.Dir(s.Path) + " — " + path.Base(s.Path)
 	}
 	names := mainNames(s, d.ranked)
 	if len(names) == 0 {
@@ -127,9 +130,10 @@ func withoutLead(line string) string {
 	switch verb {
 	case "provides", "implements", "contains", "defines", "has", "holds", "is", "describes", "includes", "offers", "gives", "documents", "declares":
 		rest = after
-	case "demonstrates", "shows", "tests", "runs", "handles", "adds", "builds", "generates", "lists", "explains", "reads", "creates", "checks", "exports", "wraps", "illustrates", "returns", "represents", "uses", "supports", "allows", "loads", "writes":
 	default:
-		return line
+		if !isVerb(rest) {
+			return line
+		}
 	}
 	for _, word := range []string{"a ", "an ", "the ", "some ", "several ", "a number of "} {
 		rest = strings.TrimPrefix(rest, word)

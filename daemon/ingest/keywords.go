@@ -98,7 +98,7 @@ func rareWords(s *Subject, parts []component, from int) []string {
 			continue
 		}
 		r := rarity(w.text)
-		if r < 3 || len(w.text) < 4 && r > 8 && !w.named || isStop(w.text) {
+		if r < 3 || r < 4 && !w.named || len(w.text) < 4 && r > 8 && !w.named || isStop(w.text) {
 			continue
 		}
 		score := (1 + math.Log2(float64(w.count))) * (r - 1)
@@ -264,13 +264,23 @@ func eachWord(text string, f func(string)) {
 		case at == start: // a sign beyond ASCII
 			_, n := utf8.DecodeRuneInString(text[at:])
 			at += n
-		case first, switches > 2, switches > 0 && at-start > 40, at-start < 3:
+		case first, switches > 2, switches > 1 && at-start > 11, switches > 0 && at-start > 40, at-start < 3:
+		case switches > 0 && at-start > 7 && isHex(text[start:at]):
 		case foreign:
 			foreignWords(text[start:at], f)
 		default:
 			plainWords(text[start:at], f)
 		}
 	}
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i] | 0x20; c > 'f' {
+			return false
+		}
+	}
+	return true
 }
 
 func isAlnum(c byte) bool {
@@ -347,8 +357,23 @@ func singular(w string) string {
 // isStop reports whether a word says nothing about code.
 func isStop(w string) bool {
 	switch w {
-	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "qux", "asdf", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota", "struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern", "sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err", "nil", "def", "elif", "elsif", "typeof", "instanceof", "readonly", "println", "printf", "fprintf", "sprintf", "fprintln", "errorf", "fatalf", "nonlocal", "versionadded", "versionchanged", "noqa", "nolint", "inst", "param", "params", "proto", "stdbool", "stdint", "stdlib", "stdio", "cplusplus", "googlesource", "github", "gitlab", "usr", "bin", "localhost", "eslint", "tslint", "webpack", "unmarshal", "foobar", "hello", "hasattr", "getattr", "setattr", "croak", "bool", "uint", "void", "mut", "pub", "fn", "let", "dyn",
-		"authors", "bsd", "copyright", "license", "licence", "rights", "reserved", "governed", "style", "would", "could", "should", "must", "may", "might", "also", "because", "therefore", "however", "whether", "although", "thus", "since", "until", "always", "never", "already", "usually", "otherwise", "instead", "these", "those", "them", "they", "their", "there", "which", "where", "while", "what", "here", "other", "such", "many", "much", "more", "most", "only", "very", "just", "even", "still", "both", "each", "every", "either", "neither", "another", "several", "been", "being", "does", "doing", "done", "having", "made", "makes", "making", "into", "onto", "upon", "over", "under", "between", "within", "without", "before", "after", "again", "about", "above", "below", "then", "than", "too", "out", "off", "own", "same", "per", "via", "doesn", "isn", "don", "won", "can", "cannot", "aren", "wasn", "didn", "hasn", "couldn", "shouldn", "wouldn", "weren", "haven", "let's", "lets", "something", "anything", "nothing", "everything", "someone", "likewise", "namely", "whatever", "itself", "themselves", "who", "whom", "whose", "yourself", "please", "perhaps", "maybe", "really", "quite", "rather", "almost", "easily", "simply", "actually", "currently", "probably", "especially", "etc":
+	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "qux", "asdf", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota",
+		"struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern",
+		"sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err",
+		"nil", "def", "elif", "elsif", "typeof", "instanceof", "readonly", "println", "printf", "fprintf", "sprintf", "fprintln", "errorf", "fatalf", "nonlocal",
+		"versionadded", "versionchanged", "noqa", "nolint", "inst", "param", "params", "proto", "stdbool", "stdint", "stdlib", "stdio", "cplusplus", "googlesource",
+		"github", "gitlab", "usr", "bin", "localhost", "eslint", "tslint", "webpack", "unmarshal", "foobar", "hello", "export", "import", "default", "index", "was",
+		"were", "are", "has", "had", "how", "who", "now", "any", "all", "one", "two", "not", "but", "and", "the", "for", "its", "this", "that", "with", "from",
+		"when", "will", "you", "your", "use", "used", "uses", "using", "see", "whole", "hasattr", "getattr", "setattr", "croak", "bool", "uint", "void", "mut",
+		"pub", "let", "dyn", "authors", "bsd", "copyright", "license", "licence", "rights", "reserved", "governed", "style", "would", "could", "should", "must",
+		"may", "might", "also", "because", "therefore", "however", "whether", "although", "thus", "since", "until", "always", "never", "already", "usually",
+		"otherwise", "instead", "these", "those", "them", "they", "their", "there", "which", "where", "while", "what", "here", "other", "such", "many", "much",
+		"more", "most", "only", "very", "just", "even", "still", "both", "each", "every", "either", "neither", "another", "several", "been", "being", "does",
+		"doing", "done", "having", "made", "makes", "making", "into", "onto", "upon", "over", "under", "between", "within", "without", "before", "after", "again",
+		"about", "above", "below", "then", "than", "too", "out", "off", "own", "same", "per", "via", "doesn", "isn", "don", "won", "can", "cannot", "aren", "wasn",
+		"didn", "hasn", "couldn", "shouldn", "wouldn", "weren", "haven", "let's", "lets", "something", "anything", "nothing", "everything", "someone", "likewise",
+		"namely", "whatever", "itself", "themselves", "whom", "whose", "yourself", "please", "perhaps", "maybe", "really", "quite", "rather", "almost", "easily",
+		"simply", "actually", "currently", "probably", "especially", "etc":
 		return true
 	}
 	return false

@@ -16,7 +16,9 @@ func tagsOf(s *Subject, test, generated bool) []string {
 			out = append(out, t)
 		}
 	}
-	add(s.Language)
+	if s.Language != "" {
+		out = append(out, s.Language)
+	}
 	switch {
 	case test:
 		add("test")
@@ -123,7 +125,7 @@ func areaOf(name string) string {
 		return "monitoring"
 	case "workflow":
 		return "ci"
-	case "example", "demo", "sample":
+	case "example", "sample":
 		return "example"
 	case "mock", "fake", "stub":
 		return "test"

@@ -1,0 +1,2 @@
+export { AuthService, logout } from "./auth/service";
+export * from "./http";
