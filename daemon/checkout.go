@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/meta"
@@ -85,6 +88,7 @@ type checkout struct {
 	asked     []chan struct{} // wait for a turn that begins from now on
 	waiters   []chan struct{} // wait for this turn to be open, or to have failed
 
+	relist   atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	ended    chan struct{} // closed when run returned
 	writes   chan struct{} // pokes the loop: wrote is not empty
 	lost     chan struct{} // pokes the loop: a job failed for good
@@ -207,12 +211,24 @@ func (co *checkout) sweepMissed(ctx context.Context) error {
 
 // take queues the work of one batch.
 func (co *checkout) take(ctx context.Context, b watch.Batch) error {
-	if b.Reconcile {
-		_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	if dirs := co.polledSource(b); dirs != nil {
+		_, err := co.enqueue(ctx, jobSource, prioSoon, pathWork{dirs}, "poll")
 		return err
+	}
+	rules := slices.ContainsFunc(b.Paths, ingest.DecidesFiles)
+	if b.Reconcile || rules {
+		if rules {
+			co.relist.Store(true)
+		}
+		if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil || b.Reconcile {
+			return err
+		}
 	}
 	var source, memories []string
 	for _, p := range b.Paths {
+		if strings.HasPrefix(p, ".git/") {
+			continue // told of for what it says of other files
+		}
 		if rel, ok := co.belowFold(p); ok {
 			memories = append(memories, rel)
 		} else if p != co.rec.FoldDir {
@@ -237,6 +253,22 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		return err
 	}
 	return nil
+}
+
+// polledSource returns the folders of source that b is to have compared, "." for
+// all; nil if it is about something else too.
+func (co *checkout) polledSource(b watch.Batch) []string {
+	if b.Reason != "polling" || len(b.Dirs) == 0 || len(b.Paths) > 0 || b.Git {
+		return nil
+	}
+	dirs := make([]string, len(b.Dirs))
+	for i, d := range b.Dirs {
+		if _, ok := co.belowFold(d); ok || d == co.rec.FoldDir {
+			return nil // memories are compared by a sweep
+		}
+		dirs[i] = path.Clean(d)
+	}
+	return dirs
 }
 
 // written is told of every path below fold/ that this daemon wrote. It is
@@ -450,9 +482,10 @@ func (co *checkout) current() *stores {
 }
 
 func (co *checkout) watch(ctx context.Context, st *stores) error {
-	opt := watch.Options{Root: st.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: st.in.Dirs, Git: gitDirs(st)}
+	opt := watch.Options{Root: st.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: st.in.Dirs, Ignored: st.in.Unwatched, Git: gitDirs(st), Files: co.files}
 	if st.layout.WorkTree == "" { // bare: only the memories are there to watch
 		opt.Root, opt.Dirs = st.layout.StateDir(), func(context.Context) ([]string, error) { return nil, nil }
+		opt.Ignored = nil
 	}
 	opt.Extra = []watch.Tree{{Dir: st.foldPath, Prefix: co.rec.FoldDir}}
 	w := watch.New(opt)
@@ -462,10 +495,34 @@ func (co *checkout) watch(ctx context.Context, st *stores) error {
 	return w.Run(ctx, co.batches)
 }
 
-// prune keeps the watcher out of folders that nothing is indexed from.
+// prune keeps the watcher out of folders that nothing is indexed from, without
+// asking git.
 func (co *checkout) prune(dir string) bool {
-	base := filepath.Base(dir)
-	return base == ".git" || base == "node_modules" || base == ".obsidian" || base == ".trash"
+	switch filepath.Base(dir) {
+	case ".git", ".obsidian", ".trash":
+		return true
+	}
+	st := co.current()
+	return st != nil && st.in.Rules().PrunesDir(dir)
+}
+
+// files is how many source files the checkout has, for the pace of polling.
+func (co *checkout) files() int {
+	if st := co.current(); st != nil {
+		return st.in.Listed()
+	}
+	return 0
+}
+
+// followRules has the watches follow what is indexed, after a sweep before which
+// that changed.
+func (co *checkout) followRules() {
+	co.mu.Lock()
+	w := co.watcher
+	co.mu.Unlock()
+	if w != nil {
+		w.Relist()
+	}
 }
 
 func gitDirs(st *stores) []string {

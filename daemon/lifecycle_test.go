@@ -185,12 +185,12 @@ func TestStateForgotten(t *testing.T) {
 
 func TestProjectRulesAreFollowed(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, map[string]string{"main.go": mainGo, "vendor/lib/lib.go": "package lib\n\n// Dingo howls.\nfunc Dingo() {}\n", ".env": "TOKEN=dingo\n"})
+	p := newProject(t, map[string]string{"main.go": mainGo, "extern/lib/lib.go": "package lib\n\n// Dingo howls.\nfunc Dingo() {}\n", ".env": "TOKEN=dingo\n"})
 	if !namesChunk(p, "Dingo") || p.found("TOKEN dingo", ".env") {
 		t.Fatal("what is indexed at first is not what should be")
 	}
 	toml := p.read("fold/project.toml")
-	p.write("fold/project.toml", strings.Replace(toml, "exclude = []", "exclude = [\"vendor/**\"]", 1))
+	p.write("fold/project.toml", strings.Replace(toml, "exclude = []", "exclude = [\"extern/**\"]", 1))
 	p.eventually("the excluded file leaves", func() bool { return !namesChunk(p, "Dingo") })
 	p.write("fold/project.toml", strings.Replace(toml, "exclude = []", "exclude = [", 1))
 	p.eventually("a broken project file is said", func() bool { return strings.Contains(strings.Join(p.status().Notices, "\n"), "project.toml") })

@@ -16,7 +16,7 @@ import (
 
 // doSweep compares disk with the database, describes what the default branch
 // holds, and leaves vectors to a job of their own.
-func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) (err error) {
 	var w sweepWork
 	if err := json.Unmarshal(j.Payload, &w); err != nil {
 		return err
@@ -25,6 +25,12 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if err != nil {
 		return err
 	}
+	relist := co.relist.Swap(false)
+	defer func() {
+		if relist && err != nil {
+			co.relist.Store(true)
+		}
+	}()
 	co.setState("indexing")
 	defer co.setState("ready")
 	defer co.endProgress()
@@ -66,6 +72,10 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 		co.commits.addAll()
 	}
 	st.swept = true
+	if relist {
+		co.followRules()
+	}
+	co.noteLeftOut(st)
 	if seq, err := st.index.Seq(ctx); err != nil || seq <= st.vectors.Seq() {
 		return err
 	}
@@ -191,6 +201,28 @@ func (co *checkout) noteFileMemories(ctx context.Context, st *stores) {
 		"To have one memory file each: foldwatch add %s --file-memories fold", len(files), ingest.AutoLimit, co.rec.FoldDir, co.rec.Path))
 }
 
+// noteLeftOut says how many files are not indexed because the checkout says so.
+func (co *checkout) noteLeftOut(st *stores) {
+	var parts []string
+	for why, n := range st.in.LeftOut() {
+		parts = append(parts, fmt.Sprintf("%d %s", n, why))
+	}
+	slices.Sort(parts)
+	if dirs := st.in.Pruned(); len(dirs) > 0 {
+		const shown = 5
+		text := "all in " + strings.Join(dirs[:min(len(dirs), shown)], ", ")
+		if len(dirs) > shown {
+			text += fmt.Sprintf(" and %d more folders", len(dirs)-shown)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		co.note("left out", "")
+		return
+	}
+	co.note("left out", "files not indexed: "+strings.Join(parts, ", ")+" (README: What is indexed)")
+}
+
 // after follows up what one piece of ingest did.
 func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
 	if r.ProjectFile {
@@ -220,10 +252,11 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	}
 	co.note("project.toml", text.String())
 	now := co.rulesFor(p)
-	if fmt.Sprint(before) == fmt.Sprint(now) {
+	if before.Same(now) {
 		return
 	}
 	st.in.SetRules(now)
+	co.relist.Store(true)
 	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
 		co.log.WarnContext(ctx, "Sweep not queued", "err", err)
 	}

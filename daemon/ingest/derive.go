@@ -168,7 +168,7 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 // expand turns reported paths into source files that may have changed; names
 // are those that came or went.
 func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
-	files := in.files()
+	files, rules, prefix := in.files(), in.Rules(), in.foldPrefix()
 	var unknown, dirs []string
 	for _, p := range paths {
 		fi, err := in.root.Lstat(p)
@@ -194,7 +194,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 			} else if !errors.Is(err, fold.ErrNotFound) {
 				return nil, nil, err
 			}
-		default:
+		case rules.Eligible(p, prefix) || rules.HeldBack(p, prefix):
 			unknown = append(unknown, p)
 		}
 	}
@@ -252,6 +252,9 @@ func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) 
 				out = append(out, here[i])
 			case i < 0:
 				out = append(out, known.Paths[k])
+				if !rules.HeldBack(known.Paths[k], prefix) {
+					in.leaves(known.Paths[k])
+				}
 			default:
 				f := known.Files[k]
 				look, was = append(look, here[i]), append(was, stat{f.Size, f.MtimeNS, f.Inode, f.State})

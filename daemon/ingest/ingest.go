@@ -76,13 +76,17 @@ type Ingester struct {
 	stale  *staleLook // what stale marks were last refreshed from; nil before
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
+	// leaving are source files that git does not list any more, for the next call
+	// of Source: they leave the index also where they are still there.
+	leaving map[string]bool
 
 	mu    sync.Mutex // guards the fields below
 	rules Rules
 	// rulesNumber counts how often the rules were replaced.
 	rulesNumber int
-	last        *listing // nil before the first
-	set         *Files   // of the work tree; nil before the first sweep
+	last        *listing        // nil before the first
+	pruned      map[string]bool // folders that are not listed
+	set         *Files          // of the work tree; nil before the first sweep
 	// fromWorkTree says that the tree described last was the work tree.
 	fromWorkTree bool
 }
@@ -101,7 +105,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	in := &Ingester{Options: opt, rules: rules}
+	in := &Ingester{Options: opt, rules: rules, pruned: map[string]bool{}}
 	in.lister, in.branch = opt.Layout.NewLister(in.skipDir), opt.Layout.NewBranch()
 	if opt.Layout.WorkTree != "" {
 		root, err := os.OpenRoot(opt.Layout.WorkTree)
@@ -122,11 +126,14 @@ func (in *Ingester) Close() error {
 }
 
 // SetRules replaces what is indexed and described; the next sweep follows it.
+// What the files of the checkout ignore stays as it was read.
 func (in *Ingester) SetRules(r Rules) {
 	in.mu.Lock()
-	defer in.mu.Unlock()
+	r.ignores = in.rules.ignores
 	in.rules = r
 	in.rulesNumber++
+	in.mu.Unlock()
+	in.relist()
 }
 
 // Rules returns what is indexed and described.

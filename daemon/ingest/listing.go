@@ -17,11 +17,32 @@ type listing struct {
 	rules   int      // number of the rules
 	listed  []string // eligible, sorted
 	held    []string // held back for their names
+
+	ruleFiles []string       // that say what is not indexed
+	leftOut   map[string]int // files that are not indexed, by why
 }
 
-// skipDir reports folders that nothing is ever indexed from.
+// skipDir reports folders that nothing is indexed from, when something is from
+// those they lie in. Such folders are not walked.
 func (in *Ingester) skipDir(dir string) bool {
-	return dir == in.foldPrefix() || neverDirs[path.Base(dir)]
+	if dir == in.foldPrefix() || neverDirs[path.Base(dir)] {
+		return true
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.rules.prunesAt(dir) {
+		return false
+	}
+	in.pruned[dir] = true
+	return true
+}
+
+// relist has all files listed anew, since other folders are left out now.
+func (in *Ingester) relist() {
+	in.mu.Lock()
+	in.pruned = map[string]bool{}
+	in.mu.Unlock()
+	in.lister.Forget()
 }
 
 // list returns the files that may be indexed, and apart those that are held back
@@ -31,9 +52,28 @@ func (in *Ingester) list(ctx context.Context) (*listing, error) {
 	if in.root == nil {
 		return &listing{}, nil
 	}
-	all, version, err := in.lister.Files(ctx)
-	if err != nil {
-		return nil, err
+	if in.Rules().ignores == nil {
+		in.readIgnores([]string{attributesFile, IgnoreFile}) // so that what they leave out is not listed first
+	}
+	var all, named []string // the second: files of rules
+	var version uint64
+	for range 2 {
+		var err error
+		if all, version, err = in.lister.Files(ctx); err != nil {
+			return nil, err
+		}
+		in.mu.Lock()
+		last := in.last
+		in.mu.Unlock()
+		if last != nil && last.version == version {
+			named = last.ruleFiles
+		} else {
+			named = ruleFiles(all)
+		}
+		if !in.readIgnores(named) {
+			break
+		}
+		in.relist()
 	}
 	in.mu.Lock()
 	last, number, rules := in.last, in.rulesNumber, in.rules
@@ -42,13 +82,17 @@ func (in *Ingester) list(ctx context.Context) (*listing, error) {
 		return last, nil
 	}
 	dir := in.foldPrefix()
-	now := &listing{version: version, rules: number, listed: make([]string, 0, len(all))}
+	now := &listing{version: version, rules: number, ruleFiles: named, listed: make([]string, 0, len(all)), leftOut: map[string]int{}}
 	for _, p := range all {
 		switch {
 		case rules.Eligible(p, dir):
 			now.listed = append(now.listed, p)
 		case rules.HeldBack(p, dir):
 			now.held = append(now.held, p)
+		default:
+			if why := rules.leftOutBy(p, dir); why != "" {
+				now.leftOut[why]++
+			}
 		}
 	}
 	switch { // one copy for whoever keeps it
@@ -74,15 +118,15 @@ func (in *Ingester) Eligible(ctx context.Context) ([]string, error) {
 	return l.listed, nil
 }
 
-// Dirs lists the folders of the checkout that hold eligible files, and their
-// parents, relative, "." first: those that have to be watched.
+// Dirs lists the folders of the checkout that hold eligible files or say which
+// are, and their parents, relative, "." first: those that have to be watched.
 func (in *Ingester) Dirs(ctx context.Context) ([]string, error) {
 	files, err := in.Eligible(ctx)
 	if err != nil {
 		return nil, err
 	}
 	set, last := map[string]bool{".": true}, "."
-	for _, f := range files {
+	for _, f := range append(in.ignoreFiles(), files...) {
 		if strings.HasPrefix(f, last) && strings.LastIndexByte(f, '/') == len(last) {
 			continue // in the folder of the one before
 		}

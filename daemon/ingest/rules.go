@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -20,6 +22,24 @@ type Rules struct {
 	Include, Exclude []string
 	// FileMemories is auto, fold or local.
 	FileMemories string
+
+	// ignores are what the files of the checkout say; an [Ingester] reads them.
+	ignores *ignores
+}
+
+// Same reports whether two rules say the same but for what the files of a
+// checkout ignore.
+func (r Rules) Same(o Rules) bool {
+	return slices.Equal(r.Include, o.Include) && slices.Equal(r.Exclude, o.Exclude) && r.FileMemories == o.FileMemories
+}
+
+// text is the same for rules that say the same.
+func (r Rules) text() string {
+	s := fmt.Sprintf("%q %q %q", r.Include, r.Exclude, r.FileMemories)
+	if g := r.ignores; g != nil {
+		s += fmt.Sprintf(" %+v %+v %+v", g.files, g.vendored, g.generated)
+	}
+	return s
 }
 
 // neverDirs are folders that no one's memory is made of, also where a
@@ -37,13 +57,25 @@ func (r Rules) Eligible(p, foldDir string) bool {
 			return false
 		}
 	}
-	return !secret.IsSecretFile(p) && r.wanted(p)
+	return !secret.IsSecretFile(p) && r.wanted(p) && r.ignored(p) == ""
 }
 
 // HeldBack reports whether the file at path is left out only because its name
 // says that it holds credentials. Status lists it; it is never read.
 func (r Rules) HeldBack(p, foldDir string) bool {
-	return secret.IsSecretFile(p) && r.wanted(p) && (foldDir == "" || !strings.HasPrefix(p, foldDir+"/"))
+	return secret.IsSecretFile(p) && r.wanted(p) && r.ignored(p) == "" && (foldDir == "" || !strings.HasPrefix(p, foldDir+"/"))
+}
+
+// leftOutBy returns why the file at path is not indexed where its checkout
+// decides that; "" if it is, or if its name decides.
+func (r Rules) leftOutBy(p, foldDir string) string {
+	if foldDir != "" && strings.HasPrefix(p, foldDir+"/") || secret.IsSecretFile(p) {
+		return ""
+	}
+	if !r.wanted(p) {
+		return byProject
+	}
+	return r.ignored(p)
 }
 
 func (r Rules) wanted(p string) bool {

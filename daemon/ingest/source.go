@@ -56,6 +56,7 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 	if in.root == nil || len(paths) == 0 {
 		return Report{}, nil
 	}
+	defer func() { in.leaving = nil }()
 	known, err := in.manifest(ctx, paths, false)
 	if err != nil {
 		return Report{}, err
@@ -190,6 +191,10 @@ func (in *Ingester) read(ctx context.Context, path string, old meta.File, known 
 		if _, err := in.root.Lstat(path); err == nil && rules.HeldBack(path, in.foldPrefix()) {
 			return pr.setAside("skipped", "its name says that it holds credentials; it is not read"), nil
 		}
+		pr.gone = true
+		return pr, nil
+	}
+	if in.leaving[path] {
 		pr.gone = true
 		return pr, nil
 	}

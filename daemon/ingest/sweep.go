@@ -151,6 +151,7 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 			look, same = append(look, int32(k)), append(same, known.paths[k])
 		case !held[known.paths[k]]:
 			changed = append(changed, known.paths[k])
+			in.leaves(known.paths[k])
 		case known.stats[k].state == meta.Skipped:
 			delete(held, known.paths[k])
 		}

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,9 +112,16 @@ func (l *loop) relist(ctx context.Context) {
 	if !anew || l.n == nil {
 		return
 	}
+	before := maps.Clone(l.dirs.watched)
 	listed := l.watchAll(ctx)
 	if listed == nil {
 		return // what is watched stays so
+	}
+	now := time.Now()
+	for dir, p := range l.dirs.watched {
+		if _, ok := before[dir]; !ok && p.kind == source {
+			l.settle.add(now, cmp.Or(p.name, ".")) // files may have changed since it was looked at
+		}
 	}
 	for _, places := range []map[string]place{l.dirs.watched, l.dirs.failed} {
 		for dir, p := range places {
@@ -126,7 +135,7 @@ func (l *loop) relist(ctx context.Context) {
 		}
 	}
 	l.report()
-	l.schedulePoll(time.Now())
+	l.schedulePoll(now)
 }
 
 // isExtra reports whether dir lies in a tree that is watched whatever is

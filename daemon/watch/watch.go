@@ -158,6 +158,10 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Batch) error {
 	return l.run(ctx, out)
 }
 
+// nestedAfter is when a directory in which .git came up is looked at once more:
+// git takes it for a repository only when that is complete.
+const nestedAfter = 2 * time.Second
+
 // A loop is the state of one Run; only its goroutine touches it.
 type loop struct {
 	*Watcher
@@ -171,6 +175,9 @@ type loop struct {
 	why     string // why there is no notifier
 	listErr bool   // the directories could not be listed
 	network string // kind of file system that tells no events; "" if it does
+
+	nested   []string  // directories that become repositories, to be looked at again
+	nestedAt time.Time // when; zero if there are none
 
 	fresh    map[string]place // directories that came up, not yet asked about
 	asking   bool             // a goroutine asks
@@ -253,6 +260,7 @@ func (l *loop) nextTimer(free bool) time.Time {
 	}
 	earlier(l.pollAt)
 	earlier(l.retryAt)
+	earlier(l.nestedAt)
 	if due, ok := l.settle.due(); ok && free {
 		earlier(due)
 	}
@@ -272,6 +280,12 @@ func (l *loop) tick(ctx context.Context, ready *Batch) *Batch {
 		l.retryFailed(ctx)
 		l.settle.poll(now, l.dirs.polled())
 		l.schedulePoll(now)
+	}
+	if !l.nestedAt.IsZero() && !now.Before(l.nestedAt) {
+		for _, name := range l.nested {
+			l.settle.add(now, name)
+		}
+		l.nested, l.nestedAt = nil, time.Time{}
 	}
 	if !now.Before(l.sweepAt) {
 		l.settle.lost(now, "sweep")
