@@ -8,6 +8,26 @@
 // order, with no gap, no overlap and no byte lost. A class is a chunk of its
 // header, chunks of its members, and chunks of what lies between them, tied
 // together by Parent.
+//
+// The NodeType of a chunk says what it is:
+//
+//	function method class struct enum trait interface impl module type macro
+//	    a definition; module is also what a file begins with that names its package
+//	h1 … h6, frontmatter
+//	    a section of prose or of a page, by its heading
+//	section article main nav header footer aside form table figure template div
+//	head script style …
+//	    an element of a page, of HTML, Vue or Svelte
+//	key
+//	    an entry of data with its value (JSON, YAML, TOML), an assignment (HCL, make)
+//	document
+//	    one document of a YAML file that says its kind and name: Deployment/api
+//	block
+//	    a block of HCL: resource.aws_instance.api
+//	rule
+//	    a rule set or an at-rule of CSS, a rule of make
+//	paragraph, lines
+//	    what has no name: prose, and all else
 package chunker
 
 import (
@@ -79,7 +99,9 @@ const (
 	// markup. A file of 250,000 headings is cut as text instead.
 	maxChunks = 10_000
 
-	// maxData is the size in bytes up to which JSON and YAML are parsed.
+	// maxData is the size in bytes up to which JSON and YAML are parsed. What
+	// is longer was written by a program and read by none but programs, and its
+	// tree takes a hundred times its size.
 	maxData = 256 << 10
 
 	// maxYAML is the nesting up to which YAML is parsed: the scanner of
