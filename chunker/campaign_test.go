@@ -137,7 +137,7 @@ func mutate(all []specimen, i int) specimen {
 	rng := rand.New(rand.NewPCG(20_260, uint64(i)))
 	s := all[i%len(all)]
 	out := bytes.Clone(s.src)
-	limit := 8 << 10 // so that 10,000 of them are cut in a minute
+	limit := 4 << 10 // so that 10,000 of them are cut in a minute
 	if i%8 == 0 {
 		limit = 32 << 10 // beyond where binary files and long lines are told
 	}
