@@ -273,7 +273,7 @@ func (c *campaign) run(ctx context.Context, workers, n int, file func(i int) spe
 func TestPoolOutlivesMutants(t *testing.T) {
 	const files, warm, most = 10_000, 2_000, 50 << 20
 	all := samples(t)
-	p := newPool(t, chunker.PoolOptions{Workers: 2, Cut: chunker.Options{Deadline: 2 * time.Second}})
+	p := newPool(t, chunker.PoolOptions{Workers: 2, MemoryCap: workerMemory, Cut: chunker.Options{Deadline: 2 * time.Second}})
 	var ours, theirs [2]int64 // bytes resident after warming up, and at most after that
 	c := campaign{pool: p}
 	c.mark = func(done int) {
@@ -352,7 +352,7 @@ func TestCampaignReports(t *testing.T) {
 // TestPoolBounds is F52: in no language do 100,000 nested brackets or a line of
 // 50 MB cost more than the caps.
 func TestPoolBounds(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{Workers: 2, Cut: chunker.Options{Deadline: 300 * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := newPool(t, chunker.PoolOptions{Workers: 2, MemoryCap: workerMemory, Cut: chunker.Options{Deadline: 300 * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	const deep = 100_000
 	open, end := "([{", ")]}"
 	var b bytes.Buffer

@@ -95,6 +95,27 @@ func TestCutKeepsRules(t *testing.T) {
 	}
 }
 
+// The grammar of YAML takes the comment of what comes next for a part of what
+// came before.
+func TestCutGivesYAMLItsComments(t *testing.T) {
+	if chunker.Engine() == "text" {
+		t.Skip("built without parsers")
+	}
+	src := []byte("# The file.\n\n# About one.\none:\n  a: 1\n  b: 2\n\n# About two.\n# More.\ntwo:\n  - a\n  - b: 1\n    c: 2\n# About three.\nthree:\n  x: 1\n  y: 2\n")
+	r := chunker.Cut("a.yaml", src, chunker.Options{})
+	if err := broken(src, r); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"About one.", "About two.", "About three."}
+	var got []string
+	for _, c := range r.Chunks {
+		got = append(got, c.Doc)
+	}
+	if !slices.Equal(got, want) || r.Doc != "The file." {
+		t.Errorf("docs of chunks are %q, want %q; that of the file is %q", got, want, r.Doc)
+	}
+}
+
 // A change of one line leaves the chunks it does not touch, and their ids, as
 // they are: nothing else is embedded again.
 func TestCutOfChangedFile(t *testing.T) {

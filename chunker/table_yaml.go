@@ -17,6 +17,7 @@ func yamlTable() *table {
 		prose:    "block_scalar", // another file in this one
 		sep:      ".",
 		crowds:   true,
+		indented: true,
 		rules: map[string]rule{
 			"document":            {look: yamlDocument},
 			"block_node":          {act: enter},
