@@ -15,7 +15,10 @@ type columns struct {
 	lengths [len(kinds)][exact][]uint32 // of each field in terms; empty if all are 0
 }
 
-func newColumns() *columns { return &columns{ends: []uint32{0}} }
+// newColumns makes room for docs documents.
+func newColumns(docs int) *columns {
+	return &columns{keys: make([]byte, 0, 12*docs), ends: append(make([]uint32, 0, docs+1), 0), owners: make([]uint32, 0, docs)}
+}
 
 // add adds a document and returns its number among those of its kind.
 func (c *columns) add(kind int, key []byte, owner uint32, lengths *[exact]uint32) uint32 {

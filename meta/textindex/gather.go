@@ -115,6 +115,9 @@ type record struct {
 }
 
 func (t *table) reset() {
+	if len(t.slots) > 1<<16 && 16*len(t.terms) < len(t.slots) {
+		t.slots = nil // left by a first index: a save need not clear a megabyte
+	}
 	clear(t.slots)
 	t.terms, t.text, t.log, t.sorted = t.terms[:0], t.text[:0], t.log[:0], t.sorted[:0]
 }

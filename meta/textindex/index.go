@@ -340,9 +340,10 @@ func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.S
 			// wait for the merger, which bounds open files and mappings.
 			"PersisterNapUnderNumFiles": 100,
 		},
-		// Merging is half of what a first index costs. A search of twice as many
-		// segments costs less than a millisecond.
-		"scorchMergePlanOptions": map[string]any{"MaxSegmentsPerTier": 20, "SegmentsPerMergeTask": 20},
+		// A search of twice as many segments costs less than a merge of them. No
+		// merge makes a segment of more documents than MaxSegmentSize, which
+		// bounds what it holds in memory: up to 400 bytes for each.
+		"scorchMergePlanOptions": map[string]any{"MaxSegmentsPerTier": 20, "SegmentsPerMergeTask": 20, "MaxSegmentSize": 250_000},
 	}, queue)
 	if err != nil {
 		return nil, err

@@ -145,6 +145,70 @@ func TestFilterActsInsideTheQuery(t *testing.T) {
 	}
 }
 
+// What a document is worth does not depend on what else the filter leaves.
+func TestFilterLeavesScores(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "text"))
+	apply(t, x, 1, library())
+	apply(t, x, 2, library()[:3], "m:m2")
+	scores := func(f textindex.Filter) map[string]float64 {
+		hits, err := x.Search(t.Context(), textindex.Query{Text: "validate the token of open connections", Filter: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]float64{}
+		for _, h := range hits {
+			out[h.Key] = h.Score
+		}
+		return out
+	}
+	all, some := scores(textindex.Filter{}), scores(textindex.Filter{Language: "typescript"})
+	if len(some) != 2 || len(all) <= len(some) {
+		t.Fatalf("found %d, filtered %d", len(all), len(some))
+	}
+	for key, score := range some {
+		if all[key] != score {
+			t.Errorf("%s: %v, filtered %v", key, all[key], score)
+		}
+	}
+}
+
+func TestPassing(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "text"))
+	apply(t, x, 1, library())
+	apply(t, x, 2, library()[4:5], "m:f1", "m:m2") // c1 stays, under f1
+	for _, tc := range []struct {
+		name   string
+		filter textindex.Filter
+		want   string
+	}{
+		{"source", textindex.Filter{Source: "agent"}, "m1 m3"},
+		{"chunk", textindex.Filter{Language: "Go"}, "f1"},
+		{"glob", textindex.Filter{PathGlob: "src/**/*.{go,ts}"}, "f1 f2"},
+		{"nothing", textindex.Filter{Tags: []string{"db"}}, ""},
+		{"tag, not a part of one", textindex.Filter{Tags: []string{"secur"}}, ""},
+	} {
+		got, err := x.Passing(t.Context(), tc.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[fold.ID]bool{}
+		for id := range strings.FieldsSeq(tc.want) {
+			want[fold.ID(id)] = true
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: -want +got %s", tc.name, d)
+		}
+	}
+	for _, f := range []textindex.Filter{{}, {PathGlob: "**"}} {
+		if got, err := x.Passing(t.Context(), f); got != nil || err != nil {
+			t.Errorf("Passing(%+v) = %v, %v, want nil", f, got, err)
+		}
+	}
+	if _, err := x.Passing(t.Context(), textindex.Filter{PathGlob: "a{b"}); !errors.Is(err, fold.ErrInvalid) {
+		t.Errorf("Passing with a broken glob: %v, want ErrInvalid", err)
+	}
+}
+
 func TestApplyReplacesAndDrops(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "text")
 	x := open(t, dir)

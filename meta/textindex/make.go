@@ -27,14 +27,14 @@ func makeSegment(docs []index.Document) (*segment, error) {
 	}
 	slices.SortFunc(from, func(a, b *gatherer) int { return cmp.Compare(a.order, b.order) })
 
-	cols, owners := newColumns(), newOwnerTable()
+	cols, owners := newColumns(len(docs)), newOwnerTable()
 	var packed []byte
 	for k := range kinds {
 		for _, g := range from {
 			for i := range g.docs {
 				if d := &g.docs[i]; d.kind == k && d.number == present {
 					packed = packKey(packed[:0], d.key)
-					d.number = cols.add(k, packed, owners.number(d.owner), &d.lengths)
+					d.number = cols.add(k, packed, owners.number(&d.owner), &d.lengths)
 				}
 			}
 		}

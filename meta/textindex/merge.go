@@ -57,6 +57,7 @@ type input struct {
 
 	drop    *roaring.Bitmap // nil: none
 	numbers []uint64        // in the new segment, by old number
+	owned   []uint32        // new numbers of owners + 1, 0 where there is none yet
 	base    uint32          // of its documents of the kind at hand, if none is dropped
 	cursor  cursor
 	prefix  uint64 // first bytes of the cursor's term
@@ -64,7 +65,11 @@ type input struct {
 
 func (m *merge) run() error {
 	var l layout
-	cols, owners := newColumns(), newOwnerTable()
+	docs := 0
+	for _, in := range m.inputs {
+		docs += len(in.numbers)
+	}
+	cols, owners := newColumns(docs), newOwnerTable()
 	for k := range kinds {
 		for _, in := range m.inputs {
 			m.columns(in, k, cols, owners)
@@ -101,23 +106,27 @@ func (m *merge) run() error {
 
 // columns adds the live documents of one kind, and numbers them.
 func (m *merge) columns(in *input, kind int, cols *columns, owners *ownerTable) {
-	known := map[uint32]uint32{}
 	var lengths [exact]uint32
+	if in.owned == nil {
+		in.owned = make([]uint32, in.segment.owned)
+	}
 	for doc := in.first[kind]; doc < in.first[kind+1]; doc++ {
 		if in.drop != nil && in.drop.Contains(doc) {
 			in.numbers[doc] = dropped
 			continue
 		}
 		old := in.ownerOf(doc)
-		number, ok := known[old]
-		if !ok {
-			number = owners.number(in.owner(old))
-			known[old] = number
+		if in.owned[old] == 0 {
+			var texts [7][]byte
+			for i := range texts {
+				texts[i] = in.value(old, i)
+			}
+			in.owned[old] = owners.record(&texts, in.updated(old)) + 1
 		}
 		for f := range lengths {
 			lengths[f] = in.length(kind, f, doc-in.first[kind])
 		}
-		in.numbers[doc] = uint64(cols.add(kind, in.packed(doc), number, &lengths))
+		in.numbers[doc] = uint64(cols.add(kind, in.packed(doc), in.owned[old]-1, &lengths))
 	}
 }
 

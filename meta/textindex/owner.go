@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 )
@@ -44,51 +45,76 @@ const (
 	ownerTags
 )
 
-// ownerTable numbers owners and their strings while a segment is made.
+// ownerTable numbers owners and their strings while a segment is made. It finds
+// both by hash and compares with what was written, since maps of them took more
+// than the segment.
 type ownerTable struct {
-	numbers map[owner]uint32
-	last    owner // most documents follow one of the same file
-	lastNum uint32
+	numbers map[uint64]uint32 // of records, by hash
+	strings map[uint64]uint32 // of values, by hash
 	records []byte
-	strings map[string]uint32
 	values  []byte
 	ends    []uint32
+	last    owner // most documents follow one of the same file
+	lastNum uint32
 }
 
 func newOwnerTable() *ownerTable {
-	return &ownerTable{numbers: map[owner]uint32{}, strings: map[string]uint32{}, ends: []uint32{0}}
+	return &ownerTable{numbers: map[uint64]uint32{}, strings: map[uint64]uint32{}, ends: []uint32{0}}
 }
 
-func (t *ownerTable) number(o owner) uint32 {
-	if o == t.last && len(t.records) > 0 {
+// number returns the number of o.
+func (t *ownerTable) number(o *owner) uint32 {
+	if *o == t.last && len(t.records) > 0 {
 		return t.lastNum
 	}
-	n, ok := t.numbers[o]
-	if !ok {
-		n = uint32(len(t.numbers))
-		t.numbers[o] = n
-		for _, s := range o.texts() {
-			t.records = binary.LittleEndian.AppendUint32(t.records, t.value(*s))
-		}
-		t.records = binary.LittleEndian.AppendUint64(t.records, o.updated)
+	var texts [7][]byte
+	for i, s := range o.texts() {
+		texts[i] = []byte(*s)
 	}
-	t.last, t.lastNum = o, n
-	return n
+	t.last, t.lastNum = *o, t.record(&texts, o.updated)
+	return t.lastNum
 }
 
-func (t *ownerTable) value(s string) uint32 {
-	n, ok := t.strings[s]
-	if !ok {
-		n = uint32(len(t.strings))
-		t.strings[s] = n
-		t.values = append(t.values, s...)
-		t.ends = append(t.ends, uint32(len(t.values)))
+// record returns the number of the owner with these strings.
+func (t *ownerTable) record(texts *[7][]byte, updated uint64) uint32 {
+	var buf [ownerBytes]byte
+	r := buf[:0]
+	for _, s := range texts {
+		r = binary.LittleEndian.AppendUint32(r, t.value(s))
 	}
-	return n
+	r = binary.LittleEndian.AppendUint64(r, updated)
+	for h := hash(r); ; h++ {
+		n, ok := t.numbers[h]
+		if !ok {
+			n = uint32(len(t.records) / ownerBytes)
+			t.numbers[h] = n
+			t.records = append(t.records, r...)
+			return n
+		}
+		if bytes.Equal(t.records[ownerBytes*int(n):][:ownerBytes], r) {
+			return n
+		}
+	}
+}
+
+func (t *ownerTable) value(s []byte) uint32 {
+	for h := hash(s); ; h++ {
+		n, ok := t.strings[h]
+		if !ok {
+			n = uint32(len(t.ends) - 1)
+			t.strings[h] = n
+			t.values = append(t.values, s...)
+			t.ends = append(t.ends, uint32(len(t.values)))
+			return n
+		}
+		if bytes.Equal(t.values[t.ends[n]:t.ends[n+1]], s) {
+			return n
+		}
+	}
 }
 
 func (t *ownerTable) write(w *writer, l *layout) {
-	l.records, l.owned = w.offset(), uint64(len(t.numbers))
+	l.records, l.owned = w.offset(), uint64(len(t.records)/ownerBytes)
 	w.write(t.records)
 	l.values, l.valLen = w.offset(), uint64(len(t.values))
 	w.write(t.values)

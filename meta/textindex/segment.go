@@ -210,13 +210,3 @@ func (s *segment) value(owner uint32, which int) []byte {
 func (s *segment) updated(owner uint32) uint64 {
 	return binary.LittleEndian.Uint64(s.data[s.records+ownerBytes*uint64(owner)+7*4:])
 }
-
-// owner returns a copy of an owner.
-func (s *segment) owner(n uint32) owner {
-	var o owner
-	for i, text := range o.texts() {
-		*text = string(s.value(n, i))
-	}
-	o.updated = s.updated(n)
-	return o
-}

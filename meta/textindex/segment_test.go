@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +75,15 @@ type stored struct {
 	Counts  map[string]counts // by channel and term
 }
 
+// ownerIn returns a copy of one owner of s.
+func ownerIn(s *segment, n uint32) owner {
+	o := owner{updated: s.updated(n)}
+	for i, text := range o.texts() {
+		*text = string(s.value(n, i))
+	}
+	return o
+}
+
 // contents reads a whole segment, without the documents of drop.
 func contents(s *segment, drop *roaring.Bitmap) map[string]stored {
 	out := map[string]stored{}
@@ -81,7 +92,7 @@ func contents(s *segment, drop *roaring.Bitmap) map[string]stored {
 			continue
 		}
 		k, n := s.kindOf(doc)
-		d := stored{Kind: kinds[k], Owner: fmt.Sprintf("%+v", s.owner(s.ownerOf(doc))), Counts: map[string]counts{}}
+		d := stored{Kind: kinds[k], Owner: fmt.Sprintf("%+v", ownerIn(s, s.ownerOf(doc))), Counts: map[string]counts{}}
 		for f := range d.Lengths {
 			d.Lengths[f] = s.length(k, f, n)
 		}
@@ -200,9 +211,7 @@ func TestMergeKeepsWhatIsLive(t *testing.T) {
 			drop = nil
 		}
 		drops = append(drops, drop)
-		for key, d := range contents(s, drop) {
-			live[key] = d
-		}
+		maps.Copy(live, contents(s, drop))
 	}
 	path := filepath.Join(t.TempDir(), "merged.zap")
 	numbers, size, err := plugin{}.Merge(segments, drops, path, make(chan struct{}), nil)
@@ -308,5 +317,54 @@ func TestCountsAreCutNotMixed(t *testing.T) {
 	p := postings{rest: b, left: 1}
 	if !p.next() || p.doc != 9 || p.counts != c || p.next() || len(p.rest) != 0 {
 		t.Errorf("read back %+v, want %x of 9", p, c)
+	}
+}
+
+// Two strings, or owners, of one hash are told apart.
+func TestOwnersOfOneHash(t *testing.T) {
+	o := newOwnerTable()
+	o.strings[hash([]byte("b"))] = o.value([]byte("a"))
+	if a, b := o.value([]byte("a")), o.value([]byte("b")); a == b || b != o.value([]byte("b")) {
+		t.Errorf("numbers of two strings: %d and %d", a, b)
+	}
+	first := o.number(&owner{memory: "m", path: "p"})
+	for h := range o.numbers {
+		o.numbers[h+1] = first
+	}
+	if n := o.number(&owner{memory: "m", path: "q"}); n == first {
+		t.Errorf("numbers of two owners: %d and %d", first, n)
+	}
+	if n := o.number(&owner{memory: "m", path: "p"}); n != first {
+		t.Errorf("number of the first owner: %d, was %d", n, first)
+	}
+}
+
+// A merge holds no more in memory than openStore says: a little for each
+// document, and nothing for what stands in it.
+func TestMergeTakesLittleMemory(t *testing.T) {
+	const segments, each, most = 8, 1000, 400
+	var in []api.Segment
+	for i := range segments {
+		var docs []Doc
+		for j := range each {
+			id := fold.FileID("p", fmt.Sprint(i, j))
+			docs = append(docs, Doc{
+				Key: "m:" + string(id), Kind: Memory, Memory: id, Path: "fold/" + string(id) + ".md", Updated: time.Unix(int64(i*each+j), 0),
+				Title: "a title", Body: strings.Repeat(fmt.Sprintf("word%d other%d ", j%97, i), 40),
+			})
+		}
+		in = append(in, memorySegment{gatherAll(t, docs, each)})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, _, err := (plugin{}).Merge(in, nil, filepath.Join(t.TempDir(), "merged.zap"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	// What was outgrown is counted too.
+	if n := (after.TotalAlloc - before.TotalAlloc - 2*spillAt) / (segments * each); n > 2*most {
+		t.Errorf("%d bytes were allocated for each document, want %d", n, 2*most)
+	} else {
+		t.Logf("%d bytes were allocated for each document", n)
 	}
 }

@@ -33,20 +33,27 @@ func (w *writer) fail(err error) {
 }
 
 func (w *writer) write(b []byte) {
-	w.buf = append(w.buf, b...)
-	if w.file != nil && len(w.buf) >= spillAt {
-		w.spill()
+	if w.file == nil {
+		w.buf = append(w.buf, b...)
+		return
 	}
+	if len(w.buf)+len(b) >= spillAt {
+		w.spill(w.buf)
+		w.buf = w.buf[:0]
+	}
+	if len(b) >= spillAt {
+		w.spill(b)
+		return
+	}
+	w.buf = append(w.buf, b...)
 }
 
-func (w *writer) spill() {
-	w.sum = crc32.Update(w.sum, crc32.IEEETable, w.buf)
-	w.flushed += uint64(len(w.buf))
-	if w.file != nil {
-		if w.err == nil {
-			_, w.err = w.file.Write(w.buf)
-		}
-		w.buf = w.buf[:0]
+// spill adds b to the sum, and to the file if there is one.
+func (w *writer) spill(b []byte) {
+	w.sum = crc32.Update(w.sum, crc32.IEEETable, b)
+	w.flushed += uint64(len(b))
+	if w.file != nil && w.err == nil {
+		_, w.err = w.file.Write(b)
 	}
 }
 
@@ -64,11 +71,10 @@ func (w *writer) numbers(list []uint32) {
 // own segments end.
 func (w *writer) close(at *layout) {
 	w.buf = at.append(w.buf)
-	n := len(w.buf)
-	w.spill()
+	w.spill(w.buf)
 	sum := binary.BigEndian.AppendUint32(nil, w.sum)
 	if w.file == nil {
-		w.buf = append(w.buf[:n], sum...)
+		w.buf = append(w.buf, sum...)
 		return
 	}
 	_, err := w.file.Write(sum)
