@@ -54,7 +54,7 @@ type ProjectDoors interface {
 	Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) wire.Health
-	Problems(ctx context.Context, sc fold.Scope, slug string) (wire.ProblemList, error)
+	Problems(ctx context.Context, sc fold.Scope, slug string, in wire.ProblemQuery) (wire.ProblemList, error)
 	Algorithm(ctx context.Context, sc fold.Scope, slug string) (wire.Algorithm, error)
 	SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error)
 	Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error)

@@ -58,6 +58,10 @@ func projectRoutes() []Route {
 	type inPath struct {
 		Path string `query:"path" required:"true" doc:"absolute path"`
 	}
+	type inProblems struct {
+		InSlug
+		wire.ProblemQuery
+	}
 	type inRemove struct {
 		InSlug
 		wire.ProjectRemove
@@ -118,8 +122,8 @@ func projectRoutes() []Route {
 				return d.Resume(ctx, sc, in.Slug)
 			}),
 		on(Read, "GET", project+"/problems", "problems", "List files set aside, with reasons",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProblemList, error) {
-				return d.Problems(ctx, sc, in.Slug)
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inProblems) (wire.ProblemList, error) {
+				return d.Problems(ctx, sc, in.Slug, in.ProblemQuery)
 			}),
 	}
 }

@@ -71,6 +71,7 @@ type checkout struct {
 	failed   error
 	state    string
 	pace     pace
+	retries  retries
 	notices  map[string]string // by subject
 	pending  int               // jobs that will change what search finds
 	idle     chan struct{}     // closed when pending reaches 0
@@ -134,6 +135,8 @@ func (co *checkout) loop(ctx context.Context) error {
 			if retry == nil {
 				retry = time.After(retryMost)
 			}
+		case <-co.retryDue():
+			err = co.retryFailed(ctx)
 		case <-resume:
 			err = co.setPaused(ctx, false, time.Time{})
 		case <-retry:

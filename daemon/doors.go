@@ -289,6 +289,10 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 	if err != nil {
 		return wire.JobRef{}, err
 	}
+	if in.RetryFailed {
+		id, err := co.enqueue(ctx, jobRetry, prioSoon, retryWork{All: true}, jobRetry)
+		return wire.JobRef{JobID: id}, err
+	}
 	key := jobSweep
 	if in.Full || in.History > 0 {
 		key = ""

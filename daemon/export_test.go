@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"io"
+	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -25,4 +27,29 @@ func (d *Daemon) IndexDir(path string) string {
 		}
 	}
 	return ""
+}
+
+// RetryAt tells when files that failed are tried again by themselves; zero if
+// none are.
+func (d *Daemon) RetryAt(path string) time.Time {
+	for _, co := range d.sorted() {
+		if co.rec.Path == path {
+			co.mu.Lock()
+			defer co.mu.Unlock()
+			return co.retries.at
+		}
+	}
+	return time.Time{}
+}
+
+// RetrySoon makes the attempt at files that failed due now.
+func (d *Daemon) RetrySoon(path string) {
+	for _, co := range d.sorted() {
+		if co.rec.Path == path {
+			co.mu.Lock()
+			co.retries.at = time.Now()
+			co.mu.Unlock()
+			jobs.Poke(co.writes)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -26,6 +28,13 @@ import (
 // TestMain gives git an identity and keeps it away from the user's
 // configuration.
 func TestMain(m *testing.M) {
+	if len(os.Args) >= 2 && os.Args[1] == workerArg {
+		in := &poisoned{in: os.Stdin, poison: strings.Join(os.Args[2:], " ")}
+		if err := chunker.ServeWorker(in, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	dir, err := os.MkdirTemp("", "fw-git")
 	if err != nil {
 		panic(err)
@@ -41,6 +50,25 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// workerArg makes the test binary a parser process, one that crashes on text with
+// the words that follow, if any do.
+const workerArg = "parse-for-test"
+
+type poisoned struct {
+	in     io.Reader
+	poison string
+	seen   string // the end of what was read
+}
+
+func (p *poisoned) Read(b []byte) (int, error) {
+	n, err := p.in.Read(b)
+	if p.seen += string(b[:n]); p.poison != "" && strings.Contains(p.seen, p.poison) {
+		os.Exit(3)
+	}
+	p.seen = p.seen[max(0, len(p.seen)-len(p.poison)):]
+	return n, err
 }
 
 // patience is how long a condition may take that comes true by itself. Machines
@@ -98,6 +126,7 @@ type machine struct {
 	end   func() // stops the daemon and waits
 
 	faults func(op string) error // what fails; nil for nothing
+	worker []string              // command line of a parser process; nil for none
 }
 
 func newMachine(t *testing.T) *machine {
@@ -110,7 +139,14 @@ func newMachine(t *testing.T) *machine {
 
 func newMachineAt(t *testing.T, home string) *machine {
 	t.Helper()
+	return newMachineWith(t, home, func(*machine) {})
+}
+
+// newMachineWith is newMachineAt, with what set does before the daemon starts.
+func newMachineWith(t *testing.T, home string, set func(m *machine)) *machine {
+	t.Helper()
 	m := &machine{t: t, home: home, clock: &testClock{}, log: &logBuffer{}, cfg: conf.Default()}
+	set(m)
 	m.start()
 	t.Cleanup(func() { m.stop() })
 	return m
@@ -132,7 +168,7 @@ func (m *machine) dirs() conf.Dirs {
 
 func (m *machine) options() daemon.Options {
 	return daemon.Options{
-		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults,
+		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults, Worker: m.worker,
 		Log: slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
@@ -421,7 +457,7 @@ func (p *project) counters() map[string]int64 {
 // problem returns why path is set aside, "" if it is not.
 func (p *project) problem(path string) string {
 	p.t.Helper()
-	list, err := p.d.Problems(p.ctx(), local(), p.slug)
+	list, err := p.d.Problems(p.ctx(), local(), p.slug, wire.ProblemQuery{Limit: 1000})
 	if err != nil {
 		p.t.Fatalf("problems: %v", err)
 	}

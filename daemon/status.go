@@ -19,6 +19,9 @@ import (
 // problemsShown is how many files that are set aside status names.
 const problemsShown = 50
 
+// How many files a page of problems names, and at most.
+const problemsPage, problemsMost = 100, 1000
+
 // Status tells the state of the daemon and of every checkout sc may read.
 func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
 	s := wire.Status{
@@ -146,22 +149,32 @@ func (co *checkout) problems(files []meta.File) []wire.FileProblem {
 		if f.Fold {
 			path = co.rec.FoldDir + "/" + path
 		}
-		out = append(out, wire.FileProblem{Path: path, State: f.State, Reason: f.Reason, ID: string(f.MemoryID)})
+		p := wire.FileProblem{Path: path, State: f.State, Reason: f.Reason, ID: string(f.MemoryID)}
+		switch f.State {
+		case "indexed":
+			p.State = "partial"
+		case "failed":
+			p.Hint = "it is tried again by itself; to try now: foldwatch index --retry-failed -p " + co.rec.Slug
+		}
+		out = append(out, p)
 	}
 	return out
 }
 
-// Problems lists every file that is not indexed, and why.
-func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string) (wire.ProblemList, error) {
+// Problems lists files of which not all is indexed, and why, a page at a time.
+func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wire.ProblemQuery) (wire.ProblemList, error) {
 	co, st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
-	files, _, err := st.index.Problems(ctx, 10_000)
+	if in.Limit <= 0 {
+		in.Limit = problemsPage
+	}
+	files, next, err := st.index.ProblemsAfter(ctx, in.Cursor, min(in.Limit, problemsMost))
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
-	list := wire.ProblemList{Items: co.problems(files)}
+	list := wire.ProblemList{Items: co.problems(files), NextCursor: next}
 	if list.Items == nil {
 		list.Items = []wire.FileProblem{}
 	}

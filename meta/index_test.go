@@ -293,6 +293,18 @@ func TestFilesProblemsCounts(t *testing.T) {
 	if _, err := x.FileByPath(ctx, "gone.go", false); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("dropped file: %v", err)
 	}
+	for cursor, n := "", 0; ; n++ {
+		page, next, err := x.ProblemsAfter(ctx, cursor, 1)
+		if want := []string{"line 3", "parser", "binary"}; err != nil || len(page) != 1 || page[0].Reason != want[n] {
+			t.Fatalf("page %d of the problems = %+v, %v, want %s", n, page, err, want[n])
+		}
+		if cursor = next; cursor == "" {
+			if n != 2 {
+				t.Errorf("%d pages of one problem each, want 3", n+1)
+			}
+			break
+		}
+	}
 	ps, total, err := x.Problems(ctx, 2)
 	if err != nil || total != 3 || len(ps) != 2 || ps[0].Reason != "line 3" || ps[1].Reason != "parser" {
 		t.Errorf("Problems = %+v, %d, %v", ps, total, err)

@@ -266,7 +266,7 @@ func (d *Doors) Health(context.Context) wire.Health {
 }
 
 // Problems is one file set aside.
-func (d *Doors) Problems(_ context.Context, sc fold.Scope, slug string) (wire.ProblemList, error) {
+func (d *Doors) Problems(_ context.Context, sc fold.Scope, slug string, _ wire.ProblemQuery) (wire.ProblemList, error) {
 	_, unlock, err := d.open("Problems", sc, slug)
 	defer unlock()
 	if err != nil {

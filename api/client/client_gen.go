@@ -97,9 +97,12 @@ func (c *Client) Resume(ctx context.Context, slug string) (wire.ProjectStatus, e
 }
 
 // Problems calls GET /api/projects/{slug}/problems: list files set aside, with reasons.
-func (c *Client) Problems(ctx context.Context, slug string) (wire.ProblemList, error) {
+func (c *Client) Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error) {
+	q := url.Values{}
+	setInt(q, "limit", query.Limit)
+	setString(q, "cursor", query.Cursor)
 	var out wire.ProblemList
-	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/problems", nil, nil, &out)
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/problems", q, nil, &out)
 	return out, err
 }
 

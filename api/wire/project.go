@@ -103,7 +103,7 @@ type ProjectStatus struct {
 	CommitTo     string        `json:"commit_to"`
 	LastCommit   *CommitInfo   `json:"last_commit,omitempty"`
 	Sync         string        `json:"sync" doc:"off until turned on"`
-	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons"`
+	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons; all of them: GET …/problems"`
 	ProblemCount int           `json:"problem_count"`
 	Notices      []string      `json:"notices,omitempty"`
 	PausedUntil  *time.Time    `json:"paused_until,omitempty"`
@@ -130,16 +130,23 @@ type FileCounts struct {
 	Queued  int `json:"queued"`
 }
 
-// A FileProblem is one file that is not indexed, and why.
+// A FileProblem is one file of which not all is indexed, and why.
 type FileProblem struct {
 	Path   string `json:"path"`
-	State  string `json:"state" enum:"skipped,failed,quarantined"`
+	State  string `json:"state" enum:"skipped,failed,partial,quarantined" doc:"partial: indexed, but not all of it, or not by its syntax"`
 	Reason string `json:"reason"`
 	ID     string `json:"id,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 }
 
-// ProblemList is every file set aside.
+// ProblemQuery selects a page of problems: quarantined files first, then failed
+// ones, those indexed in part, and those skipped.
+type ProblemQuery struct {
+	Limit  int    `json:"limit,omitempty" query:"limit" doc:"default 100, at most 1000"`
+	Cursor string `json:"cursor,omitempty" query:"cursor" doc:"next_cursor of the page before"`
+}
+
+// ProblemList is a page of the files set aside.
 type ProblemList struct {
 	Items      []FileProblem `json:"items"`
 	NextCursor string        `json:"next_cursor,omitempty"`
@@ -183,8 +190,11 @@ type JobList struct {
 
 // Reindex asks for work on the index.
 type Reindex struct {
-	Full    bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
-	Rebuild bool   `json:"rebuild,omitempty" doc:"drop the derived stores first"`
+	Full    bool `json:"full,omitempty" doc:"describe also what was deleted by hand"`
+	Rebuild bool `json:"rebuild,omitempty" doc:"drop the derived stores first"`
+
+	RetryFailed bool `json:"retry_failed,omitempty" doc:"only what an earlier attempt failed on, also what is set aside until it changes"`
+
 	Path    string `json:"path,omitempty" doc:"only below this path"`
 	History int    `json:"history,omitempty" doc:"also make memories of the last N commits"`
 }

@@ -18,7 +18,7 @@ type daemonClient interface {
 	Status(ctx context.Context) (wire.Status, error)
 	ProjectStatus(ctx context.Context, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) (wire.Health, error)
-	Problems(ctx context.Context, slug string) (wire.ProblemList, error)
+	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)
 
 	AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error)
 	GetMemory(ctx context.Context, slug, id string) (wire.Memory, error)

@@ -22,6 +22,9 @@ func indexCommand(e *environment) *cobra.Command {
 	}
 	c.Flags().BoolVar(&in.Full, "full", false, "also describe anew what was deleted by hand")
 	c.Flags().IntVar(&in.History, "history", 0, "also make memories of the last N commits")
+	c.Flags().BoolVar(&in.RetryFailed, "retry-failed", false, "only try again what failed or is set aside")
+	c.MarkFlagsMutuallyExclusive("retry-failed", "full")
+	c.MarkFlagsMutuallyExclusive("retry-failed", "history")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it is done")
 	return c
 }

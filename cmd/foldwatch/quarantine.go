@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -19,7 +20,7 @@ func quarantineCommand(e *environment) *cobra.Command {
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
-				list, err := c.Problems(cmd.Context(), slug)
+				list, err := allProblems(cmd.Context(), c, slug)
 				if err != nil {
 					return err
 				}
@@ -40,5 +41,21 @@ func quarantineCommand(e *environment) *cobra.Command {
 				})
 			})
 		},
+	}
+}
+
+// allProblems returns every page of the files set aside.
+func allProblems(ctx context.Context, c daemonClient, slug string) (wire.ProblemList, error) {
+	all := wire.ProblemList{Items: []wire.FileProblem{}}
+	q := wire.ProblemQuery{Limit: 1000}
+	for {
+		page, err := c.Problems(ctx, slug, q)
+		if err != nil {
+			return all, err
+		}
+		all.Items = append(all.Items, page.Items...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return all, nil
+		}
 	}
 }

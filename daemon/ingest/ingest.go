@@ -82,6 +82,8 @@ type Ingester struct {
 
 	mu    sync.Mutex // guards the fields below
 	rules Rules
+	// distrusted are hashes of content that is not to be taken from the cache.
+	distrusted map[string]bool
 	// rulesNumber counts how often the rules were replaced.
 	rulesNumber int
 	last        *listing        // nil before the first

@@ -254,7 +254,9 @@ func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
 	}
 	for _, pr := range group {
 		if pr.whole != nil {
-			pr.cached, keys = got[keys[0]], keys[1:]
+			if pr.cached, keys = got[keys[0]], keys[1:]; in.distrusts(pr.file.Hash) {
+				pr.cached = nil
+			}
 		}
 	}
 }
@@ -279,7 +281,7 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 	pr.result = res
 	pr.chunks = chunker.Assign(pr.id, res.Chunks)
 	hideSecrets(pr.chunks, src, findings())
-	pr.file.State = "indexed"
+	pr.file.State, pr.file.Reason = "indexed", textReason(res)
 	if pr.file.Truncated {
 		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, pr.file.Size>>10)
 	}

@@ -95,6 +95,7 @@ create table files (
     primary key (fold, path)
 ) strict, without rowid;
 create index files_state on files (state);
+create index files_reason on files (fold, path) where reason <> '';
 
 -- Keys that went ('m:<memory>', 'c:<chunk>'), until all indexes caught up.
 create table gone (

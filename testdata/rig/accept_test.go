@@ -44,7 +44,7 @@ func TestAcceptGoSource(t *testing.T) {
 	table.add(t, st.Files.Failed == 0, "first index, failed files", fmt.Sprint(st.Files.Failed), "0")
 	table.add(t, st.Files.Indexed+st.Files.Skipped == c.files, "first index, indexed + skipped",
 		fmt.Sprintf("%d + %d", st.Files.Indexed, st.Files.Skipped), fmt.Sprintf("= %d", c.files))
-	problems, err := cl.Problems(ctx, "gosrc")
+	problems, err := cl.Problems(ctx, "gosrc", wire.ProblemQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

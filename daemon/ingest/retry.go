@@ -1,0 +1,118 @@
+package ingest
+
+import (
+	"context"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+// Reasons of files that are indexed as text because their parser gave up.
+const (
+	asText     = "cut as "
+	asTextHung = asText + "text (parser timed out)"
+)
+
+const (
+	retryPart      = 1000    // files asked for at once
+	stateForgotten = "stale" // of the manifest: to be read again, whatever its stat says
+)
+
+// textReason says why a file of known syntax was cut as text, "" if it was not.
+func textReason(res chunker.Result) string {
+	if strings.HasPrefix(res.Strategy, "text (") {
+		return asText + res.Strategy
+	}
+	return ""
+}
+
+// passes reports whether what is wrong with a file may be mended by trying
+// again, without a change of its content: it could not be read, no parser could
+// be started, or the machine was too busy for one.
+func passes(f meta.File) bool {
+	return f.State == "failed" || f.State == "indexed" && f.Reason == asTextHung
+}
+
+// Failures returns the files below fold/ or, apart, of the source that an
+// attempt failed on and which another may mend. With all, those set aside for
+// good are among them: memory files that cannot be read as such, and files on
+// which their parser crashes.
+func (in *Ingester) Failures(ctx context.Context, all bool) (source, memories []string, err error) {
+	cursor := ""
+	for {
+		files, next, err := in.Index.ProblemsAfter(ctx, cursor, retryPart)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range files {
+			switch {
+			case f.State == "skipped":
+				return source, memories, nil // they come last
+			case !passes(f) && !(all && (f.State == "quarantined" || strings.HasPrefix(f.Reason, asText))):
+			case f.Fold:
+				memories = append(memories, f.Path)
+			default:
+				source = append(source, f.Path)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return source, memories, nil
+		}
+	}
+}
+
+// Retry reads and cuts again what Failures returns.
+func (in *Ingester) Retry(ctx context.Context, all bool, progress Progress) (Report, error) {
+	source, memories, err := in.Failures(ctx, all)
+	if err != nil {
+		return Report{}, err
+	}
+	var forget []meta.Change
+	for i, paths := range [][]string{source, memories} {
+		for _, p := range paths {
+			f, err := in.Index.FileByPath(ctx, p, i == 1)
+			if err != nil {
+				return Report{}, err
+			}
+			if all && f.Hash != "" {
+				in.distrust(f.Hash)
+			}
+			f.State, f.Hash, f.MtimeNS = stateForgotten, "", -1
+			forget = append(forget, meta.Change{File: &f})
+		}
+	}
+	if len(forget) > 0 {
+		if _, err := in.apply(ctx, forget); err != nil {
+			return Report{}, err
+		}
+	}
+	r, err := in.Fold(ctx, memories, progress)
+	if err != nil {
+		return r, err
+	}
+	s, err := in.Source(ctx, source, progress)
+	r.add(s)
+	return r, err
+}
+
+// distrust has the cache not asked for what was cut of this content: a parser
+// crashed on it, and a person wants it tried again.
+func (in *Ingester) distrust(hash string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.distrusted == nil {
+		in.distrusted = map[string]bool{}
+	}
+	in.distrusted[hash] = true
+}
+
+// distrusts reports whether the cache is not to be asked about this content, for
+// once.
+func (in *Ingester) distrusts(hash string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	was := in.distrusted[hash]
+	delete(in.distrusted, hash)
+	return was
+}

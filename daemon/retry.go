@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+// jobRetry reads again what an attempt failed on: payload retryWork.
+const jobRetry = "retry"
+
+type retryWork struct {
+	// All is what a person asked for: also what no further attempt is made at by
+	// itself.
+	All bool `json:"all,omitempty"`
+}
+
+// How long files that could not be read or cut wait before the next attempt by
+// itself: doubled with each, up to a bound.
+const (
+	retryFilesFirst = 30 * time.Second
+	retryFilesMost  = time.Hour
+)
+
+// retries are the attempts at files that failed. checkout.mu guards it.
+type retries struct {
+	at    time.Time // of the next one; zero for none
+	tries int       // in a row that left something
+}
+
+// after tells that so many files are left after an attempt, or after other work
+// if not tried. What is waited for already is not put off.
+func (r *retries) after(now time.Time, left int, tried bool) {
+	switch {
+	case left == 0:
+		*r = retries{}
+	case tried || r.at.IsZero():
+		if tried {
+			r.tries++
+		}
+		r.at = now.Add(min(retryFilesMost, retryFilesFirst<<min(r.tries, 10)))
+	}
+}
+
+// watchFailures sees to it that files are tried again which failed for a reason
+// that may pass.
+func (co *checkout) watchFailures(ctx context.Context, st *stores, tried bool) {
+	source, memories, err := st.in.Failures(ctx, false)
+	if err != nil {
+		if ctx.Err() == nil {
+			co.log.WarnContext(ctx, "Failed files not counted", "err", err)
+		}
+		return
+	}
+	co.mu.Lock()
+	co.retries.after(time.Now(), len(source)+len(memories), tried)
+	co.mu.Unlock()
+	jobs.Poke(co.writes) // the loop looks at the time anew
+}
+
+// retryDue returns a channel that is ready when files are to be tried again, nil
+// if none are.
+func (co *checkout) retryDue() <-chan time.Time {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.retries.at.IsZero() || co.paused {
+		return nil
+	}
+	return time.After(time.Until(co.retries.at))
+}
+
+// retryFailed queues the attempt that is due.
+func (co *checkout) retryFailed(ctx context.Context) error {
+	co.mu.Lock()
+	co.retries.at = time.Time{} // the attempt sets the next
+	co.mu.Unlock()
+	_, err := co.enqueue(ctx, jobRetry, prioLater, retryWork{}, jobRetry)
+	return err
+}
+
+func (co *checkout) doRetry(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+	var w retryWork
+	if err := json.Unmarshal(j.Payload, &w); err != nil {
+		return err
+	}
+	st, err := co.stores(ctx)
+	if err != nil {
+		return err
+	}
+	if p, ok := co.cutter.(*chunker.Pool); ok && w.All {
+		p.Forgive()
+	}
+	defer co.endProgress()
+	r, err := st.in.Retry(ctx, w.All, co.watched(j, tell))
+	co.after(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	co.watchFailures(ctx, st, true)
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
+	return err
+}
