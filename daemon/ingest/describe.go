@@ -265,7 +265,7 @@ func dependenciesOf(s *Subject, outside []string) []dependency {
 				dep.standard = isStandard(s.Language, dep.name)
 			}
 			key := cmp.Or(dep.path, dep.name)
-			if strings.HasPrefix(dep.name, ".") && dep.path == "" || strings.Trim(dep.name, "/") == "" || dep.path == s.Path || seen[key] {
+			if dep.path == "" && (strings.HasPrefix(dep.name, ".") || dep.name == "self" || dep.name == "super" || dep.name == "crate") || strings.Trim(dep.name, "/") == "" || dep.path == s.Path || seen[key] {
 				continue
 			}
 			seen[key] = true

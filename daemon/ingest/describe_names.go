@@ -208,13 +208,27 @@ func isOpen(language, name string, code []byte) bool {
 	case "lua":
 		return first != '_' && !hasWord(code, "local")
 	case "rust", "zig":
-		return code == nil || hasWord(code, "pub") || hasWord(code, "impl") || hasWord(code, "pub(crate)")
+		return code == nil || beginsWith(code, "pub") || beginsWith(code, "impl")
 	case "java", "csharp", "kotlin", "scala", "swift":
 		return !hasWord(code, "private") && !hasWord(code, "fileprivate")
 	case "c", "cpp":
 		return !hasWord(code, "static")
 	}
 	return true
+}
+
+// beginsWith reports whether w is the first word of code that is no comment and
+// no attribute.
+func beginsWith(code []byte, w string) bool {
+	for line := range bytes.Lines(code) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' || line[0] == '/' || line[0] == '*' {
+			continue
+		}
+		rest, ok := bytes.CutPrefix(line, []byte(w))
+		return ok && (len(rest) == 0 || !isWordByte(rest[0]))
+	}
+	return false
 }
 
 // hasWord reports whether w is a word of the first lines of code that are no

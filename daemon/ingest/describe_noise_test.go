@@ -84,7 +84,7 @@ func TestDescribeLeavesNoiseOut(t *testing.T) {
 		},
 		{
 			"badges and common headings", "README.md", "# Overview\n\n[![build](https://x/b.svg)](https://x)\n\n**Tea** is a [shop](https://tea.example) for _good_ leaves.\n\n## Usage\n\ntext\n",
-			"Tea is a shop for _good_ leaves",
+			"Tea is a shop for good leaves",
 			[]string{"Its section is “Usage”."},
 			[]string{"svg", "**", "](", "[!"},
 		},
@@ -93,6 +93,23 @@ func TestDescribeLeavesNoiseOut(t *testing.T) {
 			"sum — a/x_amd64.s",
 			[]string{"`sum(p *byte, n int) int`"},
 			[]string{"MOVQ"},
+		},
+		{
+			"keys at the top say what a file sets", "a/i.json", "{\n  \"pages\": {\n    \"first\": 1,\n    \"last\": 9\n  },\n  \"lang\": \"de\"\n}\n",
+			"a/i.json",
+			[]string{"sets the keys `pages` and `lang`"},
+			[]string{"first"},
+		},
+		{
+			"a heading above imports is no doc", "a/j.js", "/**\n * Module dependencies.\n */\n\nvar x = require('x')\n\nexports.run = function run(a) { return x(a) }\n",
+			"run — a/j.js", nil,
+			[]string{"Module dependencies"},
+		},
+		{
+			"an example that is not there is not announced", "a/k.py", "def f(d):\n    \"\"\"Return the date as RFC 2822 has it, e.g.:\n\n    Fri, 09 Nov 2001\n    \"\"\"\n    return d\n",
+			"f — a/k.py",
+			[]string{"`f(d)` - Return the date as RFC 2822 has it."},
+			[]string{"e.g"},
 		},
 		{
 			"a note to the writer is no doc", "a/h.go", "package a\n\n// TODO(ann): make it fast\nfunc Slow() {}\n\n// Fast is a quick one.\nfunc Fast() {}\n",

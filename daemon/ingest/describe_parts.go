@@ -109,8 +109,11 @@ func componentsOf(s *Subject) []component {
 		}
 	}
 	out := l.out
-	if len(out) == 0 {
-		out = outlineOf(s)
+	keys := s.Language == "json" || s.Language == "yaml" && !slices.ContainsFunc(out, func(c component) bool { return c.kind == "document" })
+	if len(out) == 0 || keys { // small keys have no chunk of their own
+		if lines := outlineOf(s); len(lines) > 0 {
+			out = lines
+		}
 	}
 	if isProse(s.Language) {
 		out = slices.DeleteFunc(out, func(c component) bool { return c.level == 0 }) // frontmatter
@@ -131,6 +134,9 @@ func (l *partList) definition(c *fold.Chunk) {
 	s := l.s
 	name := cleanLine(c.NodeName)
 	parent, last := splitName(name, c.Parent)
+	if parent != "" && isNested(s.Language) && c.Parent != "" {
+		return // what stands at the top says what the file sets
+	}
 	if parent != "" && !isType(c.NodeType) && !isNested(s.Language) {
 		l.method(c, parent, last)
 		return
@@ -235,8 +241,8 @@ func rank(parts []component, stem string) []component {
 		parts[i].weight = parts[i].weigh(stem)
 	}
 	out := slices.Clone(parts)
-	if len(parts) > 0 && parts[0].level > 0 {
-		return out
+	if len(parts) > 0 && (parts[0].level > 0 || kindWord(parts[0].kind) == "") {
+		return out // of headings and keys, none matters more than those before it
 	}
 	slices.SortStableFunc(out, func(a, b component) int {
 		switch {

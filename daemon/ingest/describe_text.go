@@ -26,6 +26,10 @@ func isNoise(doc string) bool {
 	if !strings.Contains(doc, " ") {
 		return true
 	}
+	switch strings.TrimRight(low, ".: ") {
+	case "module dependencies", "module exports", "module variables", "external dependencies", "internal dependencies", "main entry", "local variables", "forward declarations", "helper functions", "public api", "private api":
+		return true
+	}
 	count, runes := 0, 0
 	for _, r := range doc {
 		runes++
@@ -273,7 +277,7 @@ func dropEmphasis(s string) string {
 				inner = s[i+len(mark) : i+len(mark)+end]
 			}
 			before := i == 0 || s[i-1] == ' ' || s[i-1] == '('
-			if inner == "" || !before || inner[0] == ' ' || inner[len(inner)-1] == ' ' || len(inner) > 80 || mark[0] == '_' && !strings.ContainsAny(inner, " *") {
+			if inner == "" || !before || inner[0] == ' ' || inner[len(inner)-1] == ' ' || len(inner) > 80 || mark[0] == '_' && !strings.ContainsAny(inner, " *") && !isPlainWord(inner, s[i+end+2*len(mark):]) {
 				at = i + len(mark)
 				continue
 			}
@@ -282,6 +286,17 @@ func dropEmphasis(s string) string {
 		}
 	}
 	return s
+}
+
+// isPlainWord reports whether a word between underscores is one of language, not
+// a name: small letters, and none behind it.
+func isPlainWord(inner, after string) bool {
+	for i := range len(inner) {
+		if inner[i] < 'a' || inner[i] > 'z' {
+			return false
+		}
+	}
+	return after == "" || !isWordByte(after[0])
 }
 
 // docLine returns a comment's first sentence as it stands behind a name, and
@@ -353,7 +368,7 @@ func isVerb(text string) bool {
 
 func isNote(doc string) bool {
 	low := strings.ToLower(doc)
-	for _, w := range []string{"todo", "fixme", "xxx", "hack", "bpo-", "http", "see http", "gh-", "issue #"} {
+	for _, w := range []string{"todo", "fixme", "xxx", "hack", "warning:", "bpo-", "http", "see http", "gh-", "issue #"} {
 		if strings.HasPrefix(low, w) {
 			return true
 		}
@@ -444,6 +459,9 @@ func isAbbreviation(s string) bool {
 // endSentence gives a sentence its full stop.
 func endSentence(s string) string {
 	s = strings.TrimRight(s, " :;,-")
+	for _, more := range []string{" e.g.", " i.e.", " e.g", " (e.g."} { // the example is not here
+		s = strings.TrimRight(strings.TrimSuffix(s, more), " :;,-")
+	}
 	if s == "" || strings.ContainsRune(".!?", rune(s[len(s)-1])) || strings.HasSuffix(s, "…") || strings.HasSuffix(s, ".)") || strings.HasSuffix(s, ".”") {
 		return s
 	}
