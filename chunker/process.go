@@ -63,7 +63,12 @@ func startProcess(opt PoolOptions) (*process, error) {
 // workerEnv is the environment of a worker: nothing of the user's, and one
 // arena for the C allocator, since one thread parses.
 func workerEnv() []string {
-	env := []string{"MALLOC_ARENA_MAX=1", "GOTRACEBACK=single"}
+	env := []string{
+		"MALLOC_ARENA_MAX=1", "GOTRACEBACK=single",
+		// A large file's tree goes back to the system: left alone, glibc would
+		// keep up to 64 MB of it for the next.
+		"MALLOC_TRIM_THRESHOLD_=8388608", "MALLOC_MMAP_THRESHOLD_=1048576",
+	}
 	if runtime.GOOS == "windows" {
 		env = append(env, "SYSTEMROOT="+os.Getenv("SYSTEMROOT")) // Go's random numbers need it
 	}

@@ -248,6 +248,14 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 		return false
 	}
 	c.co.note("commit", "")
+	if res.Later {
+		for _, p := range paths {
+			c.pending[p] = true
+		}
+		c.all = c.all || all
+		c.first, c.retry = time.Now(), time.Now().Add(time.Second)
+		return false
+	}
 	for _, p := range res.Unsettled {
 		c.pending[p] = true
 	}

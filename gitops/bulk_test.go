@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -119,4 +120,74 @@ func TestUnchangedFilesAreNeverRewritten(t *testing.T) {
 	if c.n[disk.OpCreate] > 0 {
 		t.Errorf("%d files were created", c.n[disk.OpCreate])
 	}
+}
+
+// TestBulkIsOneCommit writes in parts, as a first index does, with a write of
+// an agent in between.
+func TestBulkIsOneCommit(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	ctx := t.Context()
+	commits := func() string {
+		return strings.TrimSpace(repoGit(t, dir, "rev-list", "--count", "refs/foldwatch/journal"))
+	}
+	ws := writesOf(900)
+	end := s.Bulk()
+	for part := range slices.Chunk(ws, 300) {
+		if n, _, err := s.PutMany(ctx, part); err != nil || n != len(part) {
+			t.Fatalf("PutMany = %d, %v", n, err)
+		}
+	}
+	id, b := memoryFile("An agent's", "Said meanwhile.")
+	_, err := s.Put(ctx, gitops.Write{ID: id, New: b})
+	must(t, err)
+	for _, try := range []func() (gitops.Recorded, error){
+		func() (gitops.Recorded, error) { return s.Commit(ctx, []string{id.Path()}, "") },
+		func() (gitops.Recorded, error) { return s.CommitAll(ctx) },
+	} {
+		if rec, err := try(); err != nil || !rec.Later || rec.Oid != "" {
+			t.Errorf("commit during a bulk = %+v, %v", rec, err)
+		}
+	}
+	if st := s.Status(); st.WalEntries != 901 || st.Tip != "" {
+		t.Errorf("Status during a bulk = %+v", st)
+	}
+	must(t, end(ctx))
+	if st := s.Status(); st.WalEntries != 0 || st.Tip == "" {
+		t.Errorf("Status after = %+v", st)
+	}
+	if got := commits(); got != "1" {
+		t.Errorf("%s commits, want 1", got)
+	}
+	if p := packs(t, dir); p > 2 {
+		t.Errorf("%d packs", p)
+	}
+	rec, err := s.CommitAll(ctx)
+	if err != nil || rec.Later || rec.Oid != "" {
+		t.Errorf("CommitAll after = %+v, %v: something was left out", rec, err)
+	}
+	fsck(t, dir)
+}
+
+// TestBulkSurvivesItsEnd closes the store in the middle of a bulk: what was
+// written is durable, and the next start records it.
+func TestBulkSurvivesItsEnd(t *testing.T) {
+	dir := checkout(t)
+	ctx := t.Context()
+	s := openStore(t, dir, nil)
+	ws := writesOf(550)
+	s.Bulk()
+	if n, _, err := s.PutMany(ctx, ws); err != nil || n != len(ws) {
+		t.Fatalf("PutMany = %d, %v", n, err)
+	}
+	must(t, s.Close())
+	s = openStore(t, dir, nil)
+	rec, err := s.CommitAll(ctx)
+	if err != nil || len(rec.Written) < len(ws) || s.Status().WalEntries != 0 {
+		t.Errorf("CommitAll = %d written, %v, %d in the log", len(rec.Written), err, s.Status().WalEntries)
+	}
+	if b, err := s.LastDescribed(ctx, ws[0].Path); err != nil || string(b) != string(ws[0].New) {
+		t.Errorf("LastDescribed = %.40q, %v", b, err)
+	}
+	fsck(t, dir)
 }

@@ -20,6 +20,7 @@ type Recorded struct {
 	Removed   []string   // paths that it deletes
 	SetAside  []SetAside // kept out, with the reason; the rest went in
 	Unsettled []string   // changed less than 300 ms ago: call again for them
+	Later     bool       // many files are being written, see [Store.Bulk]: call again
 	Guarded   bool       // the vanish guard is up and nothing was committed
 	Reason    string     // of Guarded
 }
@@ -30,6 +31,13 @@ type Recorded struct {
 // set aside. An empty message is made up from what changed. It costs
 // O(changed), whatever the size of the whole (G5).
 func (s *Store) Commit(ctx context.Context, paths []string, message string) (Recorded, error) {
+	if s.bulks.Load() > 0 {
+		return Recorded{Later: true}, nil
+	}
+	return s.commitNow(ctx, paths, message)
+}
+
+func (s *Store) commitNow(ctx context.Context, paths []string, message string) (Recorded, error) {
 	if err := s.writable(); err != nil {
 		return Recorded{}, err
 	}
@@ -47,6 +55,9 @@ func (s *Store) Commit(ctx context.Context, paths []string, message string) (Rec
 // for start-up and after lost events. Files whose stat data is that of the
 // last look are not read.
 func (s *Store) CommitAll(ctx context.Context) (Recorded, error) {
+	if s.bulks.Load() > 0 {
+		return Recorded{Later: true}, nil
+	}
 	if err := s.writable(); err != nil {
 		return Recorded{}, err
 	}

@@ -232,6 +232,10 @@ func (s *Store) foldForWrite() (*disk.Root, error) {
 const (
 	batchBytes = 16 << 20
 	batchFiles = 2000
+	// bulkBytes is how much of files the log may hold before a bulk is
+	// committed in between: a commit holds all of it three times. That is some
+	// 6,000 descriptions.
+	bulkBytes = 12 << 20
 )
 
 // PutMany writes many files with few syncs and commits them, unless commits are
@@ -269,8 +273,8 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 		}
 		ws = ws[k:]
 	}
-	if !s.held.Load() {
-		_, err = s.Commit(ctx, done, "")
+	if _, size := s.wal.count(); !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
+		_, err = s.commitNow(ctx, done, "")
 	}
 	s.changed(done)
 	return n, skipped, err

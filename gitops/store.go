@@ -82,8 +82,9 @@ type Store struct {
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
-	held   atomic.Bool // see Hold
-	commit sync.Mutex  // one commit, scan, restore, repack or mirror at a time; guards who
+	held   atomic.Bool  // see Hold
+	bulks  atomic.Int64 // see Bulk
+	commit sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
 	who    identity
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
@@ -261,6 +262,21 @@ func (s *Store) hasJournal() bool {
 // Hold says whether writes of many files leave their commit to the caller. Until
 // then they are in the wal.
 func (s *Store) Hold(hold bool) { s.held.Store(hold) }
+
+// Bulk says that many calls of PutMany follow, which are to be one commit: until
+// end, commits wait, unless the log grows past bulkBytes. What is acknowledged is
+// in the log and durable as ever. End commits what was written, also after an
+// error, unless commits are on hold.
+func (s *Store) Bulk() (end func(ctx context.Context) error) {
+	s.bulks.Add(1)
+	return func(ctx context.Context) error {
+		if s.bulks.Add(-1) > 0 || s.held.Load() {
+			return nil
+		}
+		_, err := s.Commit(ctx, nil, "")
+		return err
+	}
+}
 
 // Uncommitted returns the paths of acknowledged writes that are not in the
 // journal yet, sorted.

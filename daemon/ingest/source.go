@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	batchFiles = 1024    // files of one transaction
-	batchBytes = 6 << 20 // and at most this much of their text
+	batchFiles = 2048    // files of one transaction
+	batchBytes = 4 << 20 // and at most this much of their text
 	textBatch  = 4000    // documents given to the text index at once
 	groupFiles = 64      // files of one look into the cache
 	groupBytes = 1 << 20 // and at most this much of their text, and one file more

@@ -22,11 +22,11 @@ import (
 )
 
 // describeBatch is how many files are described and put at once, and
-// describeBytes how much of their text: enough for git to take them as one pack
-// rather than as an object each.
+// describeBytes how much of their text: two parts are held at a time, and each
+// costs a few syncs.
 const (
 	describeBatch = 1024
-	describeBytes = 16 << 20
+	describeBytes = 8 << 20
 	// describeFirst is how many of a first index are, so that searches find
 	// something soon.
 	describeFirst = 256
@@ -224,6 +224,7 @@ type gap struct {
 // cut.
 func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]meta.File, progress Progress) error {
 	in.index(ctx, t)
+	end := in.Store.Bulk()
 	gaps := make(chan gap)
 	count := newTally(progress, stageDescribing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
@@ -261,7 +262,11 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 		}
 		return nil
 	})
-	return g.Wait()
+	err := g.Wait()
+	if cerr := end(ctx); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // partOf returns how many of paths are dealt with at once, no more than most.

@@ -67,18 +67,35 @@ func ReadSource(root *os.Root, p string, max int64, buf []byte) ([]byte, Info, b
 	if int64(cap(buf)) < want {
 		buf = make([]byte, want)
 	}
-	n, err := io.ReadFull(f, buf[:want])
-	if err == nil && want <= max {
+	n, err := readUpTo(f, buf[:want], fi.Size())
+	if err == nil && int64(n) == want && want <= max {
 		// It grew while it was read.
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(f, max+1-want))
 		buf = append(buf[:n], rest...)
 		n += len(rest)
 	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil {
 		return nil, Info{}, false, wrap(OpRead, p, err)
 	}
 	return buf[:min(int64(n), max)], infoOf(fi), int64(n) > max, nil
+}
+
+// readUpTo fills buf from f, or reads all of f, which had size bytes when it was
+// opened: a read that ends just there is the last, and saves the one that would
+// only find the end.
+func readUpTo(f *os.File, buf []byte, size int64) (n int, err error) {
+	for n < len(buf) {
+		k, err := f.Read(buf[n:])
+		n += k
+		if errors.Is(err, io.EOF) || err == nil && int64(n) == size {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // openSource opens the regular file p below root, no part of which is a link.
