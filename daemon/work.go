@@ -270,29 +270,25 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
-	if err == nil {
-		co.noteTracked(st, tracked{head, branches})
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// noteTracked follows what was found.
-func (co *checkout) noteTracked(st *stores, t tracked) {
 	switch {
-	case t.head && st.writable():
+	case head && st.writable():
 		st.readOnly(branchMode(co.rec))
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case t.head:
+	case head:
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case len(t.branches) > 0:
+	case len(branches) > 0:
 		co.note("tracked", fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; commits go to the journal only. "+
-			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", t.branches[0], co.rec.FoldDir, co.rec.FoldDir))
+			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", branches[0], co.rec.FoldDir, co.rec.FoldDir))
 	default:
 		co.note("tracked", "")
 	}
-	if !t.head && !st.writable() {
+	if !head && !st.writable() {
 		co.restart() // writing is possible again
 	}
+	return nil
 }
 
 // headStamps look at the branches that decide about that: of this work tree and
