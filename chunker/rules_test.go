@@ -143,8 +143,8 @@ func TestCutIsLinear(t *testing.T) {
 	if cpuTime() == 0 {
 		t.Skip("the CPU time of a thread is not known on this system")
 	}
-	if testing.Short() {
-		t.Skip("it takes a while")
+	if testing.Short() || raced {
+		t.Skip("it takes a while, or is not what is measured")
 	}
 	for _, s := range samples(t) {
 		small := bytes.Repeat(append(bytes.Clone(s.src), '\n'), 1+(20<<10)/len(s.src))
@@ -160,13 +160,20 @@ func TestCutIsLinear(t *testing.T) {
 			}
 			return least, strategy
 		}
-		one, how := cost(small)
-		ten, same := cost(big)
-		if how != same {
-			continue // beyond a cap the work is of another kind
-		}
-		if ten > 15*max(one, 2*time.Millisecond) {
-			t.Errorf("%s: %d bytes took %v, ten times as many %v: %.1f times as long", s.path, len(small), one, ten, float64(ten)/float64(one))
+		for attempt := 1; ; attempt++ { // others share the caches of the machine
+			one, how := cost(small)
+			ten, same := cost(big)
+			if how != same { // beyond a cap the work is of another kind
+				t.Logf("%s: %s, and %s at ten times the size", s.path, how, same)
+				break
+			}
+			if ten <= 15*max(one, 2*time.Millisecond) {
+				break
+			}
+			if attempt == 3 {
+				t.Errorf("%s: %d bytes took %v, ten times as many %v: %.1f times as long", s.path, len(small), one, ten, float64(ten)/float64(one))
+				break
+			}
 		}
 	}
 }
