@@ -54,6 +54,16 @@ func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) 
 
 // status is what is known of the checkout without waiting for anything.
 func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
+	p, st := co.brief()
+	if st != nil {
+		co.counts(ctx, st, &p)
+	}
+	return p
+}
+
+// brief is status without what has to be counted, and the opened stores, nil if
+// there are none.
+func (co *checkout) brief() (wire.ProjectStatus, *stores) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
 		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
@@ -90,7 +100,7 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 	st := co.st
 	co.mu.Unlock()
 	if st == nil {
-		return p
+		return p, nil
 	}
 	st.mu.Lock()
 	if st.blocked != nil {
@@ -100,8 +110,7 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 		}
 	}
 	st.mu.Unlock()
-	co.counts(ctx, st, &p)
-	return p
+	return p, st
 }
 
 func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatus) {
@@ -182,10 +191,10 @@ func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wi
 }
 
 // Health is ok when every checkout is kept.
-func (d *Daemon) Health(ctx context.Context) wire.Health {
+func (d *Daemon) Health(_ context.Context) wire.Health {
 	h := wire.Health{Status: "ok", Version: d.opt.Version, Checks: map[string]string{}}
 	for _, co := range d.sorted() {
-		p := co.status(ctx)
+		p, _ := co.brief()
 		h.Checks[co.rec.Slug] = p.State
 		switch p.State {
 		case "failed", "missing":

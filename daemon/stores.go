@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
@@ -62,32 +64,43 @@ func openStores(ctx context.Context, co *checkout) (_ *stores, err error) {
 			err = errors.Join(err, st.close(co))
 		}
 	}()
-	if st.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
-		return st, err
+	if _, err := os.Lstat(co.rec.Path); err != nil {
+		return st, err // else what is derived would be opened for nothing
 	}
-	st.foldPath = st.layout.FoldPath(co.rec.FoldDir)
-	st.fold = disk.Folder{Dir: st.foldPath}
-	if err := st.openHistory(ctx, co); err != nil {
-		return st, err
-	}
-	dir := co.indexDir()
-	if st.index, err = meta.OpenIndex(ctx, dir); err != nil {
-		return st, err
-	}
-	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
-		return st, err
-	}
-	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
-		return st, err
-	}
-	if st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), co.embedder.Identity().String(), co.embedder.Identity().Dim); err != nil {
+	// A search needs the derived stores, a write the history: neither waits for
+	// the other, which is mostly for git.
+	var t tracked
+	var g errgroup.Group
+	g.Go(func() error { return st.openDerived(ctx, co) })
+	g.Go(func() (err error) {
+		t, err = st.openHistory(ctx, co)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return st, err
 	}
 	co.noteRebuilt(st)
 	if err := st.openDoors(co); err != nil {
 		return st, err
 	}
-	return st, co.checkTracking(ctx, st)
+	co.noteTracked(st, t)
+	return st, nil
+}
+
+// openDerived opens what can be made again.
+func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
+	dir := co.indexDir()
+	if st.index, err = meta.OpenIndex(ctx, dir); err != nil {
+		return err
+	}
+	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
+		return err
+	}
+	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
+		return err
+	}
+	st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), co.embedder.Identity().String(), co.embedder.Identity().Dim)
+	return err
 }
 
 func (co *checkout) noteRebuilt(st *stores) {
@@ -98,13 +111,20 @@ func (co *checkout) noteRebuilt(st *stores) {
 	}
 }
 
-// openHistory opens the sidecar unless the checkout is read-only.
-func (st *stores) openHistory(ctx context.Context, co *checkout) error {
-	head, main, _, err := tracking(ctx, st.layout, co.rec.FoldDir)
-	if err != nil {
-		return err
+// openHistory finds the repository and opens the sidecar, unless the checkout is
+// read-only.
+func (st *stores) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
+	if st.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
+		return t, err
 	}
-	if head {
+	st.foldPath = st.layout.FoldPath(co.rec.FoldDir)
+	st.fold = disk.Folder{Dir: st.foldPath}
+	st.heads = st.headStamps()
+	var main bool
+	if t.head, main, t.branches, err = tracking(ctx, st.layout, co.rec.FoldDir); err != nil {
+		return t, err
+	}
+	if t.head {
 		st.blocked = branchMode(co.rec)
 	}
 	opt := gitops.StoreOptions{
@@ -117,13 +137,13 @@ func (st *stores) openHistory(ctx context.Context, co *checkout) error {
 		st.key += "\x00read-only"
 	}
 	if st.sidecar, err = co.sidecars.get(ctx, st.key, co, co.written, opt); err != nil {
-		return err
+		return t, err
 	}
 	st.sidecar.hold(co, !co.commits.wanted())
-	if head || main {
-		return nil
+	if t.head || main {
+		return t, nil
 	}
-	return st.writeProject(ctx, co)
+	return t, st.writeProject(ctx, co)
 }
 
 // writeProject makes fold/project.toml where there never was one: at the first
@@ -166,6 +186,12 @@ func matchGeneration(ctx context.Context, co *checkout, generation, dir string) 
 		}
 	}
 	return co.parts.state.SetNote(ctx, co.rec.Key, "generation", generation)
+}
+
+// tracked says which branches track the folder of memories.
+type tracked struct {
+	head     bool
+	branches []string
 }
 
 // tracking reports whether HEAD tracks the folder of memories (git.md G18): that of this work

@@ -408,7 +408,7 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 		return nil, nil, fmt.Errorf("list untracked files: %w", err)
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
+	entries, err := disk.Entries(f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("list untracked files: %w", err)
 	}

@@ -48,6 +48,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer root.Close()
+	s.loadSeen()
 	var paths []string
 	err = root.Walk(func(path string, info disk.Info) error {
 		if err := ctx.Err(); err != nil {
@@ -84,6 +85,7 @@ const racy = int64(2e9)
 
 // noteSeen remembers the stat data of a file that the journal now holds.
 func (s *Store) noteSeen(c *change) {
+	s.loadSeen()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.disk == nil || c.info.Inode == 0 && c.info.MtimeNS == 0 {
@@ -97,8 +99,11 @@ func (s *Store) noteSeen(c *change) {
 	}
 }
 
-// loadSeen reads the stat data of the last run, if it is there and whole.
-func (s *Store) loadSeen() {
+// loadSeen reads the stat data of the last run, if it is there and whole, when
+// they are first needed: a start must not wait for it.
+func (s *Store) loadSeen() { s.seenOnce.Do(s.readSeen) }
+
+func (s *Store) readSeen() {
 	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), seenName))
 	if err != nil {
 		return
@@ -114,6 +119,11 @@ func (s *Store) loadSeen() {
 // saveSeen writes it for the next run. It only saves time, so an error does
 // not matter.
 func (s *Store) saveSeen() {
+	fresh := false
+	s.seenOnce.Do(func() { fresh = true })
+	if fresh {
+		return // never read, so that nothing of it changed
+	}
 	s.mu.Lock()
 	b, err := json.Marshal(s.seen)
 	s.mu.Unlock()

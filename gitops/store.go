@@ -82,10 +82,11 @@ type Store struct {
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
-	held   atomic.Bool  // see Hold
-	bulks  atomic.Int64 // see Bulk
-	commit sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
-	who    identity
+	held     atomic.Bool  // see Hold
+	bulks    atomic.Int64 // see Bulk
+	seenOnce sync.Once    // reads seen
+	commit   sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
+	who      identity
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
@@ -159,7 +160,6 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.prepareFold(); err != nil {
 		return nil, err
 	}
-	s.loadSeen()
 	changed, err := s.replay()
 	if err != nil {
 		return nil, err

@@ -619,6 +619,7 @@ func (x *Index) SetStale(ctx context.Context, stale map[fold.ID]bool) error {
 			no = append(no, id)
 		}
 	}
+	defer x.moved(false, false)
 	return x.db.write(ctx, "set stale", func(tx *sql.Tx) error {
 		for v, ids := range [][]fold.ID{no, yes} {
 			if _, err := tx.ExecContext(ctx, `update memories set stale = ?1 where stale <> ?1

@@ -23,8 +23,10 @@ import (
 // Safe for concurrent use; reads go on while one write is under way.
 type Index struct {
 	db *db
-	// versions of the manifest of source files and of fold/.
-	versions [2]atomic.Int64
+	// versions of the manifest of source files, of that of fold/, and of all that
+	// is counted.
+	versions [3]atomic.Int64
+	counted  atomic.Pointer[counted] // nil before the first
 	// Rebuilt says, if not empty, why the index was begun anew: everything
 	// must be ingested again.
 	Rebuilt string

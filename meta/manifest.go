@@ -59,8 +59,9 @@ func scanStat(scan func(...any) error, f *FileStat) error {
 // source files, may be another. It begins anew with each opening.
 func (x *Index) FilesVersion(inFold bool) int64 { return x.versions[bit(inFold)].Load() }
 
-// moved notes that rows of the manifest changed.
+// moved notes that rows changed, and whether some of the manifest did.
 func (x *Index) moved(source, inFold bool) {
+	x.versions[2].Add(1)
 	if source {
 		x.versions[0].Add(1)
 	}
@@ -105,4 +106,28 @@ func (x *Index) FilesBelow(ctx context.Context, dir string) (FileStats, error) {
 		return err
 	}, `select `+statColumns+` from files where fold = 0 and path > ? and path < ? order by path`, from, to)
 	return all, err
+}
+
+// counted is what was counted, and as of which version.
+type counted struct {
+	version int64
+	counts  Counts
+}
+
+// Counts counts. As long as nothing changed but the queue that costs nothing:
+// status is asked for far more often than anything changes.
+func (x *Index) Counts(ctx context.Context) (Counts, error) {
+	version := x.versions[2].Load()
+	last := x.counted.Load()
+	if last == nil || last.version != version {
+		c, err := x.count(ctx)
+		if err != nil {
+			return Counts{}, err
+		}
+		last = &counted{version, c}
+		x.counted.Store(last)
+	}
+	c := last.counts
+	err := x.db.r.QueryRowContext(ctx, `select count(*) from jobs where status in ('pending', 'retry', 'running')`).Scan(&c.Queued)
+	return c, x.db.wrap(err, "count")
 }

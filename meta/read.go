@@ -186,8 +186,8 @@ type Counts struct {
 	Queued      int // jobs pending, waiting to be retried, or running
 }
 
-// Counts counts.
-func (x *Index) Counts(ctx context.Context) (Counts, error) {
+// count counts all but the queue from the tables.
+func (x *Index) count(ctx context.Context) (Counts, error) {
 	var c Counts
 	err := x.db.r.QueryRowContext(ctx, `select
 		coalesce(sum(fold = 0), 0), coalesce(sum(fold = 0 and state = 'indexed'), 0),
@@ -195,9 +195,9 @@ func (x *Index) Counts(ctx context.Context) (Counts, error) {
 		coalesce(sum(fold = 1), 0), coalesce(sum(state = 'quarantined'), 0),
 		(select count(*) from memories), (select count(*) from memories where described = 'fold'),
 		(select count(*) from memories where stale = 1), (select value + 0 from meta where key = 'chunks'),
-		(select count(distinct id) from memory_links), (select count(*) from jobs where status in ('pending', 'retry', 'running'))
+		(select count(distinct id) from memory_links)
 		from files`).Scan(&c.Files, &c.Indexed, &c.Skipped, &c.Failed, &c.FoldFiles, &c.Quarantined,
-		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links, &c.Queued)
+		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links)
 	return c, x.db.wrap(err, "count")
 }
 

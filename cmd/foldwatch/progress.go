@@ -209,22 +209,16 @@ func left(pr wire.Progress) string {
 	return fmt.Sprintf("%dh %02dm left", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// pollEvery is how often a job is asked for while a person watches it, and
-// pollSoon how often in the first second: most jobs end within it.
-const pollSoon, pollEvery = 50 * time.Millisecond, 250 * time.Millisecond
+// pollEvery is how often a job is asked for while a person watches it, at most.
+const pollEvery = 250 * time.Millisecond
 
-// A pulse ticks soon at first, then less often.
-type pulse struct{ began time.Time }
+// A pulse ticks soon at first, since most jobs end soon, then less and less
+// often: it adds at most half to what a job takes.
+type pulse struct{ every time.Duration }
 
 func (p *pulse) wait(ctx context.Context) error {
-	if p.began.IsZero() {
-		p.began = time.Now()
-	}
-	every := pollEvery
-	if time.Since(p.began) < time.Second {
-		every = pollSoon
-	}
-	t := time.NewTimer(every)
+	p.every = min(max(3*time.Millisecond, p.every*3/2), pollEvery)
+	t := time.NewTimer(p.every)
 	defer t.Stop()
 	select {
 	case <-t.C:

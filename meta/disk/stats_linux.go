@@ -90,3 +90,8 @@ func statInfo(st *unix.Stat_t) Info {
 	}
 	return info
 }
+
+// lstatIn looks at an entry of d, which is open as f.
+func lstatIn(_ *os.Root, f *os.File, name string) (Info, error) {
+	return dirHandle{fd: int(f.Fd())}.lstat(name)
+}

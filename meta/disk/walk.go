@@ -31,25 +31,31 @@ func (r *Root) walk(d *os.Root, prefix string, fn func(string, Info) error) erro
 	if err := hook(r.faults, OpWalk, at); err != nil {
 		return wrap(OpWalk, at, err)
 	}
-	names, err := list(d)
+	f, err := d.Open(".")
 	if err != nil {
 		return wrap(OpWalk, at, err)
 	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return wrap(OpWalk, at, err)
+	}
+	slices.Sort(names)
 	for _, name := range names {
 		if IsTemp(name) {
 			continue
 		}
-		fi, err := d.Lstat(name)
+		info, err := lstatIn(d, f, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return wrap(OpWalk, prefix+name, err)
 		}
-		if fi.IsDir() {
+		if info.Mode.IsDir() {
 			err = r.walkDir(d, name, prefix+name, fn)
 		} else {
-			err = fn(prefix+name, infoOf(fi))
+			err = fn(prefix+name, info)
 			if errors.Is(err, fs.SkipDir) {
 				return nil
 			}
@@ -79,17 +85,6 @@ func (r *Root) walkDir(d *os.Root, name, whole string, fn func(string, Info) err
 // maxDepth keeps a hostile tree from holding a file handle a level.
 const maxDepth = 64
 
-func list(d *os.Root) ([]string, error) {
-	f, err := d.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
-}
-
 // CleanTemps removes what a crash left of this package's temporary files, and
 // puts back a file whose removal was interrupted: whoever asked for that asks
 // again. It returns how many it dealt with. Nobody may write meanwhile.
@@ -98,17 +93,14 @@ func (r *Root) CleanTemps() (int, error) {
 }
 
 func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
-	names, err := list(d)
+	entries, err := list(d)
 	if err != nil {
 		return 0, wrap(OpRemove, path.Clean(prefix), err)
 	}
 	n := 0
-	for _, name := range names {
-		fi, err := d.Lstat(name)
-		if err != nil {
-			continue
-		}
-		if fi.IsDir() && strings.Count(prefix, "/") < maxDepth {
+	for _, e := range entries { // what an entry is stands in it: no file is looked at
+		name := e.Name()
+		if e.IsDir() && strings.Count(prefix, "/") < maxDepth {
 			sub, err := r.step(d, name, prefix+name, false)
 			if err != nil {
 				continue
@@ -120,7 +112,7 @@ func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
 				return n, err
 			}
 		}
-		if !fi.Mode().IsRegular() || !IsTemp(name) {
+		if !e.Type().IsRegular() || !IsTemp(name) {
 			continue
 		}
 		if err := r.cleanTemp(prefix, name); err != nil {
@@ -129,6 +121,17 @@ func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
 		n++
 	}
 	return n, nil
+}
+
+func list(d *os.Root) ([]fs.DirEntry, error) {
+	f, err := d.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := Entries(f)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 func (r *Root) cleanTemp(prefix, name string) error {
