@@ -270,25 +270,29 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
-	if err != nil {
-		return err
+	if err == nil {
+		co.noteTracked(st, tracked{head, branches})
 	}
+	return err
+}
+
+// noteTracked follows what was found.
+func (co *checkout) noteTracked(st *stores, t tracked) {
 	switch {
-	case head && st.writable():
+	case t.head && st.writable():
 		st.readOnly(branchMode(co.rec))
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case head:
+	case t.head:
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case len(branches) > 0:
+	case len(t.branches) > 0:
 		co.note("tracked", fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; commits go to the journal only. "+
-			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", branches[0], co.rec.FoldDir, co.rec.FoldDir))
+			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", t.branches[0], co.rec.FoldDir, co.rec.FoldDir))
 	default:
 		co.note("tracked", "")
 	}
-	if !head && !st.writable() {
+	if !t.head && !st.writable() {
 		co.restart() // writing is possible again
 	}
-	return nil
 }
 
 // headStamps look at the branches that decide about that: of this work tree and
