@@ -43,7 +43,7 @@ func (r Result) Encode() []byte {
 // DecodeResult reads what [Result.Encode] wrote. It returns an error that wraps
 // fold.ErrInvalid if b was damaged or written by another version.
 func DecodeResult(b []byte) (Result, error) {
-	d := decoder{b: b}
+	d := decoder{s: string(b)} // one copy, of which every string is a part
 	if v := d.str(); d.bad || v != Version {
 		return Result{}, fmt.Errorf("decode chunks: version %.20q, want %q: %w: %w", v, Version, errDamaged, fold.ErrInvalid)
 	}
@@ -67,7 +67,7 @@ func DecodeResult(b []byte) (Result, error) {
 			c.Language = r.Language
 		}
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.bad || len(d.s) > 0 {
 		return Result{}, fmt.Errorf("decode chunks: %w: %w", errDamaged, fold.ErrInvalid)
 	}
 	return r, nil
@@ -92,25 +92,34 @@ func (e *encoder) flag(f bool) {
 
 // A decoder reads until something is wrong, and then returns zeros.
 type decoder struct {
-	b   []byte
+	s   string
 	bad bool
 }
 
+func (d *decoder) fail() { d.bad, d.s = true, "" }
+
 func (d *decoder) num() int {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > 1<<31 {
-		d.bad, d.b = true, nil
-		return 0
+	var n uint64
+	for i := 0; i < len(d.s) && i < 5; i++ {
+		n |= uint64(d.s[i]&0x7f) << (7 * i)
+		if d.s[i] >= 0x80 {
+			continue
+		}
+		if n > 1<<31 {
+			break
+		}
+		d.s = d.s[i+1:]
+		return int(n)
 	}
-	d.b = d.b[size:]
-	return int(n)
+	d.fail()
+	return 0
 }
 
 // count reads how many things of at least size bytes each follow.
 func (d *decoder) count(size int) int {
 	n := d.num()
-	if n > len(d.b)/size {
-		d.bad, d.b = true, nil
+	if n > len(d.s)/size {
+		d.fail()
 		return 0
 	}
 	return n
@@ -118,21 +127,21 @@ func (d *decoder) count(size int) int {
 
 func (d *decoder) str() string {
 	n := d.num()
-	if n > len(d.b) {
-		d.bad, d.b = true, nil
+	if n > len(d.s) {
+		d.fail()
 		return ""
 	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
+	s := d.s[:n]
+	d.s = d.s[n:]
 	return s
 }
 
 func (d *decoder) flag() bool {
-	if len(d.b) == 0 {
+	if d.s == "" {
 		d.bad = true
 		return false
 	}
-	f := d.b[0] == 1
-	d.b = d.b[1:]
+	f := d.s[0] == 1
+	d.s = d.s[1:]
 	return f
 }
