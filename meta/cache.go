@@ -16,9 +16,10 @@ import (
 	"time"
 )
 
-// A Cache is cache.db: chunks by blob, vectors by text. It is a cache, so a
-// damaged value is a miss and a damaged file is begun anew, also while it runs.
-// Safe for concurrent use.
+// A Cache is cache.db: chunks by blob, vectors by text, of all checkouts. It is a
+// cache, so a damaged value is a miss and a damaged file is begun anew, also
+// while it runs. Once it holds more than its bound, what was not used for longest
+// goes, of whichever project it was. Safe for concurrent use.
 type Cache struct {
 	path string
 	max  int64 // bytes
@@ -33,13 +34,15 @@ type Cache struct {
 	waiting  map[string][]byte
 	size     int               // bytes of waiting
 	writing  map[string][]byte // what a flush has under way
+
+	trim trimmer
 }
 
 const (
-	formatCache = 2
-	// cacheBytes bounds cache.db: the chunks and 768-dimensional vectors of
-	// about 100,000 chunks.
-	cacheBytes = 512 << 20
+	formatCache = 3
+	// cacheBytes bounds cache.db where the caller does not: the chunks and
+	// 768-dimensional vectors of about 200,000 chunks.
+	cacheBytes = 1 << 30
 	// cacheBatch is how many values one statement carries.
 	cacheBatch = 200
 	// soonCount and soonBytes are how many chunk lists wait to be written
@@ -51,10 +54,13 @@ const (
 // castagnoli detects every flip that a disk makes; SQLite itself has no sums.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenCache opens or creates cache.db at path. A damaged file, or one of
-// another format, is begun anew.
-func OpenCache(ctx context.Context, path string) (*Cache, error) {
-	return openCache(ctx, path, cacheBytes, time.Now)
+// OpenCache opens or creates cache.db at path, to hold at most max bytes; 0 means
+// 1 GiB. A damaged file, or one of another format, is begun anew.
+func OpenCache(ctx context.Context, path string, max int64) (*Cache, error) {
+	if max <= 0 {
+		max = cacheBytes
+	}
+	return openCache(ctx, path, max, time.Now)
 }
 
 func openCache(ctx context.Context, path string, max int64, now func() time.Time) (*Cache, error) {
@@ -62,15 +68,14 @@ func openCache(ctx context.Context, path string, max int64, now func() time.Time
 	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
+	c.trim.init()
+	c.wrote(ctx, 0) // the bound may be lower than it was
 	return c, nil
 }
 
 // open sets c.db. The caller holds c.mu or is alone.
 func (c *Cache) open(ctx context.Context) error {
-	if _, err := missing(c.path); err != nil {
-		return err
-	}
-	d, _, err := openFormat(ctx, c.path, "cache.sql", formatCache)
+	d, err := c.openFile(ctx)
 	var old *formatError
 	switch {
 	case err == nil:
@@ -86,8 +91,21 @@ func (c *Cache) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.db, _, err = openFormat(ctx, c.path, "cache.sql", formatCache)
+	c.db, err = c.openFile(ctx)
 	return err
+}
+
+// openFile opens the file, or makes one.
+func (c *Cache) openFile(ctx context.Context) (*db, error) {
+	gone, err := missing(c.path)
+	if err == nil && gone {
+		err = makeShrinkable(ctx, c.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, _, err := openFormat(ctx, c.path, "cache.sql", formatCache)
+	return d, err
 }
 
 // A formatError says that a database was written by another version.
@@ -126,9 +144,12 @@ func (c *Cache) Rebuilt() string {
 	return c.rebuilt
 }
 
-// Close writes what waits and lets go of the file.
+// Close writes what waits, ends what goes on in the background, and lets go of
+// the file.
 func (c *Cache) Close() error {
 	err := c.Flush(context.Background())
+	c.trim.end()
+	err = errors.Join(err, c.do(context.Background(), func(d *db) error { return c.noteUsed(context.Background(), d) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(err, c.db.close())
@@ -174,8 +195,7 @@ func (c *Cache) Chunks(ctx context.Context, keys []string) (map[string][]byte, e
 		return all, nil
 	}
 	err := c.do(ctx, func(d *db) error {
-		return c.get(ctx, d, all, `select hex(key), value, sum, used from chunk_cache where key in (select unhex(value) from json_each(?))`,
-			`update chunk_cache set used = ? where key in (select unhex(value) from json_each(?))`, nil, rest)
+		return c.get(ctx, d, all, `select hex(key), value, sum, used from chunk_cache where key in (select unhex(value) from json_each(?))`, chunkUse, nil, rest)
 	})
 	return all, err
 }
@@ -213,9 +233,9 @@ func rawDigest(key string) []byte {
 	return sum[:16]
 }
 
-// get adds values to all by keys and marks them as used, at most once an hour
-// each, so that a read seldom writes.
-func (c *Cache) get(ctx context.Context, d *db, all map[string][]byte, read, touch string, first []any, keys []string) error {
+// get adds values to all by keys and notes them as used, at most once an hour
+// each: a read writes nothing. Of which kind they are says of, see used.
+func (c *Cache) get(ctx context.Context, d *db, all map[string][]byte, read string, of int64, first []any, keys []string) error {
 	var old []string
 	hour := c.hour()
 	for len(keys) > 0 {
@@ -249,12 +269,7 @@ func (c *Cache) get(ctx context.Context, d *db, all map[string][]byte, read, tou
 			return err
 		}
 	}
-	if len(old) > 0 {
-		args := append([]any{hour}, first...)
-		if _, err := d.exec(ctx, "touch cache", touch, append(args, list(old))...); err != nil {
-			return err
-		}
-	}
+	c.used(of, old)
 	return nil
 }
 
@@ -296,7 +311,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 // PutChunks caches values under their keys.
 func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 	return c.do(ctx, func(d *db) error {
-		hour := c.hour()
+		hour, size := c.hour(), int64(0)
 		in := newInserter(`insert or replace into chunk_cache (key, value, sum, used) values `, 4, cacheBatch)
 		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
 			defer in.close()
@@ -304,6 +319,7 @@ func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 				if value == nil {
 					value = []byte{}
 				}
+				size += int64(len(value)) + valueOverhead
 				if err := in.add(ctx, tx, rawDigest(key), value, int64(crc32.Checksum(value, castagnoli)), hour); err != nil {
 					return err
 				}
@@ -313,7 +329,8 @@ func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		return c.evict(ctx, d)
+		c.wrote(ctx, size)
+		return nil
 	})
 }
 
@@ -332,8 +349,7 @@ func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (
 		}
 		values := make(map[string][]byte, len(hashes))
 		err = c.get(ctx, d, values,
-			`select hex(hash), value, sum, used from vector_cache where identity = ? and hash in (select unhex(value) from json_each(?))`,
-			`update vector_cache set used = ? where identity = ? and hash in (select unhex(value) from json_each(?))`, []any{id}, hashes)
+			`select hex(hash), value, sum, used from vector_cache where identity = ? and hash in (select unhex(value) from json_each(?))`, id, []any{id}, hashes)
 		for hash, b := range values {
 			all[hash] = decodeVector(b)
 		}
@@ -345,7 +361,7 @@ func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (
 // PutVectors caches vectors by the hashes of their texts.
 func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[string][]float32) error {
 	return c.do(ctx, func(d *db) error {
-		hour := c.hour()
+		hour, size := c.hour(), int64(0)
 		in := newInserter(`insert or replace into vector_cache (identity, hash, value, sum, used) values `, 5, cacheBatch)
 		err := d.write(ctx, "write cache", func(tx *sql.Tx) error {
 			defer in.close()
@@ -357,6 +373,7 @@ func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[str
 			}
 			for hash, v := range vectors {
 				b := encodeVector(v)
+				size += int64(len(b)) + valueOverhead
 				if err := in.add(ctx, tx, id, rawDigest(hash), b, int64(crc32.Checksum(b, castagnoli)), hour); err != nil {
 					return err
 				}
@@ -366,7 +383,8 @@ func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[str
 		if err != nil {
 			return err
 		}
-		return c.evict(ctx, d)
+		c.wrote(ctx, size)
+		return nil
 	})
 }
 
@@ -385,45 +403,4 @@ func decodeVector(b []byte) []float32 {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	return v
-}
-
-// evict deletes what was not used for longest while the file holds more than
-// its bound, down to nine tenths of it. Freed pages are used again.
-func (c *Cache) evict(ctx context.Context, d *db) error {
-	used, err := usedBytes(ctx, d)
-	if err != nil || used <= c.max {
-		return err
-	}
-	for used > c.max/10*9 {
-		var chunks, vectors sql.NullInt64 // hour of the oldest use
-		err := d.w.QueryRowContext(ctx, `select (select min(used) from chunk_cache), (select min(used) from vector_cache)`).
-			Scan(&chunks, &vectors)
-		if err != nil {
-			return d.wrap(err, "trim cache")
-		}
-		query := `delete from chunk_cache where rowid in (select rowid from chunk_cache order by used limit 200)`
-		switch {
-		case !chunks.Valid && !vectors.Valid:
-			return nil
-		case !chunks.Valid || vectors.Valid && vectors.Int64 <= chunks.Int64:
-			query = `delete from vector_cache where rowid in (select rowid from vector_cache order by used limit 500)`
-		}
-		if _, err := d.exec(ctx, "trim cache", query); err != nil {
-			return err
-		}
-		if used, err = usedBytes(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func usedBytes(ctx context.Context, d *db) (int64, error) {
-	var pages, free, size int64
-	for pragma, v := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
-		if err := d.w.QueryRowContext(ctx, "pragma "+pragma).Scan(v); err != nil {
-			return 0, d.wrap(err, "measure")
-		}
-	}
-	return (pages - free) * size, nil
 }

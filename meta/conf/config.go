@@ -24,6 +24,7 @@ type Config struct {
 	Describe       string // default-branch, worktree
 	FileMemories   string // auto, fold, local
 	MaxFileKB      int
+	CacheMaxMB     int // of chunks and vectors that were computed, for all projects
 	Chunk          Chunk
 
 	StrengthWeight    float64 // of strength in the score, 0–1
@@ -134,6 +135,7 @@ func Default() Config {
 		Describe:     "default-branch",
 		FileMemories: "auto",
 		MaxFileKB:    1024,
+		CacheMaxMB:   1024,
 		Chunk:        Chunk{Enabled: true, MinLines: 5, MaxLines: 200, LineSize: 50, LineOverlap: 10},
 
 		StrengthWeight:    0.05,
