@@ -72,6 +72,9 @@ func (co *checkout) brief() (wire.ProjectStatus, *stores) {
 	if co.watcher != nil {
 		w := co.watcher.State()
 		p.Watch, p.WatchReason = "events", w.Reason
+		if w.Hint != "" {
+			p.WatchReason += "; " + w.Hint
+		}
 		if w.Polling {
 			p.Watch = "polling"
 		}

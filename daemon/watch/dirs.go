@@ -375,9 +375,12 @@ func (l *loop) schedulePoll(now time.Time) {
 		l.pollAt = time.Time{}
 		return
 	}
-	every := pollEvery
-	if l.opt.Files != nil && l.opt.Files() > bigCheckout {
-		every = pollEveryBig
+	every := l.opt.Poll
+	if every == 0 {
+		every = pollEvery
+		if l.opt.Files != nil && l.opt.Files() > bigCheckout {
+			every = pollEveryBig
+		}
 	}
 	if l.pollAt.IsZero() || !now.Before(l.pollAt) {
 		l.pollAt = now.Add(every)

@@ -47,6 +47,9 @@ type Options struct {
 	// Sweep is the time between Reconcile batches without a cause. Zero means
 	// 10 min; less than 5 min becomes 5 min.
 	Sweep time.Duration
+	// Poll is the time between looks at directories without a watch. Zero means
+	// 30 s, 60 s in a checkout of more than 50,000 files.
+	Poll time.Duration
 	// MaxPaths is how many paths a batch may hold before it becomes a
 	// Reconcile. Zero means 20,000: more names than that cost more than the
 	// sweep they would save.
