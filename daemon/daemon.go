@@ -118,7 +118,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {
 		return nil, err
 	}
-	if p.cache, err = meta.OpenCache(ctx, filepath.Join(opt.Dirs.State, "cache.db"), int64(opt.Config.CacheMaxMB)<<20); err != nil {
+	if p.cache, err = meta.OpenCacheWithin(ctx, filepath.Join(opt.Dirs.State, "cache.db"), int64(opt.Config.CacheMaxMB)<<20); err != nil {
 		return nil, err
 	}
 	if len(opt.Worker) > 0 {

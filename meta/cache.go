@@ -54,9 +54,14 @@ const (
 // castagnoli detects every flip that a disk makes; SQLite itself has no sums.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenCache opens or creates cache.db at path, to hold at most max bytes; 0 means
-// 1 GiB. A damaged file, or one of another format, is begun anew.
-func OpenCache(ctx context.Context, path string, max int64) (*Cache, error) {
+// OpenCache opens or creates cache.db at path, to hold at most 1 GiB. A damaged
+// file, or one of another format, is begun anew.
+func OpenCache(ctx context.Context, path string) (*Cache, error) {
+	return OpenCacheWithin(ctx, path, cacheBytes)
+}
+
+// OpenCacheWithin is [OpenCache] with a bound of max bytes; 0 means 1 GiB.
+func OpenCacheWithin(ctx context.Context, path string, max int64) (*Cache, error) {
 	if max <= 0 {
 		max = cacheBytes
 	}
