@@ -50,8 +50,10 @@ func (c *columns) write(w *writer, l *layout) {
 		slots *= 2
 	}
 	table := make([]uint32, 2*slots)
+	var key []byte
 	for n := range c.owners {
-		h := hash(c.keys[c.ends[n]:c.ends[n+1]])
+		key = unpackKey(key[:0], c.keys[c.ends[n]:c.ends[n+1]])
+		h := hash(key)
 		at := int(h) & (slots - 1)
 		for table[2*at+1] != 0 {
 			at = (at + 1) & (slots - 1)
@@ -112,12 +114,12 @@ func packKey(b []byte, key string) []byte {
 	return append(append(b, plainKey), key...)
 }
 
-func unpackKey(b []byte) string {
-	if b[0] == hexKey {
-		out := append(make([]byte, 0, 2*len(b)), b[1:1+hexFrom]...)
-		return string(hex.AppendEncode(out, b[1+hexFrom:]))
+// unpackKey appends the key that was packed into p.
+func unpackKey(b, p []byte) []byte {
+	if p[0] == hexKey {
+		return hex.AppendEncode(append(b, p[1:1+hexFrom]...), p[1+hexFrom:])
 	}
-	return string(b[1:])
+	return append(b, p[1:]...)
 }
 
 func isLowerHex(s string) bool {

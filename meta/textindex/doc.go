@@ -7,7 +7,7 @@
 // meta/words, for documents and for questions alike, so that no Bleve analyser
 // and no mapping is involved.
 //
-// Bleve's own segments cost a first index four times the processor and three
+// Bleve's own segments cost a first index six times the processor and three
 // times the disk: one map of a document's terms for each field, one dictionary
 // for each field, doc values and postings for what every chunk has in common
 // with its file. Here a term has one posting in a document, which says how often

@@ -179,11 +179,9 @@ func (x *Index) oldLengths(batch *index.Batch) (old [len(kinds)]int64, err error
 		return old, err
 	}
 	defer closeReader(s, &err)
-	var packed []byte
 	for key := range batch.IndexOps {
-		packed = packKey(packed[:0], key)
 		for _, l := range s.leaves {
-			doc, ok := l.find(packed)
+			doc, ok := l.find(key)
 			if ok && (l.deleted == nil || !l.deleted.Contains(doc)) {
 				k, n := l.kindOf(doc)
 				old[k] += int64(l.length(k, body, n))

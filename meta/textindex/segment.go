@@ -1,7 +1,6 @@
 package textindex
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -130,10 +129,8 @@ func (s *segment) DocID(num uint64) ([]byte, error) { return []byte(s.key(uint32
 // DocNumbers returns the documents that have one of keys.
 func (s *segment) DocNumbers(keys []string) (*roaring.Bitmap, error) {
 	found := roaring.New()
-	var packed []byte
 	for _, key := range keys {
-		packed = packKey(packed[:0], key)
-		if doc, ok := s.find(packed); ok {
+		if doc, ok := s.find(key); ok {
 			found.Add(doc)
 		}
 	}
@@ -159,18 +156,18 @@ func (s *segment) packed(doc uint32) []byte {
 	return s.data[s.keys:][s.number(s.keyEnds, doc):s.number(s.keyEnds, doc+1)]
 }
 
-func (s *segment) key(doc uint32) string { return unpackKey(s.packed(doc)) }
+func (s *segment) key(doc uint32) string { return string(unpackKey(nil, s.packed(doc))) }
 
-// find returns the document of a packed key.
-func (s *segment) find(packed []byte) (doc uint32, ok bool) {
-	h, mask := hash(packed), s.slots-1
+// find returns the document of a key.
+func (s *segment) find(key string) (doc uint32, ok bool) {
+	h, mask := hash([]byte(key)), s.slots-1
 	for at := h & mask; ; at = (at + 1) & mask {
 		slot := binary.LittleEndian.Uint64(s.data[s.table+8*at:])
 		doc := uint32(slot >> 32)
 		if doc == 0 {
 			return 0, false
 		}
-		if uint32(slot) == uint32(h>>32) && bytes.Equal(packed, s.packed(doc-1)) {
+		if uint32(slot) == uint32(h>>32) && s.key(doc-1) == key {
 			return doc - 1, true
 		}
 	}

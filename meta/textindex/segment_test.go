@@ -158,13 +158,13 @@ func TestSegmentHoldsWhatWasGathered(t *testing.T) {
 func checkFind(t *testing.T, s *segment, docs []Doc) {
 	t.Helper()
 	for _, d := range docs {
-		doc, ok := s.find(packKey(nil, d.Key))
+		doc, ok := s.find(d.Key)
 		if !ok || s.key(doc) != d.Key {
 			t.Fatalf("find(%s) = %d, %v", d.Key, doc, ok)
 		}
 	}
 	for _, key := range []string{"", "k", "c:", "c:00ff", "k99999", "c:000000000000ffff"} {
-		if doc, ok := s.find(packKey(nil, key)); ok {
+		if doc, ok := s.find(key); ok {
 			t.Errorf("find(%q) = %d", key, doc)
 		}
 	}
