@@ -94,7 +94,8 @@ create table files (
     seq       integer not null,
     primary key (fold, path)
 ) strict, without rowid;
-create index files_state on files (state);
+-- Those of which not all is indexed: few of many.
+create index files_problem on files (state) where reason <> '';
 create index files_reason on files (fold, path) where reason <> '';
 
 -- Keys that went ('m:<memory>', 'c:<chunk>'), until all indexes caught up.
