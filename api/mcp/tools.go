@@ -43,6 +43,8 @@ type projectGot struct {
 	Links        int             `json:"links"`
 	Queued       int             `json:"queued"`
 	Files        wire.FileCounts `json:"files"`
+	Progress     *wire.Progress  `json:"progress,omitempty"`
+	VectorsDue   int             `json:"vectors_due"`
 	ProblemCount int             `json:"problem_count"`
 	Sync         string          `json:"sync"`
 }
@@ -96,9 +98,16 @@ func projectTools() []tool {
 				out := projectGot{
 					Slug: p.Slug, Name: line(p.Name), Paths: paths(p), State: st.State, Reason: line(st.Reason), Hint: st.Hint,
 					Memories: st.Memories, Chunks: st.Chunks, Links: st.Links, Queued: st.Queued, Files: st.Files, ProblemCount: st.ProblemCount, Sync: st.Sync,
+					Progress: st.Progress, VectorsDue: st.VectorsDue,
 				}
 				text := fmt.Sprintf("%s (%s) is %s: %d memories, %d chunks, %d links; files %d indexed, %d stale, %d failed, %d skipped; %d jobs queued.",
 					out.Slug, strings.Join(out.Paths, ", "), out.State, out.Memories, out.Chunks, out.Links, out.Files.Indexed, out.Files.Stale, out.Files.Failed, out.Files.Skipped, out.Queued)
+				if out.Progress != nil {
+					text += " Now " + sentence(stageText(*out.Progress))
+				}
+				if out.VectorsDue > 0 {
+					text += fmt.Sprintf(" %d memories are found by words only so far; their vectors follow.", out.VectorsDue)
+				}
 				if out.Reason != "" {
 					text += " " + sentence(out.Reason)
 				}

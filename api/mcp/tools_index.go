@@ -94,13 +94,14 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	if err != nil {
 		return indexing{}, "", err
 	}
-	for token != nil && !ended(job) {
-		c.progress(ctx, token, job)
+	base, _, _ := strings.Cut(slug, "@") // events name the project, not one of its checkouts
+	for told := (climb{}); token != nil && !ended(job); {
+		told.tell(ctx, c, token, job)
 		e, ok := <-events
 		if !ok {
 			break
 		}
-		if e.Project != "" && e.Project != slug || !strings.HasPrefix(e.Type, "job:") && !strings.HasPrefix(e.Type, "indexing:") {
+		if e.Project != "" && e.Project != base || !strings.HasPrefix(e.Type, "job:") && !strings.HasPrefix(e.Type, "indexing:") {
 			continue
 		}
 		if job, err = c.doors.Job(ctx, c.scope, ref.JobID); err != nil {
@@ -110,7 +111,7 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	out := indexing{JobID: ref.JobID, Project: slug, Status: job.Status, Progress: job.Progress}
 	text := fmt.Sprintf("Job %s of %s is %s.", out.JobID, slug, out.Status)
 	if p := job.Progress; p != nil {
-		text += fmt.Sprintf(" %s: %d of %d.", line(p.Stage), p.Done, p.Total)
+		text += " " + sentence(stageText(*p))
 	}
 	if job.Error != "" {
 		text += " " + sentence(line(job.Error))
@@ -125,14 +126,61 @@ func ended(j wire.Job) bool {
 	return j.Status == "completed" || j.Status == "failed" || j.Status == "cancelled"
 }
 
-// progress tells the client how far a job is. A client that is gone does not
-// matter: the job goes on.
-func (c *call) progress(ctx context.Context, token any, j wire.Job) {
-	p := &sdk.ProgressNotificationParams{ProgressToken: token, Message: j.Status}
-	if j.Progress != nil {
-		p.Progress, p.Total, p.Message = float64(j.Progress.Done), float64(j.Progress.Total), line(j.Progress.Stage)
+// A climb makes one count that only grows, as the protocol wants it, of the stages
+// of a job, each of which begins at 0.
+type climb struct {
+	stage  string
+	before int // done in earlier stages
+	done   int // of this one
+	told   float64
+	any    bool // something was told
+}
+
+// tell tells the client how far a job is, if that is news. A client that is gone
+// does not matter: the job goes on.
+func (t *climb) tell(ctx context.Context, c *call, token any, j wire.Job) {
+	if p := t.next(j); p != nil {
+		p.ProgressToken = token
+		_ = c.request.Session.NotifyProgress(ctx, p)
 	}
-	_ = c.request.Session.NotifyProgress(ctx, p)
+}
+
+// next returns what there is to tell, nil if nothing has grown.
+func (t *climb) next(j wire.Job) *sdk.ProgressNotificationParams {
+	p := &sdk.ProgressNotificationParams{Message: j.Status}
+	if j.Progress != nil {
+		if j.Progress.Stage != t.stage {
+			*t = climb{stage: j.Progress.Stage, before: t.before + t.done, told: t.told, any: t.any}
+		}
+		t.done = max(t.done, j.Progress.Done)
+		p.Progress, p.Message = float64(t.before+t.done), stageText(*j.Progress)
+		if j.Progress.Total > 0 {
+			p.Total = float64(t.before + max(j.Progress.Total, t.done))
+		}
+	}
+	if t.any && p.Progress <= t.told {
+		return nil
+	}
+	t.told, t.any = p.Progress, true
+	return p
+}
+
+// stageText tells how far a stage has come, in one line.
+func stageText(p wire.Progress) string {
+	text := line(p.Stage)
+	if p.Total > 0 {
+		text += fmt.Sprintf(": %d of %d", p.Done, p.Total)
+	}
+	if p.BytesTotal > 0 {
+		text += fmt.Sprintf(", %d of %d MB", p.Bytes>>20, p.BytesTotal>>20)
+	}
+	if p.ETASeconds >= 1 {
+		text += fmt.Sprintf(", %s left", time.Duration(p.ETASeconds*float64(time.Second)).Round(time.Second))
+	}
+	if p.Searchable > 0 && p.Searchable < p.Total {
+		text += fmt.Sprintf("; searches find %d so far", p.Searchable)
+	}
+	return text
 }
 
 // indexTarget returns the project and the folder below its checkout that a call

@@ -120,6 +120,9 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	f := pr.Files
 	p.printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)
 	p.printf("  holds     %s, %s, %s, %s\n", plural(pr.Memories, "memory"), plural(pr.Chunks, "chunk"), plural(pr.Vectors, "vector"), plural(pr.Links, "link"))
+	if pr.VectorsDue > 0 {
+		p.printf("  vectors   those of %s are still to come; words find them already\n", plural(pr.VectorsDue, "memory"))
+	}
 	p.printf("  index     chunker %s, vectors %s, %s\n", pr.Chunker, pr.Engine, plural(pr.Queued, "job")+" queued")
 	watch := pr.Watch
 	if pr.WatchReason != "" {

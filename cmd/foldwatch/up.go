@@ -184,8 +184,11 @@ func printUp(p printer, r upReply) {
 			p.printf("  mend: %s\n", r.Status.Hint)
 		}
 	}
-	if f.Failed > 0 || r.Status.ProblemCount > 0 {
-		p.printf("  %s set aside: foldwatch quarantine\n", plural(max(f.Failed, r.Status.ProblemCount), "file"))
+	if n := max(f.Failed+f.Skipped, r.Status.ProblemCount); n > 0 {
+		p.printf("  %s not indexed, or not whole (%d failed, %d skipped); why: foldwatch quarantine\n", plural(n, "file"), f.Failed, f.Skipped)
+	}
+	if n := r.Status.VectorsDue; n > 0 {
+		p.printf("  searches by words find all of it; %s follow while foldwatch runs\n", "the vectors of "+plural(n, "memory"))
 	}
 	for _, n := range r.Status.Notices {
 		p.printf("  %s\n", n)
