@@ -17,14 +17,15 @@ func indexCommand(e *environment) *cobra.Command {
 		Short: "Look at every file again; what has not changed costs nothing",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if in.RetryFailed && (in.Full || in.History > 0) {
+				return usagef("foldwatch index --retry-failed", "--retry-failed looks at nothing else: leave out --full and --history")
+			}
 			return e.reindex(cmd.Context(), in, wait)
 		},
 	}
 	c.Flags().BoolVar(&in.Full, "full", false, "also describe anew what was deleted by hand")
 	c.Flags().IntVar(&in.History, "history", 0, "also make memories of the last N commits")
 	c.Flags().BoolVar(&in.RetryFailed, "retry-failed", false, "only try again what failed or is set aside")
-	c.MarkFlagsMutuallyExclusive("retry-failed", "full")
-	c.MarkFlagsMutuallyExclusive("retry-failed", "history")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it is done")
 	return c
 }
