@@ -141,7 +141,7 @@ type apply struct {
 	keys      map[string]bool  // chunk ids: true added, false removed
 	count     int              // how many chunks more there are
 	buf       []byte
-	oldRows   map[fold.ID]Row  // of the round
+	oldRows   map[fold.ID]Row    // of the round
 	oldChunks map[fold.ID][]byte // as stored
 	oldLinks  map[fold.ID][]fold.Link
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -34,9 +35,16 @@ type Cache struct {
 	waiting  map[string][]byte
 	size     int               // bytes of waiting
 	writing  map[string][]byte // what a flush has under way
+	vectors  vectorsByIdentity // waiting, likewise
+	count    int               // of vectors
+	since    time.Time         // when the first of them came
+	written  vectorsByIdentity // what a flush has under way
 
 	trim trimmer
 }
+
+// vectorsByIdentity holds vectors by the embedder's identity and the text's hash.
+type vectorsByIdentity map[string]map[string][]float32
 
 const (
 	formatCache = 3
@@ -49,6 +57,10 @@ const (
 	// together: a transaction each was half of what the cache cost.
 	soonCount = 512
 	soonBytes = 1 << 20
+	// soonVectors is how many vectors wait likewise, and soonMost for how long:
+	// a crash may cost what was paid for within that time.
+	soonVectors = 2048
+	soonMost    = 2 * time.Second
 )
 
 // castagnoli detects every flip that a disk makes; SQLite itself has no sums.
@@ -300,15 +312,19 @@ func (c *Cache) Flush(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
 	c.soon.Lock()
-	values := c.waiting
+	values, vectors := c.waiting, c.vectors
 	c.writing, c.waiting, c.size = values, nil, 0
+	c.written, c.vectors, c.count = vectors, nil, 0
 	c.soon.Unlock()
-	if len(values) == 0 {
-		return nil
+	var err error
+	if len(values) > 0 {
+		err = c.PutChunks(ctx, values)
 	}
-	err := c.PutChunks(ctx, values)
+	for identity, v := range vectors {
+		err = errors.Join(err, c.writeVectors(ctx, identity, v))
+	}
 	c.soon.Lock()
-	c.writing = nil
+	c.writing, c.written = nil, nil
 	c.soon.Unlock()
 	return err
 }
@@ -343,6 +359,9 @@ func (c *Cache) PutChunks(ctx context.Context, values map[string][]byte) error {
 // embedder called identity made them.
 func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (map[string][]float32, error) {
 	all := make(map[string][]float32, len(hashes))
+	if hashes = c.unwrittenVectors(all, identity, hashes); len(hashes) == 0 {
+		return all, nil
+	}
 	err := c.do(ctx, func(d *db) error {
 		var id int64
 		err := d.r.QueryRowContext(ctx, `select id from identities where name = ?`, identity).Scan(&id)
@@ -363,8 +382,54 @@ func (c *Cache) Vectors(ctx context.Context, identity string, hashes []string) (
 	return all, err
 }
 
-// PutVectors caches vectors by the hashes of their texts.
+// unwrittenVectors adds to all what waits to be written, and returns the other
+// hashes.
+func (c *Cache) unwrittenVectors(all map[string][]float32, identity string, hashes []string) (rest []string) {
+	c.soon.Lock()
+	defer c.soon.Unlock()
+	waiting, writing := c.vectors[identity], c.written[identity]
+	if len(waiting)+len(writing) == 0 {
+		return hashes
+	}
+	for _, hash := range hashes {
+		v, ok := waiting[hash]
+		if !ok {
+			v, ok = writing[hash]
+		}
+		if ok {
+			all[hash] = slices.Clone(v)
+		} else {
+			rest = append(rest, hash)
+		}
+	}
+	return rest
+}
+
+// PutVectors caches vectors by the hashes of their texts, together with others:
+// when enough of them wait, when the first has waited for soonMost, or at the
+// next Flush. Reads find them at once. The vectors are kept.
 func (c *Cache) PutVectors(ctx context.Context, identity string, vectors map[string][]float32) error {
+	c.soon.Lock()
+	if c.count == 0 {
+		c.since = c.now()
+	}
+	if c.vectors == nil {
+		c.vectors = vectorsByIdentity{}
+	}
+	if c.vectors[identity] == nil {
+		c.vectors[identity] = make(map[string][]float32, len(vectors))
+	}
+	maps.Copy(c.vectors[identity], vectors)
+	c.count += len(vectors)
+	full := c.count >= soonVectors || c.now().Sub(c.since) >= soonMost
+	c.soon.Unlock()
+	if !full {
+		return nil
+	}
+	return c.Flush(ctx)
+}
+
+func (c *Cache) writeVectors(ctx context.Context, identity string, vectors map[string][]float32) error {
 	return c.do(ctx, func(d *db) error {
 		hour, size := c.hour(), int64(0)
 		in := newInserter(`insert or replace into vector_cache (identity, hash, value, sum, used) values `, 5, cacheBatch)

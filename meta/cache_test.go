@@ -253,3 +253,49 @@ func TestCacheWritesManyTogether(t *testing.T) {
 		t.Errorf("after Close: %d of %d, %v", len(got), len(keys)+1, err)
 	}
 }
+
+func TestCacheWritesManyVectorsTogether(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "cache.db")
+	now := time.Unix(1e9, 0)
+	c := openTestCache(t, path, cacheBytes, func() time.Time { return now })
+	stored := func() (n int) {
+		if err := c.db.r.QueryRowContext(ctx, `select count(*) from vector_cache`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	put := func(identity, hash string) {
+		t.Helper()
+		if err := c.PutVectors(ctx, identity, map[string][]float32{hash: {1, 2}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Vectors(ctx, identity, []string{hash, "missing"}); err != nil || len(got) != 1 || len(got[hash]) != 2 {
+			t.Fatalf("Vectors = %v, %v", got, err)
+		}
+	}
+	put("a", "h")
+	put("b", "h")
+	if n := stored(); n != 0 {
+		t.Errorf("%d are stored at once", n)
+	}
+	now = now.Add(soonMost)
+	put("a", "i")
+	if n := stored(); n != 3 {
+		t.Errorf("%d of 3 are stored after %v", n, soonMost)
+	}
+	for i := range soonVectors {
+		put("a", fmt.Sprint(i))
+	}
+	if n := stored(); n != 3+soonVectors {
+		t.Errorf("%d of %d are stored", n, 3+soonVectors)
+	}
+	put("b", "last")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	if got, err := c.Vectors(ctx, "b", []string{"h", "i", "last"}); err != nil || len(got) != 2 {
+		t.Errorf("after Close: %v, %v", got, err)
+	}
+}

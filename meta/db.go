@@ -49,7 +49,7 @@ func dsn(path string, write bool) string {
 	if write {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(NORMAL)")
-		q.Add("_pragma", "cache_size(-8000)")            // 8 MB: the indexes of 100,000 chunks
+		q.Add("_pragma", "cache_size(-8000)") // 8 MB: the indexes of 100,000 chunks
 		// Each page that changed often is then copied into the file less often:
 		// 16 MB rather than 4 MB of log.
 		q.Add("_pragma", "wal_autocheckpoint(4000)")

@@ -34,6 +34,7 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 	if err != nil || upTo <= seq {
 		return false, err
 	}
+	defer in.keepCuts(ctx) // here the vectors
 	for start := 0; start < len(ids); start += embedFiles {
 		part := ids[start:min(start+embedFiles, len(ids))]
 		fresh, err := in.embedPart(ctx, part)

@@ -342,10 +342,11 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 	return res, nil
 }
 
-// keepCuts writes the chunks that were cut since the last time.
+// keepCuts writes the chunks that were cut, and the vectors that were computed,
+// since the last time.
 func (in *Ingester) keepCuts(ctx context.Context) {
 	if err := in.Cache.Flush(ctx); err != nil {
-		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
+		in.Log.WarnContext(ctx, "Cache not written", "err", err)
 	}
 }
 
