@@ -173,11 +173,11 @@ const keyShown = 8
 
 // checkoutLabels name a checkout, and what more is said in pairs.
 func checkoutLabels(p wire.ProjectStatus, more ...string) string {
-	s := "{project=" + label(p.Slug) + ",checkout=" + label(p.Key[:min(len(p.Key), keyShown)])
+	pairs := []string{"project=" + label(p.Slug), "checkout=" + label(p.Key[:min(len(p.Key), keyShown)])}
 	for i := 0; i+1 < len(more); i += 2 {
-		s += "," + more[i] + "=" + label(more[i+1])
+		pairs = append(pairs, more[i]+"="+label(more[i+1]))
 	}
-	return s + "}"
+	return "{" + strings.Join(pairs, ",") + "}"
 }
 
 func truth(b bool) float64 {

@@ -28,8 +28,14 @@ func TestProgressOnlyGrows(t *testing.T) {
 	var c climb
 	last, told := -1.0, 0
 	for _, p := range []*wire.Progress{
-		nil, nil, {Stage: "listing"}, {Stage: "describing", Done: 5, Total: 20}, {Stage: "describing", Done: 4, Total: 20}, {Stage: "describing", Done: 20, Total: 20},
-		{Stage: "indexing text", Total: 100}, {Stage: "indexing text", Done: 60, Total: 100}, {Stage: "indexing text", Done: 100, Total: 100},
+		nil, nil,
+		{Stage: "listing"},
+		{Stage: "describing", Done: 5, Total: 20},
+		{Stage: "describing", Done: 4, Total: 20},
+		{Stage: "describing", Done: 20, Total: 20},
+		{Stage: "indexing text", Total: 100},
+		{Stage: "indexing text", Done: 60, Total: 100},
+		{Stage: "indexing text", Done: 100, Total: 100},
 	} {
 		n := c.next(wire.Job{Status: "running", Progress: p})
 		if n == nil {

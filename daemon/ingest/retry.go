@@ -49,7 +49,7 @@ func (in *Ingester) Failures(ctx context.Context, all bool) (source, memories []
 			switch {
 			case f.State == "skipped":
 				return source, memories, nil // they come last
-			case !passes(f) && !(all && (f.State == "quarantined" || strings.HasPrefix(f.Reason, asText))):
+			case !passes(f) && (!all || f.State != "quarantined" && !strings.HasPrefix(f.Reason, asText)):
 			case f.Fold:
 				memories = append(memories, f.Path)
 			default:
