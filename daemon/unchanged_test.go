@@ -114,3 +114,27 @@ func TestASaveCostsTheSameInALargeCheckout(t *testing.T) {
 		t.Logf("%s: %s", what, w[1])
 	}
 }
+
+// TestLinksByNameOfManyFiles: so many memory files at once that their names are
+// known only at the end.
+func TestLinksByNameOfManyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: reads 1,100 memory files")
+	}
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	const n = 1100
+	for i := range n {
+		text := fmt.Sprintf("# Note number %d\n\nIt goes on in [[Note number %d]].\n", i, (i+1)%n)
+		writeFile(t, p.file(fmt.Sprintf("fold/notes/n%04d.md", i)), text)
+	}
+	p.sweep(wire.Reindex{})
+	p.eventually("each note links to the next", func() bool { return p.status().Links >= n })
+	before := p.counters()
+	writeFile(t, p.file("fold/notes/n0007.md"), "# Another name\n\nIt goes on in [[Note number 8]].\n")
+	p.eventually("the link to the old name goes", func() bool { return p.status().Links == n-1 })
+	p.settle()
+	if did := p.counters()["index_operations"] - before["index_operations"]; did > 4 {
+		t.Errorf("a name that one memory uses cost %d changes of the index", did)
+	}
+}

@@ -323,8 +323,8 @@ func (in *Ingester) changeFiles(came, went []string) {
 	in.set = set
 }
 
-func distinct(list []string) []string {
-	seen := make(map[string]bool, len(list))
+func distinct[T comparable](list []T) []T {
+	seen := make(map[T]bool, len(list))
 	out := list[:0]
 	for _, p := range list {
 		if !seen[p] {

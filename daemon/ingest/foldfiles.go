@@ -31,16 +31,24 @@ func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress)
 	}
 	sort.Strings(paths)
 	var total Report
+	bulk, err := in.beginBulk(ctx, len(paths))
+	if err != nil {
+		return Report{}, err
+	}
 	count := newTally(progress, stageReading, len(paths))
 	for start := 0; start < len(paths); start += batchFiles {
 		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))], nil)
 		total.add(r)
 		if err != nil {
+			in.bulk = false // what it owes, a sweep does
 			return total, fmt.Errorf("index memory files: %w", err)
 		}
 		n := min(batchFiles, len(paths)-start)
 		count.worked(n, 0)
 		count.keep(n)
+	}
+	if bulk {
+		return total, in.endBulk(ctx)
 	}
 	return total, nil
 }
@@ -83,6 +91,8 @@ type foldChange struct {
 	named bool      // other memories may find it by another name than before
 	was   meta.File // manifest entry before
 	known bool
+	// before are the memories that were found under the names which this changes.
+	before []meta.Row
 }
 
 // foldBatch indexes some files below fold/, together with the source files that
@@ -258,11 +268,17 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	if err != nil {
 		return nil, nil, err
 	}
-	resolve := &names{make: func() (*fold.Resolver, error) { return in.resolverWith(ctx, found) }}
+	resolve := &names{make: func() (*fold.Resolver, error) {
+		if in.bulk {
+			return fold.NewResolver(nil), nil // ids only: the rest follows at its end
+		}
+		return in.resolverWith(ctx, found)
+	}}
 	var changes []meta.Change
 	var again []string
 	for _, fc := range found {
 		r.Checked++
+		fc.noteBefore(rows)
 		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
 			row := rows[fc.was.MemoryID]
 			changes = append(changes, meta.Change{Forget: fc.was.MemoryID})
@@ -297,6 +313,15 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 		}
 	}
 	return changes, again, resolve.err
+}
+
+// noteBefore keeps what stood in the index before.
+func (fc *foldChange) noteBefore(rows map[fold.ID]meta.Row) {
+	for _, id := range distinct([]fold.ID{fc.was.MemoryID, fc.file.MemoryID}) {
+		if row, ok := rows[id]; ok {
+			fc.before = append(fc.before, row)
+		}
+	}
 }
 
 // sameNames reports whether a memory is still found by the names it had.
@@ -414,43 +439,75 @@ func (in *Ingester) resolverWith(ctx context.Context, found []*foldChange) (*fol
 	return fold.NewResolver(kept), nil
 }
 
-// relinkDangling resolves the wiki links of all other memories again when names
-// came, went or changed: a link may be written before its target is.
+// relinkDangling resolves links by name again when names came, went or changed:
+// a link may be written before its target is. Only memories that use one of
+// these names are looked at.
 func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) error {
-	fresh, named := map[fold.ID]bool{}, false
+	fresh := map[fold.ID]bool{}
+	var renamed []*foldChange
 	for _, fc := range found {
 		if fc.m != nil {
 			fresh[fc.m.ID] = true
 		}
-		named = named || fc.named || fc.m == nil && fc.file.State != "indexed"
+		if fc.named || fc.m == nil && fc.file.State != "indexed" {
+			renamed = append(renamed, fc)
+		}
 	}
-	if !named {
+	in.noteLinkers(found)
+	if len(renamed) == 0 {
 		return nil
 	}
+	l, err := in.linkersNow(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []fold.ID
+	for _, name := range namesOf(renamed) {
+		for id := range l.by[name] {
+			if !fresh[id] {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return in.relink(ctx, distinct(ids))
+}
+
+// relink resolves the links of memories again.
+func (in *Ingester) relink(ctx context.Context, ids []fold.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
 	resolve := &names{make: func() (*fold.Resolver, error) {
 		entries, err := in.Index.ResolverEntries(ctx)
 		return fold.NewResolver(entries), err
 	}}
-	var rows []meta.Row
-	err := in.Index.EachLinking(ctx, func(row meta.Row) error {
-		if !fresh[row.ID] {
-			rows = append(rows, row)
+	for part := range slices.Chunk(ids, relinkAtOnce) {
+		rows, err := in.Index.Memories(ctx, part)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil || len(rows) == 0 {
-		return err
+		changes := make([]meta.Change, 0, len(rows))
+		for _, id := range part {
+			if row, ok := rows[id]; ok && row.Described == "fold" {
+				changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.resolve), SetLinks: true})
+			}
+		}
+		if resolve.err != nil {
+			return resolve.err
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if _, err := in.apply(ctx, changes); err != nil {
+			return err
+		}
 	}
-	changes := make([]meta.Change, 0, len(rows))
-	for _, row := range rows {
-		changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.resolve), SetLinks: true})
-	}
-	if resolve.err != nil {
-		return resolve.err
-	}
-	_, err = in.apply(ctx, changes)
-	return err
+	return nil
 }
+
+// relinkAtOnce is how many memories are linked again in one transaction.
+const relinkAtOnce = 512
 
 // afterFold files source files anew whose memory came, went or moved to other
 // filters.

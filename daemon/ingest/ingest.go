@@ -69,11 +69,13 @@ type Options struct {
 type Ingester struct {
 	Options
 
-	root   *os.Root       // the work tree; nil for a bare repository
-	lister *gitops.Lister // of the work tree
-	branch *gitops.Branch
-	gaps   *gaps      // what was last looked through for files without a memory file; nil before
-	stale  *staleLook // what stale marks were last refreshed from; nil before
+	root    *os.Root       // the work tree; nil for a bare repository
+	lister  *gitops.Lister // of the work tree
+	branch  *gitops.Branch
+	gaps    *gaps      // what was last looked through for files without a memory file; nil before
+	stale   *staleLook // what stale marks were last refreshed from; nil before
+	linkers *linkers   // nil before a name changed
+	bulk    bool       // so many memory files are read that links by name wait for the end
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
 	// leaving are source files that git does not list any more, for the next call

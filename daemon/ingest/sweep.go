@@ -76,7 +76,10 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 	})
 	r, err := in.Fold(ctx, todo, progress)
 	r.FoldMoved = len(todo) > 0
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	return r, in.payNames(ctx)
 }
 
 // match calls fn with the places of equal paths in two sorted lists, and with -1
