@@ -64,7 +64,7 @@ func (f *Files) tested(p string) string {
 	best, at := "", -1
 	for _, n := range name {
 		for _, ext := range exts {
-			for _, cand := range f.named(n+ext) {
+			for _, cand := range f.named(n + ext) {
 				if cand == p || IsTestFile(cand) {
 					continue
 				}

@@ -195,13 +195,11 @@ func (in *Ingester) manifestOf(ctx context.Context, foldFiles bool, listed []str
 		for i < len(listed) && listed[i] < string(f.Path) {
 			i++
 		}
-		p := ""
 		if i < len(listed) && listed[i] == string(f.Path) {
-			p = listed[i]
+			now.paths = append(now.paths, listed[i])
 		} else {
-			p = string(f.Path)
+			now.paths = append(now.paths, string(f.Path))
 		}
-		now.paths = append(now.paths, p)
 		now.stats = append(now.stats, stat{size: f.Size, mtime: f.MtimeNS, inode: f.Inode, state: f.State})
 	})
 	if err != nil {
