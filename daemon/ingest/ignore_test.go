@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,7 +21,7 @@ func gitIgnored(t *testing.T, dir string, files []string) map[string]bool {
 	cmd := exec.Command("git", "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin")
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(strings.Join(files, "\x00"))
 	out, err := cmd.Output()
-	if ee, ok := err.(*exec.ExitError); err != nil && (!ok || ee.ExitCode() != 1) {
+	if ee, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || ee.ExitCode() != 1) {
 		t.Fatalf("git check-ignore: %v", err)
 	}
 	ignored := map[string]bool{}
@@ -195,8 +196,13 @@ func TestVendoredAndGeneratedFilesAreLeftOut(t *testing.T) {
 		dir   string
 		want  bool
 	}{
-		{Rules{}, "vendor", true}, {Rules{}, "a/vendor/b", true}, {Rules{}, "src", false}, {own, "vendor", false}, {own, "vendor/other/x", true},
-		{Rules{Include: []string{"vendor/ours/**"}}, "vendor", false}, {Rules{ignores: attributes("vendor/** -linguist-vendored\n")}, "vendor/x", false},
+		{Rules{}, "vendor", true},
+		{Rules{}, "a/vendor/b", true},
+		{Rules{}, "src", false},
+		{own, "vendor", false},
+		{own, "vendor/other/x", true},
+		{Rules{Include: []string{"vendor/ours/**"}}, "vendor", false},
+		{Rules{ignores: attributes("vendor/** -linguist-vendored\n")}, "vendor/x", false},
 	} {
 		if got := tc.rules.PrunesDir(tc.dir); got != tc.want {
 			t.Errorf("PrunesDir(%q) = %v, want %v", tc.dir, got, tc.want)
