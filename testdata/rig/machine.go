@@ -319,7 +319,7 @@ func (m *machine) copySource(below string, limit int) corpus {
 		m.t.Fatal(err)
 	}
 	// All of it is to be measured, as the references do: what others wrote too.
-	m.write(filepath.Join(c.dir, ".foldwatchignore"), "!vendor/\n!third_party/\n!go.sum\n!*.min.js\n")
+	m.write(filepath.Join(c.dir, ".foldwatchignore"), "!vendor/\n!third_party/\n!go.sum\n!package-lock.json\n!*.min.js\n")
 	return m.committed(c.dir, "Go source")
 }
 
