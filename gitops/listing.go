@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -126,19 +127,38 @@ func (x *Lister) Add(paths []string) {
 	if x.dirs == nil {
 		return
 	}
+	var came []string
+	rules := false
 	for _, p := range paths {
-		at, listed := slices.BinarySearch(x.all, p)
-		if listed || x.nested[p] || x.below(p) {
+		if _, listed := slices.BinarySearch(x.all, p); listed || x.nested[p] || x.below(p) {
 			continue
 		}
 		x.put(p)
-		x.all = slices.Insert(slices.Clone(x.all), at, p)
-		x.version++
-		if path.Base(p) == ".gitignore" {
-			x.dirs = nil
-			return
-		}
+		came = append(came, p)
+		rules = rules || path.Base(p) == ".gitignore"
 	}
+	if rules {
+		x.dirs = nil
+	}
+	if len(came) == 0 {
+		return
+	}
+	slices.Sort(came)
+	x.all = merged(x.all, slices.Compact(came))
+	x.version++
+}
+
+// merged returns the paths of two sorted lists that have none in common. A list
+// that was handed out is never changed, and a storm adds thousands at once: it is
+// copied once for all of them.
+func merged(all, came []string) []string {
+	out := make([]string, 0, len(all)+len(came))
+	for _, p := range came {
+		at, _ := slices.BinarySearch(all, p)
+		out = append(append(out, all[:at]...), p)
+		all = all[at:]
+	}
+	return append(out, all...)
 }
 
 // Has reports whether the list, as it was made last, holds p.
@@ -206,7 +226,11 @@ func (x *Lister) listMoved(ctx context.Context, root *os.Root) error {
 	indexMoved := !x.index.same(stampAt(filepath.Join(x.l.GitDir, "index")))
 	names := sortedKeys(x.dirs)
 	moved := map[string]bool{}
-	for i, s := range x.look(root, names) {
+	stamps, err := x.look(root, names)
+	if err != nil {
+		return err
+	}
+	for i, s := range stamps {
 		switch {
 		case !s.there:
 			x.leave(names[i])
@@ -266,12 +290,18 @@ func (x *Lister) follow(ctx context.Context, root *os.Root, was []string, moved 
 		x.parents(p, moved)
 	}
 	var there []string
-	_ = disk.LstatAll(root, left, 1, func(i int, info disk.Info, err error) error {
+	err := disk.LstatAll(root, left, 1, func(i int, info disk.Info, err error) error {
 		if err == nil && !info.Mode.IsDir() {
 			there = append(there, left[i])
 		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) && !isGone(err) {
+			return fmt.Errorf("list untracked files: %s: %w", left[i], err)
+		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	return x.judge(ctx, there)
 }
 
@@ -302,22 +332,42 @@ func (x *Lister) parents(p string, fresh map[string]bool) {
 	}
 }
 
-// look stats folders, and returns a zero stamp for what is none any more.
-func (x *Lister) look(root *os.Root, names []string) []stamp {
+// look stats folders, and returns a zero stamp for what is none any more. One
+// that may not be looked at has the stamp it had; any other error of a read is
+// returned, since it does not say that a folder went.
+func (x *Lister) look(root *os.Root, names []string) ([]stamp, error) {
 	out := make([]stamp, len(names))
 	paths := names
 	if len(names) > 0 && names[0] == "" { // the root sorts first
 		paths = slices.Clone(names)
 		paths[0] = "."
 	}
-	_ = disk.LstatAll(root, paths, 2, func(i int, info disk.Info, err error) error {
-		if err == nil && info.Mode.IsDir() {
+	err := disk.LstatAll(root, paths, 2, func(i int, info disk.Info, err error) error {
+		switch {
+		case err == nil && info.Mode.IsDir():
 			out[i] = stampOf(info)
 			out[i].size = 0 // of a folder it says nothing
+		case errors.Is(err, fs.ErrPermission):
+			out[i] = x.dirs[names[i]]
+		case err != nil && !isGone(err):
+			return fmt.Errorf("list untracked files: %s: %w", names[i], err)
 		}
 		return nil
 	})
-	return out
+	return out, err
+}
+
+// isGone reports whether a look at a path failed because nothing lies there, or
+// nothing of this work tree: a part of the way is a file or a link.
+func isGone(err error) bool {
+	for _, kind := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ELOOP, syscall.EXDEV} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	// That a path leads out of an os.Root is an error of a kind of its own.
+	_, system := errors.AsType[syscall.Errno](err)
+	return !system && !errors.Is(err, fs.ErrClosed)
 }
 
 // leave forgets a folder that is gone and what was untracked in it.
@@ -347,7 +397,11 @@ func (x *Lister) enter(ctx context.Context, root *os.Root, dirs []string, now ti
 	for len(dirs) > 0 {
 		var files, folders []string
 		known := make(map[string]bool, len(dirs))
-		for i, s := range x.look(root, dirs) {
+		stamps, err := x.look(root, dirs)
+		if err != nil {
+			return err
+		}
+		for i, s := range stamps {
 			dir := dirs[i]
 			_, known[dir] = x.dirs[dir]
 			if s.there && (dir == "" || !x.skip(dir) && !x.below(dir)) {
@@ -401,6 +455,13 @@ func (x *Lister) ownRepo(root *os.Root, dir string) bool {
 // Known says that the folder was read before.
 func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (files, folders []string, err error) {
 	f, err := root.Open(filepath.FromSlash(path.Clean("./" + dir)))
+	if errors.Is(err, fs.ErrPermission) {
+		// Git passes over it, too. That it may be read later moves no time.
+		s := x.dirs[dir]
+		s.mtime = -1
+		x.dirs[dir] = s
+		return nil, nil, nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -418,7 +479,7 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 	}
 	for _, e := range entries {
 		p := path.Join(dir, e.Name())
-		if here != nil {
+		if here != nil && listable(e.Type()) {
 			here[p] = true
 		}
 		if e.Name() == ".gitignore" {
@@ -432,7 +493,7 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 			if _, has := x.dirs[p]; !has && !x.skip(p) {
 				folders = append(folders, p)
 			}
-		case e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0:
+		case listable(e.Type()):
 			if _, tracked := slices.BinarySearch(x.tracked, p); !tracked && !x.others[dir][p] {
 				files = append(files, p)
 			}
@@ -445,6 +506,9 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 	}
 	return files, folders, nil
 }
+
+// listable reports whether git lists what is of that type.
+func listable(t fs.FileMode) bool { return t.IsRegular() || t&fs.ModeSymlink != 0 }
 
 // noteIgnore notes the .gitignore at p. One that came up in a folder that was
 // known may hide what is listed.

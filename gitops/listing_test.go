@@ -143,10 +143,20 @@ func TestListerAgreesWithGit(t *testing.T) {
 			write(t, filepath.Join(p, "x.go"), "package x\n")
 			if rnd.IntN(2) == 0 {
 				git(t, p, "init", "-q", ".")
+				git(t, p, "commit", "-q", "--allow-empty", "-m", "x") // else it cannot be added
 			}
 			return "nested"
 		},
 		func() string { older(t, dir); return "time passes" },
+		func() string { // a file becomes a folder, or a folder a file
+			p := filepath.Join(dir, folders[rnd.IntN(3)], "either")
+			_ = os.RemoveAll(p)
+			if rnd.IntN(2) == 0 {
+				p = filepath.Join(p, "a.go")
+			}
+			write(t, p, "x")
+			return "write " + p
+		},
 		func() string {
 			write(t, filepath.Join(dir, ".git/info/exclude"), []string{"d.md\n", "", "a.go\n"}[rnd.IntN(3)])
 			return "info/exclude"
@@ -170,6 +180,27 @@ func TestListerAgreesWithGit(t *testing.T) {
 			t.Fatalf("listed %q\ngit has %q\nafter %q", got, want, done[max(0, len(done)-8):])
 		}
 	}
+}
+
+// An untracked file that a folder took the place of is no file any more.
+func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
+	dir := checkout(t)
+	write(t, filepath.Join(dir, "dir/either"), "a file")
+	older(t, dir)
+	older(t, os.Getenv("HOME"))
+	x, _ := lister(t, dir)
+	look := func(want ...string) {
+		t.Helper()
+		if got, _, err := x.Files(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	look("a.go", "dir/b.go", "dir/either")
+	if err := os.Remove(filepath.Join(dir, "dir/either")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "dir/either/a.go"), "package either\n")
+	look("a.go", "dir/b.go", "dir/either/a.go")
 }
 
 // Add spares the question for what git was asked already.
