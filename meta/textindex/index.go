@@ -202,7 +202,7 @@ func (x *Index) Seq() int64 {
 }
 
 func (x *Index) internal(key string) []byte {
-	r, err := x.store.Reader()
+	r, err := x.reader()
 	if err != nil {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (x *Index) internal(key string) []byte {
 
 // Count returns how many documents there are.
 func (x *Index) Count() int {
-	r, err := x.store.Reader()
+	r, err := x.reader()
 	if err != nil {
 		return 0
 	}

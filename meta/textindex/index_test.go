@@ -288,3 +288,21 @@ func TestOtherAnalyserBeginsAnew(t *testing.T) {
 		t.Errorf("Rebuilt %q, Count %d, Seq %d, want a reason and nothing", y.Rebuilt, y.Count(), y.Seq())
 	}
 }
+
+// A search that comes while the daemon lets go of an idle checkout is told so.
+func TestSearchAfterClose(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "index"))
+	apply(t, x, 1, []textindex.Doc{numbered(1)})
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if hits, err := x.Search(t.Context(), textindex.Query{Text: "number"}); !errors.Is(err, fold.ErrUnavailable) {
+		t.Errorf("Search = %v, %v, want ErrUnavailable", hits, err)
+	}
+	if ids, err := x.Passing(t.Context(), textindex.Filter{Source: "file"}); !errors.Is(err, fold.ErrUnavailable) {
+		t.Errorf("Passing = %v, %v, want ErrUnavailable", ids, err)
+	}
+	if n, seq := x.Count(), x.Seq(); n != 0 || seq != 0 {
+		t.Errorf("Count, Seq = %d, %d", n, seq)
+	}
+}

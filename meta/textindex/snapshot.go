@@ -2,9 +2,12 @@ package textindex
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A snapshot is the segments of the index at one moment, with what is deleted
@@ -26,7 +29,10 @@ type leaf struct {
 	offset  uint32          // its documents are numbered from here
 }
 
-func (x *Index) snapshot() (*snapshot, error) {
+// reader returns what the index holds now, as Bleve keeps it. It returns
+// ErrUnavailable once the index is closed, where Bleve returns a nil snapshot
+// and no error.
+func (x *Index) reader() (*scorch.IndexSnapshot, error) {
 	r, err := x.store.Reader()
 	if err != nil {
 		return nil, err
@@ -34,6 +40,17 @@ func (x *Index) snapshot() (*snapshot, error) {
 	snap, ok := r.(*scorch.IndexSnapshot)
 	if !ok {
 		return nil, errors.Join(errors.New("reader is not a snapshot"), r.Close())
+	}
+	if snap == nil {
+		return nil, fmt.Errorf("text index is closed: %w", fold.ErrUnavailable)
+	}
+	return snap, nil
+}
+
+func (x *Index) snapshot() (*snapshot, error) {
+	snap, err := x.reader()
+	if err != nil {
+		return nil, err
 	}
 	s := &snapshot{IndexSnapshot: snap}
 	for _, part := range snap.Segments() {
