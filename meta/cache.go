@@ -307,8 +307,11 @@ func (c *Cache) PutChunksSoon(ctx context.Context, key string, value []byte) err
 	return c.Flush(ctx)
 }
 
-// Flush writes what waits. What a crash before it loses is computed again.
+// Flush writes what waits. What a crash before it loses is computed again. It
+// goes on when ctx is done: what waits came from many callers, and may have been
+// paid for.
 func (c *Cache) Flush(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
 	c.soon.Lock()

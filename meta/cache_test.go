@@ -23,6 +23,31 @@ func openTestCache(t *testing.T, path string, max int64, now func() time.Time) *
 	return c
 }
 
+// What waits is not lost to the caller whose work ends while it is written.
+func TestFlushGoesOnPastTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	c := openTestCache(t, path, cacheBytes, time.Now)
+	if err := c.PutVectors(t.Context(), "paid", map[string][]float32{"h": {1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PutChunksSoon(t.Context(), "k", []byte("chunks")); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_ = c.Flush(ended) // whether it tells does not matter
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = openTestCache(t, path, cacheBytes, time.Now)
+	if vs, err := c.Vectors(t.Context(), "paid", []string{"h"}); err != nil || len(vs) != 1 {
+		t.Errorf("Vectors = %v, %v", vs, err)
+	}
+	if b, err := c.Chunks(t.Context(), []string{"k"}); err != nil || len(b) != 1 {
+		t.Errorf("Chunks = %v, %v", b, err)
+	}
+}
+
 func TestCacheKeepsValues(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "cache.db")
