@@ -58,8 +58,16 @@ func lastHeading(name, parent string) string {
 	return strings.TrimSpace(name)
 }
 
-// splitName splits a qualified name into what holds it and its own.
+// splitName splits a qualified name into what holds it and its own. Of PHP's
+// names the namespace is left out: the file's package says it, and A\B in A\B\f
+// is no type whose method f could be. A type's methods follow a "::".
 func splitName(name, parent string) (holder, last string) {
+	if i := strings.LastIndexByte(name, '\\'); i >= 0 {
+		name, parent = name[i+1:], parent[strings.LastIndexByte(parent, '\\')+1:]
+		if !strings.Contains(name, "::") {
+			return "", name
+		}
+	}
 	if parent != "" && strings.HasPrefix(name, parent) && len(name) > len(parent) {
 		return implOf(parent), strings.TrimLeft(name[len(parent):], ".:#")
 	}
@@ -196,7 +204,7 @@ func (l exportList) openMember(s *Subject, name string, code []byte) bool {
 }
 
 func isOpen(language, name string, code []byte) bool {
-	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
+	if i := strings.LastIndexAny(name, `.:\`); i >= 0 {
 		name = name[i+1:]
 	}
 	first, _ := utf8.DecodeRuneInString(name)

@@ -112,6 +112,12 @@ func TestDescribeLeavesNoiseOut(t *testing.T) {
 			[]string{"e.g"},
 		},
 		{
+			"a namespace of PHP is no type", "a/l.php", "<?php\nnamespace App\\Billing {\n\n/** Adds up carts. */\nclass Cart {\n    /** Total of all items. */\n    public function total(): int { return 1; }\n    public function _hidden(): void {}\n}\n\n/** Rounds cents. */\nfunction round_cents(int $c): int { return $c; }\n\nfunction _inner(): int { return 2; }\n}\n",
+			"Cart — a/l.php",
+			[]string{"- `Cart` - Adds up carts.", "`total(): int` - Total of all items.", "- `round_cents(int $c): int` - Rounds cents.", "package App\\Billing"},
+			[]string{"`App\\Billing", "elsewhere", "_hidden"},
+		},
+		{
 			"a note to the writer is no doc", "a/h.go", "package a\n\n// TODO(ann): make it fast\nfunc Slow() {}\n\n// Fast is a quick one.\nfunc Fast() {}\n",
 			"Fast, Slow — a/h.go",
 			[]string{"`Fast` is a quick one.", "`Fast()` - a quick one.", "- `Slow()`\n"},
@@ -172,6 +178,29 @@ func TestClipClauseEndsAtAClause(t *testing.T) {
 	} {
 		if got := clipClause(tc.in, 42); got != tc.want {
 			t.Errorf("clipClause(%q) = %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestSplitName(t *testing.T) {
+	for _, tc := range []struct{ name, parent, holder, last string }{
+		{"f", "", "", "f"},
+		{"Cart.total", "Cart", "Cart", "total"},
+		{"a::b::f", "a::b", "a::b", "f"},
+		{`A\B\C::f`, `A\B\C`, "C", "f"},
+		{`A\B\C::f`, "", "C", "f"},
+		{`A\B\f`, `A\B`, "", "f"},
+		{`A\B\C`, `A\B`, "", "C"},
+		{`\f`, "", "", "f"},
+		{"C::f", `C`, "C", "f"},
+	} {
+		if holder, last := splitName(tc.name, tc.parent); holder != tc.holder || last != tc.last {
+			t.Errorf("splitName(%q, %q) = %q, %q, want %q, %q", tc.name, tc.parent, holder, last, tc.holder, tc.last)
+		}
+	}
+	for name, want := range map[string]bool{`A\B\f`: true, `A\B\_f`: false, `A\B\C::_f`: false, "_f": false, `_a\f`: true} {
+		if got := isOpen("php", name, nil); got != want {
+			t.Errorf("isOpen(php, %q) = %v", name, got)
 		}
 	}
 }

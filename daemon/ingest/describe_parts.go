@@ -141,8 +141,11 @@ func (l *partList) definition(c *fold.Chunk) {
 		l.method(c, parent, last)
 		return
 	}
-	if parent != "" {
+	switch {
+	case parent != "":
 		name = parent + "." + last
+	case c.NodeType != "module":
+		name = last
 	}
 	if c.NodeType == "impl" {
 		name = implOf(name)
