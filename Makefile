@@ -18,7 +18,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 MINGW ?= x86_64-w64-mingw32-gcc
 
-.PHONY: help up build install test accept lint cross bench crash fuzz deps-check clean
+.PHONY: help up build install test accept lint cross bench crash fuzz idf deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,10 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 			$(GO) test -mod=readonly -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
 	done
+
+idf: ## count how rare words are, and rewrite the table keywords are chosen by
+	@tools/step "download modules" $(GO) mod download
+	$(GO) run -mod=readonly ./cmd/idf-train -o daemon/ingest/keywords_table.go
 
 deps-check: ## the pinned versions build, vet and verify
 	$(GO) build -mod=readonly ./...

@@ -34,7 +34,7 @@ func levels() map[string]int {
 		// What tests of several packages share; see testHelpers.
 		"api/apitest": 2,
 		// Programs: nothing imports them.
-		"cmd/foldwatch": 6, "cmd/embed-train": 6, "cmd/rank-fit": 6, "testdata/rig": 6,
+		"cmd/foldwatch": 6, "cmd/embed-train": 6, "cmd/idf-train": 6, "cmd/rank-fit": 6, "testdata/rig": 6,
 	}
 }
 

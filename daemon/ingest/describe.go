@@ -14,7 +14,7 @@ import (
 
 // DescriberVersion names the rules of [Describe]. Whoever changes what it
 // returns changes it: descriptions are merged against the one before.
-const DescriberVersion = "2"
+const DescriberVersion = "3"
 
 // The limits of what we write (design.md 4).
 const (

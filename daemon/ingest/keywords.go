@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/meta/words"
 )
 
 // maxCounted is how much of a file its words are counted in.
@@ -17,8 +17,8 @@ const maxCounted = 256 << 10
 // rarities holds wordRarity by word; made at first use and never changed.
 var rarities = sync.OnceValue(func() map[string]float64 {
 	m := make(map[string]float64, 8000)
-	for i, words := range wordRarity {
-		for w := range strings.FieldsSeq(words) {
+	for i, line := range wordRarity {
+		for w := range strings.FieldsSeq(line) {
 			m[w] = float64(i + 1)
 		}
 	}
@@ -98,7 +98,7 @@ func rareWords(s *Subject, parts []component, from int) []string {
 			continue
 		}
 		r := rarity(w.text)
-		if r < 3 || r < 4 && !w.named || len(w.text) < 4 && r > 8 && !w.named || isStop(w.text) {
+		if r < 3 || r < 4 && !w.named || isStop(w.text) {
 			continue
 		}
 		score := (1 + math.Log2(float64(w.count))) * (r - 1)
@@ -148,7 +148,7 @@ func newWordCount(size int) *wordCount {
 
 // count counts the words of text.
 func (t *wordCount) count(text string, weight int) {
-	eachWord(text, func(w string) { t.add(w, weight) })
+	words.Each(text, func(w string) { t.add(w, weight) })
 }
 
 // add counts one word, which is ASCII or in lower case.
@@ -226,121 +226,6 @@ func sameWord(low, w string) bool {
 	return true
 }
 
-// eachWord calls f with the words of text: identifiers are split at case changes
-// and underscores; words of 3 to 24 letters count, as they are written if they
-// are ASCII, else in lower case. What looks like a number, a hash or encoded
-// data is no word.
-func eachWord(text string, f func(string)) {
-	for at := 0; at < len(text); {
-		c := text[at]
-		if c < utf8.RuneSelf && !isAlnum(c) {
-			at++
-			continue
-		}
-		start, switches, foreign := at, 0, false
-		digit := c >= '0' && c <= '9'
-		first := digit
-		for at < len(text) {
-			c := text[at]
-			if c >= utf8.RuneSelf {
-				r, n := utf8.DecodeRuneInString(text[at:])
-				if !unicode.IsLetter(r) && !unicode.IsMark(r) {
-					break
-				}
-				foreign = true
-				at += n
-				continue
-			}
-			if !isAlnum(c) {
-				break
-			}
-			if d := c <= '9'; d != digit {
-				digit = d
-				switches++
-			}
-			at++
-		}
-		switch {
-		case at == start: // a sign beyond ASCII
-			_, n := utf8.DecodeRuneInString(text[at:])
-			at += n
-		case first, switches > 2, switches > 1 && at-start > 11, switches > 0 && at-start > 40, at-start < 3:
-		case switches > 0 && at-start > 7 && isHex(text[start:at]):
-		case foreign:
-			foreignWords(text[start:at], f)
-		default:
-			plainWords(text[start:at], f)
-		}
-	}
-}
-
-func isHex(s string) bool {
-	for i := range len(s) {
-		if c := s[i] | 0x20; c > 'f' {
-			return false
-		}
-	}
-	return true
-}
-
-func isAlnum(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// plainWords splits an identifier of ASCII letters and digits at case changes:
-// HTTPServer2 is HTTP and Server.
-func plainWords(run string, f func(string)) {
-	start := 0
-	emit := func(end int) {
-		if n := end - start; n >= 3 && n <= 24 && !oneLetter(run[start:end]) {
-			f(run[start:end])
-		}
-		start = end
-	}
-	for i := 1; i < len(run); i++ {
-		c, before := run[i], run[i-1]
-		switch {
-		case c <= '9':
-			if before > '9' {
-				emit(i)
-			}
-			start = i + 1
-		case c >= 'a' && before >= 'A' && before <= 'Z' && i-1 > start:
-			emit(i - 1)
-		case c < 'a' && before >= 'a':
-			emit(i)
-		}
-	}
-	emit(len(run))
-}
-
-// foreignWords does the same for letters of any script.
-func foreignWords(run string, f func(string)) {
-	start, lowBefore := 0, false
-	emit := func(end int) {
-		if w := strings.ToLower(run[start:end]); len(w) <= 24*utf8.UTFMax && utf8.RuneCountInString(w) >= 3 {
-			f(w)
-		}
-		start = end
-	}
-	for i, r := range run {
-		if unicode.IsUpper(r) && lowBefore {
-			emit(i)
-		}
-		lowBefore = unicode.IsLower(r)
-	}
-	emit(len(run))
-}
-
-func oneLetter(w string) bool {
-	for i := 1; i < len(w); i++ {
-		if w[i] != w[0] {
-			return false
-		}
-	}
-	return true
-}
-
 // singular takes the plural off an English word, roughly.
 func singular(w string) string {
 	switch {
@@ -360,7 +245,7 @@ func isStop(w string) bool {
 	case "http", "https", "www", "com", "org", "foo", "bar", "baz", "qux", "asdf", "todo", "fixme", "xxx", "lorem", "ipsum", "tmp", "chan", "goto", "iota",
 		"struct", "resp", "req", "ctx", "args", "argv", "ptr", "idx", "len", "buf", "fmt", "elem", "elems", "unlock", "impl", "enum", "async", "await", "extern",
 		"sizeof", "uintptr", "endif", "ifdef", "ifndef", "isinstance", "kwargs", "varargs", "dst", "src", "got", "want", "func", "const", "var", "int", "str", "err",
-		"nil", "def", "elif", "elsif", "typeof", "instanceof", "readonly", "println", "printf", "fprintf", "sprintf", "fprintln", "errorf", "fatalf", "nonlocal",
+		"nil", "def", "elif", "elsif", "elseif", "foreach", "nameof", "typeparam", "typeof", "instanceof", "init", "main", "end", "util", "utils", "readonly", "println", "printf", "fprintf", "sprintf", "fprintln", "errorf", "fatalf", "nonlocal",
 		"versionadded", "versionchanged", "noqa", "nolint", "inst", "param", "params", "proto", "stdbool", "stdint", "stdlib", "stdio", "cplusplus", "googlesource",
 		"github", "gitlab", "usr", "bin", "localhost", "eslint", "tslint", "webpack", "unmarshal", "foobar", "hello", "export", "import", "default", "index", "was",
 		"were", "are", "has", "had", "how", "who", "now", "any", "all", "one", "two", "not", "but", "and", "the", "for", "its", "this", "that", "with", "from",
