@@ -67,10 +67,9 @@ func (b *Branch) look(files []string, now time.Time) map[string]stamp {
 // files are those that say which branch is the default one, and where it is: all
 // that [Layout.DefaultBranch] may ask for.
 func (b *Branch) files(name string) []string {
-	files := append(configFiles(),
+	files := append(append(configFiles(), b.l.tables()...),
 		filepath.Join(b.l.CommonDir, "config"), filepath.Join(b.l.GitDir, "config.worktree"), filepath.Join(b.l.GitDir, "HEAD"),
-		filepath.Join(b.l.CommonDir, "packed-refs"), filepath.Join(b.l.CommonDir, "reftable", "tables.list"),
-		filepath.Join(b.l.CommonDir, "refs", "remotes", "origin", "HEAD"))
+		filepath.Join(b.l.CommonDir, "packed-refs"), filepath.Join(b.l.CommonDir, "refs", "remotes", "origin", "HEAD"))
 	for _, branch := range []string{name, "main", "master"} {
 		if branch != "" {
 			files = append(files, filepath.Join(b.l.CommonDir, "refs", "heads", filepath.FromSlash(branch)))
@@ -108,7 +107,7 @@ type HeadStamp struct{ stamps []stamp }
 
 // HeadStamp looks at HEAD and at the branch it names.
 func (l *Layout) HeadStamp() HeadStamp {
-	files := []string{filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, "packed-refs"), filepath.Join(l.CommonDir, "reftable", "tables.list")}
+	files := append(l.tables(), filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, "packed-refs"))
 	if ref, ok := l.headRef(); ok {
 		files = append(files, ref)
 	}
@@ -124,6 +123,17 @@ func (l *Layout) HeadStamp() HeadStamp {
 // first look proves nothing.
 func (s HeadStamp) Same(o HeadStamp) bool {
 	return slices.EqualFunc(s.stamps, o.stamps, stamp.same)
+}
+
+// tables are the files that move with every reference of a repository that keeps
+// them in tables. A linked work tree has its HEAD in tables of its own, and a file
+// of that name that never changes.
+func (l *Layout) tables() []string {
+	files := []string{filepath.Join(l.CommonDir, "reftable", "tables.list")}
+	if l.GitDir != l.CommonDir {
+		files = append(files, filepath.Join(l.GitDir, "reftable", "tables.list"))
+	}
+	return files
 }
 
 // headRef returns the file of the branch that HEAD names.

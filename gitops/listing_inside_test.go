@@ -3,9 +3,11 @@ package gitops
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 )
 
 // A storm of new files copies the list once, not once for each of them.
@@ -68,5 +70,37 @@ func TestLookTellsErrorsFromAbsence(t *testing.T) {
 	}
 	if got, err := x.look(root, names); err == nil {
 		t.Errorf("a look that reads nothing = %+v", got)
+	}
+}
+
+// A linked work tree of a repository with tables of references has its HEAD in
+// tables of its own: the git of this machine may be too old to make one.
+func TestHeadStampLooksAtTablesOfTheWorkTree(t *testing.T) {
+	common := t.TempDir()
+	l := &Layout{CommonDir: common, GitDir: filepath.Join(common, "worktrees", "w"), Linked: true}
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(path, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(l.GitDir, "HEAD"), "ref: refs/heads/.invalid\n")
+	own := filepath.Join(l.GitDir, "reftable", "tables.list")
+	put(filepath.Join(common, "reftable", "tables.list"), "a\n")
+	put(own, "a\n")
+	first := l.HeadStamp()
+	if !first.Same(l.HeadStamp()) {
+		t.Error("nothing moved, and the stamp is another")
+	}
+	put(own, "a\nb\n")
+	if first.Same(l.HeadStamp()) {
+		t.Error("HEAD of the work tree moved, and the stamp is the same")
 	}
 }
