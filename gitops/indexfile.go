@@ -44,7 +44,7 @@ const (
 // process. An index that is not there has no entries; errOddIndex means that git
 // has to be asked, and may come after fn was called.
 func (l *Layout) readIndex(fn func(e *indexEntry) error) error {
-	f, err := os.Open(filepath.Join(l.GitDir, "index"))
+	f, err := os.OpenFile(filepath.Join(l.GitDir, "index"), os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -180,8 +180,8 @@ func offset(b []byte) (v uint64, used int) {
 	return 0, 0
 }
 
-// tracked returns the paths of the index in its order, each once, and apart
-// those of submodules, by git if the file is one that only git reads.
+// trackedFast is [Layout.tracked] without a process. It returns errOddIndex if
+// git has to be asked.
 func (l *Layout) trackedFast() (paths []string, links map[string]bool, err error) {
 	links = map[string]bool{}
 	last := ""

@@ -1,12 +1,14 @@
 package gitops_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // asNobody has the calling goroutine look at files as a user who owns none, until
@@ -63,5 +65,34 @@ func TestListerPassesOverWhatMayNotBeRead(t *testing.T) {
 	x.Forget()
 	if got, _, err := x.Files(t.Context()); err != nil || !slices.Contains(got, "dir/new.go") {
 		t.Errorf("listed anew: %q, %v", got, err)
+	}
+}
+
+// Nothing in a checkout is trusted: a pipe where the index should be holds nobody
+// up (F42).
+func TestIndexThatIsAPipe(t *testing.T) {
+	dir := checkout(t)
+	l := locate(t, dir)
+	index := filepath.Join(dir, ".git/index")
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(index, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end() // git itself waits for the pipe until it is ended
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Files(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("files were listed")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("still waiting for the pipe")
 	}
 }
