@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,7 +37,7 @@ type serveOptions struct {
 // serve opens the stores, builds every part from them, and runs until ctx is
 // done. It is the whole wiring of the daemon.
 func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
-	boundMemory()
+	defer boundMemory()()
 	st, err := e.settings()
 	if err != nil {
 		return err
@@ -114,22 +113,4 @@ func newLog(w io.Writer, level string) *slog.Logger {
 		l = slog.LevelInfo
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
-}
-
-// memoryGoal is how much of Go's memory the daemon keeps to, in bytes, as long
-// as what lives is less. During a first index of the Go toolchain's source 40 to
-// 80 MB live at a time; collecting up to this goal takes 1 of 21 seconds of the
-// processor, and keeps the daemon at 210 MB where 300 MB kept it at 250; with 112
-// MB a part that holds more is collected over and over. What
-// SQLite and the mapped text index hold is on top.
-const memoryGoal = 128 << 20
-
-// boundMemory has garbage collected early, unless the user says otherwise.
-func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryGoal)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(70)
-	}
 }

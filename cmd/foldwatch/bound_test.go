@@ -1,0 +1,48 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// What lives may be more than the goal: the bound then leaves room above it, and
+// comes back when it is let go.
+func TestMemoryBoundFollowsWhatLives(t *testing.T) {
+	t.Setenv("GOGC", "100")
+	t.Setenv("GOMEMLIMIT", "")
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	defer boundMemory()()
+	reach := func(what string, ok func(bound int64) bool) {
+		t.Helper()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.After(20 * time.Second); ; {
+			runtime.GC()
+			bound := debug.SetMemoryLimit(-1)
+			if ok(bound) {
+				return
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("%s: the bound is %d MB", what, bound>>20)
+			case <-tick.C:
+			}
+		}
+	}
+	const held = 2 * memoryGoal
+	b := make([]byte, held) // not touched: it takes no memory of the machine
+	reach("much lives", func(bound int64) bool { return bound >= held/4*5 })
+	runtime.KeepAlive(b)
+	b = nil
+	reach("it is let go", func(bound int64) bool { return bound == memoryGoal })
+}
+
+func TestMemoryBoundKeepsToTheGoal(t *testing.T) {
+	for live, want := range map[uint64]int64{0: memoryGoal, 80 << 20: memoryGoal, 300 << 20: 416 << 20} {
+		if got := memoryBound(live); got != want {
+			t.Errorf("memoryBound(%d MB) = %d MB, want %d", live>>20, got>>20, want>>20)
+		}
+	}
+}
