@@ -68,6 +68,7 @@ type parts struct {
 	state    *meta.State
 	cache    *meta.Cache
 	cutter   ingest.Cutter
+	cuts     ingest.Cuts
 	embedder *embed.CachedEmbedder
 	bus      *bus
 	sidecars *sidecars

@@ -256,7 +256,7 @@ func (st *stores) openDoors(co *checkout) (err error) {
 	st.in, err = ingest.New(ingest.Options{
 		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
 		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.vectors,
-		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Embed: co.embedder, Count: &co.count.ingest,
+		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Embed: co.embedder, Count: &co.count.ingest,
 		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	if err != nil {

@@ -285,6 +285,45 @@ func TestLinkedWorkTreesShareWork(t *testing.T) {
 	}
 }
 
+// Work trees that are registered together are indexed together, and still no
+// content is parsed or embedded twice.
+func TestWorkTreesIndexedAtOnceShareWork(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 120 {
+		files[fmt.Sprintf("src/f%d.go", i)] = fmt.Sprintf("package src\n\n// Harrier%d glides.\nfunc Harrier%d() {}\n", i, i)
+	}
+	p := newProject(t, files)
+	p.settle()
+	alone := p.counters()
+	trees := make([]string, 4)
+	for i := range trees {
+		trees[i] = filepath.Join(realDir(t), fmt.Sprint("tree", i))
+		p.git("worktree", "add", "-q", "-b", fmt.Sprint("topic", i), trees[i])
+		for f := range files { // content that nobody has seen
+			text := strings.ReplaceAll(files[f], "Harrier", "Buzzard")
+			if err := os.WriteFile(filepath.Join(trees[i], f), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var all []*project
+	for _, dir := range trees {
+		p.add(dir, wire.ProjectCreate{})
+		all = append(all, &project{machine: p.machine, dir: dir, slug: p.slugOf(dir)})
+	}
+	for _, q := range all {
+		q.settle()
+	}
+	w := p.spentSince(alone)
+	if w.parses != 120 {
+		t.Errorf("120 new contents in four work trees took %d parses", w.parses)
+	}
+	if most := alone["embeds"]; w.embeds > most {
+		t.Errorf("they took %d embeds, and one work tree took %d", w.embeds, most)
+	}
+}
+
 // commits counts the commits of the journal.
 func (p *project) commits() int {
 	p.t.Helper()

@@ -47,6 +47,7 @@ type Options struct {
 	State   *meta.State
 	Cache   *meta.Cache
 	Cutter  Cutter
+	Cuts    *Cuts // shared by all ingesters of Cache; nil means one of its own
 	Embed   embed.Embedder
 	Count   *Counters
 
@@ -102,6 +103,9 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	}
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 20
+	}
+	if opt.Cuts == nil {
+		opt.Cuts = new(Cuts)
 	}
 	if opt.Allowed == nil {
 		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }

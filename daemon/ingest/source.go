@@ -254,8 +254,10 @@ func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
 	}
 	for _, pr := range group {
 		if pr.whole != nil {
-			if pr.cached, keys = got[keys[0]], keys[1:]; in.distrusts(pr.file.Hash) {
+			key := keys[0]
+			if pr.cached, keys = got[key], keys[1:]; in.distrusts(pr.file.Hash) {
 				pr.cached = nil
+				in.Cuts.forget(key)
 			}
 		}
 	}
@@ -327,19 +329,32 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 			return res, nil
 		}
 	}
-	in.Count.Parses.Add(1)
-	res, err := in.Cutter.Cut(ctx, path, src)
-	if err != nil {
+	var res chunker.Result
+	key := cutKey(path, src, hash)
+	again := func() ([]byte, error) {
+		got, err := in.Cache.Chunks(ctx, []string{key})
+		return got[key], err
+	}
+	made, mine, err := in.Cuts.once(ctx, key, again, func() (_ []byte, err error) {
+		in.Count.Parses.Add(1)
+		if res, err = in.Cutter.Cut(ctx, path, src); err != nil {
+			return nil, err
+		}
+		dropSecretDocs(&res, src, findings())
+		if res.Provisional() {
+			return nil, nil // a busy machine timed out: not to be remembered
+		}
+		b := res.Encode()
+		if err := in.Cache.PutChunksSoon(ctx, key, b); err != nil {
+			in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
+		}
+		return b, nil
+	})
+	if mine || err != nil {
 		return res, err
 	}
-	dropSecretDocs(&res, src, findings())
-	if res.Provisional() {
-		return res, nil // a busy machine timed out: not to be remembered
-	}
-	if err := in.Cache.PutChunksSoon(ctx, cutKey(path, src, hash), res.Encode()); err != nil {
-		in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
-	}
-	return res, nil
+	in.Count.ChunkHits.Add(1)
+	return chunker.DecodeResult(made)
 }
 
 // keepCuts writes the chunks that were cut, and the vectors that were computed,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -25,11 +26,17 @@ type CachedEmbedder struct {
 	cache    Cache
 
 	hits, misses, calls atomic.Int64
+
+	mu     sync.Mutex
+	flying map[string]chan struct{} // texts that a call is embedding, by cache key and hash; closed when it is done
+	filled uint64                   // batches that were embedded
 }
 
 // Cached returns e behind c. Texts that differ only in kind share a vector
 // exactly if the identity has no prompt.
-func Cached(e Embedder, c Cache) *CachedEmbedder { return &CachedEmbedder{embedder: e, cache: c} }
+func Cached(e Embedder, c Cache) *CachedEmbedder {
+	return &CachedEmbedder{embedder: e, cache: c, flying: map[string]chan struct{}{}}
+}
 
 // Identity returns that of the embedder.
 func (c *CachedEmbedder) Identity() Identity { return c.embedder.Identity() }
@@ -44,11 +51,13 @@ func (c *CachedEmbedder) Misses() int64 { return c.misses.Load() }
 func (c *CachedEmbedder) Calls() int64 { return c.calls.Load() }
 
 // Embed returns the vectors of texts; equal texts are looked up and embedded
-// once. What was embedded before an error is kept in the cache.
+// once, and a text that another call is embedding is waited for. What was
+// embedded before an error is kept in the cache.
 func (c *CachedEmbedder) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
+	var err error
 	id := c.embedder.Identity()
 	key := id.String()
 	if id.Prompt != "" {
@@ -64,33 +73,115 @@ func (c *CachedEmbedder) Embed(ctx context.Context, texts []string, kind Kind) (
 			distinct = append(distinct, hashes[i])
 		}
 	}
-	known, err := c.cache.Vectors(ctx, key, distinct)
-	if err != nil {
-		return nil, fmt.Errorf("look up %d vectors: %w", len(distinct), err)
-	}
 	vecs := make(map[string][]float32, len(distinct))
-	missing := make([]string, 0, len(distinct))
-	for _, h := range distinct {
-		// A vector of another length cannot be ours, whatever the cache says.
-		if v, ok := known[h]; ok && len(v) == id.Dim {
-			vecs[h] = v
-		} else {
-			missing = append(missing, h)
-		}
-	}
-	c.hits.Add(int64(len(vecs)))
-	for len(missing) > 0 {
-		n := min(len(missing), maxBatch)
-		if err := c.fill(ctx, key, id.Dim, missing[:n], text, kind, vecs); err != nil {
+	for missing := distinct; ; {
+		filled := c.batches()
+		if missing, err = c.lookUp(ctx, key, id.Dim, missing, vecs); err != nil {
 			return nil, err
 		}
-		missing = missing[n:]
+		if missing, err = c.embed(ctx, key, id.Dim, missing, text, kind, vecs, filled); err != nil {
+			return nil, err
+		}
+		if len(missing) == 0 {
+			break
+		}
 	}
 	out := make([][]float32, len(texts))
 	for i, h := range hashes {
 		out[i] = vecs[h]
 	}
 	return out, nil
+}
+
+// lookUp puts the vectors that the cache has into vecs and returns the hashes of
+// the others.
+func (c *CachedEmbedder) lookUp(ctx context.Context, key string, dim int, hashes []string, vecs map[string][]float32) (missing []string, err error) {
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	known, err := c.cache.Vectors(ctx, key, hashes)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d vectors: %w", len(hashes), err)
+	}
+	for _, h := range hashes {
+		// A vector of another length cannot be ours, whatever the cache says.
+		if v, ok := known[h]; ok && len(v) == dim {
+			vecs[h] = v
+			c.hits.Add(1)
+		} else {
+			missing = append(missing, h)
+		}
+	}
+	return missing, nil
+}
+
+// embed embeds those of the texts that no other call is embedding, waits for the
+// other calls, and returns what is to be looked up again. Filled is what batches
+// returned before the cache was asked.
+func (c *CachedEmbedder) embed(ctx context.Context, key string, dim int, hashes []string, text map[string]string, kind Kind, vecs map[string][]float32, filled uint64) (again []string, err error) {
+	for len(hashes) > 0 {
+		n := min(len(hashes), maxBatch)
+		mine, others, done := c.claim(key, hashes[:n])
+		if hashes = hashes[n:]; c.batches() != filled {
+			// Another call has filled the cache since: a text may be there that
+			// nobody claims any more.
+			if mine, err = c.lookUp(ctx, key, dim, mine, vecs); err != nil {
+				done()
+				return nil, err
+			}
+		}
+		if len(mine) > 0 {
+			err = c.fill(ctx, key, dim, mine, text, kind, vecs)
+			filled++
+		}
+		done()
+		if err != nil {
+			return nil, err
+		}
+		for h, flight := range others {
+			select {
+			case <-flight:
+				again = append(again, h)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return again, nil
+}
+
+// claim marks the texts that no call is embedding. Done unmarks them.
+func (c *CachedEmbedder) claim(key string, hashes []string) (mine []string, others map[string]chan struct{}, done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	flight := make(chan struct{})
+	for _, h := range hashes {
+		if other, ok := c.flying[key+h]; ok {
+			if others == nil {
+				others = map[string]chan struct{}{}
+			}
+			others[h] = other
+			continue
+		}
+		c.flying[key+h] = flight
+		mine = append(mine, h)
+	}
+	claimed := mine
+	return mine, others, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, h := range claimed {
+			delete(c.flying, key+h)
+		}
+		close(flight)
+	}
+}
+
+// batches returns how many batches were embedded.
+func (c *CachedEmbedder) batches() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.filled
 }
 
 // fill embeds one batch of texts, by hash, into vecs and the cache.
@@ -121,5 +212,8 @@ func (c *CachedEmbedder) fill(ctx context.Context, key string, dim int, hashes [
 	if err := c.cache.PutVectors(ctx, key, fresh); err != nil {
 		return fmt.Errorf("keep %d vectors: %w", len(fresh), err)
 	}
+	c.mu.Lock()
+	c.filled++
+	c.mu.Unlock()
 	return nil
 }

@@ -3,6 +3,7 @@ package embed_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -116,6 +117,33 @@ func TestCachedEmbedsEveryTextOnce(t *testing.T) {
 	cache.fail = errors.New("disk full")
 	if _, err := c.Embed(t.Context(), texts, embed.Document); !errors.Is(err, cache.fail) {
 		t.Errorf("Embed = %v, want %v", err, cache.fail)
+	}
+}
+
+func TestCachedEmbedsOnceForManyCallers(t *testing.T) {
+	c := embed.Cached(embed.Builtin(), &memory{vecs: map[string][]float32{}})
+	texts := make([]string, 600)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("word %c%c", 'a'+i/26, 'a'+i%26)
+	}
+	want, err := embed.Builtin().Embed(t.Context(), texts, embed.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const callers = 6
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			from := caller * 50
+			got, err := c.Embed(t.Context(), slices.Concat(texts[from:], texts[:from]), embed.Document)
+			if err != nil || !slices.EqualFunc(slices.Concat(want[from:], want[:from]), got, slices.Equal[[]float32]) {
+				t.Errorf("caller %d: %v, or other vectors", caller, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := int64(len(texts)); c.Misses() != n || c.Hits() != n*(callers-1) {
+		t.Errorf("hits, misses = %d, %d, want %d, %d", c.Hits(), c.Misses(), n*(callers-1), n)
 	}
 }
 
