@@ -40,7 +40,7 @@ import (
 
 // Version names the rules of this package. It is part of the key of cached
 // results: whoever changes what Cut returns changes it.
-const Version = "2"
+const Version = "3"
 
 // A Result is what one file was cut into.
 type Result struct {
@@ -162,6 +162,34 @@ func (c *Cutter) Close() { c.engine.close() }
 // Cut cuts the file at path, whose bytes are src; see the function [Cut].
 func (c *Cutter) Cut(path string, src []byte) Result {
 	lang := Language(path, src)
+	text := bytes.TrimPrefix(src, byteOrderMark)
+	if len(text) == len(src) || len(text) == 0 || len(src) > c.opt.MaxBytes {
+		return c.cut(path, lang, src)
+	}
+	// Before the first comment of a file, the mark would hide that it is the first.
+	return c.cut(path, lang, text).behindMark(src)
+}
+
+// byteOrderMark is what some editors put before all text.
+var byteOrderMark = []byte("\ufeff")
+
+// behindMark returns r, which is of src without its byte order mark, with the
+// mark as a part of the first chunk.
+func (r Result) behindMark(src []byte) Result {
+	for i := range r.Chunks {
+		c := &r.Chunks[i]
+		c.EndByte += len(byteOrderMark)
+		if i > 0 {
+			c.StartByte += len(byteOrderMark)
+			continue
+		}
+		c.Hash = fold.ChunkHash(src[:c.EndByte])
+	}
+	return r
+}
+
+// cut is Cut of a file in a known language.
+func (c *Cutter) cut(path, lang string, src []byte) Result {
 	if !parses(lang, src, c.opt.MaxBytes) {
 		return cutPlain(lang, src, c.opt)
 	}

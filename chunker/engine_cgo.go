@@ -164,6 +164,7 @@ const (
 	wrap                 // look into it; what is found there gets its whole range
 	define               // it gets a chunk
 	holds                // it gets a chunk for its header, its members get their own
+	holdsLong            // holds, if it is too long for a chunk; else skip
 	pkg                  // it names the package; what else it is, its look says
 	precedes             // it gets a chunk; what is found in it stands beside it
 )

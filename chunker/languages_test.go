@@ -119,6 +119,8 @@ func TestImportsAsWritten(t *testing.T) {
 		path, src string
 		want      []string
 	}{
+		{"a.js", "import a from 'a';\nexport * from 'b';\nconst c = require('c');\nasync function f() {\n  await import('./d.js');\n}\n// import('no')\n", []string{"a", "b", "c", "./d.js"}},
+		{"a.ts", "import type { A } from \"./a\";\nconst b = () => import(\"./b\");\n", []string{"./a", "./b"}},
 		{"a.rb", "require \"a/b\"\nif x\n  require_relative 'c'\nend\n# require \"no\"\nrequire \"x#{y}\"\nfoo.require \"no\"\nclass A\n  autoload :B, 'a/b2'\nend\n", []string{"a/b", "./c", "a/b2"}},
 		{"a.php", "<?php\nuse A\\B, C\\D as E;\nuse function A\\f;\nfunction g() {\n  require_once __DIR__ . '/x.php';\n}\ninclude('y.php');\nrequire ABSPATH . 'z/z.php';\nrequire $path;\n// include 'no.php'\n", []string{`A\B`, `C\D`, `function A\f`, "./x.php", "z/z.php", "y.php"}},
 		{"a.lua", "local a = require('a.b')\nlocal b = require \"c\"\nfunction f()\n  return require[[d]]\nend\nrequire(name)\n-- require('no')\nx.require('no')\n", []string{"a.b", "c", "d"}},
@@ -131,5 +133,69 @@ func TestImportsAsWritten(t *testing.T) {
 		if got := cutBySyntax(t, tc.path, tc.src).Imports; !slices.Equal(got, tc.want) {
 			t.Errorf("imports of %s = %q, want %q", tc.path, got, tc.want)
 		}
+	}
+}
+
+// TestLanguageCalled shows that a language is found by what people call it.
+func TestLanguageCalled(t *testing.T) {
+	for word, want := range map[string]string{
+		"go": "go", "Golang": "go", "TypeScript": "typescript", "ts": "typescript", ".tsx": "tsx", "js": "javascript", "py": "python",
+		"C++": "cpp", "c#": "csharp", "bash": "shell", "yml": "yaml", "terraform": "hcl", "Makefile": "make", "rs": "rust", "kt": "kotlin",
+	} {
+		if got, known := chunker.LanguageCalled(word); got != want || !known {
+			t.Errorf("LanguageCalled(%q) = %q, %v, want %q", word, got, known, want)
+		}
+	}
+	for _, word := range []string{"klingon", "", "."} {
+		if got, known := chunker.LanguageCalled(word); known || got != word {
+			t.Errorf("LanguageCalled(%q) = %q, %v", word, got, known)
+		}
+	}
+}
+
+// A long object of functions is looked into, as a class is, whatever holds it.
+// Short ones stay whole, and so does data.
+func TestCutOfLongObjects(t *testing.T) {
+	functions := strings.Repeat("  // Reads.\n  read(a) {\n    b();\n    c();\n  },\n", 50)
+	for _, tc := range []struct{ path, src, want string }{
+		{"a.js", "module.exports = {\n" + functions + "};\n", "module default, function default.read"},
+		{"a.js", "export default {\n" + functions + "};\n", "module default, function default.read"},
+		{"a.ts", "export const api = {\n" + functions + "};\n", "module api, function api.read"},
+		{"a.js", "const api = {\n  write: (a) => {\n    b();\n  },\n" + functions + "};\n", "module api, function api.write, function api.read"},
+		{"a.js", "define('a', {\n" + functions + "});\n", "function read"},
+		{"A.vue", "<script>\nexport default {\n  methods: {\n" + functions + "  },\n};\n</script>\n", "script A.script, module A.default, module A.default.methods, function A.default.methods.read"},
+		{"A.vue", "<script>\nexport default defineComponent({\n" + functions + "});\n</script>\n", "script A.script, function A.read"},
+		{"a.js", "const api = {\n" + functions[:len(functions)/2] + "};\n", ""},
+		{"a.js", "const data = {\n" + strings.Repeat("  a: { b: 1 },\n", 300) + "};\n", ""},
+	} {
+		var got []string
+		for _, c := range cutBySyntax(t, tc.path, tc.src).Chunks {
+			if name := c.NodeType + " " + c.NodeName; c.NodeName != "" && (len(got) == 0 || got[len(got)-1] != name) {
+				got = append(got, name)
+			}
+			if strings.HasSuffix(c.NodeName, "read") && c.Doc != "Reads." {
+				t.Errorf("%s in %.40q has the doc %q", c.NodeName, tc.src, c.Doc)
+			}
+		}
+		if got := strings.Join(got, ", "); got != tc.want {
+			t.Errorf("Cut(%.40q) names %s, want %s", tc.src, got, tc.want)
+		}
+	}
+}
+
+// A byte order mark hides neither what documents the file nor what documents
+// its first definition, and is counted.
+func TestCutBehindByteOrderMark(t *testing.T) {
+	src := "\ufeff/// <summary>Reads.</summary>\nclass A {\n}\n\n// More.\nclass B {\n}\n"
+	r := cutBySyntax(t, "a.cs", src)
+	if len(r.Chunks) != 2 || r.Chunks[0].Doc != "Reads." || r.Chunks[1].Doc != "More." || r.Chunks[0].EndByte != strings.Index(src, "// More.") {
+		t.Errorf("Cut(%q) = %+v", src, r.Chunks)
+	}
+	for _, src := range []string{"\ufeff", "\ufeff\n", "\ufeff\ufeffa"} {
+		checkPartition(t, "a.cs", []byte(src), chunker.Cut("a.cs", []byte(src), chunker.Options{}))
+	}
+	long := []byte("\ufeff" + strings.Repeat("x\n", 8))
+	if r := chunker.Cut("a.txt", long, chunker.Options{MaxBytes: len(long) - 1}); !r.Truncated {
+		t.Errorf("a file that is longer by less than its mark is not said to be truncated: %+v", r)
 	}
 }

@@ -22,6 +22,15 @@ func names(r chunker.Result) []string {
 	return out
 }
 
+// docs returns what documents the file and its chunks.
+func docs(r chunker.Result) []string {
+	out := []string{r.Doc}
+	for _, c := range r.Chunks {
+		out = append(out, c.Doc)
+	}
+	return out
+}
+
 // Line ends, a byte order mark, and letters of other scripts move no bound off
 // the bytes of the file, and hide nothing that is named in it.
 func TestCutKeepsBytes(t *testing.T) {
@@ -46,6 +55,9 @@ func TestCutKeepsBytes(t *testing.T) {
 			}
 			if got, want := names(r), names(plain); how != "other letters" && !slices.Equal(got, want) {
 				t.Errorf("%s with %s: named are\n%q, want\n%q", s.path, how, got, want)
+			}
+			if got, want := docs(r), docs(plain); how != "other letters" && !slices.Equal(got, want) {
+				t.Errorf("%s with %s: docs are\n%q, want\n%q", s.path, how, got, want)
 			}
 		}
 	}

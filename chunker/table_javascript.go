@@ -47,6 +47,9 @@ func javascriptRules() map[string]rule {
 		"arguments":                {act: enterLong},
 		"parenthesized_expression": {act: enterLong},
 		"statement_block":          {act: enterLong},
+		// Handlers by their names, and components of Vue without setup.
+		"object": {look: objectOf},
+		"pair":   {look: paired},
 	}
 }
 
@@ -76,8 +79,52 @@ func valued(value *sitter.Node, name string) found {
 		return found{act: define, kind: "function", name: name}
 	case is(value, "class"):
 		return found{act: define, kind: "class", name: name}
+	case is(value, "object") && holdsFunctions(value, 2):
+		return found{act: holdsLong, kind: "module", name: name}
 	}
 	return found{}
+}
+
+// objectOf looks into a long object of functions. One that is exported as it is
+// has a header of its own; what is given to a name got one by that.
+func objectOf(n *sitter.Node, _ []byte) found {
+	switch {
+	case !holdsFunctions(n, 2):
+		return found{}
+	case is(n.Parent(), "export_statement"):
+		return found{act: holdsLong, kind: "module", name: "default"}
+	case is(n.Parent(), "arguments"): // export default defineComponent({…})
+		return found{act: enterLong}
+	}
+	return found{act: enter} // what holds it decided
+}
+
+// paired finds functions, and objects of them, in an object that is looked into.
+func paired(n *sitter.Node, src []byte) found {
+	f := valued(child(n, "value"), strings.Trim(text(child(n, "key"), src), "[]'\""))
+	if f.act == holdsLong {
+		f.act = holds // methods: {…}
+	}
+	return f
+}
+
+// holdsFunctions reports whether an object holds functions under names, or, if
+// depth is more than 1, an object that does.
+func holdsFunctions(object *sitter.Node, depth int) bool {
+	c := object.Walk()
+	defer c.Close()
+	for ok := c.GotoFirstChild(); ok; ok = c.GotoNextSibling() {
+		n := c.Node()
+		switch value := child(n, "value"); {
+		case is(n, "method_definition"):
+			return true
+		case !is(n, "pair"):
+		case is(value, "arrow_function", "function_expression", "generator_function"),
+			depth > 1 && is(value, "object") && holdsFunctions(value, depth-1):
+			return true
+		}
+	}
+	return false
 }
 
 // assigned finds module.exports.f = function () {} and A.prototype.f = ….

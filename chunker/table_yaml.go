@@ -94,12 +94,12 @@ func yamlItem(n *sitter.Node, src []byte) found {
 
 // entriesOf returns the first entries of a mapping, which may be nil.
 func entriesOf(mapping *sitter.Node) []*sitter.Node {
-	if !is(mapping, "block_mapping") {
+	if !is(mapping, "block_mapping", "flow_mapping") {
 		return nil
 	}
 	var pairs []*sitter.Node
 	for i := range min(mapping.NamedChildCount(), 32) {
-		if c := mapping.NamedChild(i); is(c, "block_mapping_pair") {
+		if c := mapping.NamedChild(i); is(c, "block_mapping_pair", "flow_pair") {
 			pairs = append(pairs, c)
 		}
 	}

@@ -140,6 +140,12 @@ func (w *walk) visit(n *sitter.Node) bool {
 	case wrap:
 		w.frames = append(w.frames, frame{wrap: true, span: s, first: len(w.out.items)})
 		return true
+	case holdsLong:
+		if w.lines.lines(s.start, s.end) <= w.maxLines {
+			return false
+		}
+		f.act = holds
+		return f.name != "" && w.add(n, s, f, r.member)
 	case define, holds, precedes:
 		if f.open && w.titles[s.start] {
 			return false
@@ -380,7 +386,11 @@ func (w *walk) calls(root *sitter.Node) {
 			if n == nil || int(n.StartByte()) != at || int(n.EndByte()) != at+size || n.ChildCount() > 0 {
 				continue // in a string, a comment or another word
 			}
-			if up := n.Parent(); up != nil {
+			up := n.Parent()
+			for up != nil && up.EndByte() == n.EndByte() && up.StartByte() == n.StartByte() {
+				up = up.Parent() // the word import is a node of its own in JavaScript
+			}
+			if up != nil {
 				w.out.imports = append(w.out.imports, called(up, w.src)...)
 			}
 		}
