@@ -29,6 +29,35 @@ func Language(filePath string, head []byte) string {
 	return scriptLanguage(head)
 }
 
+// LanguageCalled returns the name by which [Language] knows the language that a
+// person calls word: by that name, by the ending or the name of its files, or by
+// its interpreter (ts, .yml, Makefile, bash, C#); in any case. It returns word as
+// it is, and false, if no language is called so.
+func LanguageCalled(word string) (name string, known bool) {
+	w := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(word)), ".")
+	for _, l := range languages {
+		if l.name == w {
+			return w, true
+		}
+	}
+	switch w {
+	case "golang":
+		return "go", true
+	case "c#":
+		return "csharp", true
+	case "terraform":
+		return "hcl", true
+	case "h":
+		return "c", true
+	}
+	for _, by := range []map[string]string{languageOfExt, languageOfScript, languageOfBase} {
+		if name := by[w]; name != "" {
+			return name, true
+		}
+	}
+	return word, false
+}
+
 // headerLanguage tells C from C++ by words that occur in no C header.
 func headerLanguage(head []byte) string {
 	head = head[:min(len(head), 64<<10)]

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -93,8 +94,9 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire
 
 // checkSearch fills in defaults and returns the filter of a request.
 func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
+	language, _ := chunker.LanguageCalled(req.Language)
 	f := textindex.Filter{
-		Source: req.Source, Type: req.Type, Author: req.Author, Language: req.Language, PathGlob: req.FilePattern, Tags: req.Tags,
+		Source: req.Source, Type: req.Type, Author: req.Author, Language: language, PathGlob: req.FilePattern, Tags: req.Tags,
 	}
 	if strings.TrimSpace(req.Query) == "" {
 		return f, fmt.Errorf("the query is empty: %w", fold.ErrInvalid)
