@@ -101,7 +101,7 @@ func TestAMissingCheckoutComesBack(t *testing.T) {
 			p.start()
 			p.eventually("it is missing and says so", func() bool {
 				s := p.status()
-				return s.State == "missing" && s.Reason != "" && strings.Contains(s.Hint, "foldwatch remove")
+				return s.State == "missing" && s.Reason != "" && strings.Contains(s.Hint, "foldwatch remove -p "+p.slug+"@"+s.Key[:8])
 			})
 			if err := os.Rename(p.dir+".away", p.dir); err != nil {
 				t.Fatal(err)

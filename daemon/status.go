@@ -88,7 +88,8 @@ func (co *checkout) brief() (wire.ProjectStatus, *stores) {
 		p.Reason, p.Hint = co.failed.Error(), fold.Hint(co.failed)
 		switch {
 		case co.state == "missing":
-			p.Hint = "mount or clone it again; it is then taken up by itself. If it is gone for good: foldwatch remove -p " + co.rec.Slug
+			// By its slug the command would take the other work trees along.
+			p.Hint = fmt.Sprintf("mount or clone it again; it is then taken up by itself. If it is gone for good: foldwatch remove -p %s@%s", co.rec.Slug, co.rec.Key[:keyShown])
 		case p.Hint == "":
 			p.Hint = "it is tried again by itself; to try now: foldwatch add " + co.rec.Path
 		}
