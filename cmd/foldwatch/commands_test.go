@@ -227,6 +227,26 @@ func TestSearchPrintsWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
+// TestNothingFoundNamesTheFilters shows that a filter which lets nothing through
+// is not mistaken for source that says nothing.
+func TestNothingFoundNamesTheFilters(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "nothing found for \"x\"\n"},
+		{[]string{"--lang", "ts", "--tag", "a b"}, "nothing found for \"x\" with --lang ts --tag 'a b'\n"},
+		{[]string{"--lang", "klingon"}, "nothing found for \"x\" with --lang klingon\nhint: no language is called \"klingon\""},
+	} {
+		tr := newTrial(t, twoProjects(), filepath.FromSlash("/src/app"))
+		code := tr.run(append([]string{"search", "x"}, tc.args...)...)
+		got := tr.err.String()
+		if code != 0 || !strings.HasPrefix(got, tc.want) || strings.Contains(tc.want, "hint") != strings.Contains(got, "hint") {
+			t.Errorf("%v: code %d, says %q, want %q", tc.args, code, got, tc.want)
+		}
+	}
+}
+
 func TestErrorsHaveCodeAndHint(t *testing.T) {
 	f := twoProjects()
 	for _, tc := range []struct {
@@ -348,8 +368,12 @@ func TestUpWithARunningDaemon(t *testing.T) {
 		at = at.Add(time.Second) // what is done at once is not told
 		return at
 	}
+	f.state.Path = repo
 	if code := tr.run("up"); code != 0 {
 		t.Fatalf("up: code %d, %s", code, tr.err.String())
+	}
+	if strings.Contains(tr.out.String(), " -p my-app") {
+		t.Errorf("up names the project where nobody needs it: %q", tr.out.String())
 	}
 	for _, want := range []string{"ready  my-app: 3 files, 4 memories, 12 chunks", "socket  /run/fw.sock", "foldwatch search", "foldwatch setup claude-code"} {
 		if !strings.Contains(tr.out.String(), want) {
@@ -358,6 +382,31 @@ func TestUpWithARunningDaemon(t *testing.T) {
 	}
 	if !strings.Contains(tr.err.String(), "indexing 33%, 1 of 3 files") {
 		t.Errorf("up shows no progress: %q", tr.err.String())
+	}
+	// What is found beside what is whole adds up, and while the job waits for
+	// its turn the work before it is told.
+	f.state.Path = filepath.FromSlash("/src/other") // not where the command runs
+	f.state.Files.Skipped, f.state.ProblemCount = 2, 5
+	f.state.Progress = &wire.Progress{Stage: "indexing text", Done: 2, Total: 4}
+	f.jobs = []wire.Job{{ID: "j1", Status: "pending"}, {ID: "j1", Status: "completed"}}
+	tr = newTrial(t, f, repo)
+	tr.env.now = func() time.Time {
+		at = at.Add(time.Second)
+		return at
+	}
+	if code := tr.run("up"); code != 0 || !strings.Contains(tr.out.String(), "5 files not indexed, or not whole (0 failed, 2 skipped, 3 in part)") {
+		t.Errorf("up: code %d, prints %q", code, tr.out.String())
+	}
+	for _, want := range []string{"why: foldwatch quarantine -p my-app\n", "handled\" -p my-app\n"} {
+		if !strings.Contains(tr.out.String(), want) {
+			t.Errorf("up for a checkout elsewhere prints %q, want %q in it", tr.out.String(), want)
+		}
+	}
+	if !strings.Contains(tr.err.String(), "indexing text 50%, 2 of 4 files") || strings.Contains(tr.err.String(), "waiting") {
+		t.Errorf("up behind other work shows %q", tr.err.String())
+	}
+	if !strings.Contains(tr.err.String(), "watched by the daemon that runs already") {
+		t.Errorf("up does not say why it ends: %q", tr.err.String())
 	}
 	f.jobs = []wire.Job{{ID: "j1", Status: "failed", Error: "disk full"}}
 	if code := newTrial(t, f, repo).run("up"); code != 1 {
@@ -441,7 +490,7 @@ func TestStatusShowsFewProblems(t *testing.T) {
 		t.Fatalf("status: code %d, stderr %q", code, tr.err.String())
 	}
 	out := tr.out.String()
-	if n := strings.Count(out, "skipped  big"); n != 4 || !strings.Contains(out, "quarantined  fold/x.md") {
+	if n := strings.Count(out, "skipped   big"); n != 4 || !strings.Contains(out, "quarantined  fold/x.md") {
 		t.Errorf("status names %d skipped files, want 4 after the quarantined one:\n%s", n, out)
 	}
 	if want := "and 35 more: foldwatch quarantine -p my-app"; !strings.Contains(out, want) {
@@ -450,6 +499,46 @@ func TestStatusShowsFewProblems(t *testing.T) {
 	tr = newTrial(t, f, "/")
 	if tr.run("status", "-p", "my-app", "--json"); strings.Count(tr.out.String(), `"skipped"`) < 8 {
 		t.Errorf("status --json leaves some out:\n%s", tr.out.String())
+	}
+}
+
+// TestWhatMendsIsSaidOnce shows that a folder of files that cannot be read does
+// not repeat the same advice for each.
+func TestWhatMendsIsSaidOnce(t *testing.T) {
+	var out bytes.Buffer
+	printProblems(printer{w: &out}, "  ", 8, []wire.FileProblem{
+		{Path: "a", State: "failed", Reason: "read: denied", Hint: "try again"},
+		{Path: "b", State: "failed", Reason: "read: denied", Hint: "try again"},
+		{Path: "c", State: "partial", Reason: "too large"},
+	})
+	want := "  failed    a: read: denied\n  failed    b: read: denied\n  mend      try again\n  partial   c: too large\n"
+	if out.String() != want {
+		t.Errorf("prints\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// TestLogIsShort shows that the commit of a first index does not fill the screen.
+func TestLogIsShort(t *testing.T) {
+	for n, want := range map[int]int{1: 2, 10: 11, 11: 11, 3000: 11} {
+		var out bytes.Buffer
+		printCommit(printer{w: &out}, wire.CommitInfo{Rev: "b9d13ce7fa39", Message: "fold: Index", Paths: make([]string, n)})
+		if got := strings.Count(out.String(), "\n"); got != want {
+			t.Errorf("a commit of %d files takes %d lines, want %d:\n%s", n, got, want, out.String())
+		}
+	}
+}
+
+// TestMoreOfAList shows that what shows the rest can be typed.
+func TestMoreOfAList(t *testing.T) {
+	short, long := wire.MemoryList{Total: 24, NextCursor: "abc"}, wire.MemoryList{Total: 2400, NextCursor: "abc"}
+	for _, tc := range []struct {
+		q    wire.ListQuery
+		list wire.MemoryList
+		want string
+	}{{wire.ListQuery{}, short, "--limit 24"}, {wire.ListQuery{}, long, "--cursor abc"}, {wire.ListQuery{Cursor: "aaa"}, short, "--cursor abc"}} {
+		if got := moreOf(tc.q, tc.list); got != tc.want {
+			t.Errorf("moreOf(%+v, %d) = %q, want %q", tc.q, tc.list.Total, got, tc.want)
+		}
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
+// shownPaths is how many lines the paths of one commit take at most: that of a
+// first index has thousands.
+const shownPaths = 10
+
 func logCommand(e *environment) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
@@ -30,10 +34,7 @@ func logCommand(e *environment) *cobra.Command {
 				}
 				return e.emit(list, func(p printer) {
 					for _, ci := range list.Items {
-						p.printf("%s  %s  %s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message)
-						for _, path := range ci.Paths {
-							p.printf("    %s\n", path)
-						}
+						printCommit(p, ci)
 					}
 					if len(list.Items) == 0 {
 						e.messages(false).printf("no history yet\n")
@@ -44,6 +45,20 @@ func logCommand(e *environment) *cobra.Command {
 	}
 	c.Flags().IntVar(&limit, "limit", 20, "at most N commits")
 	return c
+}
+
+func printCommit(p printer, ci wire.CommitInfo) {
+	p.printf("%s  %s  %s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message)
+	shown := ci.Paths
+	if len(shown) > shownPaths {
+		shown = shown[:shownPaths-1]
+	}
+	for _, path := range shown {
+		p.printf("    %s\n", path)
+	}
+	if more := len(ci.Paths) - len(shown); more > 0 {
+		p.printf("    and %d more files\n", more)
+	}
 }
 
 func diffCommand(e *environment) *cobra.Command {

@@ -226,7 +226,7 @@ func memoryListCommand(e *environment) *cobra.Command {
 					}
 					t.print(p)
 					if list.NextCursor != "" {
-						e.messages(false).printf("%d of %d; more: --cursor %s\n", len(list.Items), list.Total, list.NextCursor)
+						e.messages(false).printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
 					}
 				})
 			})
@@ -245,6 +245,18 @@ func memoryListCommand(e *environment) *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 20, "at most N")
 	f.StringVar(&q.Cursor, "cursor", "", "go on from where a list ended")
 	return c
+}
+
+// listMost is how many memories one request may ask for.
+const listMost = 200
+
+// moreOf returns the flag that shows the rest of a list: a limit while that
+// is enough, since nobody types a cursor.
+func moreOf(q wire.ListQuery, list wire.MemoryList) string {
+	if q.Cursor == "" && list.Total <= listMost {
+		return fmt.Sprintf("--limit %d", list.Total)
+	}
+	return "--cursor " + list.NextCursor
 }
 
 func memoryAdoptCommand(e *environment) *cobra.Command {

@@ -250,15 +250,23 @@ func (e *environment) follow(ctx context.Context, c daemonClient, jobID string, 
 		case "paused":
 			return fold.WithHint(fmt.Errorf("job %s is paused", j.ID), "foldwatch resume")
 		}
-		pr := wire.Progress{Stage: "waiting"}
-		if j.Progress != nil {
-			pr = *j.Progress
-		}
-		b.show(pr)
+		b.show(e.progressOf(ctx, c, j))
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// progressOf returns how far the job has come, or while it waits for its turn
+// the work before it.
+func (e *environment) progressOf(ctx context.Context, c daemonClient, j wire.Job) wire.Progress {
+	if j.Progress != nil {
+		return *j.Progress
+	}
+	if st, err := c.ProjectStatus(ctx, j.Project); err == nil && st.Progress != nil { // else the next look at the job tells what is wrong
+		return *st.Progress
+	}
+	return wire.Progress{Stage: "waiting"}
 }
 
 // settled waits until the checkout has no first work left, showing progress,

@@ -178,6 +178,11 @@ func removeCommand(e *environment) *cobra.Command {
 				}
 				return e.emit(map[string]any{"removed": slug, "purged": purge, "path": in.Path}, func(p printer) {
 					p.printf("removed %s\n", slug)
+					if in.Path == "" && len(pr.Checkouts) > 1 {
+						for _, co := range pr.Checkouts {
+							p.printf("    %s\n", co.Path)
+						}
+					}
 					if !purge {
 						e.messages(false).printf("fold/ and its history are where they were\n")
 					}

@@ -34,7 +34,7 @@ func quarantineCommand(e *environment) *cobra.Command {
 					}
 				}
 				return e.emit(list, func(p printer) {
-					printProblems(p, "", list.Items)
+					printProblems(p, "", 0, list.Items)
 					if len(list.Items) == 0 {
 						e.messages(false).printf("no file is set aside\n")
 					}

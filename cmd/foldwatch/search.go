@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
 )
 
 func searchCommand(e *environment) *cobra.Command {
@@ -14,8 +15,8 @@ func searchCommand(e *environment) *cobra.Command {
 	var chunks, all bool
 	c := &cobra.Command{
 		Use:     "search QUERY",
-		Short:   "Find source and memories by words and meaning",
-		Example: "foldwatch search \"session timeout\" --type decision\nfoldwatch search ServeHTTP --source file --lang go --chunks",
+		Short:   "Find source and memories by words, names and structure",
+		Example: "foldwatch search \"session timeout\" --type decision\nfoldwatch search ServeHTTP --source file --lang go --chunks\nfoldwatch search retry --path 'internal/**'",
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Query = strings.Join(args, " ")
@@ -50,7 +51,7 @@ func searchCommand(e *environment) *cobra.Command {
 					printResult(p, r, i > 0, chunks, all)
 				}
 				if len(reply.Results) == 0 {
-					e.messages(false).printf("nothing found for %q\n", in.Query)
+					e.nothingFound(in)
 				}
 			})
 		},
@@ -61,8 +62,8 @@ func searchCommand(e *environment) *cobra.Command {
 	f.StringVar(&in.Type, "type", "", "only memories of type T")
 	f.StringArrayVar(&in.Tags, "tag", nil, "only with tag T; repeat for all of several")
 	f.StringVar(&in.Author, "author", "", "only by author A")
-	f.StringVar(&in.FilePattern, "path", "", "only source paths that match GLOB; ** crosses folders")
-	f.StringVar(&in.Language, "lang", "", "only in language L")
+	f.StringVar(&in.FilePattern, "path", "", "only source paths that match GLOB, quoted; ** crosses folders")
+	f.StringVar(&in.Language, "lang", "", "only in language L, as go, typescript (or ts), csharp")
 	f.StringVar(&in.After, "after", "", "updated after D (YYYY-MM-DD or RFC 3339)")
 	f.StringVar(&in.Before, "before", "", "updated before D")
 	f.Float64Var(&in.MinScore, "min-score", 0, "leave out scores below X")
@@ -71,6 +72,30 @@ func searchCommand(e *environment) *cobra.Command {
 	f.BoolVar(&all, "all-projects", false, "search every project")
 	f.BoolVar(&in.WaitForPending, "wait", false, "wait until queued writes are searchable")
 	return c
+}
+
+// nothingFound says so with the filters that were set, since one of them may be
+// why.
+func (e *environment) nothingFound(in wire.SearchRequest) {
+	text := fmt.Sprintf("nothing found for %q", in.Query)
+	set := []struct{ flag, value string }{
+		{"source", in.Source}, {"type", in.Type}, {"author", in.Author}, {"path", in.FilePattern}, {"lang", in.Language}, {"after", in.After}, {"before", in.Before},
+	}
+	for _, tag := range in.Tags {
+		set = append(set, struct{ flag, value string }{"tag", tag})
+	}
+	word := " with"
+	for _, s := range set {
+		if s.value != "" {
+			text += word + " --" + s.flag + " " + quoteArg(s.value)
+			word = ""
+		}
+	}
+	p := e.messages(false)
+	p.printf("%s\n", text)
+	if _, known := chunker.LanguageCalled(in.Language); in.Language != "" && !known {
+		p.printf("hint: no language is called %q; names are as in go, typescript, tsx, python, cpp, csharp, shell, hcl, markdown\n", in.Language)
+	}
 }
 
 // printResult prints score, title, path:line and snippet of one result.

@@ -138,7 +138,7 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 		p.printf("  notice    %s\n", n)
 	}
 	first := firstProblems(pr.Problems)
-	printProblems(p, "  ", first)
+	printProblems(p, "  ", 8, first)
 	if more := max(pr.ProblemCount, len(pr.Problems)) - len(first); more > 0 {
 		p.printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
 	}
@@ -162,11 +162,13 @@ func firstProblems(all []wire.FileProblem) []wire.FileProblem {
 	return sorted[:min(len(sorted), shownProblems)]
 }
 
-func printProblems(p printer, indent string, problems []wire.FileProblem) {
-	for _, pb := range problems {
-		p.printf("%s%s  %s: %s\n", indent, pb.State, pb.Path, pb.Reason)
-		if pb.Hint != "" {
-			p.printf("%s  mend: %s\n", indent, pb.Hint)
+// printProblems names files, the state of each in a column of at least width
+// cells. What mends several in a row is said once, below the last of them.
+func printProblems(p printer, indent string, width int, problems []wire.FileProblem) {
+	for i, pb := range problems {
+		p.printf("%s%-*s  %s: %s\n", indent, width, pb.State, pb.Path, pb.Reason)
+		if pb.Hint != "" && (i+1 == len(problems) || problems[i+1].Hint != pb.Hint) {
+			p.printf("%s%-*s  %s\n", indent, width, "mend", pb.Hint)
 		}
 	}
 }

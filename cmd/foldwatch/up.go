@@ -69,7 +69,15 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 	}
 	if c != nil {
 		e.tellNotices(ctx, c)
-		return e.bringUp(ctx, c, in)
+		err := e.bringUp(ctx, c, in)
+		if errors.Is(err, wire.ErrNoDaemon) {
+			return fold.WithHint(fmt.Errorf("%w: the daemon ended before it was ready", wire.ErrNoDaemon),
+				"foldwatch up goes on where it was; why it ended: foldwatch doctor")
+		}
+		if err == nil && !detach && !once {
+			e.messages(false).printf("\nwatched by the daemon that runs already; to stop it watching: foldwatch pause\n")
+		}
+		return err
 	}
 
 	// Serve here. The daemon stops when the work below fails or was all that
@@ -132,6 +140,8 @@ type upReply struct {
 	TookMS  int64              `json:"took_ms"`
 	Try     []string           `json:"try"`
 	Connect string             `json:"connect"`
+
+	at string // " -p SLUG" where it is typed from elsewhere, else ""
 }
 
 // bringUp registers the checkout, follows its index, and prints `ready`.
@@ -158,11 +168,17 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	if err != nil {
 		return err
 	}
+	at := "" // where the commands to try are typed from
+	if wd, err := e.workDir(); err == nil {
+		if rel, err := filepath.Rel(st.Path, wd); err != nil || !filepath.IsLocal(rel) {
+			at = " -p " + added.Project.Slug
+		}
+	}
 	r := upReply{
 		Ready: st.State == "ready", Project: added.Project.Slug, Created: added.Created,
 		Socket: daemon.Socket, Status: st, TookMS: e.now().Sub(began).Milliseconds(),
-		Try:     []string{`foldwatch search "where are errors handled"`, `foldwatch memory add "what you want remembered"`},
-		Connect: "foldwatch setup claude-code",
+		Try:     []string{`foldwatch search "where are errors handled"` + at, `foldwatch memory add "what you want remembered"` + at},
+		Connect: "foldwatch setup claude-code", at: at,
 	}
 	if st.State == "failed" || st.State == "missing" {
 		return fold.WithHint(fmt.Errorf("%s is %s: %s", st.Slug, st.State, st.Reason), st.Hint)
@@ -185,7 +201,7 @@ func printUp(p printer, r upReply) {
 		}
 	}
 	if n := max(f.Failed+f.Skipped, r.Status.ProblemCount); n > 0 {
-		p.printf("  %s not indexed, or not whole (%d failed, %d skipped); why: foldwatch quarantine\n", plural(n, "file"), f.Failed, f.Skipped)
+		p.printf("  %s not indexed, or not whole (%s); why: foldwatch quarantine%s\n", plural(n, "file"), kindsOf(f, n), r.at)
 	}
 	if n := r.Status.VectorsDue; n > 0 {
 		p.printf("  searches by words find all of it; %s follow while foldwatch runs\n", "the vectors of "+plural(n, "memory"))
@@ -199,6 +215,16 @@ func printUp(p printer, r upReply) {
 		p.printf("        %s\n", t)
 	}
 	p.printf("agent   %s   (others: foldwatch setup --all; any: foldwatch mcp)\n", r.Connect)
+}
+
+// kindsOf tells n files that are set aside apart: what neither failed nor is
+// skipped is in the index with a part, as text, or is no source file.
+func kindsOf(f wire.FileCounts, n int) string {
+	parts := []string{fmt.Sprintf("%d failed", f.Failed), fmt.Sprintf("%d skipped", f.Skipped)}
+	if rest := n - f.Failed - f.Skipped; rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d in part", rest))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // needRepository checks that path lies in a git repository. On a terminal it
