@@ -131,6 +131,8 @@ type apply struct {
 	seq      int64
 	memories *inserter
 	tags     *inserter
+	names    *inserter
+	linking  *inserter
 	links    *inserter
 	chunks   *inserter
 	files    *inserter
@@ -151,6 +153,8 @@ func newApply(tx *sql.Tx) *apply {
 		tx:       tx,
 		memories: newInserter("insert or replace into memories ("+memoryColumns+") values ", memoryColumnCount, 50),
 		tags:     newInserter("insert or ignore into memory_tags (memory_id, tag) values ", 2, 100),
+		names:    newInserter("insert or ignore into memory_names (name, memory_id) values ", 2, 100),
+		linking:  newInserter("insert or ignore into memory_linking (name, memory_id) values ", 2, 100),
 		links:    newInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
 		chunks:   newInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
 		files:    newInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
@@ -159,7 +163,7 @@ func newApply(tx *sql.Tx) *apply {
 }
 
 func (a *apply) inserters() []*inserter {
-	return []*inserter{a.memories, a.tags, a.links, a.chunks, a.files}
+	return []*inserter{a.memories, a.tags, a.names, a.linking, a.links, a.chunks, a.files}
 }
 
 func (a *apply) close() {
@@ -330,6 +334,9 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 	if err := a.memories.add(ctx, a.tx, want...); err != nil {
 		return err
 	}
+	if err := a.setNames(ctx, there, &old, r); err != nil {
+		return err
+	}
 	return a.setTags(ctx, r.ID, there, old.Tags, r.Tags)
 }
 
@@ -494,6 +501,9 @@ func (a *apply) forget(ctx context.Context, id fold.ID) error {
 		if _, err := a.tx.ExecContext(ctx, query, string(id)); err != nil {
 			return err
 		}
+	}
+	if err := dropNames(ctx, a.tx, id); err != nil {
+		return err
 	}
 	// The same change may put it anew.
 	delete(a.oldRows, id)

@@ -24,18 +24,6 @@ func (x *Index) IDsByPrefix(ctx context.Context, prefix string, limit int) ([]fo
 	return ids, err
 }
 
-// EachLinking calls fn with every memory whose text may hold wiki links, or
-// whose frontmatter links by name.
-func (x *Index) EachLinking(ctx context.Context, fn func(Row) error) error {
-	return x.db.each(ctx, "each linking", func(scan func(...any) error) error {
-		row, err := scanRow(scan)
-		if err != nil {
-			return err
-		}
-		return fn(row)
-	}, `select `+memoryColumns+` from memories where described = 'fold' and (instr(body, '[[') > 0 or instr(more, '"by_name"') > 0) order by id`)
-}
-
 // StaleRows returns the ids of memories in fold/ that are marked stale, with
 // the source file and the blob each describes.
 func (x *Index) StaleRows(ctx context.Context) ([]StaleRow, error) {
@@ -48,6 +36,22 @@ func (x *Index) StaleRows(ctx context.Context) ([]StaleRow, error) {
 		all = append(all, r)
 		return nil
 	}, `select id, file_path, source_blob from memories where stale = 1 and described = 'fold' order by id`)
+	return all, err
+}
+
+// DescribedBlobs returns what the memories in fold/ that describe source files
+// were made of, by memory.
+func (x *Index) DescribedBlobs(ctx context.Context) (map[fold.ID]string, error) {
+	all := make(map[fold.ID]string)
+	err := x.db.each(ctx, "described blobs", func(scan func(...any) error) error {
+		var id fold.ID
+		var blob string
+		if err := scan(&id, &blob); err != nil {
+			return err
+		}
+		all[id] = blob
+		return nil
+	}, `select id, source_blob from memories where file_path <> '' and source = 'file' and described = 'fold'`)
 	return all, err
 }
 

@@ -200,27 +200,3 @@ func (x *Index) count(ctx context.Context) (Counts, error) {
 		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links)
 	return c, x.db.wrap(err, "count")
 }
-
-// ResolverEntries returns the names under which memories are linked to, in the
-// order of their ids.
-func (x *Index) ResolverEntries(ctx context.Context) ([]fold.ResolverEntry, error) {
-	var all []fold.ResolverEntry
-	err := x.db.each(ctx, "read names", func(scan func(...any) error) error {
-		var e fold.ResolverEntry
-		var rest string
-		if err := scan(&e.ID, &e.Path, &e.Title, &rest); err != nil {
-			return err
-		}
-		var m struct {
-			Aliases []string `json:"aliases"`
-			Foreign string   `json:"foreign"`
-		}
-		if err := json.Unmarshal([]byte(rest), &m); err != nil {
-			return fmt.Errorf("memory %s: %w: %w", e.ID, ErrDamaged, err)
-		}
-		e.Aliases, e.Foreign = m.Aliases, m.Foreign
-		all = append(all, e)
-		return nil
-	}, `select id, path, title, more from memories order by id`)
-	return all, err
-}

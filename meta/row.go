@@ -24,7 +24,7 @@ type more struct {
 	Tags         []string         `json:"tags"`
 	Keywords     []string         `json:"keywords"`
 	Links        []fold.Link      `json:"links"`
-	ByName       []fold.NamedLink `json:"by_name,omitempty"` // EachLinking looks for the key
+	ByName       []fold.NamedLink `json:"by_name,omitempty"`
 	OriginalDate string           `json:"original_date,omitempty"`
 	Importance   float64          `json:"importance,omitempty"`
 	Session      string           `json:"session,omitempty"`

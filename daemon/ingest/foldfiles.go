@@ -133,6 +133,9 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 	if changes = append(changes, more...); len(changes) == 0 {
 		return r, nil
 	}
+	if err := in.catchUpFirst(ctx); err != nil {
+		return r, err
+	}
 	applied, err := in.apply(ctx, changes)
 	if err != nil {
 		return r, err
@@ -268,12 +271,10 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	if err != nil {
 		return nil, nil, err
 	}
-	resolve := &names{make: func() (*fold.Resolver, error) {
-		if in.bulk {
-			return fold.NewResolver(nil), nil // ids only: the rest follows at its end
-		}
-		return in.resolverWith(ctx, found)
-	}}
+	resolver, err := in.resolverWith(ctx, found)
+	if err != nil {
+		return nil, nil, err
+	}
 	var changes []meta.Change
 	var again []string
 	for _, fc := range found {
@@ -302,7 +303,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 		default:
 			r.Indexed++
 			fc.named = !sameNames(rows[fc.m.ID], fc)
-			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], with[fc.m.ID], resolve)
+			c, redo, err := in.memoryChange(ctx, fc, rows[fc.m.ID], with[fc.m.ID], resolver)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -312,7 +313,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 			}
 		}
 	}
-	return changes, again, resolve.err
+	return changes, again, nil
 }
 
 // noteBefore keeps what stood in the index before.
@@ -330,29 +331,11 @@ func sameNames(old meta.Row, fc *foldChange) bool {
 		slices.Equal(old.Aliases, fc.m.Aliases)
 }
 
-// names resolves links by name. The names of all memories are read when the
-// first link asks for one: most memories name others by their ids.
-type names struct {
-	make func() (*fold.Resolver, error)
-	made *fold.Resolver
-	err  error
-}
-
-func (n *names) resolve(target string) (fold.ID, bool) {
-	if n.made == nil && n.err == nil {
-		n.made, n.err = n.make()
-	}
-	if n.err != nil {
-		return "", false
-	}
-	return n.made.Resolve(target)
-}
-
 // memoryChange is what one readable memory file changes. redo says that the
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields. with is that source if it is filed in the
 // same transaction.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, with *prepared, resolve *names) (meta.Change, bool, error) {
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, with *prepared, resolver *fold.Resolver) (meta.Change, bool, error) {
 	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
@@ -375,7 +358,7 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 		}
 	}
 	redo := own && old.ID != "" && !sameFilters(old, row)
-	links := fc.m.WrittenLinks(resolve.resolve)
+	links := fc.m.WrittenLinks(resolver.Resolve)
 	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
 }
 
@@ -408,106 +391,6 @@ func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row meta.
 	}
 	return in.State.SetGone(ctx, in.Slug, fc.was.MemoryID, true)
 }
-
-// resolverWith returns the resolver of link names, with the memories that are
-// about to be added.
-func (in *Ingester) resolverWith(ctx context.Context, found []*foldChange) (*fold.Resolver, error) {
-	entries, err := in.Index.ResolverEntries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fresh := map[fold.ID]bool{}
-	for _, fc := range found {
-		if fc.m != nil {
-			fresh[fc.m.ID] = true
-		}
-		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed") {
-			fresh[fc.was.MemoryID] = true
-		}
-	}
-	kept := entries[:0]
-	for _, e := range entries {
-		if !fresh[e.ID] {
-			kept = append(kept, e)
-		}
-	}
-	for _, fc := range found {
-		if fc.m != nil {
-			kept = append(kept, fold.ResolverEntry{ID: fc.m.ID, Path: fc.file.Path, Title: fc.m.Title, Aliases: fc.m.Aliases, Foreign: fc.m.Foreign})
-		}
-	}
-	return fold.NewResolver(kept), nil
-}
-
-// relinkDangling resolves links by name again when names came, went or changed:
-// a link may be written before its target is. Only memories that use one of
-// these names are looked at.
-func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) error {
-	fresh := map[fold.ID]bool{}
-	var renamed []*foldChange
-	for _, fc := range found {
-		if fc.m != nil {
-			fresh[fc.m.ID] = true
-		}
-		if fc.named || fc.m == nil && fc.file.State != "indexed" {
-			renamed = append(renamed, fc)
-		}
-	}
-	in.noteLinkers(found)
-	if len(renamed) == 0 {
-		return nil
-	}
-	l, err := in.linkersNow(ctx)
-	if err != nil {
-		return err
-	}
-	var ids []fold.ID
-	for _, name := range namesOf(renamed) {
-		for id := range l.by[name] {
-			if !fresh[id] {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return in.relink(ctx, distinct(ids))
-}
-
-// relink resolves the links of memories again.
-func (in *Ingester) relink(ctx context.Context, ids []fold.ID) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	slices.Sort(ids)
-	resolve := &names{make: func() (*fold.Resolver, error) {
-		entries, err := in.Index.ResolverEntries(ctx)
-		return fold.NewResolver(entries), err
-	}}
-	for part := range slices.Chunk(ids, relinkAtOnce) {
-		rows, err := in.Index.Memories(ctx, part)
-		if err != nil {
-			return err
-		}
-		changes := make([]meta.Change, 0, len(rows))
-		for _, id := range part {
-			if row, ok := rows[id]; ok && row.Described == "fold" {
-				changes = append(changes, meta.Change{ID: row.ID, Links: row.WrittenLinks(resolve.resolve), SetLinks: true})
-			}
-		}
-		if resolve.err != nil {
-			return resolve.err
-		}
-		if len(changes) == 0 {
-			continue
-		}
-		if _, err := in.apply(ctx, changes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// relinkAtOnce is how many memories are linked again in one transaction.
-const relinkAtOnce = 512
 
 // afterFold files source files anew whose memory came, went or moved to other
 // filters.

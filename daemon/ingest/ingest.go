@@ -70,13 +70,16 @@ type Options struct {
 type Ingester struct {
 	Options
 
-	root    *os.Root       // the work tree; nil for a bare repository
-	lister  *gitops.Lister // of the work tree
-	branch  *gitops.Branch
-	gaps    *gaps      // what was last looked through for files without a memory file; nil before
-	stale   *staleLook // what stale marks were last refreshed from; nil before
-	linkers *linkers   // nil before a name changed
-	bulk    bool       // so many memory files are read that links by name wait for the end
+	root   *os.Root       // the work tree; nil for a bare repository
+	lister *gitops.Lister // of the work tree
+	branch *gitops.Branch
+	gaps   *gaps           // what was last looked through for files without a memory file; nil before
+	stale  *staleLook      // what stale marks were last refreshed from; nil before
+	saved  map[string]bool // source files that changed since the work tree was described, if it is
+	bulk   bool            // so many memory files are read that links by name wait for the end
+	// worded says that the text index has the words of all that was applied, so far
+	// as this one knows; see catchUpFirst.
+	worded bool
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
 	// leaving are source files that git does not list any more, for the next call

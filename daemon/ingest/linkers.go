@@ -2,69 +2,118 @@ package ingest
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// linkers know which memories link to others by name: when a name comes, goes or
-// changes, only those that use it are looked at again.
-type linkers struct {
-	by    map[string]map[fold.ID]bool // name → memories that link by it
-	names map[fold.ID][]string
+// resolverFor returns what the links by name of some memories lead to: only the
+// memories that have one of these names are read.
+func (in *Ingester) resolverFor(ctx context.Context, linking []*fold.Memory) ([]fold.ResolverEntry, error) {
+	var names []string
+	var ids []fold.ID
+	for _, m := range linking {
+		n, i := m.LinkTargets()
+		names, ids = append(names, n...), append(ids, i...)
+	}
+	entries, err := in.Index.ResolverEntriesOf(ctx, distinct(names), distinct(ids))
+	in.Count.Names.Add(int64(len(entries)))
+	return entries, err
 }
 
-func (l *linkers) set(id fold.ID, names []string) {
-	for _, n := range l.names[id] {
-		if delete(l.by[n], id); len(l.by[n]) == 0 {
-			delete(l.by, n)
+// resolverWith is the resolver for the links of what was found, with the
+// memories that are about to be added.
+func (in *Ingester) resolverWith(ctx context.Context, found []*foldChange) (*fold.Resolver, error) {
+	if in.bulk {
+		return fold.NewResolver(nil), nil // ids only: the rest follows at its end
+	}
+	var linking []*fold.Memory
+	fresh := map[fold.ID]bool{}
+	for _, fc := range found {
+		if fc.m != nil {
+			linking = append(linking, fc.m)
+			fresh[fc.m.ID] = true
+		}
+		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed") {
+			fresh[fc.was.MemoryID] = true
 		}
 	}
-	if delete(l.names, id); len(names) == 0 {
-		return
-	}
-	l.names[id] = names
-	for _, n := range names {
-		if l.by[n] == nil {
-			l.by[n] = map[fold.ID]bool{}
-		}
-		l.by[n][id] = true
-	}
-}
-
-// linkersNow returns what is known of links by name, read from the index once.
-func (in *Ingester) linkersNow(ctx context.Context) (*linkers, error) {
-	if in.linkers != nil {
-		return in.linkers, nil
-	}
-	l := &linkers{by: map[string]map[fold.ID]bool{}, names: map[fold.ID][]string{}}
-	err := in.Index.EachLinking(ctx, func(row meta.Row) error {
-		l.set(row.ID, row.LinkNames())
-		return nil
-	})
+	entries, err := in.resolverFor(ctx, linking)
 	if err != nil {
 		return nil, err
 	}
-	in.linkers = l
-	return l, nil
+	entries = slices.DeleteFunc(entries, func(e fold.ResolverEntry) bool { return fresh[e.ID] })
+	for _, fc := range found {
+		if fc.m != nil {
+			entries = append(entries, fold.ResolverEntry{ID: fc.m.ID, Path: fc.file.Path, Title: fc.m.Title, Aliases: fc.m.Aliases, Foreign: fc.m.Foreign})
+		}
+	}
+	return fold.NewResolver(entries), nil
 }
 
-// noteLinkers follows what a batch changed.
-func (in *Ingester) noteLinkers(found []*foldChange) {
-	if in.linkers == nil {
-		return
+// relinkDangling resolves links by name again when names came, went or changed:
+// a link may be written before its target is. Only memories that use one of
+// these names are looked at.
+func (in *Ingester) relinkDangling(ctx context.Context, found []*foldChange) error {
+	if in.bulk {
+		return nil // all of them at its end
 	}
+	fresh := map[fold.ID]bool{}
+	var renamed []*foldChange
 	for _, fc := range found {
-		if fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
-			in.linkers.set(fc.was.MemoryID, nil)
-		}
 		if fc.m != nil {
-			in.linkers.set(fc.m.ID, fc.m.LinkNames())
+			fresh[fc.m.ID] = true
+		}
+		if fc.named || fc.m == nil && fc.file.State != "indexed" {
+			renamed = append(renamed, fc)
 		}
 	}
+	if len(renamed) == 0 {
+		return nil
+	}
+	ids, err := in.Index.LinkersOf(ctx, distinct(namesOf(renamed)))
+	if err != nil {
+		return err
+	}
+	return in.relink(ctx, slices.DeleteFunc(ids, func(id fold.ID) bool { return fresh[id] }))
 }
+
+// relink resolves the links of memories again.
+func (in *Ingester) relink(ctx context.Context, ids []fold.ID) error {
+	for part := range slices.Chunk(ids, relinkAtOnce) {
+		rows, err := in.Index.Memories(ctx, part)
+		if err != nil {
+			return err
+		}
+		in.Count.Names.Add(int64(len(rows)))
+		var linking []*fold.Memory
+		for _, id := range part {
+			if row, ok := rows[id]; ok && row.Described == "fold" {
+				linking = append(linking, &row.Memory)
+			}
+		}
+		entries, err := in.resolverFor(ctx, linking)
+		if err != nil {
+			return err
+		}
+		resolver := fold.NewResolver(entries)
+		changes := make([]meta.Change, 0, len(linking))
+		for _, m := range linking {
+			changes = append(changes, meta.Change{ID: m.ID, Links: m.WrittenLinks(resolver.Resolve), SetLinks: true})
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if _, err := in.apply(ctx, changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relinkAtOnce is how many memories are linked again in one transaction.
+const relinkAtOnce = 512
 
 // namesOf are those under which the memories that a batch changed were found, or
 // are found now.
@@ -88,7 +137,7 @@ func namesOf(found []*foldChange) []string {
 const owedNames = "owed names"
 
 // bulkFiles is how many memory files are so many that their links by name are
-// resolved once, at the end: each batch would read the names of all memories.
+// resolved once, at the end: most of what they lead to is read by then.
 const bulkFiles = 4 * batchFiles
 
 // beginBulk begins to read n memory files.
@@ -105,12 +154,12 @@ func (in *Ingester) beginBulk(ctx context.Context, n int) (bool, error) {
 
 // endBulk resolves all links by name.
 func (in *Ingester) endBulk(ctx context.Context) error {
-	in.bulk, in.linkers = false, nil
-	l, err := in.linkersNow(ctx)
+	in.bulk = false
+	ids, err := in.Index.Linkers(ctx)
 	if err != nil {
 		return err
 	}
-	if err := in.relink(ctx, slices.Collect(maps.Keys(l.names))); err != nil {
+	if err := in.relink(ctx, ids); err != nil {
 		return err
 	}
 	return in.State.SetNote(ctx, in.Key, owedNames, "")

@@ -44,9 +44,7 @@ create index memories_created on memories (created_at, id);
 create index memories_title on memories (title_key, id);
 create index memories_file on memories (file_path) where file_path <> '';
 create index memories_seq on memories (seq);
--- Those that EachLinking wants, in its words: few of many.
-create index memories_linking on memories (id)
-    where described = 'fold' and (instr(body, '[[') > 0 or instr(more, '"by_name"') > 0);
+create index memories_stale on memories (id) where stale = 1; -- few of many
 
 create table memory_tags (
     memory_id text not null,
@@ -54,6 +52,21 @@ create table memory_tags (
     primary key (memory_id, tag)
 ) strict, without rowid;
 create index memory_tags_tag on memory_tags (tag);
+
+-- What links may call a memory beside its id and its title, as links compare
+-- names; and the names by which memories in fold/ link to others.
+create table memory_names (
+    name      text not null,
+    memory_id text not null,
+    primary key (name, memory_id)
+) strict, without rowid;
+create index memory_names_memory on memory_names (memory_id);
+create table memory_linking (
+    name      text not null,
+    memory_id text not null,
+    primary key (name, memory_id)
+) strict, without rowid;
+create index memory_linking_memory on memory_linking (memory_id);
 
 -- Edges. A written link and a derived one between the same two may both stand
 -- here; the written one is then shown. The end of a link need not exist.
