@@ -30,7 +30,7 @@ const (
 	jobSweep  = "sweep"  // compare disk with the database: payload sweepWork
 	jobSource = "source" // source files that changed: payload pathWork
 	jobFold   = "fold"   // memory files that changed: payload pathWork
-	jobTip    = "tip"    // the default branch moved
+	jobTip    = "tip"    // the default branch moved, or what is described of the work tree: payload tipWork
 	jobEmbed  = "embed"  // vectors of what changed
 )
 
@@ -43,6 +43,11 @@ const (
 
 type pathWork struct {
 	Paths []string `json:"paths"`
+}
+
+// tipWork says why the tip is looked at.
+type tipWork struct {
+	Saved bool `json:"saved,omitempty"` // nothing moved but files of the work tree
 }
 
 type sweepWork struct {
@@ -252,7 +257,7 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		}
 	}
 	if b.Git {
-		_, err := co.enqueue(ctx, jobTip, prioSoon, struct{}{}, jobTip)
+		_, err := co.enqueue(ctx, jobTip, prioSoon, tipWork{}, jobTip)
 		return err
 	}
 	return nil

@@ -98,7 +98,7 @@ func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobPr
 		return err
 	}
 	if st.in.FromWorkTree() {
-		if _, err := co.enqueue(ctx, jobTip, prioSoon, struct{}{}, jobTip); err != nil {
+		if _, err := co.enqueue(ctx, jobTip, prioSoon, tipWork{Saved: true}, "saved"); err != nil {
 			return err
 		}
 	}
@@ -133,12 +133,18 @@ func (co *checkout) pathsOf(ctx context.Context, j *meta.Job) (*stores, []string
 }
 
 func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+	var w tipWork
+	if err := json.Unmarshal(j.Payload, &w); err != nil {
+		return err
+	}
 	st, err := co.stores(ctx)
 	if err != nil {
 		return err
 	}
-	if err := co.checkTracking(ctx, st); err != nil {
-		return err
+	if !w.Saved {
+		if err := co.checkTracking(ctx, st); err != nil {
+			return err
+		}
 	}
 	if co.isPaused() {
 		co.miss()
@@ -150,7 +156,7 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 	defer co.endProgress()
 	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched(j, tell))
 	co.after(ctx, st, r)
-	if err != nil {
+	if err != nil || w.Saved {
 		return err
 	}
 	return st.in.RefreshStale(ctx)

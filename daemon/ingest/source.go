@@ -446,6 +446,12 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 			r.Memories = append(r.Memories, pr.id)
 		}
 	}
+	if err := in.noteSaved(ctx, batch, rows); err != nil {
+		return r, err
+	}
+	if err := in.catchUpFirst(ctx); err != nil {
+		return r, err
+	}
 	applied, err := in.apply(ctx, changes)
 	if err != nil {
 		return r, err
@@ -488,6 +494,7 @@ func (in *Ingester) sourceChange(pr *prepared, old meta.Row, have bool) meta.Cha
 // applyText brings the words of the changes that were applied into the text
 // index.
 func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes []meta.Change, texts map[string]*prepared) error {
+	in.worded = false
 	rows, err := in.rowsOf(ctx, applied, changes)
 	if err != nil {
 		return err
@@ -521,7 +528,9 @@ func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes
 		}
 		docs = docs[textBatch:]
 	}
-	return in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
+	err = in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
+	in.worded = err == nil
+	return err
 }
 
 // rowsOf returns the rows of the memories that changed: those that were just

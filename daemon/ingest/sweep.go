@@ -32,6 +32,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
 	in.setFiles(l.listed)
+	follows, err := in.followsWorkTree(ctx)
+	if err != nil {
+		return r, err
+	}
+	in.setFromWorkTree(follows)
 	var failed error                   // source is searchable all the same
 	first := in.Describe != "worktree" // which is told of as it is indexed
 	if describe != nil && first {
@@ -39,8 +44,8 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	}
 	s, err := in.sweepSource(ctx, l, progress)
 	r.add(s)
-	if err == nil && describe != nil && !first {
-		failed = describe()
+	if err == nil && describe != nil && (!first || len(in.saved) > 0) {
+		failed = errors.Join(failed, describe())
 	}
 	if err != nil {
 		return r, errors.Join(failed, fmt.Errorf("sweep source: %w", err))

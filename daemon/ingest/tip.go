@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sort"
 	"sync"
@@ -52,11 +52,12 @@ type tree struct {
 
 	files *Files             // of blobs, made when first asked for
 	names map[fold.ID]string // path by id, likewise
+	some  bool               // names has only those that were linked to
 }
 
 // only is the tree as far as resolving goes, with one blob to read.
 func (t *tree) only(path, blob string) *tree {
-	return &tree{oid: t.oid, when: t.when, blobs: map[string]string{path: blob}, files: t.files, names: t.names}
+	return &tree{oid: t.oid, when: t.when, blobs: map[string]string{path: blob}, files: t.files, names: t.names, some: t.some}
 }
 
 // DescribeTip brings the memory files of source files, and of commits, up to
@@ -67,6 +68,11 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 	if in.Store == nil {
 		return r, nil
 	}
+	if opt == (TipOptions{}) && in.FromWorkTree() {
+		if is, err := in.followsWorkTree(ctx); err != nil || is {
+			return r, errors.Join(err, in.describeSaved(ctx))
+		}
+	}
 	cursor, err := in.State.Cursor(ctx, in.Key)
 	if err != nil {
 		return r, err
@@ -76,9 +82,7 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		return r, err
 	}
 	toFold := in.Rules().ToFold(len(t.blobs))
-	in.mu.Lock()
-	in.fromWorkTree = t.oid == ""
-	in.mu.Unlock()
+	in.setFromWorkTree(t.oid == "")
 	if t.oid == "" {
 		return r, in.describeWorkTree(ctx, t, toFold, progress)
 	}
@@ -106,14 +110,6 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		in.gaps = in.gapsOf(t.oid, toFold)
 	}
 	return r, nil
-}
-
-// FromWorkTree reports whether what was described last is the work tree: every
-// save then has to be followed by [Ingester.DescribeTip].
-func (in *Ingester) FromWorkTree() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.fromWorkTree
 }
 
 // tip returns the tree to describe, or nil if it is the one at the cursor and
@@ -411,6 +407,8 @@ func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn 
 			if err != nil {
 				continue // set aside by the sweep, with the reason
 			}
+			in.Count.FilesRead.Add(1)
+			in.Count.BytesRead.Add(int64(len(src)))
 			if err := fn(p, src, gitops.BlobName(src, false), time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)); err != nil {
 				return err
 			}
@@ -459,7 +457,17 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 
 // describeCut is describeAs for a file that is cut already.
 func (in *Ingester) describeCut(t *tree, p string, src []byte, blob string, res chunker.Result, when time.Time) *fold.Memory {
-	m := Describe(in.subject(p, blob, src, res, when, t.files))
+	s := in.subject(p, blob, src, res, when, t.files)
+	if t.some {
+		s.Resolve = func(imp string) (string, bool) {
+			to, ok := t.files.Resolve(p, res.Language, imp)
+			if ok {
+				t.names[fold.FileID(in.Slug, to)] = to
+			}
+			return to, ok
+		}
+	}
+	m := Describe(s)
 	m.ID = fold.FileID(in.Slug, p)
 	m.Path = m.ID.Path()
 	for i := range m.Links {
@@ -497,54 +505,6 @@ func (in *Ingester) index(ctx context.Context, t *tree) {
 // they lead to, so that the text depends on the tree alone.
 func (in *Ingester) encode(m *fold.Memory, t *tree) []byte {
 	return fold.Encode(m, func(id fold.ID) string { return t.names[id] })
-}
-
-// describeWorkTree describes what lies in the work tree, where that is wanted
-// or there is no commit yet.
-func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, progress Progress) error {
-	if toFold {
-		if err := in.fillGaps(ctx, t, progress); err != nil {
-			return err
-		}
-	}
-	have, err := in.Index.Files(ctx, false)
-	if err != nil {
-		return err
-	}
-	ids := make([]fold.ID, 0, len(t.blobs))
-	for p := range t.blobs {
-		ids = append(ids, fold.FileID(in.Slug, p))
-	}
-	rows, err := in.Index.Memories(ctx, ids)
-	if err != nil {
-		return err
-	}
-	for p := range t.blobs {
-		if row := rows[fold.FileID(in.Slug, p)]; row.SourceBlob == have[p].Blob || row.Described == "index" {
-			continue
-		}
-		m, _, err := in.onDisk(fold.FileID(in.Slug, p))
-		if err != nil || m == nil || m.SourceBlob == have[p].Blob || have[p].State != "indexed" {
-			continue
-		}
-		committed := &tree{oid: "HEAD", blobs: t.blobs, files: t.files, names: t.names}
-		base, err := in.lastDescription(ctx, committed, p, m)
-		if err != nil {
-			base = nil // the old content was never committed
-		}
-		err = in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
-			now, err := in.describeAs(ctx, t, p, src, blob, when)
-			if err != nil || now == nil {
-				return err
-			}
-			b := in.encode(now, t)
-			return in.put(ctx, gitops.Write{ID: now.ID, Path: now.Path, Base: base, New: b, Merge: true, Described: b})
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", path.Base(p), err)
-		}
-	}
-	return nil
 }
 
 // DescribeOne returns the memory file of a source file that is described in the

@@ -1,0 +1,179 @@
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// fromWorkTree are the checkouts whose work tree is described: one without a
+// commit, and one with a commit whose settings ask for it.
+var fromWorkTree = map[string]func(t *testing.T, files map[string]string) (dir string, set func(m *machine)){
+	"unborn": func(t *testing.T, files map[string]string) (string, func(m *machine)) {
+		dir := newCheckout(t, nil)
+		for name, text := range files {
+			writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+		}
+		return dir, func(*machine) {}
+	},
+	"worktree": func(t *testing.T, files map[string]string) (string, func(m *machine)) {
+		return newCheckout(t, files), func(m *machine) { m.cfg.Describe = "worktree" }
+	},
+}
+
+// TestASaveIsDescribedAlone: where the work tree is described, a save costs the
+// same among 2,000 files as among 200.
+func TestASaveIsDescribedAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: indexes 2,200 files twice")
+	}
+	t.Parallel()
+	names := []string{"files_read", "parses", "described", "git_processes", "stats"}
+	for kind, create := range fromWorkTree {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			did := map[string][2]string{}
+			for at, n := range []int{200, 1900} {
+				dir, set := create(t, manyFiles(n))
+				old(t, dir)
+				p := newMachineWith(t, filepath.Join(realDir(t), "home"), set).add(dir, wire.ProjectCreate{})
+				p.settle()
+				save := func(what, name, text string, done func(memory string) bool) {
+					before := p.counters()
+					if text == "" {
+						p.drop(name)
+					} else {
+						p.write(name, text)
+					}
+					file := p.described(name)
+					p.eventually(what+" is described", func() bool {
+						if !p.exists(file) {
+							return done("")
+						}
+						return done(p.read(file))
+					})
+					p.settle()
+					w := did[what]
+					w[at] = work(before, p.counters(), names...)
+					did[what] = w
+				}
+				save("a changed file", "part01/unit31.go", "package part\n\n// Unit31 sings zzqsong.\nfunc Unit31() {}\n",
+					func(m string) bool { return strings.Contains(m, "zzqsong") })
+				save("a new file", "part02/fresh.go", "package part\n\n// Fresh dances zzqdance.\nfunc Fresh() {}\n",
+					func(m string) bool { return strings.Contains(m, "zzqdance") })
+				save("a deleted file", "part01/unit32.go", "", func(m string) bool { return m == "" })
+			}
+			for what, w := range did {
+				if w[0] != w[1] {
+					t.Errorf("%s: %q among 200 files, %q among 1,900", what, w[0], w[1])
+				}
+				t.Logf("%s: %s", what, w[1])
+			}
+		})
+	}
+}
+
+// TestASourceThatWentFromTheWorkTree: its memory file goes, too, unless a person
+// wrote into it; and also where it went while no daemon ran.
+func TestASourceThatWentFromTheWorkTree(t *testing.T) {
+	t.Parallel()
+	for kind, create := range fromWorkTree {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			dir, set := create(t, map[string]string{
+				"main.go": mainGo, "pool.go": poolGo, "kept.go": strings.ReplaceAll(poolGo, "ool", "ail"),
+				"late.go": "package pool\n\n// Late goes at night.\nfunc Late() {}\n",
+			})
+			m := newMachineWith(t, filepath.Join(realDir(t), "home"), set)
+			p := m.add(dir, wire.ProjectCreate{})
+			file, kept, late := p.described("pool.go"), p.described("kept.go"), p.described("late.go")
+			p.committed(strings.TrimPrefix(kept, "fold/"))
+			p.editMemory(kept, func(s string) string { return s + "\n## Notes\n\nAsk Ada first.\n" })
+			p.eventually("the edit is searchable", func() bool { return p.found("ask Ada first", "kept.go") })
+
+			p.drop("pool.go")
+			p.drop("kept.go")
+			p.eventually("the unedited one is removed", func() bool { return !p.exists(file) })
+			p.eventually("the edited one stands by itself", func() bool { return strings.Contains(p.read(kept), "moved_from: kept.go") })
+			p.settle()
+			if m := p.mustGet(string(fold.FileID(p.slug, "kept.go"))); m.Type != "general" || !strings.Contains(m.Content, "Ask Ada first.") {
+				t.Errorf("type %s, content:\n%s", m.Type, m.Content)
+			}
+			if _, err := p.get(string(fold.FileID(p.slug, "pool.go"))); err == nil {
+				t.Error("the removed one is still there")
+			}
+
+			p.write("kept.go", strings.ReplaceAll(poolGo+drainGo, "ool", "ail"))
+			p.write("pool.go", poolGo)
+			p.eventually("both are described again", func() bool {
+				return p.exists(file) && strings.Contains(p.read(kept), "Drain") && !strings.Contains(p.read(kept), "moved_from: kept.go")
+			})
+			p.settle()
+			if m := p.mustGet(string(fold.FileID(p.slug, "kept.go"))); m.Type != "codebase" || !strings.Contains(m.Content, "Ask Ada first.") {
+				t.Errorf("type %s, content:\n%s", m.Type, m.Content)
+			}
+
+			m.stop()
+			p.drop("late.go")
+			m.start()
+			p.eventually("what went meanwhile is removed", func() bool { return !p.exists(late) })
+			p.settle()
+		})
+	}
+}
+
+// drop deletes a file of the checkout.
+func (p *project) drop(name string) {
+	p.t.Helper()
+	if err := os.Remove(p.file(name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestALinkByTitleCostsTheSame: what a memory that links by a title costs, and
+// what a new name does, is counted among 200 memories and among 2,000. The first
+// after a start costs no more than others.
+func TestALinkByTitleCostsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: indexes 2,200 memories")
+	}
+	t.Parallel()
+	did := map[string][2]string{}
+	for at, n := range []int{200, 2000} {
+		dir := newCheckout(t, map[string]string{"main.go": mainGo})
+		m := newMachine(t)
+		p := m.add(dir, wire.ProjectCreate{})
+		for i := range n {
+			p.write(fmt.Sprintf("fold/notes/note%d.md", i), fmt.Sprintf("# Roost %d\n\nBirds sleep here, see [[Roost %d]] and [[Nest of %d]].\n", i, (i+1)%n, i))
+		}
+		p.eventually("all notes are there", func() bool { return p.status().Memories > n })
+		p.settle()
+		m.restart()
+		p.settle()
+		save := func(what, title, text string) {
+			before := p.counters()
+			r := p.addMemory(wire.MemoryCreate{Title: title, Content: text})
+			p.settle()
+			w := did[what]
+			w[at] = work(before, p.counters(), "names_read", "files_read")
+			did[what] = w
+			if what == "a name that others use" {
+				p.eventually("the link leads there", func() bool { return p.linksTo(string(fold.NoteID(p.slug, "notes/note7.md")), r.ID, "references") })
+			}
+		}
+		save("a name that others use", "Nest of 7", "It is empty.")
+		save("a link by title", "Way to roost", "See [[Roost 42]] and [[Roost 43|that]].")
+		save("a name of its own", "Nobody links here", "Nothing.")
+	}
+	for what, w := range did {
+		if w[0] != w[1] {
+			t.Errorf("%s: %q among 200 memories, %q among 2,000", what, w[0], w[1])
+		}
+		t.Logf("%s: %s", what, w[1])
+	}
+}
