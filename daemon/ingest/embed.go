@@ -144,6 +144,18 @@ func (in *Ingester) sourceOf(ctx context.Context, path string) ([]byte, error) {
 	return nil, in.forgetSource(ctx, path)
 }
 
+// catchUpFirst has what a crash, or an error, kept from the text index go into it
+// before the next change: that moves the sequence past it, and then nothing would
+// tell that it is missing. After an opening a save may come before the sweep.
+func (in *Ingester) catchUpFirst(ctx context.Context) error {
+	if in.worded {
+		return nil
+	}
+	err := in.CatchUp(ctx, nil)
+	in.worded = err == nil
+	return err
+}
+
 // CatchUp feeds the text index what it missed, after a crash or when it was
 // begun anew.
 func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
