@@ -28,8 +28,10 @@ func (b *bench) branchSwitch(t *testing.T) {
 	const token = "zqbranchswitched"
 	trunk := strings.TrimSpace(a.git(a.dir, "branch", "--show-current"))
 	a.git(a.dir, "checkout", "-q", "-b", "other")
+	differ := 0
 	for i, f := range strings.Fields(a.git(a.dir, "ls-files", "*.go")) {
 		if i%20 == 0 {
+			differ++
 			appendTo(t, filepath.Join(a.dir, f), "\n// "+token+" in this file.\n")
 		}
 	}
@@ -37,16 +39,20 @@ func (b *bench) branchSwitch(t *testing.T) {
 	a.index("--file-memories", "local")
 	a.rest()
 	switchTo := func(branch string) (wall, cpu float64) {
-		before := a.cpu()
+		before, read := a.cpu(), a.counters()["files_read"]
 		began := time.Now()
 		a.git(a.dir, "checkout", "-q", branch)
-		if !eventually(time.Minute, 5*time.Millisecond, func() bool { return answers(t, a.cl, a.slug, token) == (branch == "other") }) {
+		if !eventually(time.Minute, 10*time.Millisecond, func() bool { return a.counters()["files_read"]-read >= int64(differ) }) {
 			t.Fatalf("%s is not found out", branch)
 		}
 		a.quiet(a.cl, a.slug)
 		wall = (time.Since(began) - quiet).Seconds()
 		vectorsOf(t, a.cl, a.slug)
-		return wall, a.cpu() - before
+		cpu = a.cpu() - before
+		if answers(t, a.cl, a.slug, token) != (branch == "other") {
+			t.Errorf("a search does not see %s", branch)
+		}
+		return wall, cpu
 	}
 	switchTo(trunk)
 	switchTo("other")
