@@ -205,10 +205,11 @@ func projectAt(foldPath string) (conf.Project, bool, error) {
 	if err == nil {
 		p, _, err := conf.ParseProject(b)
 		if err == nil && p.Slug == "" {
-			err = errors.New("it has no slug")
+			return p, false, fmt.Errorf("%s/%s is not ours, it has no slug: %w", name, conf.ProjectFile, foreign)
 		}
-		if err != nil {
-			return p, false, fmt.Errorf("%s/%s is not ours: %w: %w", name, conf.ProjectFile, foreign, err)
+		if err != nil { // ours most likely, with a slip of somebody who edited it
+			return p, false, fold.WithHint(fmt.Errorf("%s/%s cannot be read: %w", name, conf.ProjectFile, err),
+				"mend that line; if the file is not foldwatch's, keep the memories in another folder: --fold-dir NAME")
 		}
 		return p, true, nil
 	}

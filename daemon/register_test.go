@@ -228,3 +228,15 @@ func TestTheProjectFileIsMadeAfterACrash(t *testing.T) {
 		t.Errorf("project.toml = %s", text)
 	}
 }
+
+// TestABrokenProjectFileIsNotForeign shows that a slip in project.toml is not
+// answered with the advice to start a second folder of memories.
+func TestABrokenProjectFileIsNotForeign(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	dir := newCheckout(t, map[string]string{"main.go": mainGo, "fold/project.toml": "[indexing]\nexclude = \"oops\n"})
+	_, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: dir})
+	if !errors.Is(err, fold.ErrInvalid) || !strings.Contains(err.Error(), "project.toml:2") || !strings.HasPrefix(fold.Hint(err), "mend that line") {
+		t.Errorf("a broken project file: %v, hint %q", err, fold.Hint(err))
+	}
+}

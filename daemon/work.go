@@ -213,24 +213,34 @@ func (co *checkout) noteFileMemories(ctx context.Context, st *stores) {
 
 // noteLeftOut says how many files are not indexed because the checkout says so.
 func (co *checkout) noteLeftOut(st *stores) {
+	co.note("left out", leftOutText(st.in.LeftOut(), st.in.Pruned()))
+}
+
+// leftOutText tells what is left out: how many files by why, and all those in
+// dirs, which nobody counts. Folders come first: after a number they would read
+// as where those files lie.
+func leftOutText(files map[string]int, dirs []string) string {
 	var parts []string
-	for why, n := range st.in.LeftOut() {
+	for why, n := range files {
 		parts = append(parts, fmt.Sprintf("%d %s", n, why))
 	}
 	slices.Sort(parts)
-	if dirs := st.in.Pruned(); len(dirs) > 0 {
+	text := strings.Join(parts, ", ")
+	if len(dirs) > 0 {
 		const shown = 5
-		text := "all in " + strings.Join(dirs[:min(len(dirs), shown)], ", ")
+		all := "all in " + strings.Join(dirs[:min(len(dirs), shown)], ", ")
 		if len(dirs) > shown {
-			text += fmt.Sprintf(" and %d more folders", len(dirs)-shown)
+			all += fmt.Sprintf(" and %d more folders", len(dirs)-shown)
 		}
-		parts = append(parts, text)
+		if text != "" {
+			all += "; elsewhere "
+		}
+		text = all + text
 	}
-	if len(parts) == 0 {
-		co.note("left out", "")
-		return
+	if text == "" {
+		return ""
 	}
-	co.note("left out", "files not indexed: "+strings.Join(parts, ", ")+" (README: What is indexed)")
+	return "files not indexed: " + text + " (README: What is indexed)"
 }
 
 // after follows up what one piece of ingest did.

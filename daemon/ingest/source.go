@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -310,6 +311,9 @@ func (pr *prepared) setAside(state, reason string) *prepared {
 func readReason(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return "read: " + pe.Err.Error()
+	}
+	if no, ok := errors.AsType[syscall.Errno](err); ok {
+		return "read: " + no.Error()
 	}
 	return "read: " + err.Error()
 }
