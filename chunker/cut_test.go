@@ -52,12 +52,18 @@ func goFiles(t testing.TB, n int) []string {
 }
 
 func TestCutPartitionsToolchain(t *testing.T) {
+	if ranPlain(t) {
+		return
+	}
+	quick, tree := chunker.NewCutter(chunker.Options{}), chunker.NewCutter(chunker.Options{SlowGo: true, Deadline: time.Minute})
+	defer quick.Close()
+	defer tree.Close()
 	for _, path := range goFiles(t, 300) {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fast := chunker.Cut(path, src, chunker.Options{})
+		fast := quick.Cut(path, src)
 		checkPartition(t, path, src, fast)
 		if chunker.IsBinary(src) || len(src) == 0 {
 			continue
@@ -72,7 +78,7 @@ func TestCutPartitionsToolchain(t *testing.T) {
 		}
 		// Both parsers say the same: the definitions, their bounds where
 		// nothing was split, imports, package and docs.
-		slow := chunker.Cut(path, src, chunker.Options{SlowGo: true, Deadline: time.Minute})
+		slow := tree.Cut(path, src)
 		checkPartition(t, path, src, slow)
 		if slices.ContainsFunc(slow.Chunks, isPart(slow.Chunks)) {
 			slow.Chunks, fast.Chunks = nil, nil
@@ -129,6 +135,8 @@ func TestCutPartitionsGarbage(t *testing.T) {
 // The original looped for ever at a definition of 201 lines and gave the tail of
 // a file of 40 lines twice.
 func TestCutOfEveryLength(t *testing.T) {
+	c := chunker.NewCutter(chunker.Options{})
+	defer c.Close()
 	for _, path := range paths {
 		for _, n := range []int{0, 1, 5, 40, 49, 50, 51, 62, 63, 199, 200, 201, 202, 401} {
 			for _, end := range []string{"", "\n"} {
@@ -136,7 +144,7 @@ func TestCutOfEveryLength(t *testing.T) {
 				if n > 0 {
 					src = append(src, end...)
 				}
-				checkPartition(t, fmt.Sprint(path, " ", n), src, chunker.Cut(path, src, chunker.Options{}))
+				checkPartition(t, fmt.Sprint(path, " ", n), src, c.Cut(path, src))
 			}
 		}
 	}
@@ -219,6 +227,9 @@ func TestCutKeepsTokensWhole(t *testing.T) {
 }
 
 func TestCutBounds(t *testing.T) {
+	if ranPlain(t) {
+		return
+	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	random := make([]byte, 64<<10)
 	for i := range random {

@@ -39,7 +39,9 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	removePlain()
+	os.Exit(code)
 }
 
 // misbehave does what the content of a file asks for.
