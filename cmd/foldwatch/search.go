@@ -84,12 +84,14 @@ func (e *environment) nothingFound(in wire.SearchRequest) {
 	for _, tag := range in.Tags {
 		set = append(set, struct{ flag, value string }{"tag", tag})
 	}
-	word := " with"
+	var filters []string
 	for _, s := range set {
 		if s.value != "" {
-			text += word + " --" + s.flag + " " + quoteArg(s.value)
-			word = ""
+			filters = append(filters, "--"+s.flag+" "+quoteArg(s.value))
 		}
+	}
+	if len(filters) > 0 {
+		text += " with " + strings.Join(filters, " ")
 	}
 	p := e.messages(false)
 	p.printf("%s\n", text)
