@@ -54,6 +54,8 @@ func TestDocOfDefinition(t *testing.T) {
 		{"a.cs", "class A {\n/// <inheritdoc/>\nvoid F() {\n}\n}\n", ""},
 		{"a.rb", "class A\n  # rubocop:disable all\n  # Reads.\n  def f\n  end\nend\n", "Reads."},
 		{"a.rb", "class A\n=begin\nReads.\n=end\n  def f\n  end\nend\n", "Reads."},
+		{"a.rb", "class A\n  # Reads.\n  sig { params(x: Integer).void }\n  def f(x)\n  end\nend\n", "Reads."},
+		{"a.rb", "class A\n  # Reads.\n  sig do\n    params(x: Integer).void\n  end\n  def f(x)\n  end\nend\n", "Reads."},
 		{"a.lua", "--- Reads.\n-- @param x\nfunction f(x)\nend\n", "Reads."},
 		{"a.lua", "--[[ Reads. ]]\nfunction f(x)\nend\n", "Reads."},
 		{"a.php", "<?php\n# Reads.\n#[Pure]\nfunction f() {\n}\n", "Reads."},
@@ -99,6 +101,7 @@ func TestQualifiedNames(t *testing.T) {
 		{"a.scala", "package a\n\nobject A {\n  case class B(x: Int) {\n    def f = {\n    }\n  }\n}\ngiven Ord[Int] with\n  def cmp =\n    1\n\nextension [T](x: List[T])\n  def g =\n    2\n", []string{"a", "A", "A.B", "A.B.f", "given_Ord_Int", "given_Ord_Int.cmp", "extension List", "List.g"}},
 		{"a.lua", "function M.a.f()\nend\nfunction M:g()\nend\nM.h = function()\nend\nlocal T = {\n  i = function()\n  end,\n}\n", []string{"M.a.f", "M:g", "M.h", "T", "T.i"}},
 		{"a.zig", "const A = struct {\n  const B = enum {\n    x,\n    fn f() void {\n    }\n  };\n  test \"t\" {\n  }\n};\n", []string{"A", "A.B", "A.B.f", "A.test t"}},
+		{"a.mk", "override A += 1\nB != date\nexport C := 1\n\nf:\n\tg\n", []string{"A, B, C", "f"}},
 		{"a.sh", "f() {\n  g() {\n    x\n  }\n}\nif x; then\n  h() {\n    y\n  }\nfi\n", []string{"f", "h"}},
 		{"a.bats", "setup() {\n  x\n}\n\n@test \"adds up\" {\n  run add\n}\n\n# More.\n@test subtracts {\n  run sub\n}\n", []string{"setup", "test adds up", "test subtracts"}},
 	} {

@@ -24,7 +24,9 @@ func makeTable() *table {
 			"elsif_directive":     {act: enter},
 			"define_directive":    {act: define, kind: "macro"},
 			"variable_assignment": {look: makeVariable},
+			"shell_assignment":    {look: makeVariable},
 			"export_directive":    {look: makeVariable},
+			"override_directive":  {look: makeVariable},
 			"include_directive":   {imports: true},
 		},
 		imports: func(n *sitter.Node, src []byte) []string {
@@ -79,11 +81,11 @@ func makesRules(n *sitter.Node) bool {
 	return false
 }
 
-// makeVariable names an assignment, also one that is exported.
+// makeVariable names an assignment, also one that is exported or overrides.
 func makeVariable(n *sitter.Node, src []byte) found {
 	f := found{act: define, kind: "key", gather: true}
 	f.end = int(n.StartByte()) + len(strings.TrimRight(text(n, src), " \t\r\n"))
-	if is(n, "export_directive") {
+	if is(n, "export_directive", "override_directive") {
 		n = n.NamedChild(0)
 	}
 	f.name = line(child(n, "name"), src)

@@ -38,6 +38,10 @@ func rubyTable() *table {
 			"rescue":           {act: enter},
 		},
 		imports: rubyImports,
+		// The signature of a method, as Sorbet has it, stands between it and its comment.
+		leading: func(n *sitter.Node, src []byte) bool {
+			return is(n, "call") && child(n, "block") != nil && child(n, "receiver") == nil && text(child(n, "method"), src) == "sig"
+		},
 	}
 }
 
