@@ -53,6 +53,9 @@ func dsn(path string, write bool) string {
 		// Each page that changed often is then copied into the file less often:
 		// 16 MB rather than 4 MB of log.
 		q.Add("_pragma", "wal_autocheckpoint(4000)")
+		// A statement that writes many rows keeps what it can undo; that is small,
+		// and else goes to a file.
+		q.Add("_pragma", "temp_store(MEMORY)")
 		q.Add("_pragma", "journal_size_limit(67108864)") // the log shrinks again after a first index
 		q.Set("_txlock", "immediate")
 	} else {

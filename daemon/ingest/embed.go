@@ -35,9 +35,13 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		return false, err
 	}
 	defer in.keepCuts(ctx) // here the vectors
+	st, err := in.stored(ctx, ids)
+	if err != nil {
+		return false, fmt.Errorf("embed: %w", err)
+	}
 	for start := 0; start < len(ids); start += embedFiles {
 		part := ids[start:min(start+embedFiles, len(ids))]
-		fresh, err := in.embedPart(ctx, part)
+		fresh, err := in.embedPart(ctx, st, part)
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
@@ -51,8 +55,8 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 
 // embedPart gives vectors to some memories and their chunks. It reports whether
 // a chunk had none before.
-func (in *Ingester) embedPart(ctx context.Context, ids []fold.ID) (fresh bool, err error) {
-	parts, err := in.load(ctx, ids)
+func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fresh bool, err error) {
+	parts, err := in.load(ctx, st, ids)
 	if err != nil {
 		return false, err
 	}
@@ -92,26 +96,33 @@ type loaded struct {
 	src    []byte
 }
 
+// stored is what the index has of some memories.
+type stored struct {
+	rows   map[fold.ID]meta.Row
+	chunks map[fold.ID][]fold.Chunk
+}
+
+func (in *Ingester) stored(ctx context.Context, ids []fold.ID) (st stored, err error) {
+	if st.rows, err = in.Index.Memories(ctx, ids); err != nil {
+		return st, err
+	}
+	st.chunks, err = in.Index.ChunksOf(ctx, ids)
+	return st, err
+}
+
 // load reads memories back, with the source of those that have chunks. Where
 // the source is not what was cut, the file is marked to be read again and the
 // memory comes without chunks.
-func (in *Ingester) load(ctx context.Context, ids []fold.ID) ([]loaded, error) {
-	rows, err := in.Index.Memories(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	chunks, err := in.Index.ChunksOf(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
+func (in *Ingester) load(ctx context.Context, st stored, ids []fold.ID) ([]loaded, error) {
 	out := make([]loaded, 0, len(ids))
 	for _, id := range ids {
-		row, ok := rows[id]
+		row, ok := st.rows[id]
 		if !ok {
 			continue
 		}
-		l := loaded{row: row, chunks: chunks[id]}
+		l := loaded{row: row, chunks: st.chunks[id]}
 		if len(l.chunks) > 0 {
+			var err error
 			if l.src, err = in.sourceOf(ctx, row.FilePath); err != nil {
 				return nil, err
 			}
@@ -166,9 +177,13 @@ func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
 		if err != nil || upTo <= seq {
 			return err
 		}
+		st, err := in.stored(ctx, ids)
+		if err != nil {
+			return fmt.Errorf("catch up: %w", err)
+		}
 		var docs []textindex.Doc
 		for start := 0; start < len(ids); start += embedFiles {
-			parts, err := in.load(ctx, ids[start:min(start+embedFiles, len(ids))])
+			parts, err := in.load(ctx, st, ids[start:min(start+embedFiles, len(ids))])
 			if err != nil {
 				return fmt.Errorf("catch up: %w", err)
 			}

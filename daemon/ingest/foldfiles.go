@@ -104,22 +104,28 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 		return r, err
 	}
 	var found []*foldChange
-	for _, p := range paths {
-		if p == fold.ProjectFile {
-			r.ProjectFile = true
-			continue
+	err = in.Options.Fold.Reading(func(from disk.Reader) error {
+		for _, p := range paths {
+			if p == fold.ProjectFile {
+				r.ProjectFile = true
+				continue
+			}
+			if !isMemoryPath(p) {
+				continue
+			}
+			old, ok := known[p]
+			fc, err := in.readMemory(ctx, from, p, old, ok)
+			if err != nil {
+				return err
+			}
+			if fc != nil {
+				found = append(found, fc)
+			}
 		}
-		if !isMemoryPath(p) {
-			continue
-		}
-		old, ok := known[p]
-		fc, err := in.readMemory(ctx, p, old, ok)
-		if err != nil {
-			return r, err
-		}
-		if fc != nil {
-			found = append(found, fc)
-		}
+		return nil
+	})
+	if err != nil {
+		return r, err
 	}
 	with := make(map[fold.ID]*prepared, len(sources))
 	for _, pr := range sources {
@@ -189,16 +195,16 @@ func isMemoryPath(p string) bool {
 
 // readMemory reads one file below fold/. It returns nil if nothing about it
 // changed since the manifest was written.
-func (in *Ingester) readMemory(ctx context.Context, p string, old meta.File, known bool) (*foldChange, error) {
+func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old meta.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
 	fc.file = meta.File{Path: p, Fold: true}
 	if known && old.State == "indexed" {
-		if info, err := in.Options.Fold.Lstat(p); err == nil && sameStat(old, info) {
+		if info, err := from.Lstat(p); err == nil && sameStat(old, info) {
 			return nil, nil // our own write, or an event that came twice
 		}
 	}
 	start := time.Now()
-	b, info, err := in.Options.Fold.Read(p, maxMemory)
+	b, info, err := from.Read(p, maxMemory)
 	switch {
 	case missing(err):
 		fc.gone = true

@@ -36,6 +36,7 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 	}
 	t.Cleanup(func() { _ = root.Close() })
 	in = &Ingester{root: root, Options: Options{
+		Cuts: new(Cuts),
 		Slug: "app", FoldDir: "fold", MaxBytes: 1 << 20, Workers: 1,
 		Cache: cache, Cutter: inProcess{}, Count: &Counters{}, Log: slog.New(slog.DiscardHandler),
 	}}

@@ -1,6 +1,10 @@
 package disk
 
-import "path/filepath"
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+)
 
 // A Folder is a directory that may go and come back, as fold/ does under a
 // user's git: every call opens it as it is at that moment. Its methods are
@@ -33,6 +37,47 @@ func (f Folder) Read(path string, max int64) (b []byte, info Info, err error) {
 		return err
 	})
 	return b, info, err
+}
+
+// A Reader reads many files below a [Folder] that it holds open. What is not
+// there is looked for once more in the folder that stands there by then: it may
+// have been taken away and put back meanwhile.
+type Reader struct {
+	folder Folder
+	root   *Root // nil if there was no folder
+}
+
+// Reading calls fn with a Reader, which fn must not keep.
+func (f Folder) Reading(fn func(r Reader) error) error {
+	called := false
+	err := f.with(func(root *Root) error {
+		called = true
+		return fn(Reader{f, root})
+	})
+	if !called {
+		return fn(Reader{folder: f})
+	}
+	return err
+}
+
+// Read is [Root.Read].
+func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
+	if r.root != nil {
+		if b, info, err = r.root.Read(path, max); !errors.Is(err, fs.ErrNotExist) {
+			return b, info, err
+		}
+	}
+	return r.folder.Read(path, max)
+}
+
+// Lstat is [Root.Lstat].
+func (r Reader) Lstat(path string) (info Info, err error) {
+	if r.root != nil {
+		if info, err = r.root.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return info, err
+		}
+	}
+	return r.folder.Lstat(path)
 }
 
 // Lstat is [Root.Lstat].
