@@ -137,13 +137,23 @@ func (l *partList) definition(c *fold.Chunk) {
 	if parent != "" && isNested(s.Language) && c.Parent != "" {
 		return // what stands at the top says what the file sets
 	}
-	if parent != "" && !isType(c.NodeType) && !isNested(s.Language) {
+	if isComponent(s.Language) && parent != "" {
+		parent, _, _ = strings.Cut(parent, ".") // functions stand in its script
+		if !isFunction(kindWord(c.NodeType)) {
+			l.holder(parent)
+			return // script, template and style are in every one
+		}
+		l.method(c, parent, last)
+		return
+	}
+	if parent != "" && !isType(c.NodeType) && !isModule(c.NodeType) && !isNested(s.Language) {
 		l.method(c, parent, last)
 		return
 	}
 	switch {
-	case parent != "":
+	case parent != "" && (!strings.HasPrefix(name, parent) || parent+last == name):
 		name = parent + "." + last
+	case parent != "": // as the language joins them, and as its methods name it
 	case c.NodeType != "module":
 		name = last
 	}
@@ -184,13 +194,7 @@ func (l *partList) definition(c *fold.Chunk) {
 // method files a method under its type. Methods of a type in another file still
 // say what this one does.
 func (l *partList) method(c *fold.Chunk, parent, last string) {
-	i, ok := l.at[parent]
-	if !ok {
-		i = len(l.out)
-		l.at[parent] = i
-		l.out = append(l.out, component{kind: methodsElsewhere, name: parent, order: i, open: l.named.open(l.s, parent, nil)})
-	}
-	p := &l.out[i]
+	p := l.holder(parent)
 	p.lines += c.EndLine - c.StartLine + 1
 	doc, form := "", plainDoc
 	if !c.Hidden {
@@ -208,6 +212,30 @@ func (l *partList) method(c *fold.Chunk, parent, last string) {
 		p.said = append(p.said, member{last, signatureOf(l.s.Language, l.s.Source, *c, last), doc, form})
 	}
 }
+
+// holder returns the type called name. One that the file does not define is
+// defined elsewhere; a component is the file itself.
+func (l *partList) holder(name string) *component {
+	i, ok := l.at[name]
+	if !ok {
+		i = len(l.out)
+		l.at[name] = i
+		c := component{kind: methodsElsewhere, name: name, order: i, open: l.named.open(l.s, name, nil)}
+		if isComponent(l.s.Language) {
+			c.kind, c.open = "component", true
+		}
+		l.out = append(l.out, c)
+	}
+	return &l.out[i]
+}
+
+// isModule reports whether a kind of definition is a part of the file that holds
+// others, and nobody's method.
+func isModule(kind string) bool { return kind == "module" || kind == "namespace" || kind == "mod" }
+
+// isComponent reports whether a file in the language is one component, which is
+// called as the file.
+func isComponent(language string) bool { return language == "vue" || language == "svelte" }
 
 // isNested reports whether a language's nested names are keys of one tree
 // rather than methods of types.
