@@ -147,11 +147,11 @@ func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatu
 }
 
 func lastCommit(ctx context.Context, st *stores) *wire.CommitInfo {
-	revs, err := st.sidecar.store.Log(ctx, "", 1)
-	if err != nil || len(revs) == 0 {
+	rev, ok, err := st.sidecar.store.Newest(ctx)
+	if err != nil || !ok {
 		return nil
 	}
-	info := commitInfo(revs[0])
+	info := commitInfo(rev)
 	return &info
 }
 

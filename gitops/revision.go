@@ -80,6 +80,35 @@ func (s *Store) Log(ctx context.Context, path string, limit int) ([]Revision, er
 	return out, nil
 }
 
+// newest is the newest revision as it was read last.
+type newest struct {
+	tip plumbing.Hash // the journal's, then
+	rev Revision
+	ok  bool
+}
+
+// Newest returns the newest revision, false if there is none. What it changed is
+// compared once: status asks often, and a first commit may hold all memories.
+func (s *Store) Newest(ctx context.Context) (Revision, bool, error) {
+	tip, err := s.start()
+	if err != nil {
+		return Revision{}, false, err
+	}
+	if n := s.newest.Load(); n != nil && n.tip == tip {
+		return n.rev, n.ok, nil
+	}
+	revs, err := s.Log(ctx, "", 1)
+	if err != nil {
+		return Revision{}, false, err
+	}
+	n := &newest{tip: tip, ok: len(revs) > 0}
+	if n.ok {
+		n.rev = revs[0]
+	}
+	s.newest.Store(n)
+	return n.rev, n.ok, nil
+}
+
 // touches reports whether two trees differ at path.
 func (s *Store) touches(a, b plumbing.Hash, path string) (bool, error) {
 	if path == "" || a == b {

@@ -85,7 +85,8 @@ type Store struct {
 	held     atomic.Bool  // see Hold
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
-	commit   sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
+	newest   atomic.Pointer[newest]
+	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
 	who      identity
 
 	mu       sync.Mutex // guards the fields below; not held across I/O

@@ -90,6 +90,7 @@ func TestPutCommitLog(t *testing.T) {
 	if st := s.Status(); st.WalEntries != 0 || st.Tip != rec.Oid {
 		t.Errorf("Status after commit = %+v", st)
 	}
+	sameNewest(t, s)
 	log, err := s.Log(ctx, "", 0)
 	must(t, err)
 	if len(log) != 1 || log[0].Subject != `fold: Add decision "Session timeout policy"` || log[0].Author != "Ann" {
@@ -128,6 +129,7 @@ func TestPutCommitLog(t *testing.T) {
 	if want := []string{`fold: Remove decision "Session timeout policy"`, `fold: Update decision "Session timeout policy"`, `fold: Add decision "Session timeout policy"`}; !slices.Equal(subjects, want) {
 		t.Errorf("Log = %q, want %q", subjects, want)
 	}
+	sameNewest(t, s)
 	d, from, to, err := s.Show(ctx, log[1].Oid[:8])
 	must(t, err)
 	if from != log[2].Oid || to != log[1].Oid {
@@ -390,4 +392,18 @@ func TestPutManyMakesOnePack(t *testing.T) {
 		t.Errorf("journal has %d files", strings.Count(got, "\n")+1)
 	}
 	fsck(t, dir)
+}
+
+// sameNewest compares the newest revision, as it is kept, with the log.
+func sameNewest(t *testing.T, s *gitops.Store) {
+	t.Helper()
+	log, err := s.Log(t.Context(), "", 1)
+	must(t, err)
+	for range 2 {
+		rev, ok, err := s.Newest(t.Context())
+		must(t, err)
+		if !ok || len(log) != 1 || fmt.Sprint(rev) != fmt.Sprint(log[0]) {
+			t.Errorf("Newest = %+v, %t; Log = %+v", rev, ok, log)
+		}
+	}
 }
