@@ -189,19 +189,29 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 	return in.describedSaved(ctx, todo)
 }
 
+// stands reports whether there is a file at p, or certainly none.
+func (in *Ingester) stands(p string) (there, gone bool) {
+	fi, err := in.root.Lstat(p)
+	if err != nil {
+		return false, errors.Is(err, fs.ErrNotExist)
+	}
+	return !fi.IsDir(), fi.IsDir()
+}
+
 // describeInTree brings the memory file of one source file up to what lies in
 // the work tree, and reports whether there is one. f is what the manifest says
 // of it.
-func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f meta.File) (there bool, err error) {
+func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f meta.File) (has bool, err error) {
 	m, b, err := in.onDisk(fold.FileID(in.Slug, p))
 	if err != nil {
 		return true, ignoreQuarantined(err)
 	}
 	committed := &tree{oid: "HEAD", blobs: t.blobs, files: t.files, names: t.names, some: t.some}
-	switch fi, err := in.root.Lstat(p); {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir():
+	there, gone := in.stands(p)
+	switch {
+	case gone:
 		return m != nil, in.sourceDeleted(ctx, committed, p)
-	case err != nil:
+	case !there:
 		return true, nil // not to be read now: nothing is known to have changed
 	case m == nil:
 		return false, nil
