@@ -32,10 +32,11 @@ func TestMemoryBoundFollowsWhatLives(t *testing.T) {
 		}
 	}
 	const held = 2 * memoryGoal
-	b := make([]byte, held) // not touched: it takes no memory of the machine
-	reach("much lives", func(bound int64) bool { return bound >= held/4*5 })
-	runtime.KeepAlive(b)
-	b = nil
+	func() {
+		b := make([]byte, held) // not touched: it takes no memory of the machine
+		reach("much lives", func(bound int64) bool { return bound >= held/4*5 })
+		runtime.KeepAlive(b)
+	}()
 	reach("it is let go", func(bound int64) bool { return bound == memoryGoal })
 }
 
