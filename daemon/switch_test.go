@@ -349,3 +349,51 @@ func (p *project) jobs(kind string) int {
 	}
 	return n
 }
+
+// TestTimeOfUnchangedChunks: after a save all chunks of a file are of the new
+// time, also those that did not change and were not filed again, and a rebuilt
+// index gives the same answers.
+func TestTimeOfUnchangedChunks(t *testing.T) {
+	t.Parallel()
+	const first = "package pool\n\n// Dunlin wades.\nfunc Dunlin() int { return 1 }\n\n// Knot roosts.\nfunc Knot() int { return %d }\n"
+	p := newLocalProject(t, map[string]string{"pool.go": fmt.Sprintf(first, 2), "main.go": mainGo})
+	chunks := func(q wire.SearchRequest) (n int) {
+		t.Helper()
+		q.Query, q.WaitForPending = "Dunlin", true
+		for _, r := range p.search(q) {
+			for _, c := range r.MatchedChunks {
+				if c.NodeName == "Dunlin" {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	early, late := wire.SearchRequest{Before: "2020-01-01"}, wire.SearchRequest{After: "2020-01-01"}
+	at := func(when time.Time, n int) {
+		t.Helper()
+		name := filepath.Join(p.dir, "pool.go")
+		writeFile(t, name+".new", fmt.Sprintf(first, n))
+		if err := os.Chtimes(name+".new", when, when); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(name+".new", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, inEarly, inLate int) {
+		t.Helper()
+		p.eventually(when, func() bool { return chunks(early) == inEarly && chunks(late) == inLate })
+		p.settle()
+		p.sweep(wire.Reindex{Rebuild: true})
+		p.settle()
+		if e, l := chunks(early), chunks(late); e != inEarly || l != inLate {
+			t.Errorf("%s: %d early chunks, %d late ones after a rebuild, want %d and %d", when, e, l, inEarly, inLate)
+		}
+	}
+	check("it is young", 0, 1)
+	at(time.Date(2010, 5, 1, 12, 0, 0, 0, time.UTC), 3)
+	check("it is old", 1, 0)
+	at(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC), 4)
+	check("it is young again", 0, 1)
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -98,6 +100,36 @@ func (x *Index) Files(ctx context.Context, inFold bool) (map[string]File, error)
 		return err
 	}, `select `+fileColumns+` from files where fold = ?`, bit(inFold))
 	return all, err
+}
+
+// FilesByPath returns the rows of the manifest that paths have there.
+func (x *Index) FilesByPath(ctx context.Context, paths []string, inFold bool) (map[string]File, error) {
+	some := make(map[string]File, len(paths))
+	if len(paths) == 0 {
+		return some, nil
+	}
+	err := x.db.each(ctx, "read files", func(scan func(...any) error) error {
+		f, err := scanFile(scan)
+		some[f.Path] = f
+		return err
+	}, `select `+fileColumns+` from files where fold = ? and path in (select value from json_each(?))`, bit(inFold), list(paths))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if utf8.ValidString(p) {
+			continue
+		}
+		f, err := x.FileByPath(ctx, p, inFold) // JSON cannot say such a path
+		if errors.Is(err, fold.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		some[p] = f
+	}
+	return some, nil
 }
 
 // FileByPath returns one row of the manifest. It returns fold.ErrNotFound if

@@ -203,6 +203,14 @@ func (x *Index) Vector(key string) ([]float32, bool) {
 	return v, true
 }
 
+// Has reports whether a vector is stored under key.
+func (x *Index) Has(key string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	_, ok := x.rows[key]
+	return ok
+}
+
 // Len returns how many vectors are stored.
 func (x *Index) Len() int {
 	x.mu.RLock()

@@ -42,7 +42,7 @@ func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
 }
 
 // filterFields are the fields by which searches are narrowed; a chunk has those
-// of its memory.
+// of its memory, and the time it had when the chunk was put.
 func filterFields(row meta.Row) textindex.Doc {
 	path := row.FilePath
 	if path == "" {
@@ -55,10 +55,11 @@ func filterFields(row meta.Row) textindex.Doc {
 }
 
 // sameFilters reports whether two rows put their chunks into the same filters.
+// The time is not one of them: of that the memory's own document tells.
 func sameFilters(a, b meta.Row) bool {
 	x, y := filterFields(a), filterFields(b)
 	return x.Path == y.Path && x.Source == y.Source && x.Type == y.Type && x.Author == y.Author &&
-		x.Language == y.Language && x.Updated.Equal(y.Updated) && strings.Join(x.Tags, "\x00") == strings.Join(y.Tags, "\x00")
+		x.Language == y.Language && strings.Join(x.Tags, "\x00") == strings.Join(y.Tags, "\x00")
 }
 
 // memoryText is what is embedded of a memory (seed 000: content, context,

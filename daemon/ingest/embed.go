@@ -56,7 +56,7 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 // embedPart gives vectors to some memories and their chunks. It reports whether
 // a chunk had none before.
 func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fresh bool, err error) {
-	parts, err := in.load(ctx, st, ids)
+	parts, err := in.load(ctx, in.lacking(st, ids), ids)
 	if err != nil {
 		return false, err
 	}
@@ -68,10 +68,7 @@ func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fr
 	for _, l := range parts {
 		add(memoryKey(l.row.ID), l.row.ID, memoryText(l.row))
 		for _, c := range l.chunks {
-			key := chunkKey(c.ID)
-			if _, have := in.Vectors.Vector(key); !have && !c.Hidden {
-				add(key, l.row.ID, chunkText(l.row, c, l.src))
-			}
+			add(chunkKey(c.ID), l.row.ID, chunkText(l.row, c, l.src))
 		}
 	}
 	vecs, err := in.Options.Embed.Embed(ctx, texts, embed.Document)
@@ -87,6 +84,20 @@ func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fr
 	}
 	// the sequence moves on only when all of it is in, so that a crash repeats
 	return fresh, in.Vectors.Apply(in.Vectors.Seq(), put, nil)
+}
+
+// lacking is st, for some memories, with only the chunks that are to have a
+// vector and have none: where all have one the source need not be read.
+func (in *Ingester) lacking(st stored, ids []fold.ID) stored {
+	some := stored{rows: st.rows, chunks: make(map[fold.ID][]fold.Chunk, len(ids))}
+	for _, id := range ids {
+		for _, c := range st.chunks[id] {
+			if !c.Hidden && !in.Vectors.Has(chunkKey(c.ID)) {
+				some.chunks[id] = append(some.chunks[id], c)
+			}
+		}
+	}
+	return some
 }
 
 // loaded is a memory with its chunks and the source they were cut from.

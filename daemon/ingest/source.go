@@ -163,23 +163,13 @@ func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, total *
 	return flush()
 }
 
-// manifest returns what is known of paths: a few by name, many at once.
+// manifest returns what is known of paths, and maybe of others: those of a branch
+// by name, those of a first index all at once.
 func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool) (map[string]meta.File, error) {
-	if len(paths) > 64 {
+	if len(paths) > 8192 {
 		return in.Index.Files(ctx, foldFiles)
 	}
-	known := make(map[string]meta.File, len(paths))
-	for _, p := range paths {
-		f, err := in.Index.FileByPath(ctx, p, foldFiles)
-		if errors.Is(err, fold.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		known[p] = f
-	}
-	return known, nil
+	return in.Index.FilesByPath(ctx, paths, foldFiles)
 }
 
 // read reads one file; [Ingester.finish] is to follow. Both return an error only

@@ -34,7 +34,7 @@ type Doc struct {
 
 	Tags, Keywords                 []string
 	Source, Type, Author, Language string    // filtered, not searched
-	Updated                        time.Time // filtered
+	Updated                        time.Time // filtered; a chunk is as old as the document of its memory says
 }
 
 // Searched fields, in the order of fieldNames. Each kind has terms of its own,

@@ -26,7 +26,7 @@ type Filter struct {
 	PathGlob string
 
 	Tags          []string         // all of them, in any case
-	After, Before time.Time        // After <= updated < Before; the zero time is no bound
+	After, Before time.Time        // After <= Updated of the memory < Before; the zero time is no bound
 	Memories      map[fold.ID]bool // only documents shown under these; nil is no bound
 }
 
@@ -71,7 +71,16 @@ func (f Filter) sieve() (*sieve, error) {
 	return s, nil
 }
 
-// passing returns which owners of seg pass.
+// timed reports whether s has a bound of time.
+func (s *sieve) timed() bool { return !s.After.IsZero() || !s.Before.IsZero() }
+
+// inTime reports whether the time of an owner lies within the bounds.
+func (s *sieve) inTime(seg *segment, o uint32) bool {
+	t := seg.updated(o)
+	return t >= s.lo && (s.Before.IsZero() || t < s.hi)
+}
+
+// passing returns which owners of seg pass, but for the bounds of time.
 func (s *sieve) passing(seg *segment) []bool {
 	out := make([]bool, seg.owned)
 	for n := range out {
@@ -86,9 +95,6 @@ func (s *sieve) passes(seg *segment, o uint32) bool {
 		if want != "" && string(seg.value(o, which)) != want {
 			return false
 		}
-	}
-	if t := seg.updated(o); t < s.lo || !s.Before.IsZero() && t >= s.hi {
-		return false
 	}
 	if s.Memories != nil && !s.Memories[fold.ID(seg.value(o, ownerMemory))] {
 		return false

@@ -20,11 +20,11 @@ func (x *Index) Passing(ctx context.Context, f Filter) (_ map[fold.ID]bool, err 
 	}
 	defer closeReader(s, &err)
 	out := map[fold.ID]bool{}
-	for _, l := range s.leaves {
+	for i, ok := range s.owners(sieve) {
+		l := &s.leaves[i]
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		ok := sieve.passing(l.segment)
 		if l.deleted == nil { // every owner has a document
 			for o, yes := range ok {
 				if yes {

@@ -121,8 +121,8 @@ func (s *snapshot) passing(f Filter) (bitset, error) {
 		return nil, err
 	}
 	set := newBitset(s.docs)
-	for _, l := range s.leaves {
-		ok := sieve.passing(l.segment)
+	for i, ok := range s.owners(sieve) {
+		l := &s.leaves[i]
 		for doc := range uint32(l.Count()) {
 			if ok[l.ownerOf(doc)] {
 				set.add(l.offset + doc)
@@ -130,6 +130,72 @@ func (s *snapshot) passing(f Filter) (bitset, error) {
 		}
 	}
 	return set, nil
+}
+
+// owners returns which owners of each leaf pass.
+func (s *snapshot) owners(sieve *sieve) [][]bool {
+	out := make([][]bool, len(s.leaves))
+	for i, l := range s.leaves {
+		out[i] = sieve.passing(l.segment)
+	}
+	if sieve.timed() {
+		s.dropUntimely(sieve, out)
+	}
+	return out
+}
+
+// dropUntimely takes out of ok, which has the owners of each leaf, those whose
+// memory is not of the time. When a file is saved the chunks that did not change
+// are not put again, so that the time stored with them may be an older one: only
+// that of the memory's own document holds. A chunk of a memory without one is of
+// no time.
+func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
+	own := make([][]bool, len(s.leaves)) // owners that a live document of a memory has
+	rest := map[string]bool{}            // memories of the others that may pass
+	for i, l := range s.leaves {
+		own[i] = l.ofMemories()
+		for o, yes := range ok[i] {
+			if yes && !own[i][o] {
+				rest[string(l.value(uint32(o), ownerMemory))] = false
+			}
+		}
+	}
+	for i, l := range s.leaves {
+		for o, yes := range own[i] {
+			timely := yes && sieve.inTime(l.segment, uint32(o))
+			ok[i][o] = ok[i][o] && (!yes || timely)
+			if !timely || len(rest) == 0 {
+				continue
+			}
+			if _, asked := rest[string(l.value(uint32(o), ownerMemory))]; asked {
+				rest[string(l.value(uint32(o), ownerMemory))] = true
+			}
+		}
+	}
+	for i, l := range s.leaves {
+		for o, yes := range ok[i] {
+			if yes && !own[i][o] {
+				ok[i][o] = rest[string(l.value(uint32(o), ownerMemory))]
+			}
+		}
+	}
+}
+
+// ofMemories returns which owners a live document of a memory has, rather than
+// only chunks or what is deleted.
+func (l *leaf) ofMemories() []bool {
+	out := make([]bool, l.owned)
+	for k, kind := range kinds {
+		if kind == Chunk {
+			continue
+		}
+		for doc := l.first[k]; doc < l.first[k+1]; doc++ {
+			if l.deleted == nil || !l.deleted.Contains(doc) {
+				out[l.ownerOf(doc)] = true
+			}
+		}
+	}
+	return out
 }
 
 // A bitset is a set of document numbers. A nil one holds all.
