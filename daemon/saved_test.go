@@ -27,10 +27,10 @@ var fromWorkTree = map[string]func(t *testing.T, files map[string]string) (dir s
 }
 
 // TestASaveIsDescribedAlone: where the work tree is described, a save costs the
-// same among 2,000 files as among 200.
+// same among 800 files as among 200.
 func TestASaveIsDescribedAlone(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIP: indexes 2,200 files twice")
+		t.Skip("SKIP: indexes 1,000 files twice")
 	}
 	t.Parallel()
 	names := []string{"files_read", "parses", "described", "git_processes", "stats"}
@@ -38,7 +38,7 @@ func TestASaveIsDescribedAlone(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			did := map[string][2]string{}
-			for at, n := range []int{200, 1900} {
+			for at, n := range []int{200, 800} {
 				dir, set := create(t, manyFiles(n))
 				old(t, dir)
 				p := newMachineWith(t, filepath.Join(realDir(t), "home"), set).add(dir, wire.ProjectCreate{})
@@ -70,7 +70,7 @@ func TestASaveIsDescribedAlone(t *testing.T) {
 			}
 			for what, w := range did {
 				if w[0] != w[1] {
-					t.Errorf("%s: %q among 200 files, %q among 1,900", what, w[0], w[1])
+					t.Errorf("%s: %q among 200 files, %q among 800", what, w[0], w[1])
 				}
 				t.Logf("%s: %s", what, w[1])
 			}
@@ -136,15 +136,15 @@ func (p *project) drop(name string) {
 }
 
 // TestALinkByTitleCostsTheSame: what a memory that links by a title costs, and
-// what a new name does, is counted among 200 memories and among 2,000. The first
+// what a new name does, is counted among 200 memories and among 800. The first
 // after a start costs no more than others.
 func TestALinkByTitleCostsTheSame(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIP: indexes 2,200 memories")
+		t.Skip("SKIP: indexes 1,000 memories")
 	}
 	t.Parallel()
 	did := map[string][2]string{}
-	for at, n := range []int{200, 2000} {
+	for at, n := range []int{200, 800} {
 		dir := newCheckout(t, map[string]string{"main.go": mainGo})
 		m := newMachine(t)
 		p := m.add(dir, wire.ProjectCreate{})
@@ -172,7 +172,7 @@ func TestALinkByTitleCostsTheSame(t *testing.T) {
 	}
 	for what, w := range did {
 		if w[0] != w[1] {
-			t.Errorf("%s: %q among 200 memories, %q among 2,000", what, w[0], w[1])
+			t.Errorf("%s: %q among 200 memories, %q among 800", what, w[0], w[1])
 		}
 		t.Logf("%s: %s", what, w[1])
 	}

@@ -73,7 +73,7 @@ func stormSize(t *testing.T) int {
 		}
 		return n
 	}
-	return 2000
+	return 600
 }
 
 // TestBranchSwitchWhileIndexing is F27: all files change in the middle of the

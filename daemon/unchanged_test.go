@@ -82,12 +82,12 @@ func TestNothingMoved(t *testing.T) {
 // checkout and in one that is ten times as large.
 func TestASaveCostsTheSameInALargeCheckout(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIP: indexes 2,200 files")
+		t.Skip("SKIP: indexes 1,000 files")
 	}
 	t.Parallel()
 	names := []string{"files_read", "parses", "index_operations", "git_processes", "stats"}
 	did := map[string][2]string{}
-	for at, n := range []int{200, 2000} {
+	for at, n := range []int{200, 800} {
 		dir := newCheckout(t, manyFiles(n))
 		old(t, dir)
 		p := newMachine(t).add(dir, wire.ProjectCreate{FileMemories: "local"})
@@ -106,7 +106,7 @@ func TestASaveCostsTheSameInALargeCheckout(t *testing.T) {
 	}
 	for what, w := range did {
 		if w[0] != w[1] {
-			t.Errorf("%s: %q among 200 files, %q among 2,000", what, w[0], w[1])
+			t.Errorf("%s: %q among 200 files, %q among 800", what, w[0], w[1])
 		}
 		if !strings.Contains(w[1], "files_read=1 parses=1 ") || !strings.Contains(w[1], "git_processes=0") && !strings.Contains(w[1], "git_processes=1") {
 			t.Errorf("%s: %q; one file, and at most one question to git", what, w[1])

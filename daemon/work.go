@@ -91,6 +91,12 @@ func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobPr
 	}
 	r, err := st.in.Saved(ctx, paths)
 	co.after(ctx, st, r)
+	if r.Rules {
+		co.relist.Store(true)
+		if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+			return err
+		}
+	}
 	if r.Failed > 0 {
 		co.watchFailures(ctx, st, false)
 	}

@@ -151,10 +151,14 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 	if err != nil || len(todo) == 0 {
 		return Report{}, err
 	}
-	if len(names) == 0 {
-		return in.Source(ctx, todo, nil)
-	}
+	// A folder was reported, and one of these is what changed in it.
+	rules := slices.ContainsFunc(todo, DecidesFiles) && !slices.ContainsFunc(paths, DecidesFiles)
 	var r Report
+	if len(names) == 0 {
+		r, err = in.Source(ctx, todo, nil)
+		r.Rules = rules
+		return r, err
+	}
 	err = in.linking(ctx, func(bool) ([]string, error) {
 		if r, err = in.Source(ctx, todo, nil); err != nil {
 			return nil, err
@@ -162,6 +166,7 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		in.changeFiles(names, nil) // those that are gone leave with their links
 		return names, nil
 	})
+	r.Rules = rules
 	return r, err
 }
 

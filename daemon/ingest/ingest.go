@@ -166,6 +166,7 @@ type Report struct {
 
 	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
 	ProjectFile bool // fold/project.toml changed
+	Rules       bool // a file that says which files are indexed changed in a folder; see DecidesFiles
 }
 
 func (r *Report) add(o Report) {
@@ -178,6 +179,7 @@ func (r *Report) add(o Report) {
 	r.Memories = append(r.Memories, o.Memories...)
 	r.FoldMoved = r.FoldMoved || o.FoldMoved
 	r.ProjectFile = r.ProjectFile || o.ProjectFile
+	r.Rules = r.Rules || o.Rules
 }
 
 // missing reports whether err says that a file is certainly not there, which
