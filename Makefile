@@ -44,7 +44,8 @@ install: build ## copy bin/foldwatch to PREFIX/bin (default: ~/.local/bin)
 test: ## all tests with the race detector (at most 6 minutes on 2 cores)
 	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly -race -timeout 5m30s ./...
 
-accept: build ## the release binary on the Go toolchain's source, clocks and memory
+accept: build ## the release binary on the Go toolchain's source, clocks and memory; crashes of a first index
+	$(GO) test -mod=readonly -count=1 -timeout 8m -run '^TestFirstIndexGoesOn' ./cmd/foldwatch
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
 
 crash: build ## kill -9 at random moments, then compare with an undisturbed run

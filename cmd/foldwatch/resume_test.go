@@ -173,6 +173,9 @@ func (l *keeper) answers(st wire.ProjectStatus) []string {
 // was stored before is neither read nor cut again, searches answer meanwhile,
 // by words before there are vectors, and the end is that of an undisturbed run.
 func TestFirstIndexGoesOn(t *testing.T) {
+	if raced {
+		t.Skip("SKIP: indexes thousands of files; `make accept` runs it without the race detector")
+	}
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: runs a daemon")
