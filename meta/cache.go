@@ -59,7 +59,7 @@ const (
 	soonBytes = 1 << 20
 	// soonVectors is how many vectors wait likewise, and soonMost for how long:
 	// a crash may cost what was paid for within that time.
-	soonVectors = 2048
+	soonVectors = 512
 	soonMost    = 2 * time.Second
 )
 
