@@ -16,9 +16,9 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedFiles is how many memories' texts are embedded in one go: two hundredths of
+// embedFiles is how many memories' texts are embedded in one go: a hundredth of
 // a second of work.
-const embedFiles = 16
+const embedFiles = 6
 
 // embedMost is how many memories one call of [Ingester.Embed] deals with.
 const embedMost = 256
