@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ type PoolOptions struct {
 	// Command is the argument list of a worker: the executable and the hidden
 	// subcommand that calls [ServeWorker]. Empty means to parse in this process.
 	Command []string
-	// Workers is how many files are parsed at once. Zero means 2.
+	// Workers is how many files are parsed at once. Zero means one for each core.
 	Workers int
 	// Deadline is how long a worker may take for one file before it is killed.
 	// Zero means 2 s.
@@ -41,7 +42,7 @@ type PoolOptions struct {
 
 func (o PoolOptions) withDefaults() PoolOptions {
 	if o.Workers <= 0 {
-		o.Workers = 2
+		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 2 * time.Second

@@ -123,7 +123,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	if len(opt.Worker) > 0 {
-		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Workers: 2, Log: opt.Log})
+		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log})
 	}
 	p.embedder = embed.Cached(embed.Builtin(), p.cache)
 	recs, err := p.state.Checkouts(ctx)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -53,7 +54,8 @@ type Options struct {
 
 	// Describe is "default-branch" or "worktree".
 	Describe string
-	// Workers is how many files are read and cut at once. Zero means 2.
+	// Workers is how many files are read and cut at once, each with up to 2 MB of
+	// text waiting. Zero means one for each core.
 	Workers int
 	// MaxBytes is how much of a file is cut and indexed. Zero means 1 MiB.
 	MaxBytes int64
@@ -102,7 +104,7 @@ type Ingester struct {
 // New returns an Ingester over opened stores. Close it.
 func New(opt Options, rules Rules) (*Ingester, error) {
 	if opt.Workers == 0 {
-		opt.Workers = 2
+		opt.Workers = runtime.GOMAXPROCS(0)
 	}
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 20
