@@ -107,13 +107,13 @@ func marksOf(language string) commentMarks {
 		return commentMarks{[]string{"#"}, [][2]string{{`"""`, `"""`}, {"'''", "'''"}, {`r"""`, `"""`}, {`R"""`, `"""`}, {`u"""`, `"""`}, {`"`, `"`}}}
 	case "ruby":
 		return commentMarks{[]string{"#"}, [][2]string{{"=begin", "=end"}}}
-	case "shell", "bash", "yaml", "toml", "make", "dockerfile", "perl", "r", "julia", "elixir", "cmake", "nim", "fish", "properties", "graphql", "awk", "tcl", "gitignore":
+	case "shell", "yaml", "toml", "make", "dockerfile", "perl", "r", "julia", "elixir", "cmake", "nim", "fish", "properties", "graphql", "awk", "tcl", "gitignore":
 		return commentMarks{[]string{"#"}, nil}
 	case "powershell":
 		return commentMarks{[]string{"#"}, [][2]string{{"<#", "#>"}}}
 	case "ini":
 		return commentMarks{[]string{";", "#"}, nil}
-	case "hcl", "terraform", "nix":
+	case "hcl", "nix":
 		return commentMarks{[]string{"#", "//"}, slashes}
 	case "php":
 		return commentMarks{[]string{"//", "#"}, slashes}
@@ -493,7 +493,7 @@ func letters(s string, n int) string {
 // parsed.
 func speaksFirst(s *Subject) bool {
 	switch s.Language {
-	case "shell", "bash", "yaml", "toml", "make", "dockerfile", "sql", "ini", "cmake", "hcl", "terraform", "proto", "protobuf", "properties", "css", "scss", "less", "powershell", "graphql", "perl", "starlark", "xml", "ruby", "lua":
+	case "shell", "yaml", "toml", "make", "dockerfile", "sql", "ini", "cmake", "hcl", "proto", "properties", "css", "scss", "less", "powershell", "graphql", "perl", "starlark", "xml", "ruby", "lua":
 		return true
 	}
 	for _, c := range s.Chunks {

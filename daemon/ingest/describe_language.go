@@ -7,7 +7,7 @@ import (
 // isData reports whether a language holds settings or data, not code.
 func isData(language string) bool {
 	switch language {
-	case "json", "jsonc", "yaml", "toml", "ini", "xml", "svg", "csv", "gomod", "properties", "env", "dockerfile", "make", "cmake", "hcl", "terraform", "diff", "patch":
+	case "json", "jsonc", "yaml", "toml", "ini", "xml", "svg", "csv", "gomod", "properties", "env", "dockerfile", "make", "cmake", "hcl", "diff", "patch":
 		return true
 	}
 	return false
@@ -38,7 +38,7 @@ func languageName(language string) string {
 		return "CMake"
 	case "dockerfile":
 		return "Docker"
-	case "proto", "protobuf":
+	case "proto":
 		return "Protocol Buffers"
 	case "graphql":
 		return "GraphQL"

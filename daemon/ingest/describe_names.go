@@ -211,7 +211,7 @@ func isOpen(language, name string, code []byte) bool {
 	switch language {
 	case "go":
 		return unicode.IsUpper(first)
-	case "python", "ruby", "php", "perl", "shell", "bash", "starlark":
+	case "python", "ruby", "php", "perl", "shell", "starlark":
 		return first != '_' && !hasWord(code, "private")
 	case "lua":
 		return first != '_' && !hasWord(code, "local")
