@@ -32,6 +32,7 @@ package chunker
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -78,6 +79,9 @@ type Options struct {
 	// LineSize is the length in lines of a chunk of a file without known
 	// syntax. Zero means 50.
 	LineSize int
+	// Whole leaves a file in one piece: it is one chunk. Language, imports and
+	// what the file says of itself are found all the same.
+	Whole bool
 	// MaxBytes is how much of a file is looked at. Longer files are cut as
 	// text and marked truncated. Zero means 1 MiB.
 	MaxBytes int
@@ -88,6 +92,34 @@ type Options struct {
 	// SlowGo has Go parsed by tree-sitter as well. Otherwise files without
 	// errors are left to go/parser, which finds the same at six times the speed.
 	SlowGo bool
+}
+
+// Sized returns o with the sizes, Whole and MaxBytes that by sets: one [Pool]
+// cuts for projects that want different ones.
+func (o Options) Sized(by Options) Options {
+	for _, to := range [...]struct {
+		size *int
+		by   int
+	}{{&o.MinLines, by.MinLines}, {&o.MaxLines, by.MaxLines}, {&o.LineSize, by.LineSize}, {&o.MaxBytes, by.MaxBytes}} {
+		if to.by > 0 {
+			*to.size = to.by
+		}
+	}
+	o.Whole = o.Whole || by.Whole
+	return o
+}
+
+// Name tells options that cut alike from others. It is "" for those that cut as
+// the zero Options do, and part of the key of cached results.
+func (o Options) Name() string {
+	sizes := func(o Options) string {
+		return fmt.Sprintf("%d-%d-%d-%d-%t", o.MinLines, o.MaxLines, o.LineSize, o.MaxBytes, o.Whole)
+	}
+	o = o.withDefaults()
+	if name := sizes(o); name != sizes(Options{}.withDefaults()) {
+		return name
+	}
+	return ""
 }
 
 const (
@@ -164,10 +196,24 @@ func (c *Cutter) Cut(path string, src []byte) Result {
 	lang := Language(path, src)
 	text := bytes.TrimPrefix(src, byteOrderMark)
 	if len(text) == len(src) || len(text) == 0 || len(src) > c.opt.MaxBytes {
-		return c.cut(path, lang, src)
+		return c.cut(path, lang, src).joined(src, c.opt)
 	}
 	// Before the first comment of a file, the mark would hide that it is the first.
-	return c.cut(path, lang, text).behindMark(src)
+	return c.cut(path, lang, text).behindMark(src).joined(src, c.opt)
+}
+
+// joined returns r with its chunks as one, if that is wanted.
+func (r Result) joined(src []byte, opt Options) Result {
+	n := len(r.Chunks)
+	if !opt.Whole || n < 2 {
+		return r
+	}
+	last := r.Chunks[n-1]
+	r.Chunks = []fold.Chunk{{
+		Hash: fold.ChunkHash(src[:last.EndByte]), StartLine: 1, EndLine: last.EndLine, EndByte: last.EndByte,
+		NodeType: "lines", Language: r.Language,
+	}}
+	return r
 }
 
 // byteOrderMark is what some editors put before all text.
@@ -285,23 +331,42 @@ func Assign(memory fold.ID, chunks []fold.Chunk) []fold.Chunk {
 	return out
 }
 
-// WithOverlap returns the bytes of c in src with up to lines lines before them,
-// at most 4 KiB: the text to embed for a chunk that was cut by lines or
-// paragraphs and so may begin in the middle of a thought. Other chunks come as
-// they are. The result is a slice of src.
-func WithOverlap(src []byte, c fold.Chunk, lines int) []byte {
+// maxOverlap is how many bytes WithOverlap puts before a chunk, at most.
+const maxOverlap = 4 << 10
+
+// Overlaps reports whether chunks[i] begins where a text was cut without regard
+// to what it means: by lines or paragraphs, or within a node of syntax that was
+// too long and has no name. What has a name begins with it, and a gap between
+// nodes begins behind the end of one: they need no more.
+func Overlaps(chunks []fold.Chunk, i int) bool {
+	if i == 0 {
+		return false
+	}
+	c, before := &chunks[i], &chunks[i-1]
+	return (c.NodeType == "lines" || c.NodeType == "paragraph") && c.NodeName == "" &&
+		before.NodeType == c.NodeType && before.NodeName == "" && before.Parent == c.Parent && !before.Hidden
+}
+
+// WithOverlap returns the bytes of chunks[i] in src with up to lines lines before
+// them, at most 4 KiB: the text to embed for a chunk that may begin in the middle
+// of a thought, see [Overlaps]. Other chunks come as they are. Nothing is taken
+// from a chunk that is hidden, nor from behind one. The result is a slice of src.
+func WithOverlap(src []byte, chunks []fold.Chunk, i, lines int) []byte {
+	c := &chunks[i]
+	first := i // of the chunks that lines may be taken from
+	for Overlaps(chunks, first) && c.StartByte-chunks[first].StartByte <= maxOverlap {
+		first--
+	}
 	start := c.StartByte
-	if c.NodeType == "lines" || c.NodeType == "paragraph" {
-		for range lines {
-			if start == 0 {
-				break
-			}
-			prev := bytes.LastIndexByte(src[:start-1], '\n') + 1
-			if c.StartByte-prev > 4<<10 {
-				break
-			}
-			start = prev
+	for range lines {
+		if start == chunks[first].StartByte {
+			break
 		}
+		prev := max(chunks[first].StartByte, bytes.LastIndexByte(src[:start-1], '\n')+1)
+		if c.StartByte-prev > maxOverlap {
+			break
+		}
+		start = prev
 	}
 	return src[start:c.EndByte]
 }

@@ -366,7 +366,7 @@ func TestWithOverlap(t *testing.T) {
 		if i == 0 {
 			want = 0
 		}
-		if got := len(chunker.WithOverlap(src, c, 10)) - (c.EndByte - c.StartByte); got != want {
+		if got := len(chunker.WithOverlap(src, chunks, i, 10)) - (c.EndByte - c.StartByte); got != want {
 			t.Errorf("WithOverlap of chunk %d adds %d bytes, want %d", i, got, want)
 		}
 	}

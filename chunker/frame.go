@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -13,11 +14,16 @@ import (
 // endian), the payload. Each side refuses what is longer than it can need.
 const (
 	frameHello  = 'h' // both: who is there, see hello
-	frameWork   = 'w' // pool: length of path as uvarint, path, source
+	frameWork   = 'w' // pool: sizes, see appendSizes; length of path as uvarint, path, source
 	frameResult = 'r' // worker: resident bytes as uvarint, encoded Result
 )
 
+// wireVersion is what both sides say in their hello: the rules of cutting, and
+// what stands in a frame.
+const wireVersion = Version + ".1"
+
 const (
+	maxWork   = 64 << 20 // of source
 	maxHello  = 4 << 10
 	maxPath   = 4 << 10
 	maxResult = 64 << 20
@@ -25,7 +31,7 @@ const (
 
 // A hello is the first frame of either side.
 type hello struct {
-	Version string // of this package: both sides must run the same
+	Version string // wireVersion: both sides must run the same
 	// From the pool only:
 	Options   Options
 	MemoryCap int64         // bytes the worker may take; 0 means no cap
@@ -96,8 +102,33 @@ func readHello(r *bufio.Reader) (hello, error) {
 	if err := json.Unmarshal(b, &h); err != nil {
 		return hello{}, fmt.Errorf("read hello: %w", err)
 	}
-	if h.Version != Version {
-		return hello{}, fmt.Errorf("the other side runs version %.20q, this one %q", h.Version, Version)
+	if h.Version != wireVersion {
+		return hello{}, fmt.Errorf("the other side runs version %.20q, this one %q", h.Version, wireVersion)
 	}
 	return h, nil
+}
+
+// appendSizes writes what of the options may differ from file to file.
+func appendSizes(b []byte, o Options) []byte {
+	whole := uint64(0)
+	if o.Whole {
+		whole = 1
+	}
+	for _, n := range [...]uint64{uint64(o.MinLines), uint64(o.MaxLines), uint64(o.LineSize), uint64(o.MaxBytes), whole} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+// takeSizes reads what appendSizes wrote and returns the rest.
+func takeSizes(b []byte) (o Options, rest []byte, err error) {
+	var n [5]uint64
+	for i := range n {
+		size := 0
+		if n[i], size = binary.Uvarint(b); size <= 0 || n[i] > 1<<31 {
+			return o, nil, errors.New("read frame: sizes that are none")
+		}
+		b = b[size:]
+	}
+	return Options{MinLines: int(n[0]), MaxLines: int(n[1]), LineSize: int(n[2]), MaxBytes: int(n[3]), Whole: n[4] == 1}, b, nil
 }

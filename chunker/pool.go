@@ -120,9 +120,15 @@ func (p *Pool) Stats() Stats {
 // It returns the error of ctx, or one that wraps fold.ErrUnavailable if no
 // worker could be started or the pool is closed.
 func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error) {
+	return p.CutSized(ctx, path, src, Options{})
+}
+
+// CutSized is Cut with sizes other than those of the pool, see [Options.Sized].
+func (p *Pool) CutSized(ctx context.Context, path string, src []byte, by Options) (Result, error) {
+	opt := p.opt.Cut.Sized(by)
 	lang := Language(path, src)
-	if !parses(lang, src, p.opt.Cut.MaxBytes) {
-		return cutPlain(lang, src, p.opt.Cut), ctx.Err()
+	if !parses(lang, src, min(opt.MaxBytes, maxWork)) {
+		return cutPlain(lang, src, opt).joined(src, opt), ctx.Err()
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -131,14 +137,14 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 		return Result{}, fmt.Errorf("cut %q: %w", path, ctx.Err())
 	}
 	if len(p.opt.Command) == 0 || Engine() == "text" {
-		return Cut(path, src, p.opt.Cut), nil // Go cannot crash on it
+		return Cut(path, src, opt), nil // Go cannot crash on it
 	}
 	hash := markOf(lang, src)
 	for {
 		if p.tries(hash) >= maxTries {
-			return cutText(lang, crashedStrategy, src, p.opt.Cut), nil
+			return cutText(lang, crashedStrategy, src, opt).joined(src, opt), nil
 		}
-		r, err := p.try(ctx, path, src)
+		r, err := p.try(ctx, path, src, opt)
 		if err == nil {
 			return r, nil
 		}
@@ -152,7 +158,7 @@ func (p *Pool) Cut(ctx context.Context, path string, src []byte) (Result, error)
 		p.mark(hash, timedOut)
 		p.opt.Log.WarnContext(ctx, "Parser ended", "path", path, "error", err)
 		if timedOut {
-			return cutText(lang, timedOutStrategy, src, p.opt.Cut), nil
+			return cutText(lang, timedOutStrategy, src, opt).joined(src, opt), nil
 		}
 	}
 }
@@ -191,12 +197,12 @@ func (p *Pool) mark(hash [32]byte, timedOut bool) {
 }
 
 // try has one worker cut src.
-func (p *Pool) try(ctx context.Context, path string, src []byte) (Result, error) {
+func (p *Pool) try(ctx context.Context, path string, src []byte, opt Options) (Result, error) {
 	w, err := p.take()
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := w.cut(ctx, path, src, p.opt)
+	r, err := w.cut(ctx, path, src, opt, p.opt.Deadline)
 	if err != nil {
 		err = fmt.Errorf("%w%s", err, w.kill())
 		p.drop(true)

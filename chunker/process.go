@@ -50,7 +50,7 @@ func startProcess(opt PoolOptions) (*process, error) {
 	// A cold start on a busy machine takes longer than any file.
 	timer := time.AfterFunc(10*time.Second+opt.Deadline, p.signal)
 	defer timer.Stop()
-	err = writeHello(p.w, hello{Version: Version, Options: opt.Cut, MemoryCap: opt.MemoryCap, Watchdog: 2 * opt.Deadline})
+	err = writeHello(p.w, hello{Version: wireVersion, Options: opt.Cut, MemoryCap: opt.MemoryCap, Watchdog: 2 * opt.Deadline})
 	if err == nil {
 		_, err = readHello(p.r)
 	}
@@ -77,9 +77,9 @@ func workerEnv() []string {
 
 // cut sends one file and waits for the answer. After an error the worker is of
 // no use: kill it. The error wraps errHung if the deadline had passed.
-func (p *process) cut(ctx context.Context, path string, src []byte, opt PoolOptions) (Result, error) {
+func (p *process) cut(ctx context.Context, path string, src []byte, opt Options, deadline time.Duration) (Result, error) {
 	hung := make(chan struct{})
-	timer := time.AfterFunc(opt.Deadline, func() {
+	timer := time.AfterFunc(deadline, func() {
 		close(hung)
 		p.signal()
 	})
@@ -89,7 +89,7 @@ func (p *process) cut(ctx context.Context, path string, src []byte, opt PoolOpti
 	if len(path) > maxPath {
 		path = path[len(path)-maxPath:]
 	}
-	r, err := p.ask(path, src)
+	r, err := p.ask(path, src, opt)
 	if err != nil {
 		select {
 		case <-hung:
@@ -104,8 +104,9 @@ func (p *process) cut(ctx context.Context, path string, src []byte, opt PoolOpti
 	return r, nil
 }
 
-func (p *process) ask(path string, src []byte) (Result, error) {
-	head := append(binary.AppendUvarint(nil, uint64(len(path))), path...)
+func (p *process) ask(path string, src []byte, opt Options) (Result, error) {
+	head := appendSizes(nil, opt)
+	head = append(binary.AppendUvarint(head, uint64(len(path))), path...)
 	if err := writeFrame(p.w, frameWork, head, src); err != nil {
 		return Result{}, err
 	}

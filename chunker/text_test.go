@@ -56,7 +56,7 @@ func TestCutOfLanguagesWithoutTable(t *testing.T) {
 			if i == 0 {
 				continue
 			}
-			with := chunker.WithOverlap(src, c, 10)
+			with := chunker.WithOverlap(src, r.Chunks, i, 10)
 			if got := strings.Count(string(with), "\n") - (c.EndLine - c.StartLine + 1); got != 10 {
 				t.Errorf("%s: %d lines of context, want 10", path, got)
 			}

@@ -42,12 +42,12 @@ func serve(in io.Reader, out io.Writer, before func(path string, src []byte)) er
 			return fmt.Errorf("serve chunks: limit memory: %w", err)
 		}
 	}
-	if err := writeHello(w, hello{Version: Version}); err != nil {
+	if err := writeHello(w, hello{Version: wireVersion}); err != nil {
 		return fmt.Errorf("serve chunks: %w", err)
 	}
 	c := NewCutter(h.Options)
 	defer c.Close()
-	limit := c.opt.MaxBytes + maxPath + binary.MaxVarintLen64
+	limit := maxWork + maxPath + 6*binary.MaxVarintLen64
 	var buf []byte
 	for {
 		buf, err = readFrame(r, frameWork, limit, buf)
@@ -57,11 +57,16 @@ func serve(in io.Reader, out io.Writer, before func(path string, src []byte)) er
 		if err != nil {
 			return fmt.Errorf("serve chunks: %w", err)
 		}
-		n, size := binary.Uvarint(buf)
-		if size <= 0 || n > uint64(len(buf)-size) {
+		sizes, work, err := takeSizes(buf)
+		if err != nil {
+			return fmt.Errorf("serve chunks: %w", err)
+		}
+		n, size := binary.Uvarint(work)
+		if size <= 0 || n > uint64(len(work)-size) {
 			return errors.New("serve chunks: a path longer than its frame")
 		}
-		path, src := string(buf[size:size+int(n)]), buf[size+int(n):]
+		path, src := string(work[size:size+int(n)]), work[size+int(n):]
+		c.opt = h.Options.Sized(sizes).withDefaults()
 		stop := watchdog(h.Watchdog)
 		if before != nil {
 			before(path, src)
