@@ -1,0 +1,15 @@
+//go:build !amd64
+
+package dot
+
+// fast says which machine code there is: none for this processor.
+var fast = struct{ halves, signs bool }{}
+
+// Kernel names what multiplies rows here.
+func Kernel() string { return "go" }
+
+func four(a, b, c, d *byte, q *int8, n int, out *[4]int32) { fourScalar(a, b, c, d, q, n, out) }
+
+func halves(*float32, *byte, int) float32 { panic("dot: no machine code here") }
+
+func differ(*uint16, *uint64, *uint64, int, int) { panic("dot: no machine code here") }

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package dot
+
+type kernel = func(a, b, c, d *byte, q *int8, n int, out *[4]int32)
+
+// kernels are those this machine can run.
+func kernels() map[string]kernel { return map[string]kernel{"go": fourScalar} }
