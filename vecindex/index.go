@@ -9,6 +9,7 @@ package vecindex
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,8 +111,7 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 		x.drop(key)
 	}
 	for _, v := range put {
-		x.drop(v.Key)
-		x.append(v)
+		x.put(v)
 	}
 	x.seq = seq
 	x.version++
@@ -128,6 +128,25 @@ func (x *Index) drop(key string) {
 	}
 	delete(x.rows, key)
 	x.keys[row], x.mems[row] = "", ""
+	x.dead++
+}
+
+// put takes a vector. Where the key has just that one already nothing changes.
+func (x *Index) put(v Vec) {
+	old, ok := x.rows[v.Key]
+	x.append(v)
+	if !ok {
+		return
+	}
+	now := int32(len(x.keys) - 1)
+	a, b := int(old)*x.words, int(now)*x.words
+	if x.mems[old] == v.Memory && x.scale[old] == x.scale[now] && slices.Equal(x.arena[a:a+x.words], x.arena[b:]) {
+		x.rows[v.Key] = old
+		x.keys, x.mems, x.arena = x.keys[:now], x.mems[:now], x.arena[:b]
+		x.scale, x.sum = x.scale[:now], x.sum[:now]
+		return
+	}
+	x.keys[old], x.mems[old] = "", ""
 	x.dead++
 }
 

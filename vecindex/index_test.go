@@ -302,3 +302,35 @@ func BenchmarkSearch120k(b *testing.B) {
 		x.Search(q, 50, nil)
 	}
 }
+
+// TestPutOfTheSameVectorChangesNothing: what is embedded again, to the same
+// vector, leaves no tombstone behind.
+func TestPutOfTheSameVectorChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	x := open(t, t.TempDir(), 64)
+	all := vecs(r, 50, 64)
+	for seq := range int64(3) {
+		if err := x.Apply(seq, all, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := x.Dead(); n != 0 {
+		t.Errorf("%d tombstones after the same vectors were put again", n)
+	}
+	moved := all[7]
+	moved.Memory = "other"
+	turned := all[8]
+	turned.V = all[9].V
+	if err := x.Apply(4, []vecindex.Vec{moved, turned, all[9]}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.Dead(); n != 2 || x.Len() != len(all) {
+		t.Errorf("%d tombstones and %d vectors, want 2 and %d", n, x.Len(), len(all))
+	}
+	if hits := x.Search(all[9].V, 2, nil); len(hits) != 2 || hits[0].Key != "c:00008" || hits[1].Key != "c:00009" {
+		t.Errorf("nearest to what two keys have: %v", hits)
+	}
+	if hits := x.Search(all[7].V, 1, nil); len(hits) != 1 || hits[0].Memory != "other" {
+		t.Errorf("a vector that went to another memory: %v", hits)
+	}
+}
