@@ -112,14 +112,11 @@ func (o Options) Sized(by Options) Options {
 // Name tells options that cut alike from others. It is "" for those that cut as
 // the zero Options do, and part of the key of cached results.
 func (o Options) Name() string {
-	sizes := func(o Options) string {
-		return fmt.Sprintf("%d-%d-%d-%d-%t", o.MinLines, o.MaxLines, o.LineSize, o.MaxBytes, o.Whole)
-	}
 	o = o.withDefaults()
-	if name := sizes(o); name != sizes(Options{}.withDefaults()) {
-		return name
+	if d := (Options{}).withDefaults().Sized(o); d == (Options{}).withDefaults() {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%d-%d-%d-%d-%t", o.MinLines, o.MaxLines, o.LineSize, o.MaxBytes, o.Whole)
 }
 
 const (

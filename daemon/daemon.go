@@ -83,8 +83,8 @@ type parts struct {
 // inProcess cuts files without a worker process.
 type inProcess struct{}
 
-func (inProcess) Cut(_ context.Context, path string, src []byte) (chunker.Result, error) {
-	return chunker.Cut(path, src, chunker.Options{}), nil
+func (inProcess) CutSized(_ context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error) {
+	return chunker.Cut(path, src, by), nil
 }
 
 // Open takes the daemon's lock and opens what all checkouts share. It returns a

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
@@ -96,11 +97,27 @@ func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
 	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
 		return err
 	}
+	cut, overlap := co.cutting()
+	if _, err := st.index.Recut(ctx, ingest.CutRules(cut)); err != nil {
+		return err
+	}
 	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
 		return err
 	}
-	st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), co.embedder.Identity().String(), co.embedder.Identity().Dim)
+	// What is embedded of a chunk is part of what its vector means.
+	identity := fmt.Sprintf("%s overlap=%d", co.embedder.Identity(), overlap)
+	st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), identity, co.embedder.Identity().Dim)
 	return err
+}
+
+// cutting returns how the user wants the files of the checkout to be cut, and how
+// many lines before a chunk are embedded with it.
+func (co *checkout) cutting() (cut chunker.Options, overlap int) {
+	cfg := co.cfg.For(co.rec.Slug)
+	c := cfg.Chunk
+	return chunker.Options{
+		MinLines: c.MinLines, MaxLines: c.MaxLines, LineSize: c.LineSize, MaxBytes: cfg.MaxFileKB << 10, Whole: !c.Enabled,
+	}, c.LineOverlap
 }
 
 func (co *checkout) noteRebuilt(st *stores) {
@@ -253,11 +270,12 @@ func (st *stores) openDoors(co *checkout) (err error) {
 		store = st.sidecar.store
 	}
 	cfg := co.cfg.For(co.rec.Slug)
+	cut, overlap := co.cutting()
 	st.in, err = ingest.New(ingest.Options{
 		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
 		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.vectors,
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Embed: co.embedder, Count: &co.count.ingest,
-		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Allowed: co.allowed, Now: co.now, Log: co.log,
+		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // A FileState is [File.State] in a byte, for lists of many files.
@@ -68,6 +69,37 @@ func (x *Index) moved(source, inFold bool) {
 	if inFold {
 		x.versions[1].Add(1)
 	}
+}
+
+// Recut notes the rules by which source files are cut. Where the index was made
+// by others, every source file counts as new for the next look at it, and Recut
+// reports that.
+func (x *Index) Recut(ctx context.Context, rules string) (anew bool, err error) {
+	err = x.db.write(ctx, "recut", func(tx *sql.Tx) error {
+		var was string
+		err := tx.QueryRowContext(ctx, `select value from meta where key = 'cut'`).Scan(&was)
+		if err == nil && was == rules {
+			return nil
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, `update files set state = 'stale' where fold = 0 and state = 'indexed'`)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return err
+		}
+		anew = n > 0
+		_, err = tx.ExecContext(ctx, `insert into meta (key, value) values ('cut', ?) on conflict do update set value = excluded.value`, rules)
+		return err
+	})
+	if anew {
+		x.moved(true, false)
+	}
+	return anew, err
 }
 
 // EachFileStat calls fn with the manifest of fold/, or of the source files, in

@@ -69,6 +69,6 @@ func memoryText(row meta.Row) string {
 }
 
 // chunkText is what is embedded of a chunk: where it stands, then its text.
-func chunkText(row meta.Row, c fold.Chunk, src []byte) string {
-	return row.FilePath + " " + c.NodeName + "\n" + string(src[c.StartByte:c.EndByte])
+func chunkText(row meta.Row, c fold.Chunk, text []byte) string {
+	return row.FilePath + " " + c.NodeName + "\n" + string(text)
 }

@@ -6,70 +6,112 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedFiles is how many memories' texts are embedded in one go: a hundredth of
-// a second of work.
-const embedFiles = 6
+// embedTexts and embedBytes are how much is embedded in one go, and one text
+// more: some milliseconds of work, for which a save may have to wait.
+const (
+	embedTexts = 32
+	embedBytes = 32 << 10
+)
 
 // embedMost is how many memories one call of [Ingester.Embed] deals with.
 const embedMost = 256
+
+// loadFiles is how many memories' sources are held at once.
+const loadFiles = 6
 
 // Embed brings the vector index up to the database: everything that changed
 // since the last vector was stored gets one. It is the same work after a save,
 // after a crash and after the index was deleted. It does a part of it and
 // reports whether more is left, so that a save that comes meanwhile need not
-// wait; it also ends early once waits, which may be nil, says that one does.
+// wait; it also ends early, in the middle of a file too, once waits, which may be
+// nil, says that one does.
 func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progress) (bool, error) {
 	seq := in.Vectors.Seq()
 	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
 	if err != nil || upTo <= seq {
 		return false, err
 	}
-	defer in.keepCuts(ctx) // here the vectors
 	st, err := in.stored(ctx, ids)
 	if err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
-	for start := 0; start < len(ids); start += embedFiles {
-		part := ids[start:min(start+embedFiles, len(ids))]
-		fresh, err := in.embedPart(ctx, st, part)
+	var b embedding
+	for n, id := range ids {
+		row, ok := st.rows[id]
+		if !ok {
+			continue
+		}
+		err := in.eachText(ctx, row, st.chunks[id], func(t embedText) error {
+			if b.add(t); !b.full() {
+				return nil
+			}
+			fresh, err := in.embedSome(ctx, &b)
+			if err == nil && fresh && waits != nil && waits() {
+				return errWaits // the chunks that are done are not done again
+			}
+			return err
+		})
+		if errors.Is(err, errWaits) {
+			return true, nil // and the cache is written to later
+		}
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
-		progress.tell(Step{Stage: stageEmbedding, Done: min(start+embedFiles, len(ids)), Total: len(ids)})
-		if fresh && waits != nil && start+embedFiles < len(ids) && waits() {
-			return true, nil // the chunks that are done are not done again
-		}
+		progress.tell(Step{Stage: stageEmbedding, Done: n + 1, Total: len(ids)})
+	}
+	defer in.keepCuts(ctx) // here the vectors
+	if _, err := in.embedSome(ctx, &b); err != nil {
+		return false, fmt.Errorf("embed: %w", err)
 	}
 	return more, in.Vectors.Apply(upTo, nil, gone)
 }
 
-// embedPart gives vectors to some memories and their chunks. It reports whether
-// a chunk had none before.
-func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fresh bool, err error) {
-	parts, err := in.load(ctx, in.lacking(st, ids), ids)
-	if err != nil {
-		return false, err
+// errWaits ends an Embed for which something waits.
+var errWaits = errors.New("something waits")
+
+// An embedText is what is to be embedded under a key.
+type embedText struct {
+	key   string
+	owner fold.ID
+	text  string
+	fresh bool // a chunk that has no vector
+}
+
+// An embedding is texts to be embedded in one go.
+type embedding struct {
+	texts []embedText
+	size  int // bytes
+}
+
+func (b *embedding) add(t embedText) {
+	b.texts = append(b.texts, t)
+	b.size += len(t.text)
+}
+
+func (b *embedding) full() bool { return len(b.texts) >= embedTexts || b.size >= embedBytes }
+
+// embedSome gives vectors to the texts of b and empties it. It reports whether a
+// chunk had none before. The sequence of the vectors moves on only when all of a
+// part is in, so that a crash repeats it.
+func (in *Ingester) embedSome(ctx context.Context, b *embedding) (fresh bool, err error) {
+	if len(b.texts) == 0 {
+		return false, nil
 	}
-	var keys, texts []string
-	var owners []fold.ID
-	add := func(key string, id fold.ID, text string) {
-		keys, owners, texts = append(keys, key), append(owners, id), append(texts, text)
-	}
-	for _, l := range parts {
-		add(memoryKey(l.row.ID), l.row.ID, memoryText(l.row))
-		for _, c := range l.chunks {
-			add(chunkKey(c.ID), l.row.ID, chunkText(l.row, c, l.src))
-		}
+	texts := make([]string, len(b.texts))
+	for i, t := range b.texts {
+		texts[i] = t.text
 	}
 	vecs, err := in.Options.Embed.Embed(ctx, texts, embed.Document)
 	if err != nil {
@@ -78,26 +120,49 @@ func (in *Ingester) embedPart(ctx context.Context, st stored, ids []fold.ID) (fr
 	put := make([]vecindex.Vec, 0, len(vecs))
 	for i, v := range vecs {
 		if v != nil { // a text without a word has no direction
-			put = append(put, vecindex.Vec{Key: keys[i], Memory: owners[i], V: v})
-			fresh = fresh || strings.HasPrefix(keys[i], "c:")
+			put = append(put, vecindex.Vec{Key: b.texts[i].key, Memory: b.texts[i].owner, V: v})
+			fresh = fresh || b.texts[i].fresh
 		}
 	}
-	// the sequence moves on only when all of it is in, so that a crash repeats
+	*b = embedding{texts: b.texts[:0]}
 	return fresh, in.Vectors.Apply(in.Vectors.Seq(), put, nil)
 }
 
-// lacking is st, for some memories, with only the chunks that are to have a
-// vector and have none: where all have one the source need not be read.
-func (in *Ingester) lacking(st stored, ids []fold.ID) stored {
-	some := stored{rows: st.rows, chunks: make(map[fold.ID][]fold.Chunk, len(ids))}
-	for _, id := range ids {
-		for _, c := range st.chunks[id] {
-			if !c.Hidden && !in.Vectors.Has(chunkKey(c.ID)) {
-				some.chunks[id] = append(some.chunks[id], c)
+// eachText calls fn with what is to be embedded of a memory and its chunks: of
+// these only the ones that have no vector, and those whose text reaches into the
+// chunks before, which may be others now. Where there is none the source is not
+// read.
+func (in *Ingester) eachText(ctx context.Context, row meta.Row, chunks []fold.Chunk, fn func(embedText) error) error {
+	if err := fn(embedText{key: memoryKey(row.ID), owner: row.ID, text: memoryText(row)}); err != nil {
+		return err
+	}
+	var src []byte
+	secrets := slices.ContainsFunc(chunks, func(c fold.Chunk) bool { return c.Hidden })
+	for i, c := range chunks {
+		lacks := !in.Vectors.Has(chunkKey(c.ID))
+		overlaps := in.Overlap > 0 && chunker.Overlaps(chunks, i)
+		if c.Hidden || !lacks && !overlaps {
+			continue
+		}
+		if src == nil {
+			var err error
+			if src, err = in.sourceOf(ctx, row.FilePath); err != nil || src == nil {
+				return err
 			}
 		}
+		text := src[c.StartByte:c.EndByte]
+		if overlaps {
+			with := chunker.WithOverlap(src, chunks, i, in.Overlap)
+			// What is no credential in two parts may be one in both.
+			if !secrets || len(secret.Scan(with)) == 0 {
+				text = with
+			}
+		}
+		if err := fn(embedText{key: chunkKey(c.ID), owner: row.ID, text: chunkText(row, c, text), fresh: lacks}); err != nil {
+			return err
+		}
 	}
-	return some
+	return nil
 }
 
 // loaded is a memory with its chunks and the source they were cut from.
@@ -193,8 +258,8 @@ func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
 			return fmt.Errorf("catch up: %w", err)
 		}
 		var docs []textindex.Doc
-		for start := 0; start < len(ids); start += embedFiles {
-			parts, err := in.load(ctx, st, ids[start:min(start+embedFiles, len(ids))])
+		for start := 0; start < len(ids); start += loadFiles {
+			parts, err := in.load(ctx, st, ids[start:min(start+loadFiles, len(ids))])
 			if err != nil {
 				return fmt.Errorf("catch up: %w", err)
 			}

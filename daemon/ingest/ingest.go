@@ -29,7 +29,7 @@ import (
 // A Cutter cuts one file at the bounds of its syntax: a [chunker.Pool], or
 // [chunker.Cut] in process.
 type Cutter interface {
-	Cut(ctx context.Context, path string, src []byte) (chunker.Result, error)
+	CutSized(ctx context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error)
 }
 
 // Options are the parts of one checkout an [Ingester] works with. All stores
@@ -59,6 +59,12 @@ type Options struct {
 	Workers int
 	// MaxBytes is how much of a file is cut and indexed. Zero means 1 MiB.
 	MaxBytes int64
+	// Cut is how files are cut for searches, but for MaxBytes. Descriptions are
+	// made from what the zero Options cut, so that they are the same everywhere.
+	Cut chunker.Options
+	// Overlap is how many lines of what comes before are embedded with a chunk
+	// that was cut without syntax, see [chunker.WithOverlap].
+	Overlap int
 	// Allowed returns the rules by which a memory may hold what looks like a
 	// secret.
 	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
@@ -109,6 +115,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 20
 	}
+	opt.Cut.MaxBytes = int(opt.MaxBytes)
 	if opt.Cuts == nil {
 		opt.Cuts = new(Cuts)
 	}

@@ -14,8 +14,8 @@ import (
 // inProcess cuts in this process.
 type inProcess struct{}
 
-func (inProcess) Cut(_ context.Context, path string, src []byte) (chunker.Result, error) {
-	return chunker.Cut(path, src, chunker.Options{}), nil
+func (inProcess) CutSized(_ context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error) {
+	return chunker.Cut(path, src, by), nil
 }
 
 // preparing returns what reads and cuts the Go files of this package.
@@ -37,7 +37,7 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 	t.Cleanup(func() { _ = root.Close() })
 	in = &Ingester{root: root, Options: Options{
 		Cuts: new(Cuts),
-		Slug: "app", FoldDir: "fold", MaxBytes: 1 << 20, Workers: 1,
+		Slug: "app", FoldDir: "fold", MaxBytes: 1 << 20, Workers: 1, Cut: chunker.Options{MaxBytes: 1 << 20},
 		Cache: cache, Cutter: inProcess{}, Count: &Counters{}, Log: slog.New(slog.DiscardHandler),
 	}}
 	names, err = filepath.Glob("[a-f]*.go")

@@ -43,7 +43,7 @@ type prepared struct {
 	src       []byte
 	whole     []byte // src and the byte behind it; nil unless it is to be cut
 	cached    []byte // of the cache under key; nil if it has none
-	result    chunker.Result
+	result    chunker.Result // what descriptions are made from
 	chunks    []fold.Chunk
 	unchanged bool // the content is what the index holds: only the stat moved
 	gone      bool
@@ -233,7 +233,7 @@ func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
 	var keys []string
 	for _, pr := range group {
 		if pr.whole != nil {
-			keys = append(keys, cutKey(pr.path, pr.whole, pr.file.Hash))
+			keys = append(keys, cutKey(pr.path, pr.whole, pr.file.Hash, in.Cut))
 		}
 	}
 	if len(keys) == 0 {
@@ -261,7 +261,11 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 	}
 	src := pr.src
 	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	res, err := in.cut(ctx, pr.path, pr.whole, pr.file.Hash, pr.cached, findings)
+	res, err := in.cut(ctx, pr.path, pr.whole, pr.file.Hash, in.Cut, pr.cached, findings)
+	pr.result = res
+	if told := in.cutToTell(); err == nil && told.Name() != in.Cut.Name() {
+		pr.result, err = in.cutLike(ctx, pr.path, pr.whole, pr.file.Hash, told, findings)
+	}
 	pr.whole, pr.cached = nil, nil
 	if err != nil {
 		if ctx.Err() != nil {
@@ -271,7 +275,6 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 		pr.setAside("failed", "cut: "+err.Error())
 		return nil
 	}
-	pr.result = res
 	pr.chunks = chunker.Assign(pr.id, res.Chunks)
 	hideSecrets(pr.chunks, src, findings())
 	pr.file.State, pr.file.Reason = "indexed", textReason(res)
@@ -309,14 +312,41 @@ func readReason(err error) string {
 }
 
 // cutKey is what the chunks of a file are cached under.
-func cutKey(path string, src []byte, hash string) string {
-	return hash + "/" + chunker.Version + "/" + chunker.Engine() + "/" + chunker.Variant(path, src)
+func cutKey(path string, src []byte, hash string, by chunker.Options) string {
+	key := hash + "/" + CutRules(chunker.Options{}) + "/" + chunker.Variant(path, src)
+	if name := by.Name(); name != "" {
+		key += "/" + name
+	}
+	return key
+}
+
+// CutRules tells the rules by which files are cut from others. An index that was
+// made by others is to be made anew, see [meta.Index.Recut].
+func CutRules(by chunker.Options) string {
+	rules := chunker.Version + "/" + chunker.Engine()
+	if name := by.Name(); name != "" {
+		rules += "/" + name
+	}
+	return rules
+}
+
+// cutToTell is how files are cut to be described.
+func (in *Ingester) cutToTell() chunker.Options { return chunker.Options{MaxBytes: in.Cut.MaxBytes} }
+
+// cutLike is cut, with what the cache has.
+func (in *Ingester) cutLike(ctx context.Context, path string, src []byte, hash string, by chunker.Options, findings func() []secret.Finding) (chunker.Result, error) {
+	key := cutKey(path, src, hash, by)
+	got, err := in.Cache.Chunks(ctx, []string{key})
+	if err != nil || in.distrusts(hash) {
+		got = nil // what is not known is cut
+	}
+	return in.cut(ctx, path, src, hash, by, got[key], findings)
 }
 
 // cut returns the chunks of src, from cached, which may be nil, where that is
 // whole. findings are the credentials in src. New chunks are cached soon: see
 // [meta.Cache.Flush].
-func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, cached []byte, findings func() []secret.Finding) (chunker.Result, error) {
+func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, by chunker.Options, cached []byte, findings func() []secret.Finding) (chunker.Result, error) {
 	if cached != nil {
 		if res, err := chunker.DecodeResult(cached); err == nil {
 			in.Count.ChunkHits.Add(1)
@@ -324,14 +354,14 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 		}
 	}
 	var res chunker.Result
-	key := cutKey(path, src, hash)
+	key := cutKey(path, src, hash, by)
 	again := func() ([]byte, error) {
 		got, err := in.Cache.Chunks(ctx, []string{key})
 		return got[key], err
 	}
 	made, mine, err := in.Cuts.once(ctx, key, again, func() (_ []byte, err error) {
 		in.Count.Parses.Add(1)
-		if res, err = in.Cutter.Cut(ctx, path, src); err != nil {
+		if res, err = in.Cutter.CutSized(ctx, path, src, by); err != nil {
 			return nil, err
 		}
 		dropSecretDocs(&res, src, findings())

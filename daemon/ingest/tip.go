@@ -441,13 +441,7 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 		return nil, nil
 	}
 	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	hash := fold.ContentHash(src)
-	key := cutKey(p, src, hash)
-	got, err := in.Cache.Chunks(ctx, []string{key})
-	if err != nil {
-		got = nil // what is not known is cut
-	}
-	res, err := in.cut(ctx, p, src, hash, got[key], findings)
+	res, err := in.cutLike(ctx, p, src, fold.ContentHash(src), in.cutToTell(), findings)
 	if err != nil {
 		return nil, err
 	}

@@ -208,6 +208,12 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 	if err := c.check(); err != nil {
 		return Config{}, nil, err
 	}
+	for _, slug := range c.ProjectSlugs() {
+		of := c.For(slug)
+		if err := of.check(); err != nil {
+			return Config{}, nil, fmt.Errorf("projects.%s: %w", slug, err)
+		}
+	}
 	return c, c.origins(from), nil
 }
 

@@ -139,6 +139,7 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		{file: "[projects.app]\nevolve = \"of\"\n", want: "config.toml:2: evolve:"},
 		{file: "[providers.x]\nkey = \"sk\"\n", want: `did you mean "providers.x.key_env"`},
 		{file: "[chunk]\nmin_lines = 300\n", want: "chunk.min_lines 300 is above"},
+		{file: "[projects.app]\nchunk.min_lines = 300\n", want: "projects.app: chunk.min_lines 300 is above"},
 		{file: "recall_half_life = \"soon\"\n", want: "recall_half_life"},
 		{env: "FOLDWATCH_LISTN=x", want: `unknown key "FOLDWATCH_LISTN", did you mean "FOLDWATCH_LISTEN"`},
 		{env: "FOLDWATCH_AUTO_START=maybe", want: "FOLDWATCH_AUTO_START"},

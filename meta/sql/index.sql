@@ -4,7 +4,7 @@
 -- Times are microseconds since 1970 (UTC).
 
 create table meta (
-    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many
+    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many; 'cut': rules by which source was cut
     value text not null
 ) strict, without rowid;
 

@@ -1,0 +1,134 @@
+package ingest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/vecindex"
+)
+
+// embedding returns an Ingester over one source file that is indexed, with what
+// was cut of it.
+func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
+	t.Helper()
+	in, _, _ := preparing(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if in.root, err = os.OpenRoot(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.root.Close() })
+	if in.Vectors, err = vecindex.Open(t.TempDir(), "test", 8); err != nil {
+		t.Fatal(err)
+	}
+	if in.Index, err = meta.OpenIndex(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := in.Index.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	pr, err := in.read(t.Context(), name, meta.File{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.finish(t.Context(), pr); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.apply(t.Context(), []meta.Change{{File: &pr.file}}); err != nil {
+		t.Fatal(err)
+	}
+	return in, pr
+}
+
+// textsOf returns what is embedded of a file's chunks, by key.
+func textsOf(t *testing.T, in *Ingester, pr *prepared) map[string]string {
+	t.Helper()
+	row := meta.Row{}
+	row.ID, row.FilePath = pr.id, pr.path
+	out := map[string]string{}
+	err := in.eachText(t.Context(), row, pr.chunks, func(e embedText) error {
+		out[e.key] = e.text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestOverlapShowsNoCredential embeds with each chunk of a file the lines before
+// it, but none of a chunk that holds a credential.
+func TestOverlapShowsNoCredential(t *testing.T) {
+	token := "AKIA" + "Z7QK3MXW5VRT2PLH"
+	for _, at := range []int{0, 1, 42, 49, 50, 51, 99, 100, 101, 140} {
+		var b strings.Builder
+		for i := range 400 {
+			if i == at {
+				fmt.Fprintf(&b, "aws_access_key_id = %s\n", token)
+			}
+			fmt.Fprintf(&b, "setting%d = bird%d\n", i, i)
+		}
+		in, pr := embeddingOf(t, "birds.conf", b.String())
+		in.Overlap = 10
+		texts := textsOf(t, in, pr)
+		hidden, over := 0, 0
+		for i, c := range pr.chunks {
+			text, ok := texts[chunkKey(c.ID)]
+			if c.Hidden {
+				hidden++
+				if ok {
+					t.Errorf("credential in line %d: the chunk that holds it is embedded", at+1)
+				}
+				continue
+			}
+			if strings.Contains(text, token) {
+				t.Errorf("credential in line %d: it is embedded with lines %d-%d", at+1, c.StartLine, c.EndLine)
+			}
+			if more := strings.Count(text, "\n") - 1 - (c.EndLine - c.StartLine + 1); more == 10 {
+				over++
+			} else if i > 0 && !pr.chunks[i-1].Hidden || more != 0 {
+				t.Errorf("credential in line %d: lines %d-%d are embedded with %d more", at+1, c.StartLine, c.EndLine, more)
+			}
+		}
+		if hidden != 1 || over < len(pr.chunks)-3 {
+			t.Errorf("credential in line %d: %d chunks hidden, %d of %d with overlap", at+1, hidden, over, len(pr.chunks))
+		}
+	}
+}
+
+// TestOnlyWhatLacksAVectorIsEmbedded leaves chunks alone that have one, unless
+// their text reaches into others.
+func TestOnlyWhatLacksAVectorIsEmbedded(t *testing.T) {
+	var b strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&b, "// F%d does it.\nfunc F%d() {\n\tprintln(%d)\n}\n\n", i, i, i)
+	}
+	in, pr := embeddingOf(t, "a.go", "package a\n\n"+b.String())
+	in.Overlap = 10
+	if n := len(textsOf(t, in, pr)); n != len(pr.chunks)+1 {
+		t.Errorf("%d texts for %d chunks and their memory", n, len(pr.chunks))
+	}
+	var put []vecindex.Vec
+	for _, c := range pr.chunks[:len(pr.chunks)-1] {
+		put = append(put, vecindex.Vec{Key: chunkKey(c.ID), Memory: pr.id, V: []float32{1, 0, 0, 0, 0, 0, 0, 0}})
+	}
+	if err := in.Vectors.Apply(1, put, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(textsOf(t, in, pr)); n != 2 {
+		t.Errorf("%d texts for one chunk and the memory", n)
+	}
+	if chunker.Overlaps(pr.chunks, 1) {
+		t.Error("a function overlaps with the one before")
+	}
+}
