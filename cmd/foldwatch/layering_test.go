@@ -26,11 +26,11 @@ func levels() map[string]int {
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1,
 		"daemon/provider": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
-		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2,
+		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2,
 		"daemon/ingest": 3, "daemon/evolve": 3, "daemon/remember": 3, "daemon/recall": 3,
 		"daemon/jobs": 3, "daemon/port": 3, "api/auth": 3, "api/client": 3,
 		"daemon": 4, "api/mcp": 4, "api/agents": 4,
-		"api": 5,
+		"api": 5, "daemon/eval/corpus": 5,
 		// What tests of several packages share; see testHelpers.
 		"api/apitest": 2,
 		// Programs: nothing imports them.
