@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -73,7 +72,7 @@ func fails(status int, headers ...string) func(int, http.ResponseWriter, *http.R
 
 func fine(_ int, w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	io.WriteString(w, `{"ok":true}`)
+	fmt.Fprint(w, `{"ok":true}`)
 }
 
 func TestRetriesWithGrowingWaits(t *testing.T) {
@@ -153,7 +152,7 @@ func TestBreakerStopsAskingAndTriesOnce(t *testing.T) {
 		for want := 6; want <= 8; want++ { // each failed try doubles the time
 			time.Sleep(30 * time.Second << (want - 6))
 			for range 5 {
-				c.Do(t.Context(), call, &struct{}{})
+				_ = c.Do(t.Context(), call, &struct{}{})
 			}
 			if len(f.at) != want {
 				t.Fatalf("%d requests, want %d", len(f.at), want)
@@ -201,19 +200,19 @@ func TestRefusesAnswersThatAreNone(t *testing.T) {
 	}{
 		{"HTML", `"text/html" instead of JSON`, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
-			io.WriteString(w, "<html>Welcome to the hotel's network</html>")
+			fmt.Fprint(w, "<html>Welcome to the hotel's network</html>")
 		}, 4},
 		{"HTML without a type", "not the JSON", func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "")
-			io.WriteString(w, "<html>")
+			fmt.Fprint(w, "<html>")
 		}, 4},
 		{"cut off", "not the JSON", func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, `{"ok":tr`)
+			fmt.Fprint(w, `{"ok":tr`)
 		}, 4},
 		{"endless", "more than 1000 bytes", func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, `{"ok":`+strings.Repeat(" ", 5000))
+			fmt.Fprint(w, `{"ok":`+strings.Repeat(" ", 5000))
 		}, 4},
 		{"another host", "redirects to another host", fails(307, "Location", "https://evil.example/"), 1},
 		{"unencrypted", "redirects to another host", fails(307, "Location", "http://far.example/v1"), 1},
@@ -278,6 +277,7 @@ func TestAsksForConsentEachTime(t *testing.T) {
 type ledger map[string]provider.Spent
 
 func (l ledger) Spent(_ context.Context, name string) (provider.Spent, error) { return l[name], nil }
+
 func (l ledger) SetSpent(_ context.Context, name string, s provider.Spent) error {
 	l[name] = s
 	return nil

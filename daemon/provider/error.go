@@ -29,7 +29,9 @@ type Error struct {
 	kind     error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("provider %s %s: %v", e.Provider, e.Reason, e.kind) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("provider %s %s: %v", e.Provider, e.Reason, e.kind)
+}
 
 // Unwrap returns the kind of error, with the way out where there is one.
 func (e *Error) Unwrap() error {
@@ -85,8 +87,7 @@ func (c *Client) refusal(resp *http.Response) *Error {
 		e.kind = fold.ErrForbidden
 		e.Hint = "check the key: the variable that key_env names must be set where the daemon starts, or key_file name a file with it"
 	case resp.StatusCode == http.StatusNotFound:
-		e.kind = fold.ErrNotFound
-		e.Hint = "it may not have the model, or its URL is another; see: foldwatch model list"
+		e.kind = fold.ErrNotFound // the model, or the URL: whoever asked knows the command
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode >= 500:
 		e.Again = true
 		e.After = retryAfter(resp.Header.Get("Retry-After"), time.Now())
