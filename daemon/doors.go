@@ -212,6 +212,12 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 
 // Search finds memories of one project.
 func (d *Daemon) Search(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
+	return d.SearchBy(ctx, sc, slug, in, nil)
+}
+
+// SearchBy is Search by some of its channels alone, which shows what each is
+// worth; none means all.
+func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest, channels recall.Channels) (wire.SearchReply, error) {
 	co, st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.SearchReply{}, err
@@ -221,9 +227,18 @@ func (d *Daemon) Search(ctx context.Context, sc fold.Scope, slug string, in wire
 			return wire.SearchReply{}, err
 		}
 	}
-	reply, err := st.recall.Search(ctx, in)
+	reply, err := recall.SearchAll(ctx, []*recall.Door{st.recall}, in, channels)
 	reply.IndexStale = co.busy()
 	return reply, err
+}
+
+// Candidates returns what a search of one project finds before it is ranked.
+func (d *Daemon) Candidates(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest, channels recall.Channels) (recall.Found, error) {
+	_, st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return recall.Found{}, err
+	}
+	return st.recall.Candidates(ctx, in, channels)
 }
 
 // SearchAll finds memories of all projects sc may read, ranked together.
@@ -248,7 +263,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 		stale = stale || co.busy()
 		doors = append(doors, st.recall)
 	}
-	reply, err := recall.SearchAll(ctx, doors, in)
+	reply, err := recall.SearchAll(ctx, doors, in, nil)
 	reply.IndexStale = stale
 	return reply, err
 }

@@ -74,7 +74,7 @@ func TestReadQueriesNamesTheLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "q.jsonl")
 	for text, want := range map[string]string{
 		"{\"qid\":\"1\",\"set\":\"a\",\"repo\":\"r\"}\n\n{": "q.jsonl:3: ",
-		"{\"qid\":\"1\",\"set\":\"a\"}\n":                  "question 1 has no",
+		"{\"qid\":\"1\",\"set\":\"a\"}\n":                   "question 1 has no",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

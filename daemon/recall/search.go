@@ -32,11 +32,12 @@ const (
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
 func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
-	return SearchAll(ctx, []*Door{d}, req)
+	return SearchAll(ctx, []*Door{d}, req, nil)
 }
 
-// SearchAll searches several checkouts and ranks what they have together.
-func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire.SearchReply, error) {
+// SearchAll searches several checkouts and ranks what they have together, as
+// far as the channels found it.
+func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest, channels Channels) (wire.SearchReply, error) {
 	start := time.Now()
 	reply := wire.SearchReply{Query: req.Query, Results: []wire.SearchResult{}}
 	f, err := checkSearch(&req)
@@ -47,7 +48,7 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest) (wire
 	weights := make([]float64, len(doors))
 	fusion := rank.RRF
 	for i, d := range doors {
-		c, err := d.gather(ctx, req, f)
+		c, err := d.gather(ctx, req, f, channels)
 		if err != nil {
 			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
 		}
@@ -122,7 +123,7 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 }
 
 // gather asks the channels of one checkout, words and vectors side by side.
-func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter) (rank.Candidates, error) {
+func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter, channels Channels) (rank.Candidates, error) {
 	var c rank.Candidates
 	var hits []textindex.Hit
 	var near []vecindex.Hit
@@ -131,7 +132,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates, Explain: req.Explain})
 		return err
 	})
-	if w := rank.DefaultWeights(); w.Memory.Vector > 0 || w.Chunk.Vector > 0 {
+	if w := rank.DefaultWeights(); w.Memory.Vector > 0 || w.Chunk.Vector > 0 || slices.Contains(channels, Vectors) {
 		g.Go(func() (err error) {
 			near, err = d.near(gctx, req.Query, f)
 			return err
@@ -148,6 +149,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		}
 	}
 	sortHits(hits, near, &c)
+	channels.only(&c)
 	if err := d.places(ctx, &c); err != nil {
 		return c, err
 	}

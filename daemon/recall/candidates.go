@@ -1,0 +1,117 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A Channel is one way in which a search finds.
+type Channel string
+
+// The channels of a search.
+const (
+	Words   Channel = "words"
+	Vectors Channel = "vectors"
+	Commits Channel = "commits"
+)
+
+// Channels are those a search asks; none means all that have a weight.
+type Channels []Channel
+
+// only takes out of c what other channels than these found.
+func (cs Channels) only(c *rank.Candidates) {
+	if len(cs) == 0 {
+		return
+	}
+	if !slices.Contains(cs, Words) {
+		c.Files, c.Memories, c.Chunks = nil, nil, nil
+	}
+	if !slices.Contains(cs, Vectors) {
+		c.Vectors = nil
+	}
+	if !slices.Contains(cs, Commits) {
+		c.Votes = nil
+	}
+}
+
+// A Place says what a key of the candidates stands for: lines of a source file,
+// which count from 1, or a memory as a whole.
+type Place struct {
+	Memory     fold.ID
+	Path       string // of the source file; "" if the memory is not about one
+	Start, End int    // lines of a chunk, both included; 0 for a memory
+}
+
+// Found is what one search found, before it is ranked.
+type Found struct {
+	rank.Candidates
+
+	At map[string]Place // by key of a candidate
+}
+
+// Candidates returns what the channels find for req: that from which [Search]
+// ranks the same request. Weights are measured and fitted on it.
+func (d *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels Channels) (Found, error) {
+	f, err := checkSearch(&req)
+	if err != nil {
+		return Found{}, fmt.Errorf("search: %w", err)
+	}
+	c, err := d.gather(ctx, req, f, channels)
+	if err != nil {
+		return Found{}, fmt.Errorf("search %s: %w", d.Slug, err)
+	}
+	at, err := d.locate(ctx, c)
+	return Found{c, at}, err
+}
+
+// locate returns where the candidates lie.
+func (d *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place, error) {
+	at := map[string]Place{}
+	var chunkIDs []string
+	var owners []fold.ID
+	add := func(key string, memory fold.ID) {
+		if _, ok := at[key]; ok {
+			return
+		}
+		at[key] = Place{Memory: memory}
+		owners = append(owners, memory)
+		if id, ok := strings.CutPrefix(key, "c:"); ok {
+			chunkIDs = append(chunkIDs, id)
+		}
+	}
+	for _, hits := range [][]rank.Hit{c.Files, c.Memories, c.Chunks} {
+		for _, h := range hits {
+			add(h.Key, h.Memory)
+		}
+	}
+	for _, n := range c.Vectors {
+		add(n.Key, n.Memory)
+	}
+	for id := range c.Votes {
+		add("m:"+string(id), id)
+	}
+	slices.Sort(owners)
+	owners = slices.Compact(owners)
+	rows, err := d.Index.Memories(ctx, owners)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := d.Index.ChunksByID(ctx, slices.Clone(owners), chunkIDs)
+	if err != nil {
+		return nil, err
+	}
+	for key, p := range at {
+		p.Path = rows[p.Memory].FilePath
+		if ch, ok := chunks[strings.TrimPrefix(key, "c:")]; ok && strings.HasPrefix(key, "c:") {
+			p.Start, p.End = ch.StartLine, ch.EndLine
+		}
+		at[key] = p
+	}
+	return at, nil
+}
