@@ -254,6 +254,10 @@ func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
 	if r.ProjectFile {
 		co.loadRules(ctx, st)
 	}
+	if r.Kept > 0 {
+		co.note("kept memories", fmt.Sprintf("%d memories of files that are not indexed any more hold words of yours: they are kept as memories "+
+			"of type general whose moved_from names the file. To find them: foldwatch memory list --type general", r.Kept))
+	}
 	if len(r.Memories) > 0 && len(r.Memories) <= 20 {
 		ids := make([]string, len(r.Memories))
 		for i, id := range r.Memories {

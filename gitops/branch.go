@@ -136,6 +136,19 @@ func (l *Layout) tables() []string {
 	return files
 }
 
+// OnBranch reports whether HEAD names the branch called name. Git is asked only
+// where references are kept in tables.
+func (l *Layout) OnBranch(ctx context.Context, name string) (bool, error) {
+	for _, p := range l.tables() {
+		if stampAt(p).there {
+			h, err := l.Head(ctx)
+			return err == nil && !h.Detached && h.Branch == name, err
+		}
+	}
+	ref, ok := l.headRef()
+	return ok && ref == filepath.Join(l.CommonDir, "refs", "heads", filepath.FromSlash(name)), nil
+}
+
 // headRef returns the file of the branch that HEAD names.
 func (l *Layout) headRef() (path string, ok bool) {
 	head, err := os.ReadFile(filepath.Join(l.GitDir, "HEAD"))

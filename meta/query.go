@@ -55,6 +55,28 @@ func (x *Index) DescribedBlobs(ctx context.Context) (map[fold.ID]string, error) 
 	return all, err
 }
 
+// DescribedPaths returns the source files that have a memory file, and, as kept,
+// those whose memory file became one of its own because it holds a person's words:
+// by the ids of the memories.
+func (x *Index) DescribedPaths(ctx context.Context) (described, kept map[fold.ID]string, err error) {
+	described, kept = map[fold.ID]string{}, map[fold.ID]string{}
+	err = x.db.each(ctx, "described paths", func(scan func(...any) error) error {
+		var id fold.ID
+		var path, from string
+		if err := scan(&id, &path, &from); err != nil {
+			return err
+		}
+		if path != "" {
+			described[id] = path
+		} else if from != "" {
+			kept[id] = from
+		}
+		return nil
+	}, `select id, case source when 'file' then file_path else '' end, coalesce(more ->> '$.moved_from', '')
+		from memories where described = 'fold' and (source = 'file' or file_path = '' and more like '%"moved_from"%')`)
+	return described, kept, err
+}
+
 // A StaleRow is a memory whose source differs from what was described.
 type StaleRow struct {
 	ID         fold.ID

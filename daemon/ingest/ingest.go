@@ -88,6 +88,7 @@ type Ingester struct {
 	// worded says that the text index has the words of all that was applied, so far
 	// as this one knows; see catchUpFirst.
 	worded bool
+	ruled  string // the rules that memory files are in step with; "" before
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
 	// leaving are source files that git does not list any more, for the next call
@@ -172,6 +173,7 @@ type Report struct {
 	Skipped   int
 	Failed    int
 	Memories  []fold.ID // memories that changed
+	Kept      int       // memories of files that are left out now, kept for a person's words
 
 	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
 	ProjectFile bool // fold/project.toml changed
@@ -185,6 +187,7 @@ func (r *Report) add(o Report) {
 	r.Removed += o.Removed
 	r.Skipped += o.Skipped
 	r.Failed += o.Failed
+	r.Kept += o.Kept
 	r.Memories = append(r.Memories, o.Memories...)
 	r.FoldMoved = r.FoldMoved || o.FoldMoved
 	r.ProjectFile = r.ProjectFile || o.ProjectFile

@@ -41,8 +41,8 @@ type prepared struct {
 	file      meta.File
 	when      time.Time // last change of the file, whole seconds: the same after a rebuild
 	src       []byte
-	whole     []byte // src and the byte behind it; nil unless it is to be cut
-	cached    []byte // of the cache under key; nil if it has none
+	whole     []byte         // src and the byte behind it; nil unless it is to be cut
+	cached    []byte         // of the cache under key; nil if it has none
 	result    chunker.Result // what descriptions are made from
 	chunks    []fold.Chunk
 	unchanged bool // the content is what the index holds: only the stat moved

@@ -83,6 +83,11 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 	}
 	toFold := in.Rules().ToFold(len(t.blobs))
 	in.setFromWorkTree(t.oid == "")
+	if opt.Gaps || opt.Full {
+		if r.Kept, err = in.followRules(ctx, t); err != nil {
+			return r, fmt.Errorf("leave files out: %w", err)
+		}
+	}
 	if t.oid == "" {
 		return r, in.describeWorkTree(ctx, t, toFold, progress)
 	}
@@ -137,8 +142,12 @@ func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tr
 		if !opt.Gaps {
 			return nil, nil
 		}
-		if looked, err := in.lookedForGaps(ctx, oid); err != nil || looked {
+		if looked, err := in.lookedForGaps(ctx, oid); err != nil {
 			return nil, err
+		} else if looked {
+			if owed, err := in.owesRules(ctx); err != nil || !owed {
+				return nil, err
+			}
 		}
 	}
 	return in.treeAt(ctx, oid)
