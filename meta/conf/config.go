@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,11 +72,20 @@ type Sync struct {
 type Commit struct{ Quiet time.Duration }
 
 // Embedding names the model that turns text into vectors. An empty provider is
-// the builtin one.
+// the builtin one, "local" a folder on this machine.
 type Embedding struct {
 	Provider  string
-	Model     string
-	Dimension int // 0 = what the model gives
+	Model     string // of local: a folder, or the name of one below [Dirs.Models]
+	Dimension int    // 0 = what the model gives
+	// Weight is how much nearness counts beside words: "auto" is what was measured
+	// on the checkout, nothing while it was not; else a number in [0, 1].
+	Weight string
+}
+
+// FixedWeight returns the weight that the user decided, or false for auto.
+func (e Embedding) FixedWeight() (float64, bool) {
+	w, err := strconv.ParseFloat(e.Weight, 64)
+	return w, err == nil
 }
 
 // Qdrant is the outside vector store; nothing is sent while URL is "".
@@ -115,7 +126,13 @@ type Provider struct {
 	Kind   string // gemini, anthropic, openai, openrouter, ollama, voyage
 	URL    string
 	Model  string
-	KeyEnv string // variable that holds the key; keys never stand in a file
+	KeyEnv string // variable that holds the key; it never stands in this file
+	// KeyFile is a file that holds nothing but the key and that only its owner can
+	// read, for a daemon that does not start from a shell.
+	KeyFile string
+	// DailyTexts and DailyTokens bound what is sent in one day (UTC); 0 is no bound.
+	DailyTexts  int
+	DailyTokens int
 }
 
 // An Origin says which value a key has and who set it.
@@ -145,10 +162,11 @@ func Default() Config {
 		VectorIndex:       "auto",
 		Evolve:            "review",
 
-		Sync:   Sync{Poll: time.Minute, IdlePoll: 15 * time.Minute},
-		Commit: Commit{Quiet: 300 * time.Millisecond},
-		Qdrant: Qdrant{Collection: "foldwatch", KeyEnv: "QDRANT_API_KEY"},
-		Auth:   Auth{SessionIdle: 12 * time.Hour, SessionMax: 7 * 24 * time.Hour},
+		Sync:      Sync{Poll: time.Minute, IdlePoll: 15 * time.Minute},
+		Commit:    Commit{Quiet: 300 * time.Millisecond},
+		Embedding: Embedding{Weight: "auto"},
+		Qdrant:    Qdrant{Collection: "foldwatch", KeyEnv: "QDRANT_API_KEY"},
+		Auth:      Auth{SessionIdle: 12 * time.Hour, SessionMax: 7 * 24 * time.Hour},
 
 		Providers: map[string]Provider{},
 	}
@@ -268,7 +286,7 @@ func (c Config) Provider(name string) (Provider, bool) {
 		p.Kind = known.Kind
 	}
 	if base, is := wellKnown(p.Kind); is {
-		if p.KeyEnv == "" && p.URL == "" {
+		if p.KeyEnv == "" && p.KeyFile == "" && p.URL == "" {
 			p.KeyEnv = base.KeyEnv
 		}
 	}
@@ -277,6 +295,37 @@ func (c Config) Provider(name string) (Provider, bool) {
 
 // Key returns the value of the provider's key variable, or "".
 func (c Config) Key(p Provider) string { return c.keys[p.KeyEnv] }
+
+// maxKey bounds the length of a key in bytes.
+const maxKey = 4 << 10
+
+// ReadKey returns the provider's key: of its variable, else of its file, "" if it
+// names neither or the variable is not set. It returns ErrForbidden if others can
+// read the file, and ErrInvalid if that is no key.
+func (c Config) ReadKey(p Provider) (string, error) {
+	if k := c.Key(p); k != "" || p.KeyFile == "" {
+		return k, nil
+	}
+	info, err := os.Stat(p.KeyFile)
+	if err != nil {
+		return "", fmt.Errorf("key_file: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxKey {
+		return "", fmt.Errorf("key_file %s is no file that holds a key: %w", p.KeyFile, fold.ErrInvalid)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", fold.WithHint(fmt.Errorf("key_file %s can be read by others: %w", p.KeyFile, fold.ErrForbidden), "chmod 600 "+strconv.Quote(p.KeyFile))
+	}
+	b, err := os.ReadFile(p.KeyFile)
+	if err != nil {
+		return "", fmt.Errorf("key_file: %w", err)
+	}
+	k := strings.TrimSpace(string(b))
+	if k == "" || strings.ContainsFunc(k, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("key_file %s does not hold one line with a key: %w", p.KeyFile, fold.ErrInvalid)
+	}
+	return k, nil
+}
 
 // Secret returns the value that the environment had for the variable name when
 // the configuration was loaded. Only variables that some key names are kept.

@@ -81,6 +81,9 @@ func TestEveryKeyIsReadFromFileAndEnvironment(t *testing.T) {
 			if value = "7d"; k.words != nil {
 				value = k.words[len(k.words)-1]
 			}
+			if k.weight {
+				value = "0.5"
+			}
 			text = tomlText(value)
 		case *bool:
 			value, text = "true", "true"

@@ -17,6 +17,7 @@ type key struct {
 	name    string // with dots
 	at      func(*Config) any
 	words   []string // allowed values of a string; nil = any
+	weight  bool     // a string that is auto or a number from 0 to 1
 	min     float64  // of a number; durations in seconds
 	max     float64
 	project bool // may stand under [projects.<slug>]
@@ -53,6 +54,7 @@ func keys() []key {
 		{name: "embedding.provider", at: func(c *Config) any { return &c.Embedding.Provider }, project: true},
 		{name: "embedding.model", at: func(c *Config) any { return &c.Embedding.Model }, project: true},
 		{name: "embedding.dimension", at: func(c *Config) any { return &c.Embedding.Dimension }, min: 0, max: 65536, project: true},
+		{name: "embedding.weight", at: func(c *Config) any { return &c.Embedding.Weight }, weight: true, project: true},
 		{name: "qdrant.url", at: func(c *Config) any { return &c.Qdrant.URL }},
 		{name: "qdrant.key_env", at: func(c *Config) any { return &c.Qdrant.KeyEnv }},
 		{name: "qdrant.collection", at: func(c *Config) any { return &c.Qdrant.Collection }},
@@ -82,12 +84,20 @@ func findKey(name string) (key, bool) {
 func (k key) set(c *Config, v any) error {
 	switch p := k.at(c).(type) {
 	case *string:
+		if f, ok := v.(float64); ok && k.weight {
+			v = strconv.FormatFloat(f, 'g', -1, 64)
+		} else if n, ok := v.(int64); ok && k.weight {
+			v = strconv.FormatInt(n, 10)
+		}
 		s, ok := v.(string)
 		if !ok {
 			return badType(v, "text in quotes")
 		}
 		if k.words != nil && !slices.Contains(k.words, s) {
 			return fmt.Errorf("%q is not one of %s: %w", s, strings.Join(k.words, ", "), fold.ErrInvalid)
+		}
+		if w, err := strconv.ParseFloat(s, 64); k.weight && s != "auto" && (err != nil || !(w >= 0 && w <= 1)) {
+			return fmt.Errorf("%q is neither auto nor a number from 0 to 1: %w", s, fold.ErrInvalid)
 		}
 		*p = s
 	case *bool:

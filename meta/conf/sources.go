@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -165,9 +166,21 @@ func (c *Config) applyProvider(s setting, from map[string]string) error {
 		c.Providers[name] = p
 		return nil
 	}
-	fields := map[string]*string{"kind": &p.Kind, "url": &p.URL, "model": &p.Model, "key_env": &p.KeyEnv}
-	if err := setField(s, 2, fields); err != nil {
-		return err
+	numbers := map[string]*int{"daily_texts": &p.DailyTexts, "daily_tokens": &p.DailyTokens}
+	if n := numbers[strings.Join(s.path[2:], ".")]; n != nil {
+		v, ok := s.value.(int64)
+		if !ok || v < 0 || v > 1<<40 {
+			return fmt.Errorf("%s: %s: %w", s.where(), strings.Join(s.path, "."), badType(s.value, "a whole number, 0 for no limit"))
+		}
+		*n = int(v)
+	} else {
+		fields := map[string]*string{
+			"kind": &p.Kind, "url": &p.URL, "model": &p.Model, "key_env": &p.KeyEnv, "key_file": &p.KeyFile,
+			"daily_texts": nil, "daily_tokens": nil,
+		}
+		if err := setField(s, 2, fields); err != nil {
+			return err
+		}
 	}
 	if kinds := []string{"gemini", "anthropic", "openai", "openrouter", "ollama", "voyage"}; p.Kind != "" && !slices.Contains(kinds, p.Kind) {
 		return fmt.Errorf("%s: kind %q is not one of %s: %w", s.where(), p.Kind, strings.Join(kinds, ", "), fold.ErrInvalid)
@@ -432,7 +445,10 @@ func (c *Config) freeValue(name string) string {
 	if rest, ok := strings.CutPrefix(name, "providers."); ok {
 		for n, p := range c.Providers {
 			if field, ok := strings.CutPrefix(rest, n+"."); ok {
-				return map[string]string{"kind": p.Kind, "url": withoutUser(p.URL), "model": p.Model, "key_env": p.KeyEnv}[field]
+				return map[string]string{
+					"kind": p.Kind, "url": withoutUser(p.URL), "model": p.Model, "key_env": p.KeyEnv, "key_file": p.KeyFile,
+					"daily_texts": strconv.Itoa(p.DailyTexts), "daily_tokens": strconv.Itoa(p.DailyTokens),
+				}[field]
 			}
 		}
 	}
