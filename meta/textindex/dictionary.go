@@ -3,6 +3,7 @@ package textindex
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sort"
 )
 
@@ -126,6 +127,14 @@ func (d *dictionaryWriter) add(term []byte, l list) {
 		w.buf = binary.AppendUvarint(w.buf, uint64(len(l.data)))
 	}
 	w.write(l.data)
+}
+
+// expect makes room for about n terms of a few bytes.
+func (d *dictionaryWriter) expect(n int) {
+	d.blocks = slices.Grow(d.blocks, n/blockTerms+1)
+	if d.w.file == nil {
+		d.w.buf = slices.Grow(d.w.buf, 10*n)
+	}
 }
 
 // close ends the dictionary and returns where it lies.

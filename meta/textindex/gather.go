@@ -2,6 +2,8 @@ package textindex
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
@@ -13,9 +15,12 @@ import (
 // used by one goroutine at a time, and again for the next segment.
 type gatherer struct {
 	order    int // among those of the segment
+	expected int // documents that are added until the next reset; 0: unknown
 	analysis words.Analysis
 	docs     []gathered
-	tables   [len(kinds)][channels]table
+	tables   [len(kinds)]table    // of words
+	joined   [len(kinds)][]hashed // joined forms as they came
+	spare    [2][]hashed          // see maker.joined
 }
 
 // A gathered is one document.
@@ -49,14 +54,14 @@ func (d *document) AddIDField()                                {}
 func (d *document) StoredFieldsBytes() uint64                  { return 0 }
 func (d *document) Indexed() bool                              { return true }
 
-func (g *gatherer) reset(order int) {
-	g.order = order
+// reset makes g ready for docs documents.
+func (g *gatherer) reset(order, docs int) {
+	g.order, g.expected = order, docs
 	clear(g.docs)
-	g.docs = g.docs[:0]
-	for k := range g.tables {
-		for c := range g.tables[k] {
-			g.tables[k][c].reset()
-		}
+	g.docs = slices.Grow(g.docs[:0], docs)
+	for k := range kinds {
+		g.tables[k].reset()
+		g.joined[k] = g.joined[k][:0]
 	}
 }
 
@@ -65,7 +70,7 @@ func (g *gatherer) add(d *Doc, kind int) *document {
 	at := len(g.docs)
 	g.docs = append(g.docs, gathered{key: d.Key, kind: kind, owner: d.owner(), number: absent})
 	lengths := &g.docs[at].lengths
-	plain, joined := &g.tables[kind][channelWords], &g.tables[kind][channelExact]
+	plain, joined := &g.tables[kind], g.joined[kind]
 	prose := d.prose()
 	for f, text := range [exact]string{d.Body, d.Symbol, d.Path, d.Title, d.Context, strings.Join(d.Tags, " ; "), strings.Join(d.Keywords, " ; ")} {
 		if text == "" && f != body {
@@ -83,10 +88,65 @@ func (g *gatherer) add(d *Doc, kind int) *document {
 			plain.add(hash(b), b, uint32(at), f)
 		}
 		for _, s := range a.Joined {
-			joined.add(hash(a.Bytes(s))&(1<<exactBits-1), nil, uint32(at), body)
+			if len(joined) == cap(joined) {
+				joined = slices.Grow(joined, g.room(len(joined), at))
+			}
+			joined = append(joined, hashed{hash(a.Bytes(s)) & (1<<exactBits - 1), uint32(at)})
 		}
 	}
+	g.joined[kind] = joined
 	return &document{g, at}
+}
+
+// room returns for how many more a list of n shall be made longer that has to
+// grow at document at: for as many as it will have if it goes on like this, so
+// that a long one is not copied again and again.
+func (g *gatherer) room(n, at int) int {
+	if at == 0 || at >= g.expected {
+		return max(256, n/4)
+	}
+	return max(256, n/at*(g.expected-at)*9/8)
+}
+
+// A hashed is one joined form of a document.
+type hashed struct {
+	hash uint64 // of exactBits
+	doc  uint32
+}
+
+// sortHashed sorts list by hash, and keeps the order of equal ones. It needs
+// another list as long and returns the one that has the outcome: forms are many
+// and nearly all occur once, so that to count digits costs a fraction of what
+// comparing does.
+func sortHashed(list, other []hashed) []hashed {
+	if len(list) < 1<<8 {
+		slices.SortStableFunc(list, func(a, b hashed) int { return cmp.Compare(a.hash, b.hash) })
+		return list
+	}
+	const digits = exactBits / 8
+	var starts [digits][256]uint32
+	for _, e := range list {
+		for d := range digits {
+			starts[d][byte(e.hash>>(8*d))]++
+		}
+	}
+	for d := range digits {
+		n := uint32(0)
+		for i, count := range starts[d] {
+			starts[d][i] = n
+			n += count
+		}
+	}
+	for d := range digits {
+		next := &starts[d]
+		for _, e := range list {
+			i := byte(e.hash >> (8 * d))
+			other[next[i]] = e
+			next[i]++
+		}
+		list, other = other, list
+	}
+	return list
 }
 
 // A table counts terms by document: of the documents that were added, in the
@@ -102,7 +162,7 @@ type table struct {
 // A term is one term of a table.
 type term struct {
 	hash   uint64
-	lo, hi uint32 // in table.text; nothing for joined forms, which are their hash
+	lo, hi uint32 // in table.text
 	count  uint32 // records
 	doc    uint32 // the last one
 	at     uint32 // where its record is

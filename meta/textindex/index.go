@@ -154,7 +154,7 @@ func (x *Index) gather(put []Doc) ([]*document, []*gatherer) {
 		if g == nil {
 			g = &gatherer{}
 		}
-		g.reset(w)
+		g.reset(w, hi-lo)
 		used[w] = g
 		part := func() {
 			for i := lo; i < hi; i++ {

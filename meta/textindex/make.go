@@ -44,10 +44,16 @@ func makeSegment(docs []index.Document) (*segment, error) {
 	cols.write(w, &l)
 	owners.write(w, &l)
 	m := maker{w: w, from: from}
-	for k := range kinds {
-		for c := range channels {
-			l.dictionaries[k][c] = m.dictionary(k, c)
+	for _, g := range from {
+		numbers := make([]uint32, len(g.docs))
+		for i := range g.docs {
+			numbers[i] = g.docs[i].number
 		}
+		m.numbers = append(m.numbers, numbers)
+	}
+	for k := range kinds {
+		l.dictionaries[k][channelWords] = m.words(k)
+		l.dictionaries[k][channelExact] = m.joined(k)
 	}
 	if w.close(&l); w.err != nil {
 		return nil, w.err
@@ -57,11 +63,11 @@ func makeSegment(docs []index.Document) (*segment, error) {
 
 // A maker writes the dictionaries of a segment.
 type maker struct {
-	w    *writer
-	from []*gatherer
-	refs []termRef
-	data []byte
-	key  []byte
+	w       *writer
+	from    []*gatherer
+	numbers [][]uint32 // of the documents of each of from
+	refs    []termRef
+	data    []byte
 }
 
 // A termRef is a term of one gatherer. Its first eight bytes order most terms.
@@ -76,20 +82,17 @@ func (m *maker) text(t *table, ref termRef) []byte {
 	return t.text[e.lo:e.hi]
 }
 
-// dictionary writes the terms of one kind and channel, in order.
-func (m *maker) dictionary(kind, channel int) dictionarySpan {
+// words writes the words of one kind, in order.
+func (m *maker) words(kind int) dictionarySpan {
 	m.refs = m.refs[:0]
 	tables := make([]*table, len(m.from))
 	starts := make([][]uint32, len(m.from))
 	for i, g := range m.from {
-		t := &g.tables[kind][channel]
+		t := &g.tables[kind]
 		tables[i], starts[i] = t, t.sort()
+		m.refs = slices.Grow(m.refs, len(t.terms))
 		for n, e := range t.terms {
-			prefix := e.hash << (64 - exactBits)
-			if channel == channelWords {
-				prefix = firstBytes(t.text[e.lo:e.hi])
-			}
-			m.refs = append(m.refs, termRef{prefix, uint32(n), uint32(i)})
+			m.refs = append(m.refs, termRef{firstBytes(t.text[e.lo:e.hi]), uint32(n), uint32(i)})
 		}
 	}
 	compare := func(a, b termRef) int {
@@ -113,34 +116,72 @@ func (m *maker) dictionary(kind, channel int) dictionarySpan {
 		for ; i < len(m.refs) && compare(first, m.refs[i]) == 0; i++ {
 			ref := m.refs[i]
 			s := starts[ref.from]
-			m.append(&l, m.from[ref.from], tables[ref.from].sorted[s[ref.term]:s[ref.term+1]])
+			m.append(&l, m.numbers[ref.from], tables[ref.from].sorted[s[ref.term]:s[ref.term+1]])
 		}
 		if l.count == 0 {
 			continue // only in documents that were put again
 		}
 		l.data = m.data
-		m.key = m.key[:0]
-		if channel == channelExact {
-			m.key = exactKey(m.key, tables[first.from].terms[first.term].hash)
-		} else {
-			m.key = append(m.key, m.text(tables[first.from], first)...)
-		}
-		d.add(m.key, l)
+		d.add(m.text(tables[first.from], first), l)
 	}
 	return d.close()
 }
 
 // append appends the postings of records to m.data and counts them in l.
-func (m *maker) append(l *list, g *gatherer, records []record) {
+func (m *maker) append(l *list, numbers []uint32, records []record) {
 	for _, r := range records {
-		doc := g.docs[r.doc].number
-		if doc == absent {
-			continue
+		if doc := numbers[r.doc]; doc != absent {
+			m.posting(l, doc, r.counts)
 		}
-		m.data = appendPosting(m.data, doc-l.last, r.counts)
-		l.last = doc
-		l.count++
 	}
+}
+
+func (m *maker) posting(l *list, doc uint32, c counts) {
+	m.data = appendPosting(m.data, doc-l.last, c)
+	l.last = doc
+	l.count++
+}
+
+// joined writes the joined forms of one kind, in the order of their hashes.
+func (m *maker) joined(kind int) dictionarySpan {
+	total := 0
+	for _, g := range m.from {
+		total += len(g.joined[kind])
+	}
+	d := newDictionaryWriter(m.w)
+	if total == 0 {
+		return d.close()
+	}
+	spare := &m.from[0].spare
+	for i := range spare {
+		spare[i] = slices.Grow(spare[i][:0], total)
+	}
+	all := spare[0]
+	for i, g := range m.from {
+		for _, e := range g.joined[kind] {
+			if doc := m.numbers[i][e.doc]; doc != absent {
+				all = append(all, hashed{e.hash, doc})
+			}
+		}
+	}
+	all = sortHashed(all, spare[1][:len(all)])
+	d.expect(len(all))
+	var key [exactBits / 8]byte
+	for i := 0; i < len(all); {
+		h := all[i].hash
+		var l list
+		m.data = m.data[:0]
+		for i < len(all) && all[i].hash == h {
+			doc, c := all[i].doc, counts(0)
+			for ; i < len(all) && all[i].hash == h && all[i].doc == doc; i++ {
+				c = c.and(body)
+			}
+			m.posting(&l, doc, c)
+		}
+		l.data = m.data
+		d.add(exactKey(key[:0], h), l)
+	}
+	return d.close()
 }
 
 // firstBytes returns the first eight bytes of b as a number that orders as they

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func gatherAll(t testing.TB, docs []Doc, per int) *segment {
 	var results []index.Document
 	for i, part := range slices.Collect(slices.Chunk(docs, per)) {
 		g := &gatherer{}
-		g.reset(i)
+		g.reset(i, len(part))
 		for j := range part {
 			results = append(results, g.add(&part[j], slices.Index(kinds[:], part[j].Kind)))
 		}
@@ -366,5 +367,26 @@ func TestMergeTakesLittleMemory(t *testing.T) {
 		t.Errorf("%d bytes were allocated for each document, want %d", n, 2*most)
 	} else {
 		t.Logf("%d bytes were allocated for each document", n)
+	}
+}
+
+// TestSortHashed compares the sorting of joined forms by digits with the one
+// that compares, for lists that use the one and the other.
+func TestSortHashed(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{0, 1, 255, 256, 5000} {
+		list := make([]hashed, n)
+		for i := range list {
+			list[i] = hashed{r.Uint64() & (1<<exactBits - 1), uint32(i)}
+			if i > 0 && r.IntN(3) == 0 {
+				list[i].hash = list[r.IntN(i)].hash
+			}
+		}
+		want := slices.Clone(list)
+		sort.SliceStable(want, func(i, j int) bool { return want[i].hash < want[j].hash })
+		if got := sortHashed(list, make([]hashed, n)); !slices.Equal(got, want) {
+			t.Errorf("%d forms are not in order", n)
+		}
 	}
 }
