@@ -7,6 +7,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex"
 )
 
 const (
@@ -132,7 +133,7 @@ func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, r
 	if !ok {
 		return nil // not embedded yet
 	}
-	hits := d.Vectors.Search(v, similarLimit, func(key string, m fold.ID) bool { return key[0] == 'm' && !seen[m] })
+	hits := d.Vectors.Search(v, similarLimit, &vecindex.Filter{Not: seen, Memories: true})
 	ids := make([]fold.ID, len(hits))
 	for i, h := range hits {
 		ids[i] = h.Memory

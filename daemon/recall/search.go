@@ -187,7 +187,7 @@ func (d *Door) near(ctx context.Context, query string, f textindex.Filter) ([]ve
 	if err != nil {
 		return nil, err
 	}
-	hits := d.Vectors.Search(vecs[0], nearCandidates, func(_ string, m fold.ID) bool { return allowed == nil || allowed[m] })
+	hits := d.Vectors.Search(vecs[0], nearCandidates, &vecindex.Filter{Only: allowed})
 	out := hits[:0]
 	for _, h := range hits {
 		if h.Score >= leastNear {
