@@ -4,5 +4,5 @@ package vecindex
 func (x *Index) Dead() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.dead
+	return x.t.deadCount
 }

@@ -1,19 +1,25 @@
 // Package vecindex finds memories and chunks near a vector.
 //
-// One [Index] holds the vectors of one embedding identity in a flat arena of
-// bytes with a scale per row, and answers by an exact scan in portable Go. It
-// lives in memory; a checksummed snapshot on disk spares reading everything
-// again at start. It is derived: it can be deleted and rebuilt at any time.
+// One [Index] holds the vectors of one embedding identity as rows of bytes with
+// a scale, and their originals as float16 in a file mapped from disk. An exact
+// scan of the bytes, ranked by the originals, is the reference. What is faster,
+// a prefilter by sign bits or a graph, serves only where it was measured against
+// the scan and found as good: the recall gate, see [Index.Serve]. A checksummed
+// snapshot on disk spares reading everything again at start. All of it is
+// derived: it can be deleted and rebuilt at any time.
 package vecindex
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
 // A Vec is one vector to store. Key is unique in an index: "m:<id>" for a
@@ -35,12 +41,16 @@ type Hit struct {
 // maxDim bounds what a snapshot may claim.
 const maxDim = 1 << 14
 
+// maxRows bounds the rows of an index, tombstones included.
+const maxRows = math.MaxInt32 - 1
+
 // unitTolerance is how far the squared length of a vector may be from 1:
 // float16 and int8 originals come back a little off.
 const unitTolerance = 0.02
 
 // An Index is the vectors of one embedding identity. It is safe for concurrent
-// use; searches run beside each other and wait for Apply.
+// use; searches run beside each other and wait for the moment in which Apply
+// changes rows, not for its writing to disk.
 type Index struct {
 	// Rebuilt says why [Open] began with an empty index although there was a
 	// snapshot: it was damaged, or made for another identity. "" if it did not.
@@ -49,29 +59,32 @@ type Index struct {
 	dir      string
 	identity string
 	dim      int
-	words    int // 8 dimensions each, per row
 
-	saving sync.Mutex // one Snapshot at a time; taken before mu, guards the file
+	saving sync.Mutex // one Snapshot or compaction at a time; taken after changing
 	closed bool       // guarded by saving: no snapshot is written any more
+	old    []string   // guarded by saving: files to remove once the next snapshot is there
 
 	later sync.Mutex // guards timer
 	timer *time.Timer
 
-	mu    sync.RWMutex // guards the fields below; not held across I/O
-	seq   int64
-	rows  map[string]int32 // key → row
-	keys  []string         // by row; "" is a tombstone
-	mems  []fold.ID
-	arena []uint64  // row-major; byte d%8 of word d/8 is dimension d, plus 128
-	scale []float32 // value = (byte - 128) * scale
-	sum   []int32   // sum of the bytes of the real dimensions, for the coarse scan
-	dead  int
+	changing  sync.Mutex // one change of rows at a time; taken before mu, held across I/O
+	uncompact int        // guarded by changing: tombstones below which compaction is not tried again
 
+	mu             sync.RWMutex // guards the fields below; not held across I/O
+	seq            int64
+	t              *table
 	version, saved uint64 // changes made, and of those in the snapshot
+	serves         served
+	changes        int // rows added and dropped since Open
+
+	asked   recent        // has its own lock
+	damaged atomic.Bool   // an original could not be read
+	tending               // see tend.go
+	ended   chan struct{} // closed when nothing is built any more; nil before Serve
 }
 
 func newIndex(dir, identity string, dim int) *Index {
-	return &Index{dir: dir, identity: identity, dim: dim, words: (dim + 7) / 8, rows: map[string]int32{}}
+	return &Index{dir: dir, identity: identity, dim: dim, t: newTable(dim)}
 }
 
 // check returns ErrInvalid if v cannot be stored or searched for: of another
@@ -94,8 +107,9 @@ func (x *Index) check(v []float32) error {
 }
 
 // Apply drops and then puts keys as one step and records seq, the change it
-// came from. A key that exists is replaced. It returns ErrInvalid and changes
-// nothing if a vector or key cannot be stored.
+// came from. A key that exists is replaced. It returns ErrInvalid if a vector or
+// key cannot be stored, and the error of a disk that takes no originals; nothing
+// is changed then.
 func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	for _, v := range put {
 		if v.Key == "" || len(v.Key) > maxName || len(v.Memory) > maxName {
@@ -105,128 +119,123 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 			return fmt.Errorf("put vector %s: %w", v.Key, err)
 		}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, key := range drop {
-		x.drop(key)
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	t := x.t // only who holds changing replaces it or adds to it
+	if t.len() > maxRows-len(put) {
+		return fmt.Errorf("put %d vectors beside %d: too many: %w", len(put), t.len(), fold.ErrInvalid)
 	}
-	for _, v := range put {
-		x.put(v)
+	put, bytes, scales := t.news(put, drop)
+	if len(put) > 0 {
+		if err := t.originals.write(int32(t.len()), put); err != nil {
+			return fmt.Errorf("put vectors: %w", err)
+		}
 	}
-	x.seq = seq
-	x.version++
-	if x.dead > 1024 && x.dead > len(x.keys)/4 {
-		x.compact()
+	if err := x.applyRows(t, seq, put, drop, bytes, scales); err != nil {
+		return fmt.Errorf("put vectors: %w", err)
 	}
+	if t.deadCount > max(1024, t.len()/4, x.uncompact) {
+		if err := x.compact(); err != nil {
+			x.uncompact = t.deadCount + 1024 // a full disk: the tombstones can wait
+		}
+	}
+	x.wake()
 	return nil
 }
 
-func (x *Index) drop(key string) {
-	row, ok := x.rows[key]
-	if !ok {
-		return
+func (x *Index) applyRows(t *table, seq int64, put []Vec, drop []string, bytes []byte, scales []float32) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := t.originals.reserve(t.len() + len(put)); err != nil {
+		return err
 	}
-	delete(x.rows, key)
-	x.keys[row], x.mems[row] = "", ""
-	x.dead++
-}
-
-// put takes a vector. Where the key has just that one already nothing changes.
-func (x *Index) put(v Vec) {
-	old, ok := x.rows[v.Key]
-	x.append(v)
-	if !ok {
-		return
+	for _, key := range drop {
+		t.drop(key)
 	}
-	now := int32(len(x.keys) - 1)
-	a, b := int(old)*x.words, int(now)*x.words
-	if x.mems[old] == v.Memory && x.scale[old] == x.scale[now] && slices.Equal(x.arena[a:a+x.words], x.arena[b:]) {
-		x.rows[v.Key] = old
-		x.keys, x.mems, x.arena = x.keys[:now], x.mems[:now], x.arena[:b]
-		x.scale, x.sum = x.scale[:now], x.sum[:now]
-		return
+	for i, v := range put {
+		t.drop(v.Key)
+		b, row := t.add(v.Key, v.Memory, scales[i])
+		copy(b, bytes[i*t.stride:])
+		if t.sketch != nil {
+			t.sketch.add(row, b)
+		}
 	}
-	x.keys[old], x.mems[old] = "", ""
-	x.dead++
-}
-
-func (x *Index) append(v Vec) {
-	top := float32(0)
-	for _, f := range v.V {
-		top = max(top, f, -f)
-	}
-	scale := top / 127
-	at := len(x.arena)
-	for range x.words {
-		x.arena = append(x.arena, 0x8080808080808080)
-	}
-	row, sum := x.arena[at:], int32(0)
-	for d, f := range v.V {
-		b := uint64(int(math.RoundToEven(float64(f/scale))) + 128)
-		shift := uint(d%8) * 8
-		row[d/8] = row[d/8]&^(0xFF<<shift) | b<<shift
-		sum += int32(b)
-	}
-	x.rows[v.Key] = int32(len(x.keys))
-	x.keys, x.mems = append(x.keys, v.Key), append(x.mems, v.Memory)
-	x.scale, x.sum = append(x.scale, scale), append(x.sum, sum)
+	x.seq = seq
+	x.version++
+	x.changes += len(put) + len(drop) // about
+	return nil
 }
 
 // Compact drops tombstones. Apply does so by itself when they are a quarter.
-func (x *Index) Compact() {
+func (x *Index) Compact() error {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	if x.t.deadCount == 0 {
+		return nil
+	}
+	return x.compact()
+}
+
+// compact replaces the table by one of the next generation. The caller holds
+// changing.
+func (x *Index) compact() (err error) {
+	x.saving.Lock() // a snapshot reads the originals of the old table
+	defer x.saving.Unlock()
+	old := x.t
+	t, from := old.compacted()
+	if t.originals, err = createOriginals(x.dir, t, old.originals, from); err != nil {
+		return fmt.Errorf("compact vectors: %w", err)
+	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.dead > 0 {
-		x.compact()
-	}
-}
-
-// compact moves live rows to the front, into new arrays if that frees half.
-func (x *Index) compact() {
-	n := 0
-	for row, key := range x.keys {
-		if key == "" {
-			continue
-		}
-		x.keys[n], x.mems[n], x.scale[n], x.sum[n] = key, x.mems[row], x.scale[row], x.sum[row]
-		copy(x.arena[n*x.words:(n+1)*x.words], x.arena[row*x.words:])
-		x.rows[key] = int32(n)
-		n++
-	}
-	clear(x.keys[n:]) // let the strings go
-	clear(x.mems[n:])
-	x.keys, x.mems, x.scale, x.sum, x.arena = x.keys[:n], x.mems[:n], x.scale[:n], x.sum[:n], x.arena[:n*x.words]
-	if cap(x.arena) > 2*len(x.arena) {
-		x.arena = append(make([]uint64, 0, len(x.arena)), x.arena...)
-	}
-	x.dead = 0
+	x.t = t
+	x.serves = served{} // until it is measured again
 	x.version++
+	x.mu.Unlock()
+	x.uncompact = 0
+	x.old = append(x.old, originalsName(old.generation))
+	return old.originals.close() // no search uses them: each holds mu
 }
 
-// Vector returns the stored vector of key, dequantised and of unit length.
+// Search returns the k nearest stored vectors to q that f lets pass, the nearest
+// first, ties by key. It returns nil if q is not a vector of this index.
+func (x *Index) Search(q []float32, k int, f *Filter) []Hit {
+	if k <= 0 || x.check(q) != nil {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.tended.Load() {
+		x.asked.add(q)
+	}
+	return x.searchBy(x.serves, q, k, f)
+}
+
+// searchBy is Search by what s says. The caller holds mu.
+func (x *Index) searchBy(s served, q []float32, k int, f *Filter) []Hit {
+	pass, n := x.t.passing(f)
+	hits, damaged := s.search(x.t, &ask{v: q, q: dot.NewQuery(q), pass: pass, passing: n}, k)
+	if damaged {
+		x.damaged.Store(true)
+	}
+	return hits
+}
+
+// Vector returns the stored vector of key, of unit length.
 func (x *Index) Vector(key string) ([]float32, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	row, ok := x.rows[key]
+	row, ok := x.t.rows[key]
 	if !ok {
 		return nil, false
 	}
-	v, square := make([]float32, x.dim), 0.0
-	for d := range v {
-		v[d] = float32(int(byte(x.arena[int(row)*x.words+d/8]>>(uint(d%8)*8)))-128) * x.scale[row]
-		square += float64(v[d]) * float64(v[d])
-	}
-	for d := range v {
-		v[d] /= float32(math.Sqrt(square))
-	}
-	return v, true
+	return x.t.vector(row), true
 }
 
 // Has reports whether a vector is stored under key.
 func (x *Index) Has(key string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	_, ok := x.rows[key]
+	_, ok := x.t.rows[key]
 	return ok
 }
 
@@ -234,7 +243,7 @@ func (x *Index) Has(key string) bool {
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.rows)
+	return x.t.live()
 }
 
 // Seq returns the seq of the last Apply; after Open, that of the snapshot. The
@@ -251,5 +260,60 @@ func (x *Index) Dim() int { return x.dim }
 // Identity returns the embedding identity the vectors are of.
 func (x *Index) Identity() string { return x.identity }
 
-// Engine names what answers searches.
-func (x *Index) Engine() string { return "exact" }
+// Close ends what is built in the background and writes a snapshot. The index
+// must not be used afterwards.
+func (x *Index) Close() error {
+	x.stopTending()
+	x.later.Lock()
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.later.Unlock()
+	err := x.Snapshot()
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	x.saving.Lock()
+	defer x.saving.Unlock()
+	if x.closed {
+		return err
+	}
+	x.closed = true // a timer that had fired finds the door shut
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	gone := x.t.originals
+	x.t, x.serves = newTable(x.dim), served{} // who comes late finds nothing, and stores nothing
+	x.t.originals = gone
+	return errors.Join(err, gone.close())
+}
+
+// recent keeps the last queries, by which an engine is measured.
+type recent struct {
+	mu   sync.Mutex
+	ring [][]float32
+	next int
+}
+
+// recentQueries is how many of them.
+const recentQueries = 64
+
+func (r *recent) add(q []float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.ring) < recentQueries {
+		r.ring = append(r.ring, slices.Clone(q))
+		return
+	}
+	copy(r.ring[r.next], q)
+	r.next = (r.next + 1) % recentQueries
+}
+
+// all returns copies.
+func (r *recent) all() [][]float32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([][]float32, len(r.ring))
+	for i, q := range r.ring {
+		out[i] = slices.Clone(q)
+	}
+	return out
+}

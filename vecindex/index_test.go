@@ -108,7 +108,7 @@ func TestFilterActsInsideTheScan(t *testing.T) {
 	if err := x.Apply(1, vecs(r, 2000, 64), nil); err != nil {
 		t.Fatal(err)
 	}
-	hits := x.Search(unit(r, 64), 15, func(_ string, m fold.ID) bool { return m == "m042" })
+	hits := x.Search(unit(r, 64), 15, &vecindex.Filter{Only: map[fold.ID]bool{"m042": true, "m999": true}})
 	if len(hits) != 15 {
 		t.Fatalf("%d hits, want 15 of the 20 allowed", len(hits))
 	}
@@ -193,12 +193,14 @@ func TestReplaceDropCompactAndReopen(t *testing.T) {
 	if d := cmp.Diff(hits, y.Search(q, 20, nil)); d != "" {
 		t.Errorf("reopened: -want +got %s", d)
 	}
-	y.Compact()
+	if err := y.Compact(); err != nil {
+		t.Fatal(err)
+	}
 	if d := cmp.Diff(hits, y.Search(q, 20, nil)); d != "" {
 		t.Errorf("compacted: -want +got %s", d)
 	}
-	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
-		t.Errorf("files %v, want the snapshot alone", names)
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 3 {
+		t.Errorf("files %v, want the snapshot and the originals of two generations", names)
 	}
 }
 
@@ -253,8 +255,8 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 			t.Fatalf("damage %d: Rebuilt %q, Len %d, Seq %d", i, y.Rebuilt, y.Len(), y.Seq())
 		}
 	}
-	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
-		t.Errorf("files %v, want one set aside", names)
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 2 {
+		t.Errorf("files %v, want one set aside and the originals", names)
 	}
 }
 
@@ -284,7 +286,9 @@ func TestConcurrentUse(t *testing.T) {
 			if err := x.Snapshot(); err != nil {
 				t.Error(err)
 			}
-			x.Compact()
+			if err := x.Compact(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	wg.Wait()

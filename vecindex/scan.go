@@ -1,211 +1,247 @@
 package vecindex
 
 import (
+	"cmp"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
-	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// The scan has two passes. The coarse one multiplies the 8 bits of a row by 6
-// bits of the query, four dimensions in one plain 64-bit multiplication (see
-// [coarse]); the candidates it keeps are scored again with the query as it
-// came. 6 bits are off by about 1/63/sqrt(dim) of a cosine, far less than the
-// distance from rank k to rank keep(k). That is 2.5 times as fast as a loop
-// over bytes, and takes a quarter of the memory of float32 rows, over which vek
-// would be as fast.
+// Whatever proposes rows, they are ranked in two steps: products of bytes choose
+// the best few, and their originals order those.
 
-// keep is how many rows the coarse pass hands to the second one for k results.
-func keep(k int) int { return 8*k + 128 }
+// keep is how many rows are ranked by their originals for k results. Bytes are
+// off by about .0004 of a cosine at 768 dimensions.
+func keep(k int) int { return 4 * k }
 
-// laneMask selects every other byte.
-const laneMask = 0x00FF00FF00FF00FF
+const (
+	bytesPerWorker = 64 << 20 // below that a second core is better left to a second search
+	maxWorkers     = 4        // bounds how much of a machine one search takes
+)
 
-// rowsPerWorker is the least that is worth a goroutine of its own: about 1 ms.
-const rowsPerWorker = 1 << 14
+// An ask is one search.
+type ask struct {
+	v       []float32
+	q       *dot.Query
+	pass    bitset // rows that may be found; nil means all live ones
+	passing int    // how many those are
+}
 
-// maxWorkers bounds how much of a machine one search takes.
-const maxWorkers = 4
+// may reports whether a row may be found.
+func (a *ask) may(t *table, row int32) bool {
+	if a.pass != nil {
+		return a.pass.has(row)
+	}
+	return !t.dead.has(row)
+}
 
-// Search returns the k nearest stored vectors to q for which allow says yes,
-// the nearest first, ties by key. A nil allow allows all; it is called under
-// the index's lock, by several goroutines, and must not call back. Search returns nil if q is not a
-// vector of this index.
-func (x *Index) Search(q []float32, k int, allow func(key string, m fold.ID) bool) []Hit {
-	if k <= 0 || x.check(q) != nil {
+// scan returns the n rows that may be found with the largest products.
+func (t *table) scan(a *ask, n int) top {
+	if n = min(n, a.passing); n == 0 {
 		return nil
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	rows := x.coarseTop(q, min(keep(k), len(x.keys)), allow)
-	hits := make([]Hit, len(rows))
-	for i, row := range rows {
-		hits[i] = Hit{Key: x.keys[row], Memory: x.mems[row], Score: x.cosine(q, int(row))}
+	if a.pass != nil && a.passing < t.len()/4 {
+		best := newTop(n)
+		t.scanRows(a, best.offer(t, n), a.pass.each)
+		return best
 	}
-	slices.SortFunc(hits, func(a, b Hit) int {
-		switch {
-		case a.Score > b.Score, a.Score == b.Score && a.Key < b.Key:
-			return -1
-		case a == b:
-			return 0
-		}
-		return 1
-	})
-	return slices.Clip(hits[:min(k, len(hits))])
-}
-
-// cosine returns the dot product of q and a row, all bits used.
-func (x *Index) cosine(q []float32, row int) float64 {
-	words := x.arena[row*x.words : (row+1)*x.words]
-	dot := float32(0)
-	for d, f := range q {
-		dot += f * float32(int(byte(words[d/8]>>(uint(d%8)*8)))-128)
+	blocks := len(t.blocks)
+	workers := max(min(runtime.GOMAXPROCS(0), maxWorkers, blocks*blockRows*t.stride/bytesPerWorker), 1)
+	if workers == 1 {
+		return t.scanBlocks(a, n, 0, blocks)
 	}
-	return float64(dot) * float64(x.scale[row])
-}
-
-// coarseTop returns the n rows with the best coarse scores that are allowed.
-func (x *Index) coarseTop(q []float32, n int, allow func(string, fold.ID) bool) []int32 {
-	c := x.coarseQuery(q)
-	workers := max(min(runtime.GOMAXPROCS(0), maxWorkers, len(x.keys)/rowsPerWorker), 1)
-	tops := make([]rowHeap, workers)
+	tops := make([]top, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
-		from, to := len(x.keys)*w/workers, len(x.keys)*(w+1)/workers
-		if w == workers-1 {
-			tops[w] = x.coarseRange(c, from, to, n, allow)
-		} else {
-			wg.Go(func() { tops[w] = x.coarseRange(c, from, to, n, allow) })
-		}
+		wg.Go(func() { tops[w] = t.scanBlocks(a, n, blocks*w/workers, blocks*(w+1)/workers) })
 	}
 	wg.Wait()
-	top := tops[0]
+	best := tops[0]
 	for _, other := range tops[1:] {
-		for _, r := range other {
-			if len(top) < n || top.beats(r.score, x.keys[r.row], x.keys) {
-				top.push(r, n, x.keys)
+		for _, s := range other {
+			best.push(t, n, s)
+		}
+	}
+	return best
+}
+
+// scanBlocks is scan over the blocks [from, to).
+func (t *table) scanBlocks(a *ask, n, from, to int) top {
+	best := newTop(n)
+	var products [blockRows]int32
+	for b := from; b < to; b++ {
+		first := b * blockRows
+		out := products[:min(blockRows, t.len()-first)]
+		a.q.Rows(out, t.blocks[b])
+		scale := t.scale[first : first+len(out)]
+		worst := best.worst(n)
+		for i, p := range out {
+			if score := float32(p) * scale[i]; score >= worst {
+				if row := int32(first + i); a.may(t, row) {
+					best.push(t, n, scored{score, row})
+					worst = best.worst(n)
+				}
 			}
 		}
 	}
-	rows := make([]int32, len(top))
-	for i, r := range top {
-		rows[i] = r.row
-	}
-	return rows
+	return best
 }
 
-// coarseRange is coarseTop over the rows [from, to).
-func (x *Index) coarseRange(c coarseQuery, from, to, n int, allow func(string, fold.ID) bool) rowHeap {
-	top := make(rowHeap, 0, min(n, to-from))
-	for row := from; row < to; row++ {
-		key := x.keys[row]
-		if key == "" {
-			continue
+// scanRows offers the rows that each tells, four at a time, with their products.
+func (t *table) scanRows(a *ask, offer func(scored), each func(func(int32))) {
+	var rows, products [4]int32
+	n := 0
+	each(func(row int32) {
+		rows[n] = row
+		if n++; n < 4 {
+			return
 		}
-		dot := coarse(x.arena[row*x.words:(row+1)*x.words], c.lanes) - 32*int64(x.sum[row]) + c.bias
-		score := float32(dot) * x.scale[row]
-		if len(top) == n && !top.beats(score, key, x.keys) {
-			continue
+		n = 0
+		a.q.Four(&products, t.ptr(rows[0]), t.ptr(rows[1]), t.ptr(rows[2]), t.ptr(rows[3]))
+		for i, r := range rows {
+			offer(scored{float32(products[i]) * t.scale[r], r})
 		}
-		if allow != nil && !allow(key, x.mems[row]) {
-			continue
-		}
-		top.push(rowScore{score, int32(row)}, n, x.keys)
+	})
+	for _, r := range rows[:n] {
+		offer(scored{float32(a.q.One(t.ptr(r))) * t.scale[r], r})
 	}
-	return top
 }
 
-// A coarseQuery is a query in 6 bits, plus 32.
-type coarseQuery struct {
-	lanes [][2]uint64 // per word of a row: even and odd dimensions, reversed
-	bias  int64       // the part of the dot product that depends on it alone
+// rank returns the k best of rows by their originals. Damaged says that an
+// original could not be read; its row is then ranked by its bytes.
+func (t *table) rank(a *ask, rows []scored, k int) (hits []Hit, damaged bool) {
+	hits = make([]Hit, len(rows))
+	for i, s := range rows {
+		hits[i] = Hit{Key: t.keys[s.row], Memory: t.memory(s.row), Score: math.NaN()}
+	}
+	buf := make([]byte, t.originals.record)
+	guarded(func() {
+		for i, s := range rows {
+			if h := halvesOf(hits[i].Key, t.originals.read(s.row, buf)); h != nil {
+				hits[i].Score = float64(dot.WithHalves(a.v, h))
+			}
+		}
+	})
+	for i, s := range rows {
+		if math.IsNaN(hits[i].Score) {
+			damaged, hits[i].Score = true, t.byBytes(a.v, s.row)
+		}
+	}
+	slices.SortFunc(hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Key, b.Key))
+	})
+	return slices.Clip(hits[:min(k, len(hits))]), damaged
 }
 
-func (x *Index) coarseQuery(q []float32) coarseQuery {
-	top := float32(0)
-	for _, f := range q {
-		top = max(top, f, -f)
-	}
-	c, sum := coarseQuery{lanes: make([][2]uint64, x.words)}, int64(0)
+// guarded runs f, which reads a mapped file, and ends it where it reads what was
+// cut off the file: that is a fault, and here no end of the program.
+func guarded(f func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if _, fault := r.(interface{ Addr() uintptr }); !fault {
+				panic(r)
+			}
+		}
+	}()
+	f()
+}
+
+// byBytes returns the product of q with the bytes of a row.
+func (t *table) byBytes(q []float32, row int32) float64 {
+	sum, b := float32(0), t.at(row)
 	for d, f := range q {
-		lane := uint64(int(math.RoundToEven(float64(f/top*31))) + 32)
-		sum += int64(lane)
-		c.lanes[d/8][d%2] |= lane << (48 - uint(d%8)/2*16)
+		sum += f * float32(int(b[d])-128)
 	}
-	// sum (a-128)(b-32) = sum ab - 32 sum a - 128 sum b + 128*32*dim
-	c.bias = 128*32*int64(x.dim) - 128*sum
-	return c
+	return float64(sum) * float64(t.scale[row])
 }
 
-// coarse returns the sum of the products of the bytes of a row and the lanes of
-// a query. With a0..a3 and b3..b0 in lanes of 16 bits, the top lane of the
-// 64-bit product is a0*b0 + a1*b1 + a2*b2 + a3*b3: at most 4*255*63 < 2^16, and
-// the lanes below it hold fewer products, so that nothing carries over.
-func coarse(row []uint64, q [][2]uint64) int64 {
-	s0, s1 := uint64(0), uint64(0)
-	for len(row) >= 4 && len(q) >= 4 { // unrolled: a third faster
-		w0, w1, w2, w3 := row[0], row[1], row[2], row[3]
-		s0 += (w0&laneMask*q[0][0])>>48 + (w1&laneMask*q[1][0])>>48
-		s1 += (w0>>8&laneMask*q[0][1])>>48 + (w1>>8&laneMask*q[1][1])>>48
-		s0 += (w2&laneMask*q[2][0])>>48 + (w3&laneMask*q[3][0])>>48
-		s1 += (w2>>8&laneMask*q[2][1])>>48 + (w3>>8&laneMask*q[3][1])>>48
-		row, q = row[4:], q[4:]
+// vector returns a row as floats of unit length: the original, or its bytes
+// where that is damaged.
+func (t *table) vector(row int32) []float32 {
+	v, found := make([]float32, t.dim), false
+	guarded(func() {
+		h := halvesOf(t.keys[row], t.originals.read(row, make([]byte, t.originals.record)))
+		if h != nil {
+			dot.Halves(v, h)
+			found = true
+		}
+	})
+	if !found {
+		dot.Restore(v, t.at(row), t.scale[row])
 	}
-	for i, w := range row {
-		s0 += (w&laneMask*q[i][0])>>48 + (w>>8&laneMask*q[i][1])>>48
+	square := 0.0
+	for _, f := range v {
+		square += float64(f) * float64(f)
 	}
-	return int64(s0 + s1)
+	for d := range v {
+		v[d] /= float32(math.Sqrt(square))
+	}
+	return v
 }
 
-type rowScore struct {
+type scored struct {
 	score float32
 	row   int32
 }
 
-// A rowHeap is a bounded min-heap: the worst kept row is at its root. Rows with
-// equal scores are ordered by key, the smaller the better.
-type rowHeap []rowScore
+// A top is a bounded min-heap: the worst of the best rows is at its root. Rows
+// with equal scores are ordered by key, the smaller the better.
+type top []scored
 
-func (h rowHeap) worse(i, j int, keys []string) bool {
+func newTop(n int) top { return make(top, 0, n) }
+
+// worst is the score below which a row need not be pushed.
+func (h top) worst(n int) float32 {
+	if len(h) < n {
+		return float32(math.Inf(-1))
+	}
+	return h[0].score
+}
+
+func (h top) below(t *table, i, j int) bool {
 	if h[i].score != h[j].score {
 		return h[i].score < h[j].score
 	}
-	return keys[h[i].row] > keys[h[j].row]
+	return t.keys[h[i].row] > t.keys[h[j].row]
 }
 
-// beats reports whether a row would push out the worst.
-func (h rowHeap) beats(score float32, key string, keys []string) bool {
-	if score != h[0].score {
-		return score > h[0].score
-	}
-	return key < keys[h[0].row]
+// offer returns push as a function.
+func (h *top) offer(t *table, n int) func(scored) {
+	return func(s scored) { h.push(t, n, s) }
 }
 
-// push adds r, instead of the worst if there are n already.
-func (h *rowHeap) push(r rowScore, n int, keys []string) {
-	s := *h
-	if len(s) < n {
-		s = append(s, r)
-		for i := len(s) - 1; i > 0 && s.worse(i, (i-1)/2, keys); i = (i - 1) / 2 {
-			s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+// push adds s if it is among the n best.
+func (h *top) push(t *table, n int, s scored) {
+	b := *h
+	if len(b) < n {
+		b = append(b, s)
+		for i := len(b) - 1; i > 0 && b.below(t, i, (i-1)/2); i = (i - 1) / 2 {
+			b[i], b[(i-1)/2] = b[(i-1)/2], b[i]
 		}
-		*h = s
+		*h = b
 		return
 	}
-	s[0] = r
+	if s.score < b[0].score || s.score == b[0].score && t.keys[s.row] >= t.keys[b[0].row] {
+		return
+	}
+	b[0] = s
 	for i := 0; ; {
 		worst := i
 		for c := 2*i + 1; c <= 2*i+2 && c < n; c++ {
-			if s.worse(c, worst, keys) {
+			if b.below(t, c, worst) {
 				worst = c
 			}
 		}
 		if worst == i {
 			return
 		}
-		s[i], s[worst] = s[worst], s[i]
+		b[i], b[worst] = b[worst], b[i]
 		i = worst
 	}
 }

@@ -2,37 +2,41 @@ package vecindex
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A snapshot is one file: magic, header, rows, and the SHA-256 of all that
-// comes before it. The sum is compared before anything else is looked at, and
-// what is decoded is still checked, since a sum can be right by intent.
+// A snapshot is one file: mark, header, rows, and the SHA-256 of all that comes
+// before it. The sum is compared before anything else is looked at, and what is
+// decoded is still checked, since a sum can be right by intent. Tombstones are in
+// it, since a row's number is its place in the file of originals, which the
+// generation names, and its node in a graph.
 const (
 	snapshotName = "vectors.snap"
 	damagedName  = "vectors.damaged"
-	snapshotMark = "foldwatch vectors 1\n" // the format number is in it
+	snapshotMark = "foldwatch vectors 2\n" // the format number is in it
 	maxName      = 1 << 12                 // bytes of a key, memory id or identity
 )
 
 var errDamaged = errors.New("damaged")
 
 // Open returns the index of vectors of the given identity and dimension that
-// is kept in dir, which is made if it does not exist. A snapshot that is
-// damaged is moved aside, one of another identity or dimension is dropped; both
-// leave an empty index with seq 0 and a reason in [Index.Rebuilt].
+// is kept in dir, which is made if it does not exist. What is damaged is moved
+// aside, what is of another identity or dimension is dropped; both leave an
+// empty index with seq 0 and a reason in [Index.Rebuilt].
 func Open(dir, identity string, dim int) (*Index, error) {
 	if dim < 1 || dim > maxDim || len(identity) > maxName {
 		return nil, fmt.Errorf("open vectors %.80q of %d dimensions: %w", identity, dim, fold.ErrInvalid)
@@ -41,55 +45,108 @@ func Open(dir, identity string, dim int) (*Index, error) {
 		return nil, fmt.Errorf("open vectors: %w", err)
 	}
 	x := newIndex(dir, identity, dim)
-	path := filepath.Join(dir, snapshotName)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return x, nil
-	}
-	if err == nil {
-		err = x.decode(b)
-	}
-	if err == nil {
-		return x, nil
-	}
-	reason := err.Error()
-	x = newIndex(dir, identity, dim)
-	x.Rebuilt = reason
-	if errors.Is(err, errDamaged) {
-		err = os.Rename(path, filepath.Join(dir, damagedName))
-	} else {
-		err = os.Remove(path)
-	}
+	err := x.load()
 	if err != nil {
-		return nil, fmt.Errorf("open vectors: set aside what is %s: %w", reason, err)
+		reason := err.Error()
+		path := filepath.Join(dir, snapshotName)
+		if errors.Is(err, errDamaged) {
+			err = os.Rename(path, filepath.Join(dir, damagedName))
+		} else {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open vectors: set aside what is %s: %w", reason, err)
+		}
+		x = newIndex(dir, identity, dim)
+		x.Rebuilt = reason
+		if x.t.originals, err = openOriginals(dir, x.t); err != nil {
+			return nil, fmt.Errorf("open vectors: %w", err)
+		}
 	}
+	x.removeOthers()
 	return x, nil
+}
+
+// load reads the snapshot into an empty x and opens the originals. The error
+// says why nothing was read, and is errDamaged where something should have been.
+func (x *Index) load() (err error) {
+	f, err := os.Open(filepath.Join(x.dir, snapshotName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.Rebuilt = x.setAside()
+	case err != nil:
+		return err
+	default:
+		err = x.decode(f)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	x.t.originals, err = openOriginals(x.dir, x.t)
+	return err
+}
+
+// setAside says why there is no snapshot, if that is known.
+func (x *Index) setAside() string {
+	if _, err := os.Lstat(filepath.Join(x.dir, damagedName)); err != nil {
+		return ""
+	}
+	return "vectors were set aside as damaged"
+}
+
+// removeOthers removes files of other generations: a crash left them. A file
+// that stays costs only its room.
+func (x *Index) removeOthers() {
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if n := e.Name(); strings.HasPrefix(n, originalsPrefix) && n != originalsName(x.t.generation) || strings.HasSuffix(n, ".tmp") {
+			_ = os.Remove(filepath.Join(x.dir, n))
+		}
+	}
 }
 
 // Snapshot writes the index to disk if it changed since the last one. The file
 // is replaced as a whole or not at all. Changes and searches go on meanwhile.
-func (x *Index) Snapshot() (err error) {
+// Where an original was found damaged the snapshot is set aside instead, so that
+// the next Open begins anew.
+func (x *Index) Snapshot() error {
 	x.saving.Lock()
 	defer x.saving.Unlock()
 	if x.closed {
 		return nil
 	}
-	x.mu.RLock()
-	version, saved := x.version, x.saved
-	var c *Index
-	if version != saved {
-		c = x.clone()
-	}
-	x.mu.RUnlock()
-	if c == nil {
+	if x.damaged.Load() {
+		err := os.Rename(filepath.Join(x.dir, snapshotName), filepath.Join(x.dir, damagedName))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set aside vectors: %w", err)
+		}
 		return nil
 	}
-	if err := c.write(); err != nil {
-		return fmt.Errorf("write vectors: %w", err)
+	x.mu.RLock()
+	version, saved, seq := x.version, x.saved, x.seq
+	var t *table
+	if version != saved {
+		t = x.t.frozen()
 	}
-	x.mu.Lock()
-	x.saved = version
-	x.mu.Unlock()
+	x.mu.RUnlock()
+	if t != nil {
+		if err := x.write(t, seq); err != nil {
+			return fmt.Errorf("write vectors: %w", err)
+		}
+		x.mu.Lock()
+		x.saved = version
+		x.mu.Unlock()
+		for _, name := range x.old {
+			_ = os.Remove(filepath.Join(x.dir, name)) // else at the next start
+		}
+		x.old = nil
+	}
 	return nil
 }
 
@@ -110,36 +167,31 @@ func (x *Index) SnapshotWithin(d time.Duration) {
 	})
 }
 
-// Close writes a snapshot. The index must not be used afterwards.
-func (x *Index) Close() error {
-	x.later.Lock()
-	if x.timer != nil {
-		x.timer.Stop()
+// write stores t, whose originals reach the disk first.
+func (x *Index) write(t *table, seq int64) error {
+	if err := t.originals.f.Sync(); err != nil {
+		return err
 	}
-	x.later.Unlock()
-	err := x.Snapshot()
-	x.saving.Lock()
-	defer x.saving.Unlock()
-	x.closed = true // a timer that had fired finds the door shut
-	return err
+	return replaceFile(x.dir, snapshotName, func(w io.Writer) error { return encode(w, t, x.identity, seq) })
 }
 
-// clone returns what [Index.encode] needs, sharing nothing that changes.
-func (x *Index) clone() *Index {
-	return &Index{
-		dir: x.dir, identity: x.identity, dim: x.dim, words: x.words, seq: x.seq, dead: x.dead,
-		keys: slices.Clone(x.keys), mems: slices.Clone(x.mems),
-		arena: slices.Clone(x.arena), scale: slices.Clone(x.scale),
-	}
-}
-
-func (x *Index) write() error {
-	f, err := os.CreateTemp(x.dir, "vectors-*.tmp")
+// replaceFile writes a file and the SHA-256 of what write puts into it, and has
+// it take the place of the one of that name once it is on disk.
+func replaceFile(dir, name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(dir, "vectors-*.tmp")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // no longer there once it is renamed
-	err = x.encode(f)
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<18)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		_, err = f.Write(sum.Sum(nil))
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -147,113 +199,159 @@ func (x *Index) write() error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(x.dir, snapshotName))
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
 	return err
 }
 
-// encode writes the live rows and the checksum.
-func (x *Index) encode(to io.Writer) error {
-	sum := sha256.New()
-	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 1<<18)
+// encode writes the rows without the checksum.
+func encode(w io.Writer, t *table, identity string, seq int64) error {
 	var b []byte
 	b = append(b, snapshotMark...)
-	b = appendName(b, x.identity)
-	b = binary.LittleEndian.AppendUint32(b, uint32(x.dim))
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(x.keys)-x.dead))
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.seq))
+	b = appendName(b, identity)
+	b = binary.LittleEndian.AppendUint32(b, uint32(t.dim))
+	b = binary.LittleEndian.AppendUint64(b, t.generation)
+	b = binary.LittleEndian.AppendUint64(b, uint64(t.len()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(seq))
 	if _, err := w.Write(b); err != nil {
 		return err
 	}
-	for row, key := range x.keys {
-		if key == "" {
-			continue
+	for row := range int32(t.len()) {
+		if t.dead.has(row) {
+			b = appendName(appendName(b[:0], ""), "")
+		} else {
+			b = appendName(appendName(b[:0], t.keys[row]), string(t.memory(row)))
 		}
-		b = appendName(appendName(b[:0], key), string(x.mems[row]))
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x.scale[row]))
-		for _, word := range x.arena[row*x.words : (row+1)*x.words] {
-			b = binary.LittleEndian.AppendUint64(b, word)
-		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(t.scale[row]))
+		b = append(b, t.at(row)...)
 		if _, err := w.Write(b); err != nil {
 			return err
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := to.Write(sum.Sum(nil))
-	return err
+	return nil
 }
 
 func appendName(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
 }
 
+// verified returns what comes before the checksum in f once it is proved right.
+func verified(f io.ReadSeeker, mark string) (*reader, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	body := size - sha256.Size
+	if body < int64(len(mark)) {
+		return nil, fmt.Errorf("%w: too short", errDamaged)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	if _, err := io.CopyN(h, f, body); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if err := sumFollows(f, h); err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r := &reader{r: bufio.NewReaderSize(f, 1<<18), left: body}
+	if got := string(r.take(len(mark))); got != mark {
+		return nil, errors.New("of another format")
+	}
+	return r, nil
+}
+
+func sumFollows(f io.Reader, h hash.Hash) error {
+	got := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(f, got); err != nil || !bytes.Equal(got, h.Sum(nil)) {
+		return fmt.Errorf("%w: checksum differs", errDamaged)
+	}
+	return nil
+}
+
 // decode fills an empty x. The error is errDamaged, or says that the snapshot
 // is of another identity or dimension; x is then half filled.
-func (x *Index) decode(b []byte) error {
-	body := len(b) - sha256.Size
-	if body < len(snapshotMark) || sha256.Sum256(b[:body]) != [sha256.Size]byte(b[body:]) {
-		return fmt.Errorf("vector snapshot is %w: checksum differs", errDamaged)
-	}
-	r := reader{b: b[:body]}
-	if mark := string(r.take(len(snapshotMark))); mark != snapshotMark {
-		return errors.New("vector snapshot has another format number")
+func (x *Index) decode(f io.ReadSeeker) error {
+	r, err := verified(f, snapshotMark)
+	if err != nil {
+		return fmt.Errorf("vector snapshot is %w", err)
 	}
 	identity, dim := r.name(), int(r.uint32())
-	count, seq := r.uint64(), int64(r.uint64())
+	generation, count, seq := r.uint64(), r.uint64(), int64(r.uint64())
 	if r.failed {
 		return fmt.Errorf("vector snapshot is %w: header is cut off", errDamaged)
 	}
 	if identity != x.identity || dim != x.dim {
 		return fmt.Errorf("vector snapshot is of %q with %d dimensions", identity, dim)
 	}
-	if least := uint64(2 + 1 + 2 + 4 + 8*x.words); count > uint64(len(r.b))/least {
-		return fmt.Errorf("vector snapshot is %w: %d rows in %d bytes", errDamaged, count, len(r.b))
+	t := x.t
+	t.generation = generation
+	if least := uint64(2 + 2 + 4 + t.stride); count > maxRows || count > uint64(r.left)/least {
+		return fmt.Errorf("vector snapshot is %w: %d rows in %d bytes", errDamaged, count, r.left)
 	}
 	n := int(count)
-	x.keys, x.mems = make([]string, 0, n), make([]fold.ID, 0, n)
-	x.scale, x.sum = make([]float32, 0, n), make([]int32, 0, n)
-	x.arena = make([]uint64, 0, n*x.words)
-	x.rows = make(map[string]int32, n)
-	for row := range n {
+	t.keys, t.scale = make([]string, 0, n), make([]float32, 0, n)
+	t.owner, t.next = make([]int32, 0, n), make([]int32, 0, n)
+	t.rows = make(map[string]int32, n)
+	t.dead, t.own = newBitset(n)[:0], newBitset(n)[:0]
+	for row := range int32(n) {
 		key, mem, scale := r.name(), r.name(), math.Float32frombits(r.uint32())
-		if _, twice := x.rows[key]; twice || key == "" || !(scale > 0) || math.IsInf(float64(scale), 0) {
+		if _, twice := t.rows[key]; twice || !(scale > 0) || math.IsInf(float64(scale), 0) {
 			return fmt.Errorf("vector snapshot is %w: row %d", errDamaged, row)
 		}
-		sum := int32(0)
-		for w := range x.words {
-			word := r.uint64()
-			x.arena = append(x.arena, word)
-			for d := w * 8; d < min(w*8+8, x.dim); d++ {
-				sum += int32(byte(word >> (uint(d%8) * 8)))
-			}
+		b, _ := t.add(key, fold.ID(mem), scale)
+		r.into(b)
+		padding(b[t.dim:])
+		if key == "" {
+			t.drop(key)
 		}
-		x.rows[key] = int32(row)
-		x.keys, x.mems = append(x.keys, key), append(x.mems, fold.ID(mem))
-		x.scale, x.sum = append(x.scale, scale), append(x.sum, sum)
 	}
-	if r.failed || len(r.b) != 0 {
+	if r.failed || r.left != 0 {
 		return fmt.Errorf("vector snapshot is %w: wrong size", errDamaged)
 	}
 	x.seq = seq
 	return nil
 }
 
-// A reader takes values off the front of b; it fails for good when b is short.
+// padding sets what is behind the components of a row, whatever was read.
+func padding(b []byte) {
+	for i := range b {
+		b[i] = 128
+	}
+}
+
+// A reader takes values off the front of a file; it fails for good where that
+// ends.
 type reader struct {
-	b      []byte
+	r      io.Reader
+	left   int64
+	buf    []byte
 	failed bool
 }
 
+// take returns the next n bytes, until the next call.
 func (r *reader) take(n int) []byte {
-	if r.failed || n > len(r.b) {
-		r.failed = true
-		return make([]byte, n)
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
 	}
-	out := r.b[:n]
-	r.b = r.b[n:]
-	return out
+	r.into(r.buf[:n])
+	return r.buf[:n]
+}
+
+// into fills b.
+func (r *reader) into(b []byte) {
+	if !r.failed && int64(len(b)) <= r.left {
+		if _, err := io.ReadFull(r.r, b); err == nil {
+			r.left -= int64(len(b))
+			return
+		}
+	}
+	r.failed = true
+	clear(b)
 }
 
 func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }

@@ -35,6 +35,10 @@ func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
 	if c.Language != "" {
 		d.Language = c.Language
 	}
+	if textindex.Prose(d.Language) {
+		// The name of a section is its heading, with those above it.
+		d.Kind, d.Title, d.Symbol = textindex.Section, d.Symbol, ""
+	}
 	if !c.Hidden && c.EndByte <= len(src) {
 		d.Body = string(src[c.StartByte:c.EndByte])
 	}

@@ -129,7 +129,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 	var near []vecindex.Hit
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates, Explain: req.Explain})
+		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates})
 		return err
 	})
 	if w := rank.DefaultWeights(); w.Memory.Vector > 0 || w.Chunk.Vector > 0 || slices.Contains(channels, Vectors) {
@@ -160,7 +160,7 @@ func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
 	for _, h := range hits {
 		hit := rank.Hit{Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Exact: h.Exact, Name: h.Name, Coverage: h.Coverage}
 		switch h.Kind {
-		case textindex.Chunk:
+		case textindex.Chunk, textindex.Section:
 			c.Chunks = append(c.Chunks, hit)
 		case textindex.File:
 			c.Files = append(c.Files, hit)

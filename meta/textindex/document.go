@@ -12,13 +12,22 @@ type Kind string
 
 // The kinds of document.
 const (
-	File   Kind = "file"   // the memory of a source file, with the text of the file
-	Chunk  Kind = "chunk"  // a span of a file or of a memory
-	Memory Kind = "memory" // a memory of its own: written, or about a commit
+	File    Kind = "file"    // the memory of a source file; scored with the text of its chunks
+	Chunk   Kind = "chunk"   // a span of source code
+	Section Kind = "section" // a span of text for people
+	Memory  Kind = "memory"  // a memory of its own: written, or about a commit
 )
 
 // kinds in the order of Hit lists and of stored sums.
-var kinds = [...]Kind{File, Chunk, Memory}
+var kinds = [...]Kind{File, Chunk, Section, Memory}
+
+// Numbers of kinds.
+const (
+	fileKind = iota
+	chunkKind
+	sectionKind
+	memoryKind
+)
 
 // A Doc is one document to index.
 type Doc struct {
@@ -37,7 +46,7 @@ type Doc struct {
 	Updated                        time.Time // filtered; a chunk is as old as the document of its memory says
 }
 
-// Searched fields, in the order of fieldNames. Each kind has terms of its own,
+// Searched fields. Each kind has terms of its own,
 // so that one that is common in chunks may be rare in memories.
 const (
 	body = iota
@@ -51,17 +60,20 @@ const (
 	numFields
 )
 
-var fieldNames = [numFields]string{"body", "symbol", "path", "title", "context", "tags", "keywords", "exact"}
-
 // prose reports whether the body is text for people rather than code: there
 // phrases tell more (sections: nDCG@10 +0.04), in code they mislead (functions:
 // -0.03) and would double the dictionary.
 func (d *Doc) prose() bool {
-	switch d.Language {
+	return d.Kind == Memory || d.Kind == Section || Prose(d.Language)
+}
+
+// Prose reports whether files of a language are text for people rather than code.
+func Prose(language string) bool {
+	switch language {
 	case "", "markdown", "text", "html":
 		return true
 	}
-	return d.Kind == Memory
+	return false
 }
 
 // nanos returns t in nanoseconds from 1970, clamped to what 64 bits hold, in an

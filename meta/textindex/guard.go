@@ -36,7 +36,7 @@ import (
 //   - A start that is not followed by a flush is counted; the third in a row
 //     begins anew, whatever made the other two end.
 const (
-	format    = "4"         // of segments and stored keys
+	format    = "5"         // of segments and stored keys
 	sealName  = "seal.json" // sizes and sums of the files, when closed
 	startName = "starts"    // starts since the last seal
 	madeName  = "version"   // format and analyser

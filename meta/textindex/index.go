@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -34,7 +35,7 @@ type Options struct {
 // Keys of what is stored beside the postings, in the same snapshot.
 const (
 	seqKey    = "foldwatch.seq"    // int64
-	lengthKey = "foldwatch.length" // sum of body lengths, by kind: 3 × int64
+	lengthKey = "foldwatch.length" // sum of body lengths, by kind: 4 × int64
 )
 
 // patience bounds how long a write waits for Bleve. Its loops end for good when
@@ -60,8 +61,9 @@ type Index struct {
 	stuck  bool              // Bleve did not answer; see batch
 	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
 
-	scratch   sync.Pool // of *accumulator
-	gatherers sync.Pool // of *gatherer
+	whole     atomic.Pointer[wholes] // of the snapshot that was searched last
+	scratch   sync.Pool              // of *accumulator
+	gatherers sync.Pool              // of *gatherer
 }
 
 // Apply puts and drops documents and records seq, as one step: a search sees

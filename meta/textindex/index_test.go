@@ -85,12 +85,12 @@ func TestSearchFindsEveryKind(t *testing.T) {
 			t.Errorf("Search(%q) = %q, want %q", tc.text, got, tc.want)
 		}
 	}
-	hits, err := x.Search(t.Context(), textindex.Query{Text: "validate token", Kinds: []textindex.Kind{textindex.Chunk}, Explain: true})
+	hits, err := x.Search(t.Context(), textindex.Query{Text: "validate token", Kinds: []textindex.Kind{textindex.Chunk}})
 	if err != nil || len(hits) != 1 {
 		t.Fatalf("Search = %v, %v, want one hit", hits, err)
 	}
 	h := hits[0]
-	if h.Memory != "f2" || h.Chunk != "c2" || h.Coverage != 1 || h.Name <= 0 || h.Exact <= 0 || h.Fields["symbol"] <= 0 {
+	if h.Memory != "f2" || h.Chunk != "c2" || h.Coverage != 1 || h.Name <= 0 || h.Exact <= 0 || h.Symbol <= 0 || h.Body <= 0 || h.Path <= 0 || h.Fielded < h.Symbol {
 		t.Errorf("hit = %+v", h)
 	}
 }
@@ -247,11 +247,11 @@ func TestScoresDoNotDependOnHistory(t *testing.T) {
 	apply(t, a, 98, docs, "m:gone")
 	apply(t, b, 98, docs)
 	for _, text := range []string{"open connections of the pool", "validateToken signature", "jwt"} {
-		ha, err := a.Search(t.Context(), textindex.Query{Text: text, Explain: true})
+		ha, err := a.Search(t.Context(), textindex.Query{Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		hb, err := b.Search(t.Context(), textindex.Query{Text: text, Explain: true})
+		hb, err := b.Search(t.Context(), textindex.Query{Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
 func (l *leaf) ofMemories() []bool {
 	out := make([]bool, l.owned)
 	for k, kind := range kinds {
-		if kind == Chunk {
+		if kind == Chunk || kind == Section {
 			continue
 		}
 		for doc := l.first[k]; doc < l.first[k+1]; doc++ {
