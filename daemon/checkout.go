@@ -32,6 +32,9 @@ const (
 	jobFold   = "fold"   // memory files that changed: payload pathWork
 	jobTip    = "tip"    // the default branch moved, or what is described of the work tree: payload tipWork
 	jobEmbed  = "embed"  // vectors of what changed
+
+	// jobDescribe makes descriptions anew that older rules made.
+	jobDescribe = "describe"
 )
 
 // Priorities of jobs; the larger goes first.
@@ -354,7 +357,7 @@ func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload 
 func (co *checkout) countPending(ctx context.Context, st *stores) {
 	co.counting.Lock()
 	defer co.counting.Unlock()
-	n, err := st.index.OpenJobs(ctx, jobEmbed)
+	n, err := st.index.OpenJobs(ctx, jobEmbed, jobDescribe)
 	if err != nil {
 		if ctx.Err() == nil {
 			co.log.WarnContext(ctx, "Queue not counted", "err", err)

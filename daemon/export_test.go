@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -52,4 +53,33 @@ func (d *Daemon) RetrySoon(path string) {
 			jobs.Poke(co.writes)
 		}
 	}
+}
+
+// DescribeAs has the memory of a source file say what change makes of it, as if
+// the describer of that version had described it so.
+func (d *Daemon) DescribeAs(ctx context.Context, slug, path, version string, change func(string) string) error {
+	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	if err != nil {
+		return err
+	}
+	store, id := st.sidecar.store, fold.FileID(slug, path)
+	was, err := store.Read(id.Path())
+	if err != nil {
+		return err
+	}
+	now := []byte(change(string(was)))
+	if _, err := store.Put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: was, New: now, Described: now}); err != nil {
+		return err
+	}
+	return store.SetDescriber(version)
+}
+
+// Describer returns the version of the describer that all descriptions are of.
+func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
+	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	if err != nil {
+		return "", err
+	}
+	version, _, err := st.sidecar.store.Describer()
+	return version, err
 }

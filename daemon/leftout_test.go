@@ -27,13 +27,15 @@ func TestAFileThatIsLeftOutLosesItsMemory(t *testing.T) {
 
 	toml := p.read("fold/project.toml")
 	for _, rule := range []struct {
-		name     string
+		name      string
 		out, back func()
 	}{
 		{"an ignore file", func() { p.write(".foldwatchignore", "docs/\n") }, func() { p.write(".foldwatchignore", "") }},
 		{
 			"project.toml",
-			func() { p.write("fold/project.toml", strings.Replace(toml, "exclude = []", `exclude = ["docs/**"]`, 1)) },
+			func() {
+				p.write("fold/project.toml", strings.Replace(toml, "exclude = []", `exclude = ["docs/**"]`, 1))
+			},
 			func() { p.write("fold/project.toml", toml) },
 		},
 		{"attributes", func() { p.write(".gitattributes", "docs/** linguist-vendored\n") }, func() { p.write(".gitattributes", "") }},

@@ -98,7 +98,7 @@ func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
 		return err
 	}
 	cut, overlap := co.cutting()
-	if _, err := st.index.Recut(ctx, ingest.CutRules(cut)); err != nil {
+	if _, err := st.index.Recut(ctx, ingest.IndexRules(cut)); err != nil {
 		return err
 	}
 	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {

@@ -77,6 +77,9 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 		co.followRules()
 	}
 	co.noteLeftOut(st)
+	if err := co.describeAnew(ctx, st, jobDescribe); err != nil {
+		return err
+	}
 	if seq, err := st.index.Seq(ctx); err != nil || seq <= st.vectors.Seq() {
 		return err
 	}
@@ -198,6 +201,45 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if more {
 		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
 	}
+	return err
+}
+
+// describeAnew queues a part of the work that a newer describer makes, if there
+// is any.
+func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string) error {
+	if !st.writable() || co.isPaused() {
+		return nil
+	}
+	owed, err := st.in.OwesDescriptions()
+	if err != nil || !owed {
+		return err
+	}
+	_, err = co.enqueue(ctx, jobDescribe, prioLater, struct{}{}, dedupe)
+	return err
+}
+
+// doDescribe makes descriptions anew that an older describer made, a part at a
+// time.
+func (co *checkout) doDescribe(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+	st, err := co.stores(ctx)
+	if err != nil || !st.writable() || co.isPaused() || co.commits.guard(ctx, st) {
+		return err // the next sweep asks for it again
+	}
+	defer co.endProgress()
+	r, more, err := st.in.DescribeAnew(ctx, co.busy, co.watched(j, tell))
+	co.after(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	if more {
+		if err := co.describeAnew(ctx, st, ""); err != nil {
+			return err
+		}
+	}
+	if len(r.Memories) == 0 {
+		return nil
+	}
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
 	return err
 }
 

@@ -5,9 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -46,6 +51,39 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 		return describedOrNone(path, nil)
 	}
 	return s.blob(h)
+}
+
+// describerName is a file that names the version of the describer that all kept
+// descriptions are of.
+const describerName = "describer"
+
+// Describer returns the version that was last given to SetDescriber; "" if none
+// was, and nothing is described yet if not described.
+func (s *Store) Describer() (version string, described bool, err error) {
+	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), describerName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, fmt.Errorf("version of the describer: %w", err)
+	}
+	s.mu.Lock()
+	described = !s.described.IsZero()
+	s.mu.Unlock()
+	if !described && s.wal != nil {
+		for _, e := range s.wal.entries() {
+			described = described || len(e.Described) > 0
+		}
+	}
+	return strings.TrimSpace(string(b)), described, nil
+}
+
+// SetDescriber notes that all kept descriptions are of one version.
+func (s *Store) SetDescriber(version string) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := disk.WriteFile(filepath.Join(s.l.StateDir(), describerName), []byte(version+"\n"), 0o600); err != nil {
+		return fmt.Errorf("version of the describer: %w", err)
+	}
+	return nil
 }
 
 func describedOrNone(path string, b []byte) ([]byte, error) {

@@ -84,12 +84,12 @@ type StaleRow struct {
 	SourceBlob string
 }
 
-// OpenJobs returns how many jobs wait or run, those of the type except left
+// OpenJobs returns how many jobs wait or run, those of the types except left
 // out. Jobs that wait to be tried again are not counted.
-func (x *Index) OpenJobs(ctx context.Context, except string) (int, error) {
+func (x *Index) OpenJobs(ctx context.Context, except ...string) (int, error) {
 	n := 0
 	err := x.db.each(ctx, "open jobs", func(scan func(...any) error) error { return scan(&n) },
-		`select count(*) from jobs where status in ('pending', 'running') and type <> ?`, except)
+		`select count(*) from jobs where status in ('pending', 'running') and type not in (select value from json_each(?))`, list(except))
 	return n, err
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // DescriberVersion names the rules of [Describe]. Whoever changes what it
-// returns changes it: descriptions are merged against the one before.
+// returns raises it: what was described before is then described anew, see
+// [Ingester.DescribeAnew].
 const DescriberVersion = "4"
 
 // The limits of what we write (design.md 4).

@@ -313,16 +313,20 @@ func readReason(err error) string {
 
 // cutKey is what the chunks of a file are cached under.
 func cutKey(path string, src []byte, hash string, by chunker.Options) string {
-	key := hash + "/" + CutRules(chunker.Options{}) + "/" + chunker.Variant(path, src)
+	key := hash + "/" + cutRules(chunker.Options{}) + "/" + chunker.Variant(path, src)
 	if name := by.Name(); name != "" {
 		key += "/" + name
 	}
 	return key
 }
 
-// CutRules tells the rules by which files are cut from others. An index that was
-// made by others is to be made anew, see [meta.Index.Recut].
-func CutRules(by chunker.Options) string {
+// IndexRules tells the rules by which an index is made of source files from
+// others: where they are others it is to be made anew, see [meta.Index.Recut].
+func IndexRules(by chunker.Options) string {
+	return cutRules(by) + " describer " + DescriberVersion
+}
+
+func cutRules(by chunker.Options) string {
 	rules := chunker.Version + "/" + chunker.Engine()
 	if name := by.Name(); name != "" {
 		rules += "/" + name

@@ -73,6 +73,9 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 			return r, errors.Join(err, in.describeSaved(ctx))
 		}
 	}
+	if _, err := in.OwesDescriptions(); err != nil { // nothing is owed where nothing was described yet
+		return r, err
+	}
 	cursor, err := in.State.Cursor(ctx, in.Key)
 	if err != nil {
 		return r, err

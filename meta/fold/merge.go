@@ -14,6 +14,9 @@ type MergeOptions struct {
 	Now time.Time
 	// Title gives the titles of linked memories; it may be nil.
 	Title func(ID) string
+	// Anew says that theirs describes the same source as base, by other rules:
+	// what a person wrote into ours then wins as it does when the source changed.
+	Anew bool
 	// Project and Path are those of the memory, as for [Decode]. Without a
 	// Path the id in the file stands for it.
 	Project, Path string
@@ -219,6 +222,9 @@ func newMerger(base, ours, theirs *side, opt MergeOptions) *merger {
 		case theirs.m.SourceBlob:
 			mg.person = theirs
 		}
+	}
+	if opt.Anew && base != nil {
+		mg.person = ours
 	}
 	mg.main, mg.other = ours, theirs
 	cmp := ours.updated.Compare(theirs.updated)

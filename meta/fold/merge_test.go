@@ -282,3 +282,31 @@ func drawDraft(t *rapid.T, side string, base *draft) draft {
 	}
 	return d
 }
+
+// TestMergeAnew: the description by other rules of the same source takes the
+// place of the old one wherever no person wrote.
+func TestMergeAnew(t *testing.T) {
+	file := func(keywords, body string) []byte {
+		return []byte("---\nid: \"1f2e3d4c5b6a7988\"\ntitle: store.go\nmemory_type: codebase\nsource: file\nkeywords: [" + keywords + "]\nsource_blob: aaaa\nupdated_at: 2026-01-01T00:00:00Z\n---\n" + body)
+	}
+	base := file("old, store", "# store.go\n\nStores things.\n\n## Parts\n\n- `Open`\n")
+	ours := file("ada, old, store", "# store.go\n\nStores Ada's things.\n\n## Parts\n\n- `Open`\n\n## Notes\n\nSlow on NFS.\n")
+	for _, text := range []string{"A zoo of things.", "Zoo of things."} { // which is larger does not decide
+		theirs := file("new, store", "# store.go\n\n"+text+"\n\n## Key Components\n\n- `Open`\n")
+		res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Anew: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(res.Bytes)
+		for _, want := range []string{"keywords: [ada, new, store]", "Stores Ada's things.", "## Key Components", "Slow on NFS."} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in the merge:\n%s", want, got)
+			}
+		}
+		for _, not := range []string{"## Parts", "Stores things.", "old"} {
+			if strings.Contains(got, not) {
+				t.Errorf("%q is in the merge:\n%s", not, got)
+			}
+		}
+	}
+}
