@@ -378,9 +378,9 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	s.mu.Lock()
 	tip := s.tip
 	s.mu.Unlock()
-	next, err := s.commitDraft(tip, gone, "", &out)
+	next, err := s.commitDraft(ctx, tip, gone, "", &out)
 	if err == nil && next != tip {
-		err = s.moveTip(next)
+		err = s.moveTip(ctx, next)
 	}
 	if err != nil {
 		s.obj.drop()

@@ -48,7 +48,7 @@ func (s *Store) commitNow(ctx context.Context, paths []string, message string) (
 	defer s.changed(late)
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	return s.record(ctx, paths, message)
+	return s.recordAll(ctx, paths, message)
 }
 
 // CommitAll compares all of fold/ with the journal and records what differs:
@@ -67,7 +67,33 @@ func (s *Store) CommitAll(ctx context.Context) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, err
 	}
-	return s.record(ctx, paths, "")
+	return s.recordAll(ctx, paths, "")
+}
+
+// commitFiles is how many files one commit takes at most, since all of them are
+// in memory until it is written. A storm of ten thousand is one or two.
+const commitFiles = 10_000
+
+// recordAll is record in as many commits as it takes. What an error, or the end
+// of ctx, leaves of them is there as any commit is.
+func (s *Store) recordAll(ctx context.Context, paths []string, message string) (Recorded, error) {
+	var all Recorded
+	for {
+		part := paths[:min(len(paths), s.perCommit)]
+		paths = paths[len(part):]
+		r, err := s.record(ctx, part, message)
+		if r.Oid != "" {
+			all.Oid = r.Oid
+		}
+		all.Written = append(all.Written, r.Written...)
+		all.Removed = append(all.Removed, r.Removed...)
+		all.SetAside = append(all.SetAside, r.SetAside...)
+		all.Unsettled = append(all.Unsettled, r.Unsettled...)
+		all.Guarded, all.Reason = r.Guarded, r.Reason
+		if err != nil || r.Guarded || len(paths) == 0 {
+			return all, err
+		}
+	}
 }
 
 // A change is one path of a commit in the making.
@@ -86,7 +112,7 @@ type change struct {
 	described []byte // of the newest write that describes; see Write.Described
 }
 
-// record is Commit with the lock held.
+// record is one commit, with the lock held.
 func (s *Store) record(ctx context.Context, paths []string, message string) (out Recorded, err error) {
 	defer func() {
 		if err != nil {
@@ -127,7 +153,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 		reason, _ := s.guarded()
 		return Recorded{Guarded: up, Reason: reason, SetAside: out.SetAside}, err
 	}
-	done, err := s.write(changes, message, &out)
+	done, err := s.write(ctx, changes, message, &out)
 	if err != nil {
 		s.obj.drop()
 		return out, err
@@ -244,12 +270,15 @@ func (s *Store) setApart(out *Recorded, path string, err error) {
 // Where somebody has changed a file since we acknowledged a write to it, the
 // journal gets our version first, in a commit of its own, and then theirs: an
 // acknowledged byte is never only in a file that others may overwrite.
-func (s *Store) write(changes []*change, message string, out *Recorded) (done []uint64, err error) {
+func (s *Store) write(ctx context.Context, changes []*change, message string, out *Recorded) (done []uint64, err error) {
 	s.mu.Lock()
 	tip := s.tip
 	s.mu.Unlock()
 	first, second := &draft{}, &draft{}
 	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		diskErr, oursErr := error(nil), error(nil)
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil {
@@ -274,11 +303,11 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 	}
 	before := tip
 	for _, d := range append(overwritten(changes, s.gate), first) {
-		if tip, err = s.commitDraft(tip, d, "fold: Keep writes that were overwritten", nil); err != nil {
+		if tip, err = s.commitDraft(ctx, tip, d, "fold: Keep writes that were overwritten", nil); err != nil {
 			return nil, err
 		}
 	}
-	if tip, err = s.commitDraft(tip, second, message, out); err != nil {
+	if tip, err = s.commitDraft(ctx, tip, second, message, out); err != nil {
 		return nil, err
 	}
 	described, err := s.spliceDescribed(changes)
@@ -286,7 +315,7 @@ func (s *Store) write(changes []*change, message string, out *Recorded) (done []
 		return nil, err
 	}
 	if tip != before {
-		if err := s.moveTip(tip); err != nil {
+		if err := s.moveTip(ctx, tip); err != nil {
 			return nil, err
 		}
 		out.Oid = tip.String()
@@ -319,8 +348,8 @@ func overwritten(changes []*change, gate func(string, []byte) error) []*draft {
 
 // moveTip writes the batch and then lets the journal name its last commit: a
 // crash in between leaves objects that nothing names, and no more.
-func (s *Store) moveTip(tip plumbing.Hash) error {
-	if err := s.obj.flush(); err != nil {
+func (s *Store) moveTip(ctx context.Context, tip plumbing.Hash) error {
+	if err := s.obj.flushWhile(ctx); err != nil {
 		return err
 	}
 	if err := s.obj.setRef(refJournal, tip); err != nil {
@@ -367,7 +396,7 @@ func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c
 
 // commitDraft adds the commit of d to the batch and returns the new tip, which
 // is parent if d changes nothing.
-func (s *Store) commitDraft(parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
+func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
 	tree, err := s.obj.treeOf(parent)
 	if err != nil {
 		return parent, err
@@ -378,6 +407,9 @@ func (s *Store) commitDraft(parent plumbing.Hash, d *draft, message string, out 
 	changes := map[string]plumbing.Hash{}
 	var told []draftFile
 	for _, f := range d.files {
+		if err := ctx.Err(); err != nil {
+			return parent, err
+		}
 		old := f.c.old
 		if moved {
 			if old, err = s.obj.lookup(tree, f.c.path); err != nil {

@@ -61,6 +61,9 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := copyDescribed(s.obj, to); err != nil {
 		return err
 	}
@@ -111,7 +114,8 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 		if err != nil {
 			return err
 		}
-		if err := copyTree(from, to, c.TreeHash); err != nil {
+		if err := copyBelow(ctx, from, to, c.TreeHash); err != nil {
+			to.drop()
 			return err
 		}
 		b, err := from.get(plumbing.CommitObject, id)
@@ -122,15 +126,21 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 			return err
 		}
 		if to.pending() > copyAtOnce {
-			if err := to.flush(); err != nil {
+			if err := to.flushWhile(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	return to.flush()
+	return to.flushWhile(ctx)
 }
 
 func copyTree(from, to *objects, tree plumbing.Hash) error {
+	return copyBelow(context.Background(), from, to, tree)
+}
+
+// copyBelow copies a tree and what is in it, until ctx ends. What a tree names
+// comes before it, so that many can be written in parts.
+func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error {
 	if to.holds(tree) {
 		return nil
 	}
@@ -139,8 +149,11 @@ func copyTree(from, to *objects, tree plumbing.Hash) error {
 		return err
 	}
 	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if e.dir {
-			if err := copyTree(from, to, e.hash); err != nil {
+			if err := copyBelow(ctx, from, to, e.hash); err != nil {
 				return err
 			}
 			continue
@@ -154,6 +167,11 @@ func copyTree(from, to *objects, tree plumbing.Hash) error {
 		}
 		if _, err := to.put(plumbing.BlobObject, b); err != nil {
 			return err
+		}
+		if to.pending() > copyAtOnce {
+			if err := to.flushWhile(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	b, err := from.get(plumbing.TreeObject, tree)

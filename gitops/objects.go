@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -197,13 +198,17 @@ func (o *objects) drop() {
 
 // flush writes the batch, durably. On error the batch is kept, no reference
 // moves, and what was written so far is found again by name.
-func (o *objects) flush() error {
+func (o *objects) flush() error { return o.flushWhile(context.Background()) }
+
+// flushWhile is flush that gives up when ctx ends: a pack of ten thousand objects
+// takes a second, and more on a slow disk.
+func (o *objects) flushWhile(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(o.batch.Objects)
 	var err error
 	if n > packAbove {
-		err = o.writePack(o.batch, 0)
+		err = o.writePack(ctx, o.batch, 0)
 	} else {
 		err = o.writeLoose(o.batch)
 	}
@@ -269,7 +274,7 @@ func (o *objects) writeObject(h plumbing.Hash, obj plumbing.EncodedObject) (err 
 // writePack writes every object of from as one pack. Window is that of the
 // delta search; 0 means whole objects, which costs least now. Called with mu
 // held.
-func (o *objects) writePack(from *memory.Storage, window uint) error {
+func (o *objects) writePack(ctx context.Context, from *memory.Storage, window uint) error {
 	hashes := make([]plumbing.Hash, 0, len(from.Objects))
 	for h := range from.Objects {
 		hashes = append(hashes, h)
@@ -279,12 +284,25 @@ func (o *objects) writePack(from *memory.Storage, window uint) error {
 		return err
 	}
 	// The encoder writes ten times an object.
-	buf := bufio.NewWriterSize(w, 64<<10)
+	buf := bufio.NewWriterSize(&endingWriter{ctx, w}, 64<<10)
 	_, err = packfile.NewEncoder(buf, from, false).Encode(hashes, window)
 	if err == nil {
 		err = buf.Flush()
 	}
 	return errors.Join(err, w.Close())
+}
+
+// An endingWriter writes until ctx ends.
+type endingWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w *endingWriter) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(b)
 }
 
 // get returns an object's bytes, or ErrNotFound. It looks again after

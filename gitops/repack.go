@@ -129,7 +129,7 @@ func (o *objects) packLoose(ctx context.Context) error {
 			k++
 		}
 		// Versions of one memory differ little: a small window finds that.
-		if err := o.writePack(from, 10); err != nil {
+		if err := o.writePack(ctx, from, 10); err != nil {
 			return err
 		}
 		if err := o.fs.syncDirs(); err != nil {

@@ -82,6 +82,8 @@ type Store struct {
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
+	perCommit int // files; see commitFiles
+
 	held     atomic.Bool  // see Hold
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
@@ -116,7 +118,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 		return nil, fold.WithHint(fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid),
 			"only sidecar is there yet")
 	}
-	s := &Store{opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}}
+	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
