@@ -18,7 +18,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 MINGW ?= x86_64-w64-mingw32-gcc
 
-.PHONY: help up build install test accept lint cross bench crash fuzz idf deps-check clean
+.PHONY: help up build install test accept lint cross bench crash fuzz idf embed-train deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -90,6 +90,11 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 idf: ## count how rare words are, and rewrite the table keywords are chosen by
 	@tools/step "download modules" $(GO) mod download
 	$(GO) run -mod=readonly ./cmd/idf-train -o daemon/ingest/keywords_table.go
+
+# The sources are some 450 MB, downloaded once into the caches of go and of the
+# user. With two cores it takes about 5 minutes.
+embed-train: ## learn the static embedding again, and rewrite vecindex/embed/static.*
+	$(GO) run -mod=readonly ./cmd/embed-train -o vecindex/embed
 
 deps-check: ## the pinned versions build, vet and verify
 	$(GO) build -mod=readonly ./...
