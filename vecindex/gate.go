@@ -70,7 +70,9 @@ func choose(setting string, rows int, exact time.Duration, trials []trial) serve
 }
 
 // short prints a duration of a search.
-func short(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
+func short(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
 
 // measure compares ways with the scan on stored and recent queries. It takes the
 // lock for one search at a time.

@@ -63,6 +63,7 @@ type Index struct {
 	saving sync.Mutex // one Snapshot or compaction at a time; taken after changing
 	closed bool       // guarded by saving: no snapshot is written any more
 	old    []string   // guarded by saving: files to remove once the next snapshot is there
+	kept   keptGraph  // guarded by saving: the graph on disk
 
 	later sync.Mutex // guards timer
 	timer *time.Timer
@@ -75,7 +76,8 @@ type Index struct {
 	t              *table
 	version, saved uint64 // changes made, and of those in the snapshot
 	serves         served
-	changes        int // rows added and dropped since Open
+	graph          *graph // our own, of the table's generation or an older one; nil until built
+	changes        int    // rows added and dropped since Open
 
 	asked   recent        // has its own lock
 	damaged atomic.Bool   // an original could not be read
@@ -269,7 +271,7 @@ func (x *Index) Close() error {
 		x.timer.Stop()
 	}
 	x.later.Unlock()
-	err := x.Snapshot()
+	err := errors.Join(x.Snapshot(), x.keepGraph(0))
 	x.changing.Lock()
 	defer x.changing.Unlock()
 	x.saving.Lock()
@@ -281,7 +283,7 @@ func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	gone := x.t.originals
-	x.t, x.serves = newTable(x.dim), served{} // who comes late finds nothing, and stores nothing
+	x.t, x.serves, x.graph = newTable(x.dim), served{}, nil // who comes late finds nothing, and stores nothing
 	x.t.originals = gone
 	return errors.Join(err, gone.close())
 }

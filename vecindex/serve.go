@@ -52,12 +52,8 @@ func (s served) search(t *table, a *ask, k int) (hits []Hit, damaged bool) {
 	if s.way == nil || !s.way.fits(t) || float64(a.passing) < selective*float64(t.live()) {
 		return t.rank(a, t.scan(a, n), k)
 	}
-	// Measured for ten results of all rows; more of them, or of fewer rows, need more.
-	effort := s.effort * max(1, k/10)
-	if a.pass != nil {
-		effort = effort * t.live() / max(a.passing, 1)
-	}
-	rows := s.way.propose(t, a, n, max(effort, n))
+	// Measured for ten results: more of them need more.
+	rows := s.way.propose(t, a, n, max(s.effort*max(1, k/10), n))
 	if len(rows) < min(k, a.passing) { // it must not find fewer than there are
 		rows = t.scan(a, n)
 	}

@@ -150,6 +150,40 @@ func (x *Index) Snapshot() error {
 	return nil
 }
 
+// keptGraph is the graph as it was last written.
+type keptGraph struct {
+	generation uint64
+	nodes      int64
+}
+
+// keepGraph writes the graph if at least that share of its rows came since it
+// was written.
+func (x *Index) keepGraph(share float64) error {
+	x.saving.Lock()
+	defer x.saving.Unlock()
+	if x.closed || x.damaged.Load() {
+		return nil
+	}
+	x.mu.RLock()
+	var g *graph
+	if x.graph != nil && x.graph.generation == x.t.generation {
+		g = x.graph.frozen()
+	}
+	x.mu.RUnlock()
+	if g == nil {
+		return nil
+	}
+	now := keptGraph{g.generation, g.nodes.Load()}
+	if now == x.kept || now.generation == x.kept.generation && float64(now.nodes-x.kept.nodes) < share*float64(now.nodes) {
+		return nil
+	}
+	if err := g.save(x.dir); err != nil {
+		return fmt.Errorf("write graph of vectors: %w", err)
+	}
+	x.kept = now
+	return nil
+}
+
 // SnapshotWithin has a snapshot written within d, in the background, unless one
 // is due already: a snapshot is as large as the index, and what it lacks after a
 // crash is made again. One that fails is written by the next, or by Close.
@@ -163,7 +197,7 @@ func (x *Index) SnapshotWithin(d time.Duration) {
 		x.later.Lock()
 		x.timer = nil
 		x.later.Unlock()
-		_ = x.Snapshot() // Close says what is wrong if it stays so
+		_ = errors.Join(x.Snapshot(), x.keepGraph(.1)) // Close says what is wrong if it stays so
 	})
 }
 

@@ -24,24 +24,34 @@ func NewTurns(n int) Turns { return make(Turns, n) }
 type tending struct {
 	tended  atomic.Bool
 	setting string
-	turns   Turns
+	turns   Turns // never nil once tended
 	kick    chan struct{}
 	settle  chan chan struct{}
 	stop    context.CancelFunc
 
 	// of the tending goroutine alone
-	sketchWay *bySketch
-	measured  int    // changes at the last measurement
-	of        uint64 // generation then
-	known     int    // ways then
+	sketchWay  *bySketch
+	coderBroke error
+	measured   measured
+}
+
+// measured is when the ways were measured last, and what there was to measure.
+type measured struct {
+	generation uint64
+	changes    int // of rows, since Open
+	ways       int
+	graph      *graph
 }
 
 // Serve has searches answered by the way that setting names, [Auto] or one of
 // the others, and builds and measures what that needs in the background until
 // Close. It is called once, after Open; without it all rows are scanned. Turns
-// are shared by the indexes of a program.
+// are shared by the indexes of a program; nil gives this one its own.
 func (x *Index) Serve(setting string, turns Turns) {
 	ctx, stop := context.WithCancel(context.Background())
+	if turns == nil {
+		turns = NewTurns(1)
+	}
 	x.setting, x.turns, x.stop = setting, turns, stop
 	x.kick, x.settle, x.ended = make(chan struct{}, 1), make(chan chan struct{}), make(chan struct{})
 	x.sketchWay = &bySketch{}
@@ -118,19 +128,36 @@ func wants(setting string, live int) (sketch, graph bool) {
 // improve builds what is wanted, measures it where much has changed, and has the
 // best serve. It ends early, with what is there, when ctx does.
 func (x *Index) improve(ctx context.Context, now bool) {
-	x.mu.RLock()
-	live := x.t.live()
-	x.mu.RUnlock()
+	live := x.Len()
+	sketch, graph := wants(x.setting, live)
 	var ways []way
-	sketch, _ := wants(x.setting, live)
 	if sketch {
 		x.buildSketch()
 		ways = append(ways, x.sketchWay)
 	}
+	if graph {
+		// Until it is built the rest serves; what a build takes may be minutes.
+		if x.currentGraph() == nil && len(ways) > 0 {
+			x.gate(ctx, ways, now)
+		}
+		if g := x.tendGraph(ctx); g != nil {
+			ways = append(ways, &byGraph{g: g})
+		}
+	}
+	x.gate(ctx, ways, now)
+}
+
+// gate measures the ways, if much has changed since the last time or now says
+// so, and has the best serve.
+func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 	x.mu.RLock()
-	generation, changes := x.t.generation, x.changes
+	at := measured{generation: x.t.generation, changes: x.changes, ways: len(ways), graph: x.graph}
+	live := x.t.live()
 	x.mu.RUnlock()
-	if !now && generation == x.of && len(ways) == x.known && changes-x.measured < max(live/10, 64) {
+	last := x.measured
+	drift := at.changes - last.changes
+	last.changes = at.changes
+	if !now && last == at && drift < max(live/10, 64) {
 		return
 	}
 	exact, trials, err := x.measure(ctx, ways)
@@ -140,8 +167,83 @@ func (x *Index) improve(ctx context.Context, now bool) {
 	s := choose(x.setting, live, exact, trials)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.serves = s
-	x.of, x.measured, x.known = generation, changes, len(ways)
+	if x.t.generation == at.generation {
+		x.serves, x.measured = s, at
+	}
+}
+
+// currentGraph returns the graph of the rows that are there, or nil.
+func (x *Index) currentGraph() *graph {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.graph != nil && x.graph.generation == x.t.generation {
+		return x.graph
+	}
+	return nil
+}
+
+// tendGraph returns the graph of the rows that are there: the one in use with
+// what came later linked, the one on disk, or a new one. It returns nil if ctx
+// ended it.
+func (x *Index) tendGraph(ctx context.Context) *graph {
+	g := x.currentGraph()
+	if g == nil {
+		x.mu.RLock()
+		t := x.t.frozen()
+		x.mu.RUnlock()
+		var err error
+		if g, err = loadGraph(x.dir, t); err != nil || g == nil {
+			select {
+			case x.turns <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			onNicedThread(func() { g, err = buildGraph(ctx, t) })
+			<-x.turns
+			if err != nil {
+				return nil
+			}
+		}
+		x.mu.Lock()
+		if x.t.generation != g.generation { // compacted meanwhile: that wakes the next turn
+			g = nil
+		}
+		x.graph = g
+		x.mu.Unlock()
+	}
+	if g != nil && !x.linkLater(ctx, g) {
+		return nil
+	}
+	return g
+}
+
+// linkLater links the rows that came after the graph was built, one at a time
+// and beside searches. It reports whether all are linked.
+func (x *Index) linkLater(ctx context.Context, g *graph) (all bool) {
+	w := &walker{}
+	for ctx.Err() == nil {
+		row := int32(g.nodes.Load())
+		x.mu.RLock()
+		t := x.t
+		if t.generation != g.generation || int(row) >= t.len() {
+			x.mu.RUnlock()
+			return t.generation == g.generation
+		}
+		dead, layer := t.dead.has(row), layerOf(t.keys[row])
+		x.mu.RUnlock()
+		if !dead {
+			x.mu.Lock() // blocks may be added: searches must not look
+			g.grow(row, layer)
+			x.mu.Unlock()
+			x.mu.RLock()
+			if x.t == t {
+				g.insert(t, w, row)
+			}
+			x.mu.RUnlock()
+		}
+		g.nodes.Store(int64(row) + 1)
+	}
+	return false
 }
 
 // buildSketch makes the sketch of the rows that are there, and then holds the
@@ -158,7 +260,7 @@ func (x *Index) buildSketch() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.t != t {
-		return // compacted meanwhile; that wakes the next turn
+		return // compacted meanwhile: that wakes the next turn
 	}
 	for row := int32(s.n); int(row) < t.len(); row++ {
 		s.add(row, t.at(row))
