@@ -89,12 +89,23 @@ func (q *Query) Set(v []float32) {
 func (q *Query) SetRow(row []byte, scale float32) {
 	q.room(len(row))
 	sum := int32(0)
-	for d, b := range row {
-		n := int8(b ^ bias)
-		q.bytes[d] = n
-		sum += int32(n)
+	if fast.flip {
+		sum = flip(unsafe.SliceData(q.bytes), unsafe.SliceData(row), len(row)) - int32(bias*len(row))
+	} else {
+		sum = flipScalar(q.bytes, row)
 	}
 	q.Scale, q.base = scale, bias*sum
+}
+
+// flipScalar sets q to a row without its bias, and returns the sum of q.
+func flipScalar(q []int8, row []byte) int32 {
+	sum := int32(0)
+	for d, b := range row {
+		n := int8(b ^ bias)
+		q[d] = n
+		sum += int32(n)
+	}
+	return sum
 }
 
 func (q *Query) room(n int) {

@@ -3,9 +3,10 @@ package dot
 import "golang.org/x/sys/cpu"
 
 // fast says which machine code this processor can run.
-var fast = struct{ vnni, avx2, halves, signs bool }{
+var fast = struct{ vnni, avx2, flip, halves, signs bool }{
 	vnni:   cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI,
 	avx2:   cpu.X86.HasAVX2,
+	flip:   cpu.X86.HasAVX2,
 	halves: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C,
 	signs:  cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPOPCNTDQ,
 }
@@ -51,3 +52,9 @@ func halves(q *float32, h *byte, n int) float32
 //
 //go:noescape
 func differ(out *uint16, row, q *uint64, words, rows int)
+
+// flip sets q to row without its bias and returns the sum of row; n is a
+// multiple of 64.
+//
+//go:noescape
+func flip(q *int8, row *byte, n int) int32

@@ -182,3 +182,39 @@ words:
 
 	VZEROUPPER
 	RET
+
+// func flip(q *int8, row *byte, n int) int32
+TEXT ·flip(SB), NOSPLIT, $0-28
+	MOVQ     q+0(FP), DI
+	MOVQ     row+8(FP), SI
+	MOVQ     n+16(FP), CX
+	VPXOR    Y0, Y0, Y0     // the sum
+	VPXOR    Y1, Y1, Y1     // zero
+	VPCMPEQB Y2, Y2, Y2
+	VPSLLW   $15, Y2, Y2
+	VPACKSSWB Y2, Y2, Y2    // 0x80 in each byte
+	XORQ     AX, AX
+
+flip:
+	VMOVDQU (SI)(AX*1), Y3
+	VMOVDQU 32(SI)(AX*1), Y4
+	VPSADBW Y1, Y3, Y5
+	VPSADBW Y1, Y4, Y6
+	VPXOR   Y2, Y3, Y3
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU Y3, (DI)(AX*1)
+	VMOVDQU Y4, 32(DI)(AX*1)
+	VPADDQ  Y5, Y0, Y0
+	VPADDQ  Y6, Y0, Y0
+	ADDQ    $64, AX
+	CMPQ    AX, CX
+	JLT     flip
+
+	VEXTRACTI128 $1, Y0, X1
+	VPADDQ       X1, X0, X0
+	VPSRLDQ      $8, X0, X1
+	VPADDQ       X1, X0, X0
+	VZEROUPPER
+	MOVQ         X0, AX
+	MOVL         AX, ret+24(FP)
+	RET

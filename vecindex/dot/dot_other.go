@@ -3,7 +3,7 @@
 package dot
 
 // fast says which machine code there is: none for this processor.
-var fast = struct{ halves, signs bool }{}
+var fast = struct{ flip, halves, signs bool }{}
 
 // Kernel names what multiplies rows here.
 func Kernel() string { return "go" }
@@ -13,3 +13,5 @@ func four(a, b, c, d *byte, q *int8, n int, out *[4]int32) { fourScalar(a, b, c,
 func halves(*float32, *byte, int) float32 { panic("dot: no machine code here") }
 
 func differ(*uint16, *uint64, *uint64, int, int) { panic("dot: no machine code here") }
+
+func flip(*int8, *byte, int) int32 { panic("dot: no machine code here") }

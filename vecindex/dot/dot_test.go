@@ -81,6 +81,24 @@ func sameFour(t *testing.T, b []byte, stride int, q *Query) {
 	}
 }
 
+func TestSetRowTakesTheBiasOff(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, dim := range []int{1, 64, 65, 256, 768, 1 << 14} {
+		stride := Stride(dim)
+		b := rows(r, 8, stride)
+		for i := range 8 {
+			row := b[i*stride : (i+1)*stride]
+			var q Query
+			q.SetRow(row, .5)
+			want := make([]int8, stride)
+			sum := flipScalar(want, row)
+			if !slices.Equal(q.bytes, want) || q.base != bias*sum || q.Scale != .5 {
+				t.Errorf("dim %d, row %d: base %d, want %d", dim, i, q.base, bias*sum)
+			}
+		}
+	}
+}
+
 func FuzzFour(f *testing.F) {
 	f.Add([]byte("a"), uint8(1))
 	f.Add(slices.Repeat([]byte{0, 255, 128, 127}, 100), uint8(3))
