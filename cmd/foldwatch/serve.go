@@ -54,7 +54,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	d, err := daemon.Open(ctx, daemon.Options{
+	d, err := openWhenFree(ctx, e, daemon.Options{
 		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
 	})

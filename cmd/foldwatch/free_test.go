@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+)
+
+// TestServeWaitsForADaemonThatStops starts while the state is still held by one
+// that does not answer any more, and again while one answers.
+func TestServeWaitsForADaemonThatStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: runs a daemon")
+	}
+	home := t.TempDir()
+	newOne := func() *environment {
+		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+		e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+		e.environ = nil
+		return e
+	}
+	e := newOne()
+	st, err := e.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := disk.Lock(filepath.Join(st.dirs.State, "daemon.lock"), "pid 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := make(chan struct{}, 1)
+	dial := e.dial
+	e.dial = func(ctx context.Context, e *environment) (daemonClient, error) {
+		select {
+		case looked <- struct{}{}:
+		default:
+		}
+		return dial(ctx, e)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- serve(ctx, e, serveOptions{OnReady: func(string) { close(ready) }}) }()
+	late := time.After(time.Minute)
+	for range 2 { // it looks again, so it did not give up
+		select {
+		case <-looked:
+		case err := <-done:
+			t.Fatalf("it does not wait: %v", err)
+		case <-late:
+			t.Fatal("it does not look who holds the state")
+		}
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatalf("it does not start: %v", err)
+	case <-late:
+		t.Fatal("it does not start")
+	}
+	began := time.Now()
+	if err := serve(ctx, newOne(), serveOptions{}); err == nil || !strings.Contains(err.Error(), "another daemon runs already") {
+		t.Errorf("beside one that answers: %v", err)
+	}
+	if took := time.Since(began); took >= stopDeadline {
+		t.Errorf("it waited %v for one that answers", took)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
