@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +11,10 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/vecindex"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// embedding returns an Ingester over one source file that is indexed, with what
+// embeddingOf returns an Ingester over one source file that is indexed, with what
 // was cut of it.
 func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 	t.Helper()
@@ -130,5 +132,66 @@ func TestOnlyWhatLacksAVectorIsEmbedded(t *testing.T) {
 	}
 	if chunker.Overlaps(pr.chunks, 1) {
 		t.Error("a function overlaps with the one before")
+	}
+}
+
+// counting is an embedder that counts, and says what it was given.
+type counting struct {
+	calls, texts, most int
+}
+
+func (*counting) Identity() embed.Identity { return embed.Identity{Provider: "test", Dim: 8} }
+
+func (c *counting) Embed(_ context.Context, texts []string, _ embed.Kind) ([][]float32, error) {
+	c.calls++
+	c.texts += len(texts)
+	c.most = max(c.most, len(texts))
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = []float32{0, 0, 1, 0, 0, 0, 0, 0}
+	}
+	return out, nil
+}
+
+// TestEmbedYieldsInTheMiddleOfAFile: a save waits for some texts at most, however
+// many one file has, and none but those of memories is embedded twice.
+func TestEmbedYieldsInTheMiddleOfAFile(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("package a\n")
+	const functions = 500
+	for i := range functions {
+		fmt.Fprintf(&b, "\n// F%d does it.\nfunc F%d() {\n\tprintln(%d)\n}\n", i, i, i)
+	}
+	in, pr := embeddingOf(t, "a.go", b.String())
+	in.Overlap = 10
+	count := &counting{}
+	in.Options.Embed = count
+	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(pr, meta.Row{}, false)}); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for more := true; more; calls++ {
+		if calls > functions {
+			t.Fatal("it never ends")
+		}
+		before, asked := count.texts, false
+		var err error
+		more, err = in.Embed(t.Context(), func() bool { asked = true; return true }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := count.texts - before; n > embedTexts || more != asked {
+			t.Errorf("%d texts are embedded while something waits, which was asked: %v, more: %v", n, asked, more)
+		}
+	}
+	if calls < functions/embedTexts || in.Vectors.Len() != len(pr.chunks)+1 {
+		t.Errorf("%d calls, %d vectors of %d", calls, in.Vectors.Len(), len(pr.chunks)+1)
+	}
+	if want := len(pr.chunks) + calls; count.texts != want {
+		t.Errorf("%d texts were embedded in %d calls, want %d", count.texts, calls, want)
+	}
+	calls = count.calls
+	if more, err := in.Embed(t.Context(), nil, nil); err != nil || more || count.calls != calls {
+		t.Errorf("with all done: more %v, %v, %d calls", more, err, count.calls-calls)
 	}
 }
