@@ -173,8 +173,19 @@ func (t *table) vector(row int32) []float32 {
 		}
 	})
 	if !found {
-		dot.Restore(v, t.at(row), t.scale[row])
+		t.restore(v, row)
 	}
+	normalize(v)
+	return v
+}
+
+// restore sets v to the bytes of a row.
+func (t *table) restore(v []float32, row int32) {
+	dot.Restore(v, t.at(row), t.scale[row])
+	normalize(v)
+}
+
+func normalize(v []float32) {
 	square := 0.0
 	for _, f := range v {
 		square += float64(f) * float64(f)
@@ -182,7 +193,6 @@ func (t *table) vector(row int32) []float32 {
 	for d := range v {
 		v[d] /= float32(math.Sqrt(square))
 	}
-	return v
 }
 
 type scored struct {

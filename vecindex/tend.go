@@ -2,6 +2,7 @@ package vecindex
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
@@ -30,9 +31,11 @@ type tending struct {
 	stop    context.CancelFunc
 
 	// of the tending goroutine alone
-	sketchWay  *bySketch
-	coderBroke error
-	measured   measured
+	sketchWay *bySketch
+	coder     *byCoder // nil until built
+	coderSeen int      // how often it was built
+	coderSaid string   // why it is not built any more
+	measured  measured
 }
 
 // measured is when the ways were measured last, and what there was to measure.
@@ -144,7 +147,91 @@ func (x *Index) improve(ctx context.Context, now bool) {
 			ways = append(ways, &byGraph{g: g})
 		}
 	}
+	if x.setting == CoderGraph && x.tendCoder(ctx) {
+		ways = append(ways, x.coder)
+	}
 	x.gate(ctx, ways, now)
+	// The other graph takes four times the memory: it is asked where nothing else
+	// is good enough, and then a sample of the rows must speak for it first.
+	if graph && x.setting == Auto && x.Engine() == Exact && ctx.Err() == nil && x.coderPromises(ctx) && x.tendCoder(ctx) {
+		x.gate(ctx, append(ways, x.coder), now)
+	}
+}
+
+// coderMost is how often the graph of coder/hnsw is built anew after it panicked.
+const coderMost = 3
+
+// tendCoder has the graph of coder/hnsw be one of the rows that are there, and
+// reports whether it is. It is built anew when a fifth of the rows is not in it or
+// dead, for it can only be added to.
+func (x *Index) tendCoder(ctx context.Context) bool {
+	x.mu.RLock()
+	t := x.t.frozen()
+	x.mu.RUnlock()
+	if c := x.coder; c != nil && c.fits(t) && (t.len()-c.covers()) < t.len()/5+64 {
+		return true
+	}
+	if x.coder != nil && x.coder.broken() {
+		if x.coderSeen++; x.coderSeen >= coderMost {
+			x.coderSaid = "coder-hnsw panicked too often"
+			return false
+		}
+	}
+	select {
+	case x.turns <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-x.turns }()
+	var err error
+	onNicedThread(func() { x.coder, err = buildCoder(ctx, t, t.len()) })
+	if err != nil {
+		x.coder, x.coderSaid = nil, err.Error()
+		return false
+	}
+	return true
+}
+
+// coderPromises reports whether coder/hnsw finds enough among a few rows.
+func (x *Index) coderPromises(ctx context.Context) bool {
+	const sample = 2000
+	if !coderAvailable || x.coderSaid != "" {
+		return false
+	}
+	x.mu.RLock()
+	t := x.t.frozen()
+	x.mu.RUnlock()
+	few := newTable(t.dim)
+	for row := int32(0); int(row) < t.len() && few.len() < sample; row++ {
+		if !t.dead.has(row) {
+			b, _ := few.add(t.keys[row], t.memory(row), t.scale[row])
+			copy(b, t.at(row))
+		}
+	}
+	c, err := buildCoder(ctx, few, sample)
+	if err != nil {
+		return false
+	}
+	found, asked := 0, 0
+	for row := range int32(min(gateStored, few.len())) {
+		a := &ask{v: make([]float32, t.dim), q: &dot.Query{}, passing: few.len()}
+		few.restore(a.v, row)
+		a.q.Set(a.v)
+		want, got := few.scan(a, gateK), c.propose(few, a, gateK, 400)
+		for _, w := range want {
+			asked++
+			for _, g := range got {
+				if g.row == w.row {
+					found++
+				}
+			}
+		}
+	}
+	if float64(found) < gateRecall*float64(asked) {
+		x.coderSaid = fmt.Sprintf("coder-hnsw finds %.2f of a sample", float64(found)/float64(max(asked, 1)))
+		return false
+	}
+	return true
 }
 
 // gate measures the ways, if much has changed since the last time or now says
@@ -165,6 +252,9 @@ func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 		return
 	}
 	s := choose(x.setting, live, exact, trials)
+	if x.coderSaid != "" {
+		s.report.Why += "; " + x.coderSaid
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.t.generation == at.generation {
