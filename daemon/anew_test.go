@@ -47,7 +47,9 @@ func TestANewDescriberDescribesAnew(t *testing.T) {
 	p.editMemory(p.described("part/unit7.go"), func(s string) string {
 		return strings.Replace(s, "Written as they were in the old days.", "Ada wrote this instead.", 1)
 	})
-	p.eventually("the edits are searchable", func() bool { return p.found("Ask Ada first", "pool.go") && p.found("Ada wrote this instead", "part/unit7.go") })
+	p.eventually("the edits are searchable", func() bool {
+		return p.found("Ask Ada first", "pool.go") && p.found("Ada wrote this instead", "part/unit7.go")
+	})
 	p.settle()
 	stat := func(name string) os.FileInfo {
 		t.Helper()

@@ -595,6 +595,13 @@ func (co *checkout) note(subject, text string) {
 	co.notices[subject] = text
 }
 
+// noticed reports whether there is a notice on the subject.
+func (co *checkout) noticed(subject string) bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.notices[subject] != ""
+}
+
 func (co *checkout) setState(state string) {
 	co.mu.Lock()
 	defer co.mu.Unlock()

@@ -83,3 +83,13 @@ func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
 	version, _, err := st.sidecar.store.Describer()
 	return version, err
 }
+
+// SetAside returns why the committer leaves a file below fold/ out; "" if it does
+// not.
+func (d *Daemon) SetAside(ctx context.Context, slug, path string) (string, error) {
+	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	if err != nil {
+		return "", err
+	}
+	return st.sidecar.store.Status().SetAside[path], nil
+}

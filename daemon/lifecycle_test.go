@@ -194,6 +194,13 @@ func TestProjectRulesAreFollowed(t *testing.T) {
 	p.eventually("the excluded file leaves", func() bool { return !namesChunk(p, "Dingo") })
 	p.write("fold/project.toml", strings.Replace(toml, "exclude = []", "exclude = [", 1))
 	p.eventually("a broken project file is said", func() bool { return strings.Contains(strings.Join(p.status().Notices, "\n"), "project.toml") })
+	p.eventually("the committer has looked at it", func() bool {
+		why, err := p.d.SetAside(p.ctx(), p.slug, "project.toml")
+		return err == nil && why != ""
+	})
+	if n := strings.Count(strings.Join(p.status().Notices, "\n"), "project.toml is not"); n != 1 {
+		t.Errorf("it is said %d times: %q", n, p.status().Notices)
+	}
 	if namesChunk(p, "Dingo") {
 		t.Error("the last good rules are not in force")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -141,6 +142,9 @@ func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatu
 	}
 	p.LastCommit = lastCommit(ctx, st)
 	for path, reason := range st.sidecar.store.Status().SetAside {
+		if path == conf.ProjectFile && co.noticed("project.toml") {
+			continue // it says the same
+		}
 		p.Notices = append(p.Notices, fmt.Sprintf("%s/%s is not committed: %s", co.rec.FoldDir, path, reason))
 	}
 	sort.Strings(p.Notices)
