@@ -35,6 +35,7 @@ func counterHelp() map[string]string {
 		"chunk_cache_hits":  "Files whose chunks were in the cache.",
 		"stats":             "Files that were looked at without being read.",
 		"described":         "Memory files that were made of source files.",
+		"describes":         "Descriptions of source files that were made for the index only.",
 		"names_read":        "Memories read for what links by name lead to.",
 		"index_operations":  "Changes of the index, each one transaction.",
 		"git_processes":     "Starts of the git program.",

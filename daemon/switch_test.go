@@ -48,6 +48,8 @@ func TestBranchSwitchOverKnownContent(t *testing.T) {
 	p.eventually("the branch is indexed", func() bool { return namesChunk(p, "Reeve19") })
 	p.settle()
 	on("main", "Ruff", "Reeve")
+	on("other", "Reeve", "Ruff") // seen at the first index, described once more
+	on("main", "Ruff", "Reeve")
 	for _, to := range []string{"other", "main"} {
 		before := p.counters()
 		if to == "other" {
@@ -55,10 +57,54 @@ func TestBranchSwitchOverKnownContent(t *testing.T) {
 		} else {
 			on(to, "Ruff", "Reeve")
 		}
+		if n := p.counters()["describes"] - before["describes"]; n != 0 {
+			t.Errorf("the switch to %s made %d descriptions of what was described before", to, n)
+		}
 		// A file that is written while it is read is read once more.
 		if w := p.spentSince(before); w.parses != 0 || w.embeds != 0 || w.reads < differ || w.reads > 2*differ {
 			t.Errorf("the switch to %s took %+v, want %d reads and nothing else", to, w, differ)
 		}
+	}
+}
+
+// TestBranchSwitchWithinFunctions: where two branches differ only within
+// functions a switch makes no description, and asks for no vector but those of the
+// functions, in few changes of the index.
+func TestBranchSwitchWithinFunctions(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	text := func(i, value int) string {
+		return fmt.Sprintf("package birds\n\n// Ruff%d runs.\nfunc Ruff%d() int { return %d }\n", i, i, value)
+	}
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("f%d.go", i)] = text(i, 1000+i)
+	}
+	p := newLocalProject(t, files)
+	p.git("checkout", "-q", "-b", "other")
+	for i := range n {
+		p.write(fmt.Sprintf("f%d.go", i), text(i, 2000+i))
+	}
+	p.commit("Change")
+	on := func(branch string) {
+		t.Helper()
+		before := p.counters()["files_read"]
+		p.git("checkout", "-q", branch)
+		p.eventually("the content of "+branch, func() bool { return p.counters()["files_read"] >= before+n })
+		p.settle()
+	}
+	p.eventually("the branch is indexed", func() bool { return p.counters()["files_read"] >= 2*n })
+	p.settle()
+	for _, branch := range []string{"main", "other", "main"} {
+		on(branch)
+	}
+	before := p.counters()
+	on("other")
+	now := p.counters()
+	did := func(name string) int64 { return now[name] - before[name] }
+	if did("describes") != 0 || did("parses") != 0 || did("vector_cache_hits")+did("embeds") > n+n/4 || did("index_operations") > 6 {
+		t.Errorf("the switch made %d descriptions, %d parses, asked for %d vectors and changed the index %d times",
+			did("describes"), did("parses"), did("vector_cache_hits")+did("embeds"), did("index_operations"))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -130,6 +129,7 @@ type apply struct {
 	tx       *sql.Tx
 	seq      int64
 	memories *inserter
+	updates  map[string]*sql.Stmt // of memories, by the columns they set
 	tags     *inserter
 	names    *inserter
 	linking  *inserter
@@ -138,12 +138,12 @@ type apply struct {
 	files    *inserter
 
 	files0    int              // rows of the manifest that changed
-	touched   map[fold.ID]bool // by this transaction
+	touched   map[fold.ID]bool // by this transaction: whether they are stamped
 	forgotten map[fold.ID]bool // and not put again
 	keys      map[string]bool  // chunk ids: true added, false removed
 	count     int              // how many chunks more there are
 	buf       []byte
-	oldRows   map[fold.ID]Row    // of the round
+	oldRows   map[fold.ID][]any  // of the round, as stored
 	oldChunks map[fold.ID][]byte // as stored
 	oldLinks  map[fold.ID][]fold.Link
 }
@@ -158,6 +158,7 @@ func newApply(tx *sql.Tx) *apply {
 		links:    newInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
 		chunks:   newInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
 		files:    newInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
+		updates:  make(map[string]*sql.Stmt),
 		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
 	}
 }
@@ -169,6 +170,9 @@ func (a *apply) inserters() []*inserter {
 func (a *apply) close() {
 	for _, in := range a.inserters() {
 		in.close()
+	}
+	for _, stmt := range a.updates {
+		_ = stmt.Close() // its error would repeat one already seen
 	}
 }
 
@@ -244,13 +248,15 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 			chunks = append(chunks, c.Forget)
 		}
 	}
-	a.oldRows = make(map[fold.ID]Row)
+	a.oldRows = make(map[fold.ID][]any)
 	a.oldChunks = make(map[fold.ID][]byte)
 	a.oldLinks = make(map[fold.ID][]fold.Link)
 	err := a.each(ctx, `select `+memoryColumns+` from memories where id in (select value from json_each(?))`, rows,
 		func(scan func(...any) error) error {
-			r, err := scanRow(scan)
-			a.oldRows[r.ID] = r
+			values, err := scanValues(scan)
+			if err == nil {
+				a.oldRows[fold.ID(values[columnID].(string))] = values
+			}
 			return err
 		})
 	if err != nil {
@@ -308,38 +314,6 @@ func (a *apply) file(ctx context.Context, c *Change) error {
 	return a.files.add(ctx, a.tx, c.File.values(a.seq)...)
 }
 
-// memory puts a row unless it equals the one that is there.
-func (a *apply) memory(ctx context.Context, r *Row) error {
-	if len(r.ID) != 16 {
-		return fmt.Errorf("memory %.40q: not an id: %w", r.ID, fold.ErrInvalid)
-	}
-	old, there := a.oldRows[r.ID]
-	row := *r
-	row.Seq = old.Seq
-	want, err := row.values()
-	if err != nil {
-		return err
-	}
-	if there {
-		have, err := old.values()
-		if err != nil {
-			return err
-		}
-		if reflect.DeepEqual(have, want) {
-			return nil
-		}
-	}
-	a.touch(r.ID)
-	want[len(want)-1] = a.seq
-	if err := a.memories.add(ctx, a.tx, want...); err != nil {
-		return err
-	}
-	if err := a.setNames(ctx, there, &old, r); err != nil {
-		return err
-	}
-	return a.setTags(ctx, r.ID, there, old.Tags, r.Tags)
-}
-
 func (a *apply) setTags(ctx context.Context, id fold.ID, there bool, old, now []string) error {
 	if there && !slices.Equal(old, now) {
 		if _, err := a.tx.ExecContext(ctx, `delete from memory_tags where memory_id = ?`, string(id)); err != nil {
@@ -356,8 +330,13 @@ func (a *apply) setTags(ctx context.Context, id fold.ID, there bool, old, now []
 	return nil
 }
 
+// stamped is what apply.touched says of rows that have the new seq already.
+const stamped = true
+
 func (a *apply) touch(id fold.ID) {
-	a.touched[id] = true
+	if _, touched := a.touched[id]; !touched {
+		a.touched[id] = !stamped
+	}
 	delete(a.forgotten, id)
 }
 
@@ -518,7 +497,12 @@ func (a *apply) finish(ctx context.Context) error {
 		a.seq--
 		return nil
 	}
-	touched := slices.Sorted(maps.Keys(a.touched))
+	var touched []fold.ID
+	for id, is := range a.touched {
+		if is != stamped {
+			touched = append(touched, id)
+		}
+	}
 	if len(touched) > 0 {
 		if _, err := a.tx.ExecContext(ctx, `update memories set seq = ?1 where seq <> ?1 and id in (select value from json_each(?2))`,
 			a.seq, list(touched)); err != nil {

@@ -23,7 +23,7 @@ func (x *Index) Dump(ctx context.Context, w io.Writer) error {
 		}{kind, v})
 	}
 	err := x.EachMemory(ctx, func(r Row) error {
-		r.Seq = 0
+		r.Seq, r.SaidSeq = 0, 0
 		return line("memory", r)
 	})
 	if err != nil {

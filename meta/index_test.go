@@ -76,7 +76,7 @@ func TestMemoryIsKeptLosslessly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Seq = a.Seq
+		want.Seq, want.SaidSeq = a.Seq, a.Seq
 		if d := cmp.Diff(want, &got); d != "" {
 			t.Errorf("memory %s: -want +got %s", want.ID, d)
 		}
@@ -135,6 +135,56 @@ func TestApplyTouchesOnlyWhatDiffers(t *testing.T) {
 	byID, err := x.ChunksByID(ctx, []fold.ID{id(1), id(1), id(2)}, []string{now[2].ID, c[1].ID})
 	if err != nil || len(byID) != 1 || byID[now[2].ID] != now[2] {
 		t.Errorf("ChunksByID = %v, %v", byID, err)
+	}
+}
+
+// TestWordsSeq: the number of a memory's words moves on with what is embedded of
+// it, and not with times, blobs, chunks or links.
+func TestWordsSeq(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	r := row(1)
+	first := apply(t, x, meta.Change{Memory: r}).Seq
+	words := func() int64 {
+		t.Helper()
+		all, err := x.WordsOf(t.Context(), []fold.ID{id(1), id(2)})
+		if err != nil || len(all) != 1 || all[id(1)].FilePath != r.FilePath {
+			t.Fatal(all, err)
+		}
+		return all[id(1)].Seq
+	}
+	same := func(what string, c meta.Change) {
+		t.Helper()
+		if a := apply(t, x, c); len(a.Memories) != 1 || words() != first {
+			t.Errorf("%s: %v changed, words of %d, want %d", what, a.Memories, words(), first)
+		}
+		got, err := x.Memory(t.Context(), id(1))
+		want := *r
+		want.Seq, want.SaidSeq = got.Seq, first
+		if d := cmp.Diff(&want, &got); err != nil || d != "" {
+			t.Errorf("%s: %v -want +got %s", what, err, d)
+		}
+	}
+	r.SourceBlob, r.ContentHash, r.Stale = "9", "def", false
+	same("blob", meta.Change{Memory: r})
+	r.CreatedAt, r.UpdatedAt = time.Date(2026, 5, 1, 2, 3, 4, 5000, time.UTC), time.Time{}
+	same("times", meta.Change{Memory: r})
+	r.UpdatedAt = time.Date(2026, 5, 1, 2, 3, 4, 5, time.UTC)
+	same("a time of nanoseconds", meta.Change{Memory: r})
+	r.Aliases = []string{"two"}
+	same("aliases", meta.Change{Memory: r})
+	same("chunks", meta.Change{ID: id(1), Chunks: chunks(id(1), "h1"), SetChunks: true})
+	same("links", meta.Change{ID: id(1), SetLinks: true, Links: []fold.Link{{To: id(5), Type: "x"}}})
+	for what, change := range map[string]func(){
+		"title": func() { r.Title = "Other" }, "body": func() { r.Body = "Other" }, "context": func() { r.Context = "Other" },
+		"path": func() { r.FilePath = "other.go" }, "tags": func() { r.Tags = []string{"other"} }, "keywords": func() { r.Keywords = []string{"other"} },
+	} {
+		change()
+		if a := apply(t, x, meta.Change{Memory: r}); words() != a.Seq {
+			t.Errorf("%s: words of %d after change %d", what, words(), a.Seq)
+		}
+		if a := apply(t, x, meta.Change{Memory: r}); len(a.Memories) != 0 {
+			t.Errorf("%s: the same again changes %v", what, a.Memories)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type Row struct {
 	ContentHash string // of the file's bytes, or of the canonical encoding if described: index
 	Stale       bool   // the source file differs from what was described
 	Seq         int64  // of the last change to it, its chunks or its links; set by Apply
+	SaidSeq     int64  // of the last change of its words, see said; set by Apply
 }
 
 // more is what memories.more holds: the part of a memory that has no column.
@@ -34,16 +35,46 @@ type more struct {
 	Layer        string           `json:"layer,omitempty"`
 	Visibility   string           `json:"visibility,omitempty"`
 	Foreign      string           `json:"foreign,omitempty"`
-	CreatedAt    time.Time        `json:"created_at"` // exact: the columns have microseconds, UTC
-	UpdatedAt    time.Time        `json:"updated_at"`
+	CreatedAt    time.Time        `json:"created_at,omitzero"` // where the columns, microseconds in UTC, do not say it exactly
+	UpdatedAt    time.Time        `json:"updated_at,omitzero"`
+}
+
+// inexact returns t if its column does not say all of it, else the zero time.
+func inexact(t time.Time) time.Time {
+	if t.Location() == time.UTC && t.Nanosecond()%1000 == 0 {
+		return time.Time{}
+	}
+	return t
+}
+
+// exactly returns a time as it was before it was stored.
+func exactly(micro int64, rest time.Time) time.Time {
+	if rest.IsZero() {
+		return time.UnixMicro(micro).UTC()
+	}
+	return rest
 }
 
 // memoryColumns are the columns of memories in the order of values and scan.
 const memoryColumns = `id, path, title, title_key, memory_type, source, author, context, file_path, language, source_blob,
 	slug, subject, relation, object, body, find, more, created_at, updated_at, pinned, note, deleted,
-	described, content_hash, stale, seq`
+	described, content_hash, stale, said_seq, seq`
 
-const memoryColumnCount = 27
+const memoryColumnCount = 28
+
+// Places in memoryColumns.
+const (
+	columnID        = 0
+	columnPath      = 1
+	columnTitle     = 2
+	columnContext   = 7
+	columnFilePath  = 8
+	columnBody      = 15
+	columnMore      = 17
+	columnDescribed = 23
+	columnSaidSeq   = memoryColumnCount - 2
+	columnSeq       = memoryColumnCount - 1
+)
 
 // values returns the row as it is stored.
 func (r *Row) values() ([]any, error) {
@@ -51,7 +82,7 @@ func (r *Row) values() ([]any, error) {
 		Aliases: r.Aliases, Tags: r.Tags, Keywords: r.Keywords, Links: r.Links, ByName: r.ByName,
 		OriginalDate: r.OriginalDate, Importance: r.Importance, Session: r.Session, Agent: r.Agent, Commit: r.Commit,
 		MovedFrom: r.MovedFrom, Layer: r.Layer, Visibility: r.Visibility, Foreign: r.Foreign,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		CreatedAt: inexact(r.CreatedAt), UpdatedAt: inexact(r.UpdatedAt),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("memory %s: %w: %w", r.ID, fold.ErrInvalid, err)
@@ -61,7 +92,7 @@ func (r *Row) values() ([]any, error) {
 		string(r.ID), r.Path, r.Title, strings.ToLower(r.Title), r.Type, string(r.Source), r.Author, r.Context, r.FilePath,
 		r.Language, r.SourceBlob, r.Slug, r.Subject, r.Relation, r.Object, r.Body, find, string(b),
 		r.CreatedAt.UnixMicro(), r.UpdatedAt.UnixMicro(), bit(r.Pinned), bit(r.Note), bit(r.Deleted),
-		r.Described, r.ContentHash, bit(r.Stale), r.Seq,
+		r.Described, r.ContentHash, bit(r.Stale), r.SaidSeq, r.Seq,
 	}, nil
 }
 
@@ -73,7 +104,7 @@ func scanRow(scan func(...any) error) (Row, error) {
 	err := scan(&r.ID, &r.Path, &r.Title, &titleKey, &r.Type, &r.Source, &r.Author, &r.Context, &r.FilePath,
 		&r.Language, &r.SourceBlob, &r.Slug, &r.Subject, &r.Relation, &r.Object, &r.Body, &find, &rest,
 		&created, &updated, &r.Pinned, &r.Note, &r.Deleted,
-		&r.Described, &r.ContentHash, &r.Stale, &r.Seq)
+		&r.Described, &r.ContentHash, &r.Stale, &r.SaidSeq, &r.Seq)
 	if err != nil {
 		return r, err
 	}
@@ -84,7 +115,7 @@ func scanRow(scan func(...any) error) (Row, error) {
 	r.Aliases, r.Tags, r.Keywords, r.Links, r.ByName = m.Aliases, m.Tags, m.Keywords, m.Links, m.ByName
 	r.OriginalDate, r.Importance, r.Session, r.Agent, r.Commit = m.OriginalDate, m.Importance, m.Session, m.Agent, m.Commit
 	r.MovedFrom, r.Layer, r.Visibility, r.Foreign = m.MovedFrom, m.Layer, m.Visibility, m.Foreign
-	r.CreatedAt, r.UpdatedAt = m.CreatedAt, m.UpdatedAt
+	r.CreatedAt, r.UpdatedAt = exactly(created, m.CreatedAt), exactly(updated, m.UpdatedAt)
 	return r, nil
 }
 

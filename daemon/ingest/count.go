@@ -12,6 +12,7 @@ import (
 type Counters struct {
 	FilesRead, BytesRead, Parses, ChunkHits atomic.Int64
 	Described, Stats                        atomic.Int64
+	Describes                               atomic.Int64 // descriptions made for the index only
 	Names                                   atomic.Int64 // memories read for what links by name lead to
 	Applied                                 atomic.Int64 // changes of the index, each one transaction
 }
@@ -20,7 +21,7 @@ type Counters struct {
 func (c *Counters) Values() map[string]int64 {
 	return map[string]int64{
 		"files_read": c.FilesRead.Load(), "bytes_read": c.BytesRead.Load(), "parses": c.Parses.Load(),
-		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(), "names_read": c.Names.Load(),
+		"chunk_cache_hits": c.ChunkHits.Load(), "stats": c.Stats.Load(), "described": c.Described.Load(), "describes": c.Describes.Load(), "names_read": c.Names.Load(),
 		"index_operations": c.Applied.Load(),
 	}
 }

@@ -90,6 +90,15 @@ type dependency struct {
 	standard bool   // comes with the language
 }
 
+// times returns when the memory was made and changed.
+func (s *Subject) times() (created, updated time.Time) {
+	created = s.Created
+	if created.IsZero() || created.After(s.Committed) {
+		created = s.Committed
+	}
+	return created.UTC(), s.Committed.UTC()
+}
+
 func newDescription(s *Subject) *description {
 	d := &description{s: s, test: IsTestFile(s.Path), header: headerOf(s)}
 	d.parts = componentsOf(s)
@@ -127,10 +136,6 @@ func (d *description) quiet() {
 
 func (d *description) memory() fold.Memory {
 	s := d.s
-	created := s.Created
-	if created.IsZero() || created.After(s.Committed) {
-		created = s.Committed
-	}
 	title := clipRunes(d.title(), maxTitle)
 	summary := d.summary("")
 	m := fold.Memory{
@@ -146,9 +151,8 @@ func (d *description) memory() fold.Memory {
 		Language:     s.Language,
 		SourceBlob:   s.Blob,
 		OriginalDate: originalDate(s.Source),
-		CreatedAt:    created.UTC(),
-		UpdatedAt:    s.Committed.UTC(),
 	}
+	m.CreatedAt, m.UpdatedAt = s.times()
 	// The heading has said the first sentence already, where it is the title.
 	m.Body = d.body(title, d.summary(title))
 	seen := map[fold.ID]bool{fold.FileID(s.Slug, s.Path): true}

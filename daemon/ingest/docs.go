@@ -73,6 +73,6 @@ func memoryText(row meta.Row) string {
 }
 
 // chunkText is what is embedded of a chunk: where it stands, then its text.
-func chunkText(row meta.Row, c fold.Chunk, text []byte) string {
-	return row.FilePath + " " + c.NodeName + "\n" + string(text)
+func chunkText(path string, c fold.Chunk, text []byte) string {
+	return path + " " + c.NodeName + "\n" + string(text)
 }

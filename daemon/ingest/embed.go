@@ -43,17 +43,13 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 	if err != nil || upTo <= seq {
 		return false, err
 	}
-	st, err := in.stored(ctx, ids)
+	dues, err := in.duesOf(ctx, ids, seq)
 	if err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
 	var b embedding
-	for n, id := range ids {
-		row, ok := st.rows[id]
-		if !ok {
-			continue
-		}
-		err := in.eachText(ctx, row, st.chunks[id], func(t embedText) error {
+	for n := range dues {
+		err := in.eachText(ctx, &dues[n], func(t embedText) error {
 			if b.add(t); !b.full() {
 				return nil
 			}
@@ -69,7 +65,7 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
-		progress.tell(Step{Stage: stageEmbedding, Done: n + 1, Total: len(ids)})
+		progress.tell(Step{Stage: stageEmbedding, Done: n + 1, Total: len(dues)})
 	}
 	defer in.keepCuts(ctx) // here the vectors
 	if _, err := in.embedSome(ctx, &b); err != nil {
@@ -128,15 +124,74 @@ func (in *Ingester) embedSome(ctx context.Context, b *embedding) (fresh bool, er
 	return fresh, in.Vectors.Apply(in.Vectors.Seq(), put, nil)
 }
 
+// A due is a memory of which something may be to embed.
+type due struct {
+	id     fold.ID
+	path   string    // of the source file
+	row    *meta.Row // nil if the memory's own words have their vector
+	chunks []fold.Chunk
+	file   *meta.File // of path, where chunks have no vector; nil if there is none
+}
+
+// duesOf looks what of memories, which changed since seq, is to be embedded. Of
+// those whose words are as they were nothing is read but chunks.
+func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due, error) {
+	words, err := in.Index.WordsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := in.Index.ChunksOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	dues := make([]due, 0, len(ids))
+	var said []fold.ID
+	var paths []string
+	for _, id := range ids {
+		w, ok := words[id]
+		if !ok {
+			continue
+		}
+		if w.Seq > seq || !in.Vectors.Has(memoryKey(id)) {
+			said = append(said, id)
+		}
+		if slices.ContainsFunc(chunks[id], func(c fold.Chunk) bool { return !c.Hidden && !in.Vectors.Has(chunkKey(c.ID)) }) {
+			paths = append(paths, w.FilePath)
+		}
+		dues = append(dues, due{id: id, path: w.FilePath, chunks: chunks[id]})
+	}
+	rows, err := in.Index.Memories(ctx, said)
+	if err != nil {
+		return nil, err
+	}
+	files, err := in.Index.FilesByPath(ctx, paths, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range dues {
+		d := &dues[i]
+		if row, ok := rows[d.id]; ok {
+			d.row = &row
+		}
+		if f, ok := files[d.path]; ok {
+			d.file = &f
+		}
+	}
+	return dues, nil
+}
+
 // eachText calls fn with what is to be embedded of a memory and its chunks: of
 // these only the ones that have no vector, and those whose text reaches into the
 // chunks before, which may be others now. Where there is none the source is not
 // read.
-func (in *Ingester) eachText(ctx context.Context, row meta.Row, chunks []fold.Chunk, fn func(embedText) error) error {
-	if err := fn(embedText{key: memoryKey(row.ID), owner: row.ID, text: memoryText(row)}); err != nil {
-		return err
+func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) error) error {
+	if d.row != nil {
+		if err := fn(embedText{key: memoryKey(d.id), owner: d.id, text: memoryText(*d.row)}); err != nil {
+			return err
+		}
 	}
 	var src []byte
+	chunks := d.chunks
 	secrets := slices.ContainsFunc(chunks, func(c fold.Chunk) bool { return c.Hidden })
 	for i, c := range chunks {
 		lacks := !in.Vectors.Has(chunkKey(c.ID))
@@ -146,7 +201,7 @@ func (in *Ingester) eachText(ctx context.Context, row meta.Row, chunks []fold.Ch
 		}
 		if src == nil {
 			var err error
-			if src, err = in.sourceOf(ctx, row.FilePath); err != nil || src == nil {
+			if src, err = in.sourceAt(ctx, d.path, d.file); err != nil || src == nil {
 				return err
 			}
 		}
@@ -158,7 +213,7 @@ func (in *Ingester) eachText(ctx context.Context, row meta.Row, chunks []fold.Ch
 				text = with
 			}
 		}
-		if err := fn(embedText{key: chunkKey(c.ID), owner: row.ID, text: chunkText(row, c, text), fresh: lacks}); err != nil {
+		if err := fn(embedText{key: chunkKey(c.ID), owner: d.id, text: chunkText(d.path, c, text), fresh: lacks}); err != nil {
 			return err
 		}
 	}
@@ -199,7 +254,7 @@ func (in *Ingester) load(ctx context.Context, st stored, ids []fold.ID) ([]loade
 		l := loaded{row: row, chunks: st.chunks[id]}
 		if len(l.chunks) > 0 {
 			var err error
-			if l.src, err = in.sourceOf(ctx, row.FilePath); err != nil {
+			if l.src, err = in.sourceAt(ctx, row.FilePath, nil); err != nil {
 				return nil, err
 			}
 			if l.src == nil {
@@ -211,15 +266,22 @@ func (in *Ingester) load(ctx context.Context, st stored, ids []fold.ID) ([]loade
 	return out, nil
 }
 
-// sourceOf returns the bytes the chunks of path were cut from, or nil if the
-// file has changed since; it is then read again by the next sweep.
-func (in *Ingester) sourceOf(ctx context.Context, path string) ([]byte, error) {
-	f, err := in.Index.FileByPath(ctx, path, false)
-	if errors.Is(err, fold.ErrNotFound) || in.root == nil {
+// sourceAt returns the bytes the chunks of path were cut from, whose manifest is f,
+// or nil if the file has changed since; it is then read again by the next sweep.
+// Where f is nil it is looked up.
+func (in *Ingester) sourceAt(ctx context.Context, path string, f *meta.File) ([]byte, error) {
+	if in.root == nil {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	if f == nil {
+		found, err := in.Index.FileByPath(ctx, path, false)
+		if errors.Is(err, fold.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		f = &found
 	}
 	src, _, _, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
 	if err == nil {

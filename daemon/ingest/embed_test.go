@@ -55,10 +55,8 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 // textsOf returns what is embedded of a file's chunks, by key.
 func textsOf(t *testing.T, in *Ingester, pr *prepared) map[string]string {
 	t.Helper()
-	row := meta.Row{}
-	row.ID, row.FilePath = pr.id, pr.path
 	out := map[string]string{}
-	err := in.eachText(t.Context(), row, pr.chunks, func(e embedText) error {
+	err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &meta.Row{}, chunks: pr.chunks}, func(e embedText) error {
 		out[e.key] = e.text
 		return nil
 	})
@@ -166,7 +164,7 @@ func TestEmbedYieldsInTheMiddleOfAFile(t *testing.T) {
 	in.Overlap = 10
 	count := &counting{}
 	in.Options.Embed = count
-	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(pr, meta.Row{}, false)}); err != nil {
+	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(t.Context(), pr, meta.Row{}, false)}); err != nil {
 		t.Fatal(err)
 	}
 	calls := 0

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -43,6 +42,8 @@ type prepared struct {
 	src       []byte
 	whole     []byte         // src and the byte behind it; nil unless it is to be cut
 	cached    []byte         // of the cache under key; nil if it has none
+	told      []byte         // of the cache: what was said of the content; nil if nothing was
+	remember  bool           // what is said of it goes into the cache
 	result    chunker.Result // what descriptions are made from
 	chunks    []fold.Chunk
 	unchanged bool // the content is what the index holds: only the stat moved
@@ -116,6 +117,7 @@ func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done cha
 			if err != nil {
 				return err
 			}
+			pr.remember = len(known) > 0
 			group = append(group, pr)
 			size += len(pr.whole)
 		}
@@ -228,12 +230,17 @@ func (in *Ingester) read(ctx context.Context, path string, old meta.File, known 
 	return pr, nil
 }
 
-// lookUp asks the cache for the chunks of what was read.
+// lookUp asks the cache for the chunks of what was read, and for what was said of
+// it.
 func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
 	var keys []string
 	for _, pr := range group {
-		if pr.whole != nil {
-			keys = append(keys, cutKey(pr.path, pr.whole, pr.file.Hash, in.Cut))
+		if pr.whole == nil {
+			continue
+		}
+		keys = append(keys, cutKey(pr.path, pr.whole, pr.file.Hash, in.Cut))
+		if pr.remember {
+			keys = append(keys, in.descriptionKey(pr))
 		}
 	}
 	if len(keys) == 0 {
@@ -243,13 +250,22 @@ func (in *Ingester) lookUp(ctx context.Context, group []*prepared) {
 	if err != nil {
 		return // what is not known is cut
 	}
+	next := func() (key string) {
+		key, keys = keys[0], keys[1:]
+		return key
+	}
 	for _, pr := range group {
-		if pr.whole != nil {
-			key := keys[0]
-			if pr.cached, keys = got[key], keys[1:]; in.distrusts(pr.file.Hash) {
-				pr.cached = nil
-				in.Cuts.forget(key)
-			}
+		if pr.whole == nil {
+			continue
+		}
+		key := next()
+		pr.cached = got[key]
+		if pr.remember {
+			pr.told = got[next()]
+		}
+		if in.distrusts(pr.file.Hash) {
+			pr.cached, pr.told = nil, nil
+			in.Cuts.forget(key)
 		}
 	}
 }
@@ -260,11 +276,11 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 		return nil
 	}
 	src := pr.src
-	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	res, err := in.cut(ctx, pr.path, pr.whole, pr.file.Hash, in.Cut, pr.cached, findings)
+	creds := &verdict{src: src}
+	res, err := in.cut(ctx, pr.path, pr.whole, pr.file.Hash, in.Cut, pr.cached, creds)
 	pr.result = res
 	if told := in.cutToTell(); err == nil && told.Name() != in.Cut.Name() {
-		pr.result, err = in.cutLike(ctx, pr.path, pr.whole, pr.file.Hash, told, findings)
+		pr.result, err = in.cutLike(ctx, pr.path, pr.whole, pr.file.Hash, told, creds)
 	}
 	pr.whole, pr.cached = nil, nil
 	if err != nil {
@@ -276,7 +292,7 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 		return nil
 	}
 	pr.chunks = chunker.Assign(pr.id, res.Chunks)
-	hideSecrets(pr.chunks, src, findings())
+	hideSecrets(pr.chunks, src, creds.findings())
 	pr.file.State, pr.file.Reason = "indexed", textReason(res)
 	if pr.file.Truncated {
 		pr.file.Reason = fmt.Sprintf("only the first %d KiB of %d are indexed", len(src)>>10, pr.file.Size>>10)
@@ -326,8 +342,10 @@ func IndexRules(by chunker.Options) string {
 	return cutRules(by) + " describer " + DescriberVersion
 }
 
+// cutRules tells the rules by which files are cut, and credentials found in them,
+// from others.
 func cutRules(by chunker.Options) string {
-	rules := chunker.Version + "/" + chunker.Engine()
+	rules := chunker.Version + "/" + chunker.Engine() + "/" + secret.Version
 	if name := by.Name(); name != "" {
 		rules += "/" + name
 	}
@@ -338,21 +356,21 @@ func cutRules(by chunker.Options) string {
 func (in *Ingester) cutToTell() chunker.Options { return chunker.Options{MaxBytes: in.Cut.MaxBytes} }
 
 // cutLike is cut, with what the cache has.
-func (in *Ingester) cutLike(ctx context.Context, path string, src []byte, hash string, by chunker.Options, findings func() []secret.Finding) (chunker.Result, error) {
+func (in *Ingester) cutLike(ctx context.Context, path string, src []byte, hash string, by chunker.Options, creds *verdict) (chunker.Result, error) {
 	key := cutKey(path, src, hash, by)
 	got, err := in.Cache.Chunks(ctx, []string{key})
 	if err != nil || in.distrusts(hash) {
 		got = nil // what is not known is cut
 	}
-	return in.cut(ctx, path, src, hash, by, got[key], findings)
+	return in.cut(ctx, path, src, hash, by, got[key], creds)
 }
 
 // cut returns the chunks of src, from cached, which may be nil, where that is
-// whole. findings are the credentials in src. New chunks are cached soon: see
+// whole; creds are those in src. New chunks are cached soon: see
 // [meta.Cache.Flush].
-func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, by chunker.Options, cached []byte, findings func() []secret.Finding) (chunker.Result, error) {
+func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, by chunker.Options, cached []byte, creds *verdict) (chunker.Result, error) {
 	if cached != nil {
-		if res, err := chunker.DecodeResult(cached); err == nil {
+		if res, err := decodeCut(cached, creds); err == nil {
 			in.Count.ChunkHits.Add(1)
 			return res, nil
 		}
@@ -368,11 +386,11 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 		if res, err = in.Cutter.CutSized(ctx, path, src, by); err != nil {
 			return nil, err
 		}
-		dropSecretDocs(&res, src, findings())
+		dropSecretDocs(&res, src, creds.findings())
 		if res.Provisional() {
 			return nil, nil // a busy machine timed out: not to be remembered
 		}
-		b := res.Encode()
+		b := encodeCut(&res, creds)
 		if err := in.Cache.PutChunksSoon(ctx, key, b); err != nil {
 			in.Log.WarnContext(ctx, "Chunk cache not written", "err", err)
 		}
@@ -382,7 +400,7 @@ func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash strin
 		return res, err
 	}
 	in.Count.ChunkHits.Add(1)
-	return chunker.DecodeResult(made)
+	return decodeCut(made, creds)
 }
 
 // keepCuts writes the chunks that were cut, and the vectors that were computed,
@@ -469,7 +487,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 			changes = append(changes, meta.Change{File: &pr.file})
 		default:
 			r.Indexed++
-			changes = append(changes, in.sourceChange(pr, old, have))
+			changes = append(changes, in.sourceChange(ctx, pr, old, have))
 			texts[string(pr.id)] = pr
 			r.Memories = append(r.Memories, pr.id)
 		}
@@ -503,14 +521,14 @@ func (in *Ingester) dropped(pr *prepared, old meta.Row, have bool) []meta.Change
 
 // sourceChange is what an indexed file changes: its manifest entry, its chunks,
 // and its memory where that is kept in the index only.
-func (in *Ingester) sourceChange(pr *prepared, old meta.Row, have bool) meta.Change {
+func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, old meta.Row, have bool) meta.Change {
 	c := meta.Change{File: &pr.file, Chunks: pr.chunks, SetChunks: true}
 	if have && old.Described == "fold" {
 		old.Stale = stale(old.SourceBlob, pr.file.Blob, pr.src)
 		c.Memory = &old
 		return c
 	}
-	m := in.described(pr)
+	m := in.described(ctx, pr)
 	row := meta.Row{Memory: *m, Described: "index"}
 	row.ContentHash = fold.ContentHash(fold.Encode(m, nil))
 	// chunks are filtered by the fields of their memory
@@ -608,18 +626,6 @@ func stale(described, blob string, src []byte) bool {
 	long := len(described) == 64 // a repository of SHA-256 objects
 	return described != gitops.BlobName(src, long) &&
 		described != gitops.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
-}
-
-// described is the memory of a source file as it lies in the work tree, for the
-// index only.
-func (in *Ingester) described(pr *prepared) *fold.Memory {
-	files := in.files()
-	m := Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, files))
-	m.ID = pr.id
-	for i := range m.Links {
-		m.Links[i].From = m.ID
-	}
-	return &m
 }
 
 // subject is what [Describe] is told of a file.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +17,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
 // describeBatch is how many files are described and put at once, and
@@ -452,8 +450,7 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 	if len(src) == 0 || chunker.IsBinary(src) {
 		return nil, nil
 	}
-	findings := sync.OnceValue(func() []secret.Finding { return secret.Scan(src) })
-	res, err := in.cutLike(ctx, p, src, fold.ContentHash(src), in.cutToTell(), findings)
+	res, err := in.cutLike(ctx, p, src, fold.ContentHash(src), in.cutToTell(), &verdict{src: src})
 	if err != nil {
 		return nil, err
 	}

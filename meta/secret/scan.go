@@ -13,6 +13,10 @@ type Finding struct {
 	Line int    // from 1; of the first line of the match
 }
 
+// Version tells the rules from others, for what is cached of what they found.
+// Whoever changes what [Scan] finds changes it.
+const Version = "1"
+
 // Scan returns what looks like a credential in b, by line, one finding per rule
 // and line. Rules named in allow are not applied. The first call loads the
 // rules, which takes some 100 ms. It is safe for concurrent use.

@@ -37,6 +37,7 @@ create table memories (
     described     text not null,      -- fold, index
     content_hash  text not null,
     stale         integer not null,
+    said_seq      integer not null,   -- of the last change of its words: what is embedded of it
     seq           integer not null    -- of the last change to it, its chunks or its links
 ) strict;
 create index memories_updated on memories (updated_at, id);

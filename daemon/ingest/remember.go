@@ -1,0 +1,175 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Descriptions that are kept in the index only are made anew whenever the content
+// of a file changes, and a branch switch changes thousands to what they were
+// before. So what was said of a content is cached, too: not at a first index, of
+// which most files never change, but from the first change on.
+
+// A resolved import is a question that [Describe] asked of the tree, and the
+// answer. A description that is remembered holds as long as all answers do.
+type resolved struct {
+	spec, path string
+	ok         bool
+}
+
+// descriptionKey is what the description of what was read is cached under.
+func (in *Ingester) descriptionKey(pr *prepared) string {
+	return fmt.Sprintf("described/%s/%s/%s/%d/%t/%s/%s", DescriberVersion, cutRules(chunker.Options{}), pr.file.Hash, in.MaxBytes, pr.file.Truncated, in.Slug, pr.path)
+}
+
+// described is the memory of a source file as it lies in the work tree, for the
+// index only.
+func (in *Ingester) described(ctx context.Context, pr *prepared) *fold.Memory {
+	s := in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, in.files())
+	m, ok := recall(pr.told, &s)
+	pr.told = nil
+	if !ok {
+		var asked []resolved
+		resolve := s.Resolve
+		s.Resolve = func(spec string) (string, bool) {
+			p, ok := resolve(spec)
+			asked = append(asked, resolved{spec, p, ok})
+			return p, ok
+		}
+		in.Count.Describes.Add(1)
+		m = Describe(s)
+		if pr.remember && !pr.result.Provisional() {
+			if err := in.Cache.PutChunksSoon(ctx, in.descriptionKey(pr), encodeDescription(&m, s.Tested, asked)); err != nil {
+				in.Log.WarnContext(ctx, "Description not cached", "err", err)
+			}
+		}
+	}
+	m.ID = pr.id
+	for i := range m.Links {
+		m.Links[i].From = m.ID
+	}
+	return &m
+}
+
+// recall returns what [Describe] returns of s, from what encodeDescription wrote
+// of the same content. It reports false where the tree has changed so that it may
+// be another, and for b nil or damaged.
+func recall(b []byte, s *Subject) (m fold.Memory, ok bool) {
+	if b == nil {
+		return m, false
+	}
+	d := descriptionDecoder{s: string(b)}
+	if d.str() != s.Tested {
+		return m, false
+	}
+	for range d.count() {
+		spec, path, was := d.str(), d.str(), d.count() == 1
+		if d.err != nil {
+			return m, false
+		}
+		if p, is := s.Resolve(spec); p != path || is != was {
+			return m, false
+		}
+	}
+	m = fold.Memory{
+		Title: d.str(), Type: d.str(), Source: fold.Source(d.str()), Author: d.str(), Context: d.str(), Language: d.str(),
+		OriginalDate: d.str(), Body: d.str(), Aliases: d.strs(), Tags: d.strs(), Keywords: d.strs(),
+		FilePath: s.Path, SourceBlob: s.Blob,
+	}
+	m.CreatedAt, m.UpdatedAt = s.times()
+	for range d.count() {
+		m.Links = append(m.Links, fold.Link{To: fold.ID(d.str()), Type: fold.LinkType(d.str()), Weight: 1})
+	}
+	return m, d.err == nil && d.s == ""
+}
+
+// encodeDescription returns m as recall reads it: all that [Describe] sets but
+// what it takes from the subject as it is.
+func encodeDescription(m *fold.Memory, tested string, asked []resolved) []byte {
+	b := make([]byte, 0, 512+len(m.Body)+len(m.Context))
+	str := func(list ...string) {
+		for _, s := range list {
+			b = binary.AppendUvarint(b, uint64(len(s)))
+			b = append(b, s...)
+		}
+	}
+	num := func(n int) { b = binary.AppendUvarint(b, uint64(n)) }
+	str(tested)
+	num(len(asked))
+	for _, r := range asked {
+		str(r.spec, r.path)
+		if r.ok {
+			num(1)
+		} else {
+			num(0)
+		}
+	}
+	str(m.Title, m.Type, string(m.Source), m.Author, m.Context, m.Language, m.OriginalDate, m.Body)
+	for _, list := range [][]string{m.Aliases, m.Tags, m.Keywords} {
+		if list == nil {
+			num(0)
+			continue
+		}
+		num(1 + len(list))
+		str(list...)
+	}
+	num(len(m.Links))
+	for _, l := range m.Links {
+		str(string(l.To), string(l.Type))
+	}
+	return b
+}
+
+// A descriptionDecoder reads until something is wrong, and then returns nothing.
+// What it reads are parts of one string.
+type descriptionDecoder struct {
+	s   string
+	err error
+}
+
+func (d *descriptionDecoder) fail() {
+	d.s, d.err = "", errors.New("damaged description")
+}
+
+func (d *descriptionDecoder) count() int {
+	var v uint64
+	for i := 0; i < len(d.s) && i < binary.MaxVarintLen64; i++ {
+		v |= uint64(d.s[i]&0x7f) << (7 * i)
+		if d.s[i] < 0x80 {
+			if d.s = d.s[i+1:]; v > uint64(len(d.s))+1 {
+				break // more than can follow
+			}
+			return int(v)
+		}
+	}
+	d.fail()
+	return 0
+}
+
+func (d *descriptionDecoder) str() string {
+	n := d.count()
+	if n > len(d.s) {
+		d.fail()
+		return ""
+	}
+	s := d.s[:n]
+	d.s = d.s[n:]
+	return s
+}
+
+func (d *descriptionDecoder) strs() []string {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	list := make([]string, 0, n-1)
+	for range n - 1 {
+		list = append(list, d.str())
+	}
+	return list
+}
