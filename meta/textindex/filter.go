@@ -91,10 +91,13 @@ func (s *sieve) passing(seg *segment) []bool {
 
 // passes compares what is cheap first.
 func (s *sieve) passes(seg *segment, o uint32) bool {
-	for which, want := range [...]string{ownerSource: s.Source, ownerType: s.Type, ownerAuthor: s.Author, ownerLanguage: s.Language} {
+	for which, want := range [...]string{ownerSource: s.Source, ownerType: s.Type, ownerAuthor: s.Author} {
 		if want != "" && string(seg.value(o, which)) != want {
 			return false
 		}
+	}
+	if s.Language != "" && !written(seg.value(o, ownerLanguage), s.Language) {
+		return false
 	}
 	if s.Memories != nil && !s.Memories[fold.ID(seg.value(o, ownerMemory))] {
 		return false
@@ -105,6 +108,12 @@ func (s *sieve) passes(seg *segment, o uint32) bool {
 		}
 	}
 	return s.glob.all || s.matches(seg.value(o, ownerPath))
+}
+
+// written reports whether a file of the language have is one of those asked for
+// as want: TSX is TypeScript too.
+func written(have []byte, want string) bool {
+	return string(have) == want || want == "typescript" && string(have) == "tsx"
 }
 
 // hasTag reports whether tags, each followed by a zero byte, holds tag.
