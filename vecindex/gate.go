@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -33,11 +34,11 @@ func (r trial) passes(exact time.Duration) bool {
 // one whether it passes or not, else the scan.
 func choose(setting string, rows int, exact time.Duration, trials []trial) served {
 	best := served{report: Report{Engine: Exact, Recall: 1, P50: exact, Exact: exact, Forced: setting == Exact}}
-	var refused string
+	var refused strings.Builder
 	for _, r := range trials {
 		forced := setting == r.way.name()
 		if !forced && !r.passes(exact) {
-			refused += fmt.Sprintf("; %s refused: recall %.3f, p50 %s", r.way.name(), r.recall, short(r.p50))
+			fmt.Fprintf(&refused, "; %s refused: recall %.3f, p50 %s", r.way.name(), r.recall, short(r.p50))
 			continue
 		}
 		if !forced && best.way != nil && best.report.P50 <= r.p50 {
@@ -65,7 +66,7 @@ func choose(setting string, rows int, exact time.Duration, trials []trial) serve
 	default:
 		best.report.Why = "nothing faster is as good"
 	}
-	best.report.Why += refused
+	best.report.Why += refused.String()
 	return best
 }
 

@@ -206,8 +206,18 @@ func TestFilters(t *testing.T) {
 	}
 	for round := range 2 {
 		for i, f := range []*vecindex.Filter{
-			nil, {}, {Only: some(.01)}, {Only: some(.1)}, {Only: some(.9)}, {Not: some(.01)}, {Not: some(.9)}, {Memories: true},
-			{Memories: true, Not: some(.5)}, {Memories: true, Only: some(.5)}, {Only: some(.6), Not: some(.6)}, {Only: map[fold.ID]bool{}},
+			nil,
+			{},
+			{Only: some(.01)},
+			{Only: some(.1)},
+			{Only: some(.9)},
+			{Not: some(.01)},
+			{Not: some(.9)},
+			{Memories: true},
+			{Memories: true, Not: some(.5)},
+			{Memories: true, Only: some(.5)},
+			{Only: some(.6), Not: some(.6)},
+			{Only: map[fold.ID]bool{}},
 		} {
 			q, want := unit(r, dim), 0
 			for key, v := range live {

@@ -88,7 +88,7 @@ func (q *Query) Set(v []float32) {
 // SetRow makes q the query for a stored row of that scale.
 func (q *Query) SetRow(row []byte, scale float32) {
 	q.room(len(row))
-	sum := int32(0)
+	var sum int32
 	if fast.flip {
 		sum = flip(unsafe.SliceData(q.bytes), unsafe.SliceData(row), len(row)) - int32(bias*len(row))
 	} else {
