@@ -17,7 +17,7 @@ const (
 
 // strange is how much a term without a vector counts beside the mean of those
 // that have one: it is rare, so it tells much.
-const strange = 0.2
+const strange = 0.5
 
 // Builtin returns the embedder that is always there. It needs no model and gives
 // the same vectors on every machine.
