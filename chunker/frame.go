@@ -124,11 +124,11 @@ func appendSizes(b []byte, o Options) []byte {
 func takeSizes(b []byte) (o Options, rest []byte, err error) {
 	var n [5]uint64
 	for i := range n {
-		size := 0
-		if n[i], size = binary.Uvarint(b); size <= 0 || n[i] > 1<<31 {
+		v, size := binary.Uvarint(b)
+		if size <= 0 || v > 1<<31 {
 			return o, nil, errors.New("read frame: sizes that are none")
 		}
-		b = b[size:]
+		n[i], b = v, b[size:]
 	}
 	return Options{MinLines: int(n[0]), MaxLines: int(n[1]), LineSize: int(n[2]), MaxBytes: int(n[3]), Whole: n[4] == 1}, b, nil
 }
