@@ -37,7 +37,7 @@ type Index struct {
 
 // formatIndex is the number of sql/index.sql. Another number in the file means
 // that it is deleted and rebuilt.
-const formatIndex = 7
+const formatIndex = 8
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes
 // 100 MB in about half a second.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -23,7 +24,40 @@ func memoryDoc(row meta.Row) textindex.Doc {
 	d.Body = row.Body
 	d.Context = strings.Join([]string{row.Context, row.Subject, row.Relation, row.Object}, " ")
 	d.Keywords = row.Keywords
+	if kind == textindex.Memory {
+		// Who said it and when is asked for as often as what.
+		d.Context = strings.Join([]string{d.Context, row.Author, dateWords(row)}, " ")
+		d.Title, d.Body = titleAndText(row.Title, row.Body)
+	}
 	return d
+}
+
+// dateWords returns the day a memory is about as people write it, "8 May 2023".
+func dateWords(row meta.Row) string {
+	at := row.CreatedAt
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, row.OriginalDate); err == nil {
+			at = t
+			break
+		}
+	}
+	if at.IsZero() {
+		return ""
+	}
+	return at.Format("2 January 2006")
+}
+
+// titleAndText returns what is indexed of a memory: a heading that repeats the
+// title is not counted twice, nor a title that is but the beginning of the text.
+func titleAndText(title, body string) (string, string) {
+	text := strings.TrimSpace(body)
+	if line, rest, _ := strings.Cut(text, "\n"); strings.TrimLeft(line, "# ") == title && strings.HasPrefix(line, "#") {
+		text = strings.TrimSpace(rest)
+	}
+	if strings.HasPrefix(text, strings.TrimRight(title, " …")) {
+		title = ""
+	}
+	return title, text
 }
 
 // chunkDoc is what the text index holds of a chunk of src: its name and place,

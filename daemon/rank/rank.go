@@ -12,10 +12,26 @@ type Hit struct {
 	Key      string // "m:<memory id>" or "c:<chunk id>"
 	Memory   fold.ID
 	Fielded  float64 // BM25F over all fields
+	Expanded float64 // the same with synonyms; what is less than Fielded counts as it
 	Exact    float64 // BM25 of joined identifiers and word pairs
 	Name     float64 // BM25F of symbol and heading alone
+	Body     float64 // BM25 of the text alone
+	Symbol   float64 // BM25 of the qualified name alone
+	Path     float64 // BM25 of the path alone
 	Coverage float64 // share of the question's terms that occur, in [0, 1]
+	Ideal    float64 // what Fielded is at most; 0 if not known
 	Prose    bool    // text for people (a section, a paragraph), not code
+
+	// Terms are the question's terms in a memory, in the order of the question,
+	// those too that it does not have. Nil where its neighbours do not matter.
+	Terms []TermCount
+	K1    float64 // of the BM25 that Terms are for
+}
+
+// A TermCount is one term of the question in one memory.
+type TermCount struct {
+	Worth float64 // its idf
+	Count float64 // weighted frequency over all fields, see BM25F
 }
 
 // A Near is what the vector index says about one document.
@@ -42,6 +58,7 @@ type Candidates struct {
 	Vectors  []Near // of memories and chunks
 
 	Votes      map[fold.ID]float64 // by memory; larger is better
+	Messages   map[fold.ID]float64 // score of files with the messages of their commits
 	Associated []fold.ID           // best first
 	Places     map[string]Place    // by key; those that are missing have no neighbours
 	Strength   map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
@@ -70,7 +87,8 @@ type Options struct {
 }
 
 // A Term is one summand of a relevance: Value × Weight, Value in [0, 1]. The
-// sum of a result's terms is its relevance.
+// sum of a result's terms is its relevance, or less than 0 where that is 0.
+// Weights below 0 are what the fit found: evidence that comes with chance.
 type Term struct {
 	Name   string
 	Value  float64
@@ -98,26 +116,31 @@ type Ranked struct {
 // Rank orders memories. Ties are ordered by id.
 func Rank(c Candidates, opt Options) []Ranked {
 	w := opt.weights()
-	chunks := RankChunks(c, Options{Weights: &w})
-	table := memoryTable(c, w.Memory)
-	if opt.Fusion == RRF {
-		table.fuse()
-	}
 	byMemory := map[fold.ID][]RankedChunk{}
-	for _, ch := range chunks {
+	for _, ch := range RankChunks(c, Options{Weights: &w}) {
 		byMemory[ch.Memory] = append(byMemory[ch.Memory], ch)
 	}
-	out := make([]Ranked, 0, len(table.keys))
-	for row, key := range table.keys {
-		id := fold.ID(key)
-		r := Ranked{ID: id, Strength: 1, Chunks: byMemory[id]}
-		r.Relevance, r.Terms = table.relevance(row)
-		if s, ok := c.Strength[id]; ok {
-			r.Strength = unit(s)
-		}
-		r.Score = opt.Score(id, r.Relevance, r.Strength)
-		if r.Score >= opt.MinScore {
-			out = append(out, r)
+	share := shares(c, w)
+	var out []Ranked
+	for _, kind := range []struct {
+		samples []Sample
+		row     *Row
+		share   float64
+	}{{FileSamples(c), &w.File, share.files}, {MemorySamples(c), &w.Memory, share.others}} {
+		m := newModel(kind.samples, opt.Fusion, func(*Sample) *Row { return kind.row })
+		for i := range m.samples {
+			s := &m.samples[i]
+			if !m.found(s) {
+				continue
+			}
+			r := Ranked{ID: s.Memory, Strength: 1, Chunks: byMemory[s.Memory]}
+			r.Relevance, r.Terms = m.relevance(s, kind.share)
+			if st, ok := c.Strength[s.Memory]; ok {
+				r.Strength = unit(st)
+			}
+			if r.Score = opt.Score(r.ID, r.Relevance, r.Strength); r.Score >= opt.MinScore {
+				out = append(out, r)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Ranked) int {
@@ -128,22 +151,21 @@ func Rank(c Candidates, opt Options) []Ranked {
 
 // RankChunks orders chunks by relevance. Ties are ordered by key.
 func RankChunks(c Candidates, opt Options) []RankedChunk {
-	table := chunkTable(c, opt.weights().Chunk)
-	if opt.Fusion == RRF {
-		table.fuse()
-	}
-	memory := make(map[string]fold.ID, len(table.keys))
-	for _, h := range c.Chunks {
-		memory[h.Key] = h.Memory
-	}
-	for _, n := range c.Vectors {
-		memory[n.Key] = n.Memory
-	}
-	out := make([]RankedChunk, 0, len(table.keys))
-	for row, key := range table.keys {
-		r := RankedChunk{Key: key, Memory: memory[key]}
-		r.Relevance, r.Terms = table.relevance(row)
-		if r.Relevance >= opt.MinScore {
+	w := opt.weights()
+	m := newModel(ChunkSamples(c), opt.Fusion, func(s *Sample) *Row {
+		if s.Prose {
+			return &w.Section
+		}
+		return &w.Code
+	})
+	out := make([]RankedChunk, 0, len(m.samples))
+	for i := range m.samples {
+		s := &m.samples[i]
+		if !m.found(s) {
+			continue
+		}
+		r := RankedChunk{Key: s.Key, Memory: s.Memory}
+		if r.Relevance, r.Terms = m.relevance(s, 1); r.Relevance >= opt.MinScore {
 			out = append(out, r)
 		}
 	}

@@ -1,43 +1,35 @@
 package rank
 
-// Weights are how much each term counts in a sum. Every term is in [0, 1], so
-// a relevance is the sum divided by the sum of the weights. Weights are
-// measured on dev sets a to c (retrieval.md 4). Those of memories' neighbours and
-// associations are not measured yet: nothing puts these in a search so far.
+// Weights are how much each feature counts, by the kind of result. A relevance is
+// the sum of values times weights, divided by the weights above 0.
 type Weights struct {
-	Chunk  ChunkWeights
-	Memory MemoryWeights
+	File    Row // memories of source files
+	Code    Row // chunks of source code
+	Section Row // chunks of text for people
+	Memory  Row // all other memories
 }
 
-// ChunkWeights are those of single chunks.
-type ChunkWeights struct {
-	Fielded   float64 // BM25F of the chunk
-	Exact     float64 // whole identifiers and word pairs
-	Name      float64 // BM25F of symbol and heading alone
-	Coverage  float64 // share of the question's terms that occur, in prose
-	Parent    float64 // BM25F of its file or memory
-	Neighbour float64 // mean of the chunks before and after
-	Vector    float64 // cosine
+// SetVector sets what a cosine counts in all kinds of results.
+func (w *Weights) SetVector(weight float64) {
+	for _, row := range []*Row{&w.File, &w.Code, &w.Section, &w.Memory} {
+		row[Vector] = weight
+	}
 }
 
-// MemoryWeights are those of memories: of files, and of what was written.
-type MemoryWeights struct {
-	Document   float64 // BM25F of the whole
-	Chunks     float64 // its three best chunks, see [TopSum]
-	Exact      float64
-	Coverage   float64
-	Votes      float64 // past commits that look like the question and touched it
-	Neighbour  float64 // mean of those before and after it in the same session
-	Vector     float64 // cosine of the memory or of its nearest chunk
-	Associated float64 // associations (Conch)
+// VectorWeight returns the most that a cosine counts in any kind of results.
+func (w Weights) VectorWeight() float64 {
+	return max(w.File[Vector], w.Code[Vector], w.Section[Vector], w.Memory[Vector])
 }
 
 // DefaultWeights returns the committed table. Vectors count nothing: the
 // built-in embedder adds nothing to tuned BM25 on any set (retrieval.md 1.6).
 // What a model is worth is measured on the user's own checkout.
 func DefaultWeights() Weights {
-	return Weights{
-		Chunk:  ChunkWeights{Fielded: 1, Exact: .2, Name: .2, Coverage: .4, Parent: .3, Neighbour: .1},
-		Memory: MemoryWeights{Document: .7, Chunks: 1, Exact: .3, Votes: .7, Neighbour: .3, Associated: .3},
-	}
+	w := fitted()
+	// Not fitted: nothing on set d may be (its licence), and nothing else has
+	// conversations. Figures of retrieval.md 2.
+	w.Memory = Row{Window: 1, Exact: .1, Session: .3, Associated: .3}
+	// Not fitted: the two repositories whose history the sets hold are too few.
+	w.File[Votes], w.File[Associated] = .7, .3
+	return w
 }

@@ -132,7 +132,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates})
 		return err
 	})
-	if w := rank.DefaultWeights(); w.Memory.Vector > 0 || w.Chunk.Vector > 0 || slices.Contains(channels, Vectors) {
+	if w := rank.DefaultWeights(); w.VectorWeight() > 0 || slices.Contains(channels, Vectors) {
 		g.Go(func() (err error) {
 			near, err = d.near(gctx, req.Query, f)
 			return err
@@ -153,12 +153,21 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 	if err := d.places(ctx, &c); err != nil {
 		return c, err
 	}
+	if err := d.sessions(ctx, f, &c); err != nil {
+		return c, err
+	}
 	return c, d.strengths(ctx, &c)
 }
 
 func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
 	for _, h := range hits {
-		hit := rank.Hit{Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Exact: h.Exact, Name: h.Name, Coverage: h.Coverage}
+		hit := rank.Hit{
+			Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Expanded: h.Expanded, Exact: h.Exact, Name: h.Name,
+			Body: h.Body, Symbol: h.Symbol, Path: h.Path, Coverage: h.Coverage, Ideal: h.Ideal, K1: h.K1,
+		}
+		for _, t := range h.Terms {
+			hit.Terms = append(hit.Terms, rank.TermCount(t))
+		}
 		switch h.Kind {
 		case textindex.Chunk, textindex.Section:
 			c.Chunks = append(c.Chunks, hit)
@@ -307,7 +316,8 @@ func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.R
 	if !wordless(c) {
 		return arrange(c, req, opt)
 	}
-	w := rank.Weights{Chunk: rank.ChunkWeights{Vector: 1}, Memory: rank.MemoryWeights{Vector: 1}}
+	var w rank.Weights
+	w.SetVector(1)
 	least := opt.MinScore
 	opt.Weights, opt.MinScore = &w, 0
 	best := 0.0

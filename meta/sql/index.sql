@@ -46,6 +46,7 @@ create index memories_title on memories (title_key, id);
 create index memories_file on memories (file_path) where file_path <> '';
 create index memories_seq on memories (seq);
 create index memories_stale on memories (id) where stale = 1; -- few of many
+create index memories_session on memories (json_extract(more, '$.session'), created_at, id) where json_extract(more, '$.session') is not null;
 
 create table memory_tags (
     memory_id text not null,

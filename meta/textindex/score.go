@@ -386,3 +386,28 @@ func (c *kindSearch) refineIn(t *termPostings, l leafList, top []docScore) {
 		}
 	}
 }
+
+// count sets the Terms of hits, which are the documents of top.
+func (c *kindSearch) count(hits []Hit, top []docScore, terms []termPostings) error {
+	a, counts := c.acc, make([]TermCount, len(hits)*len(terms))
+	for i, d := range top {
+		hits[i].Terms, hits[i].K1 = counts[i*len(terms):(i+1)*len(terms)], c.scheme.k1
+		a.text[d.doc] = uint32(i + 1)
+		a.texts = append(a.texts, d.doc) // so that it is cleared for the next search
+	}
+	for n := range terms {
+		t := &terms[n]
+		for i := range hits {
+			hits[i].Terms[n].Worth = t.idf
+		}
+		err := c.each(t, func(seg *segment, d uint32, _ bool, p *postings) {
+			if i := a.text[d]; i > 0 {
+				hits[i-1].Terms[n].Count = float64(c.weighAll(seg, p).tf)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -50,6 +50,18 @@ type Hit struct {
 	Path     float64 // BM25 of the path alone
 	Coverage float64 // share of the question's terms that occur, by idf, in [0, 1]
 	Ideal    float64 // what Fielded is at most for this question and kind
+
+	// Terms are the question's terms in a memory, those too that it does not have,
+	// in one order for all hits; nil for other kinds. With the K1 of the BM25 they
+	// are for, they are what it takes to score a memory with its neighbours.
+	Terms []TermCount
+	K1    float64
+}
+
+// A TermCount is one term of the question in one document.
+type TermCount struct {
+	Worth float64 // its idf
+	Count float64 // weighted frequency over all fields
 }
 
 const (
@@ -175,11 +187,11 @@ func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 	if err := c.refine(top, rest); err != nil {
 		return nil, err
 	}
-	return c.hits(top, terms), nil
+	return c.hits(top, terms)
 }
 
 // hits returns the best of top as hits.
-func (c *kindSearch) hits(top []docScore, terms []termPostings) []Hit {
+func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 	for i := range top {
 		top[i].score = c.total(top[i].doc)
 	}
@@ -194,11 +206,14 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) []Hit {
 	for range len(c.terms) - len(terms) {
 		idfs += idf(c.n, 1)
 	}
-	hits := make([]Hit, 0, min(len(top), c.limit))
-	for i, d := range top {
-		if i >= c.limit && d.score < top[c.limit-1].score {
-			break // ties stay until they are ordered by key
+	for i := range top {
+		if i >= c.limit && top[i].score < top[c.limit-1].score {
+			top = top[:i] // ties stay until they are ordered by key
+			break
 		}
+	}
+	hits := make([]Hit, 0, len(top))
+	for _, d := range top {
 		leaf := c.leafOf(d.doc)
 		local := d.doc - leaf.offset
 		t := &c.acc.tallies[d.doc]
@@ -221,8 +236,13 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) []Hit {
 		}
 		hits = append(hits, h)
 	}
+	if c.k == memoryKind {
+		if err := c.count(hits, top, terms); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key))
 	})
-	return hits[:min(c.limit, len(hits))]
+	return hits[:min(c.limit, len(hits))], nil
 }

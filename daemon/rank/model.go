@@ -1,0 +1,164 @@
+package rank
+
+import (
+	"slices"
+	"strings"
+)
+
+// A model scores the samples of one ranking.
+type model struct {
+	samples []Sample
+	weights func(*Sample) *Row
+	total   float64 // of the weights that can add up to a relevance
+	live    [numFeatures]bool
+	fused   map[string]float64 // relevance by key, where rankings are fused
+}
+
+func newModel(samples []Sample, fusion Fusion, weights func(*Sample) *Row) *model {
+	m := &model{samples: samples, weights: weights}
+	rows := map[*Row]bool{}
+	for i := range samples {
+		rows[weights(&samples[i])] = true
+		for f, v := range samples[i].Values {
+			m.live[f] = m.live[f] || v > 0
+		}
+	}
+	// Features that say nothing in this search do not make its results worse, and
+	// rows that are ranked together share one scale.
+	for row := range rows {
+		sum := 0.0
+		for f, w := range row {
+			if m.live[f] {
+				sum += max(w, 0)
+			}
+		}
+		m.total = max(m.total, sum)
+	}
+	if fusion == RRF {
+		m.fuse()
+	}
+	return m
+}
+
+// found reports whether any evidence that counts speaks for s. A vector of no
+// weight finds nothing.
+func (m *model) found(s *Sample) bool {
+	w := m.weights(s)
+	for f, v := range s.Values {
+		switch Feature(f) {
+		case Vector, Votes, Associated:
+			if v > 0 && w[f] > 0 {
+				return true
+			}
+		case File, FileExact, FileTop, Neighbour, Session: // of others
+		default:
+			if v > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relevance returns the weighted mean of the values of s times share, and the terms
+// with the weights they have in it.
+func (m *model) relevance(s *Sample, share float64) (float64, []Term) {
+	if m.fused != nil {
+		v := m.fused[s.Key]
+		return unit(v * share), []Term{{"rrf", v, share}}
+	}
+	if m.total == 0 {
+		return 0, nil
+	}
+	weights := m.weights(s)
+	sum, terms := 0.0, make([]Term, 0, 12)
+	for f, v := range s.Values {
+		if w := weights[f] / m.total * share; v != 0 && w != 0 {
+			sum += v * w
+			terms = append(terms, Term{featureNames[f], v, w})
+		}
+	}
+	return unit(sum), terms
+}
+
+// channels are the features that vote where rankings are fused: one for each way
+// to find.
+var channels = []Feature{Words, Window, Exact, ChunkTop, Votes, Vector, Associated}
+
+// fuse makes the relevances from the reciprocal rank fusion of the channels that
+// have a weight; the first of a ranking has 1.
+func (m *model) fuse() {
+	var rankings [][]string
+	for _, f := range channels {
+		var found []Scored
+		for i := range m.samples {
+			s := &m.samples[i]
+			always := f == Words || f == Exact || f == ChunkTop
+			if v := s.Values[f]; v > 0 && (always || m.weights(s)[f] > 0) {
+				found = append(found, Scored{s.Key, v})
+			}
+		}
+		sortScored(found)
+		keys := make([]string, len(found))
+		for i, s := range found {
+			keys[i] = s.Key
+		}
+		rankings = append(rankings, keys)
+	}
+	m.fused = make(map[string]float64, len(m.samples))
+	best := 0.0
+	for _, s := range Fuse(FuseK, rankings...) {
+		m.fused[s.Key] = s.Score
+		best = max(best, s.Score)
+	}
+	for key, v := range m.fused {
+		m.fused[key] = unit(v / best)
+	}
+}
+
+// A share says how the scores of files and of other memories compare. Each kind
+// is divided by its own best, times how much of the question that best one has:
+// BM25 of different kinds is not on one scale, coverage is. For files it is the
+// best chunk that is asked, since a whole file has a bit of everything. Where
+// cosines count, a kind may have as much as its nearest.
+type share struct{ files, others float64 }
+
+func shares(c Candidates, w Weights) share {
+	s := share{coverage(c.Chunks), coverage(c.Memories)}
+	if len(c.Chunks) == 0 {
+		s.files = coverage(c.Files)
+	}
+	if w.VectorWeight() > 0 {
+		files := c.fileIDs()
+		for _, n := range c.Vectors {
+			if files[n.Memory] {
+				s.files = max(s.files, unit(n.Score))
+			} else {
+				s.others = max(s.others, unit(n.Score))
+			}
+		}
+	}
+	most := max(s.files, s.others)
+	return share{s.files / most, s.others / most}
+}
+
+// coverage returns that of the best of hits, and a trace if there is none.
+func coverage(hits []Hit) float64 {
+	const trace = .01
+	if len(hits) == 0 {
+		return trace
+	}
+	best := slices.MaxFunc(hits, func(a, b Hit) int {
+		switch {
+		case a.Fielded > b.Fielded:
+			return 1
+		case a.Fielded < b.Fielded:
+			return -1
+		}
+		return strings.Compare(b.Key, a.Key)
+	})
+	if !(best.Coverage > trace) {
+		return trace
+	}
+	return unit(best.Coverage)
+}

@@ -1,0 +1,71 @@
+package rank
+
+// nearShare is what a term counts that stands in the memory before or after,
+// beside one of the memory's own (retrieval.md 2, set d).
+const nearShare = .3
+
+// sessions sets what memories have from those of the same session: answers lie
+// next to the words of the question as often as in them. A memory without a place
+// is a session of its own.
+func sessions(rows []Sample, hits []Hit, places map[string]Place) {
+	hit := make(map[string]*Hit, len(hits))
+	for i := range hits {
+		hit[hits[i].Key] = &hits[i]
+	}
+	at := make(map[Place]*Hit, len(hits))
+	members := map[string][]float64{}
+	for i := range rows {
+		key := "m:" + rows[i].Key
+		if p, ok := places[key]; ok {
+			members[p.Group] = append(members[p.Group], rows[i].Values[Words])
+			if h := hit[key]; h != nil {
+				at[p] = h
+			}
+		}
+	}
+	tops := make(map[string]float64, len(members))
+	for group, scores := range members {
+		tops[group] = TopSum(scores)
+	}
+	for i := range rows {
+		v, key := &rows[i].Values, "m:"+rows[i].Key
+		v[Window], v[Session] = v[Words], v[Words]
+		p, ok := places[key]
+		if !ok {
+			continue
+		}
+		v[Session] = tops[p.Group]
+		before, after := at[Place{p.Group, p.Ordinal - 1}], at[Place{p.Group, p.Ordinal + 1}]
+		v[Window] = max(v[Window], window(hit[key], before, after))
+	}
+}
+
+// window is BM25F over a memory and parts of its neighbours, each of which may be
+// nil, as a share of what it is at most.
+func window(own, before, after *Hit) float64 {
+	score, ideal := 0.0, 0.0
+	for term := 0; ; term++ {
+		count, worth, k1, any := 0.0, 0.0, 0.0, false
+		for i, h := range [...]*Hit{own, before, after} {
+			if h == nil || term >= len(h.Terms) {
+				continue
+			}
+			any, worth, k1, ideal = true, h.Terms[term].Worth, h.K1, h.Ideal
+			if i == 0 {
+				count += h.Terms[term].Count
+			} else {
+				count += nearShare * h.Terms[term].Count
+			}
+		}
+		if !any {
+			break
+		}
+		if count > 0 {
+			score += worth * count / (k1 + count)
+		}
+	}
+	if ideal > 0 {
+		return score / ideal
+	}
+	return score
+}

@@ -1,0 +1,34 @@
+package meta
+
+import (
+	"context"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// maxMembers bounds the memories that Sessions returns.
+const maxMembers = 10_000
+
+// Sessions returns the memories of every session that a memory of ids belongs
+// to, as they followed each other. Memories without a session belong to none.
+func (x *Index) Sessions(ctx context.Context, ids []fold.ID) (map[string][]fold.ID, error) {
+	members := map[string][]fold.ID{}
+	if len(ids) == 0 {
+		return members, nil
+	}
+	err := x.db.each(ctx, "sessions", func(scan func(...any) error) error {
+		var id fold.ID
+		var session string
+		if err := scan(&id, &session); err != nil {
+			return err
+		}
+		members[session] = append(members[session], id)
+		return nil
+	}, `with asked as materialized (
+			select distinct json_extract(more, '$.session') as session from memories
+			where id in (select value from json_each(?)) and json_extract(more, '$.session') is not null)
+		select m.id, asked.session from asked join memories m on json_extract(m.more, '$.session') = asked.session
+		where json_extract(m.more, '$.session') is not null
+		order by asked.session, m.created_at, m.id limit ?`, list(ids), maxMembers)
+	return members, err
+}

@@ -1,0 +1,30 @@
+package meta_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func TestSessionsHoldTheirMemoriesInOrder(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	for n, session := range []string{"one", "two", "one", "", "two", "one", "three"} {
+		apply(t, x, meta.Change{Memory: &meta.Row{Memory: fold.Memory{
+			ID: id(n), Title: "turn", Source: fold.SourceAgent, Session: session, CreatedAt: day(20 - n), UpdatedAt: day(1),
+		}, Described: "fold"}})
+	}
+	got, err := x.Sessions(t.Context(), []fold.ID{id(2), id(3), id(4), "0000000000000099"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]fold.ID{"one": {id(5), id(2), id(0)}, "two": {id(4), id(1)}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("Sessions: -want +got %s", d)
+	}
+	if got, err := x.Sessions(t.Context(), []fold.ID{id(3)}); err != nil || len(got) != 0 {
+		t.Errorf("Sessions of a memory without one = %v, %v", got, err)
+	}
+}
