@@ -78,7 +78,10 @@ func short(d time.Duration) string {
 // measure compares ways with the scan on stored and recent queries. It takes the
 // lock for one search at a time.
 func (x *Index) measure(ctx context.Context, ways []way) (exact time.Duration, trials []trial, err error) {
-	queries := append(x.storedQueries(gateStored), x.asked.all()...)
+	queries := x.storedQueries(gateStored)
+	asked := x.asked.all()
+	queries = append(queries, x.strangers(queries[:max(0, min(len(queries), recentQueries-len(asked)))])...)
+	queries = append(queries, asked...)
 	want := make([][]Hit, len(queries))
 	if exact, err = x.timeAll(ctx, served{}, queries, want); err != nil {
 		return 0, nil, err
@@ -113,6 +116,33 @@ func (x *Index) storedQueries(n int) [][]float32 {
 		}
 		if int(row) < x.t.len() {
 			out, last = append(out, x.t.vector(row)), row
+		}
+	}
+	return out
+}
+
+// strangers returns queries like those that are asked, in place of recent ones
+// where there are too few yet: a stored vector is a node of the graph, so that
+// the way to it is short. Each is moved by half of what two of its neighbours
+// differ by: away from what is stored, and not out of where vectors are.
+func (x *Index) strangers(stored [][]float32) [][]float32 {
+	var out [][]float32
+	for _, v := range stored {
+		hits, _ := x.answer(served{}, v)
+		if len(hits) < 4 {
+			continue
+		}
+		a, aok := x.Vector(hits[len(hits)/3].Key)
+		b, bok := x.Vector(hits[len(hits)-1].Key)
+		if !aok || !bok { // dropped meanwhile
+			continue
+		}
+		q := slices.Clone(v)
+		for d := range q {
+			q[d] += (a[d] - b[d]) / 2
+		}
+		if normalize(q); x.check(q) == nil {
+			out = append(out, q)
 		}
 	}
 	return out

@@ -206,8 +206,10 @@ func (x *Index) Search(q []float32, k int, f *Filter) []Hit {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if x.tended.Load() {
-		x.asked.add(q)
+	if x.tended.Load() && x.mayWalk(x.t.live()) {
+		if x.asked.add(q) && x.serves.way != nil {
+			x.wake() // what serves was measured without them
+		}
 	}
 	return x.searchBy(x.serves, q, k, f)
 }
@@ -298,15 +300,24 @@ type recent struct {
 // recentQueries is how many of them.
 const recentQueries = 64
 
-func (r *recent) add(q []float32) {
+// add keeps a query, and reports whether with it there are as many as are kept,
+// for the first time.
+func (r *recent) add(q []float32) (full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.ring) < recentQueries {
 		r.ring = append(r.ring, slices.Clone(q))
-		return
+		return len(r.ring) == recentQueries
 	}
 	copy(r.ring[r.next], q)
 	r.next = (r.next + 1) % recentQueries
+	return false
+}
+
+func (r *recent) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ring) == recentQueries
 }
 
 // all returns copies.

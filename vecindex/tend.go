@@ -44,6 +44,7 @@ type measured struct {
 	changes    int // of rows, since Open
 	ways       int
 	graph      *graph
+	asked      bool // as many queries as are kept for it
 }
 
 // Serve has searches answered by the way that setting names, [Auto] or one of
@@ -126,6 +127,12 @@ func wants(setting string, live int) (sketch, graph bool) {
 	}
 	return setting == Sketch || setting == Auto && live >= sketchFrom,
 		setting == Graph || setting == Auto && live >= graphFrom
+}
+
+// mayWalk reports whether anything but the scan may serve soon, so that queries
+// are worth keeping for the gate.
+func (x *Index) mayWalk(live int) bool {
+	return x.setting != Exact && (x.setting != Auto || live >= sketchFrom/4)
 }
 
 // improve builds what is wanted, measures it where much has changed, and has the
@@ -238,7 +245,7 @@ func (x *Index) coderPromises(ctx context.Context) bool {
 // so, and has the best serve.
 func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 	x.mu.RLock()
-	at := measured{generation: x.t.generation, changes: x.changes, ways: len(ways), graph: x.graph}
+	at := measured{generation: x.t.generation, changes: x.changes, ways: len(ways), graph: x.graph, asked: x.asked.full()}
 	live := x.t.live()
 	x.mu.RUnlock()
 	last := x.measured
