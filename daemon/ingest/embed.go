@@ -71,6 +71,9 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 	if _, err := in.embedSome(ctx, &b); err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
+	if !more {
+		in.recent = recent{}
+	}
 	return more, in.Vectors.Apply(upTo, nil, gone)
 }
 
@@ -282,6 +285,9 @@ func (in *Ingester) sourceAt(ctx context.Context, path string, f *meta.File) ([]
 			return nil, err
 		}
 		f = &found
+	}
+	if src, ok := in.recent.byHash[f.Hash]; ok {
+		return src, nil
 	}
 	src, _, _, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
 	if err == nil {

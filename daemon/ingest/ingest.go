@@ -90,6 +90,7 @@ type Ingester struct {
 	worded bool
 	ruled  string // the rules that memory files are in step with; "" before
 	anew   bool   // all descriptions are known to be of this describer, or a newer one
+	recent recent // sources that were just read
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
 	// leaving are source files that git does not list any more, for the next call

@@ -59,6 +59,7 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 		return Report{}, nil
 	}
 	defer func() { in.leaving = nil }()
+	in.recent = recent{}
 	known, err := in.manifest(ctx, paths, false)
 	if err != nil {
 		return Report{}, err
@@ -489,6 +490,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 			r.Indexed++
 			changes = append(changes, in.sourceChange(ctx, pr, old, have))
 			texts[string(pr.id)] = pr
+			in.recent.keep(pr)
 			r.Memories = append(r.Memories, pr.id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,8 @@ const (
 )
 
 // branchSwitch is goal 3: between two branches whose content was seen before and
-// that differ in one file of twenty.
+// that differ in one file of twenty. The first switch to each and back is not
+// counted: what a description says of a content is known from then on.
 func (b *bench) branchSwitch(t *testing.T) {
 	a := b.arena(t, "gosrc", func(m *machine) corpus { return m.goSource() })
 	const token = "zqbranchswitched"
@@ -38,44 +40,90 @@ func (b *bench) branchSwitch(t *testing.T) {
 	a.git(a.dir, "commit", "-q", "-a", "-m", "other")
 	a.index("--file-memories", "local")
 	a.rest()
-	switchTo := func(branch string) (wall, cpu float64) {
-		before, read := a.cpu(), a.counters()["files_read"]
-		began := time.Now()
+	reference := func() (wall, cpu float64) {
+		wall = timed(func() {
+			out, gitCPU := gitCost(t, a.dir, "diff", "--name-only", trunk, "other")
+			own := ownCPU()
+			readAll(t, a.dir, strings.Fields(out))
+			cpu = gitCPU + ownCPU() - own
+		}).Seconds()
+		return wall, cpu
+	}
+	// Asking when it is done costs the daemon more than the switch does. So one
+	// round tells how long it takes, and another, in which nobody asks, what it
+	// costs until the daemon is at rest again.
+	timedSwitch := func(branch string) float64 {
+		read, began := a.counters()["files_read"], time.Now()
 		a.git(a.dir, "checkout", "-q", branch)
 		if !eventually(time.Minute, 10*time.Millisecond, func() bool { return a.counters()["files_read"]-read >= int64(differ) }) {
 			t.Fatalf("%s is not found out", branch)
 		}
 		a.quiet(a.cl, a.slug)
-		wall = (time.Since(began) - quiet).Seconds()
-		vectorsOf(t, a.cl, a.slug)
-		cpu = a.cpu() - before
+		return (time.Since(began) - quiet).Seconds()
+	}
+	countedSwitch := func(branch string) float64 {
+		read := a.counters()["files_read"]
+		before := a.still()
+		a.git(a.dir, "checkout", "-q", branch)
+		cpu := a.still() - before
+		st := a.quiet(a.cl, a.slug)
+		if got := a.counters()["files_read"] - read; got < int64(differ) || st.VectorsDue > 0 {
+			t.Errorf("%s: at rest after %d of %d files, %d vectors due", branch, got, differ, st.VectorsDue)
+		}
 		if answers(t, a.cl, a.slug, token) != (branch == "other") {
 			t.Errorf("a search does not see %s", branch)
 		}
-		return wall, cpu
+		return cpu
 	}
-	switchTo(trunk)
-	switchTo("other")
+	branches := []string{trunk, "other"}
+	for _, branch := range branches {
+		timedSwitch(branch)
+	}
+	a.rest()
+	answers(t, a.cl, a.slug, token) // is embedded once
 	was := a.counters()
 	const rounds = 6
 	var wall, wallRatio, cpu, cpuRatio []float64
-	for i := range rounds {
-		branch := []string{trunk, "other"}[i%2]
-		w, c := switchTo(branch)
-		var refCPU float64
-		ref := timed(func() {
-			out, gitCPU := gitCost(t, a.dir, "diff", "--name-only", trunk, "other")
-			own := ownCPU()
-			readAll(t, a.dir, strings.Fields(out))
-			refCPU = gitCPU + ownCPU() - own
-		}).Seconds()
-		wall, wallRatio, cpu, cpuRatio = append(wall, w), append(wallRatio, w/ref), append(cpu, c), append(cpuRatio, c/refCPU)
+	for i := range 2 * rounds {
+		branch := branches[i%2]
+		if i < rounds {
+			took := timedSwitch(branch)
+			a.rest()
+			ref, _ := reference()
+			wall, wallRatio = append(wall, took), append(wallRatio, took/ref)
+			continue
+		}
+		took := countedSwitch(branch)
+		_, ref := reference()
+		t.Logf("switch %.2f cpu-s, reference %.4f cpu-s", took, ref)
+		cpu, cpuRatio = append(cpu, took), append(cpuRatio, took/ref)
 	}
+	slices.Sort(cpuRatio)
 	b.add(
 		row{goal: "3", what: "branch switch, 5 % of files, beyond 500 ms of quiet", ours: fmt.Sprintf("%.0f ms", 1000*median(wall)), reference: "git diff + reading them", ratio: median(wallRatio), base: "<= 10"},
-		row{goal: "3", what: "the same, CPU, vectors too", ours: fmt.Sprintf("%.2f cpu-s", median(cpu)), reference: "git diff + reading them", ratio: median(cpuRatio), base: "<= 10"},
-		count("3", fmt.Sprintf("parses, texts embedded in %d switches", rounds), a.since(was, "parses", "embeds"), "0, 0"),
+		row{
+			goal: "3", what: "the same, CPU, vectors too", ours: fmt.Sprintf("%.2f cpu-s", median(cpu)), reference: "git diff + reading them", ratio: median(cpuRatio),
+			base: fmt.Sprintf("<= 10, aim 3 (%.1f to %.1f)", cpuRatio[0], cpuRatio[rounds-1]),
+		},
+		count("3", fmt.Sprintf("parses, texts embedded, descriptions in %d switches", 2*rounds), a.since(was, "parses", "embeds", "describes"), "0, 0, 0"),
 	)
+}
+
+// still waits until the daemon uses no CPU any more, without asking it, and
+// returns what it has used. Watches and pauses before a commit are shorter.
+func (a *arena) still() float64 {
+	a.t.Helper()
+	const calm = 3 * time.Second
+	last, since := -1.0, time.Now()
+	if !eventually(2*time.Minute, 20*time.Millisecond, func() bool {
+		if now := a.cpu(); now > last+0.011 { // a tick is what it may take to have nothing to do
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > calm
+	}) {
+		a.t.Errorf("the daemon is not at rest")
+	}
+	return a.cpu()
 }
 
 func appendTo(t *testing.T, path, text string) {
