@@ -82,11 +82,15 @@ func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
 		return det
 	})}
 	if isAssignment(r.Regex.String(), r.Keywords) {
-		added.likely = assigned(atLeast(r.Entropy))
+		added.likely = assigned(likelyValue(atLeast(r.Entropy)))
 	}
 	switch id {
 	case genericRule:
-		added.likely, added.reach = assigned(atLeast(r.Entropy)), 256
+		added.likely, added.reach = assigned(likelyValue(atLeast(r.Entropy))), 256
+	case "sumologic-access-id":
+		added.likely = assigned(startsWith("su", 12)) // of the keyword "sumo", as in consumo
+	case "databricks-api-token":
+		added.likely = hexFollows(32) // "dapi"
 	case "vault-service-token":
 		added.likely = followedBy(24) // of the keyword "s.", in every other line of code
 	case "jwt":
@@ -161,12 +165,19 @@ func (r *rule) find(b []byte) []int {
 	return lines
 }
 
-// assigned returns a test of whether something like a value, of at least so
-// many different bytes, is assigned to the name that goes on behind the keyword:
-// what the usual rule asks for, without its regular expression. That is
-// `[ \t\w.-]{0,20}[\s'"]{0,3}` + an operator + "[\x60'\"\s=]{0,5}" + a value of
-// at least 10 bytes with something in it that is no letter.
-func assigned(different int) func(b []byte, at, end int) bool {
+// hexFollows returns a test for rules whose keyword goes on with n hexadecimal
+// digits.
+func hexFollows(n int) func(b []byte, at, end int) bool {
+	return func(b []byte, _, end int) bool {
+		return end+n <= len(b) && isHex(string(b[end:end+n]))
+	}
+}
+
+// assigned returns a test of whether what value takes is assigned to the name
+// that goes on behind the keyword: what the usual rule asks for, without its
+// regular expression. That is `[ \t\w.-]{0,20}[\s'"]{0,3}` + an operator +
+// "[\x60'\"\s=]{0,5}" + the value.
+func assigned(value func(b []byte) bool) func(b []byte, at, end int) bool {
 	return func(b []byte, _, end int) bool {
 		i := end
 		for n := 0; i < len(b) && n < 20 && (isWord(b[i]) || b[i] == ' ' || b[i] == '\t' || b[i] == '.' || b[i] == '-'); n++ {
@@ -176,7 +187,7 @@ func assigned(different int) func(b []byte, at, end int) bool {
 		for limit := min(len(b), i+12); i < limit; i++ {
 			switch b[i] {
 			case '=', '>', ':', '|', ',':
-				if likelyValue(b[i+1:min(len(b), i+200)], different) {
+				if value(valueIn(b[i+1 : min(len(b), i+200)])) {
 					return true
 				}
 			case ' ', '\t', '\n', '\r', '\'', '"', '?', '`':
@@ -188,19 +199,42 @@ func assigned(different int) func(b []byte, at, end int) bool {
 	}
 }
 
-func likelyValue(b []byte, different int) bool {
+// valueIn returns what follows the rest of an operator, blanks and quotes.
+func valueIn(b []byte) []byte {
 	i := 0
 	for i < len(b) && i < 8 && strings.IndexByte("`'\" \t\n\r=:>|", b[i]) >= 0 {
 		i++
 	}
-	start, n, other := i, 0, false
-	for ; i < len(b) && (isWord(b[i]) || strings.IndexByte(".=-+/", b[i]) >= 0); i++ {
-		n++
-		if c := b[i]; c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' {
-			other = true
+	return b[i:]
+}
+
+// likelyValue takes a value of at least 10 bytes, so many of them different,
+// with something in it that is no letter.
+func likelyValue(different int) func(b []byte) bool {
+	return func(b []byte) bool {
+		n, other := 0, false
+		for ; n < len(b) && (isWord(b[n]) || strings.IndexByte(".=-+/", b[n]) >= 0); n++ {
+			if c := b[n]; c >= '0' && c <= '9' || c == '=' || c == '+' || c == '/' {
+				other = true
+			}
 		}
+		return n >= 10 && other && distinct(b[:n]) >= different
 	}
-	return n >= 10 && other && distinct(b[start:i]) >= different
+}
+
+// startsWith takes a value of prefix and at least n letters or digits, in any case.
+func startsWith(prefix string, n int) func(b []byte) bool {
+	return func(b []byte) bool {
+		if len(b) < len(prefix)+n || !strings.EqualFold(string(b[:len(prefix)]), prefix) {
+			return false
+		}
+		for _, c := range b[len(prefix) : len(prefix)+n] {
+			if !isWord(c) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 func isWord(c byte) bool {

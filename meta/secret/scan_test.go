@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	digits = "0123456789"
-	hexes  = "0123456789abcdef"
-	lowers = "abcdefghijklmnopqrstuvwxyz"
-	uppers = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	alnum  = digits + lowers + uppers
+	digits  = "0123456789"
+	hexes   = "0123456789abcdef"
+	lowers  = "abcdefghijklmnopqrstuvwxyz"
+	uppers  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	base32  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	letters = lowers + uppers
+	alnum   = digits + lowers + uppers
 )
 
 // A maker makes values that look like secrets and open nothing. They are made
@@ -40,7 +41,7 @@ func (m maker) of(set string, n int) string {
 	return string(b)
 }
 
-// synthetic returns 45 kinds of secrets, each in a line as people write it.
+// synthetic returns 48 kinds of secrets, each in a line as people write it.
 func synthetic() map[string]string {
 	m := maker{rand.New(rand.NewPCG(1, 2))}
 	pem := func(kind string) string {
@@ -94,6 +95,9 @@ func synthetic() map[string]string {
 		"pulumi":                "pu" + "l-" + m.of(hexes, 40),
 		"shopify":               "shp" + "at_" + m.of(hexes, 32),
 		"vault":                 "hv" + "s." + m.of(alnum, 95),
+		"sumologic id":          `SUMO_ACCESS_ID := 'su` + m.of(letters, 11) + `z';`,
+		"sumologic id, shell":   "export sumo.id=su" + m.of(alnum, 12),
+		"sumologic key":         `sumo_key = "` + m.of(lowers+digits, 64) + `"`,
 		"telegram":              "telegram_token = " + m.of("123456789", 10) + ":A" + m.of(alnum, 34),
 		"heroku":                "HRKU" + "-AA" + m.of(alnum, 58),
 		"a password":            `password = "` + m.of(alnum, 24) + `"`,
