@@ -67,6 +67,7 @@ func (x *Index) Apply(ctx context.Context, changes []Change) (Applied, error) {
 		seq, err := x.Seq(ctx)
 		return Applied{Seq: seq}, err
 	}
+	x.db.makeRoom(ctx, len(changes))
 	err := x.db.write(ctx, "apply", func(tx *sql.Tx) error {
 		done = Applied{}
 		// Two changes of one memory must see each other: they go in rounds.

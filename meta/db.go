@@ -35,6 +35,7 @@ type db struct {
 	r    *sql.DB
 
 	onDamage atomic.Pointer[func(error)]
+	roomy    atomic.Bool // see makeRoom
 }
 
 // readers is how many reads go on at once; each holds a page cache of 2 MB.

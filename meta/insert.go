@@ -6,6 +6,26 @@ import (
 	"strings"
 )
 
+// roomAt is how many changes are the part of a first index, or of a rebuild.
+const roomAt = 1000
+
+// makeRoom gives the writing connection a larger page cache, and a longer log,
+// before a transaction of so many changes, and takes them back before the next
+// small one: each of thousands of memories goes to other pages of the indexes of
+// tags, links and titles, and what does not fit is written, and read again, for
+// nearly every row. An error would only cost time.
+func (d *db) makeRoom(ctx context.Context, changes int) {
+	roomy := changes >= roomAt
+	if d.roomy.Swap(roomy) == roomy {
+		return
+	}
+	pragmas := `pragma cache_size = -8000; pragma wal_autocheckpoint = 4000; pragma shrink_memory`
+	if roomy {
+		pragmas = `pragma cache_size = -16000; pragma wal_autocheckpoint = 16000`
+	}
+	_, _ = d.w.ExecContext(ctx, pragmas)
+}
+
 // An inserter gathers rows and writes them many at a time: one statement of a
 // hundred rows costs a third of a hundred statements.
 type inserter struct {
