@@ -60,6 +60,7 @@ type Index struct {
 	closed bool
 	stuck  bool              // Bleve did not answer; see batch
 	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
+	behind []owed            // what Bleve holds in memory, oldest first; see pace
 
 	whole     atomic.Pointer[wholes] // of the snapshot that was searched last
 	scratch   sync.Pool              // of *accumulator
@@ -87,6 +88,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	if x.closed || x.stuck {
 		return fold.ErrUnavailable
 	}
+	x.pace(ctx, len(put))
 	batch, sums := index.NewBatch(), x.sums
 	for _, key := range drop {
 		batch.Delete(key)
@@ -109,14 +111,61 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	}
 	batch.SetInternal([]byte(seqKey), binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	batch.SetInternal([]byte(lengthKey), encodeSums(sums))
+	var done chan struct{}
+	if len(put) >= paceAt {
+		done = make(chan struct{})
+		batch.SetPersistedCallback(func(error) { close(done) })
+	}
 	if err := x.batch(batch); err != nil {
 		return err
 	}
 	x.sums = sums
+	if done != nil {
+		x.behind = append(x.behind, owed{len(put), done})
+	}
 	for _, g := range used {
 		x.gatherers.Put(g)
 	}
 	return nil
+}
+
+// An owed is a change that is not on disk yet.
+type owed struct {
+	docs int
+	done <-chan struct{}
+}
+
+const (
+	paceAt   = 256    // documents of a change that is waited for
+	paceMost = 12_000 // documents in memory at most, some 40 MB of them
+)
+
+// paceWait bounds the wait: a stop need not wait for longer, and of a disk that is
+// full Flush tells.
+const paceWait = 2 * time.Second
+
+// pace waits, before a change of many documents, until few enough are in memory
+// only: a first index makes them faster than a busy machine writes them.
+func (x *Index) pace(ctx context.Context, docs int) {
+	if docs < paceAt {
+		return
+	}
+	for _, o := range x.behind {
+		docs += o.docs
+	}
+	late := time.NewTimer(paceWait)
+	defer late.Stop()
+	for len(x.behind) > 0 && docs > paceMost {
+		select {
+		case <-x.behind[0].done:
+			docs -= x.behind[0].docs
+			x.behind = x.behind[1:]
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // batch hands batch to Bleve. If there is no answer the index takes no more
