@@ -24,6 +24,7 @@ func levels() map[string]int {
 	return map[string]int{
 		"meta/fold": 0, "meta/disk": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "vecindex/dot": 0,
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
+		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1,
 		"daemon/provider": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2,
@@ -69,6 +70,7 @@ func owners() []owner {
 		{"github.com/fsnotify/fsnotify", []string{"daemon/watch"}, "events are hints, settled into batches there"},
 		{"github.com/qdrant/go-client", []string{"vecindex/qdrant"}, "gRPC stays out of everything else"},
 		{"github.com/knights-analytics/hugot", []string{"vecindex/embed"}, "models are run there"},
+		{"github.com/gomlx", []string{"vecindex/embed"}, "models are run there"},
 		{"github.com/coreos/go-oidc/v3", []string{"api/auth"}, "who is calling is decided in one place"},
 		{"golang.org/x/oauth2", []string{"api/auth"}, "who is calling is decided in one place"},
 		{"github.com/modelcontextprotocol/go-sdk", []string{"api/mcp"}, "two revisions of the protocol are served at one address there"},

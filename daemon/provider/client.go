@@ -33,6 +33,10 @@ type Options struct {
 	// It is asked before every request to another machine. Nil allows nobody.
 	Allowed func(project string) error
 
+	// Forwards says that a program on this machine passes on what it gets, so that
+	// it is another machine after all.
+	Forwards bool
+
 	Daily  Budget
 	Ledger Ledger // what was spent; nil keeps it in memory
 	// Audit records a request to another machine that was made. On an error the
@@ -78,7 +82,7 @@ type Call struct {
 type Client struct {
 	opt     Options
 	base    *url.URL
-	local   bool
+	local   bool // nothing leaves this machine
 	http    *http.Client
 	breaker breaker
 
@@ -98,8 +102,9 @@ func New(opt Options) (*Client, error) {
 		return nil, fold.WithHint(fmt.Errorf("provider %s: the URL holds a user, a query or a fragment: %w", opt.Name, fold.ErrInvalid),
 			"name the variable that holds the key with key_env, or a file with key_file")
 	}
-	c := &Client{opt: opt, base: base, local: isLocal(base)}
-	if !c.local && base.Scheme == "http" && opt.Key != "" {
+	near := isLocal(base)
+	c := &Client{opt: opt, base: base, local: near && !opt.Forwards}
+	if !near && base.Scheme == "http" && opt.Key != "" {
 		return nil, fmt.Errorf("provider %s: its key would go unencrypted to %s: %w", opt.Name, base.Hostname(), fold.ErrInvalid)
 	}
 	if c.opt.Timeout == 0 {
@@ -119,7 +124,7 @@ func New(opt Options) (*Client, error) {
 	}
 	transport := opt.Transport
 	if transport == nil {
-		transport = dialler(c.local)
+		transport = dialler(near)
 	}
 	c.http = &http.Client{Transport: transport, CheckRedirect: c.redirect}
 	return c, nil

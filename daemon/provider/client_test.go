@@ -399,6 +399,10 @@ func TestThisMachineNeedsNoConsent(t *testing.T) {
 	if err := c.Do(t.Context(), call, &out); err != nil || !out.OK {
 		t.Errorf("Do = %v, %+v", err, out)
 	}
+	forwards := open(t, provider.Options{Name: "cloud", URL: srv.URL, Forwards: true})
+	if err := forwards.Do(t.Context(), call, &out); !errors.Is(err, fold.ErrForbidden) || forwards.Local() {
+		t.Errorf("it passes on what it gets, and was asked without consent: %v", err)
+	}
 	srv.Close()
 	gone := open(t, provider.Options{Name: "near", URL: srv.URL, Attempts: 1})
 	if err := gone.Do(t.Context(), call, &out); !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
