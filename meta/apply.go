@@ -139,7 +139,7 @@ type apply struct {
 	files    *inserter
 
 	files0    int              // rows of the manifest that changed
-	touched   map[fold.ID]bool // by this transaction: whether they are stamped
+	touched   map[fold.ID]bool // by this transaction: whether their row has its seq already
 	forgotten map[fold.ID]bool // and not put again
 	keys      map[string]bool  // chunk ids: true added, false removed
 	count     int              // how many chunks more there are
@@ -331,12 +331,9 @@ func (a *apply) setTags(ctx context.Context, id fold.ID, there bool, old, now []
 	return nil
 }
 
-// stamped is what apply.touched says of rows that have the new seq already.
-const stamped = true
-
 func (a *apply) touch(id fold.ID) {
 	if _, touched := a.touched[id]; !touched {
-		a.touched[id] = !stamped
+		a.touched[id] = false
 	}
 	delete(a.forgotten, id)
 }
@@ -499,8 +496,8 @@ func (a *apply) finish(ctx context.Context) error {
 		return nil
 	}
 	var touched []fold.ID
-	for id, is := range a.touched {
-		if is != stamped {
+	for id, stamped := range a.touched {
+		if !stamped {
 			touched = append(touched, id)
 		}
 	}

@@ -42,7 +42,7 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 	have, there := a.oldRows[r.ID]
 	if !there {
 		a.touch(r.ID)
-		a.touched[r.ID] = stamped
+		a.touched[r.ID] = true
 		want[columnSaidSeq], want[columnSeq] = a.seq, a.seq
 		if err := a.memories.add(ctx, a.tx, want...); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 		return nil
 	}
 	a.touch(r.ID)
-	a.touched[r.ID] = stamped
+	a.touched[r.ID] = true
 	named := slices.ContainsFunc(set, func(c int) bool {
 		return c == columnPath || c == columnTitle || c == columnBody || c == columnMore || c == columnDescribed
 	})
