@@ -41,7 +41,7 @@ import (
 
 // Version names the rules of this package. It is part of the key of cached
 // results: whoever changes what Cut returns changes it.
-const Version = "3"
+const Version = "4"
 
 // A Result is what one file was cut into.
 type Result struct {
@@ -234,14 +234,14 @@ func (r Result) behindMark(src []byte) Result {
 // cut is Cut of a file in a known language.
 func (c *Cutter) cut(path, lang string, src []byte) Result {
 	if !parses(lang, src, c.opt.MaxBytes) {
-		return cutPlain(lang, src, c.opt)
+		return cutPlain(path, lang, src, c.opt)
 	}
 	o, timedOut := c.engine.outline(lang, src, c.opt)
 	switch {
 	case timedOut:
 		return cutText(lang, timedOutStrategy, src, c.opt)
 	case o == nil:
-		return cutPlain(lang, src, c.opt)
+		return cutPlain(path, lang, src, c.opt)
 	}
 	defer o.free()
 	r := Result{
@@ -293,12 +293,14 @@ func yamlNesting(src []byte) int {
 func isData(lang string) bool { return lang == "json" || lang == "yaml" }
 
 // cutPlain cuts without a parser.
-func cutPlain(lang string, src []byte, opt Options) Result {
+func cutPlain(path, lang string, src []byte, opt Options) Result {
 	switch {
 	case len(src) > opt.MaxBytes || longestLine(src) > maxLine:
 		return cutText(lang, "text", src, opt)
 	case lang == "markdown":
 		return cutMarkdown(src, opt).bounded(src, opt)
+	case lang == "text" && isRST(path):
+		return cutRST(src, opt).bounded(src, opt)
 	case lang == "html" || lang == "vue" || lang == "svelte":
 		return cutHTML(lang, src, opt).bounded(src, opt)
 	case hasSyntax[lang] && !isData(lang) || lang == "text":

@@ -128,7 +128,7 @@ func (p *Pool) CutSized(ctx context.Context, path string, src []byte, by Options
 	opt := p.opt.Cut.Sized(by)
 	lang := Language(path, src)
 	if !parses(lang, src, min(opt.MaxBytes, maxWork)) {
-		return cutPlain(lang, src, opt).joined(src, opt), ctx.Err()
+		return cutPlain(path, lang, src, opt).joined(src, opt), ctx.Err()
 	}
 	select {
 	case p.slots <- struct{}{}:

@@ -69,8 +69,49 @@ func valueNamed(field string) func(*sitter.Node, []byte) found {
 		if name == nil || is(name, "object_pattern", "array_pattern") {
 			return found{}
 		}
-		return valued(child(n, "value"), strings.Trim(text(name, src), "[]'\""))
+		f := valued(child(n, "value"), strings.Trim(text(name, src), "[]'\""))
+		if f.act == 0 && is(n, "variable_declarator") && (isFunctionType(child(n, "type")) || wrapsFunction(child(n, "value"))) {
+			f = found{act: define, kind: "function", name: text(name, src)}
+		}
+		return f
 	}
+}
+
+// isFunctionType reports whether a type annotation says that what it stands at can
+// be called: const map: { <A>(a: A): B } = dual(2, …).
+func isFunctionType(annotation *sitter.Node) bool {
+	if !is(annotation, "type_annotation") {
+		return false
+	}
+	t := annotation.NamedChild(0)
+	if is(t, "object_type") {
+		t = t.NamedChild(0)
+		for is(t, "comment") {
+			t = t.NextNamedSibling()
+		}
+		return is(t, "call_signature")
+	}
+	return is(t, "function_type")
+}
+
+// wrapsFunction reports whether a value is a call that is given a function:
+// memo(() => …), wrap(async function () {}).
+func wrapsFunction(value *sitter.Node) bool {
+	if !is(value, "call_expression") {
+		return false
+	}
+	args := child(value, "arguments")
+	if args == nil {
+		return false
+	}
+	c := args.Walk()
+	defer c.Close()
+	for ok := c.GotoFirstChild(); ok; ok = c.GotoNextSibling() {
+		if is(c.Node(), "arrow_function", "function_expression", "generator_function") {
+			return true
+		}
+	}
+	return false
 }
 
 func valued(value *sitter.Node, name string) found {

@@ -15,7 +15,7 @@ import (
 // DescriberVersion names the rules of [Describe]. Whoever changes what it
 // returns raises it: what was described before is then described anew, see
 // [Ingester.DescribeAnew].
-const DescriberVersion = "4"
+const DescriberVersion = "5"
 
 // The limits of what we write (design.md 4).
 const (

@@ -73,3 +73,22 @@ declare module "legacy" {
 export default function main(): void {
   log("main");
 }
+
+/** Applies a function to what is in a box. */
+export const map: {
+  <A, B>(f: (a: A) => B): (self: Box<A>) => Box<B>;
+  <A, B>(self: Box<A>, f: (a: A) => B): Box<B>;
+} = dual(2, (self, f) => make(f(self.value)));
+
+export const size: (self: Box<unknown>) => number =
+  internal.size;
+
+export const Row = memo((props: Props) => {
+  const label = props.label;
+  return render(label);
+});
+
+export const limits: { low: number; high: number } = {
+  low: 1,
+  high: 2,
+};
