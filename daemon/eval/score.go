@@ -27,9 +27,9 @@ func (s Scores) Minus(o Scores) Scores {
 	return Scores{s.NDCG10 - o.NDCG10, s.MRR10 - o.MRR10, s.Recall5 - o.Recall5, s.Recall10 - o.Recall10, s.Recall20 - o.Recall20}
 }
 
-// finds reports whether the result called name finds t: the memory, the file,
+// Finds reports whether the result called name finds t: the memory, the file,
 // or at least half of its lines without being much longer.
-func (t Target) finds(name string) bool {
+func (t Target) Finds(name string) bool {
 	if t.ID != "" {
 		return name == t.ID
 	}
@@ -79,7 +79,7 @@ func (q Query) score(names []string, files bool) Scores {
 		if i < len(names) {
 			hit := false
 			for k, t := range q.Rel {
-				if !found[k] && t.finds(names[i]) {
+				if !found[k] && t.Finds(names[i]) {
 					found[k], hit = true, true
 					n++
 				}

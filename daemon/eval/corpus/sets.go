@@ -1,0 +1,122 @@
+package corpus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/daemon/eval"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Sets are the questions of a folder of evaluation sets, and what it says of
+// the corpora they are asked of.
+type Sets struct {
+	Dir     string
+	repos   []repo
+	queries []eval.Query
+}
+
+// A repo is one entry of data/manifest.json, as far as we need it.
+type repo struct {
+	Name   string   `json:"name"`
+	GitHub string   `json:"github"`
+	Commit string   `json:"commit"`
+	Obtain []obtain `json:"obtain"`
+}
+
+// An obtain is one way to get the files of a repository.
+type obtain struct {
+	How    string `json:"how"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Exact  bool   `json:"exact"`
+	Covers string `json:"covers"`
+}
+
+// Files of a folder of sets.
+const (
+	manifestFile = "data/manifest.json"
+	memoriesFile = "data/locomo-memories.jsonl"
+)
+
+// allSets are the sets that are known, by how their corpora are made.
+const allSets = "abcd"
+
+// conversations is the set that is asked of memories.
+const conversations = "d"
+
+// ReadSets reads the questions below dir. It returns ErrNotFound if there are
+// no sets.
+func ReadSets(dir string) (*Sets, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("evaluation sets: %w", err)
+	}
+	s := &Sets{Dir: abs}
+	b, err := os.ReadFile(s.path(manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no evaluation sets (%s): %w", dir, manifestFile, fold.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("evaluation sets: %w", err)
+	}
+	var m struct {
+		Repos []repo `json:"repos"`
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", manifestFile, err, fold.ErrInvalid)
+	}
+	for _, r := range m.Repos {
+		if r.Name == "" || fold.Slug(r.Name) != r.Name {
+			return nil, fmt.Errorf("%s: repository %q is no plain name: %w", manifestFile, r.Name, fold.ErrInvalid)
+		}
+	}
+	s.repos = m.Repos
+	for _, set := range allSets {
+		qs, err := eval.ReadQueries(s.questions(string(set)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.queries = append(s.queries, qs...)
+	}
+	if len(s.queries) == 0 {
+		return nil, fmt.Errorf("%s holds no questions: %w", dir, fold.ErrNotFound)
+	}
+	return s, nil
+}
+
+func (s *Sets) path(name string) string { return filepath.Join(s.Dir, filepath.FromSlash(name)) }
+
+func (s *Sets) questions(set string) string { return s.path("data/dev-" + set + ".jsonl") }
+
+// Queries returns the questions of some sets ("ab"; "" means all), of the named
+// corpora (none means all), in the order of their files.
+func (s *Sets) Queries(sets string, repos ...string) []eval.Query {
+	var out []eval.Query
+	for _, q := range s.queries {
+		if (sets == "" || strings.Contains(sets, q.Set)) && (len(repos) == 0 || slices.Contains(repos, q.Repo)) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// Slug returns the project of the corpus that q is asked of.
+func Slug(q eval.Query) string { return slugOf(q.Repo, q.Set) }
+
+// slugOf is the slug of a repository's corpus for a set. Sets a and b share one.
+func slugOf(repo, set string) string {
+	if set == "c" {
+		return repo + "-c"
+	}
+	return repo
+}
