@@ -22,6 +22,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
@@ -69,6 +70,7 @@ type parts struct {
 	cache    *meta.Cache
 	cutter   ingest.Cutter
 	cuts     ingest.Cuts
+	turns    vecindex.Turns // one index of vectors builds at a time
 	embedder *embed.CachedEmbedder
 	bus      *bus
 	sidecars *sidecars
@@ -112,7 +114,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}()
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(),
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1),
 		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts

@@ -133,7 +133,7 @@ func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatu
 		p.Files.Queued = max(pr.Total-pr.Searchable, 0)
 		p.Files.Total += p.Files.Queued
 	}
-	p.Engine = st.vectors.Engine()
+	p.Engine, p.VectorSearch = st.vectors.Engine(), vectorSearch(st.vectors)
 	p.FileMemories = st.in.Rules().FileMemories
 	problems, total, err := st.index.Problems(ctx, problemsShown)
 	if err == nil {

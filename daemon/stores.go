@@ -106,7 +106,7 @@ func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
 	}
 	// What is embedded of a chunk is part of what its vector means.
 	identity := fmt.Sprintf("%s overlap=%d", co.embedder.Identity(), overlap)
-	st.vectors, err = vecindex.Open(filepath.Join(dir, vectorsDir), identity, co.embedder.Identity().Dim)
+	st.vectors, err = co.openVectors(filepath.Join(dir, vectorsDir), identity, co.embedder.Identity().Dim)
 	return err
 }
 

@@ -96,6 +96,7 @@ type ProjectStatus struct {
 	Queued       int           `json:"queued" doc:"jobs waiting or running"`
 	Progress     *Progress     `json:"progress,omitempty"`
 	Engine       string        `json:"engine" doc:"vector engine that serves"`
+	VectorSearch *VectorSearch `json:"vector_search,omitempty"`
 	Chunker      string        `json:"chunker" doc:"tree-sitter, or text where built without cgo"`
 	Watch        string        `json:"watch" doc:"events, polling or off"`
 	WatchReason  string        `json:"watch_reason,omitempty"`

@@ -124,6 +124,9 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 		p.printf("  vectors   those of %s are still to come; words find them already\n", plural(pr.VectorsDue, "memory"))
 	}
 	p.printf("  index     chunker %s, vectors %s, %s\n", pr.Chunker, pr.Engine, plural(pr.Queued, "job")+" queued")
+	if v := pr.VectorSearch; v != nil && v.Recall > 0 {
+		p.printf("  nearest   %s, recall@10 %.3f, p50 %.2f ms: %s\n", v.Engine, v.Recall, v.P50MS, v.Why)
+	}
 	watch := pr.Watch
 	if pr.WatchReason != "" {
 		watch += " (" + pr.WatchReason + ")"
