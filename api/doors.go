@@ -59,6 +59,9 @@ type ProjectDoors interface {
 	SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error)
 	Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error)
 	Resume(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
+	// ReloadModels takes over what the user file says now about models and what
+	// projects may use, and has their vectors made.
+	ReloadModels(ctx context.Context, sc fold.Scope) (wire.EmbedderList, error)
 	// ProjectOfPath returns the slug of the checkout that contains path, and
 	// ErrNotFound if none does.
 	ProjectOfPath(ctx context.Context, sc fold.Scope, path string) (slug string, err error)

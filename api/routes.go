@@ -121,6 +121,10 @@ func projectRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProjectStatus, error) {
 				return d.Resume(ctx, sc, in.Slug)
 			}),
+		on(Admin, "POST", "/api/models/reload", "reloadModels", "Take over the models that the user file names now",
+			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.EmbedderList, error) {
+				return d.ReloadModels(ctx, sc)
+			}),
 		on(Read, "GET", project+"/problems", "problems", "List files set aside, with reasons",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inProblems) (wire.ProblemList, error) {
 				return d.Problems(ctx, sc, in.Slug, in.ProblemQuery)

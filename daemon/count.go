@@ -71,8 +71,7 @@ func (d *Daemon) counters() map[string]int64 {
 	}
 	d.mu.Unlock()
 	out["git_processes"] += d.parts.gitProcesses.Load()
-	e := d.parts.embedder
-	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = e.Hits(), e.Misses(), e.Calls()
+	out["vector_cache_hits"], out["embeds"], out["embed_calls"] = d.parts.embedders.counters()
 	if p, ok := d.parts.cutter.(*chunker.Pool); ok {
 		s := p.Stats()
 		out["parser_crashes"], out["parser_timeouts"], out["parser_restarts"] = int64(s.Crashes), int64(s.Timeouts), int64(s.Restarts)

@@ -35,6 +35,8 @@ type Options struct {
 	// Worker is the command line of a parser process; empty parses in process,
 	// which only tests should do.
 	Worker []string
+	// Reload reads the configuration again. Nil keeps Config.
+	Reload func() (conf.Config, error)
 	// Socket is shown in status.
 	Socket string
 	Log    *slog.Logger
@@ -71,7 +73,7 @@ type parts struct {
 	cutter   ingest.Cutter
 	cuts     ingest.Cuts
 	turns    vecindex.Turns // one index of vectors builds at a time
-	embedder *embed.CachedEmbedder
+	embedders *embedders
 	bus      *bus
 	sidecars *sidecars
 	// gitProcesses counts starts of the git program on behalf of no checkout.
@@ -127,7 +129,10 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if len(opt.Worker) > 0 {
 		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log})
 	}
-	p.embedder = embed.Cached(embed.Builtin(), p.cache)
+	p.embedders = &embedders{
+		dirs: opt.Dirs, state: p.state, cache: p.cache, builtin: embed.Cached(embed.Builtin(), p.cache), now: opt.Now, log: opt.Log,
+		cfg: opt.Config, clients: map[string]*openClient{}, models: map[string]*openModel{},
+	}
 	recs, err := p.state.Checkouts(ctx)
 	if err != nil {
 		return nil, err

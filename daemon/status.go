@@ -27,7 +27,7 @@ const problemsPage, problemsMost = 100, 1000
 func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error) {
 	s := wire.Status{
 		Version: d.opt.Version, PID: os.Getpid(), Socket: d.opt.Socket, StartedAt: d.started.UTC(), Ready: true,
-		Embedder: d.parts.embedder.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
+		Embedder: d.parts.embedders.builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
 	}
 	s.RSSBytes, s.CPUSeconds = usage()
 	if d.parts.state.Forgot != "" {
@@ -119,21 +119,26 @@ func (co *checkout) brief() (wire.ProjectStatus, *stores) {
 }
 
 func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatus) {
+	m := st.serves()
+	if m == nil {
+		return // closed meanwhile
+	}
 	c, err := st.index.Counts(ctx)
 	if err != nil {
 		p.Notices = append(p.Notices, "counts cannot be read: "+err.Error())
 		return
 	}
 	p.Files = wire.FileCounts{Total: c.Indexed + c.Skipped + c.Failed + c.Quarantined, Indexed: c.Indexed, Skipped: c.Skipped, Failed: c.Failed + c.Quarantined, Stale: c.Stale}
-	p.Memories, p.Chunks, p.Links, p.Vectors = c.Memories, c.Chunks, c.Links, st.vectors.Len()
-	if p.VectorsDue, err = st.index.CountChanged(ctx, st.vectors.Seq()); err != nil {
+	p.Memories, p.Chunks, p.Links, p.Vectors = c.Memories, c.Chunks, c.Links, m.vectors.Len()
+	if p.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
 		p.Notices = append(p.Notices, "vectors that are due cannot be counted: "+err.Error())
 	}
 	if pr := p.Progress; pr != nil && p.State == "indexing" {
 		p.Files.Queued = max(pr.Total-pr.Searchable, 0)
 		p.Files.Total += p.Files.Queued
 	}
-	p.Engine, p.VectorSearch = st.vectors.Engine(), vectorSearch(st.vectors)
+	p.Engine, p.Embedder = m.vectors.Engine(), co.embedder(ctx, m)
+	p.VectorSearch = vectorSearch(m.vectors)
 	p.FileMemories = st.in.Rules().FileMemories
 	problems, total, err := st.index.Problems(ctx, problemsShown)
 	if err == nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/textindex"
-	"github.com/foldwatch/foldwatch/vecindex"
 )
 
 // What lies in a checkout's index directory beside index.db.
@@ -45,7 +44,6 @@ type stores struct {
 	fold     disk.Folder
 	index    *meta.Index
 	text     *textindex.Index
-	vectors  *vecindex.Index
 	in       *ingest.Ingester
 	recall   *recall.Door
 	heads    []gitops.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
@@ -54,6 +52,9 @@ type stores struct {
 	mu       sync.Mutex     // guards the fields below
 	remember *remember.Door // replaced when the checkout turns read-only
 	blocked  error          // why nothing may be written; nil if it may
+	meaning  *meaning       // whose vectors answer
+	next     *meaning       // built beside it, nil if none is
+	retired  []*meaning     // that answered before
 }
 
 // openStores opens everything one checkout needs. What is damaged or missing of
@@ -97,17 +98,18 @@ func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
 	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
 		return err
 	}
-	cut, overlap := co.cutting()
+	cut, _ := co.cutting()
 	if _, err := st.index.Recut(ctx, ingest.IndexRules(cut)); err != nil {
 		return err
 	}
 	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
 		return err
 	}
-	// What is embedded of a chunk is part of what its vector means.
-	identity := fmt.Sprintf("%s overlap=%d", co.embedder.Identity(), overlap)
-	st.vectors, err = co.openVectors(filepath.Join(dir, vectorsDir), identity, co.embedder.Identity().Dim)
-	return err
+	if st.meaning, err = co.openMeaning(ctx); err != nil {
+		return err
+	}
+	co.removeStaleVectors(st.meaning)
+	return nil
 }
 
 // cutting returns how the user wants the files of the checkout to be cut, and how
@@ -121,7 +123,7 @@ func (co *checkout) cutting() (cut chunker.Options, overlap int) {
 }
 
 func (co *checkout) noteRebuilt(st *stores) {
-	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.vectors.Rebuilt} {
+	for name, why := range map[string]string{"index": st.index.Rebuilt, "words": st.text.Rebuilt, "vectors": st.meaning.vectors.Rebuilt} {
 		if why != "" {
 			co.note("rebuilt "+name, fmt.Sprintf("%s rebuilt from the files: %s", name, why))
 		}
@@ -197,8 +199,12 @@ func matchGeneration(ctx context.Context, co *checkout, generation, dir string) 
 	if err != nil || fed == generation {
 		return err
 	}
-	for _, name := range []string{wordsDir, vectorsDir} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+	stale, err := filepath.Glob(filepath.Join(dir, vectorsDir+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(stale, filepath.Join(dir, wordsDir), filepath.Join(dir, vectorsDir)) {
+		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
@@ -273,18 +279,19 @@ func (st *stores) openDoors(co *checkout) (err error) {
 	cut, overlap := co.cutting()
 	st.in, err = ingest.New(ingest.Options{
 		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
-		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.vectors,
-		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Embed: co.embedder, Count: &co.count.ingest,
+		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.meaning.vectors,
+		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Embed: st.meaning.embedder, Count: &co.count.ingest,
 		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	if err != nil {
 		return err
 	}
 	st.recall = recall.New(recall.Options{
-		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.vectors, State: co.parts.state, Embed: co.embedder,
+		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
 		Fold: st.fold, Source: st.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
+	st.use(co, st.meaning)
 	st.openRemember(co, store)
 	return nil
 }
@@ -375,9 +382,7 @@ func (st *stores) close(co *checkout) error {
 	if st.in != nil {
 		errs = append(errs, st.in.Close())
 	}
-	if st.vectors != nil {
-		errs = append(errs, st.vectors.Close())
-	}
+	errs = append(errs, st.closeMeanings())
 	if st.text != nil {
 		errs = append(errs, st.text.Close())
 	}

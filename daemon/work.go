@@ -80,7 +80,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if err := co.describeAnew(ctx, st, jobDescribe); err != nil {
 		return err
 	}
-	if seq, err := st.index.Seq(ctx); err != nil || seq <= st.vectors.Seq() {
+	if wanted, err := co.wantsVectors(ctx, st); err != nil || !wanted {
 		return err
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
@@ -169,39 +169,6 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 		return err
 	}
 	return st.in.RefreshStale(ctx)
-}
-
-// doEmbed gives vectors to what changed, a part at a time, so that a save that
-// comes meanwhile is not held up.
-func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
-	st, err := co.stores(ctx)
-	if err != nil {
-		return err
-	}
-	left, err := st.index.CountChanged(ctx, st.vectors.Seq())
-	if err != nil {
-		return err
-	}
-	before, progress := co.embedded(0), co.watched(j, tell)
-	defer co.endProgress()
-	more, err := st.in.Embed(ctx, co.busy, func(s ingest.Step) {
-		s.Done, s.Total = before+s.Done, before+left
-		progress(s)
-	})
-	if err != nil {
-		return err
-	}
-	if !more {
-		co.embedded(-before)
-	} else if rest, err := st.index.CountChanged(ctx, st.vectors.Seq()); err == nil {
-		co.embedded(left - rest)
-	}
-	// Not after each save: it is as large as all vectors together.
-	st.vectors.SnapshotWithin(snapshotAfter)
-	if more {
-		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
-	}
-	return err
 }
 
 // describeAnew queues a part of the work that a newer describer makes, if there

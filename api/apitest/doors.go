@@ -316,6 +316,19 @@ func (d *Doors) setPaused(method string, sc fold.Scope, slug string, on bool) (w
 	return h.status(), nil
 }
 
+// ReloadModels changes nothing: all projects have the builtin model.
+func (d *Doors) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderList, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := wire.EmbedderList{Items: []wire.ProjectEmbedder{}}
+	for _, h := range d.projects {
+		if sc.CanRead(h.project.Slug) {
+			list.Items = append(list.Items, wire.ProjectEmbedder{Slug: h.project.Slug, Embedder: &wire.Embedder{Provider: "builtin", Where: "this machine"}})
+		}
+	}
+	return list, nil
+}
+
 // ProjectOfPath compares paths as text.
 func (d *Doors) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
 	d.mu.Lock()

@@ -96,6 +96,13 @@ func (c *Client) Resume(ctx context.Context, slug string) (wire.ProjectStatus, e
 	return out, err
 }
 
+// ReloadModels calls POST /api/models/reload: take over the models that the user file names now.
+func (c *Client) ReloadModels(ctx context.Context) (wire.EmbedderList, error) {
+	var out wire.EmbedderList
+	err := c.call(ctx, "POST", "/api/models/reload", nil, nil, &out)
+	return out, err
+}
+
 // Problems calls GET /api/projects/{slug}/problems: list files set aside, with reasons.
 func (c *Client) Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error) {
 	q := url.Values{}

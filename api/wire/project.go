@@ -97,6 +97,7 @@ type ProjectStatus struct {
 	Progress     *Progress     `json:"progress,omitempty"`
 	Engine       string        `json:"engine" doc:"vector engine that serves"`
 	VectorSearch *VectorSearch `json:"vector_search,omitempty"`
+	Embedder     *Embedder     `json:"embedder,omitempty" doc:"model whose vectors answer"`
 	Chunker      string        `json:"chunker" doc:"tree-sitter, or text where built without cgo"`
 	Watch        string        `json:"watch" doc:"events, polling or off"`
 	WatchReason  string        `json:"watch_reason,omitempty"`
@@ -111,6 +112,31 @@ type ProjectStatus struct {
 
 	Counters map[string]int64 `json:"counters,omitempty" doc:"work for this checkout since start: files_read, bytes_read, parses, chunk_cache_hits, index_operations, git_processes, commits, …"`
 	JobTimes []JobTimes       `json:"job_times,omitempty" doc:"by type of job, since start"`
+}
+
+// Embedder is the model that turns a project's texts into vectors.
+type Embedder struct {
+	Provider   string  `json:"provider" doc:"builtin, local, or the name of a provider"`
+	Model      string  `json:"model"`
+	Dimension  int     `json:"dimension"`
+	Where      string  `json:"where" doc:"this machine, or the host that texts are sent to"`
+	Weight     float64 `json:"weight" doc:"of vectors beside words, in a search"`
+	WeightWhy  string  `json:"weight_why" doc:"who decided the weight, or how it was measured"`
+	Next       string  `json:"next,omitempty" doc:"model that is chosen and whose vectors are being made"`
+	SentToday  int64   `json:"sent_today,omitempty" doc:"texts that left this machine today (UTC), for all projects"`
+	DailyTexts int     `json:"daily_texts,omitempty" doc:"how many may"`
+}
+
+// EmbedderList is the model of every project the caller may read.
+type EmbedderList struct {
+	Items []ProjectEmbedder `json:"items"`
+}
+
+// ProjectEmbedder is the model of one project.
+type ProjectEmbedder struct {
+	Slug     string    `json:"slug"`
+	Embedder *Embedder `json:"embedder,omitempty"`
+	Notice   string    `json:"notice,omitempty" doc:"why the chosen model is not in use"`
 }
 
 // JobTimes sums up the jobs of one type since start.

@@ -18,6 +18,7 @@ type daemonClient interface {
 	Status(ctx context.Context) (wire.Status, error)
 	ProjectStatus(ctx context.Context, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) (wire.Health, error)
+	ReloadModels(ctx context.Context) (wire.EmbedderList, error)
 	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)
 
 	AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error)

@@ -57,6 +57,10 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	d, err := openWhenFree(ctx, e, daemon.Options{
 		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
+		Reload: func() (conf.Config, error) {
+			cfg, _, err := conf.Load(st.dirs.ConfigFile(), e.environ, nil)
+			return cfg, err
+		},
 	})
 	if err != nil {
 		return anotherDaemon(err)

@@ -129,11 +129,12 @@ func (d *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]b
 
 // similar adds the memories nearest in meaning that are not linked.
 func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
-	v, ok := d.Vectors.Vector("m:" + string(id))
+	m := d.meaning.Load()
+	v, ok := m.Vectors.Vector("m:" + string(id))
 	if !ok {
 		return nil // not embedded yet
 	}
-	hits := d.Vectors.Search(v, similarLimit, &vecindex.Filter{Not: seen, Memories: true})
+	hits := m.Vectors.Search(v, similarLimit, &vecindex.Filter{Not: seen, Memories: true})
 	ids := make([]fold.ID, len(hits))
 	for i, h := range hits {
 		ids[i] = h.Memory

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -25,7 +26,7 @@ type Options struct {
 	Slug    string
 	Index   *meta.Index
 	Text    *textindex.Index
-	Vectors *vecindex.Index
+	Vectors *vecindex.Index // and Embed: until [Door.Use] names others
 	State   *meta.State
 	Embed   embed.Embedder
 	Fold    disk.Folder
@@ -46,14 +47,19 @@ type Options struct {
 }
 
 // A Door reads the memories of one checkout. It is safe for concurrent use.
-type Door struct{ Options }
+type Door struct {
+	Options
+	meaning atomic.Pointer[Meaning]
+}
 
 // New returns the way out of one checkout.
 func New(opt Options) *Door {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	return &Door{opt}
+	d := &Door{Options: opt}
+	d.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed, Weight: -1})
+	return d
 }
 
 // Resolve returns the id that s means: an id in either case, or the beginning

@@ -62,7 +62,8 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest, chann
 		i, _ := untag(id)
 		return weights[i]
 	}
-	ranked := order(all, req, rank.Options{Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
+	table := weightsOf(doors)
+	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
 	reply.Total = len(ranked)
 	if wordless(all) && len(ranked) > 0 {
 		reply.Notice = "near; no word matched"
@@ -132,7 +133,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates})
 		return err
 	})
-	if w := rank.DefaultWeights(); w.VectorWeight() > 0 || slices.Contains(channels, Vectors) {
+	if w := d.meaning.Load().weights(); w.VectorWeight() > 0 || slices.Contains(channels, Vectors) {
 		g.Go(func() (err error) {
 			near, err = d.near(gctx, req.Query, f)
 			return err
@@ -188,7 +189,8 @@ const leastNear = 0.3
 
 // near asks the vector index. The filter acts inside the scan.
 func (d *Door) near(ctx context.Context, query string, f textindex.Filter) ([]vecindex.Hit, error) {
-	vecs, err := d.Embed.Embed(ctx, []string{query}, embed.Query)
+	m := d.meaning.Load()
+	vecs, err := m.Embed.Embed(ctx, []string{query}, embed.Query)
 	if err != nil || len(vecs) == 0 || vecs[0] == nil {
 		return []vecindex.Hit{}, err
 	}
@@ -196,7 +198,7 @@ func (d *Door) near(ctx context.Context, query string, f textindex.Filter) ([]ve
 	if err != nil {
 		return nil, err
 	}
-	hits := d.Vectors.Search(vecs[0], nearCandidates, &vecindex.Filter{Only: allowed})
+	hits := m.Vectors.Search(vecs[0], nearCandidates, &vecindex.Filter{Only: allowed})
 	out := hits[:0]
 	for _, h := range hits {
 		if h.Score >= leastNear {

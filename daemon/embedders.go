@@ -1,0 +1,341 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/daemon/provider"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+// embedders opens the models that the user chose, and keeps what is open: a model
+// is loaded once, and a provider's budget and breaker hold for all projects.
+type embedders struct {
+	dirs    conf.Dirs
+	state   *meta.State
+	cache   embed.Cache
+	builtin *embed.CachedEmbedder
+	now     func() time.Time
+	log     *slog.Logger
+
+	mu      sync.Mutex // guards the fields below; not held while a model is opened
+	cfg     conf.Config
+	clients map[string]*openClient // by name of the provider
+	models  map[string]*openModel  // by what was chosen
+}
+
+// openClient is a client, with what it was made from.
+type openClient struct {
+	from   conf.Provider
+	key    string
+	client *provider.Client
+}
+
+// openModel is a model that is open or being opened.
+type openModel struct {
+	opening  sync.Mutex // guards the fields below
+	embedder *embed.CachedEmbedder
+}
+
+// builtinProvider and localProvider are the names of what needs no provider.
+const (
+	builtinProvider = "builtin"
+	localProvider   = "local"
+)
+
+// A choice is the model that the user chose for a project.
+type choice struct {
+	slug     string
+	name     string // of the provider; builtin, local
+	provider conf.Provider
+	url      string
+	model    string // of local: the folder
+	dim      int
+	refused  error // why it may not be used, nil if it may
+}
+
+// spec names the choice: another one is another model. Two projects with the same
+// share it, but for consent.
+func (c choice) spec() string {
+	if c.name == builtinProvider {
+		return builtinProvider
+	}
+	return fmt.Sprintf("%s %s %s %d", c.name, c.url, c.model, c.dim)
+}
+
+// remote reports whether texts would leave this machine.
+func (c choice) remote() bool {
+	return c.name != builtinProvider && c.name != localProvider && (!provider.IsLocal(c.url) || cloudModel(c.provider.Kind, c.model))
+}
+
+// cloudModel reports whether Ollama on this machine would only pass the texts on.
+func cloudModel(kind, model string) bool {
+	return kind == "ollama" && (strings.HasSuffix(model, "-cloud") || strings.HasSuffix(model, ":cloud"))
+}
+
+// clientName is under which the client of a choice is kept.
+func (c choice) clientName() string {
+	if cloudModel(c.provider.Kind, c.model) {
+		return c.name + " cloud" // the same program, but not this machine
+	}
+	return c.name
+}
+
+// where says in a person's words where texts go.
+func (c choice) where() string {
+	switch {
+	case !c.remote():
+		return "this machine"
+	case provider.IsLocal(c.url):
+		return "Ollama's cloud"
+	}
+	_, rest, _ := strings.Cut(c.url, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// reload takes over what the user file says now about models and consent.
+func (e *embedders) reload(cfg conf.Config) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cfg = cfg
+}
+
+func (e *embedders) config(slug string) conf.Config {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cfg.For(slug)
+}
+
+// choice returns what the user chose for a project, and whether it may be used.
+func (e *embedders) choice(slug string) choice {
+	cfg := e.config(slug)
+	c := choice{slug: slug, name: cfg.Embedding.Provider, model: cfg.Embedding.Model, dim: cfg.Embedding.Dimension}
+	switch c.name {
+	case "", builtinProvider:
+		return choice{slug: slug, name: builtinProvider}
+	case localProvider:
+		if c.dim = 0; !filepath.IsAbs(c.model) {
+			c.model = filepath.Join(e.dirs.Models(), filepath.FromSlash(c.model))
+		}
+		return c
+	}
+	p, ok := cfg.Provider(c.name)
+	if !ok || embed.DefaultURL(p.Kind) == "" {
+		c.refused = fold.WithHint(fmt.Errorf("there is no provider of embeddings called %q: %w", c.name, fold.ErrInvalid), "foldwatch model list")
+		return c
+	}
+	c.provider, c.url = p, p.URL
+	if c.url == "" {
+		c.url = embed.DefaultURL(p.Kind)
+	}
+	if c.model == "" {
+		c.model = p.Model
+	}
+	if c.model == "" {
+		c.model = embed.DefaultModel(p.Kind)
+	}
+	if c.remote() {
+		c.refused = consent(cfg, c.name, slug)
+	}
+	return c
+}
+
+// consent is nil if the user allowed a project to send texts to a provider.
+func consent(cfg conf.Config, name, slug string) error {
+	for _, a := range cfg.Allowed {
+		if a == name {
+			return nil
+		}
+	}
+	return fold.WithHint(fmt.Errorf("project %s may not send anything to %s: %w", slug, name, fold.ErrForbidden),
+		fmt.Sprintf("foldwatch allow %s -p %s", name, slug))
+}
+
+// open opens the model of a choice. Known is what was learned about it before, nil
+// if nothing was: then a provider is asked.
+func (e *embedders) open(ctx context.Context, c choice, known *embed.Identity) (*embed.CachedEmbedder, error) {
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	if c.name == builtinProvider {
+		return e.builtin, nil
+	}
+	key := c.spec()
+	if c.name != localProvider {
+		key += " for " + c.slug // each asks on its own behalf
+	}
+	e.mu.Lock()
+	m := e.models[key]
+	if m == nil {
+		m = &openModel{}
+		e.models[key] = m
+	}
+	e.mu.Unlock()
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if m.embedder != nil && (c.name == localProvider || e.current(c)) {
+		return m.embedder, nil
+	}
+	inner, err := e.load(ctx, c, known)
+	if err != nil {
+		return nil, err
+	}
+	m.embedder = embed.Cached(inner, e.cache)
+	return m.embedder, nil
+}
+
+// current reports whether the client of a provider is still as it would be made.
+func (e *embedders) current(c choice) bool {
+	key, err := e.config(c.slug).ReadKey(c.provider)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := e.clients[c.clientName()]
+	return err == nil && open != nil && open.from == c.provider && open.key == key
+}
+
+func (e *embedders) load(ctx context.Context, c choice, known *embed.Identity) (embed.Embedder, error) {
+	if c.name == localProvider {
+		return embed.OpenLocal(ctx, c.model)
+	}
+	client, err := e.client(c)
+	if err != nil {
+		return nil, err
+	}
+	return embed.OpenRemote(ctx, embed.RemoteOptions{
+		Name: c.name, Kind: c.provider.Kind, URL: c.provider.URL, Model: c.model, Dim: c.dim, Project: c.slug, Client: client,
+	}, known)
+}
+
+// client returns the one client of a provider.
+func (e *embedders) client(c choice) (*provider.Client, error) {
+	cfg := e.config(c.slug)
+	key, err := cfg.ReadKey(c.provider)
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: %w", c.name, err)
+	}
+	if key == "" && c.remote() && c.provider.KeyEnv != "" {
+		return nil, fold.WithHint(fmt.Errorf("provider %s: %s is not set where the daemon was started: %w", c.name, c.provider.KeyEnv, fold.ErrForbidden),
+			"set it and start the daemon again, or name a file that holds the key: key_file under [providers."+c.name+"]")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	name := c.clientName()
+	if open := e.clients[name]; open != nil && open.from == c.provider && open.key == key {
+		return open.client, nil
+	}
+	opt := provider.Options{
+		Name: c.name, URL: c.url, Key: provider.Key(key), Now: e.now,
+		Daily:  provider.Budget{Texts: int64(c.provider.DailyTexts), Tokens: int64(c.provider.DailyTokens)},
+		Ledger: ledger{e.state}, Audit: e.audit, Forwards: cloudModel(c.provider.Kind, c.model),
+		Allowed: func(slug string) error { return consent(e.config(slug), c.name, slug) },
+	}
+	if c.provider.Kind == "gemini" {
+		opt.KeyHeader = "x-goog-api-key"
+	}
+	client, err := provider.New(opt)
+	if err != nil {
+		return nil, err
+	}
+	e.clients[name] = &openClient{c.provider, key, client}
+	return client, nil
+}
+
+func (e *embedders) audit(ctx context.Context, r provider.Record) error {
+	e.log.InfoContext(ctx, "Sent to a provider", "project", r.Project, "provider", r.Provider, "host", r.Host, "texts", r.Texts, "bytes", r.Bytes, "outcome", r.Outcome)
+	return e.state.AddAudit(ctx, meta.Audit{
+		At: r.At, Slug: r.Project, Host: r.Host, Action: fmt.Sprintf("%s: %d texts", r.Provider, r.Texts), Bytes: r.Bytes, Outcome: r.Outcome,
+	})
+}
+
+// counters sums up what all models did.
+func (e *embedders) counters() (hits, misses, calls int64) {
+	e.mu.Lock()
+	models := make([]*openModel, 0, len(e.models))
+	for _, m := range e.models {
+		models = append(models, m)
+	}
+	e.mu.Unlock()
+	add := func(c *embed.CachedEmbedder) {
+		hits, misses, calls = hits+c.Hits(), misses+c.Misses(), calls+c.Calls()
+	}
+	add(e.builtin)
+	for _, m := range models {
+		if m.opening.TryLock() { // one that is being opened did nothing yet
+			if m.embedder != nil {
+				add(m.embedder)
+			}
+			m.opening.Unlock()
+		}
+	}
+	return hits, misses, calls
+}
+
+// spent returns what was sent to a provider today, nothing if it was not asked.
+func (e *embedders) spent(ctx context.Context, name string) provider.Spent {
+	s, err := ledger{e.state}.Spent(ctx, name)
+	if err != nil || s.Day != e.now().UTC().Format(time.DateOnly) {
+		return provider.Spent{}
+	}
+	return s
+}
+
+// A ledger keeps what was spent among the facts.
+type ledger struct{ state *meta.State }
+
+func (l ledger) Spent(ctx context.Context, name string) (s provider.Spent, err error) {
+	text, err := l.state.Fact(ctx, "provider "+name, "spent")
+	if err != nil || text == "" {
+		return s, err
+	}
+	if json.Unmarshal([]byte(text), &s) != nil {
+		return provider.Spent{}, nil // another day begins
+	}
+	return s, nil
+}
+
+func (l ledger) SetSpent(ctx context.Context, name string, s provider.Spent) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return l.state.SetFact(ctx, "provider "+name, "spent", string(b))
+}
+
+// A patient embedder answers queries in time or not at all: words answer anyway.
+// What went wrong is told to failed, nil when it went well again.
+type patient struct {
+	embed.Embedder
+	most   time.Duration
+	failed func(error)
+}
+
+// queryPatience is how long a search waits for the vector of its question.
+const queryPatience = 1500 * time.Millisecond
+
+func (p patient) Embed(ctx context.Context, texts []string, kind embed.Kind) ([][]float32, error) {
+	bound, cancel := context.WithTimeout(ctx, p.most)
+	defer cancel()
+	vecs, err := p.Embedder.Embed(bound, texts, kind)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("it did not answer within %s", p.most)
+	}
+	p.failed(err)
+	if err != nil {
+		return make([][]float32, len(texts)), nil
+	}
+	return vecs, nil
+}

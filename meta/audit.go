@@ -1,0 +1,48 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// An Audit is one request that left this machine: what was done and how large it
+// was, never what it held.
+type Audit struct {
+	At      time.Time
+	Slug    string // on whose behalf
+	Host    string
+	Action  string // such as "openai: 64 texts"
+	Bytes   int
+	Outcome string
+}
+
+// auditKept is how many of them are kept: a first index of a large project by a
+// remote model makes some thousand.
+const auditKept = 100_000
+
+// AddAudit records a request. It is durable when it returns.
+func (s *State) AddAudit(ctx context.Context, a Audit) error {
+	return s.db.write(ctx, "record a request", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `insert into audit (at, slug, host, action, bytes, outcome) values (?, ?, ?, ?, ?, ?)`,
+			micros(a.At), a.Slug, a.Host, a.Action, a.Bytes, a.Outcome); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `delete from audit where n <= (select max(n) from audit) - ?`, auditKept)
+		return err
+	})
+}
+
+// Audits returns the last requests, newest first.
+func (s *State) Audits(ctx context.Context, limit int) ([]Audit, error) {
+	var out []Audit
+	err := s.db.each(ctx, "read audit", func(scan func(...any) error) error {
+		var a Audit
+		var at int64
+		err := scan(&at, &a.Slug, &a.Host, &a.Action, &a.Bytes, &a.Outcome)
+		a.At = fromMicros(at)
+		out = append(out, a)
+		return err
+	}, `select at, slug, host, action, bytes, outcome from audit order by n desc limit ?`, limit)
+	return out, err
+}

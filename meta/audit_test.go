@@ -1,0 +1,42 @@
+package meta_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+func TestAuditIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s, err := meta.OpenState(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	first := meta.Audit{At: at, Slug: "app", Host: "api.example.com", Action: "openai: 64 texts", Bytes: 123456, Outcome: "200 OK"}
+	second := first
+	second.Outcome = "429 Too Many Requests"
+	for _, a := range []meta.Audit{first, second} {
+		if err := s.AddAudit(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = meta.OpenState(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got, err := s.Audits(t.Context(), 10)
+	if d := cmp.Diff([]meta.Audit{second, first}, got); err != nil || d != "" {
+		t.Errorf("Audits = %v %s", err, d)
+	}
+	if got, err = s.Audits(t.Context(), 1); err != nil || len(got) != 1 {
+		t.Errorf("Audits(1) = %v, %v", got, err)
+	}
+}
