@@ -18,7 +18,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 MINGW ?= x86_64-w64-mingw32-gcc
 
-.PHONY: help up build install test accept lint cross bench crash fuzz idf embed-train deps-check clean
+.PHONY: help up build install test accept lint cross bench crash vectors fuzz idf embed-train deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ cross: ## vet for Windows and macOS, build for Windows
 	fi
 
 FUZZTIME ?= 10s
+vectors: ## 100,000 random operations on the vector index against a model (about two minutes)
+	OPERATIONS=$${OPERATIONS:-100000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^TestRandomOperations' ./vecindex
+
 fuzz: ## every fuzz target for FUZZTIME (default 10s)
 	@for pkg in $$($(GO) list -mod=readonly ./...); do \
 		for f in $$($(GO) test -mod=readonly -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \

@@ -12,10 +12,10 @@ import (
 // TestCoderGraphOnlyServesByForce: what v0.6.1 of coder/hnsw finds is little, and
 // the gate says so. Should a release be good enough this test is to be turned.
 func TestCoderGraphOnlyServesByForce(t *testing.T) {
-	const dim, n = 48, 3000
+	const dim, n = 32, 1500
 	all := clusters(rand.New(rand.NewPCG(41, 41)), n+20, dim)
 	x := open(t, dim)
-	put(t, x, 0, all[:2500])
+	put(t, x, 0, all[:1200])
 	x.Serve(CoderGraph, nil)
 	if err := x.Settle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestCoderGraphOnlyServesByForce(t *testing.T) {
 		t.Errorf("recall %.3f, why %q", r.Recall, r.Why)
 	}
 	t.Logf("%+v", r)
-	put(t, x, 2500, all[2500:n])
+	put(t, x, 1200, all[1200:n])
 	var drop []string
 	for i := range 300 {
 		drop = append(drop, fmt.Sprintf("c:%07d", 3*i))
@@ -44,7 +44,7 @@ func TestCoderGraphOnlyServesByForce(t *testing.T) {
 			}
 		}
 	}
-	if hits := x.Search(all[2600], 1, nil); len(hits) != 1 || hits[0].Key != "c:0002600" {
+	if hits := x.Search(all[1300], 1, nil); len(hits) != 1 || hits[0].Key != "c:0001300" {
 		t.Errorf("what came later: %v", hits)
 	}
 	if err := x.Settle(t.Context()); err != nil {

@@ -42,7 +42,7 @@ func clusters(r *rand.Rand, n, dim int) [][]float32 {
 // TestGraphRecall finds out how good the graph is without index or gate around
 // it. VECTORS and DIM make it larger.
 func TestGraphRecall(t *testing.T) {
-	n, dim := 2000, 64
+	n, dim := 1200, 64
 	if v, err := strconv.Atoi(os.Getenv("VECTORS")); err == nil {
 		n = v
 	}
@@ -124,14 +124,14 @@ func put(t testing.TB, x *Index, from int, vecs [][]float32) {
 // TestGraphServesAndComesBack: forced, with rows that come later, after
 // compaction, and from its file.
 func TestGraphServesAndComesBack(t *testing.T) {
-	const dim, n = 48, 3000
+	const dim, n = 24, 2400
 	dir := t.TempDir()
 	all := clusters(rand.New(rand.NewPCG(32, 32)), n+60, dim)
 	x, err := Open(dir, "test", dim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, x, 0, all[:2000])
+	put(t, x, 0, all[:1400])
 	x.Serve(Graph, nil)
 	good := func(x *Index, what string) {
 		t.Helper()
@@ -153,10 +153,10 @@ func TestGraphServesAndComesBack(t *testing.T) {
 		}
 	}
 	good(x, "built")
-	put(t, x, 2000, all[2000:n])
+	put(t, x, 1400, all[1400:n])
 	good(x, "with rows that came later")
 	var drop []string
-	for i := range 1500 {
+	for i := range n / 2 {
 		drop = append(drop, fmt.Sprintf("c:%07d", 2*i))
 	}
 	if err := x.Apply(9, nil, drop[:600]); err != nil {

@@ -260,38 +260,65 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
+// TestConcurrentUse has everything done at once, for each way, and the index
+// closed in the middle of it.
 func TestConcurrentUse(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	x := open(t, t.TempDir(), 32)
-	all, q := vecs(r, 2000, 32), unit(r, 32)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range 40 {
-			part := all[i*50 : i*50+50]
-			if err := x.Apply(int64(i), part, []string{all[max(0, i*50-25)].Key}); err != nil {
+	for _, way := range []string{vecindex.Auto, vecindex.Sketch, vecindex.Graph, vecindex.CoderGraph} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(7, 7))
+			x := open(t, t.TempDir(), 32)
+			all, q := vecs(r, 2000, 32), unit(r, 32)
+			x.Serve(way, nil)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for i := range 40 {
+					part := all[i*50 : i*50+50]
+					if err := x.Apply(int64(i), part, []string{all[max(0, i*50-25)].Key}); err != nil {
+						t.Error(err)
+					}
+					if i == 20 {
+						if err := x.Settle(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+			for range 2 {
+				wg.Go(func() {
+					for range 150 {
+						x.Search(q, 5, nil)
+						x.Search(q, 5, &vecindex.Filter{Only: map[fold.ID]bool{"m003": true}})
+						x.Vector(all[3].Key)
+						x.Report()
+					}
+				})
+			}
+			wg.Go(func() {
+				for range 5 {
+					if err := errors.Join(x.Snapshot(), x.Compact()); err != nil {
+						t.Error(err)
+					}
+					x.SnapshotWithin(0)
+				}
+			})
+			wg.Wait()
+			for range 3 { // those that come too late find nothing, and no harm
+				wg.Go(func() {
+					for i := range 50 {
+						x.Search(q, 5, nil)
+						_ = x.Apply(int64(i), all[:5], nil)
+						_ = x.Compact()
+						x.SnapshotWithin(0)
+					}
+				})
+			}
+			if err := x.Close(); err != nil {
 				t.Error(err)
 			}
-		}
-	})
-	for range 2 {
-		wg.Go(func() {
-			for range 50 {
-				x.Search(q, 5, nil)
-				x.Vector(all[3].Key)
-			}
+			wg.Wait()
 		})
 	}
-	wg.Go(func() {
-		for range 5 {
-			if err := x.Snapshot(); err != nil {
-				t.Error(err)
-			}
-			if err := x.Compact(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	wg.Wait()
 }
 
 func BenchmarkSearch120k(b *testing.B) {

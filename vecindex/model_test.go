@@ -36,7 +36,7 @@ type model struct {
 // each thousand what is found against what is near. OPERATIONS says how many;
 // `make vectors` does 100,000.
 func TestRandomOperations(t *testing.T) {
-	n := 5000
+	n := 2000
 	if v, err := strconv.Atoi(os.Getenv("OPERATIONS")); err == nil {
 		n = v
 	}
