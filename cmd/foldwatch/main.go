@@ -86,7 +86,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("write", "Write", memoryCommand(e), linkCommand(e))
 	group("history", "History", logCommand(e), diffCommand(e), restoreCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
-		quarantineCommand(e), doctorCommand(e), configCommand(e), versionCommand(e))
+		quarantineCommand(e), doctorCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("agents", "Agents", mcpCommand(e))
 	root.AddCommand(chunkWorkerCommand(e))
 	return root

@@ -170,7 +170,8 @@ func (c Corpus) write(ctx context.Context, dir string) error {
 		}
 	}
 	if len(c.Memories) > 0 {
-		p := conf.Project{ID: "proj_" + c.Slug, Slug: c.Slug, Name: c.Slug}
+		sum := sha256.Sum256([]byte(c.Slug))
+		p := conf.Project{ID: fmt.Sprintf("proj_%x", sum[:4]), Slug: c.Slug, Name: c.Slug}
 		if err := writeBelow(dir, daemon.DefaultFoldDir+"/"+conf.ProjectFile, conf.EncodeProject(p)); err != nil {
 			return err
 		}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/eval"
+	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
+	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// evalFlags are those of `eval`.
+type evalFlags struct {
+	sets    string // folder of evaluation sets
+	only    []string
+	repos   []string
+	out     string
+	clones  string
+	scratch string
+	noPast  bool
+	byFile  bool
+}
+
+func evalCommand(e *environment) *cobra.Command {
+	var fl evalFlags
+	c := &cobra.Command{
+		Use:   "eval",
+		Short: "Measure how well search finds",
+		Long: "With --sets, asks the questions of a folder of evaluation sets: gets their corpora,\n" +
+			"indexes them in a scratch folder, and prints nDCG@10, MRR@10 and recall@5, 10 and 20 with\n" +
+			"95 % intervals, for each channel and for all together.",
+		Example: "foldwatch eval --sets ../eval --out runs\nfoldwatch eval --sets ../eval --set b,c --repo traefik --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if fl.sets == "" {
+				return usagef("foldwatch eval --sets DIR", "--sets is missing")
+			}
+			return e.evalSets(cmd.Context(), fl)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&fl.sets, "sets", "", "ask the questions of the evaluation sets in DIR")
+	f.StringSliceVar(&fl.only, "set", nil, "only these sets: a, b, c, d")
+	f.StringSliceVar(&fl.repos, "repo", nil, "only the corpora of these names")
+	f.StringVar(&fl.out, "out", "", "write what was answered into DIR, a run file for each set and way of search")
+	f.StringVar(&fl.clones, "clones", "", "take corpora from the git repositories in DIR, called NAME or OWNER+NAME")
+	f.StringVar(&fl.scratch, "scratch", "", "keep checkouts and indexes in DIR, for the next time")
+	f.BoolVar(&fl.noPast, "no-history", false, "without the past commits of the corpora")
+	f.BoolVar(&fl.byFile, "by-file", false, "count a place by its file alone")
+	return c
+}
+
+// A way is one choice of channels, and what it is called.
+type way struct {
+	name     string
+	channels recall.Channels
+	sets     string // that it is asked of; "" means all
+}
+
+// ways are those of `eval --sets`. The last is what everybody gets.
+func ways(history bool) []way {
+	ws := []way{{name: "words", channels: recall.Channels{recall.Words}}, {name: "vectors", channels: recall.Channels{recall.Vectors}}}
+	if history {
+		ws = append(ws,
+			way{name: "commits", channels: recall.Channels{recall.Commits}, sets: "a"},
+			way{name: "no-history", channels: recall.Channels{recall.Words, recall.Vectors}, sets: "a"})
+	}
+	return append(ws, way{name: "blend"})
+}
+
+// evalReply is what `eval --json` prints.
+type evalReply struct {
+	Version string       `json:"version"`
+	Ways    []wayReply   `json:"ways"`
+	Skipped []evalSkip   `json:"skipped,omitempty"`
+	Corpora []evalCorpus `json:"corpora"`
+}
+
+// wayReply are the figures of one way of search. Gains are over words alone.
+type wayReply struct {
+	Way  string           `json:"way"`
+	Sets []eval.SetReport `json:"sets"`
+}
+
+type evalSkip struct {
+	Repo string `json:"repo"`
+	Sets string `json:"sets"`
+	Why  string `json:"why"`
+}
+
+type evalCorpus struct {
+	Project  string `json:"project"`
+	Commits  int    `json:"commits,omitempty"`
+	Memories int    `json:"memories,omitempty"`
+	Note     string `json:"note,omitempty"`
+}
+
+func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
+	sets, err := corpus.ReadSets(fl.sets)
+	if err != nil {
+		return err
+	}
+	only := strings.Join(fl.only, "")
+	if strings.Trim(only, "abcd") != "" {
+		return usagef("foldwatch eval --sets DIR --set a,b", "--set %s: the sets are a, b, c and d", strings.Join(fl.only, ","))
+	}
+	if len(sets.Queries(only, fl.repos...)) == 0 {
+		return fmt.Errorf("no question is asked of %s: %w", strings.Join(append(fl.repos, fl.only...), ", "), fold.ErrNotFound)
+	}
+	st, err := e.settings()
+	if err != nil {
+		return err
+	}
+	say := e.messages(false)
+	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.dirs.Cache, "eval"), corpus.Choice{
+		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones,
+		Progress: func(what string) { say.printf("%s\n", what) },
+	})
+	if err != nil {
+		return err
+	}
+	r := evalReply{Version: fullVersion()}
+	questions := sets.Queries(only, fl.repos...)
+	for _, m := range missing {
+		r.Skipped = append(r.Skipped, evalSkip{m.Repo, m.Sets, m.Why})
+		say.printf("SKIP: %s, set %s: %s\n", m.Repo, m.Sets, m.Why)
+		questions = slices.DeleteFunc(questions, func(q eval.Query) bool { return q.Repo == m.Repo && strings.Contains(m.Sets, q.Set) })
+	}
+	if len(questions) == 0 {
+		return fmt.Errorf("none of the corpora can be had here: %w", fold.ErrUnavailable)
+	}
+	s, err := e.openCorpora(ctx, st, fl.scratch, corpora)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	past := false
+	for _, c := range corpora {
+		past = past || len(c.Past) > 0
+		r.Corpora = append(r.Corpora, evalCorpus{c.Slug, len(c.Past), len(c.Memories), c.Note})
+	}
+	if r.Ways, err = e.askAll(ctx, s, questions, ways(past), fl); err != nil {
+		return err
+	}
+	return e.emit(r, func(p printer) { printEval(p, r) })
+}
+
+// openCorpora indexes the corpora.
+func (e *environment) openCorpora(ctx context.Context, st settings, scratch string, corpora []corpus.Corpus) (*corpus.Searcher, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	b := e.newBar()
+	defer b.clear()
+	return corpus.Open(ctx, corpus.Options{
+		Dir: scratch, Worker: []string{exe, "chunk-worker"}, Config: &st.cfg,
+		Progress: func(slug string, p wire.Progress) {
+			p.Stage = slug + ": " + p.Stage
+			b.show(p)
+		},
+	}, corpora...)
+}
+
+// askAll asks all questions in all ways.
+func (e *environment) askAll(ctx context.Context, s *corpus.Searcher, questions []eval.Query, ways []way, fl evalFlags) ([]wayReply, error) {
+	var out []wayReply
+	var words eval.Run
+	for _, w := range ways {
+		qs := questions
+		if w.sets != "" {
+			qs = slices.DeleteFunc(slices.Clone(qs), func(q eval.Query) bool { return !strings.Contains(w.sets, q.Set) })
+		}
+		if len(qs) == 0 {
+			continue
+		}
+		b := e.newBar()
+		run, err := s.Run(ctx, qs, w.channels, func(done int) {
+			b.show(wire.Progress{Stage: "asking by " + w.name, Done: done, Total: len(qs)})
+		})
+		b.clear()
+		if err != nil {
+			return nil, err
+		}
+		if words == nil {
+			words = run
+		}
+		opt := eval.ReportOptions{ByFile: fl.byFile}
+		if len(out) > 0 {
+			opt.Base = words
+		}
+		out = append(out, wayReply{w.name, eval.Report(qs, run, opt)})
+		if fl.out != "" {
+			if err := writeRuns(fl.out, w.name, run, qs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// writeRuns writes a run file for each set, for the sets' own scorer.
+func writeRuns(dir, way string, run eval.Run, questions []eval.Query) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for len(questions) > 0 {
+		set := questions[0].Set
+		n := slices.IndexFunc(questions, func(q eval.Query) bool { return q.Set != set })
+		if n < 0 {
+			n = len(questions)
+		}
+		f, err := os.Create(filepath.Join(dir, set+"-"+way+".jsonl"))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(run.Write(f, questions[:n]), f.Close()); err != nil {
+			return err
+		}
+		questions = questions[n:]
+	}
+	return nil
+}
+
+// printEval prints a line for each set, way of search and corpus.
+func printEval(p printer, r evalReply) {
+	var sets []string
+	for _, w := range r.Ways {
+		for _, s := range w.Sets {
+			if !slices.Contains(sets, s.Set) {
+				sets = append(sets, s.Set)
+			}
+		}
+	}
+	slices.Sort(sets)
+	for i, set := range sets {
+		if i > 0 {
+			p.printf("\n")
+		}
+		p.printf("set %s%*s  %-21s %-21s %6s %6s %6s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
+		for _, w := range r.Ways {
+			for _, s := range w.Sets {
+				if s.Set != set {
+					continue
+				}
+				for _, repo := range s.Repos {
+					figuresLine(p, w.Way+" "+repo.Repo, repo.Queries, repo.Figures, repo.Gain)
+				}
+				if len(s.Repos) > 1 {
+					figuresLine(p, w.Way+" MACRO", s.Queries, s.Macro, s.Gain)
+				}
+			}
+		}
+	}
+}
+
+func figuresLine(p printer, name string, n int, f eval.Figures, gain *eval.Figures) {
+	more := ""
+	if gain != nil {
+		more = "  " + signed(gain.NDCG10)
+	}
+	p.printf("  %-22s %4d  %-21s %-21s %6.3f %6.3f %6.3f%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
+		f.Recall5.Mean, f.Recall10.Mean, f.Recall20.Mean, more)
+}
+
+func interval(in eval.Interval) string {
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", in.Mean, in.Low, in.High)
+}
+
+func signed(in eval.Interval) string {
+	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]", in.Mean, in.Low, in.High)
+}
