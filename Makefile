@@ -18,7 +18,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 MINGW ?= x86_64-w64-mingw32-gcc
 
-.PHONY: help up build install test accept lint cross bench crash vectors fuzz idf embed-train deps-check clean
+.PHONY: help up build install test accept lint cross bench crash vectors fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,10 +78,10 @@ cross: ## vet for Windows and macOS, build for Windows
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
 
-FUZZTIME ?= 10s
 vectors: ## 100,000 random operations on the vector index against a model (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^TestRandomOperations' ./vecindex
 
+FUZZTIME ?= 10s
 fuzz: ## every fuzz target for FUZZTIME (default 10s)
 	@for pkg in $$($(GO) list -mod=readonly ./...); do \
 		for f in $$($(GO) test -mod=readonly -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
@@ -98,6 +98,11 @@ idf: ## count how rare words are, and rewrite the table keywords are chosen by
 # user. With two cores it takes about 5 minutes.
 embed-train: ## learn the static embedding again, and rewrite vecindex/embed/static.*
 	$(GO) run -mod=readonly ./cmd/embed-train -o vecindex/embed
+
+# FOLDWATCH_EVAL is the folder of the evaluation sets, CLONES one of git
+# repositories, for corpora that no package registry has.
+rank-fit: ## fit the weights search ranks by on sets a to c of FOLDWATCH_EVAL, and rewrite their table
+	$(GO) run -mod=readonly ./cmd/rank-fit -clones "$(CLONES)" -o daemon/rank/fitted.go
 
 deps-check: ## the pinned versions build, vet and verify
 	$(GO) build -mod=readonly ./...

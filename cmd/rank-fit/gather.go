@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/daemon/eval"
+	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
+	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/daemon/recall"
+)
+
+// A list is what was found for one question, before it is ranked.
+type list struct {
+	question eval.Query
+	samples  []rank.Sample
+	names    []string // of the samples, as the set calls them
+	right    []bool   // that find a target
+}
+
+// gather asks all questions of the sets that may be fitted on.
+func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) (lists []list, err error) {
+	tell := func(what string) { fmt.Fprintln(stdout, what) }
+	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, Progress: tell})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range missing {
+		tell(fmt.Sprintf("without %s, set %s: %s", m.Repo, m.Sets, m.Why))
+	}
+	have := map[string]bool{}
+	for _, p := range corpora {
+		have[p.Slug] = true
+		if p.Note != "" {
+			tell(p.Slug + ": " + p.Note)
+		}
+	}
+	s, err := corpus.Open(ctx, corpus.Options{Dir: filepath.Join(c.cache, "daemon")}, corpora...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	lost := func(q eval.Query) bool {
+		return !have[corpus.Slug(q)] || slices.ContainsFunc(missing, func(m corpus.Missing) bool {
+			return m.Repo == q.Repo && strings.Contains(m.Sets, q.Set)
+		})
+	}
+	for _, q := range sets.Queries(fitSets) {
+		if lost(q) {
+			continue
+		}
+		// Words alone: what past commits and vectors count is not fitted here.
+		f, err := s.Candidates(ctx, q, recall.Channels{recall.Words})
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, newList(q, f))
+	}
+	return lists, nil
+}
+
+// newList returns the candidates of q that can be its answer: files, or chunks.
+func newList(q eval.Query, f corpus.Found) list {
+	l := list{question: q}
+	right := f.Relevant(q)
+	if !q.Files() {
+		l.samples = rank.ChunkSamples(f.Candidates)
+		for _, s := range l.samples {
+			l.names, l.right = append(l.names, f.Name[s.Key]), append(l.right, right[s.Key])
+		}
+		return l
+	}
+	names, finds := map[string]string{}, map[string]bool{} // by memory
+	for key, place := range f.At {
+		id := string(place.Memory)
+		names[id] = f.Name[key]
+		finds[id] = finds[id] || right[key]
+	}
+	l.samples = rank.FileSamples(f.Candidates)
+	for _, s := range l.samples {
+		l.names, l.right = append(l.names, names[s.Key]), append(l.right, finds[s.Key])
+	}
+	return l
+}
+
+// Rows of weights.
+const (
+	fileRow = iota
+	codeRow
+	sectionRow
+	rows
+)
+
+// row returns which row of weights scores a sample of l.
+func (l *list) row(s *rank.Sample) int {
+	switch {
+	case l.question.Files():
+		return fileRow
+	case s.Prose:
+		return sectionRow
+	}
+	return codeRow
+}
+
+// ranked returns the places of the samples by falling score, ties by key.
+func (l *list) ranked(t table) []int {
+	score := make([]float64, len(l.samples))
+	order := make([]int, len(l.samples))
+	for i := range l.samples {
+		order[i] = i
+		w := &t[l.row(&l.samples[i])]
+		for f, v := range l.samples[i].Values {
+			score[i] += w[f] * v
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(score[b], score[a]), strings.Compare(l.samples[a].Key, l.samples[b].Key))
+	})
+	return order
+}
+
+// answers returns the names of the best samples.
+func (l *list) answers(t table) []string {
+	var names []string
+	for _, i := range l.ranked(t) {
+		if len(names) < eval.Depth {
+			names = append(names, l.names[i])
+		}
+	}
+	return names
+}
+
+// listDepth is how many candidates of a question are learned from.
+const listDepth = 100
+
+// fitCase returns the best candidates of l by BM25, as the fit sees them. They do
+// not depend on the weights that are committed, so that fitting twice is fitting
+// once.
+func (l *list) fitCase() Case {
+	c := Case{Group: l.question.Set + " " + l.question.Repo}
+	for _, i := range l.ranked(startTable())[:min(len(l.samples), listDepth)] {
+		s := &l.samples[i]
+		c.Candidates = append(c.Candidates, Candidate{Row: l.row(s), Values: s.Values[:], Right: l.right[i]})
+	}
+	return c
+}
