@@ -94,7 +94,7 @@ func asked(n int) []list {
 		if i%2 == 1 {
 			set, tells = "b", rank.Name
 		}
-		l := list{question: eval.Query{QID: fmt.Sprint(i), Set: set, Repo: []string{"one", "two"}[i/2%2]}}
+		l := list{files: set == "a", question: eval.Query{QID: fmt.Sprint(i), Set: set, Repo: []string{"one", "two"}[i/2%2]}}
 		right := rng.IntN(30)
 		for k := range 30 {
 			s := rank.Sample{Key: fmt.Sprintf("%02d", k)}
@@ -164,7 +164,7 @@ func TestOnlyWhatMayTeachIsUsed(t *testing.T) {
 		}
 	}
 	for _, f := range notFitted {
-		if uses(fileRow, f) || uses(codeRow, f) || uses(sectionRow, f) {
+		if uses(fileRow, f) || uses(documentRow, f) || uses(codeRow, f) || uses(sectionRow, f) {
 			t.Errorf("%v is fitted", f)
 		}
 	}

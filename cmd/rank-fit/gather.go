@@ -19,6 +19,7 @@ import (
 // A list is what was found for one question, before it is ranked.
 type list struct {
 	question eval.Query
+	files    bool // are looked for, rather than chunks
 	samples  []rank.Sample
 	names    []string // of the samples, as the set calls them
 	right    []bool   // that find a target
@@ -60,31 +61,50 @@ func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) 
 		if err != nil {
 			return nil, err
 		}
-		lists = append(lists, newList(q, f))
+		if !q.Files() {
+			lists = append(lists, chunkList(q, f))
+			q = byFile(q)
+		}
+		lists = append(lists, fileList(q, f))
 	}
 	return lists, nil
 }
 
-// newList returns the candidates of q that can be its answer: files, or chunks.
-func newList(q eval.Query, f corpus.Found) list {
-	l := list{question: q}
-	right := f.Relevant(q)
-	if !q.Files() {
-		l.samples = rank.ChunkSamples(f.Candidates)
-		for _, s := range l.samples {
-			l.names, l.right = append(l.names, f.Name[s.Key]), append(l.right, right[s.Key])
-		}
-		return l
-	}
-	names, finds := map[string]string{}, map[string]bool{} // by memory
-	for key, place := range f.At {
-		id := string(place.Memory)
-		names[id] = f.Name[key]
-		finds[id] = finds[id] || right[key]
-	}
-	l.samples = rank.FileSamples(f.Candidates)
+// chunkList returns the chunks that can be the answer of q.
+func chunkList(q eval.Query, f corpus.Found) list {
+	l, right := list{question: q, samples: rank.ChunkSamples(f.Candidates)}, f.Relevant(q)
 	for _, s := range l.samples {
-		l.names, l.right = append(l.names, names[s.Key]), append(l.right, finds[s.Key])
+		l.names, l.right = append(l.names, f.Name[s.Key]), append(l.right, right[s.Key])
+	}
+	return l
+}
+
+// ofFiles is how the sets are called whose questions are asked for files too.
+const ofFiles = " by file"
+
+// byFile returns q as a question for files. Sets b and c teach so when a manual is
+// looked for, and when code: the targets of set a are code alone.
+func byFile(q eval.Query) eval.Query {
+	q.QID, q.Set = q.QID+ofFiles, q.Set+ofFiles
+	rel := make([]eval.Target, len(q.Rel))
+	for i, t := range q.Rel {
+		rel[i] = eval.Target{Path: t.Path}
+	}
+	q.Rel = rel
+	return q
+}
+
+// fileList returns the files that can be the answer of q.
+func fileList(q eval.Query, f corpus.Found) list {
+	l := list{question: q, files: true, samples: rank.FileSamples(f.Candidates)}
+	paths := make(map[string]string, len(f.At))
+	for _, p := range f.At {
+		paths[string(p.Memory)] = p.Path
+	}
+	for _, s := range l.samples {
+		path := paths[s.Key]
+		l.names = append(l.names, path)
+		l.right = append(l.right, slices.ContainsFunc(q.Rel, func(t eval.Target) bool { return t.Finds(path) }))
 	}
 	return l
 }
@@ -92,6 +112,7 @@ func newList(q eval.Query, f corpus.Found) list {
 // Rows of weights.
 const (
 	fileRow = iota
+	documentRow
 	codeRow
 	sectionRow
 	rows
@@ -100,7 +121,9 @@ const (
 // row returns which row of weights scores a sample of l.
 func (l *list) row(s *rank.Sample) int {
 	switch {
-	case l.question.Files():
+	case l.files && s.Prose:
+		return documentRow
+	case l.files:
 		return fileRow
 	case s.Prose:
 		return sectionRow

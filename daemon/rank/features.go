@@ -68,7 +68,7 @@ type Row [numFeatures]float64
 type Sample struct {
 	Key    string // of a chunk; of a memory its id
 	Memory fold.ID
-	Prose  bool // of a chunk: text for people
+	Prose  bool // of a chunk or file: text for people
 	Values Row
 }
 
@@ -221,14 +221,19 @@ func (c *Candidates) fileIDs() map[fold.ID]bool {
 func (c *Candidates) wholes(hits []Hit, is func(fold.ID) bool) []Sample {
 	var s samples
 	add := func(id fold.ID) *Row { return &s.add(string(id), id).Values }
+	prose := map[fold.ID]bool{}
 	for i := range hits {
 		add(hits[i].Memory).own(&hits[i])
+		prose[hits[i].Memory] = hits[i].Prose
 	}
 	chunks := map[fold.ID][]float64{}
 	for i := range c.Chunks {
 		h := &c.Chunks[i]
 		if !is(h.Memory) {
 			continue
+		}
+		if _, ok := prose[h.Memory]; !ok {
+			prose[h.Memory] = h.Prose
 		}
 		v, words := add(h.Memory), h.share(h.Fielded)
 		chunks[h.Memory] = append(chunks[h.Memory], words)
@@ -263,6 +268,7 @@ func (c *Candidates) wholes(hits []Hit, is func(fold.ID) bool) []Sample {
 	slices.SortFunc(s.rows, func(a, b Sample) int { return strings.Compare(a.Key, b.Key) })
 	for i := range s.rows {
 		s.rows[i].Values[ChunkTop] = TopSum(chunks[s.rows[i].Memory])
+		s.rows[i].Prose = prose[s.rows[i].Memory]
 	}
 	sessions(s.rows, hits, c.Places)
 	normalise(s.rows)

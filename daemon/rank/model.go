@@ -78,6 +78,9 @@ func (m *model) relevance(s *Sample, share float64) (float64, []Term) {
 			terms = append(terms, Term{featureNames[f], v, w})
 		}
 	}
+	if !(sum > 0) {
+		return 0, nil // what speaks against it outweighs what speaks for it
+	}
 	return unit(sum), terms
 }
 

@@ -20,7 +20,7 @@ type Hit struct {
 	Path     float64 // BM25 of the path alone
 	Coverage float64 // share of the question's terms that occur, in [0, 1]
 	Ideal    float64 // what Fielded is at most; 0 if not known
-	Prose    bool    // text for people (a section, a paragraph), not code
+	Prose    bool    // text for people (a section, a manual), not code
 
 	// Terms are the question's terms in a memory, in the order of the question,
 	// those too that it does not have. Nil where its neighbours do not matter.
@@ -87,8 +87,8 @@ type Options struct {
 }
 
 // A Term is one summand of a relevance: Value × Weight, Value in [0, 1]. The
-// sum of a result's terms is its relevance, or less than 0 where that is 0.
-// Weights below 0 are what the fit found: evidence that comes with chance.
+// sum of a result's terms is its relevance. A weight below 0 corrects another: a
+// long function covers much of any question.
 type Term struct {
 	Name   string
 	Value  float64
@@ -124,10 +124,16 @@ func Rank(c Candidates, opt Options) []Ranked {
 	var out []Ranked
 	for _, kind := range []struct {
 		samples []Sample
-		row     *Row
+		code    *Row
+		prose   *Row
 		share   float64
-	}{{FileSamples(c), &w.File, share.files}, {MemorySamples(c), &w.Memory, share.others}} {
-		m := newModel(kind.samples, opt.Fusion, func(*Sample) *Row { return kind.row })
+	}{{FileSamples(c), &w.File, &w.Document, share.files}, {MemorySamples(c), &w.Memory, &w.Memory, share.others}} {
+		m := newModel(kind.samples, opt.Fusion, func(s *Sample) *Row {
+			if s.Prose {
+				return kind.prose
+			}
+			return kind.code
+		})
 		for i := range m.samples {
 			s := &m.samples[i]
 			if !m.found(s) {

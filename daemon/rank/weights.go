@@ -3,22 +3,23 @@ package rank
 // Weights are how much each feature counts, by the kind of result. A relevance is
 // the sum of values times weights, divided by the weights above 0.
 type Weights struct {
-	File    Row // memories of source files
-	Code    Row // chunks of source code
-	Section Row // chunks of text for people
-	Memory  Row // all other memories
+	File     Row // memories of source files
+	Document Row // memories of files of text for people
+	Code     Row // chunks of source code
+	Section  Row // chunks of text for people
+	Memory   Row // all other memories
 }
 
 // SetVector sets what a cosine counts in all kinds of results.
 func (w *Weights) SetVector(weight float64) {
-	for _, row := range []*Row{&w.File, &w.Code, &w.Section, &w.Memory} {
+	for _, row := range []*Row{&w.File, &w.Document, &w.Code, &w.Section, &w.Memory} {
 		row[Vector] = weight
 	}
 }
 
 // VectorWeight returns the most that a cosine counts in any kind of results.
 func (w Weights) VectorWeight() float64 {
-	return max(w.File[Vector], w.Code[Vector], w.Section[Vector], w.Memory[Vector])
+	return max(w.File[Vector], w.Document[Vector], w.Code[Vector], w.Section[Vector], w.Memory[Vector])
 }
 
 // DefaultWeights returns the committed table. Vectors count nothing: the
@@ -30,6 +31,8 @@ func DefaultWeights() Weights {
 	// conversations. Figures of retrieval.md 2.
 	w.Memory = Row{Window: 1, Exact: .1, Session: .3, Associated: .3}
 	// Not fitted: the two repositories whose history the sets hold are too few.
-	w.File[Votes], w.File[Associated] = .7, .3
+	for _, row := range []*Row{&w.File, &w.Document} {
+		row[Votes], row[Associated] = .7, .3
+	}
 	return w
 }

@@ -285,8 +285,10 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 		p, a := pulses[id], access[id]
 		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, halfLife(own, p.Type), p.Pinned)
 	}
-	for i := range c.Chunks {
-		c.Chunks[i].Prose = prose[pulses[c.Chunks[i].Memory].Language]
+	for _, part := range [][]rank.Hit{c.Files, c.Chunks} {
+		for i := range part {
+			part[i].Prose = prose[pulses[part[i].Memory].Language]
+		}
 	}
 	return nil
 }
