@@ -61,7 +61,8 @@ type Query struct {
 	Scale float32 // of its own components
 
 	bytes []int8
-	base  int32 // what the bias of the rows adds to each product
+	lanes [][4]uint64 // of 8 bytes each, where there is no machine code: see lanes.go
+	base  int32       // what the bias of the rows adds to each product
 }
 
 // NewQuery returns v, finite and not all zero, as a query.
@@ -83,6 +84,7 @@ func (q *Query) Set(v []float32) {
 	}
 	clear(q.bytes[len(v):])
 	q.Scale, q.base = top/127, bias*sum
+	q.spread()
 }
 
 // SetRow makes q the query for a stored row of that scale.
@@ -95,6 +97,7 @@ func (q *Query) SetRow(row []byte, scale float32) {
 		sum = flipScalar(q.bytes, row)
 	}
 	q.Scale, q.base = scale, bias*sum
+	q.spread()
 }
 
 // flipScalar sets q to a row without its bias, and returns the sum of q.
@@ -118,7 +121,7 @@ func (q *Query) room(n int) {
 // Four sets out to the products of q with four rows, each the address of
 // Stride bytes. A product times both scales is the inner product of the vectors.
 func (q *Query) Four(out *[4]int32, a, b, c, d *byte) {
-	four(a, b, c, d, unsafe.SliceData(q.bytes), len(q.bytes), out)
+	four(a, b, c, d, q, out)
 	out[0] -= q.base
 	out[1] -= q.base
 	out[2] -= q.base
@@ -128,7 +131,10 @@ func (q *Query) Four(out *[4]int32, a, b, c, d *byte) {
 // One returns the product of q with one row.
 func (q *Query) One(row *byte) int32 {
 	var out [4]int32
-	four(row, row, row, row, unsafe.SliceData(q.bytes), len(q.bytes), &out)
+	if !fast.rows {
+		return byLanes(row, q.lanes) - q.base
+	}
+	four(row, row, row, row, q, &out)
 	return out[0] - q.base
 }
 

@@ -1,11 +1,16 @@
 package dot
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // fast says which machine code this processor can run.
-var fast = struct{ vnni, avx2, flip, halves, signs bool }{
-	vnni:   cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI,
+var fast = struct{ vnni, avx2, rows, flip, halves, signs bool }{
+	vnni:   cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI,
 	avx2:   cpu.X86.HasAVX2,
+	rows:   cpu.X86.HasAVX2,
 	flip:   cpu.X86.HasAVX2,
 	halves: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C,
 	signs:  cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPOPCNTDQ,
@@ -22,14 +27,14 @@ func Kernel() string {
 	return "go"
 }
 
-func four(a, b, c, d *byte, q *int8, n int, out *[4]int32) {
+func four(a, b, c, d *byte, q *Query, out *[4]int32) {
 	switch {
 	case fast.vnni:
-		fourVNNI(a, b, c, d, q, n, out)
+		fourVNNI(a, b, c, d, unsafe.SliceData(q.bytes), len(q.bytes), out)
 	case fast.avx2:
-		fourAVX2(a, b, c, d, q, n, out)
+		fourAVX2(a, b, c, d, unsafe.SliceData(q.bytes), len(q.bytes), out)
 	default:
-		fourScalar(a, b, c, d, q, n, out)
+		fourLanes(a, b, c, d, q, out)
 	}
 }
 

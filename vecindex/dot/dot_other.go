@@ -3,12 +3,12 @@
 package dot
 
 // fast says which machine code there is: none for this processor.
-var fast = struct{ flip, halves, signs bool }{}
+var fast = struct{ rows, flip, halves, signs bool }{}
 
 // Kernel names what multiplies rows here.
 func Kernel() string { return "go" }
 
-func four(a, b, c, d *byte, q *int8, n int, out *[4]int32) { fourScalar(a, b, c, d, q, n, out) }
+func four(a, b, c, d *byte, q *Query, out *[4]int32) { fourLanes(a, b, c, d, q, out) }
 
 func halves(*float32, *byte, int) float32 { panic("dot: no machine code here") }
 

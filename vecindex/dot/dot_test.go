@@ -36,6 +36,7 @@ func query(r *rand.Rand, n int, extreme bool) *Query {
 		sum += int32(q.bytes[i])
 	}
 	q.base = bias * sum
+	q.spread()
 	return q
 }
 
@@ -64,6 +65,11 @@ func TestKernelsAgreeWithScalarCode(t *testing.T) {
 			sameFour(t, b, stride, q)
 		}
 	}
+}
+
+// lanesKernel is the one without machine code as the others are.
+func lanesKernel(a, b, c, d *byte, q *int8, n int, out *[4]int32) {
+	fourLanes(a, b, c, d, &Query{lanes: lanesOf(nil, unsafe.Slice(q, n))}, out)
 }
 
 // sameFour compares every kernel this machine can run with the scalar one.
@@ -269,12 +275,17 @@ func BenchmarkRows(b *testing.B) {
 			all[i] = byte(i * 7)
 		}
 		q := NewQuery(gauss(r, tc.dim))
+		lanes := &Query{lanes: lanesOf(nil, q.bytes)}
 		for name, kernel := range kernels() {
 			b.Run(tc.name+"/"+name, func(b *testing.B) {
 				b.SetBytes(int64(len(all)))
 				for b.Loop() {
 					for i := 0; i < tc.n; i += 4 {
 						at := func(i int) *byte { return &all[i*stride] }
+						if name == "go" {
+							fourLanes(at(i), at(i+1), at(i+2), at(i+3), lanes, (*[4]int32)(out[i:]))
+							continue
+						}
 						kernel(at(i), at(i+1), at(i+2), at(i+3), &q.bytes[0], stride, (*[4]int32)(out[i:]))
 					}
 				}

@@ -4,7 +4,7 @@ type kernel = func(a, b, c, d *byte, q *int8, n int, out *[4]int32)
 
 // kernels are those this machine can run.
 func kernels() map[string]kernel {
-	all := map[string]kernel{"go": fourScalar}
+	all := map[string]kernel{"scalar": fourScalar, "go": lanesKernel}
 	if fast.avx2 {
 		all["avx2"] = fourAVX2
 	}
