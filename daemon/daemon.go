@@ -65,17 +65,18 @@ type Daemon struct {
 
 // parts are what all checkouts share. They are safe for concurrent use.
 type parts struct {
-	cfg      conf.Config
-	origins  []conf.Origin
-	dirs     conf.Dirs
-	state    *meta.State
-	cache    *meta.Cache
-	cutter   ingest.Cutter
-	cuts     ingest.Cuts
-	turns    vecindex.Turns // one index of vectors builds at a time
+	cfg       conf.Config
+	origins   []conf.Origin
+	dirs      conf.Dirs
+	state     *meta.State
+	cache     *meta.Cache
+	cutter    ingest.Cutter
+	cuts      ingest.Cuts
+	turns     vecindex.Turns // one index of vectors builds at a time
 	embedders *embedders
-	bus      *bus
-	sidecars *sidecars
+	lexicon   *embed.Static // what the builtin embedder and synonyms come from
+	bus       *bus
+	sidecars  *sidecars
 	// gitProcesses counts starts of the git program on behalf of no checkout.
 	gitProcesses atomic.Int64
 	stopped      chan struct{}         // closed when the daemon is told to stop
@@ -129,8 +130,9 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	if len(opt.Worker) > 0 {
 		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log})
 	}
+	p.lexicon = embed.Builtin()
 	p.embedders = &embedders{
-		dirs: opt.Dirs, state: p.state, cache: p.cache, builtin: embed.Cached(embed.Builtin(), p.cache), now: opt.Now, log: opt.Log,
+		dirs: opt.Dirs, state: p.state, cache: p.cache, builtin: embed.Cached(p.lexicon, p.cache), now: opt.Now, log: opt.Log,
 		cfg: opt.Config, clients: map[string]*openClient{}, models: map[string]*openModel{},
 	}
 	recs, err := p.state.Checkouts(ctx)

@@ -33,6 +33,9 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	if d.parts.state.Forgot != "" {
 		s.Notices = append(s.Notices, d.parts.state.Forgot)
 	}
+	if off := d.parts.lexicon.Off(); off != "" {
+		s.Notices = append(s.Notices, "synonyms are off: "+off)
+	}
 	for _, co := range d.sorted() {
 		if !sc.CanRead(co.rec.Slug) {
 			continue

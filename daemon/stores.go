@@ -288,7 +288,7 @@ func (st *stores) openDoors(co *checkout) (err error) {
 	}
 	st.recall = recall.New(recall.Options{
 		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
-		Fold: st.fold, Source: st.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
+		Fold: st.fold, Lexicon: co.lexicon.Table(), Source: st.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, st.meaning)

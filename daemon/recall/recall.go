@@ -30,6 +30,7 @@ type Options struct {
 	State   *meta.State
 	Embed   embed.Embedder
 	Fold    disk.Folder
+	Lexicon *embed.Table // widens questions; nil does not
 
 	// Source returns a source file as it lies in the checkout, nil if it is not
 	// what was indexed.

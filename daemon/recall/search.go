@@ -130,7 +130,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 	var near []vecindex.Hit
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Filter: f, Limit: candidates})
+		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates})
 		return err
 	})
 	if w := d.meaning.Load().weights(); w.VectorWeight() > 0 || slices.Contains(channels, Vectors) {
@@ -141,6 +141,9 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 	}
 	if err := g.Wait(); err != nil {
 		return c, err
+	}
+	if !slices.ContainsFunc(hits, own) {
+		hits = nil // synonyms help to order what was found; vectors know them too
 	}
 	if len(hits) == 0 && near == nil {
 		// no word of the question occurs anywhere: a misspelt one may still be near
@@ -159,6 +162,9 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 	}
 	return c, d.strengths(ctx, &c)
 }
+
+// own reports whether a document has a word of the question itself.
+func own(h textindex.Hit) bool { return h.Coverage > 0 || h.Exact > 0 }
 
 func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
 	for _, h := range hits {

@@ -3,4 +3,4 @@
 package embed
 
 // staticSum is the SHA-256 of static.table.
-const staticSum = "e65d27d642e216052b0d4c6ac31c1db51a165acbd78151df3d1fe4d2a8eda474"
+const staticSum = "afcd66309e76079e7d5ba2cab903da2b78487dbe0f16fc68bd604ae35da49292"
