@@ -80,6 +80,7 @@ type checkout struct {
 	state    string
 	pace     pace
 	retries  retries
+	late     lateness // of vectors
 	notices  map[string]string // by subject
 	pending  int               // jobs that will change what search finds
 	idle     chan struct{}     // closed when pending reaches 0

@@ -109,6 +109,9 @@ func (e *embedders) reload(cfg conf.Config) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cfg = cfg
+	for _, c := range e.clients {
+		c.client.Reset() // the user may just have mended it
+	}
 }
 
 func (e *embedders) config(slug string) conf.Config {

@@ -154,22 +154,23 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 		return err
 	}
 	defer co.endProgress()
-	want := co.embedders.choice(co.rec.Slug)
-	m := st.serves()
-	ctx, done := co.yielding(ctx, m.spec == builtinProvider && want.spec() == builtinProvider)
-	defer done()
-	more, err := co.embedInto(ctx, st, m, co.watched(j, tell))
-	if err != nil && m.spec == want.spec() {
-		return co.embedFailed(ctx, err)
+	want, m := co.embedders.choice(co.rec.Slug), st.serves()
+	quick := m.spec == builtinProvider && want.spec() == builtinProvider
+	if !quick && co.embedPauses() {
+		return nil // it is asked for again when the pause is over
 	}
-	if err == nil && !more { // a model that does not answer does not keep another from coming
-		if more, err = co.embedNext(ctx, st, want, co.watched(j, tell)); err != nil {
-			return co.embedFailed(ctx, err)
+	bound, done := co.yielding(ctx, quick)
+	defer done()
+	more, err := co.embedInto(bound, st, m, co.watched(j, tell))
+	if !more && (err == nil || m.spec != want.spec() || want.refused != nil) { // a model that does not answer does not keep another from coming
+		more, err = co.embedNext(bound, st, want, co.watched(j, tell))
+	}
+	if quick {
+		if err != nil {
+			return err
 		}
-	} else if err != nil {
-		if more, err = co.embedNext(ctx, st, want, co.watched(j, tell)); err != nil {
-			return co.embedFailed(ctx, err)
-		}
+	} else if done, err := co.embedEnded(ctx, bound, err); done || err != nil {
+		return err
 	}
 	if more {
 		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
@@ -177,15 +178,66 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 	return err
 }
 
-// embedFailed says why vectors are late. The job is tried again, later each time.
-func (co *checkout) embedFailed(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errYield) {
-		return errYield
+// embedEnded tells how asking a model ended. After a failure that is not ours
+// vectors pause, longer each time, and the job is done: a provider may be away for
+// days, and words find everything meanwhile.
+func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool, _ error) {
+	if errors.Is(context.Cause(bound), errYield) {
+		err = errYield
 	}
-	if errors.Is(err, fold.ErrUnavailable) || errors.Is(err, fold.ErrForbidden) || errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrInvalid) {
-		co.note(noteModel, fmt.Sprintf("vectors are late, words find everything: %v%s", err, hintAfter(err)))
+	if err != nil && !errors.Is(err, fold.ErrUnavailable) && !errors.Is(err, fold.ErrForbidden) && !errors.Is(err, fold.ErrNotFound) && !errors.Is(err, fold.ErrInvalid) {
+		return true, err
 	}
-	return err
+	co.mu.Lock()
+	if err == nil {
+		co.late = lateness{}
+		co.mu.Unlock()
+		return false, nil
+	}
+	co.late.failures++
+	wait := min(firstLate<<min(co.late.failures-1, 20), mostLate)
+	co.late.until = time.Now().Add(wait)
+	co.mu.Unlock()
+	co.note(noteModel, fmt.Sprintf("vectors are late, words find everything: %v%s", err, hintAfter(err)))
+	co.log.InfoContext(ctx, "Vectors pause", "err", err, "wait", wait)
+	time.AfterFunc(wait, co.embedAgain)
+	return true, nil
+}
+
+// embedAgain queues what was put off.
+func (co *checkout) embedAgain() {
+	if co.current() == nil {
+		return // closed, or not open: the sweep of the next opening asks for it
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
+		co.log.InfoContext(ctx, "Vectors not asked for", "err", err)
+	}
+}
+
+// lateness says how long a model that failed is left alone.
+type lateness struct {
+	failures int // in a row
+	until    time.Time
+}
+
+const (
+	firstLate = 5 * time.Second
+	mostLate  = 15 * time.Minute
+)
+
+func (co *checkout) embedPauses() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return time.Now().Before(co.late.until)
+}
+
+// hurry ends the pause of a model: the user asks for it.
+func (co *checkout) hurry() {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.late = lateness{}
 }
 
 // embedInto brings the vectors of m up to the database, a part of it.
@@ -216,20 +268,20 @@ func (co *checkout) embedInto(ctx context.Context, st *stores, m *meaning, progr
 // another answer, and has them answer when they are complete.
 func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, progress ingest.Progress) (more bool, err error) {
 	m, next := st.serves(), st.building()
+	refused := want.refused != nil
+	if refused {
+		co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", want.name, want.model, want.refused, hintAfter(want.refused)))
+		// What was allowed before is not any more: its vectors cannot be asked.
+		want = choice{slug: want.slug, name: builtinProvider}
+	}
 	if next != nil && next.spec != want.spec() {
 		co.abandon(st, next)
 		next = nil
 	}
-	switch {
-	case want.refused != nil:
-		co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", want.name, want.model, want.refused, hintAfter(want.refused)))
-		// What was allowed before is not any more: its vectors cannot be asked.
-		if m.spec == builtinProvider {
-			return false, nil
+	if m.spec == want.spec() {
+		if !refused {
+			co.note(noteModel, "")
 		}
-		want = choice{slug: want.slug, name: builtinProvider}
-	case m.spec == want.spec():
-		co.note(noteModel, "")
 		return false, nil
 	}
 	if next == nil {
@@ -248,7 +300,7 @@ func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, prog
 	if more, err = co.embedInto(ctx, st, next, progress); err != nil || more {
 		return more, err
 	}
-	if want.refused == nil {
+	if !refused {
 		co.note(noteModel, "")
 	}
 	return false, co.adopt(ctx, st, next)

@@ -42,6 +42,7 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 				}
 				item.Embedder = co.embedder(ctx, m)
 			}
+			co.hurry()
 			if _, err := co.enqueue(ctx, jobEmbed, prioSoon, struct{}{}, jobEmbed); err != nil {
 				return list, err
 			}

@@ -127,6 +127,7 @@ type machine struct {
 
 	faults func(op string) error // what fails; nil for nothing
 	worker []string              // command line of a parser process; nil for none
+	reload func() (conf.Config, error)
 }
 
 func newMachine(t *testing.T) *machine {
@@ -168,7 +169,7 @@ func (m *machine) dirs() conf.Dirs {
 
 func (m *machine) options() daemon.Options {
 	return daemon.Options{
-		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults, Worker: m.worker,
+		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults, Worker: m.worker, Reload: m.reload,
 		Log: slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

@@ -127,6 +127,15 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	if v := pr.VectorSearch; v != nil && v.Recall > 0 {
 		p.printf("  nearest   %s, recall@10 %.3f, p50 %.2f ms: %s\n", v.Engine, v.Recall, v.P50MS, v.Why)
 	}
+	if m := pr.Embedder; m != nil {
+		p.printf("  meaning   %s %s, %s, on %s, weight %.2g: %s\n", m.Provider, m.Model, plural(m.Dimension, "dimension"), m.Where, m.Weight, m.WeightWhy)
+		if m.Next != "" {
+			p.printf("  next      %s: its vectors are being made, those above answer until then\n", m.Next)
+		}
+		if m.SentToday > 0 {
+			p.printf("  sent      %s today to %s\n", plural(int(m.SentToday), "text"), m.Where)
+		}
+	}
 	watch := pr.Watch
 	if pr.WatchReason != "" {
 		watch += " (" + pr.WatchReason + ")"

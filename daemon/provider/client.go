@@ -134,6 +134,9 @@ func New(opt Options) (*Client, error) {
 // leaves it.
 func (c *Client) Local() bool { return c.local }
 
+// Reset forgets failures, so that the provider is asked at once.
+func (c *Client) Reset() { c.breaker.succeed() }
+
 // Host returns where requests go, without port where it is the usual one.
 func (c *Client) Host() string { return c.base.Host }
 

@@ -50,7 +50,7 @@ func List() []Listed {
 
 // What was measured for Listed.MSPerText.
 const (
-	miniLMPace = 1400
+	miniLMPace = 680
 	flatPace   = 0.2
 )
 

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+	"github.com/foldwatch/foldwatch/vecindex/weights"
+)
+
+func modelCommand(e *environment) *cobra.Command {
+	return parent("model", "Choose what turns text into vectors", modelListCommand(e), modelPullCommand(e), modelUseCommand(e))
+}
+
+// A listedModel is one line of the list.
+type listedModel struct {
+	Name      string  `json:"name"`
+	Kind      string  `json:"kind"`
+	Dim       int     `json:"dimension,omitempty"`
+	Bytes     int64   `json:"bytes,omitempty"`
+	Licence   string  `json:"licence,omitempty"`
+	MSPerText float64 `json:"ms_per_text,omitempty"`
+	Measured  string  `json:"measured,omitempty"` // here, or elsewhere
+	State     string  `json:"state"`
+	Note      string  `json:"note,omitempty"`
+}
+
+func modelListCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List models, with size, licence and milliseconds per text",
+		Args:  between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			st, err := e.settings()
+			if err != nil {
+				return err
+			}
+			models := listModels(st, e.flags.project)
+			return e.emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p printer) {
+				var t table
+				t.row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
+				for _, m := range models {
+					dim, bytes, pace := "", "", ""
+					if m.Dim > 0 {
+						dim = fmt.Sprint(m.Dim)
+					}
+					if m.Bytes > 0 {
+						bytes = size(m.Bytes)
+					}
+					if m.MSPerText > 0 {
+						if pace = fmt.Sprintf("%.2g", m.MSPerText); m.MSPerText >= 10 {
+							pace = fmt.Sprintf("%.0f", m.MSPerText)
+						}
+						if m.Measured != "here" {
+							pace = "~" + pace
+						}
+					}
+					t.row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
+				}
+				t.print(p)
+				e.messages(false).printf("MS/TEXT is for about 120 tokens: measured on this machine, or ~ elsewhere on one core.\n" +
+					"foldwatch model pull NAME fetches a model, foldwatch model use NAME chooses it.\n")
+			})
+		},
+	}
+}
+
+// listModels returns the models that can be chosen: what is in the binary, what lies
+// on this machine, what can be fetched, and what providers have.
+func listModels(st settings, slug string) []listedModel {
+	cfg := st.cfg
+	if slug != "" {
+		cfg = cfg.For(slug)
+	}
+	used := cfg.Embedding
+	state := func(chosen bool, otherwise string) string {
+		if chosen {
+			return "in use"
+		}
+		return otherwise
+	}
+	id := embed.Builtin().Identity()
+	out := []listedModel{{
+		Name: "builtin", Kind: "in the program", Dim: id.Dim, MSPerText: builtinPace, Measured: "elsewhere",
+		State: state(used.Provider == "" || used.Provider == "builtin", "ready"),
+	}}
+	seen := map[string]bool{}
+	for _, m := range weights.List() {
+		l := listedModel{Name: m.Name, Kind: m.Kind, Dim: m.Dim, Bytes: m.Bytes, Licence: m.Licence, MSPerText: m.MSPerText, Measured: "elsewhere", Note: m.Note}
+		l.State = state(used.Provider == "local" && used.Model == m.Name, "to be fetched")
+		dir := filepath.Join(st.dirs.Models(), m.Name)
+		if rec, err := weights.ReadRecord(dir); err == nil {
+			l.State = state(l.State == "in use", "on this machine")
+			if l.Bytes = folderSize(dir); rec.MSPerText > 0 {
+				l.MSPerText, l.Measured = rec.MSPerText, "here"
+			}
+		}
+		seen[m.Name] = true
+		out = append(out, l)
+	}
+	entries, err := os.ReadDir(st.dirs.Models())
+	for _, d := range entries {
+		if err == nil && d.IsDir() && !seen[d.Name()] && !strings.HasPrefix(d.Name(), ".") {
+			dir := filepath.Join(st.dirs.Models(), d.Name())
+			out = append(out, listedModel{Name: d.Name(), Kind: "folder", Bytes: folderSize(dir), State: state(used.Provider == "local" && used.Model == d.Name(), "on this machine")})
+		}
+	}
+	if used.Provider == "local" && filepath.IsAbs(used.Model) {
+		out = append(out, listedModel{Name: used.Model, Kind: "folder", Bytes: folderSize(used.Model), State: "in use"})
+	}
+	names := []string{"ollama", "openai", "openrouter", "gemini", "voyage"}
+	for name := range cfg.Providers {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[5:])
+	for _, name := range names {
+		p, ok := cfg.Provider(name)
+		if !ok || embed.DefaultURL(p.Kind) == "" {
+			continue
+		}
+		where := hostOf(p)
+		for _, o := range embed.Offers(p.Kind) {
+			chosen := used.Provider == name && (used.Model == o.Model || used.Model == "" && cmpModel(p, o.Model))
+			out = append(out, listedModel{Name: name + "/" + o.Model, Kind: "at " + where, Dim: o.Dim, State: state(chosen, "asked over HTTP"), Note: o.Note})
+		}
+	}
+	return out
+}
+
+// builtinPace is what a text takes with the builtin embedder, in milliseconds.
+const builtinPace = 0.1
+
+func cmpModel(p conf.Provider, model string) bool {
+	if p.Model != "" {
+		return p.Model == model
+	}
+	return embed.DefaultModel(p.Kind) == model
+}
+
+// hostOf says where texts for a provider go.
+func hostOf(p conf.Provider) string {
+	at := p.URL
+	if at == "" {
+		at = embed.DefaultURL(p.Kind)
+	}
+	if local(at) {
+		return "this machine"
+	}
+	_, rest, _ := strings.Cut(at, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+func folderSize(dir string) int64 {
+	var n int64
+	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil // what cannot be read has no size
+	})
+	return n
+}
+
+func modelPullCommand(e *environment) *cobra.Command {
+	var from string
+	var update bool
+	c := &cobra.Command{
+		Use:   "pull NAME",
+		Short: "Fetch a model of the list from its host, checked",
+		Long: "Fetches a model from its host and compares each file with the SHA-256 that the\n" +
+			"host's index gives for it (small files: with git's own checksum). The checksums are\n" +
+			"recorded; a later pull must give the same. Nothing about you or your code is sent.",
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, ok := weights.Named(args[0])
+			if !ok {
+				return fold.WithHint(fmt.Errorf("no model is called %q: %w", args[0], fold.ErrNotFound), "foldwatch model list")
+			}
+			st, err := e.settings()
+			if err != nil {
+				return err
+			}
+			if from == "" {
+				from = weights.Host
+			}
+			e.messages(false).printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, size(m.Bytes), m.Licence, from, m.Repo)
+			opt := weights.PullOptions{Model: m, From: from, Dir: st.dirs.Models(), Update: update}
+			if isTerminal(e.stderr) && !e.flags.quiet {
+				last := int64(-1)
+				opt.Progress = func(done, total int64) {
+					if percent := done * 100 / max(total, 1); percent != last {
+						last = percent
+						fmt.Fprintf(e.stderr, "\r%3d %% of %s", percent, size(total))
+					}
+				}
+				defer fmt.Fprintln(e.stderr)
+			}
+			rec, err := weights.Pull(cmd.Context(), opt)
+			if err != nil {
+				return err
+			}
+			dir := filepath.Join(st.dirs.Models(), m.Name)
+			model, err := embed.OpenLocal(cmd.Context(), dir)
+			if err != nil {
+				return fmt.Errorf("fetched, but of no use: %w", err)
+			}
+			if rec.MSPerText, err = pace(cmd.Context(), model); err != nil {
+				return err
+			}
+			if err := weights.WriteRecord(dir, rec); err != nil {
+				return err
+			}
+			return e.emit(rec, func(p printer) {
+				p.printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
+				for _, name := range slices.Sorted(maps.Keys(rec.Files)) {
+					p.printf("  %s  %s\n", rec.Files[name], name)
+				}
+				e.messages(false).printf("to use it: foldwatch model use %s\n", m.Name)
+			})
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "URL of a mirror (default: "+weights.Host+")")
+	c.Flags().BoolVar(&update, "update", false, "take what the host has now, whatever was recorded")
+	return c
+}
+
+// pace measures how long the model takes for a text of about 120 tokens, in
+// milliseconds, for about a second.
+func pace(ctx context.Context, m embed.Embedder) (float64, error) {
+	text := strings.Repeat("func (p *Pool) open(n int) error { return p.check(n) } // limits connections\n", 4)
+	start, n := time.Now(), 0
+	for n == 0 || n < 200 && time.Since(start) < time.Second {
+		if _, err := m.Embed(ctx, []string{text}, embed.Document); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return float64(time.Since(start).Microseconds()) / 1000 / float64(n), nil
+}
+
+func modelUseCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "use NAME|DIR|PROVIDER[/MODEL]|builtin",
+		Short: "Choose the model that makes vectors",
+		Long: "NAME is a model that was fetched, DIR any folder with a model, PROVIDER one of\n" +
+			"ollama, openai, openrouter, gemini, voyage or your own. With -p the choice is for\n" +
+			"that project, else for all. The vectors that answer now go on until the new ones\n" +
+			"are complete. A provider on another machine is asked for nothing before you say\n" +
+			"foldwatch allow PROVIDER.",
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := e.settings()
+			if err != nil {
+				return err
+			}
+			provider, model, err := e.chosen(cmd.Context(), st, args[0])
+			if err != nil {
+				return err
+			}
+			at := []string{"embedding"}
+			slug, _, _ := strings.Cut(e.flags.project, "@")
+			if slug != "" {
+				at = []string{"projects", slug, "embedding"}
+			}
+			changes := []change{{append(slices.Clone(at), "provider"), provider}, {append(slices.Clone(at), "model"), nil}, {append(slices.Clone(at), "dimension"), nil}}
+			if model != "" {
+				changes[1].value = model
+			}
+			cfg, err := e.editConfig(changes...)
+			if err != nil {
+				return err
+			}
+			if now := cfg.For(slug).Embedding; now.Provider != provider || now.Model != model && model != "" {
+				e.messages(true).printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
+			}
+			return e.reloaded(cmd.Context(), fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
+		},
+	}
+}
+
+// chosen finds out what the user means, and makes sure that a model of this machine
+// can be used.
+func (e *environment) chosen(ctx context.Context, st settings, arg string) (provider, model string, err error) {
+	if arg == "builtin" {
+		return arg, "", nil
+	}
+	if name := filepath.Join(st.dirs.Models(), arg); filepath.IsLocal(arg) && isFolder(name) {
+		_, err := embed.OpenLocal(ctx, name)
+		return "local", arg, err
+	}
+	if _, listed := weights.Named(arg); listed {
+		return "", "", fold.WithHint(fmt.Errorf("model %s is not on this machine: %w", arg, fold.ErrNotFound), "foldwatch model pull "+arg)
+	}
+	name, rest, _ := strings.Cut(arg, "/")
+	if p, ok := st.cfg.Provider(name); ok && !isFolder(arg) {
+		if embed.DefaultURL(p.Kind) == "" {
+			return "", "", fold.WithHint(fmt.Errorf("provider %s has no embeddings: %w", name, fold.ErrInvalid), "foldwatch model list")
+		}
+		return name, rest, nil
+	}
+	dir, err := e.absolute(arg)
+	if err != nil {
+		return "", "", err
+	}
+	if !isFolder(dir) {
+		return "", "", fold.WithHint(fmt.Errorf("%q is no model, no provider and no folder: %w", arg, fold.ErrNotFound), "foldwatch model list")
+	}
+	_, err = embed.OpenLocal(ctx, dir)
+	return "local", dir, err
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// A change is one key of the user file with its new value; nil takes it out.
+type change struct {
+	path  []string
+	value any
+}
+
+// editConfig changes keys of the user file, every other byte stays, and returns the
+// configuration as it is then. A file that would not load is not written.
+func (e *environment) editConfig(changes ...change) (conf.Config, error) {
+	st, err := e.settings()
+	if err != nil {
+		return conf.Config{}, err
+	}
+	name := st.dirs.ConfigFile()
+	b, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return conf.Config{}, fmt.Errorf("read config: %w", err)
+	}
+	for _, c := range changes {
+		if b, err = conf.SetKey(b, c.path, c.value); err != nil {
+			return conf.Config{}, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return conf.Config{}, err
+	}
+	if err := disk.WriteFile(name, b, 0o600); err != nil {
+		return conf.Config{}, err
+	}
+	e.loaded = nil
+	st, err = e.settings()
+	return st.cfg, err
+}
+
+// reloaded has a daemon that runs take over the user file, and says what came of
+// it.
+func (e *environment) reloaded(ctx context.Context, done string) error {
+	var list wire.EmbedderList
+	c, err := e.running(ctx)
+	if err == nil && c != nil {
+		list, err = c.ReloadModels(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s; the daemon has not taken it over: %w", done, err)
+	}
+	return e.emit(map[string]any{"done": done, "projects": list.Items}, func(p printer) {
+		p.printf("%s\n", done)
+		for _, pr := range list.Items {
+			switch {
+			case pr.Notice != "":
+				p.printf("  %s  %s\n", pr.Slug, pr.Notice)
+			case pr.Embedder != nil && pr.Embedder.Next != "":
+				p.printf("  %s  vectors of %s are being made; those of %s answer until then\n", pr.Slug, pr.Embedder.Next, pr.Embedder.Model)
+			}
+		}
+	})
+}
