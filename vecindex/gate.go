@@ -30,8 +30,17 @@ func (r trial) passes(exact time.Duration) bool {
 	return r.recall >= gateRecall && float64(r.p50) <= gateFaster*float64(exact)
 }
 
-// choose returns what is to serve: the fastest that passes the gate, the forced
-// one whether it passes or not, else the scan.
+// better reports whether of two ways that pass this one is to serve: the one that
+// finds what is aimed at, and of two such the faster.
+func (r trial) better(than Report) bool {
+	if aims, does := r.recall >= aimRecall, than.Recall >= aimRecall; aims != does {
+		return aims
+	}
+	return r.p50 < than.P50
+}
+
+// choose returns what is to serve: the best that passes the gate, the forced one
+// whether it passes or not, else the scan.
 func choose(setting string, rows int, exact time.Duration, trials []trial) served {
 	best := served{report: Report{Engine: Exact, Recall: 1, P50: exact, Exact: exact, Forced: setting == Exact}}
 	var refused strings.Builder
@@ -41,7 +50,7 @@ func choose(setting string, rows int, exact time.Duration, trials []trial) serve
 			fmt.Fprintf(&refused, "; %s refused: recall %.3f, p50 %s", r.way.name(), r.recall, short(r.p50))
 			continue
 		}
-		if !forced && best.way != nil && best.report.P50 <= r.p50 {
+		if !forced && best.way != nil && !r.better(best.report) {
 			continue
 		}
 		best.way, best.effort = r.way, r.effort

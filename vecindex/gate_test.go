@@ -91,7 +91,8 @@ func TestGateFindsSeededDefects(t *testing.T) {
 func TestChoose(t *testing.T) {
 	const scan = 2 * time.Millisecond
 	good := trial{way: &bySketch{}, effort: 256, recall: .991, p50: time.Millisecond}
-	graph := trial{way: &byGraph{}, effort: 64, recall: .98, p50: scan / 10}
+	graph := trial{way: &byGraph{}, effort: 64, recall: .99, p50: scan / 10}
+	fair := trial{way: &byGraph{}, effort: 2048, recall: .98, p50: scan / 10}
 	poor := trial{way: &byGraph{}, effort: 2048, recall: .96, p50: scan / 10}
 	slow := trial{way: &byGraph{}, effort: 2048, recall: 1, p50: scan}
 	for _, tc := range []struct {
@@ -104,13 +105,16 @@ func TestChoose(t *testing.T) {
 		{"few rows", Auto, nil, Report{Engine: Exact, Recall: 1, P50: scan}, "5 vectors need nothing faster"},
 		{"set to exact", Exact, nil, Report{Engine: Exact, Forced: true, Recall: 1, P50: scan}, "set by vector_index"},
 		{"one that passes", Auto, []trial{good}, Report{Engine: Sketch, Recall: .991, P50: good.p50}, "as good as the exact scan, which takes 2.00 ms"},
-		{"the faster of two", Auto, []trial{good, graph}, Report{Engine: Graph, Recall: .98, P50: graph.p50}, "as good"},
-		{"in the other order", Auto, []trial{graph, good}, Report{Engine: Graph, Recall: .98, P50: graph.p50}, "as good"},
+		{"the faster of two", Auto, []trial{good, graph}, Report{Engine: Graph, Recall: .99, P50: graph.p50}, "as good"},
+		{"in the other order", Auto, []trial{graph, good}, Report{Engine: Graph, Recall: .99, P50: graph.p50}, "as good"},
+		{"the one that finds more", Auto, []trial{fair, good}, Report{Engine: Sketch, Recall: .991, P50: good.p50}, "as good"},
+		{"in the other order", Auto, []trial{good, fair}, Report{Engine: Sketch, Recall: .991, P50: good.p50}, "as good"},
+		{"one that finds enough", Auto, []trial{fair}, Report{Engine: Graph, Recall: .98, P50: fair.p50}, "as good"},
 		{"too little found", Auto, []trial{poor}, Report{Engine: Exact, Recall: 1, P50: scan}, "hnsw refused: recall 0.960"},
 		{"too slow", Auto, []trial{slow}, Report{Engine: Exact, Recall: 1, P50: scan}, "hnsw refused: recall 1.000, p50 2.00 ms"},
 		{"one refused, one not", Auto, []trial{poor, good}, Report{Engine: Sketch, Recall: .991, P50: good.p50}, "hnsw refused"},
 		{"forced and poor", Graph, []trial{poor}, Report{Engine: Graph, Forced: true, Recall: .96, P50: poor.p50}, "would not let it serve"},
-		{"forced and good", Graph, []trial{graph}, Report{Engine: Graph, Forced: true, Recall: .98, P50: graph.p50}, "would let it serve"},
+		{"forced and good", Graph, []trial{graph}, Report{Engine: Graph, Forced: true, Recall: .99, P50: graph.p50}, "would let it serve"},
 		{"forced, not built", Graph, nil, Report{Engine: Exact, Recall: 1, P50: scan}, "hnsw is not ready"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
