@@ -18,9 +18,10 @@ const candidates = 1000
 type accumulator struct {
 	tallies []tally
 	touched []uint32
-	term    []termScore // documents of the term at hand
-	text    []uint32    // by document: how often the term at hand stands in the chunks of a file
-	texts   []uint32    // documents that have an entry in text
+	plain   []plainScore // documents that have the term at hand in their body alone
+	term    []termScore  // the others
+	text    []uint32     // by document: how often the term at hand stands in the chunks of a file
+	texts   []uint32     // documents that have an entry in text
 }
 
 // A tally is the scores of one document.
@@ -28,6 +29,13 @@ type tally struct {
 	fielded, more, exact     float32 // more is what synonyms give
 	body, symbol, name, path float32
 	mask                     uint32 // bit i: term i occurs
+}
+
+// A plainScore is the weighted frequency of a term that stands in the body alone:
+// nine postings in ten.
+type plainScore struct {
+	doc uint32
+	tf  float32
 }
 
 // A termScore is the weighted frequency of one term in a document.
@@ -189,10 +197,54 @@ func (c *kindSearch) countLive(t *termPostings) error {
 }
 
 // gather puts the weighted frequencies of t in every document that is allowed
-// into c.acc.term, and sets what t is worth.
+// into c.acc, and sets what t is worth.
 func (c *kindSearch) gather(t *termPostings) error {
 	a := c.acc
-	a.term, t.df = a.term[:0], 0
+	a.plain, a.term, t.df = a.plain[:0], a.term[:0], 0
+	var err error
+	if c.k == fileKind {
+		err = c.gatherWhole(t)
+	} else {
+		err = c.gatherOwn(t)
+	}
+	t.idf = idf(c.n, float64(t.df))
+	return err
+}
+
+// gatherOwn is gather for what has its terms itself.
+func (c *kindSearch) gatherOwn(t *termPostings) error {
+	a, weight := c.acc, float32(c.scheme.weight[body])
+	flat, slope := float32(1-c.scheme.b), float32(c.scheme.b/c.pivot[body]) // see weigh
+	for _, l := range t.lists {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		seg, first := l.leaf.segment, l.leaf.offset+l.leaf.first[c.k]
+		p := l.list.walk() // not in the for, which would make one for each posting
+		for p.next() {
+			d := first + p.doc
+			if !c.present.has(d) {
+				continue
+			}
+			t.df++
+			switch {
+			case !c.allowed.has(d):
+			case p.counts <= bodyMost:
+				length := float32(max(seg.length(c.k, body, p.doc), 1))
+				a.plain = append(a.plain, plainScore{d, weight * float32(p.counts) / (flat + slope*length)})
+			default:
+				s := c.weighAll(seg, &p)
+				s.doc = d
+				a.term = append(a.term, s)
+			}
+		}
+	}
+	return nil
+}
+
+// gatherWhole is gather for whole files.
+func (c *kindSearch) gatherWhole(t *termPostings) error {
+	a := c.acc
 	if err := c.readTexts(t); err != nil {
 		return err
 	}
@@ -212,13 +264,11 @@ func (c *kindSearch) gather(t *termPostings) error {
 			t.df++
 			a.text[d] = 0
 			if c.allowed.has(d) {
-				v := float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))
-				a.term = append(a.term, termScore{doc: d, tf: v, body: v})
+				a.plain = append(a.plain, plainScore{d, float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))})
 			}
 		}
 	}
 	a.texts = a.texts[:0]
-	t.idf = idf(c.n, float64(t.df))
 	return nil
 }
 
@@ -227,9 +277,16 @@ func (c *kindSearch) scoreTerm(t *termPostings) error {
 	if err := c.gather(t); err != nil {
 		return err
 	}
-	for i := range c.acc.term {
-		s := &c.acc.term[i]
-		c.acc.of(s.doc).add(c.scheme.k1, t, s)
+	a, w, k := c.acc, float32(t.idf), float32(c.scheme.k1)
+	for _, s := range a.plain {
+		y, score := a.of(s.doc), w*s.tf/(k+s.tf)
+		y.fielded += score
+		y.body += score
+		y.mask |= 1 << t.term
+	}
+	for i := range a.term {
+		s := &a.term[i]
+		a.of(s.doc).add(c.scheme.k1, t, s)
 	}
 	return nil
 }
@@ -240,13 +297,7 @@ func (y *tally) add(k1 float64, t *termPostings, s *termScore) {
 	score := w * s.tf / (k + s.tf)
 	y.fielded += score
 	y.mask |= 1 << t.term
-	switch {
-	case s.body == s.tf: // nine in ten
-		y.body += score
-		return
-	case s.body > 0:
-		y.body += w * s.body / (k + s.body)
-	}
+	y.body += w * s.body / (k + s.body)
 	y.symbol += w * s.symbol / (k + s.symbol)
 	y.name += w * s.name / (k + s.name)
 	y.path += w * s.path / (k + s.path)
@@ -257,9 +308,12 @@ func (c *kindSearch) scoreSynonym(t *termPostings) error {
 	if err := c.gather(t); err != nil {
 		return err
 	}
-	w, k := float32(t.idf*c.shares[t.term]), float32(c.scheme.k1)
-	for _, s := range c.acc.term {
-		c.acc.of(s.doc).more += w * s.tf / (k + s.tf)
+	a, w, k := c.acc, float32(t.idf*c.shares[t.term]), float32(c.scheme.k1)
+	for _, s := range a.plain {
+		a.of(s.doc).more += w * s.tf / (k + s.tf)
+	}
+	for _, s := range a.term {
+		a.of(s.doc).more += w * s.tf / (k + s.tf)
 	}
 	return nil
 }
@@ -267,7 +321,7 @@ func (c *kindSearch) scoreSynonym(t *termPostings) error {
 // scoreJoined adds the BM25 score of one joined form.
 func (c *kindSearch) scoreJoined(t *termPostings) error {
 	a := c.acc
-	a.term, t.df = a.term[:0], 0
+	a.plain, t.df = a.plain[:0], 0
 	if err := c.readTexts(t); err != nil {
 		return err
 	}
@@ -276,7 +330,7 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 		n := uint64(p.counts) + uint64(a.text[d])
 		a.text[d] = 0
 		if allowed {
-			a.term = append(a.term, termScore{doc: d, tf: c.weighJoined(seg, d, p.doc, n)})
+			a.plain = append(a.plain, plainScore{d, c.weighJoined(seg, d, p.doc, n)})
 		}
 	})
 	if err != nil {
@@ -287,14 +341,14 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 			t.df++
 			a.text[d] = 0
 			if c.allowed.has(d) {
-				a.term = append(a.term, termScore{doc: d, tf: c.weighJoined(nil, d, 0, uint64(n))})
+				a.plain = append(a.plain, plainScore{d, c.weighJoined(nil, d, 0, uint64(n))})
 			}
 		}
 	}
 	a.texts = a.texts[:0]
 	t.idf = idf(c.n, float64(t.df))
 	w, k := float32(t.idf), float32(c.scheme.k1)
-	for _, s := range a.term {
+	for _, s := range a.plain {
 		a.of(s.doc).exact += w * s.tf / (k + s.tf)
 	}
 	return nil
