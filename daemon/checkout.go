@@ -33,6 +33,9 @@ const (
 	jobTip    = "tip"    // the default branch moved, or what is described of the work tree: payload tipWork
 	jobEmbed  = "embed"  // vectors of what changed
 
+	// jobMeasure measures what the vectors of a model are worth.
+	jobMeasure = "measure"
+
 	// jobDescribe makes descriptions anew that older rules made.
 	jobDescribe = "describe"
 )
@@ -80,7 +83,7 @@ type checkout struct {
 	state    string
 	pace     pace
 	retries  retries
-	late     lateness // of vectors
+	late     lateness          // of vectors
 	notices  map[string]string // by subject
 	pending  int               // jobs that will change what search finds
 	idle     chan struct{}     // closed when pending reaches 0
@@ -358,7 +361,7 @@ func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload 
 func (co *checkout) countPending(ctx context.Context, st *stores) {
 	co.counting.Lock()
 	defer co.counting.Unlock()
-	n, err := st.index.OpenJobs(ctx, jobEmbed, jobDescribe)
+	n, err := st.index.OpenJobs(ctx, jobEmbed, jobMeasure, jobDescribe)
 	if err != nil {
 		if ctx.Err() == nil {
 			co.log.WarnContext(ctx, "Queue not counted", "err", err)

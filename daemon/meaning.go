@@ -106,6 +106,9 @@ func (st *stores) use(co *checkout, m *meaning) {
 // searching is what searches use of m.
 func (co *checkout) searching(m *meaning) recall.Meaning {
 	w, _ := co.weightOf(context.Background(), m)
+	if _, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); m.spec == builtinProvider && !fixed {
+		w = -1 // the committed table, whose kinds of results may differ
+	}
 	return recall.Meaning{Vectors: m.vectors, Embed: co.patient(m), Weight: w}
 }
 
@@ -125,8 +128,8 @@ func (co *checkout) patient(m *meaning) embed.Embedder {
 
 // Subjects of notices about embeddings.
 const (
-	noteQueries  = "embedding of queries"
-	noteModel    = "embedding model"
+	noteQueries = "embedding of queries"
+	noteModel   = "embedding model"
 )
 
 // closeMeanings closes all vectors, those that were replaced too: searches that
@@ -174,8 +177,9 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 	}
 	if more {
 		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
+		return err
 	}
-	return err
+	return co.measureLater(ctx, st)
 }
 
 // embedEnded tells how asking a model ended. After a failure that is not ours

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
@@ -82,6 +83,9 @@ type measuredWeight struct {
 	Identity string  `json:"identity"`
 	Weight   float64 `json:"weight"`
 	Why      string  `json:"why"`
+	// Again is when it is measured again since there was too little to measure on;
+	// zero for never.
+	Again time.Time `json:"again,omitzero"`
 }
 
 // weightOf returns how much the vectors of m count in a search, and why: what the
@@ -94,10 +98,15 @@ func (co *checkout) weightOf(ctx context.Context, m *meaning) (w float64, why st
 	if m.spec == builtinProvider {
 		return rank.DefaultWeights().VectorWeight(), "committed: measured on the development sets"
 	}
-	text, err := co.parts.state.Note(ctx, co.rec.Key, noteWeight)
-	var n measuredWeight
-	if err == nil && text != "" && json.Unmarshal([]byte(text), &n) == nil && n.Identity == m.identity.String() {
+	if n, known := co.knownWeight(ctx, m); known {
 		return n.Weight, n.Why
 	}
 	return 0, "not measured yet on this checkout; to decide it: embedding.weight in config.toml"
+}
+
+// knownWeight is what was measured of m on this checkout.
+func (co *checkout) knownWeight(ctx context.Context, m *meaning) (n measuredWeight, known bool) {
+	text, err := co.parts.state.Note(ctx, co.rec.Key, noteWeight)
+	known = err == nil && text != "" && json.Unmarshal([]byte(text), &n) == nil && n.Identity == m.identity.String()
+	return n, known
 }

@@ -167,7 +167,10 @@ func TestAnotherModelIsBuiltBesideAndSwapped(t *testing.T) {
 	}
 	// Back to the builtin one, whose vectors are made anew.
 	p.choose("")
-	p.eventually("back", func() bool { st := p.status(); return st.Embedder.Provider == "builtin" && st.VectorsDue == 0 && st.Vectors > before.Vectors })
+	p.eventually("back", func() bool {
+		st := p.status()
+		return st.Embedder.Provider == "builtin" && st.VectorsDue == 0 && st.Vectors > before.Vectors
+	})
 }
 
 // F56: a model that hangs or fails keeps nothing from being found, and is not asked
@@ -242,6 +245,29 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 	}
 	if b, err := json.Marshal(audits); err != nil || strings.Contains(strings.ToLower(string(b)), "otter") {
 		t.Errorf("the audit holds text: %s", b)
+	}
+}
+
+// The model knows nothing of code: its vectors must count nothing, and the reason
+// is the user's own commits.
+func TestWeightIsMeasuredOnTheCheckout(t *testing.T) {
+	t.Parallel()
+	f := newFakeOllama(t)
+	p := newModelProject(t, map[string]string{"main.go": mainGo})
+	animals := []string{"badger", "beaver", "bison", "camel", "civet", "coyote", "dingo", "ferret", "gazelle", "gibbon", "hyena", "ibex", "jackal", "koala", "lemur", "llama", "marmot", "mink", "moose", "ocelot", "okapi", "oryx", "panda", "puma", "quokka", "rabbit", "sable", "serval", "shrew", "tapir", "urial", "vole", "weasel", "yak", "zebra"}
+	for _, a := range animals {
+		p.write(a+".go", "package app\n\n// Feed"+a+" gives food to one "+a+".\nfunc Feed"+a+"() {}\n")
+		p.commit("Feed the " + a + " in the morning")
+	}
+	p.sweep(wire.Reindex{})
+	p.settle()
+	p.choose("[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\n")
+	p.eventually("it is measured", func() bool {
+		e := p.status().Embedder
+		return e.Model == "tiny" && strings.HasPrefix(e.WeightWhy, "measured on")
+	})
+	if e := p.status().Embedder; e.Weight != 0 || !strings.Contains(e.WeightWhy, "commits of this checkout: it does not help") {
+		t.Errorf("weight %v: %s", e.Weight, e.WeightWhy)
 	}
 }
 

@@ -251,7 +251,7 @@ func (co *checkout) loops(ctx context.Context, st *stores) error {
 	runner := &jobs.Runner{
 		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
 		Handlers: map[string]jobs.Handler{
-			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed, jobDescribe: co.doDescribe, jobRetry: co.doRetry,
+			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed, jobMeasure: co.doMeasure, jobDescribe: co.doDescribe, jobRetry: co.doRetry,
 		},
 		Changed: co.jobChanged,
 	}

@@ -33,11 +33,14 @@ func (m Meaning) weights() rank.Weights {
 // cannot be compared, so that vectors count as much as in the checkout where they
 // count least.
 func weightsOf(doors []*Door) rank.Weights {
-	w := rank.DefaultWeights()
+	var w rank.Weights
 	for i, d := range doors {
 		own := d.meaning.Load().weights()
-		if v := own.VectorWeight(); i == 0 || v < w.VectorWeight() {
-			w.SetVector(v)
+		switch {
+		case i == 0:
+			w = own
+		case own.VectorWeight() < w.VectorWeight():
+			w.SetVector(own.VectorWeight())
 		}
 	}
 	return w
