@@ -32,7 +32,7 @@ func TestStormIsOneBatch(t *testing.T) {
 		if len(b.Paths) != 10_000 || b.Reconcile {
 			t.Errorf("the batch names %d paths, reconcile %v %q", len(b.Paths), b.Reconcile, b.Reason)
 		}
-		if wait := time.Since(last); wait > 501*time.Millisecond || time.Since(start) > 3*time.Second {
+		if wait := time.Since(last); wait > 500*time.Millisecond+stormRest || time.Since(start) > 3*time.Second {
 			t.Errorf("the batch came %v after the last event", wait)
 		}
 		select {
@@ -62,7 +62,7 @@ func TestOverflowOfManyEvents(t *testing.T) {
 		}
 		last := time.Now()
 		b := <-out
-		if !b.Reconcile || time.Since(last) > 501*time.Millisecond {
+		if !b.Reconcile || time.Since(last) > 500*time.Millisecond+stormRest {
 			t.Errorf("batch = reconcile %v, %d paths, %v after the last event", b.Reconcile, len(b.Paths), time.Since(last))
 		}
 		if len(b.Paths) > w.opt.MaxPaths {

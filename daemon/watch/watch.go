@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -179,6 +180,8 @@ type loop struct {
 	listErr bool   // the directories could not be listed
 	network string // kind of file system that tells no events; "" if it does
 
+	restUntil time.Time // when events are taken again; zero if they are
+
 	nested   []string  // directories that become repositories, to be looked at again
 	nestedAt time.Time // when; zero if there are none
 
@@ -217,6 +220,9 @@ func (l *loop) run(ctx context.Context, out chan<- Batch) error {
 		var errs <-chan error
 		if l.n != nil {
 			events, errs = l.n.Events(), l.n.Errors()
+			if !l.restUntil.IsZero() {
+				events = nil
+			}
 		}
 		var send chan<- Batch
 		var next Batch
@@ -233,6 +239,7 @@ func (l *loop) run(ctx context.Context, out chan<- Batch) error {
 				l.died(errors.New("its channel was closed"))
 			} else {
 				l.event(ev)
+				l.eventsThere(events)
 			}
 		case err, ok := <-errs:
 			if !ok {
@@ -252,6 +259,38 @@ func (l *loop) run(ctx context.Context, out chan<- Batch) error {
 	}
 }
 
+const (
+	// stormRest is how long no event is taken once all that are there were, in a
+	// storm. The system gathers them meanwhile, up to 16,384 on Linux: that costs
+	// much less than to wake up for each of thousands.
+	stormRest = 5 * time.Millisecond
+	// stormTries is how often another goroutine may go first that may have a
+	// further event at hand.
+	stormTries = 16
+)
+
+// eventsThere takes the events that are there already, and lets the loop rest in a
+// storm. A lone save is taken up without it.
+func (l *loop) eventsThere(events <-chan fsnotify.Event) {
+	if !l.settle.pending || !l.settle.storm() {
+		return
+	}
+	for tries := 0; tries < stormTries; {
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				return // the loop will see it
+			}
+			l.event(ev)
+			tries = 0
+		default:
+			tries++
+			runtime.Gosched()
+		}
+	}
+	l.restUntil = time.Now().Add(stormRest)
+}
+
 // nextTimer returns when the loop must act without an event. While a batch
 // waits for its receiver, none is taken.
 func (l *loop) nextTimer(free bool) time.Time {
@@ -264,6 +303,7 @@ func (l *loop) nextTimer(free bool) time.Time {
 	earlier(l.pollAt)
 	earlier(l.retryAt)
 	earlier(l.nestedAt)
+	earlier(l.restUntil)
 	if due, ok := l.settle.due(); ok && free {
 		earlier(due)
 	}
@@ -273,6 +313,9 @@ func (l *loop) nextTimer(free bool) time.Time {
 // tick does what is due and returns the batch that waits for its receiver.
 func (l *loop) tick(ctx context.Context, ready *Batch) *Batch {
 	now := time.Now()
+	if !now.Before(l.restUntil) {
+		l.restUntil = time.Time{}
+	}
 	if !l.retryAt.IsZero() && !now.Before(l.retryAt) {
 		l.open(ctx)
 		if l.n != nil {
