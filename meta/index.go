@@ -33,11 +33,13 @@ type Index struct {
 	// Generation is random and new with each rebuild. An index beside this one
 	// that was fed from another generation must be rebuilt, too.
 	Generation string
+
+	inBulk atomic.Bool // indexes are missing, or may be; see BeginBulk
 }
 
-// formatIndex is the number of sql/index.sql. Another number in the file means
-// that it is deleted and rebuilt.
-const formatIndex = 8
+// formatIndex is the number of sql/index.sql and sql/index_late.sql. Another
+// number in the file means that it is deleted and rebuilt.
+const formatIndex = 10
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes
 // 100 MB in about half a second.
@@ -103,6 +105,9 @@ func openIndex(ctx context.Context, path string, fresh bool) (*Index, error) {
 	}
 	if err == nil {
 		err = x.generation(ctx)
+	}
+	if err == nil {
+		err = x.openBulk(ctx, created)
 	}
 	if err == nil {
 		// From here on the file changes; the write above made the -wal.

@@ -117,7 +117,7 @@ func (a *apply) replaceNames(ctx context.Context, in *inserter, clear string, id
 		}
 	}
 	for _, name := range now {
-		if err := in.add(ctx, a.tx, name, string(id)); err != nil {
+		if err := in.add(ctx, a.tx, string(id), name); err != nil {
 			return err
 		}
 	}

@@ -148,6 +148,9 @@ func (in *Ingester) beginBulk(ctx context.Context, n int) (bool, error) {
 	if err := in.State.SetNote(ctx, in.Key, owedNames, "yes"); err != nil {
 		return false, err
 	}
+	if err := in.Index.BeginBulk(ctx, n); err != nil {
+		return false, err
+	}
 	in.bulk = true
 	return true, nil
 }
@@ -155,6 +158,9 @@ func (in *Ingester) beginBulk(ctx context.Context, n int) (bool, error) {
 // endBulk resolves all links by name.
 func (in *Ingester) endBulk(ctx context.Context) error {
 	in.bulk = false
+	if err := in.Index.EndBulk(ctx); err != nil {
+		return err
+	}
 	ids, err := in.Index.Linkers(ctx)
 	if err != nil {
 		return err
@@ -167,6 +173,9 @@ func (in *Ingester) endBulk(ctx context.Context) error {
 
 // payNames does what a crash left owed.
 func (in *Ingester) payNames(ctx context.Context) error {
+	if err := in.Index.EndBulk(ctx); err != nil {
+		return err
+	}
 	owed, err := in.State.Note(ctx, in.Key, owedNames)
 	if err != nil || owed == "" {
 		return err

@@ -1,7 +1,8 @@
 -- index.db of one checkout: what its files say, in rows. Everything here can be
 -- deleted and rebuilt. There is no migration: change formatIndex in index.go
 -- whenever this file changes, and the old one is begun anew.
--- Times are microseconds since 1970 (UTC).
+-- Times are microseconds since 1970 (UTC). The indexes that memory files come to in
+-- no order are in index_late.sql.
 
 create table meta (
     key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many; 'cut': rules by which source was cut
@@ -40,9 +41,6 @@ create table memories (
     said_seq      integer not null,   -- of the last change of its words: what is embedded of it
     seq           integer not null    -- of the last change to it, its chunks or its links
 ) strict;
-create index memories_updated on memories (updated_at, id);
-create index memories_created on memories (created_at, id);
-create index memories_title on memories (title_key, id);
 create index memories_file on memories (file_path) where file_path <> '';
 create index memories_seq on memories (seq);
 create index memories_stale on memories (id) where stale = 1; -- few of many
@@ -53,22 +51,19 @@ create table memory_tags (
     tag       text not null,          -- lower case
     primary key (memory_id, tag)
 ) strict, without rowid;
-create index memory_tags_tag on memory_tags (tag);
 
 -- What links may call a memory beside its id and its title, as links compare
 -- names; and the names by which memories in fold/ link to others.
 create table memory_names (
-    name      text not null,
     memory_id text not null,
-    primary key (name, memory_id)
+    name      text not null,
+    primary key (memory_id, name)
 ) strict, without rowid;
-create index memory_names_memory on memory_names (memory_id);
 create table memory_linking (
-    name      text not null,
     memory_id text not null,
-    primary key (name, memory_id)
+    name      text not null,
+    primary key (memory_id, name)
 ) strict, without rowid;
-create index memory_linking_memory on memory_linking (memory_id);
 
 -- Edges. A written link and a derived one between the same two may both stand
 -- here; the written one is then shown. The end of a link need not exist.
@@ -83,8 +78,6 @@ create table memory_links (
     weight    real not null,
     primary key (from_id, id, derived)
 ) strict, without rowid;
-create index memory_links_to on memory_links (to_id);
-create index memory_links_id on memory_links (id);
 
 -- Spans of source files, all those of a memory in one value, see chunkrow.go.
 -- Their text is in the file. How many there are stands in meta as 'chunks'.
