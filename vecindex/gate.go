@@ -88,9 +88,12 @@ func short(d time.Duration) string {
 // lock for one search at a time.
 func (x *Index) measure(ctx context.Context, ways []way) (exact time.Duration, trials []trial, err error) {
 	queries := x.storedQueries(gateStored)
-	stored, asked := len(queries), x.asked.all()
-	queries = append(queries, x.strangers(queries[:max(0, min(len(queries), recentQueries-len(asked)))])...)
-	queries = append(queries, asked...)
+	stored := len(queries)
+	if len(ways) > 0 {
+		asked := x.asked.all()
+		queries = append(queries, x.strangers(queries[:max(0, min(stored, recentQueries-len(asked)))])...)
+		queries = append(queries, asked...)
+	}
 	want := make([][]Hit, len(queries))
 	if exact, err = x.timeAll(ctx, served{}, queries, want); err != nil {
 		return 0, nil, err

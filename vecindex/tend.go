@@ -251,7 +251,11 @@ func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 	last := x.measured
 	drift := at.changes - last.changes
 	last.changes = at.changes
-	if !now && last == at && drift < max(live/10, 64) {
+	much := max(live/10, 64)
+	if len(ways) == 0 {
+		much = max(live/2, 64) // only how long the scan takes is to be told
+	}
+	if !now && last == at && drift < much {
 		return
 	}
 	exact, trials, err := x.measure(ctx, ways)
