@@ -77,6 +77,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 		co.followRules()
 	}
 	co.noteLeftOut(st)
+	co.readPast(ctx, st)
 	if err := co.describeAnew(ctx, st, jobDescribe); err != nil {
 		return err
 	}
@@ -155,6 +156,9 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 			return err
 		}
 	}
+	if !w.Saved {
+		co.readPast(ctx, st)
+	}
 	if co.isPaused() {
 		co.miss()
 		return nil
@@ -169,6 +173,14 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 		return err
 	}
 	return st.in.RefreshStale(ctx)
+}
+
+// readPast keeps what past commits say up to the tip of the default branch.
+// Searches go without what cannot be read.
+func (co *checkout) readPast(ctx context.Context, st *stores) {
+	if err := st.in.ReadPast(ctx); err != nil && ctx.Err() == nil {
+		co.log.WarnContext(ctx, "Past commits not read", "err", err)
+	}
 }
 
 // describeAnew queues a part of the work that a newer describer makes, if there

@@ -39,7 +39,7 @@ type Index struct {
 
 // formatIndex is the number of sql/index.sql and sql/index_late.sql. Another
 // number in the file means that it is deleted and rebuilt.
-const formatIndex = 10
+const formatIndex = 11
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes
 // 100 MB in about half a second.

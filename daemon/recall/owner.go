@@ -44,7 +44,11 @@ func tagged(door int, c rank.Candidates) rank.Candidates {
 	for id, s := range c.Strength {
 		strength[tag(door, id)] = s
 	}
-	c.Places, c.Strength = places, strength
+	votes := make(map[fold.ID]float64, len(c.Votes))
+	for id, v := range c.Votes {
+		votes[tag(door, id)] = v
+	}
+	c.Places, c.Strength, c.Votes = places, strength, votes
 	return c
 }
 

@@ -51,6 +51,7 @@ type Options struct {
 type Door struct {
 	Options
 	meaning atomic.Pointer[Meaning]
+	past    past
 }
 
 // New returns the way out of one checkout.

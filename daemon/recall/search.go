@@ -139,6 +139,10 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 			return err
 		})
 	}
+	g.Go(func() (err error) {
+		c.Votes, err = d.votes(gctx, req.Query, f)
+		return err
+	})
 	if err := g.Wait(); err != nil {
 		return c, err
 	}
@@ -278,6 +282,9 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	for _, n := range c.Vectors {
 		add(n.Memory)
 	}
+	for id := range c.Votes {
+		add(id)
+	}
 	pulses, err := d.Index.Pulses(ctx, ids)
 	if err != nil {
 		return err
@@ -314,8 +321,9 @@ func merge(all *rank.Candidates, c rank.Candidates) {
 	all.Chunks = append(all.Chunks, c.Chunks...)
 	all.Vectors = append(all.Vectors, c.Vectors...)
 	if all.Strength == nil {
-		all.Strength, all.Places = map[fold.ID]float64{}, map[string]rank.Place{}
+		all.Strength, all.Places, all.Votes = map[fold.ID]float64{}, map[string]rank.Place{}, map[fold.ID]float64{}
 	}
+	maps.Copy(all.Votes, c.Votes)
 	maps.Copy(all.Strength, c.Strength)
 	maps.Copy(all.Places, c.Places)
 }

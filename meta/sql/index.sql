@@ -5,7 +5,7 @@
 -- no order are in index_late.sql.
 
 create table meta (
-    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many; 'cut': rules by which source was cut
+    key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many; 'cut': rules by which source was cut; 'commits': the tip whose history was read
     value text not null
 ) strict, without rowid;
 
@@ -136,3 +136,12 @@ create table jobs (
 ) strict;
 create index jobs_queue on jobs (status, priority desc, n);
 create index jobs_dedupe on jobs (dedupe_key, status) where dedupe_key <> '';
+
+-- Past commits of the default branch: a question that is like a message is
+-- likely about its files. Those up to meta 'commits' were read.
+create table commits (
+    n       integer primary key,      -- later commits have larger numbers
+    oid     text not null unique,
+    message text not null,
+    files   text not null             -- JSON list of paths
+) strict;

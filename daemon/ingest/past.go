@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/secret"
+)
+
+const (
+	// pastCommits are read and kept of the default branch, newest first: those
+	// that answer most questions, in a second or two on a large repository.
+	pastCommits = 5000
+	// pastFiles are the most eligible files of a commit that is kept. One that
+	// changes more is about none of them.
+	pastFiles = 30
+	// pastMessage is how much of a message is kept, in bytes.
+	pastMessage = 2 << 10
+)
+
+// ReadPast keeps the commits of the default branch that came since it was read
+// last, all of the newest where it was not or where history was rewritten.
+// Merges, the commits of bots, messages that hold a credential, and commits of
+// too many files are left out. It returns at once if the branch has not moved.
+func (in *Ingester) ReadPast(ctx context.Context) error {
+	_, tip, err := in.branch.Default(ctx)
+	if err != nil || tip == "" {
+		return err
+	}
+	known, err := in.Index.PastTip(ctx)
+	if err != nil || known == tip {
+		return err
+	}
+	anew := known == ""
+	if !anew {
+		left, err := in.Layout.Commits(ctx, tip, known, 1)
+		anew = err != nil || len(left) > 0 // gone, or no longer in the past of the tip
+	}
+	from := known
+	if anew {
+		from = ""
+	}
+	commits, err := in.Layout.Commits(ctx, from, tip, pastCommits)
+	if err != nil {
+		return fmt.Errorf("read past commits: %w", err)
+	}
+	var keep []meta.PastCommit
+	for _, c := range slices.Backward(commits) {
+		if p, ok := in.pastCommit(c); ok {
+			keep = append(keep, p)
+		}
+	}
+	return in.Index.AddPast(ctx, tip, keep, anew, pastCommits)
+}
+
+func (in *Ingester) pastCommit(c gitops.Commit) (meta.PastCommit, bool) {
+	p := meta.PastCommit{Oid: c.Oid}
+	if c.Parents >= commitMerged || isBot(c) {
+		return p, false
+	}
+	rules, dir := in.Rules(), in.foldPrefix()
+	for _, f := range c.Files {
+		if rules.Eligible(f, dir) {
+			p.Files = append(p.Files, f)
+		}
+	}
+	text := strings.TrimSpace(c.Subject + "\n" + c.Body)
+	p.Message = strings.ToValidUTF8(text[:min(len(text), pastMessage)], "")
+	if p.Message == "" || len(p.Files) == 0 || len(p.Files) > pastFiles {
+		return p, false
+	}
+	return p, len(secret.Scan([]byte(p.Message))) == 0
+}

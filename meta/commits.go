@@ -1,0 +1,77 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+)
+
+// A PastCommit is what is kept of a commit of the default branch: whoever asks
+// something like its message is likely looking for its files.
+type PastCommit struct {
+	Oid     string
+	Message string
+	Files   []string // paths with forward slashes
+}
+
+// PastTip returns the commit up to which the history was read, "" if none was.
+func (x *Index) PastTip(ctx context.Context) (string, error) {
+	var tip string
+	err := x.db.r.QueryRowContext(ctx, `select value from meta where key = 'commits'`).Scan(&tip)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return tip, x.db.wrap(err, "past tip")
+}
+
+// PastCommits returns the commits that are kept, oldest first, and the tip they
+// lead to.
+func (x *Index) PastCommits(ctx context.Context) (tip string, commits []PastCommit, err error) {
+	if tip, err = x.PastTip(ctx); err != nil || tip == "" {
+		return tip, nil, err
+	}
+	err = x.db.each(ctx, "past commits", func(scan func(...any) error) error {
+		var c PastCommit
+		var files string
+		if err := scan(&c.Oid, &c.Message, &files); err != nil {
+			return err
+		}
+		commits = append(commits, c)
+		return json.Unmarshal([]byte(files), &commits[len(commits)-1].Files)
+	}, `select oid, message, files from commits order by n`)
+	return tip, commits, err
+}
+
+// AddPast keeps commits, oldest first, that lead from what is kept to tip; with
+// anew they take the place of what is kept. Of all, the newest most stay. A
+// commit that is kept already is not kept twice.
+func (x *Index) AddPast(ctx context.Context, tip string, commits []PastCommit, anew bool, most int) error {
+	return x.db.write(ctx, "add past commits", func(tx *sql.Tx) error {
+		if anew {
+			if _, err := tx.ExecContext(ctx, `delete from commits`); err != nil {
+				return err
+			}
+		}
+		insert, err := tx.PrepareContext(ctx, `insert into commits (oid, message, files) values (?, ?, ?) on conflict do nothing`)
+		if err != nil {
+			return err
+		}
+		defer insert.Close()
+		for _, c := range commits {
+			files, err := json.Marshal(c.Files)
+			if err != nil {
+				return err
+			}
+			if _, err := insert.ExecContext(ctx, c.Oid, c.Message, string(files)); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, `delete from commits where n <= (select n from commits order by n desc limit 1 offset ?)`, most)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `insert into meta (key, value) values ('commits', ?) on conflict do update set value = excluded.value`, tip)
+		return err
+	})
+}

@@ -1,0 +1,47 @@
+package meta_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+func TestAddPastKeepsTheNewest(t *testing.T) {
+	ctx := t.Context()
+	x, err := meta.OpenIndex(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	past := func(names ...string) (all []meta.PastCommit) {
+		for _, n := range names {
+			all = append(all, meta.PastCommit{Oid: n, Message: "message of " + n, Files: []string{n + ".go"}})
+		}
+		return all
+	}
+	for _, step := range []struct {
+		tip  string
+		add  []meta.PastCommit
+		anew bool
+		want []meta.PastCommit
+	}{
+		{"", nil, false, nil},
+		{"c", past("a", "b", "c"), false, past("a", "b", "c")},
+		{"c", nil, false, past("a", "b", "c")},
+		{"d", past("c", "d"), false, past("b", "c", "d")}, // known ones are not kept twice
+		{"f", past("e", "f"), true, past("e", "f")},
+	} {
+		if step.tip != "" {
+			if err := x.AddPast(ctx, step.tip, step.add, step.anew, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tip, got, err := x.PastCommits(ctx)
+		if err != nil || tip != step.tip || !cmp.Equal(got, step.want) {
+			t.Errorf("%s: PastCommits = %q, %v, %v; want %v", fmt.Sprint(step.add), tip, got, err, step.want)
+		}
+	}
+}
