@@ -91,6 +91,9 @@ func nounOf(pr wire.Progress) string {
 	case "reading memories", "embedding", "words":
 		return "memory"
 	}
+	if strings.HasPrefix(pr.Stage, "asking") {
+		return "question"
+	}
 	return "file"
 }
 
