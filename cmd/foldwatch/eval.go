@@ -35,14 +35,18 @@ func evalCommand(e *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure how well search finds",
-		Long: "With --sets, asks the questions of a folder of evaluation sets: gets their corpora,\n" +
+		Long: "Asks questions that the checkout itself holds: the messages of its newest commits, for the\n" +
+			"files they changed, and the first sentences of doc comments, for the function below. They\n" +
+			"are asked of a scratch copy of the tree before those commits and without those comments,\n" +
+			"in a daemon of its own; the checkout and its index are only read.\n\n" +
+			"With --sets, asks the questions of a folder of evaluation sets: gets their corpora,\n" +
 			"indexes them in a scratch folder, and prints nDCG@10, MRR@10 and recall@5, 10 and 20 with\n" +
 			"95 % intervals, for each channel and for all together.",
-		Example: "foldwatch eval --sets ../eval --out runs\nfoldwatch eval --sets ../eval --set b,c --repo traefik --json",
+		Example: "foldwatch eval\nfoldwatch eval --sets ../eval --out runs\nfoldwatch eval --sets ../eval --set b,c --repo traefik --json",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fl.sets == "" {
-				return usagef("foldwatch eval --sets DIR", "--sets is missing")
+				return e.evalCheckout(cmd.Context(), fl)
 			}
 			return e.evalSets(cmd.Context(), fl)
 		},
@@ -152,6 +156,75 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 		return err
 	}
 	return e.emit(r, func(p printer) { printEval(p, r) })
+}
+
+// evalCheckout measures search on the checkout of the project.
+func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error) {
+	for name, set := range map[string]bool{"set": len(fl.only) > 0, "repo": len(fl.repos) > 0, "clones": fl.clones != "", "scratch": fl.scratch != ""} {
+		if set {
+			return usagef("foldwatch eval --sets DIR", "--%s needs --sets", name)
+		}
+	}
+	path, err := e.checkoutPath(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := e.settings()
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "foldwatch-eval-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e.messages(false).printf("looking for questions in %s\n", path)
+	c, questions, err := corpus.Mine(ctx, path, dir, []string{exe, "chunk-worker"})
+	if err != nil {
+		return err
+	}
+	if fl.noPast {
+		c.Past = nil
+	}
+	s, err := e.openCorpora(ctx, st, "", []corpus.Corpus{c})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	r := evalReply{Version: fullVersion(), Corpora: []evalCorpus{{Project: path, Commits: len(c.Past)}}}
+	if r.Ways, err = e.askAll(ctx, s, questions, ways(len(c.Past) > 0), fl); err != nil {
+		return err
+	}
+	return e.emit(r, func(p printer) {
+		printEval(p, r)
+		e.messages(false).printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
+	})
+}
+
+// checkoutPath returns where the project lies that was named, else the working
+// directory.
+func (e *environment) checkoutPath(ctx context.Context) (string, error) {
+	if e.flags.project == "" {
+		return e.workDir()
+	}
+	c, err := e.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := c.Projects(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range list.Items {
+		if p.Slug == e.flags.project && len(p.Checkouts) > 0 {
+			return p.Checkouts[0].Path, nil
+		}
+	}
+	return "", fold.WithHint(fmt.Errorf("project %q: %w", e.flags.project, fold.ErrNotFound), "foldwatch projects")
 }
 
 // openCorpora indexes the corpora.
