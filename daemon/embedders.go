@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -156,10 +157,8 @@ func (e *embedders) choice(slug string) choice {
 
 // consent is nil if the user allowed a project to send texts to a provider.
 func consent(cfg conf.Config, name, slug string) error {
-	for _, a := range cfg.Allowed {
-		if a == name {
-			return nil
-		}
+	if slices.Contains(cfg.Allowed, name) {
+		return nil
 	}
 	return fold.WithHint(fmt.Errorf("project %s may not send anything to %s: %w", slug, name, fold.ErrForbidden),
 		fmt.Sprintf("foldwatch allow %s -p %s", name, slug))
@@ -301,8 +300,8 @@ func (l ledger) Spent(ctx context.Context, name string) (s provider.Spent, err e
 	if err != nil || text == "" {
 		return s, err
 	}
-	if json.Unmarshal([]byte(text), &s) != nil {
-		return provider.Spent{}, nil // another day begins
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return s, fmt.Errorf("what was spent at %s cannot be read: %w", name, err)
 	}
 	return s, nil
 }

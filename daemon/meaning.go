@@ -272,9 +272,8 @@ func (co *checkout) embedInto(ctx context.Context, st *stores, m *meaning, progr
 // another answer, and has them answer when they are complete.
 func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, progress ingest.Progress) (more bool, err error) {
 	m, next := st.serves(), st.building()
-	refused := want.refused != nil
+	refused := co.tellRefused(want)
 	if refused {
-		co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", want.name, want.model, want.refused, hintAfter(want.refused)))
 		// What was allowed before is not any more: its vectors cannot be asked.
 		want = choice{slug: want.slug, name: builtinProvider}
 	}
@@ -308,6 +307,15 @@ func (co *checkout) embedNext(ctx context.Context, st *stores, want choice, prog
 		co.note(noteModel, "")
 	}
 	return false, co.adopt(ctx, st, next)
+}
+
+// tellRefused says why the model that the user chose is not used, if it is not.
+func (co *checkout) tellRefused(c choice) bool {
+	if c.refused == nil {
+		return false
+	}
+	co.note(noteModel, fmt.Sprintf("%s %s is chosen and not used: %v%s", c.name, c.model, c.refused, hintAfter(c.refused)))
+	return true
 }
 
 // adopt has m answer from now on. The vectors that did are deleted when nothing

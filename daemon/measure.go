@@ -175,14 +175,16 @@ func measured(trials []trial) measuredWeight {
 	if len(trials) < measureLeast {
 		return measuredWeight{Why: fmt.Sprintf("measured on this checkout needs %d commits with a message and few files, it has %d; to decide it: embedding.weight", measureLeast, len(trials))}
 	}
-	best, bestSum := 0, -1.0
-	for w := range measureGrid() {
-		sum := 0.0
-		for i := 0; i < len(trials); i += 2 {
-			sum += trials[i].scores[w]
+	sums := make([]float64, len(measureGrid()))
+	for i := 0; i < len(trials); i += 2 {
+		for w, s := range trials[i].scores {
+			sums[w] += s
 		}
-		if sum > bestSum+1e-9 {
-			best, bestSum = w, sum
+	}
+	best := 1 // of the weights above 0
+	for w := range sums {
+		if w > 0 && sums[w] > sums[best]+1e-9 {
+			best = w
 		}
 	}
 	var with, without, gain []float64
@@ -192,8 +194,9 @@ func measured(trials []trial) measuredWeight {
 	}
 	d := eval.Macro([][]float64{gain})
 	on := fmt.Sprintf("%d commits of this checkout", len(trials))
-	if best == 0 || d.Low <= 0 {
-		return measuredWeight{Why: fmt.Sprintf("measured on %s: it does not help (nDCG@10 %.3f with words alone, %+.3f [%+.3f, %+.3f] with it)", on, eval.Macro([][]float64{without}).Mean, d.Mean, d.Low, d.High)}
+	if sums[best] <= sums[0] || d.Low <= 0 {
+		return measuredWeight{Why: fmt.Sprintf("measured on %s: it does not help (nDCG@10 %.3f with words alone, %+.3f [%+.3f, %+.3f] with weight %.2g)",
+			on, eval.Macro([][]float64{without}).Mean, d.Mean, d.Low, d.High, measureGrid()[best])}
 	}
 	return measuredWeight{
 		Weight: measureGrid()[best],

@@ -62,11 +62,11 @@ func (co *checkout) embedder(ctx context.Context, m *meaning) *wire.Embedder {
 		e.Where, e.DailyTexts = want.where(), want.provider.DailyTexts
 		e.SentToday = co.embedders.spent(ctx, want.name).Texts
 	}
-	if want.name == localProvider {
-		want.model = filepath.Base(want.model)
-	}
 	if want.spec() != m.spec && want.refused == nil {
 		e.Next = want.name
+		if want.name == localProvider {
+			want.model = filepath.Base(want.model)
+		}
 		if want.model != "" {
 			e.Next += "/" + want.model
 		}

@@ -60,7 +60,7 @@ func newFakeOllama(t *testing.T) *fakeOllama {
 		vecs := make([][]float32, len(in.Input))
 		for i, text := range in.Input {
 			vecs[i] = make([]float32, 16)
-			for _, word := range strings.Fields(strings.ToLower(text)) {
+			for word := range strings.FieldsSeq(strings.ToLower(text)) {
 				vecs[i][int(word[0])%16]++
 			}
 			vecs[i][0] += .01
@@ -266,7 +266,7 @@ func TestWeightIsMeasuredOnTheCheckout(t *testing.T) {
 		e := p.status().Embedder
 		return e.Model == "tiny" && strings.HasPrefix(e.WeightWhy, "measured on")
 	})
-	if e := p.status().Embedder; e.Weight != 0 || !strings.Contains(e.WeightWhy, "commits of this checkout: it does not help") {
+	if e := p.status().Embedder; e.Weight != 0 || e.Next != "" || !strings.Contains(e.WeightWhy, "commits of this checkout: it does not help") {
 		t.Errorf("weight %v: %s", e.Weight, e.WeightWhy)
 	}
 }

@@ -143,7 +143,7 @@ func listModels(st settings, slug string) []listedModel {
 }
 
 // builtinPace is what a text takes with the builtin embedder, in milliseconds.
-const builtinPace = 0.1
+const builtinPace = 0.03
 
 func cmpModel(p conf.Provider, model string) bool {
 	if p.Model != "" {

@@ -46,7 +46,7 @@ func openONNX(f *folder) (_ *sentence, err error) {
 	opt.Backend = "GO"
 	m := &backends.Model{Path: f.dir, OnnxBytes: b, Pipelines: map[string]backends.Pipeline{}, MaxPositionEmbeddings: f.maxSeq}
 	if err := backends.CreateModelBackend(m, opt); err != nil {
-		return nil, fmt.Errorf("%s cannot be run: %.300v: %w", f.weights, err, fold.ErrInvalid)
+		return nil, fmt.Errorf("%s cannot be run: %s: %w", f.weights, clipped(err), fold.ErrInvalid)
 	}
 	s := &sentence{folder: f, model: m, base: &backends.BasePipeline{Model: m, Runtime: "GO"}}
 	for _, in := range m.InputsMeta {
@@ -74,6 +74,13 @@ func openONNX(f *folder) (_ *sentence, err error) {
 	}
 	s.identity = f.identity(dim)
 	return s, nil
+}
+
+// clipped is what an error says, without the trace that these libraries put behind
+// it.
+func clipped(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return cut(first, 300)
 }
 
 // caught turns a panic in the code that runs models into an error.
@@ -158,7 +165,7 @@ func (s *sentence) run(ctx context.Context, group [][]int32, n int) (vecs []vect
 		batch.Input = append(batch.Input, in)
 	}
 	if err := backends.CreateInputTensors(batch, s.model, s.base.Runtime); err != nil {
-		return nil, fmt.Errorf("run the model: %.300v: %w", err, fold.ErrInvalid)
+		return nil, fmt.Errorf("run the model: %s: %w", clipped(err), fold.ErrInvalid)
 	}
 	defer func() {
 		if derr := batch.Destroy(); err == nil && derr != nil {
@@ -166,7 +173,7 @@ func (s *sentence) run(ctx context.Context, group [][]int32, n int) (vecs []vect
 		}
 	}()
 	if err := backends.RunSessionOnBatch(batch, s.base); err != nil {
-		return nil, fmt.Errorf("run the model: %.300v: %w", err, fold.ErrInvalid)
+		return nil, fmt.Errorf("run the model: %s: %w", clipped(err), fold.ErrInvalid)
 	}
 	return s.pool(batch.OutputValues[s.output], len(group))
 }

@@ -59,13 +59,6 @@ func attrInts(name string, vs ...int) proto {
 	return p.varint(20, 7)
 }
 
-func attrFloat(name string, v float32) proto {
-	p := proto{}.text(1, name)
-	p = binary.AppendUvarint(p, 2<<3|5)
-	p = binary.LittleEndian.AppendUint32(p, math.Float32bits(v))
-	return p.varint(20, 1)
-}
-
 // op adds a node with one output.
 func (g *graph) op(kind, out string, in []string, attrs ...proto) string {
 	if out == "" {

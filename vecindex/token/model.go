@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -317,13 +318,13 @@ func (u unigram) cut(piece string, out []int32) []int32 {
 		path, ends = append(path, best[at]), append(ends, at)
 	}
 	missed := false
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i].id >= 0 {
-			out, missed = append(out, path[i].id), false
+	for i, step := range slices.Backward(path) {
+		if step.id >= 0 {
+			out, missed = append(out, step.id), false
 			continue
 		}
 		if u.bytes {
-			if ids := byteTokens(u.id, piece[path[i].from:ends[i]]); ids != nil {
+			if ids := byteTokens(u.id, piece[step.from:ends[i]]); ids != nil {
 				out = append(out, ids...)
 				continue
 			}

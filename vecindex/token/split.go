@@ -194,13 +194,13 @@ func splitBy(p part) (func([]string) []string, error) {
 		from := -1 // of a piece that goes on
 		for i, sp := range spans {
 			last := i == len(spans)-1
-			switch {
-			case behavior == "Removed":
+			switch behavior {
+			case "Removed":
 				if !sp.match {
 					out = append(out, s[sp.from:sp.to])
 				}
 				continue
-			case behavior == "Isolated":
+			case "Isolated":
 				out = append(out, s[sp.from:sp.to])
 				continue
 			}

@@ -196,7 +196,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 			return nil, invalid("its added tokens cannot be looked for")
 		}
 	}
-	if t.before, t.after, err = special(f.PostProcessor, known, 0); err != nil {
+	if t.before, t.after, err = special(f.PostProcessor, 0); err != nil {
 		return nil, err
 	}
 	if f.Truncation != nil && f.Truncation.MaxLength > 0 {
@@ -206,7 +206,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 }
 
 // special reads which tokens are put around a text.
-func special(p part, known map[string]int32, depth int) (before, after []int32, err error) {
+func special(p part, depth int) (before, after []int32, err error) {
 	if p == nil {
 		return nil, nil, nil
 	}
@@ -248,7 +248,7 @@ func special(p part, known map[string]int32, depth int) (before, after []int32, 
 			if depth > maxDepth {
 				return nil, nil, invalid("it is nested too deep")
 			}
-			b, a, err := special(q, known, depth+1)
+			b, a, err := special(q, depth+1)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -51,7 +51,7 @@ func List() []Listed {
 // What was measured for Listed.MSPerText.
 const (
 	miniLMPace = 680
-	flatPace   = 0.2
+	flatPace   = 0.1
 )
 
 // Named returns the model of that name.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,9 +95,7 @@ func TestPullChecksAndRecords(t *testing.T) {
 	}
 	// The host gives something else under the same commit, and a checksum that fits.
 	changed := map[string]string{}
-	for k, v := range h.files {
-		changed[k] = v
-	}
+	maps.Copy(changed, h.files)
 	changed["onnx/model.onnx"] = strings.Repeat("evil!!! ", 5000)
 	h.files, h.indexed = changed, changed
 	if _, err := weights.Pull(t.Context(), opt); !errors.Is(err, fold.ErrInvalid) || !strings.Contains(fold.Hint(err), "--update") {
