@@ -18,18 +18,18 @@ import (
 
 // Bounds of what is mined from a checkout.
 const (
-	maxMinedCommits   = 100  // commits that become questions
-	maxLookedCommits  = 400  // newest commits that are looked through for them
-	minPast           = 20   // commits that stay behind as history, at least
-	maxPast           = 5000 // and at most
-	maxMinedComments  = 200  // comments that become questions
-	commentsOfFile    = 4    // of one file at most
-	maxMinedFiles     = 8    // files of a commit that is asked for
-	leastWords        = 4    // words of a question
-	leastLines        = 5    // lines of a function that is asked for
-	maxQuestion       = 600  // bytes
-	minedSlug         = "checkout"
-	minedPastMessages = 30 // files of a commit that stays behind
+	maxMinedCommits  = 100  // commits that become questions
+	maxLookedCommits = 400  // newest commits that are looked through for them
+	minPast          = 20   // commits that stay behind as history, at least
+	maxPast          = 5000 // and at most
+	maxMinedComments = 200  // comments that become questions
+	commentsOfFile   = 4    // of one file at most
+	maxMinedFiles    = 8    // files of a commit that is asked for
+	leastWords       = 4    // words of a question
+	leastLines       = 5    // lines of a function that is asked for
+	maxQuestion      = 600  // bytes
+	minedSlug        = "checkout"
+	maxPastFiles     = 30 // files of a commit that stays behind
 )
 
 // Mine makes a corpus of the checkout that holds path, and questions of it that
@@ -112,7 +112,7 @@ func before(ctx context.Context, l *gitops.Layout, base string) ([]gitops.Past, 
 	}
 	var past []gitops.Past
 	for _, c := range slices.Backward(commits) {
-		if c.Parents < 2 && len(c.Files) <= minedPastMessages {
+		if c.Parents < 2 && len(c.Files) <= maxPastFiles {
 			past = append(past, gitops.Past{Message: strings.TrimSpace(c.Subject + "\n\n" + c.Body), Author: c.AuthorName, Time: c.Time, Files: c.Files})
 		}
 	}

@@ -65,12 +65,12 @@ func (r repo) tree(ctx context.Context, cache, sets string, choice Choice) (dir 
 		}
 	}
 	for _, o := range r.Obtain {
-		covers := ""
-		for _, set := range sets {
+		covers := strings.Map(func(set rune) rune {
 			if strings.ContainsRune(o.Covers, set) {
-				covers += string(set)
+				return set
 			}
-		}
+			return -1
+		}, sets)
 		if covers == "" || way != nil {
 			continue
 		}

@@ -110,14 +110,13 @@ func (s *Sets) source(ctx context.Context, cache, name, sets string, choice Choi
 	}
 	r := s.repos[i]
 	tree, way, why := r.tree(ctx, cache, sets, choice)
-	var have string
-	for _, set := range sets {
+	have := strings.Map(func(set rune) rune {
 		if way != nil && strings.ContainsRune(way.Covers, set) {
-			have += string(set)
-		} else {
-			lost = append(lost, Missing{name, string(set), cmp.Or(why[set], "what can be had does not cover it")})
+			return set
 		}
-	}
+		lost = append(lost, Missing{name, string(set), cmp.Or(why[set], "what can be had does not cover it")})
+		return -1
+	}, sets)
 	if have == "" {
 		return c, lost, nil
 	}
