@@ -11,70 +11,71 @@ package rank
 // Set b: commons-lang 200, curl 200, effect 200, hugo 200, rxjs 153, sphinx 200, tokio 200, traefik 200.
 // Set c: curl 112, hugo 120, sphinx 120, traefik 120.
 //
-// Held out, set a: nDCG@10 0.598 [0.574, 0.621], recall@10 0.752; by BM25 alone 0.529.
-// Held out, set b: nDCG@10 0.449 [0.428, 0.468], recall@10 0.653; by BM25 alone 0.383.
-// Held out, set b by file: nDCG@10 0.758 [0.742, 0.773], recall@10 0.905; by BM25 alone 0.720.
-// Held out, set c: nDCG@10 0.559 [0.520, 0.596], recall@10 0.717; by BM25 alone 0.561.
-// Held out, set c by file: nDCG@10 0.744 [0.714, 0.774], recall@10 0.905; by BM25 alone 0.787.
+// Held out, set a: nDCG@10 0.599 [0.576, 0.622], recall@10 0.753; by BM25 alone 0.529.
+// Held out, set b: nDCG@10 0.449 [0.429, 0.469], recall@10 0.656; by BM25 alone 0.383.
+// Held out, set b by file: nDCG@10 0.759 [0.743, 0.774], recall@10 0.904; by BM25 alone 0.720.
+// Held out, set c: nDCG@10 0.560 [0.521, 0.597], recall@10 0.717; by BM25 alone 0.561.
+// Held out, set c by file: nDCG@10 0.745 [0.714, 0.774], recall@10 0.905; by BM25 alone 0.787.
 func fitted() Weights {
 	return Weights{
 		File: Row{
-			Words:        0.137,  // words
+			Words:        0.132,  // words
 			Exact:        0.103,  // names
-			Body:         0.253,  // body
-			Name:         0.038,  // name
+			Body:         0.257,  // body
+			Name:         0.040,  // name
 			Path:         0.092,  // path
-			Coverage:     0.083,  // coverage
-			Coverage2:    -0.013, // coverage²
-			NameCoverage: -0.004, // name×coverage
-			ChunkBest:    0.149,  // best chunk
-			ChunkTop:     0.256,  // chunks
+			Coverage:     0.059,  // coverage
+			Coverage2:    0.002,  // coverage²
+			NameCoverage: -0.006, // name×coverage
+			ChunkBest:    0.143,  // best chunk
+			ChunkTop:     0.252,  // chunks
 			ChunkName:    0.096,  // chunk name
-			ChunkExact:   0.111,  // chunk names
-			ChunkCover:   0.088,  // chunk coverage
+			ChunkExact:   0.110,  // chunk names
+			ChunkCover:   0.092,  // chunk coverage
 		},
 		Document: Row{
-			Words:        -0.036, // words
-			Exact:        0.177,  // names
-			Body:         0.112,  // body
-			Name:         0.093,  // name
-			Path:         0.131,  // path
-			Coverage:     -0.622, // coverage
-			Coverage2:    0.684,  // coverage²
-			NameCoverage: -0.124, // name×coverage
-			ChunkBest:    0.052,  // best chunk
-			ChunkTop:     0.092,  // chunks
-			ChunkName:    0.074,  // chunk name
-			ChunkExact:   0.231,  // chunk names
+			Words:        -0.038, // words
+			Exact:        0.174,  // names
+			Body:         0.115,  // body
+			Name:         0.091,  // name
+			Path:         0.129,  // path
+			Coverage:     -0.635, // coverage
+			Coverage2:    0.692,  // coverage²
+			NameCoverage: -0.121, // name×coverage
+			ChunkBest:    0.049,  // best chunk
+			ChunkTop:     0.091,  // chunks
+			ChunkName:    0.075,  // chunk name
+			ChunkExact:   0.229,  // chunk names
 			ChunkCover:   0.355,  // chunk coverage
 		},
 		Code: Row{
 			Words:        0.944,  // words
-			Exact:        0.150,  // names
+			Exact:        0.151,  // names
 			Body:         -0.068, // body
-			Name:         0.252,  // name
-			Symbol:       -0.048, // symbol
-			Path:         -0.029, // path
-			Coverage:     -0.260, // coverage
-			Coverage2:    -0.107, // coverage²
-			NameCoverage: -0.010, // name×coverage
-			File:         0.404,  // file
+			Name:         0.249,  // name
+			Symbol:       -0.050, // symbol
+			Path:         -0.030, // path
+			Coverage:     -0.282, // coverage
+			Coverage2:    -0.093, // coverage²
+			NameCoverage: -0.004, // name×coverage
+			File:         0.409,  // file
 			FileExact:    0.092,  // file names
-			FileTop:      0.037,  // file chunks
-			Neighbour:    0.120,  // neighbours
+			FileTop:      0.027,  // file chunks
+			Neighbour:    0.127,  // neighbours
 		},
 		Section: Row{
-			Words:     0.046, // words
-			Exact:     0.094, // names
-			Body:      0.219, // body
-			Name:      0.043, // name
-			Path:      0.059, // path
-			Coverage:  0.097, // coverage
-			Coverage2: 0.346, // coverage²
-			File:      0.162, // file
-			FileExact: 0.305, // file names
-			FileTop:   0.055, // file chunks
-			Neighbour: 0.018, // neighbours
+			Words:        0.047, // words
+			Exact:        0.094, // names
+			Body:         0.219, // body
+			Name:         0.042, // name
+			Path:         0.060, // path
+			Coverage:     0.083, // coverage
+			Coverage2:    0.356, // coverage²
+			NameCoverage: 0.001, // name×coverage
+			File:         0.161, // file
+			FileExact:    0.303, // file names
+			FileTop:      0.055, // file chunks
+			Neighbour:    0.016, // neighbours
 		},
 	}
 }
