@@ -17,6 +17,7 @@ type Branch struct {
 
 	mu        sync.Mutex // guards the fields below
 	name, oid string
+	ofHead    bool             // none of the branches asked for was there
 	stamps    map[string]stamp // by path; nil before the first answer
 }
 
@@ -32,7 +33,7 @@ func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	}
 	now := time.Now()
 	before := b.look(b.files(b.name), now)
-	if b.name, b.oid, err = b.l.DefaultBranch(ctx); err != nil {
+	if b.name, b.oid, b.ofHead, err = b.l.defaultBranch(ctx); err != nil {
 		b.stamps = nil
 		return "", "", err
 	}
@@ -68,16 +69,20 @@ func (b *Branch) look(files []string, now time.Time) map[string]stamp {
 // that [Layout.DefaultBranch] may ask for.
 func (b *Branch) files(name string) []string {
 	files := append(append(configFiles(), b.l.tables()...),
-		filepath.Join(b.l.CommonDir, "config"), filepath.Join(b.l.GitDir, "config.worktree"), filepath.Join(b.l.GitDir, "HEAD"),
+		filepath.Join(b.l.CommonDir, "config"), filepath.Join(b.l.GitDir, "config.worktree"),
 		filepath.Join(b.l.CommonDir, "packed-refs"), filepath.Join(b.l.CommonDir, "refs", "remotes", "origin", "HEAD"))
 	for _, branch := range []string{name, "main", "master"} {
 		if branch != "" {
 			files = append(files, filepath.Join(b.l.CommonDir, "refs", "heads", filepath.FromSlash(branch)))
 		}
 	}
-	// What HEAD names counts where none of these is there: it is read along.
-	if ref, ok := b.l.headRef(); ok {
-		files = append(files, ref)
+	// What HEAD names counts only where none of these is there: another branch is
+	// checked out more often than the default one becomes another.
+	if b.ofHead {
+		files = append(files, filepath.Join(b.l.GitDir, "HEAD"))
+		if ref, ok := b.l.headRef(); ok {
+			files = append(files, ref)
+		}
 	}
 	return files
 }

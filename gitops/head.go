@@ -64,6 +64,12 @@ func (l *Layout) commit(ctx context.Context, rev string) (string, error) {
 // the current branch. Name and oid are empty if nothing has been committed,
 // and name is empty on a detached HEAD without any of these branches.
 func (l *Layout) DefaultBranch(ctx context.Context) (name, oid string, err error) {
+	name, oid, _, err = l.defaultBranch(ctx)
+	return name, oid, err
+}
+
+// defaultBranch is DefaultBranch. It also reports whether HEAD had to be asked.
+func (l *Layout) defaultBranch(ctx context.Context) (name, oid string, ofHead bool, err error) {
 	var try []string
 	if ref, err := l.git("symbolic-ref", "-q", "refs/remotes/origin/HEAD").line(ctx); err == nil {
 		try = append(try, strings.TrimPrefix(ref, "refs/remotes/origin/"))
@@ -77,45 +83,57 @@ func (l *Layout) DefaultBranch(ctx context.Context) (name, oid string, err error
 		}
 		oid, err := l.commit(ctx, "refs/heads/"+b)
 		if err == nil {
-			return b, oid, nil
+			return b, oid, false, nil
 		}
 		if !errors.Is(err, fold.ErrNotFound) {
-			return "", "", fmt.Errorf("find the default branch: %w", err)
+			return "", "", false, fmt.Errorf("find the default branch: %w", err)
 		}
 	}
 	h, err := l.Head(ctx)
 	if err != nil || h.Unborn {
-		return "", "", err
+		return "", "", true, err
 	}
-	return h.Branch, h.Oid, nil
+	return h.Branch, h.Oid, true, nil
 }
 
 // TracksFold reports whether HEAD's commit holds a folder called dir, and
 // which local and remote-tracking branches do (short names, HEAD's own branch
 // among them). The folder may be someone else's: the caller looks inside.
 func (l *Layout) TracksFold(ctx context.Context, dir string) (head bool, branches []string, err error) {
-	out, err := l.git("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes").output(ctx)
+	out, err := l.git("for-each-ref", "--format=%(objectname)%(HEAD)%(refname)", "refs/heads", "refs/remotes").output(ctx)
 	if err != nil {
 		return false, nil, fmt.Errorf("list branches: %w", err)
 	}
 	refs := map[string][]string{} // by commit: most branches share few
 	var order []string
+	named := false
 	add := func(oid, name string) {
 		if _, ok := refs[oid]; !ok {
 			order = append(order, oid)
 		}
 		refs[oid] = append(refs[oid], name)
 	}
-	if oid, err := l.commit(ctx, "HEAD"); err == nil {
-		add(oid, "")
-	} else if !errors.Is(err, fold.ErrNotFound) {
-		return false, nil, err
-	}
 	for line := range strings.Lines(string(out)) {
-		oid, ref, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		if ok && !strings.HasSuffix(ref, "/HEAD") {
+		line = strings.TrimRight(line, "\r\n")
+		at := strings.IndexAny(line, " *") // a star is where HEAD is
+		if at < 0 {
+			continue
+		}
+		oid, ref := line[:at], line[at+1:]
+		if line[at] == '*' {
+			add(oid, "")
+			named = true
+		}
+		if !strings.HasSuffix(ref, "/HEAD") {
 			ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/remotes/")
 			add(oid, ref)
+		}
+	}
+	if !named { // detached, or nothing was committed on the branch
+		if oid, err := l.commit(ctx, "HEAD"); err == nil {
+			add(oid, "")
+		} else if !errors.Is(err, fold.ErrNotFound) {
+			return false, nil, err
 		}
 	}
 	if len(order) == 0 {
