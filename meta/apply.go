@@ -36,8 +36,8 @@ type Change struct {
 	Forget fold.ID // memory to delete, with its chunks and the links from it; links to it stay and dangle
 }
 
-// memory returns the memory that the change is about, "" if none.
-func (c *Change) memory() fold.ID {
+// About returns the memory that the change is about, "" if none.
+func (c *Change) About() fold.ID {
 	switch {
 	case c.ID != "":
 		return c.ID
@@ -56,6 +56,8 @@ type Applied struct {
 	Removed   []string  // chunk ids, also of forgotten memories
 	Memories  []fold.ID // whose row, chunks or links changed
 	Forgotten []fold.ID
+	// Was are the chunks that memories had, of those that have others now.
+	Was map[fold.ID][]fold.Chunk
 }
 
 // Apply applies changes, in their order, in one transaction. Every memory it
@@ -109,7 +111,7 @@ func rounds(changes []Change) func(yield func([]Change) bool) {
 		seen := make(map[fold.ID]bool)
 		start := 0
 		for i := range changes {
-			ids := [2]fold.ID{changes[i].memory(), changes[i].Forget}
+			ids := [2]fold.ID{changes[i].About(), changes[i].Forget}
 			if i-start >= roundMax || ids[0] != "" && seen[ids[0]] || ids[1] != "" && seen[ids[1]] {
 				if !yield(changes[start:i]) {
 					return
@@ -144,8 +146,9 @@ type apply struct {
 	keys      map[string]bool  // chunk ids: true added, false removed
 	count     int              // how many chunks more there are
 	buf       []byte
-	oldRows   map[fold.ID][]any  // of the round, as stored
-	oldChunks map[fold.ID][]byte // as stored
+	was       map[fold.ID][]fold.Chunk // before the transaction, of those that have others
+	oldRows   map[fold.ID][]any        // of the round, as stored
+	oldChunks map[fold.ID][]byte       // as stored
 	oldLinks  map[fold.ID][]fold.Link
 }
 
@@ -161,6 +164,7 @@ func newApply(tx *sql.Tx) *apply {
 		files:    newInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
 		updates:  make(map[string]*sql.Stmt),
 		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
+		was: make(map[fold.ID][]fold.Chunk),
 	}
 }
 
@@ -193,7 +197,7 @@ func (a *apply) round(ctx context.Context, changes []Change) error {
 		if err := a.file(ctx, c); err != nil {
 			return err
 		}
-		id := c.memory()
+		id := c.About()
 		if id == "" {
 			if c.SetChunks || c.SetLinks || c.SetDerived {
 				return fmt.Errorf("change without a memory: %w", fold.ErrInvalid)
@@ -234,7 +238,7 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 	var rows, chunks, links []fold.ID
 	for i := range changes {
 		c := &changes[i]
-		id := c.memory()
+		id := c.About()
 		if c.Memory != nil {
 			rows = append(rows, id)
 		}
@@ -365,6 +369,9 @@ func (a *apply) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) err
 	old, err := a.decoded(id, was)
 	if err != nil {
 		return err
+	}
+	if _, twice := a.was[id]; !twice {
+		a.was[id] = old
 	}
 	for i := range old {
 		if c := &old[i]; seen[c.ID] {
@@ -544,6 +551,7 @@ func (a *apply) applied() Applied {
 		Seq:       a.seq,
 		Memories:  slices.Sorted(maps.Keys(a.touched)),
 		Forgotten: slices.Sorted(maps.Keys(a.forgotten)),
+		Was:       a.was,
 	}
 	for id, added := range a.keys {
 		if added {

@@ -29,5 +29,9 @@ func (c *Counters) Values() map[string]int64 {
 // apply changes the index, and counts that.
 func (in *Ingester) apply(ctx context.Context, changes []meta.Change) (meta.Applied, error) {
 	in.Count.Applied.Add(1)
-	return in.Index.Apply(ctx, changes)
+	applied, err := in.Index.Apply(ctx, changes)
+	if in.Overlap > 0 {
+		in.shifted.note(applied, changes, err)
+	}
+	return applied, err
 }

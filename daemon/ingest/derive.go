@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -176,7 +178,8 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 	files, rules, prefix := in.files(), in.Rules(), in.foldPrefix()
 	var unknown, dirs []string
 	for _, p := range paths {
-		fi, err := in.root.Lstat(p)
+		// Whether it is there, and a folder: what is read of it is read below root.
+		fi, err := os.Lstat(filepath.Join(in.root.Name(), filepath.FromSlash(p)))
 		switch {
 		case err == nil && fi.IsDir():
 			dirs = append(dirs, p)

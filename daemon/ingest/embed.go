@@ -48,8 +48,10 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		return false, fmt.Errorf("embed: %w", err)
 	}
 	var b embedding
+	leftOut := false
 	for n := range dues {
-		err := in.eachText(ctx, &dues[n], func(t embedText) error {
+		dues[n].since = seq
+		whole, err := in.eachText(ctx, &dues[n], func(t embedText) error {
 			if b.add(t); !b.full() {
 				return nil
 			}
@@ -59,6 +61,7 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 			}
 			return err
 		})
+		leftOut = leftOut || !whole
 		if errors.Is(err, errWaits) {
 			return true, nil // and the cache is written to later
 		}
@@ -71,10 +74,14 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 	if _, err := in.embedSome(ctx, &b); err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
+	if err := in.Vectors.Apply(upTo, nil, gone); err != nil {
+		return false, err
+	}
 	if !more {
 		in.recent = recent{}
+		in.shifted.all(upTo, leftOut)
 	}
-	return more, in.Vectors.Apply(upTo, nil, gone)
+	return more, nil
 }
 
 // errWaits ends an Embed for which something waits.
@@ -134,6 +141,7 @@ type due struct {
 	row    *meta.Row // nil if the memory's own words have their vector
 	chunks []fold.Chunk
 	file   *meta.File // of path, where chunks have no vector; nil if there is none
+	since  int64      // sequence up to which there are vectors
 }
 
 // duesOf looks what of memories, which changed since seq, is to be embedded. Of
@@ -159,9 +167,11 @@ func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due
 			said = append(said, id)
 		}
 		if slices.ContainsFunc(chunks[id], func(c fold.Chunk) bool { return !c.Hidden && !in.Vectors.Has(chunkKey(c.ID)) }) {
-			paths = append(paths, w.FilePath)
+			if in.recent.files[w.FilePath] == nil {
+				paths = append(paths, w.FilePath)
+			}
 		}
-		dues = append(dues, due{id: id, path: w.FilePath, chunks: chunks[id]})
+		dues = append(dues, due{id: id, path: w.FilePath, chunks: chunks[id], file: in.recent.files[w.FilePath]})
 	}
 	rows, err := in.Index.Memories(ctx, said)
 	if err != nil {
@@ -186,11 +196,11 @@ func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due
 // eachText calls fn with what is to be embedded of a memory and its chunks: of
 // these only the ones that have no vector, and those whose text reaches into the
 // chunks before, which may be others now. Where there is none the source is not
-// read.
-func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) error) error {
+// read. It reports false where the source is not what the chunks were cut from.
+func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) error) (whole bool, err error) {
 	if d.row != nil {
 		if err := fn(embedText{key: memoryKey(d.id), owner: d.id, text: memoryText(*d.row)}); err != nil {
-			return err
+			return true, err
 		}
 	}
 	var src []byte
@@ -199,13 +209,12 @@ func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) err
 	for i, c := range chunks {
 		lacks := !in.Vectors.Has(chunkKey(c.ID))
 		overlaps := in.Overlap > 0 && chunker.Overlaps(chunks, i)
-		if c.Hidden || !lacks && !overlaps {
+		if c.Hidden || !lacks && !in.shifted.may(c.ID, d.since, overlaps) {
 			continue
 		}
 		if src == nil {
-			var err error
 			if src, err = in.sourceAt(ctx, d.path, d.file); err != nil || src == nil {
-				return err
+				return false, err
 			}
 		}
 		text := src[c.StartByte:c.EndByte]
@@ -217,10 +226,10 @@ func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) err
 			}
 		}
 		if err := fn(embedText{key: chunkKey(c.ID), owner: d.id, text: chunkText(d.path, c, text), fresh: lacks}); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // loaded is a memory with its chunks and the source they were cut from.

@@ -56,7 +56,7 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 func textsOf(t *testing.T, in *Ingester, pr *prepared) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &meta.Row{}, chunks: pr.chunks}, func(e embedText) error {
+	_, err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &meta.Row{}, chunks: pr.chunks}, func(e embedText) error {
 		out[e.key] = e.text
 		return nil
 	})

@@ -91,6 +91,8 @@ type Ingester struct {
 	ruled  string // the rules that memory files are in step with; "" before
 	anew   bool   // all descriptions are known to be of this describer, or a newer one
 	recent recent // sources that were just read
+	// shifted are chunks whose text to embed may be another than it was.
+	shifted shifted
 	// What the manifest says, as read last; nil before.
 	sourceStats, foldStats *stats
 	// leaving are source files that git does not list any more, for the next call

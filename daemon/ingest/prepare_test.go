@@ -57,18 +57,18 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 // prepareSome reads and cuts files as one worker of [Ingester.Source] does.
 func prepareSome(t testing.TB, in *Ingester, names []string) (n int) {
 	t.Helper()
-	work, done := make(chan string, len(names)), make(chan *prepared, len(names))
-	for _, name := range names {
-		work <- name
-	}
+	work, done := make(chan []string, 1), make(chan []*prepared, len(names))
+	work <- names
 	close(work)
 	if err := in.prepareAll(t.Context(), work, done, nil); err != nil {
 		t.Fatal(err)
 	}
 	close(done)
-	for pr := range done {
-		if pr.file.State == "indexed" {
-			n += len(pr.chunks)
+	for group := range done {
+		for _, pr := range group {
+			if pr.file.State == "indexed" {
+				n += len(pr.chunks)
+			}
 		}
 	}
 	return n

@@ -1,5 +1,7 @@
 package ingest
 
+import "github.com/foldwatch/foldwatch/meta"
+
 // recentBytes bounds what is held of sources that were just read.
 const recentBytes = 8 << 20
 
@@ -9,6 +11,7 @@ const recentBytes = 8 << 20
 // long. The zero value holds none.
 type recent struct {
 	byHash map[string][]byte
+	files  map[string]*meta.File // by path: the manifest that was written with them
 	size   int
 }
 
@@ -18,10 +21,11 @@ func (r *recent) keep(pr *prepared) {
 		return
 	}
 	if r.byHash == nil {
-		r.byHash = map[string][]byte{}
+		r.byHash, r.files = map[string][]byte{}, map[string]*meta.File{}
 	}
 	if _, have := r.byHash[pr.file.Hash]; !have {
 		r.byHash[pr.file.Hash] = pr.src
 		r.size += len(pr.src)
 	}
+	r.files[pr.path] = &pr.file
 }

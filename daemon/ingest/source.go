@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ const (
 	batchFiles = 2048    // files of one transaction
 	batchBytes = 4 << 20 // and at most this much of their text
 	textBatch  = 4000    // documents given to the text index at once
+	partFiles  = 16      // files handed to a worker at once
 	groupFiles = 64      // files of one look into the cache
 	groupBytes = 1 << 20 // and at most this much of their text, and one file more
 	racy       = 15 * time.Millisecond
@@ -65,8 +67,8 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 		return Report{}, err
 	}
 	total := Report{}
-	work := make(chan string)
-	done := make(chan *prepared, in.Workers)
+	work := make(chan []string)
+	done := make(chan []*prepared, 1)
 	count := newTally(progress, stageIndexing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
 	if progress != nil && len(paths) > batchFiles {
@@ -77,9 +79,9 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 	}
 	g.Go(func() error {
 		defer close(work)
-		for _, p := range paths {
+		for part := range slices.Chunk(paths, partFiles) {
 			select {
-			case work <- p:
+			case work <- part:
 			case <-gctx.Done():
 				return gctx.Err()
 			}
@@ -105,14 +107,18 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 
 // prepareAll prepares the files it is given, some at a time: what is known of
 // them in the cache is then asked for at once.
-func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done chan<- *prepared, known map[string]meta.File) error {
+func (in *Ingester) prepareAll(ctx context.Context, work <-chan []string, done chan<- []*prepared, known map[string]meta.File) error {
+	var part []string
 	for more := true; more; {
 		var group []*prepared
 		for size := 0; more && len(group) < groupFiles && size < groupBytes; {
-			var p string
-			if p, more = <-work; !more {
-				break
+			if len(part) == 0 {
+				if part, more = <-work; !more {
+					break
+				}
 			}
+			p := part[0]
+			part = part[1:]
 			old, ok := known[p]
 			pr, err := in.read(ctx, p, old, ok)
 			if err != nil {
@@ -127,17 +133,17 @@ func (in *Ingester) prepareAll(ctx context.Context, work <-chan string, done cha
 			if err := in.finish(ctx, pr); err != nil {
 				return err
 			}
-			select {
-			case done <- pr:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		}
+		select {
+		case done <- group:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, total *Report, count *tally) error {
+func (in *Ingester) applyAll(ctx context.Context, done <-chan []*prepared, total *Report, count *tally) error {
 	var batch []*prepared
 	size := 0
 	flush := func() error {
@@ -153,13 +159,15 @@ func (in *Ingester) applyAll(ctx context.Context, done <-chan *prepared, total *
 		batch, size = nil, 0
 		return nil
 	}
-	for pr := range done {
-		batch = append(batch, pr)
-		size += len(pr.src)
-		count.worked(1, min(pr.file.Size, in.MaxBytes))
-		if len(batch) >= batchFiles || size >= batchBytes {
-			if err := flush(); err != nil {
-				return err
+	for group := range done {
+		for _, pr := range group {
+			batch = append(batch, pr)
+			size += len(pr.src)
+			count.worked(1, min(pr.file.Size, in.MaxBytes))
+			if len(batch) >= batchFiles || size >= batchBytes {
+				if err := flush(); err != nil {
+					return err
+				}
 			}
 		}
 	}

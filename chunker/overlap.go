@@ -1,0 +1,50 @@
+package chunker
+
+import "github.com/foldwatch/foldwatch/meta/fold"
+
+// Shifted returns the ids of chunks of now for which [WithOverlap] may return
+// another text than it did when was were the chunks of the same file; both are in
+// the order of the file. Of all others that were there it returns the same.
+func Shifted(was, now []fold.Chunk) []string {
+	head := 0
+	for head < len(was) && head < len(now) && was[head].StartByte == now[head].StartByte && alike(&was[head], &now[head]) {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(now))-head {
+		a, b := &was[len(was)-1-tail], &now[len(now)-1-tail]
+		if !alike(a, b) || a.StartByte-b.StartByte != was[len(was)-1].StartByte-now[len(now)-1].StartByte {
+			break
+		}
+		tail++
+	}
+	var ids []string
+	firm := -1 // from here on the bytes are those that were; all are before it is set
+	for i := range now {
+		c := &now[i]
+		if i == head && head < len(now)-tail || i == len(now)-tail {
+			firm = c.StartByte
+		}
+		if i >= head && i < len(now)-tail || i == len(now)-tail && Overlaps(was, len(was)-tail) {
+			ids = append(ids, c.ID)
+			continue // also if it overlaps with nothing any more
+		}
+		if !Overlaps(now, i) {
+			continue
+		}
+		if now[i-1].EndByte != c.StartByte {
+			firm = c.StartByte // nothing tells what lies between two chunks
+		}
+		if firm >= 0 && c.StartByte-firm <= maxOverlap {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// alike reports whether two chunks have the same bytes, and overlap with the same
+// ones.
+func alike(a, b *fold.Chunk) bool {
+	return a.ID == b.ID && a.EndByte-a.StartByte == b.EndByte-b.StartByte && a.Hidden == b.Hidden &&
+		a.NodeType == b.NodeType && a.NodeName == b.NodeName && a.Parent == b.Parent
+}
