@@ -145,8 +145,8 @@ func (s *Store) setDescribed(tree plumbing.Hash) error {
 	return nil
 }
 
-// copyDescribed copies the tree of descriptions.
-func copyDescribed(from, to *objects) error {
+// copyDescribed copies the tree of descriptions, until ctx ends.
+func copyDescribed(ctx context.Context, from, to *objects) error {
 	h, err := from.ref(refDescribed)
 	if err != nil || h.IsZero() {
 		return err
@@ -155,11 +155,12 @@ func copyDescribed(from, to *objects) error {
 	if err != nil || have == h {
 		return err
 	}
-	if err := copyTree(from, to, h); err != nil {
+	if err := copyBelow(ctx, from, to, h); err != nil {
 		to.drop()
 		return err
 	}
-	if err := to.flush(); err != nil {
+	if err := to.flushWhile(ctx); err != nil {
+		to.drop()
 		return err
 	}
 	return to.setRef(refDescribed, h)

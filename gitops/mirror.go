@@ -64,7 +64,7 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := copyDescribed(s.obj, to); err != nil {
+	if err := copyDescribed(ctx, s.obj, to); err != nil {
 		return err
 	}
 	if to.countLoose() > maxLoose {
@@ -132,10 +132,6 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 		}
 	}
 	return to.flushWhile(ctx)
-}
-
-func copyTree(from, to *objects, tree plumbing.Hash) error {
-	return copyBelow(context.Background(), from, to, tree)
 }
 
 // copyBelow copies a tree and what is in it, until ctx ends. What a tree names
@@ -282,7 +278,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err := createMany(root, batch); err != nil {
 		return nil, err
 	}
-	if err := copyDescribed(from, s.obj); err != nil {
+	if err := copyDescribed(ctx, from, s.obj); err != nil {
 		return nil, err
 	}
 	for _, ref := range []string{refBranch, refSquashed, refJournal} {

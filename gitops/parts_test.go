@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -76,6 +80,69 @@ func TestAMirrorEndsWithItsContext(t *testing.T) {
 	must(t, s.Mirror(t.Context()))
 	if n, ok := gitops.MirrorHolds(mirror); n != 30 || !ok {
 		t.Errorf("MirrorHolds = %d, %v", n, ok)
+	}
+	git(t, dir, "--git-dir="+mirror, "fsck", "--full", "--strict")
+}
+
+// An enderCtx ends when it is asked for the nth time whether it did.
+type enderCtx struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *enderCtx) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAMirrorEndsAnywhere: wherever in a copy of history and descriptions a stop
+// comes, the copy ends there, and what it wrote is whole.
+func TestAMirrorEndsAnywhere(t *testing.T) {
+	dir, mirror := checkout(t), filepath.Join(realDir(t), "mirror.git")
+	s := openStore(t, dir, func(opt *gitops.StoreOptions) { opt.Mirror = mirror })
+	const files = 12
+	var writes []gitops.Write
+	for i := range files {
+		id, b := memoryFile(fmt.Sprintf("file%d.go", i), "Keeps connections.")
+		writes = append(writes, gitops.Write{ID: id, New: b, Described: append(slices.Clip(b), "Pure.\n"...)})
+	}
+	if n, _, err := s.PutMany(t.Context(), writes); err != nil || n != files {
+		t.Fatalf("PutMany = %d, %v", n, err)
+	}
+	must2(s.CommitAll(t.Context()))(t)
+	described := func() bool {
+		b, err := exec.CommandContext(t.Context(), "git", "--git-dir="+mirror, "for-each-ref").Output()
+		return err == nil && strings.Contains(string(b), "described")
+	}
+	ended, late := 0, 0
+	for n := int64(0); ; n++ {
+		must(t, os.RemoveAll(mirror))
+		ctx := &enderCtx{Context: t.Context()}
+		ctx.left.Store(n)
+		err := s.Mirror(ctx)
+		if err == nil {
+			break
+		}
+		if ended++; !errors.Is(err, context.Canceled) {
+			t.Fatalf("Mirror that ends at look %d = %v, want that it was canceled", n, err)
+		}
+		if described() {
+			t.Errorf("a copy that ended at look %d names its descriptions", n)
+		}
+		if _, ok := gitops.MirrorHolds(mirror); ok {
+			late++ // the journal is whole: it ended among the descriptions
+		}
+		if ended > 20*files {
+			t.Fatal("the copy never ends well")
+		}
+	}
+	if ended < 2*files || late < files {
+		t.Errorf("the copy looked at its context %d times, %d of them among %d descriptions", ended, late, files)
+	}
+	if !described() {
+		t.Error("the mirror has no descriptions")
 	}
 	git(t, dir, "--git-dir="+mirror, "fsck", "--full", "--strict")
 }
