@@ -145,7 +145,7 @@ func (c *Cache) wrote(ctx context.Context, size int64) {
 		return
 	}
 	t.start(func() { c.evict(t.ctx) })
-	more := size > 0 && used > c.max+c.max/16
+	more := size > 0 // several writers may be as far ahead as each puts at once
 	if more {
 		err = c.noteUsed(ctx, c.db) // else what is in use would go
 	}
@@ -259,8 +259,13 @@ func makeShrinkable(ctx context.Context, path string) (err error) {
 
 func usedBytes(ctx context.Context, d *db) (int64, error) {
 	var pages, free, size int64
+	tx, err := d.r.BeginTx(ctx, nil) // one state for all: pages are given back meanwhile
+	if err != nil {
+		return 0, d.wrap(err, "measure")
+	}
+	defer tx.Rollback()
 	for pragma, v := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
-		if err := d.w.QueryRowContext(ctx, "pragma "+pragma).Scan(v); err != nil {
+		if err := tx.QueryRowContext(ctx, "pragma "+pragma).Scan(v); err != nil {
 			return 0, d.wrap(err, "measure")
 		}
 	}
