@@ -20,7 +20,7 @@ func (co *checkout) openVectors(dir, identity string, dim int) (*vecindex.Index,
 	default:
 		setting = vecindex.Auto
 	}
-	x.Serve(setting, co.parts.turns)
+	x.Serve(setting, co.turns)
 	return x, nil
 }
 
