@@ -177,3 +177,26 @@ func TestWhatServesIsMeasuredAgainAsRowsChange(t *testing.T) {
 		t.Errorf("second Close = %v", err)
 	}
 }
+
+// TestAQuickWayNeedsNoGraph: what is found at once is not worth the minutes a
+// graph takes.
+func TestAQuickWayNeedsNoGraph(t *testing.T) {
+	for _, tc := range []struct {
+		name, setting string
+		serves        Report
+		want          bool
+	}{
+		{"a quick sketch", Auto, Report{Engine: Sketch, Recall: 1, P50: quickly / 4}, true},
+		{"a slow sketch", Auto, Report{Engine: Sketch, Recall: 1, P50: 2 * quickly}, false},
+		{"a sketch that misses some", Auto, Report{Engine: Sketch, Recall: gateRecall, P50: quickly / 4}, false},
+		{"the scan, since the sketch was refused", Auto, Report{Engine: Exact, Recall: 1, P50: quickly / 4}, false},
+		{"a graph that the user wants", Graph, Report{Engine: Sketch, Recall: 1, P50: quickly / 4}, false},
+		{"nothing measured yet", Auto, Report{}, false},
+	} {
+		x := &Index{}
+		x.setting, x.serves.report = tc.setting, tc.serves
+		if got := x.quick(); got != tc.want {
+			t.Errorf("%s: quick is %t, want %t", tc.name, got, tc.want)
+		}
+	}
+}

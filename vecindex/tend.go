@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
@@ -149,6 +150,9 @@ func (x *Index) improve(ctx context.Context, now bool) {
 		// Until it is built the rest serves; what a build takes may be minutes.
 		if x.currentGraph() == nil && len(ways) > 0 {
 			x.gate(ctx, ways, now)
+			if x.quick() {
+				return
+			}
 		}
 		if g := x.tendGraph(ctx); g != nil {
 			ways = append(ways, &byGraph{g: g})
@@ -163,6 +167,18 @@ func (x *Index) improve(ctx context.Context, now bool) {
 	if graph && x.setting == Auto && x.Engine() == Exact && ctx.Err() == nil && x.coderPromises(ctx) && x.tendCoder(ctx) {
 		x.gate(ctx, append(ways, x.coder), now)
 	}
+}
+
+// quickly is a search that nobody would notice to be faster: a graph, which costs
+// minutes of a core and a fifth more memory, is not built for less. It is asked
+// again whenever the ways are measured anew, as the index grows.
+const quickly = time.Millisecond
+
+// quick reports whether what serves by its own merit finds what is aimed at in no
+// time to speak of.
+func (x *Index) quick() bool {
+	r := x.Report()
+	return x.setting == Auto && r.Engine != Exact && r.Recall >= aimRecall && r.P50 > 0 && r.P50 <= quickly
 }
 
 // coderMost is how often the graph of coder/hnsw is built anew after it panicked.
