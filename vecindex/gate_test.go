@@ -189,7 +189,8 @@ func TestAQuickWayNeedsNoGraph(t *testing.T) {
 		{"a quick sketch", Auto, Report{Engine: Sketch, Recall: 1, P50: quickly / 4}, true},
 		{"a slow sketch", Auto, Report{Engine: Sketch, Recall: 1, P50: 2 * quickly}, false},
 		{"a sketch that misses some", Auto, Report{Engine: Sketch, Recall: gateRecall, P50: quickly / 4}, false},
-		{"the scan, since the sketch was refused", Auto, Report{Engine: Exact, Recall: 1, P50: quickly / 4}, false},
+		{"the quick scan, since the sketch was refused", Auto, Report{Engine: Exact, Recall: 1, P50: quickly / 4}, true},
+		{"the slow scan", Auto, Report{Engine: Exact, Recall: 1, P50: 2 * quickly}, false},
 		{"a graph that the user wants", Graph, Report{Engine: Sketch, Recall: 1, P50: quickly / 4}, false},
 		{"nothing measured yet", Auto, Report{}, false},
 	} {

@@ -169,16 +169,15 @@ func (x *Index) improve(ctx context.Context, now bool) {
 	}
 }
 
-// quickly is a search that nobody would notice to be faster: a graph, which costs
-// minutes of a core and a fifth more memory, is not built for less. It is asked
-// again whenever the ways are measured anew, as the index grows.
-const quickly = time.Millisecond
+// quickly is a small part of what a search takes: a graph, which costs minutes of
+// a core and a fifth more memory, is not built for less. It is asked again
+// whenever the ways are measured anew, as the index grows.
+const quickly = 3 * time.Millisecond
 
-// quick reports whether what serves by its own merit finds what is aimed at in no
-// time to speak of.
+// quick reports whether what serves finds what is aimed at in no time to speak of.
 func (x *Index) quick() bool {
 	r := x.Report()
-	return x.setting == Auto && r.Engine != Exact && r.Recall >= aimRecall && r.P50 > 0 && r.P50 <= quickly
+	return x.setting == Auto && r.Recall >= aimRecall && r.P50 > 0 && r.P50 <= quickly
 }
 
 // coderMost is how often the graph of coder/hnsw is built anew after it panicked.
