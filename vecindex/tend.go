@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// Below these many rows the scan is as good as anything, and nothing else is
-// built by itself. Where there is no machine code for the scan it is less.
+// Below these the scan is as good as anything, and nothing else is built by
+// itself. Where there is no machine code for the scan it is less. A graph costs
+// minutes of a core whatever the dimension, and spares the reading of the rows:
+// it goes by their bytes, not by a clock, which a busy machine would put wrong.
 const (
-	sketchFrom = 20_000
-	graphFrom  = 200_000
+	sketchFrom = 20_000        // rows
+	graphFrom  = 200_000 * 768 // bytes of rows
 )
 
 // Turns bounds how many indexes build at once: each build takes one core.
@@ -121,13 +122,13 @@ func (x *Index) tend(ctx context.Context) {
 	}
 }
 
-// wants says which ways are worth building for so many live rows.
-func wants(setting string, live int) (sketch, graph bool) {
+// wants says which ways are worth building for so many live rows of dim bytes.
+func wants(setting string, live, dim int) (sketch, graph bool) {
 	if dot.Kernel() == "go" {
 		live *= 4
 	}
 	return setting == Sketch || setting == Auto && live >= sketchFrom,
-		setting == Graph || setting == Auto && live >= graphFrom
+		setting == Graph || setting == Auto && live*dim >= graphFrom
 }
 
 // mayWalk reports whether anything but the scan may serve soon, so that queries
@@ -140,7 +141,7 @@ func (x *Index) mayWalk(live int) bool {
 // best serve. It ends early, with what is there, when ctx does.
 func (x *Index) improve(ctx context.Context, now bool) {
 	live := x.Len()
-	sketch, graph := wants(x.setting, live)
+	sketch, graph := wants(x.setting, live, x.dim)
 	var ways []way
 	if sketch {
 		x.buildSketch()
@@ -150,9 +151,6 @@ func (x *Index) improve(ctx context.Context, now bool) {
 		// Until it is built the rest serves; what a build takes may be minutes.
 		if x.currentGraph() == nil && len(ways) > 0 {
 			x.gate(ctx, ways, now)
-			if x.quick() {
-				return
-			}
 		}
 		if g := x.tendGraph(ctx); g != nil {
 			ways = append(ways, &byGraph{g: g})
@@ -167,17 +165,6 @@ func (x *Index) improve(ctx context.Context, now bool) {
 	if graph && x.setting == Auto && x.Engine() == Exact && ctx.Err() == nil && x.coderPromises(ctx) && x.tendCoder(ctx) {
 		x.gate(ctx, append(ways, x.coder), now)
 	}
-}
-
-// quickly is a small part of what a search takes: a graph, which costs minutes of
-// a core and a fifth more memory, is not built for less. It is asked again
-// whenever the ways are measured anew, as the index grows.
-const quickly = 3 * time.Millisecond
-
-// quick reports whether what serves finds what is aimed at in no time to speak of.
-func (x *Index) quick() bool {
-	r := x.Report()
-	return x.setting == Auto && r.Recall >= aimRecall && r.P50 > 0 && r.P50 <= quickly
 }
 
 // coderMost is how often the graph of coder/hnsw is built anew after it panicked.
