@@ -18,7 +18,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 MINGW ?= x86_64-w64-mingw32-gcc
 
-.PHONY: help up build install test accept lint cross bench crash vectors fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test accept lint cross bench crash vectors eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,6 +80,9 @@ cross: ## vet for Windows and macOS, build for Windows
 
 vectors: ## 100,000 random operations on the vector index against a model (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^TestRandomOperations' ./vecindex
+
+eval: ## search on the evaluation sets of FOLDWATCH_EVAL must stay as good, and as fast
+	$(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^Test(DefaultsStay|SearchesOf)' ./cmd/rank-fit
 
 FUZZTIME ?= 10s
 fuzz: ## every fuzz target for FUZZTIME (default 10s)

@@ -1,3 +1,5 @@
+//go:build accept
+
 package main
 
 import (
@@ -13,7 +15,8 @@ import (
 
 // TestDefaultsStayAboveTheFloors asks traefik and the conversations through the
 // daemon's own search. The corpora hold manuals and code together, and results show
-// three chunks of a file, so that the floors of chunks are those of that path.
+// three chunks of a file: the bounds are a little below what that path was measured
+// to find. That of set c stands below the mark for it, .595, which is not reached.
 func TestDefaultsStayAboveTheFloors(t *testing.T) {
 	dir := os.Getenv("FOLDWATCH_EVAL")
 	if dir == "" || testing.Short() {
