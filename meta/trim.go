@@ -30,6 +30,8 @@ type trimmer struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	noting sync.Mutex // held while uses are written, so that who evicts next sees them
+
 	mu      sync.Mutex // guards the fields below
 	running bool
 	ended   bool
@@ -93,9 +95,12 @@ func (c *Cache) used(of int64, digests []string) {
 	}
 }
 
-// noteUsed writes down what was used.
+// noteUsed writes down what was used. When it returns, what another call has
+// taken up is written, too.
 func (c *Cache) noteUsed(ctx context.Context, d *db) error {
 	t := &c.trim
+	t.noting.Lock()
+	defer t.noting.Unlock()
 	t.mu.Lock()
 	uses := t.uses
 	t.uses, t.count = map[int64]map[string]bool{}, 0

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -182,5 +183,35 @@ func TestCacheHoldsItsBoundUnderLoad(t *testing.T) {
 	trimmed(t, c)
 	if used, err := usedBytes(ctx, c.db); err != nil || used > max+max/16 {
 		t.Errorf("in the end the file holds %d bytes, %v, bound %d", used, err, max)
+	}
+}
+
+// TestCacheNotesUsesBeforeAnyoneEvicts has several writers note what was used:
+// whoever is done may evict by it, so that what others took up must be written.
+func TestCacheNotesUsesBeforeAnyoneEvicts(t *testing.T) {
+	ctx := t.Context()
+	var now atomic.Int64
+	now.Store(1_700_000_000)
+	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, func() time.Time { return time.Unix(now.Load(), 0) })
+	keys := putHour(t, c, 0, 8, 10)
+	for range 50 {
+		now.Add(3600)
+		if _, err := c.Chunks(ctx, keys); err != nil {
+			t.Fatal(err)
+		}
+		var noting sync.WaitGroup
+		for range 4 {
+			noting.Go(func() {
+				var old int
+				err := c.noteUsed(ctx, c.db)
+				if err == nil {
+					err = c.db.r.QueryRowContext(ctx, `select count(*) from chunk_cache where used < ?`, c.hour()).Scan(&old)
+				}
+				if err != nil || old > 0 {
+					t.Errorf("%d uses are not written, %v", old, err)
+				}
+			})
+		}
+		noting.Wait()
 	}
 }
