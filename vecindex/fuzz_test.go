@@ -3,6 +3,7 @@ package vecindex
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -78,18 +79,19 @@ func FuzzDecodeGraph(f *testing.F) {
 		f.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := g.encode(&b); err != nil {
+	if err := g.encode(&b, x.t); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:80])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The generation is drawn anew for each run: it is not what is fuzzed.
+		// The generation is drawn anew for each run, and neither it nor the sum of
+		// the rows is what is fuzzed.
 		b = bytes.Clone(b)
-		if at := len(graphMark); len(b) >= at+8 {
-			for i := range 8 {
-				b[at+i] = byte(x.t.generation >> (8 * i))
-			}
+		if at := len(graphMark); len(b) >= at+20+sha256.Size {
+			binary.LittleEndian.PutUint64(b[at:], x.t.generation)
+			nodes := binary.LittleEndian.Uint32(b[at+8:])
+			copy(b[at+20:], x.t.scaleSum(int(min(nodes, uint32(x.t.len())))))
 		}
 		g, err := decodeGraph(bytes.NewReader(summed(b)), x.t)
 		if err != nil {
@@ -106,7 +108,7 @@ func FuzzDecodeGraph(f *testing.F) {
 		if g.nodes.Load() > 0 {
 			g.insert(x.t, k, int32(g.nodes.Load())-1)
 		}
-		if err := g.encode(io.Discard); err != nil {
+		if err := g.encode(io.Discard, x.t); err != nil {
 			t.Fatal(err)
 		}
 	})

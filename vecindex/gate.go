@@ -87,6 +87,7 @@ func short(d time.Duration) string {
 // measure compares ways with the scan on stored and recent queries. It takes the
 // lock for one search at a time.
 func (x *Index) measure(ctx context.Context, ways []way) (exact time.Duration, trials []trial, err error) {
+	defer x.release() // queries all over the rows have read most of the file
 	queries := x.storedQueries(gateStored)
 	stored := len(queries)
 	if len(ways) > 0 {
@@ -113,6 +114,13 @@ func (x *Index) measure(ctx context.Context, ways []way) (exact time.Duration, t
 		trials = append(trials, r)
 	}
 	return exact, trials, nil
+}
+
+// release gives back what the originals that were read take of memory.
+func (x *Index) release() {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	x.t.originals.release()
 }
 
 // storedQueries returns up to n stored vectors, evenly spread.

@@ -1,6 +1,7 @@
 package vecindex
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func TestWhatServesIsMeasuredAgainAsRowsChange(t *testing.T) {
 	last := func() int {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
-		return x.measured.changes
+		return x.measured.times
 	}
 	before := last()
 	put(t, x, 300, all[300:])
@@ -177,6 +178,58 @@ func TestWhatServesIsMeasuredAgainAsRowsChange(t *testing.T) {
 	}
 	if err := x.Close(); err != nil {
 		t.Errorf("second Close = %v", err)
+	}
+}
+
+// TestToAndFroIsNotMeasuredAgain: a few vectors that come and go, as between two
+// branches, are few however often they do.
+func TestToAndFroIsNotMeasuredAgain(t *testing.T) {
+	const dim, few = 32, 20
+	all := clusters(rand.New(rand.NewPCG(53, 53)), 1000, dim)
+	x := open(t, dim)
+	defer x.Close()
+	put(t, x, 0, all)
+	x.Serve(Sketch, nil)
+	// The tending goroutine alone may ask for more, and takes one turn at a time.
+	turn := func() (times int) {
+		t.Helper()
+		x.gate(t.Context(), []way{x.sketchWay}, false)
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		return x.measured.times
+	}
+	if err := x.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.stopTending()
+	before := turn()
+	drop := make([]string, few)
+	vecs := make([]Vec, few)
+	for i := range few {
+		drop[i] = fmt.Sprintf("c:branch%d", i)
+		vecs[i] = Vec{Key: drop[i], Memory: "m", V: all[i]}
+	}
+	for i := range 20 { // 800 changes of 1000 rows
+		if err := x.Apply(int64(10+2*i), vecs, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Apply(int64(11+2*i), nil, drop); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := turn(); after != before {
+		t.Errorf("%d vectors to and fro were measured %d times", few, after-before)
+	}
+	if x.drift.n != few {
+		t.Errorf("%d rows differ, want %d", x.drift.n, few)
+	}
+	for i := range 200 { // a fifth of all
+		if err := x.Apply(100, []Vec{{Key: fmt.Sprint("c:more", i), Memory: "m", V: all[i]}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := turn(); after != before+1 {
+		t.Errorf("after a fifth of the rows it was measured %d times, want 1", after-before)
 	}
 }
 

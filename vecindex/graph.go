@@ -205,6 +205,9 @@ func (g *graph) follow(t *table, w *walker, q *dot.Query, links []uint32, ef int
 	if n == 0 {
 		return
 	}
+	if a != nil {
+		a.looked.Add(int64(n))
+	}
 	var products [4]int32
 	for i := 0; i < n; i += 4 {
 		for j := n; j < i+4; j++ { // the last one again, in vain

@@ -1,31 +1,37 @@
 package vecindex
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 )
 
 // A graph is kept in a file beside the snapshot, since to build it takes half a
-// millisecond for each row. It names the generation of its table; rows only come
-// to a table, so it fits every snapshot of it that has its rows. One that is
-// damaged is built again.
+// millisecond for each row. It names the generation of its table and sums up the
+// scales of its rows: rows only come to a table, so it fits every snapshot of it
+// that has its rows, but after a crash others may have come in the place of those
+// that were not in a snapshot yet. One that is damaged, or does not fit, is built
+// again.
 const (
 	graphName = "graph.snap"
-	graphMark = "foldwatch graph 1\n" // the format number is in it
+	graphMark = "foldwatch graph 2\n" // the format number is in it
 )
 
-// save writes the graph, with the nodes there are now.
-func (g *graph) save(dir string) error {
-	return replaceFile(dir, graphName, func(w io.Writer) error { return g.encode(w) })
+// save writes the graph over t, with the nodes there are now.
+func (g *graph) save(dir string, t *table) error {
+	return replaceFile(dir, graphName, func(w io.Writer) error { return g.encode(w, t) })
 }
 
-func (g *graph) encode(w io.Writer) error {
+func (g *graph) encode(w io.Writer, t *table) error {
 	nodes, entry := uint32(g.nodes.Load()), g.entry.Load()
 	if row, _, ok := unpackEntry(entry); ok { // it is linked before it becomes the entry
 		nodes = max(nodes, uint32(row)+1)
@@ -34,6 +40,7 @@ func (g *graph) encode(w io.Writer) error {
 	b = binary.LittleEndian.AppendUint64(b, g.generation)
 	b = binary.LittleEndian.AppendUint32(b, nodes)
 	b = binary.LittleEndian.AppendUint64(b, entry)
+	b = append(b, t.scaleSum(int(nodes))...)
 	if _, err := w.Write(b); err != nil {
 		return err
 	}
@@ -49,6 +56,20 @@ func (g *graph) encode(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// scaleSum is what the first n rows, tombstones too, are told by in a graph.
+func (t *table) scaleSum(n int) []byte {
+	h := sha256.New()
+	var b []byte
+	for part := range slices.Chunk(t.scale[:n], blockRows) {
+		b = b[:0]
+		for _, f := range part {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+		}
+		h.Write(b)
+	}
+	return h.Sum(nil)
 }
 
 // appendLinks appends a list; what leads to a row that is being linked is left
@@ -90,12 +111,16 @@ func decodeGraph(f io.ReadSeeker, t *table) (*graph, error) {
 	}
 	g := newGraph(r.uint64())
 	nodes, entry := r.uint32(), r.uint64()
+	sum := bytes.Clone(r.take(sha256.Size))
 	if g.generation != t.generation {
 		return nil, errors.New("graph is of another generation")
 	}
 	row, layer, ok := unpackEntry(entry)
 	if r.failed || int64(nodes) > int64(t.len()) || ok && (uint32(row) >= nodes || layer >= graphLayers) || entry != 0 && !ok {
 		return nil, fmt.Errorf("graph is %w: header", errDamaged)
+	}
+	if !bytes.Equal(sum, t.scaleSum(int(nodes))) {
+		return nil, errors.New("graph is of other rows")
 	}
 	for row := range int32(nodes) {
 		if err := g.decodeNode(r, row, nodes); err != nil {

@@ -237,7 +237,7 @@ func TestDamagedGraphIsBuiltAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.save(x.dir); err != nil {
+	if err := g.save(x.dir, x.t); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(x.dir, graphName)

@@ -77,7 +77,7 @@ type Index struct {
 	version, saved uint64 // changes made, and of those in the snapshot
 	serves         served
 	graph          *graph // our own, of the table's generation or an older one; nil until built
-	changes        int    // rows added and dropped since Open
+	drift          drift  // from the rows that were measured
 
 	asked   recent        // has its own lock
 	damaged atomic.Bool   // an original could not be read
@@ -129,7 +129,7 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	}
 	put, bytes, scales := t.news(put, drop)
 	if len(put) > 0 {
-		if err := t.originals.write(int32(t.len()), put); err != nil {
+		if err := t.originals.write(int32(t.len()), put, scales); err != nil {
 			return fmt.Errorf("put vectors: %w", err)
 		}
 	}
@@ -153,9 +153,11 @@ func (x *Index) applyRows(t *table, seq int64, put []Vec, drop []string, bytes [
 	}
 	for _, key := range drop {
 		t.drop(key)
+		x.drift.note(key)
 	}
 	for i, v := range put {
 		t.drop(v.Key)
+		x.drift.note(v.Key)
 		b, row := t.add(v.Key, v.Memory, scales[i])
 		copy(b, bytes[i*t.stride:])
 		if t.sketch != nil {
@@ -164,7 +166,6 @@ func (x *Index) applyRows(t *table, seq int64, put []Vec, drop []string, bytes [
 	}
 	x.seq = seq
 	x.version++
-	x.changes += len(put) + len(drop) // about
 	return nil
 }
 

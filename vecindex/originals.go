@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -17,12 +18,13 @@ import (
 // few rows that a search ranks in the end, mapped from disk where the system has
 // that, so they take no memory that cannot be taken back.
 //
-// A record begins with a CRC-32C of the row's key and its halves: it proves
-// itself whenever it is read, and a record of another row, another snapshot or a
-// damaged disk is found out. Records are padded in groups, so that each group
+// A record begins with a CRC-32C of the row's key, its scale and its halves: it
+// proves itself whenever it is read, and a record of another row, another snapshot
+// or a damaged disk is found out. The scale is in it since after a crash rows may
+// come to a place, and under a key, that an older copy of a file has otherwise. Records are padded in groups, so that each group
 // can be mapped by itself.
 const (
-	originalsMark   = "foldwatch originals 1\n"
+	originalsMark   = "foldwatch originals 2\n"
 	originalsPrefix = "originals-"
 	headBytes       = 1 << 16 // as much as the largest page of any system
 	groupRows       = 1 << 12
@@ -112,20 +114,20 @@ func (o *originals) offset(row int32) int64 {
 	return headBytes + int64(row/groupRows)*int64(o.group) + int64(row%groupRows)*int64(o.record)
 }
 
-// write stores vectors as the records of rows from first on.
-func (o *originals) write(first int32, vecs []Vec) error {
+// write stores vectors, of rows of those scales, as the records of rows from first on.
+func (o *originals) write(first int32, vecs []Vec, scales []float32) error {
 	for len(vecs) > 0 {
 		n := min(len(vecs), groupRows-int(first%groupRows))
 		b := make([]byte, n*o.record)
 		for i, v := range vecs[:n] {
 			rec := b[i*o.record : (i+1)*o.record]
 			dot.PutHalves(rec[sumBytes:], v.V)
-			binary.LittleEndian.PutUint32(rec, recordSum(v.Key, rec))
+			binary.LittleEndian.PutUint32(rec, recordSum(v.Key, scales[i], rec))
 		}
 		if _, err := o.f.WriteAt(b, o.offset(first)); err != nil {
 			return err
 		}
-		first, vecs = first+int32(n), vecs[n:]
+		first, vecs, scales = first+int32(n), vecs[n:], scales[n:]
 	}
 	return nil
 }
@@ -147,18 +149,20 @@ func (o *originals) copyFrom(old *originals, rows []int32) error {
 	return nil
 }
 
-// halves returns the float16 components in rec, the record of a row with that
-// key, or nil if it is damaged.
-func halvesOf(key string, rec []byte) []byte {
-	if len(rec) < sumBytes || binary.LittleEndian.Uint32(rec) != recordSum(key, rec) {
+// halvesOf returns the float16 components in rec, the record of a row with that
+// key and scale, or nil if it is damaged.
+func halvesOf(key string, scale float32, rec []byte) []byte {
+	if len(rec) < sumBytes || binary.LittleEndian.Uint32(rec) != recordSum(key, scale, rec) {
 		return nil
 	}
 	return rec[sumBytes:]
 }
 
-func recordSum(key string, rec []byte) uint32 {
+func recordSum(key string, scale float32, rec []byte) uint32 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], math.Float32bits(scale))
 	sum := crc32.Update(0, castagnoli, unsafe.Slice(unsafe.StringData(key), len(key)))
-	return crc32.Update(sum, castagnoli, rec[sumBytes:])
+	return crc32.Update(crc32.Update(sum, castagnoli, b[:]), castagnoli, rec[sumBytes:])
 }
 
 func (o *originals) close() error {

@@ -8,6 +8,8 @@ type mapped struct{}
 
 func (o *originals) reserve(int) error { return nil }
 
+func (o *originals) release() {}
+
 // read returns the record of a row, in buf, or nil if it cannot be read.
 func (o *originals) read(row int32, buf []byte) []byte {
 	buf = buf[:o.record]

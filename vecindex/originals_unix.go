@@ -23,6 +23,15 @@ func (o *originals) reserve(n int) error {
 	return nil
 }
 
+// release gives the memory back that pages of the file took since they were read:
+// a page fault maps its neighbours too, so that a few hundred searches hold the
+// whole file. What is read again comes from the system's cache.
+func (o *originals) release() {
+	for _, b := range o.groups {
+		_ = unix.Madvise(b, unix.MADV_DONTNEED) // a hint
+	}
+}
+
 // read returns the record of a row. What was cut off the file meanwhile is a
 // fault of the processor: see [table.rescore].
 func (o *originals) read(row int32, _ []byte) []byte {

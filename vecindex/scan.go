@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
@@ -30,6 +31,8 @@ type ask struct {
 	q       *dot.Query
 	pass    bitset // rows that may be found; nil means all live ones
 	passing int    // how many those are
+
+	looked atomic.Int64 // rows whose products were taken
 }
 
 // may reports whether a row may be found.
@@ -78,6 +81,7 @@ func (t *table) scanBlocks(a *ask, n, from, to int) top {
 		first := b * blockRows
 		out := products[:min(blockRows, t.len()-first)]
 		a.q.Rows(out, t.blocks[b])
+		a.looked.Add(int64(len(out)))
 		scale := t.scale[first : first+len(out)]
 		worst := best.worst(n)
 		for i, p := range out {
@@ -95,8 +99,9 @@ func (t *table) scanBlocks(a *ask, n, from, to int) top {
 // scanRows offers the rows that each tells, four at a time, with their products.
 func (t *table) scanRows(a *ask, offer func(scored), each func(func(int32))) {
 	var rows, products [4]int32
-	n := 0
+	n, looked := 0, 0
 	each(func(row int32) {
+		looked++
 		rows[n] = row
 		if n++; n < 4 {
 			return
@@ -110,6 +115,7 @@ func (t *table) scanRows(a *ask, offer func(scored), each func(func(int32))) {
 	for _, r := range rows[:n] {
 		offer(scored{float32(a.q.One(t.ptr(r))) * t.scale[r], r})
 	}
+	a.looked.Add(int64(looked))
 }
 
 // rank returns the k best of rows by their originals. Damaged says that an
@@ -122,7 +128,7 @@ func (t *table) rank(a *ask, rows []scored, k int) (hits []Hit, damaged bool) {
 	buf := make([]byte, t.originals.record)
 	guarded(func() {
 		for i, s := range rows {
-			if h := halvesOf(hits[i].Key, t.originals.read(s.row, buf)); h != nil {
+			if h := halvesOf(hits[i].Key, t.scale[s.row], t.originals.read(s.row, buf)); h != nil {
 				hits[i].Score = float64(dot.WithHalves(a.v, h))
 			}
 		}
@@ -166,7 +172,7 @@ func (t *table) byBytes(q []float32, row int32) float64 {
 func (t *table) vector(row int32) []float32 {
 	v, found := make([]float32, t.dim), false
 	guarded(func() {
-		h := halvesOf(t.keys[row], t.originals.read(row, make([]byte, t.originals.record)))
+		h := halvesOf(t.keys[row], t.scale[row], t.originals.read(row, make([]byte, t.originals.record)))
 		if h != nil {
 			dot.Halves(v, h)
 			found = true

@@ -14,8 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -36,7 +38,9 @@ var errDamaged = errors.New("damaged")
 // Open returns the index of vectors of the given identity and dimension that
 // is kept in dir, which is made if it does not exist. What is damaged is moved
 // aside, what is of another identity or dimension is dropped; both leave an
-// empty index with seq 0 and a reason in [Index.Rebuilt].
+// empty index with seq 0 and a reason in [Index.Rebuilt]. What only cannot be
+// read now, for there are too many open files or too little memory, is left as it
+// is: that is an error.
 func Open(dir, identity string, dim int) (*Index, error) {
 	if dim < 1 || dim > maxDim || len(identity) > maxName {
 		return nil, fmt.Errorf("open vectors %.80q of %d dimensions: %w", identity, dim, fold.ErrInvalid)
@@ -46,6 +50,9 @@ func Open(dir, identity string, dim int) (*Index, error) {
 	}
 	x := newIndex(dir, identity, dim)
 	err := x.load()
+	if disk.Exhausted(err) || errors.Is(err, syscall.ENOMEM) {
+		return nil, fmt.Errorf("open vectors: %w: %w", fold.ErrUnavailable, err)
+	}
 	if err != nil {
 		reason := err.Error()
 		path := filepath.Join(dir, snapshotName)
@@ -166,8 +173,9 @@ func (x *Index) keepGraph(share float64) error {
 	}
 	x.mu.RLock()
 	var g *graph
+	var t *table
 	if x.graph != nil && x.graph.generation == x.t.generation {
-		g = x.graph.frozen()
+		g, t = x.graph.frozen(), x.t.frozen()
 	}
 	x.mu.RUnlock()
 	if g == nil {
@@ -177,7 +185,7 @@ func (x *Index) keepGraph(share float64) error {
 	if now == x.kept || now.generation == x.kept.generation && float64(now.nodes-x.kept.nodes) < share*float64(now.nodes) {
 		return nil
 	}
-	if err := g.save(x.dir); err != nil {
+	if err := g.save(x.dir, t); err != nil {
 		return fmt.Errorf("write graph of vectors: %w", err)
 	}
 	x.kept = now

@@ -141,7 +141,7 @@ func (t *table) news(put []Vec, drop []string) (fresh []Vec, bytes []byte, scale
 func (t *table) holds(row int32, v Vec, buf []byte) (same bool) {
 	want := make([]byte, 2*t.dim)
 	dot.PutHalves(want, v.V)
-	guarded(func() { same = string(halvesOf(v.Key, t.originals.read(row, buf))) == string(want) })
+	guarded(func() { same = string(halvesOf(v.Key, t.scale[row], t.originals.read(row, buf))) == string(want) })
 	return same
 }
 

@@ -31,6 +31,7 @@ type tending struct {
 	kick    chan struct{}
 	settle  chan chan struct{}
 	stop    context.CancelFunc
+	at      atomic.Bool // something is built or measured
 
 	// of the tending goroutine alone
 	sketchWay *bySketch
@@ -42,11 +43,36 @@ type tending struct {
 
 // measured is when the ways were measured last, and what there was to measure.
 type measured struct {
+	times      int // the ways were measured
 	generation uint64
-	changes    int // of rows, since Open
 	ways       int
 	graph      *graph
 	asked      bool // as many queries as are kept for it
+}
+
+// A drift is what is other than it was when the ways were measured. A key counts
+// once: who switches between two branches changes the same few again and again,
+// and after each second switch the rows are what was measured.
+type drift struct {
+	keys map[string]bool
+	n    int
+}
+
+// driftMost is how many keys are told apart. Those beyond all count.
+const driftMost = 20_000
+
+func (d *drift) note(key string) {
+	switch {
+	case d.keys[key]:
+	case len(d.keys) >= driftMost:
+		d.n++
+	default:
+		if d.keys == nil {
+			d.keys = make(map[string]bool)
+		}
+		d.keys[key] = true
+		d.n++
+	}
 }
 
 // Serve has searches answered by the way that setting names, [Auto] or one of
@@ -76,6 +102,10 @@ func (x *Index) wake() {
 	default: // told already
 	}
 }
+
+// Building reports whether something is built or measured in the background, which
+// Close would end unfinished.
+func (x *Index) Building() bool { return x.at.Load() || len(x.kick) > 0 }
 
 func (x *Index) stopTending() {
 	if x.tended.Load() {
@@ -113,9 +143,12 @@ func (x *Index) tend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-x.kick:
+			x.at.Store(true)
 		case done = <-x.settle:
+			x.at.Store(true)
 		}
 		x.improve(ctx, done != nil)
+		x.at.Store(false)
 		if done != nil {
 			close(done)
 		}
@@ -247,19 +280,20 @@ func (x *Index) coderPromises(ctx context.Context) bool {
 // so, and has the best serve.
 func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 	x.mu.RLock()
-	at := measured{generation: x.t.generation, changes: x.changes, ways: len(ways), graph: x.graph, asked: x.asked.full()}
-	live := x.t.live()
-	x.mu.RUnlock()
 	last := x.measured
-	drift := at.changes - last.changes
-	last.changes = at.changes
+	at := measured{times: last.times, generation: x.t.generation, ways: len(ways), graph: x.graph, asked: x.asked.full()}
+	live, drifted := x.t.live(), x.drift.n
+	x.mu.RUnlock()
 	much := max(live/10, 64)
 	if len(ways) == 0 {
 		much = max(live/2, 64) // only how long the scan takes is to be told
 	}
-	if !now && last == at && drift < much {
+	if !now && last == at && drifted < much {
 		return
 	}
+	x.mu.Lock()
+	x.drift = drift{} // what changes from here on may be measured or not
+	x.mu.Unlock()
 	exact, trials, err := x.measure(ctx, ways)
 	if err != nil {
 		return
@@ -271,6 +305,7 @@ func (x *Index) gate(ctx context.Context, ways []way, now bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.t.generation == at.generation {
+		at.times++
 		x.serves, x.measured = s, at
 	}
 }

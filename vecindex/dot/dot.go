@@ -122,6 +122,10 @@ func (q *Query) room(n int) {
 // Stride bytes. A product times both scales is the inner product of the vectors.
 func (q *Query) Four(out *[4]int32, a, b, c, d *byte) {
 	four(a, b, c, d, q, out)
+}
+
+// unbias takes off the products of q what the bias of the rows added to them.
+func (q *Query) unbias(out *[4]int32) {
 	out[0] -= q.base
 	out[1] -= q.base
 	out[2] -= q.base
@@ -135,7 +139,7 @@ func (q *Query) One(row *byte) int32 {
 		return byLanes(row, q.lanes) - q.base
 	}
 	four(row, row, row, row, q, &out)
-	return out[0] - q.base
+	return out[0]
 }
 
 // Rows sets out to the products of q with the rows that lie one after another in

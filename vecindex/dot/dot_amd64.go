@@ -36,6 +36,7 @@ func four(a, b, c, d *byte, q *Query, out *[4]int32) {
 	default:
 		fourLanes(a, b, c, d, q, out)
 	}
+	q.unbias(out)
 }
 
 // n is a multiple of 64.

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package dot
 
@@ -8,7 +8,10 @@ var fast = struct{ rows, flip, halves, signs bool }{}
 // Kernel names what multiplies rows here.
 func Kernel() string { return "go" }
 
-func four(a, b, c, d *byte, q *Query, out *[4]int32) { fourLanes(a, b, c, d, q, out) }
+func four(a, b, c, d *byte, q *Query, out *[4]int32) {
+	fourLanes(a, b, c, d, q, out)
+	q.unbias(out)
+}
 
 func halves(*float32, *byte, int) float32 { panic("dot: no machine code here") }
 

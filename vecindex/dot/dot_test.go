@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"unsafe"
@@ -38,6 +39,14 @@ func query(r *rand.Rand, n int, extreme bool) *Query {
 	q.base = bias * sum
 	q.spread()
 	return q
+}
+
+// TestKernelIsTheOneMeant is for who runs the tests on a processor of a certain
+// kind, as `make cross` does: KERNEL is what must be used there.
+func TestKernelIsTheOneMeant(t *testing.T) {
+	if want := os.Getenv("KERNEL"); want != "" && Kernel() != want {
+		t.Errorf("rows are multiplied by %s, want %s", Kernel(), want)
+	}
 }
 
 func TestKernelsAgreeWithScalarCode(t *testing.T) {
@@ -189,6 +198,24 @@ func TestHalves(t *testing.T) {
 		if d := product(back, a); math.Abs(d-1) > 1e-3 {
 			t.Errorf("dim %d: halves are %v of the floats", dim, d)
 		}
+	}
+}
+
+// TestEachHalfByMachineCode has every finite half times one, at each place.
+func TestEachHalfByMachineCode(t *testing.T) {
+	const dim = 32
+	b, q := make([]byte, 2*dim), make([]float32, dim)
+	for h := range 1 << 16 {
+		if h&0x7C00 == 0x7C00 {
+			continue
+		}
+		at := h % dim
+		binary.LittleEndian.PutUint16(b[2*at:], uint16(h))
+		q[at] = 1
+		if got, want := WithHalves(q, b), float(uint16(h)); got != want {
+			t.Fatalf("half %#x at %d: %v, want %v", h, at, got, want)
+		}
+		q[at] = 0
 	}
 }
 

@@ -1,0 +1,149 @@
+package vecindex
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/dot"
+)
+
+// filterWays are what may serve when a filter comes.
+var filterWays = []string{Exact, Sketch, Graph, CoderGraph}
+
+// filterSet is an index of n vectors of as many memories, a few of which a filter
+// names, and one way that serves.
+func filterSet(t testing.TB, way string, n, dim int) (x *Index, queries [][]float32) {
+	t.Helper()
+	all := clusters(rand.New(rand.NewPCG(95, 95)), n+8, dim)
+	x = open(t, dim)
+	for first := 0; first < n; first += 1000 {
+		var put []Vec
+		for i, v := range all[first:min(first+1000, n)] {
+			put = append(put, Vec{Key: fmt.Sprintf("c:%07d", first+i), Memory: memoryAt(first + i), V: v})
+		}
+		if err := x.Apply(int64(first+1), put, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Serve(way, nil)
+	if err := x.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.Report(); r.Engine != way {
+		t.Fatalf("%+v", r)
+	}
+	return x, all[n:]
+}
+
+func memoryAt(i int) fold.ID { return fold.ID(fmt.Sprintf("m%07d", i)) }
+
+// oneIn is a filter that lets one row in every pass.
+func oneIn(every, n int) *Filter {
+	f := &Filter{Only: map[fold.ID]bool{}}
+	for i := 0; i < n; i += every {
+		f.Only[memoryAt(i)] = true
+	}
+	return f
+}
+
+// looks searches by what serves and says at how many rows it looked.
+func (x *Index) looks(q []float32, k int, f *Filter) (hits []Hit, looked int64) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	pass, n := x.t.passing(f)
+	a := &ask{v: q, q: dot.NewQuery(q), pass: pass, passing: n}
+	hits, _ = x.serves.search(x.t, a, k)
+	return hits, a.looked.Load()
+}
+
+// TestASelectiveFilterFindsAllThereIs has one row in a hundred pass: whatever
+// serves, as many are found as there are, the nearest of them, and no more rows
+// are looked at than twice what a search without the filter looks at.
+func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
+	const n, dim = 1000, 16
+	for _, way := range filterWays {
+		if way == CoderGraph && !coderAvailable {
+			continue
+		}
+		t.Run(way, func(t *testing.T) {
+			x, queries := filterSet(t, way, n, dim)
+			defer x.Close()
+			var free, filtered int64
+			for _, every := range []int{100, 20, 4} {
+				f := oneIn(every, n)
+				free, filtered = 0, 0
+				for _, q := range queries {
+					for _, k := range []int{1, 10, n} {
+						x.mu.RLock()
+						want := x.searchBy(served{}, q, k, f)
+						x.mu.RUnlock()
+						hits, looked := x.looks(q, k, f)
+						if len(hits) != min(k, n/every) || len(hits) != len(want) {
+							t.Fatalf("one in %d: %d hits of %d for k = %d", every, len(hits), n/every, k)
+						}
+						for _, h := range hits {
+							if !f.Only[h.Memory] {
+								t.Fatalf("one in %d: found %s", every, h.Key)
+							}
+						}
+						if every > 4 && !slices.Equal(hits, want) { // then all that pass are scanned
+							t.Fatalf("one in %d: %v, want %v", every, hits, want)
+						}
+						if k == 10 {
+							filtered += looked
+							_, looked = x.looks(q, k, nil)
+							free += looked
+						}
+					}
+				}
+				t.Logf("one in %d pass: %d rows a search, %d without a filter", every, filtered/int64(len(queries)), free/int64(len(queries)))
+				if every == 100 && filtered > 2*free {
+					t.Errorf("a filter of 1 %% has %d rows looked at, %d without", filtered, free)
+				}
+				if every == 100 && filtered != int64(len(queries))*n/100 {
+					t.Errorf("%d rows looked at, want those that pass and no other", filtered)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFilter has each way search with and without a filter of 1 %. VECTORS
+// and DIM make it larger.
+func BenchmarkFilter(b *testing.B) {
+	n, dim := 20_000, 256
+	if v, err := strconv.Atoi(os.Getenv("VECTORS")); err == nil {
+		n = v
+	}
+	if v, err := strconv.Atoi(os.Getenv("DIM")); err == nil {
+		dim = v
+	}
+	for _, way := range filterWays {
+		if way == CoderGraph && !coderAvailable {
+			continue
+		}
+		x, queries := filterSet(b, way, n, dim)
+		for name, f := range map[string]*Filter{"none": nil, "1 in 100": oneIn(100, n), "1 in 10": oneIn(10, n), "1 in 4": oneIn(4, n)} {
+			b.Run(way+"/"+name, func(b *testing.B) {
+				var took []time.Duration
+				for i := 0; b.Loop(); i++ {
+					start := time.Now()
+					x.Search(queries[i%len(queries)], gateK, f)
+					took = append(took, time.Since(start))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+			})
+		}
+		if err := x.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
