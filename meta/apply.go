@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -28,7 +29,9 @@ type Change struct {
 	Chunks    []fold.Chunk // all chunks of the memory
 	SetChunks bool         // replace them; those with equal ids stay as they are
 
-	Links      []fold.Link // written links from the memory
+	// Links are the written links from the memory; those of one that is described
+	// in the index only are what Memory says, and are set together with it.
+	Links      []fold.Link
 	SetLinks   bool        // replace them
 	Derived    []fold.Link // derived links from the memory
 	SetDerived bool        // replace them
@@ -58,6 +61,18 @@ type Applied struct {
 	Forgotten []fold.ID
 	// Was are the chunks that memories had, of those that have others now.
 	Was map[fold.ID][]fold.Chunk
+	// Now are the chunks, as they are stored, of the memories whose chunks were
+	// to be replaced and that have some, whether they changed or not.
+	Now map[fold.ID][]fold.Chunk
+	// Rows says of the memories that were put what became of them.
+	Rows map[fold.ID]RowChange
+}
+
+// A RowChange is how a memory differs from what it was: in all, if it was not there.
+type RowChange struct {
+	Refiled bool      // searches are narrowed by another path, source, type, author, language or tag
+	Retold  bool      // more is other than its blob, its times, and whether it is stale
+	Was     time.Time // when it was updated before; zero if it was not there
 }
 
 // Apply applies changes, in their order, in one transaction. Every memory it
@@ -96,10 +111,25 @@ func (x *Index) Apply(ctx context.Context, changes []Change) (Applied, error) {
 		inFold = inFold || f != nil && f.Fold || changes[i].Drop != "" && changes[i].DropFold
 	}
 	x.moved(source, inFold)
+	x.forgetRead(changes) // an error, too, may come of a transaction that was done
 	if err != nil {
 		return Applied{}, err
 	}
 	return done, nil
+}
+
+// forgetRead drops what is held of memories that changes are about.
+func (x *Index) forgetRead(changes []Change) {
+	ids := make([]fold.ID, 0, len(changes))
+	for i := range changes {
+		for _, id := range [...]fold.ID{changes[i].About(), changes[i].Forget} {
+			if id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	x.pulses.drop(ids)
+	x.spans.drop(ids)
 }
 
 // roundMax bounds what is compared at once, and so memory.
@@ -146,10 +176,13 @@ type apply struct {
 	keys      map[string]bool  // chunk ids: true added, false removed
 	count     int              // how many chunks more there are
 	buf       []byte
-	was       map[fold.ID][]fold.Chunk // before the transaction, of those that have others
+	was, now  map[fold.ID][]fold.Chunk // see Applied
+	rows      map[fold.ID]RowChange    // see Applied
 	oldRows   map[fold.ID][]any        // of the round, as stored
+	newRows   map[fold.ID][]any        // of the round, as they are to be stored
 	oldChunks map[fold.ID][]byte       // as stored
-	oldLinks  map[fold.ID][]fold.Link
+	oldLinks  map[fold.ID][]fold.Link  // of those whose links may be others
+	linked    map[fold.ID]bool         // of the round: their written links are known to be the same
 }
 
 func newApply(tx *sql.Tx) *apply {
@@ -164,7 +197,7 @@ func newApply(tx *sql.Tx) *apply {
 		files:    newInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
 		updates:  make(map[string]*sql.Stmt),
 		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
-		was: make(map[fold.ID][]fold.Chunk),
+		was: make(map[fold.ID][]fold.Chunk), now: make(map[fold.ID][]fold.Chunk), rows: make(map[fold.ID]RowChange),
 	}
 }
 
@@ -214,7 +247,7 @@ func (a *apply) round(ctx context.Context, changes []Change) error {
 				return err
 			}
 		}
-		if c.SetLinks {
+		if c.SetLinks && !a.linked[id] {
 			if err := a.setLinks(ctx, id, c.Links, false); err != nil {
 				return err
 			}
@@ -235,7 +268,7 @@ func (a *apply) round(ctx context.Context, changes []Change) error {
 
 // load reads what the round's memories have now.
 func (a *apply) load(ctx context.Context, changes []Change) error {
-	var rows, chunks, links []fold.ID
+	var rows, chunks []fold.ID
 	for i := range changes {
 		c := &changes[i]
 		id := c.About()
@@ -245,17 +278,14 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 		if c.SetChunks {
 			chunks = append(chunks, id)
 		}
-		if c.SetLinks || c.SetDerived {
-			links = append(links, id)
-		}
 		if c.Forget != "" {
 			rows = append(rows, c.Forget)
 			chunks = append(chunks, c.Forget)
 		}
 	}
 	a.oldRows = make(map[fold.ID][]any)
+	a.newRows = make(map[fold.ID][]any, len(rows))
 	a.oldChunks = make(map[fold.ID][]byte)
-	a.oldLinks = make(map[fold.ID][]fold.Link)
 	err := a.each(ctx, `select `+memoryColumns+` from memories where id in (select value from json_each(?))`, rows,
 		func(scan func(...any) error) error {
 			values, err := scanValues(scan)
@@ -277,6 +307,30 @@ func (a *apply) load(ctx context.Context, changes []Change) error {
 		})
 	if err != nil {
 		return err
+	}
+	return a.loadLinks(ctx, changes)
+}
+
+// loadLinks reads the links that the round's memories have now, of those whose
+// links may be others: of thousands that a branch switch changes they are the
+// same.
+func (a *apply) loadLinks(ctx context.Context, changes []Change) error {
+	a.oldLinks = make(map[fold.ID][]fold.Link)
+	a.linked = make(map[fold.ID]bool)
+	var links []fold.ID
+	for i := range changes {
+		c := &changes[i]
+		if !c.SetLinks && !c.SetDerived {
+			continue
+		}
+		same, err := a.sameLinks(c)
+		if err != nil {
+			return err
+		}
+		id := c.About()
+		if a.linked[id] = same; c.SetDerived || !same {
+			links = append(links, id)
+		}
 	}
 	return a.each(ctx, `select `+linkColumns+` from memory_links where from_id in (select value from json_each(?))`, links,
 		func(scan func(...any) error) error {
@@ -346,6 +400,7 @@ func (a *apply) touch(id fold.ID) {
 // only moved within its file gets its new place and is not reported.
 func (a *apply) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) error {
 	was, there := a.oldChunks[id]
+	delete(a.now, id)
 	if len(now) == 0 {
 		if !there {
 			return nil
@@ -361,6 +416,7 @@ func (a *apply) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) err
 		seen[c.ID] = true
 		return twice
 	})
+	a.now[id] = sorted
 	a.buf = encodeChunks(a.buf[:0], sorted)
 	if there && bytes.Equal(a.buf, was) {
 		return nil
@@ -490,6 +546,9 @@ func (a *apply) forget(ctx context.Context, id fold.ID) error {
 		return err
 	}
 	// The same change may put it anew.
+	delete(a.now, id)
+	delete(a.rows, id)
+	delete(a.linked, id)
 	delete(a.oldRows, id)
 	delete(a.oldChunks, id)
 	delete(a.oldLinks, id)
@@ -552,6 +611,8 @@ func (a *apply) applied() Applied {
 		Memories:  slices.Sorted(maps.Keys(a.touched)),
 		Forgotten: slices.Sorted(maps.Keys(a.forgotten)),
 		Was:       a.was,
+		Now:       a.now,
+		Rows:      a.rows,
 	}
 	for id, added := range a.keys {
 		if added {

@@ -9,6 +9,7 @@ import (
 // An Audit is one request that left this machine: what was done and how large it
 // was, never what it held.
 type Audit struct {
+	N       int64 // its number: later ones have larger ones; AddAudit gives it
 	At      time.Time
 	Slug    string // on whose behalf
 	Host    string
@@ -33,16 +34,18 @@ func (s *State) AddAudit(ctx context.Context, a Audit) error {
 	})
 }
 
-// Audits returns the last requests, newest first.
-func (s *State) Audits(ctx context.Context, limit int) ([]Audit, error) {
+// Audits returns the last requests, newest first: at most limit, of one project
+// ("" is all), and only those with a number below before, unless that is 0.
+func (s *State) Audits(ctx context.Context, slug string, before int64, limit int) ([]Audit, error) {
 	var out []Audit
 	err := s.db.each(ctx, "read audit", func(scan func(...any) error) error {
 		var a Audit
 		var at int64
-		err := scan(&at, &a.Slug, &a.Host, &a.Action, &a.Bytes, &a.Outcome)
+		err := scan(&a.N, &at, &a.Slug, &a.Host, &a.Action, &a.Bytes, &a.Outcome)
 		a.At = fromMicros(at)
 		out = append(out, a)
 		return err
-	}, `select at, slug, host, action, bytes, outcome from audit order by n desc limit ?`, limit)
+	}, `select n, at, slug, host, action, bytes, outcome from audit
+		where (? = '' or slug = ?) and (? = 0 or n < ?) order by n desc limit ?`, slug, slug, before, before, limit)
 	return out, err
 }

@@ -32,11 +32,18 @@ func TestAuditIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	got, err := s.Audits(t.Context(), 10)
+	first.N, second.N = 1, 2
+	got, err := s.Audits(t.Context(), "", 0, 10)
 	if d := cmp.Diff([]meta.Audit{second, first}, got); err != nil || d != "" {
 		t.Errorf("Audits = %v %s", err, d)
 	}
-	if got, err = s.Audits(t.Context(), 1); err != nil || len(got) != 1 {
+	if got, err = s.Audits(t.Context(), "", 0, 1); err != nil || len(got) != 1 {
 		t.Errorf("Audits(1) = %v, %v", got, err)
+	}
+	if got, err = s.Audits(t.Context(), "app", 2, 10); err != nil || len(got) != 1 || got[0].N != 1 {
+		t.Errorf("Audits before 2 = %v, %v", got, err)
+	}
+	if got, err = s.Audits(t.Context(), "other", 0, 10); err != nil || len(got) != 0 {
+		t.Errorf("Audits of another project = %v, %v", got, err)
 	}
 }

@@ -34,12 +34,19 @@ type Index struct {
 	// that was fed from another generation must be rebuilt, too.
 	Generation string
 
+	pulses memo[pulse]  // what rankers ask of every memory that was found
+	spans  memo[[]span] // likewise of those with several chunks
+
 	inBulk atomic.Bool // indexes are missing, or may be; see BeginBulk
 }
 
 // formatIndex is the number of sql/index.sql and sql/index_late.sql. Another
 // number in the file means that it is deleted and rebuilt.
 const formatIndex = 11
+
+// memoRoom is how many memories a memo holds. Pulses take some 150 bytes each, and
+// spans 16 for a chunk.
+const memoRoom = 1 << 14
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes
 // 100 MB in about half a second.
@@ -96,7 +103,7 @@ func openIndex(ctx context.Context, path string, fresh bool) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{db: d}
+	x := &Index{db: d, pulses: memo[pulse]{room: memoRoom}, spans: memo[[]span]{room: memoRoom}}
 	if created && !fresh {
 		x.Rebuilt = "index.db was empty"
 	}

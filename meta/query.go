@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"time"
+	"unique"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -148,19 +150,44 @@ type Pulse struct {
 	Pinned   bool
 }
 
+// A pulse is a Pulse that may be that of no memory: not known, which is held too.
+type pulse struct {
+	Pulse
+	known bool
+}
+
 // Pulses returns the pulses of ids; those that are unknown are left out.
 func (x *Index) Pulses(ctx context.Context, ids []fold.ID) (map[fold.ID]Pulse, error) {
-	all := make(map[fold.ID]Pulse, len(ids))
-	err := x.db.each(ctx, "pulses", func(scan func(...any) error) error {
-		var id fold.ID
-		var p Pulse
-		var updated int64
-		if err := scan(&id, &p.Type, &p.Language, &updated, &p.Pinned); err != nil {
-			return err
+	held := make(map[fold.ID]pulse, len(ids))
+	missing, drops := x.pulses.take(ids, held)
+	if len(missing) > 0 {
+		read := make(map[fold.ID]pulse, len(missing))
+		for _, id := range missing {
+			read[id] = pulse{}
 		}
-		p.Updated = fromMicros(updated)
-		all[id] = p
-		return nil
-	}, `select id, memory_type, language, updated_at, pinned from memories where id in (select value from json_each(?))`, list(ids))
-	return all, err
+		err := x.db.each(ctx, "pulses", func(scan func(...any) error) error {
+			var id fold.ID
+			p := pulse{known: true}
+			var updated int64
+			if err := scan(&id, &p.Type, &p.Language, &updated, &p.Pinned); err != nil {
+				return err
+			}
+			p.Type, p.Language = unique.Make(p.Type).Value(), unique.Make(p.Language).Value()
+			p.Updated = fromMicros(updated)
+			read[id] = p
+			return nil
+		}, `select id, memory_type, language, updated_at, pinned from memories where id in (select value from json_each(?))`, list(missing))
+		if err != nil {
+			return nil, err
+		}
+		x.pulses.put(read, drops)
+		maps.Copy(held, read)
+	}
+	all := make(map[fold.ID]Pulse, len(held))
+	for id, p := range held {
+		if p.known {
+			all[id] = p.Pulse
+		}
+	}
+	return all, nil
 }

@@ -13,7 +13,7 @@ import (
 type Row struct {
 	fold.Memory
 	Described   string // "fold": has a file below fold/; "index": kept here only
-	ContentHash string // of the file's bytes, or of the canonical encoding if described: index
+	ContentHash string // of the file's bytes; of a memory that is described in the index only see [Index.Memory]
 	Stale       bool   // the source file differs from what was described
 	Seq         int64  // of the last change to it, its chunks or its links; set by Apply
 	SaidSeq     int64  // of the last change of its words, see said; set by Apply
@@ -67,23 +67,33 @@ const (
 	columnID        = 0
 	columnPath      = 1
 	columnTitle     = 2
+	columnType      = 4
+	columnSource    = 5
+	columnAuthor    = 6
 	columnContext   = 7
 	columnFilePath  = 8
+	columnLanguage  = 9
+	columnBlob      = 10
 	columnBody      = 15
 	columnMore      = 17
+	columnCreated   = 18
+	columnUpdated   = 19
 	columnDescribed = 23
+	columnHash      = 24
+	columnStale     = 25
 	columnSaidSeq   = memoryColumnCount - 2
 	columnSeq       = memoryColumnCount - 1
 )
 
 // values returns the row as it is stored.
 func (r *Row) values() ([]any, error) {
-	b, err := json.Marshal(more{
+	rest := more{
 		Aliases: r.Aliases, Tags: r.Tags, Keywords: r.Keywords, Links: r.Links, ByName: r.ByName,
 		OriginalDate: r.OriginalDate, Importance: r.Importance, Session: r.Session, Agent: r.Agent, Commit: r.Commit,
 		MovedFrom: r.MovedFrom, Layer: r.Layer, Visibility: r.Visibility, Foreign: r.Foreign,
 		CreatedAt: inexact(r.CreatedAt), UpdatedAt: inexact(r.UpdatedAt),
-	})
+	}
+	b, err := rest.marshal()
 	if err != nil {
 		return nil, fmt.Errorf("memory %s: %w: %w", r.ID, fold.ErrInvalid, err)
 	}

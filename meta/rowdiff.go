@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -35,7 +36,7 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 	if len(r.ID) != 16 {
 		return fmt.Errorf("memory %.40q: not an id: %w", r.ID, fold.ErrInvalid)
 	}
-	want, err := r.values()
+	want, err := a.values(r)
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,7 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 	if !there {
 		a.touch(r.ID)
 		a.touched[r.ID] = true
+		a.rows[r.ID] = RowChange{Refiled: true, Retold: true}
 		want[columnSaidSeq], want[columnSeq] = a.seq, a.seq
 		if err := a.memories.add(ctx, a.tx, want...); err != nil {
 			return err
@@ -54,6 +56,14 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 	}
 	want[columnSaidSeq], want[columnSeq] = have[columnSaidSeq], have[columnSeq]
 	set := differing(have, want)
+	change := a.rows[r.ID]
+	if _, twice := a.rows[r.ID]; !twice {
+		updated, _ := have[columnUpdated].(int64)
+		change.Was = time.UnixMicro(updated).UTC()
+	}
+	change.Refiled = change.Refiled || slices.ContainsFunc(set, isFiled)
+	change.Retold = change.Retold || slices.ContainsFunc(set, isTold)
+	a.rows[r.ID] = change
 	if len(set) == 0 {
 		return nil
 	}
@@ -68,6 +78,10 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 			return err
 		}
 	}
+	if named && !slices.Equal(old.Tags, r.Tags) {
+		change.Refiled = true
+		a.rows[r.ID] = change
+	}
 	if named && !slices.Equal(old.Tags, r.Tags) || named && !slices.Equal(old.Keywords, r.Keywords) || slices.ContainsFunc(set, isSaid) {
 		set = append(set, columnSaidSeq)
 		want[columnSaidSeq] = a.seq
@@ -80,6 +94,52 @@ func (a *apply) memory(ctx context.Context, r *Row) error {
 		return err
 	}
 	return a.setTags(ctx, r.ID, true, old.Tags, r.Tags)
+}
+
+// values returns the row of the round as it is to be stored.
+func (a *apply) values(r *Row) ([]any, error) {
+	if want := a.newRows[r.ID]; want != nil {
+		return want, nil
+	}
+	want, err := r.values()
+	a.newRows[r.ID] = want
+	return want, err
+}
+
+// sameLinks reports whether it is known, without reading them, that the written
+// links of a change are those that are stored. Of a memory that is described in
+// the index only they are those that its row says, and nobody else sets them.
+func (a *apply) sameLinks(c *Change) (bool, error) {
+	r := c.Memory
+	if !c.SetLinks || r == nil || r.ID != c.About() || c.Forget == r.ID || r.Described != "index" || !slices.Equal(c.Links, r.Links) {
+		return false, nil
+	}
+	have, there := a.oldRows[r.ID]
+	if !there {
+		return false, nil
+	}
+	want, err := a.values(r)
+	return err == nil && have[columnDescribed] == want[columnDescribed] && have[columnMore] == want[columnMore], err
+}
+
+// isFiled reports whether a column is what searches are narrowed by; tags, which
+// are in more, are as well.
+func isFiled(column int) bool {
+	switch column {
+	case columnPath, columnType, columnSource, columnAuthor, columnFilePath, columnLanguage:
+		return true
+	}
+	return false
+}
+
+// isTold reports whether a column is more than what a file's change alone makes
+// other; see RowChange.
+func isTold(column int) bool {
+	switch column {
+	case columnBlob, columnCreated, columnUpdated, columnHash, columnStale:
+		return false
+	}
+	return true
 }
 
 // isSaid reports whether a column is a part of the words of a memory: its title,

@@ -254,6 +254,13 @@ func (c Config) For(slug string) Config {
 	return c
 }
 
+// WithoutProjects returns the configuration without what it says of single
+// projects, and without consent: for a copy of one, which is another project.
+func (c Config) WithoutProjects() Config {
+	c.projects, c.Allowed = nil, nil
+	return c
+}
+
 // ProjectSlugs returns the slugs that have a section of their own, sorted.
 func (c Config) ProjectSlugs() []string { return slices.Sorted(maps.Keys(c.projects)) }
 

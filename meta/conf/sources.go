@@ -285,7 +285,7 @@ func envName(key string) string {
 
 // notKeys are variables with our prefix that are not settings of the daemon.
 func notKeys() []string {
-	return []string{"FOLDWATCH_HOME", "FOLDWATCH_SOCKET", "FOLDWATCH_PROJECT", "FOLDWATCH_TOKEN", "FOLDWATCH_URL", "FOLDWATCH_SESSION", "FOLDWATCH_AGENT"}
+	return []string{"FOLDWATCH_HOME", "FOLDWATCH_SOCKET", "FOLDWATCH_PROJECT", "FOLDWATCH_TOKEN", "FOLDWATCH_URL", "FOLDWATCH_SESSION", "FOLDWATCH_AGENT", "FOLDWATCH_EVAL"}
 }
 
 // applyEnv lays the FOLDWATCH_* variables over c, in the order of their names.

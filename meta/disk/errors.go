@@ -60,6 +60,9 @@ func (e *ExistError) Is(target error) bool { return target == fs.ErrExist }
 // NoSpace reports whether err comes from a full disk or quota.
 func NoSpace(err error) bool { return err != nil && isNoSpace(err) }
 
+// Exhausted reports whether err comes from too many open files.
+func Exhausted(err error) bool { return err != nil && isExhausted(err) }
+
 // wrap adds what was done to which path. What may work later (no space, disk
 // read-only or broken, too many open files, no permission) becomes a
 // fold.ErrUnavailable with a hint; the cause stays in the chain.

@@ -35,31 +35,62 @@ type list struct {
 
 func (l list) walk() postings { return postings{rest: l.data, left: l.count} }
 
-// find returns the postings of term.
+// find returns the postings of term. It compares as far as it must: entries come
+// in order, so that how much of term the one before begins with says of most what
+// they are without a look at their bytes.
 func (d dictionary) find(term []byte) (list, bool) {
-	n := len(d.blocks) / 4
-	block := sort.Search(n, func(i int) bool {
+	// The first block that begins after term.
+	block := sort.Search(len(d.blocks)/4, func(i int) bool {
 		at := d.stream[binary.LittleEndian.Uint32(d.blocks[4*i:]):]
 		return bytes.Compare(at[2:2+int(at[1])], term) > 0
-	}) - 1
-	if block < 0 {
+	})
+	if block == 0 {
 		return list{}, false
 	}
-	end := len(d.stream)
-	if block+1 < n {
-		end = int(binary.LittleEndian.Uint32(d.blocks[4*block+4:]))
+	rest := d.stream[binary.LittleEndian.Uint32(d.blocks[4*block-4:]):]
+	if 4*block < len(d.blocks) {
+		rest = d.stream[binary.LittleEndian.Uint32(d.blocks[4*block-4:]):binary.LittleEndian.Uint32(d.blocks[4*block:])]
 	}
-	var buf [maxKey]byte
-	c := cursor{rest: d.stream[binary.LittleEndian.Uint32(d.blocks[4*block:]):end], term: buf[:0]}
-	for c.next() {
-		switch bytes.Compare(c.term, term) {
-		case 0:
-			return c.list, true
-		case 1:
+	same := 0 // bytes that term and the entry before begin with
+	for len(rest) > 0 {
+		shared, own := int(rest[0]), rest[2:2+int(rest[1])]
+		if shared < same {
+			return list{}, false // after term, as it differs from what is before it where that is still equal
+		}
+		var l list
+		l, rest = readList(rest[2+len(own):])
+		if shared > same {
+			continue // before term, as the one before it is
+		}
+		n := 0
+		for n < len(own) && same+n < len(term) && own[n] == term[same+n] {
+			n++
+		}
+		same += n
+		switch {
+		case n == len(own) && same == len(term):
+			return l, true
+		case n == len(own): // term goes on
+		case same == len(term) || own[n] > term[same]:
 			return list{}, false
 		}
 	}
 	return list{}, false
+}
+
+// readList reads what follows the term of an entry, and returns what is behind it.
+func readList(b []byte) (l list, rest []byte) {
+	count, b := uvarint(b)
+	if l.count = int(count); count == 1 {
+		p := postings{rest: b, left: 1}
+		p.next()
+		l.last, l.data = p.doc, b[:len(b)-len(p.rest)]
+		return l, p.rest
+	}
+	last, b := uvarint(b)
+	size, b := uvarint(b)
+	l.last, l.data = uint32(last), b[:size]
+	return l, b[size:]
 }
 
 // maxKey is more than the longest term of a dictionary has bytes.
@@ -79,16 +110,7 @@ func (c *cursor) next() bool {
 	}
 	shared, own := int(c.rest[0]), int(c.rest[1])
 	c.term = append(c.term[:shared], c.rest[2:2+own]...)
-	count, b := uvarint(c.rest[2+own:])
-	if c.list.count = int(count); count == 1 {
-		p := postings{rest: b, left: 1}
-		p.next()
-		c.list.last, c.list.data, c.rest = p.doc, b[:len(b)-len(p.rest)], p.rest
-		return true
-	}
-	last, b := uvarint(b)
-	size, b := uvarint(b)
-	c.list.last, c.list.data, c.rest = uint32(last), b[:size], b[size:]
+	c.list, c.rest = readList(c.rest[2+own:])
 	return true
 }
 

@@ -44,6 +44,11 @@ type Doc struct {
 	Tags, Keywords                 []string
 	Source, Type, Author, Language string    // filtered, not searched
 	Updated                        time.Time // filtered; a chunk is as old as the document of its memory says
+
+	// Dates says of a chunk that Updated is the time of its memory, too, if that
+	// is later than what the document of the memory says, which need not be put
+	// again for it. Of the document of a memory it says that no chunk does.
+	Dates bool
 }
 
 // Searched fields. Each kind has terms of its own,

@@ -74,9 +74,8 @@ func (f Filter) sieve() (*sieve, error) {
 // timed reports whether s has a bound of time.
 func (s *sieve) timed() bool { return !s.After.IsZero() || !s.Before.IsZero() }
 
-// inTime reports whether the time of an owner lies within the bounds.
-func (s *sieve) inTime(seg *segment, o uint32) bool {
-	t := seg.updated(o)
+// inTime reports whether a time, see nanos, lies within the bounds.
+func (s *sieve) inTime(t uint64) bool {
 	return t >= s.lo && (s.Before.IsZero() || t < s.hi)
 }
 

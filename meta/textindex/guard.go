@@ -16,12 +16,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
@@ -36,7 +40,7 @@ import (
 //   - A start that is not followed by a flush is counted; the third in a row
 //     begins anew, whatever made the other two end.
 const (
-	format    = "5"         // of segments and stored keys
+	format    = "6"         // of segments and stored keys
 	sealName  = "seal.json" // sizes and sums of the files, when closed
 	startName = "starts"    // starts since the last seal
 	madeName  = "version"   // format and analyser
@@ -72,12 +76,18 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 			_ = x.lock.Close()
 		}
 	}()
+	if err := unheld(dir); err != nil {
+		return nil, err
+	}
 	reason := verify(dir)
 	if reason == nil {
 		reason = x.open(opt)
 	}
 	if reason == nil {
 		return x, nil
+	}
+	if errors.Is(reason, berrors.ErrTimeout) { // somebody came in between
+		return nil, errHeld
 	}
 	x.Rebuilt = reason.Error()
 	x.log.Warn("Text index begun anew", "reason", x.Rebuilt)
@@ -89,6 +99,35 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 	}
 	return x, nil
 }
+
+// errHeld says that somebody who does not know of our lock has the index open: busy
+// is not damaged.
+var errHeld = fmt.Errorf("another process has its files open: %w", fold.ErrUnavailable)
+
+// unheld returns errHeld if somebody has the files of the index in dir locked.
+// Bleve would wait for them for ever where it reads which snapshots there are.
+// Whatever else is wrong with them is found later.
+func unheld(dir string) error {
+	path := filepath.Join(storeDir(dir), "root.bolt")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing there that could be held
+	}
+	err := func() (err error) {
+		defer recovered(&err)()
+		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: heldWait})
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}()
+	if errors.Is(err, berrors.ErrTimeout) {
+		return errHeld
+	}
+	return nil
+}
+
+// heldWait is how long somebody else may have the files before that is said.
+const heldWait = time.Second
 
 // open opens what verify let pass and searches once.
 func (x *Index) open(opt Options) error {

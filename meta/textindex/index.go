@@ -59,9 +59,11 @@ type Index struct {
 	mu     sync.Mutex // one writer at a time; guards the fields below
 	closed bool
 	stuck  bool              // Bleve did not answer; see batch
+	unsure bool              // something was applied since all was on disk
 	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
 	behind []owed            // what Bleve holds in memory, oldest first; see pace
 
+	wholing   sync.Mutex             // held while whole is made
 	whole     atomic.Pointer[wholes] // of the snapshot that was searched last
 	scratch   sync.Pool              // of *accumulator
 	gatherers sync.Pool              // of *gatherer
@@ -116,6 +118,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 		done = make(chan struct{})
 		batch.SetPersistedCallback(func(error) { close(done) })
 	}
+	x.unsure = true
 	if err := x.batch(batch); err != nil {
 		return err
 	}
@@ -291,7 +294,11 @@ func (x *Index) Flush() error {
 }
 
 func (x *Index) flush() (err error) {
+	if !x.unsure { // an index that was only searched need not wait for the persister's nap
+		return nil
+	}
 	defer wrap(&err, "flush text index")
+	defer func() { x.unsure = err != nil }()
 	// Snapshots are persisted in order, so that a batch which changes nothing
 	// is on disk only when all before it are.
 	batch, done := index.NewBatch(), make(chan error, 1)
@@ -379,7 +386,7 @@ func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.S
 		"path":                storeDir(dir),
 		"forceSegmentType":    pluginType,
 		"forceSegmentVersion": pluginVersion,
-		"bolt_timeout":        "1s", // a second process gets an error, and does not hang
+		"bolt_timeout":        heldWait.String(), // a second process gets an error, and does not hang
 		// A change is searchable before it is on disk; Seq tells after a crash.
 		"unsafe_batch":       true,
 		"numSnapshotsToKeep": 1,

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -92,6 +94,9 @@ func TestSearchFindsEveryKind(t *testing.T) {
 	h := hits[0]
 	if h.Memory != "f2" || h.Chunk != "c2" || h.Coverage != 1 || h.Name <= 0 || h.Exact <= 0 || h.Symbol <= 0 || h.Body <= 0 || h.Path <= 0 || h.Fielded < h.Symbol {
 		t.Errorf("hit = %+v", h)
+	}
+	if h.NameShare != .5 { // auth, service, validate, token
+		t.Errorf("the question has %v of the name, want half", h.NameShare)
 	}
 }
 
@@ -270,6 +275,109 @@ func TestOpenTwiceIsRefused(t *testing.T) {
 	}
 	if got := keys(t, x, textindex.Query{Text: "jwt"}); got != "m:m1" {
 		t.Errorf("Search in the first = %q", got)
+	}
+}
+
+// TestHeldFilesAreNotDamaged: somebody who does not know of our lock, an older
+// version or a handle that a failed start left, has the files of the index. Open
+// says so soon, as often as it is tried, and begins nothing anew.
+func TestHeldFilesAreNotDamaged(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "text")
+	x := open(t, dir)
+	apply(t, x, 1, library())
+	n := x.Count()
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := bolt.Open(filepath.Join(dir, "store", "root.bolt"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // one more than there may be starts that do not end well
+		if x, err := textindex.Open(dir, textindex.Options{}); !errors.Is(err, fold.ErrUnavailable) {
+			t.Fatalf("Open = %v, %v, want ErrUnavailable", x, err)
+		}
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = open(t, dir)
+	if x.Rebuilt != "" || x.Count() != n || x.Seq() != 1 {
+		t.Errorf("Rebuilt %q, Count %d, Seq %d, want nothing, %d, 1", x.Rebuilt, x.Count(), x.Seq(), n)
+	}
+}
+
+// TestFoundBeforeItIsOnDisk: what was applied is found although nothing of it was
+// written yet.
+func TestFoundBeforeItIsOnDisk(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "text")
+	x, err := textindex.Open(dir, textindex.Options{Nap: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, x, 1, []textindex.Doc{numbered(1)})
+	if err := x.Flush(); err != nil { // from here on the persister naps
+		t.Fatal(err)
+	}
+	files := func() []string {
+		names, err := filepath.Glob(filepath.Join(dir, "store", "*.zap"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	before := files()
+	for i := range 5 {
+		apply(t, x, int64(i+2), []textindex.Doc{numbered(i + 2)})
+		if got := keys(t, x, textindex.Query{Text: fmt.Sprintf("n%dx", i+2)}); !strings.Contains(got, numbered(i+2).Key) {
+			t.Errorf("Search = %q without what was just applied", got)
+		}
+	}
+	if now := files(); !slices.Equal(now, before) {
+		t.Errorf("segments on disk: %v, before %v: what was found may have been written", now, before)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if y := open(t, dir); y.Seq() != 6 || y.Count() != 6 {
+		t.Errorf("Seq %d, Count %d after Close, want 6, 6", y.Seq(), y.Count())
+	}
+}
+
+// TestAnIndexThatWasOnlySearchedIsNotWritten: a checkout whose stores come to rest
+// after a search closes them at once. Counted are the batches Bleve was given, not
+// bytes on disk: Bleve prunes its own snapshots when it likes.
+func TestAnIndexThatWasOnlySearchedIsNotWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "text")
+	batches := func(put ...textindex.Doc) uint64 {
+		t.Helper()
+		x, err := textindex.Open(dir, textindex.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(put) > 0 {
+			apply(t, x, x.Seq()+1, put)
+		}
+		keys(t, x, textindex.Query{Text: "token"})
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := x.Batches()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := batches(library()...); n != 2 {
+		t.Errorf("%d batches for a change, want it and one that waits for the disk", n)
+	}
+	if n := batches(); n != 0 {
+		t.Errorf("%d batches for a search, want 0", n)
+	}
+	if n := batches(numbered(1)); n != 2 {
+		t.Errorf("%d batches for a later change, want 2", n)
 	}
 }
 

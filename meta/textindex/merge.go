@@ -121,7 +121,7 @@ func (m *merge) columns(in *input, kind int, cols *columns, owners *ownerTable) 
 			for i := range texts {
 				texts[i] = in.value(old, i)
 			}
-			in.owned[old] = owners.record(&texts, in.updated(old)) + 1
+			in.owned[old] = owners.record(&texts, in.updated(old), in.dates(old)) + 1
 		}
 		for f := range lengths {
 			lengths[f] = in.length(kind, f, doc-in.first[kind])

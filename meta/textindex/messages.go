@@ -63,18 +63,21 @@ func NewMessages(n int, text func(i int) string) *Messages {
 // Like returns the n texts that are most like query, best first; among equals
 // the later ones, which are newer.
 func (m *Messages) Like(query string, n int) []Like {
-	scores := map[uint32]float64{}
+	scores := make([]float64, len(m.lengths))
+	var found []Like
 	for _, term := range distinct(words.Analyze(clip(query))) {
 		list := m.postings[term]
 		worth := idf(float64(len(m.lengths)), float64(len(list)))
 		for _, p := range list {
+			if scores[p.text] == 0 {
+				found = append(found, Like{Text: int(p.text)})
+			}
 			tf := float64(p.tf) / (1 - messageB + messageB*float64(m.lengths[p.text])/m.average)
 			scores[p.text] += worth * tf / (messageK1 + tf)
 		}
 	}
-	found := make([]Like, 0, len(scores))
-	for text, score := range scores {
-		found = append(found, Like{int(text), score})
+	for i := range found {
+		found[i].Score = scores[found[i].Text]
 	}
 	slices.SortFunc(found, func(a, b Like) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Text, a.Text)) })
 	return found[:min(n, len(found))]

@@ -12,10 +12,12 @@ type owner struct {
 	memory, source, typ, author, language, path string
 	tags                                        string // in lower case, each followed by a zero byte
 	updated                                     uint64 // see nanos
+	dates                                       bool   // see Doc
 }
 
-// ownerBytes is the size of a stored owner: 7 numbers of values, and a time.
-const ownerBytes = 7*4 + 8
+// ownerBytes is the size of a stored owner: 7 numbers of values, one of flags, and
+// a time.
+const ownerBytes = 8*4 + 8
 
 func (d *Doc) owner() owner {
 	var tags strings.Builder
@@ -25,7 +27,7 @@ func (d *Doc) owner() owner {
 	}
 	return owner{
 		memory: string(d.Memory), source: d.Source, typ: d.Type, author: strings.ToLower(d.Author),
-		language: strings.ToLower(d.Language), path: d.Path, tags: tags.String(), updated: nanos(d.Updated),
+		language: strings.ToLower(d.Language), path: d.Path, tags: tags.String(), updated: nanos(d.Updated), dates: d.Dates,
 	}
 }
 
@@ -71,17 +73,22 @@ func (t *ownerTable) number(o *owner) uint32 {
 	for i, s := range o.texts() {
 		texts[i] = []byte(*s)
 	}
-	t.last, t.lastNum = *o, t.record(&texts, o.updated)
+	t.last, t.lastNum = *o, t.record(&texts, o.updated, o.dates)
 	return t.lastNum
 }
 
-// record returns the number of the owner with these strings.
-func (t *ownerTable) record(texts *[7][]byte, updated uint64) uint32 {
+// record returns the number of the owner with these strings, and so on.
+func (t *ownerTable) record(texts *[7][]byte, updated uint64, dates bool) uint32 {
 	var buf [ownerBytes]byte
 	r := buf[:0]
 	for _, s := range texts {
 		r = binary.LittleEndian.AppendUint32(r, t.value(s))
 	}
+	flags := uint32(0)
+	if dates {
+		flags = 1
+	}
+	r = binary.LittleEndian.AppendUint32(r, flags)
 	r = binary.LittleEndian.AppendUint64(r, updated)
 	for h := hash(r); ; h++ {
 		n, ok := t.numbers[h]

@@ -117,6 +117,50 @@ func (p *postings) next() bool {
 	return true
 }
 
+// A run is some postings that follow each other. Walks over many postings take
+// them in runs: numbers stay in registers while they are read, and what is done
+// with them is a loop of its own.
+type run struct {
+	docs   [64]uint32
+	counts [64]counts
+}
+
+// fill reads the next postings into r and returns how many there were; 0 is the
+// end.
+func (p *postings) fill(r *run) int {
+	n := min(p.left, len(r.docs))
+	p.left -= n
+	rest, doc := p.rest, p.doc
+	for i := range n {
+		v := uint64(rest[0])
+		if v < 0x80 {
+			rest = rest[1:]
+		} else {
+			v, rest = uvarint(rest)
+		}
+		doc += uint32(v >> 2)
+		c := counts(1)
+		switch v & 3 {
+		case bodyOnce:
+		case bodyOnly:
+			v, rest = uvarint(rest)
+			c = counts(v)
+		case pathOnce:
+			c = 1 << (8 + 8*pathWords)
+		default:
+			mask := rest[0]
+			c = 0
+			for rest = rest[1:]; mask != 0; mask &= mask - 1 {
+				v, rest = uvarint(rest)
+				c |= counts(v) << shift(bits.TrailingZeros8(mask))
+			}
+		}
+		r.docs[i&63], r.counts[i&63] = doc, c
+	}
+	p.rest, p.doc = rest, doc
+	return n
+}
+
 // uvarint returns the number at the start of b and what follows it.
 func uvarint(b []byte) (uint64, []byte) {
 	if b[0] < 0x80 {

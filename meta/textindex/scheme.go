@@ -1,6 +1,9 @@
 package textindex
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // A scheme is how documents of one kind are scored. Figures: retrieval.md 1.2,
 // 2 and what was measured on its dev sets.
@@ -41,26 +44,29 @@ func (c *kindSearch) weigh(f int, tf uint64, length uint32) float64 {
 	return float64(tf) / (1 - b + b*float64(max(length, 1))/c.pivot[f])
 }
 
-// weighAll returns the weighted frequency of a term in the fields of a document.
-func (c *kindSearch) weighAll(seg *segment, p *postings) (s termScore) {
-	for f := range exact {
-		n := p.counts.of(f)
-		if n == 0 {
-			continue
-		}
-		v := float32(c.scheme.weight[f] * c.weigh(f, n, seg.length(c.k, f, p.doc)))
+// weighAll returns the weighted frequency of a term that stands so often in the
+// fields of document n of its kind in seg.
+func (c *kindSearch) weighAll(seg *segment, n uint32, counts counts) (s termScore) {
+	if tf := counts.of(body); tf > 0 {
+		s.body = float32(c.scheme.weight[body] * c.weigh(body, tf, seg.length(c.k, body, n)))
+		s.tf = s.body
+	}
+	// Fields follow the body in the order of their bits.
+	for rest := uint64(counts) >> shift(body+1); rest != 0; {
+		f := body + 1 + bits.TrailingZeros64(rest)/8
+		tf := counts.of(f)
+		rest &^= fieldMost << (shift(f) - shift(body+1))
+		length := seg.length(c.k, f, n)
+		v := float32(c.scheme.weight[f] * c.weigh(f, tf, length))
 		s.tf += v
 		switch f {
-		case body:
-			s.body = v
-			if p.counts <= bodyMost {
-				return s
-			}
 		case symbol:
 			s.symbol = v
 			s.name += v
+			s.share += float32(tf) / float32(max(length, 1))
 		case title:
 			s.name += v
+			s.share += float32(tf) / float32(max(length, 1))
 		case pathWords:
 			s.path = v
 		}

@@ -22,13 +22,19 @@ type accumulator struct {
 	term    []termScore  // the others
 	text    []uint32     // by document: how often the term at hand stands in the chunks of a file
 	texts   []uint32     // documents that have an entry in text
+	run     run          // postings at hand
+	found   []leafList   // of the terms of the question in every kind
+	best    []float64    // scores, to find the limit'th
+	able    bitset       // documents that may still be among the best, see narrow
+	left    []uint32     // the same as a list
 }
 
 // A tally is the scores of one document.
 type tally struct {
 	fielded, more, exact     float32 // more is what synonyms give
 	body, symbol, name, path float32
-	mask                     uint32 // bit i: term i occurs
+	share                    float32 // of the name's terms
+	mask                     uint32  // bit i: term i occurs
 }
 
 // A plainScore is the weighted frequency of a term that stands in the body alone:
@@ -42,6 +48,7 @@ type plainScore struct {
 type termScore struct {
 	doc                          uint32
 	tf, body, symbol, name, path float32 // in all fields, and in single ones
+	share                        float32 // of the terms of symbol and title
 }
 
 func (a *accumulator) reset(n int) {
@@ -54,7 +61,7 @@ func (a *accumulator) reset(n int) {
 	for _, d := range a.texts { // left by a search that was cut short
 		a.text[d] = 0
 	}
-	a.touched, a.texts = a.touched[:0], a.texts[:0]
+	a.touched, a.texts, a.able = a.touched[:0], a.texts[:0], nil
 }
 
 // of returns the tally of d, which is about to have a score.
@@ -92,30 +99,51 @@ type kindSearch struct {
 	pivot  [numFields]float64
 }
 
-// postings finds every term that occurs, rarest first.
-func (c *kindSearch) postings(terms []string, channel int) []termPostings {
-	var out []termPostings
-	var key [maxKey]byte
+// A termLists is where one term occurs, by kind.
+type termLists struct {
+	term  int // index into search.terms, joined or synonyms
+	lists [len(kinds)][]leafList
+}
+
+// lists finds every term in the kinds that are asked for.
+func (s *search) lists(terms []string, channel int) []termLists {
+	out := make([]termLists, 0, len(terms))
 	for i, term := range terms {
+		var key [maxKey]byte
 		b := append(key[:0], term...)
 		if channel == channelExact {
 			b = exactKey(key[:0], hash(b))
 		}
-		t := termPostings{term: i}
-		for n := range c.leaves {
-			leaf := &c.leaves[n]
-			if l, ok := leaf.dicts[c.k][channel].find(b); ok {
-				t.lists = append(t.lists, leafList{leaf, c.k, l})
-				t.df += l.count
-			}
-			if c.k != fileKind {
+		t := termLists{term: i}
+		for k := range kinds {
+			if !s.reads[k] {
 				continue
 			}
-			for _, k := range [...]int{chunkKind, sectionKind} {
+			from := len(s.acc.found)
+			for n := range s.leaves {
+				leaf := &s.leaves[n]
 				if l, ok := leaf.dicts[k][channel].find(b); ok {
-					t.texts = append(t.texts, leafList{leaf, k, l})
-					t.df += l.count
+					s.acc.found = append(s.acc.found, leafList{leaf, k, l})
 				}
+			}
+			t.lists[k] = s.acc.found[from:len(s.acc.found):len(s.acc.found)]
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// postings returns those of the terms that occur in the kind, rarest first.
+func (c *kindSearch) postings(terms []termLists) []termPostings {
+	out := make([]termPostings, 0, len(terms))
+	for i := range terms {
+		t := termPostings{term: terms[i].term, lists: terms[i].lists[c.k]}
+		if c.k == fileKind {
+			t.texts = slices.Concat(terms[i].lists[chunkKind], terms[i].lists[sectionKind])
+		}
+		for _, lists := range [...][]leafList{t.lists, t.texts} {
+			for _, l := range lists {
+				t.df += l.list.count
 			}
 		}
 		if t.df > 0 {
@@ -126,20 +154,25 @@ func (c *kindSearch) postings(terms []string, channel int) []termPostings {
 	return out
 }
 
-// scoreAll scores every document of the terms, rarest first, until maxPostings
-// are read, and returns the terms that are left.
-func (c *kindSearch) scoreAll(terms, joined, synonyms []termPostings) (rest []*termPostings, err error) {
+// A step is one term to score.
+type step struct {
+	t     *termPostings
+	score func(*kindSearch, *termPostings) error
+	most  float64 // that it adds to a total
+}
+
+// plan returns the steps of a search, rarest term first, and the terms that are
+// left once maxPostings are read. What terms, joined forms and synonyms give is
+// added up apart, each rarest first, so that what comes between changes no sum.
+func (c *kindSearch) plan(terms, joined, synonyms []termPostings) (steps []step, rest []*termPostings) {
+	steps = make([]step, 0, len(terms)+len(joined)+len(synonyms))
 	read := 0
 	for i := range terms {
 		t := &terms[i]
 		if read += t.df; i > 0 && read > maxPostings {
 			rest = append(rest, t)
-			err = c.countLive(t)
 		} else {
-			err = c.scoreTerm(t)
-		}
-		if err != nil {
-			return nil, err
+			steps = append(steps, step{t, (*kindSearch).scoreTerm, c.mostOf(t)})
 		}
 	}
 	for i := range joined {
@@ -147,34 +180,139 @@ func (c *kindSearch) scoreAll(terms, joined, synonyms []termPostings) (rest []*t
 		if read += t.df; read > maxPostings && i > 0 {
 			break // joined names this common tell nothing
 		}
-		if err := c.scoreJoined(t); err != nil {
-			return nil, err
-		}
+		steps = append(steps, step{t, (*kindSearch).scoreJoined, c.scheme.exact * c.mostOf(t)})
 	}
 	for i := range synonyms {
 		t := &synonyms[i]
 		if read += t.df; read > maxPostings {
 			break
 		}
-		if err := c.scoreSynonym(t); err != nil {
-			return nil, err
+		steps = append(steps, step{t, (*kindSearch).scoreSynonym, c.shares[t.term] * c.mostOf(t)})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.t.df, b.t.df) })
+	return steps, rest
+}
+
+// scoreAll scores every document of the terms that can be among the n best.
+func (c *kindSearch) scoreAll(n int, steps []step) error {
+	done, ahead := 0.0, 0.0 // what the steps behind and those to come add at most
+	for i := range steps {
+		ahead += steps[i].most
+	}
+	for i := range steps {
+		if c.k != fileKind && steps[i].t.df >= narrowFrom && done > ahead {
+			c.narrow(n, ahead)
+		}
+		if err := steps[i].score(c, steps[i].t); err != nil {
+			return err
+		}
+		done, ahead = done+steps[i].most, ahead-steps[i].most
+	}
+	return nil
+}
+
+// mostOf returns what a term of another kind than files gives at most: in how many
+// files it is, only its postings say.
+func (c *kindSearch) mostOf(t *termPostings) float64 {
+	gone := 0
+	for _, l := range t.lists {
+		gone += min(l.list.count, l.leaf.gone[c.k])
+	}
+	return idf(c.n, float64(t.df-gone))
+}
+
+// narrowFrom is how many postings a term has before it is worth a look whether
+// all documents it is in can still be among the best.
+const narrowFrom = 1000
+
+// narrow finds out which documents may still be among the n best if terms that
+// add at most ahead are to come: where n have more than that already, none of
+// those that have nothing yet (Turtle & Flood 1995, MaxScore). All that is left
+// out would have been cut off at the end, so that no result changes.
+func (c *kindSearch) narrow(n int, ahead float64) {
+	const rounding = 1 - 1e-4 // scores are sums of float32
+	a := c.acc
+	all := a.touched
+	if a.able != nil {
+		all = a.left
+	}
+	if len(all) <= 2*n {
+		return // so few that it does not pay
+	}
+	a.best = a.best[:0]
+	for _, d := range all {
+		a.best = append(a.best, c.total(d))
+	}
+	least := nth(a.best, n)*rounding - ahead
+	if least <= 0 {
+		return
+	}
+	if a.able == nil {
+		a.able = newBitset(c.docs)
+		a.left = append(a.left[:0], all...)
+		for _, d := range all {
+			a.able.add(d)
 		}
 	}
-	return rest, nil
+	kept := a.left[:0]
+	for _, d := range a.left {
+		if c.total(d) >= least {
+			kept = append(kept, d)
+		} else {
+			a.able.drop(d)
+		}
+	}
+	a.left = kept
+}
+
+// nth returns the n'th largest of scores, of which there are more, and changes
+// their order.
+func nth(scores []float64, n int) float64 {
+	lo, hi := 0, len(scores)-1
+	for lo < hi {
+		pivot := scores[int(uint(lo+hi)/2)]
+		i, j := lo, hi
+		for i <= j {
+			for scores[i] > pivot {
+				i++
+			}
+			for scores[j] < pivot {
+				j--
+			}
+			if i <= j {
+				scores[i], scores[j] = scores[j], scores[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n-1 <= j:
+			hi = j
+		case n-1 >= i:
+			lo = i
+		default:
+			return scores[n-1]
+		}
+	}
+	return scores[lo]
 }
 
 // each calls fn for every posting of t in documents of the kind itself that are
-// live, and says whether the document is allowed.
-func (c *kindSearch) each(t *termPostings, fn func(seg *segment, doc uint32, allowed bool, p *postings)) error {
+// live, and says whether the document is allowed. Doc is its number, which among
+// those of its kind in seg is n.
+func (c *kindSearch) each(t *termPostings, fn func(seg *segment, doc, n uint32, allowed bool, counts counts)) error {
+	a := c.acc
 	for _, l := range t.lists {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		first := l.leaf.offset + l.leaf.first[c.k]
-		p := l.list.walk() // not in the for, which would make one for each posting
-		for p.next() {
-			if d := first + p.doc; c.present.has(d) {
-				fn(l.leaf.segment, d, c.allowed.has(d), &p)
+		p := l.list.walk()
+		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
+			for i, doc := range a.run.docs[:n] {
+				if d := first + doc; c.present.has(d) {
+					fn(l.leaf.segment, d, doc, a.able.has(d) && c.allowed.has(d), a.run.counts[i])
+				}
 			}
 		}
 	}
@@ -188,7 +326,7 @@ func (c *kindSearch) countLive(t *termPostings) error {
 		t.df = min(t.df, int(c.n))
 	} else if c.present != nil {
 		t.df = 0
-		if err := c.each(t, func(*segment, uint32, bool, *postings) { t.df++ }); err != nil {
+		if err := c.each(t, func(*segment, uint32, uint32, bool, counts) { t.df++ }); err != nil {
 			return err
 		}
 	}
@@ -220,22 +358,24 @@ func (c *kindSearch) gatherOwn(t *termPostings) error {
 			return err
 		}
 		seg, first := l.leaf.segment, l.leaf.offset+l.leaf.first[c.k]
-		p := l.list.walk() // not in the for, which would make one for each posting
-		for p.next() {
-			d := first + p.doc
-			if !c.present.has(d) {
-				continue
-			}
-			t.df++
-			switch {
-			case !c.allowed.has(d):
-			case p.counts <= bodyMost:
-				length := float32(max(seg.length(c.k, body, p.doc), 1))
-				a.plain = append(a.plain, plainScore{d, weight * float32(p.counts) / (flat + slope*length)})
-			default:
-				s := c.weighAll(seg, &p)
-				s.doc = d
-				a.term = append(a.term, s)
+		p := l.list.walk()
+		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
+			for i, doc := range a.run.docs[:n] {
+				d, counts := first+doc, a.run.counts[i]
+				if !c.present.has(d) {
+					continue
+				}
+				t.df++
+				switch {
+				case !a.able.has(d) || !c.allowed.has(d):
+				case counts <= bodyMost:
+					length := float32(max(seg.length(c.k, body, doc), 1))
+					a.plain = append(a.plain, plainScore{d, weight * float32(counts) / (flat + slope*length)})
+				default:
+					s := c.weighAll(seg, doc, counts)
+					s.doc = d
+					a.term = append(a.term, s)
+				}
 			}
 		}
 	}
@@ -248,12 +388,12 @@ func (c *kindSearch) gatherWhole(t *termPostings) error {
 	if err := c.readTexts(t); err != nil {
 		return err
 	}
-	err := c.each(t, func(seg *segment, d uint32, allowed bool, p *postings) {
+	err := c.each(t, func(seg *segment, d, n uint32, allowed bool, counts counts) {
 		t.df++
 		text := a.text[d]
 		a.text[d] = 0
 		if allowed {
-			a.term = append(a.term, c.weighWhole(seg, d, p, text))
+			a.term = append(a.term, c.weighWhole(seg, d, n, counts, text))
 		}
 	})
 	if err != nil {
@@ -263,7 +403,7 @@ func (c *kindSearch) gatherWhole(t *termPostings) error {
 		if text := a.text[d]; text > 0 {
 			t.df++
 			a.text[d] = 0
-			if c.allowed.has(d) {
+			if a.able.has(d) && c.allowed.has(d) {
 				a.plain = append(a.plain, plainScore{d, float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))})
 			}
 		}
@@ -301,6 +441,7 @@ func (y *tally) add(k1 float64, t *termPostings, s *termScore) {
 	y.symbol += w * s.symbol / (k + s.symbol)
 	y.name += w * s.name / (k + s.name)
 	y.path += w * s.path / (k + s.path)
+	y.share += s.share
 }
 
 // scoreSynonym adds the share of the BM25F score of a synonym.
@@ -325,12 +466,12 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 	if err := c.readTexts(t); err != nil {
 		return err
 	}
-	err := c.each(t, func(seg *segment, d uint32, allowed bool, p *postings) {
+	err := c.each(t, func(seg *segment, d, n uint32, allowed bool, counts counts) {
 		t.df++
-		n := uint64(p.counts) + uint64(a.text[d])
+		tf := uint64(counts) + uint64(a.text[d])
 		a.text[d] = 0
 		if allowed {
-			a.plain = append(a.plain, plainScore{d, c.weighJoined(seg, d, p.doc, n)})
+			a.plain = append(a.plain, plainScore{d, c.weighJoined(seg, d, n, tf)})
 		}
 	})
 	if err != nil {
@@ -340,7 +481,7 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 		if n := a.text[d]; n > 0 {
 			t.df++
 			a.text[d] = 0
-			if c.allowed.has(d) {
+			if a.able.has(d) && c.allowed.has(d) {
 				a.plain = append(a.plain, plainScore{d, c.weighJoined(nil, d, 0, uint64(n))})
 			}
 		}
@@ -384,7 +525,11 @@ func (c *kindSearch) top(n int) []docScore {
 	}
 	var top []docScore
 	worst := math.Inf(-1)
-	for _, d := range c.acc.touched {
+	all := c.acc.touched
+	if c.acc.able != nil {
+		all = c.acc.left
+	}
+	for _, d := range all {
 		score := c.total(d)
 		if score < worst {
 			continue
@@ -435,7 +580,7 @@ func (c *kindSearch) refineIn(t *termPostings, l leafList, top []docScore) {
 			i++
 		}
 		if i < len(top) && top[i].doc == d {
-			s := c.weighWhole(l.leaf.segment, d, &p, 0)
+			s := c.weighWhole(l.leaf.segment, d, p.doc, p.counts, 0)
 			c.acc.of(d).add(c.scheme.k1, t, &s)
 		}
 	}
@@ -443,9 +588,9 @@ func (c *kindSearch) refineIn(t *termPostings, l leafList, top []docScore) {
 
 // count sets the Terms of hits, which are the documents of top.
 func (c *kindSearch) count(hits []Hit, top []docScore, terms []termPostings) error {
-	a, counts := c.acc, make([]TermCount, len(hits)*len(terms))
+	a, all := c.acc, make([]TermCount, len(hits)*len(terms))
 	for i, d := range top {
-		hits[i].Terms, hits[i].K1 = counts[i*len(terms):(i+1)*len(terms)], c.scheme.k1
+		hits[i].Terms, hits[i].K1 = all[i*len(terms):(i+1)*len(terms)], c.scheme.k1
 		a.text[d.doc] = uint32(i + 1)
 		a.texts = append(a.texts, d.doc) // so that it is cleared for the next search
 	}
@@ -454,9 +599,9 @@ func (c *kindSearch) count(hits []Hit, top []docScore, terms []termPostings) err
 		for i := range hits {
 			hits[i].Terms[n].Worth = t.idf
 		}
-		err := c.each(t, func(seg *segment, d uint32, _ bool, p *postings) {
+		err := c.each(t, func(seg *segment, d, doc uint32, _ bool, counts counts) {
 			if i := a.text[d]; i > 0 {
-				hits[i-1].Terms[n].Count = float64(c.weighAll(seg, p).tf)
+				hits[i-1].Terms[n].Count = float64(c.weighAll(seg, doc, counts).tf)
 			}
 		})
 		if err != nil {

@@ -40,16 +40,17 @@ type Hit struct {
 
 	// Score is Expanded + a share of Exact. Scores of different kinds are not on
 	// one scale.
-	Score    float64
-	Fielded  float64 // BM25F over all fields
-	Expanded float64 // Fielded, and what the synonyms give
-	Exact    float64 // BM25 of joined identifiers and word pairs
-	Name     float64 // BM25F over symbol and title alone
-	Body     float64 // BM25 of the body alone; of a file, of the text of its chunks
-	Symbol   float64 // BM25 of the qualified name alone
-	Path     float64 // BM25 of the path alone
-	Coverage float64 // share of the question's terms that occur, by idf, in [0, 1]
-	Ideal    float64 // what Fielded is at most for this question and kind
+	Score     float64
+	Fielded   float64 // BM25F over all fields
+	Expanded  float64 // Fielded, and what the synonyms give
+	Exact     float64 // BM25 of joined identifiers and word pairs
+	Name      float64 // BM25F over symbol and title alone
+	Body      float64 // BM25 of the body alone; of a file, of the text of its chunks
+	Symbol    float64 // BM25 of the qualified name alone
+	Path      float64 // BM25 of the path alone
+	NameShare float64 // share of the terms of symbol and title that the question has
+	Coverage  float64 // share of the question's terms that occur, by idf, in [0, 1]
+	Ideal     float64 // what Fielded is at most for this question and kind
 
 	// Terms are the question's terms in a memory, those too that it does not have,
 	// in one order for all hits; nil for other kinds. With the K1 of the BM25 they
@@ -97,9 +98,13 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 	if s.acc == nil {
 		s.acc = &accumulator{}
 	}
-	defer x.scratch.Put(s.acc)
+	defer func() {
+		clear(s.acc.found) // they hold segments
+		x.scratch.Put(s.acc)
+	}()
+	s.find()
 	sums := decodeSums(snap.Internal()[lengthKey])
-	var hits []Hit
+	var parts [][]Hit
 	for k, kind := range kinds {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
@@ -111,9 +116,9 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		if err != nil {
 			return nil, err
 		}
-		hits = append(hits, found...)
+		parts = append(parts, found)
 	}
-	return hits, nil
+	return slices.Concat(parts...), nil
 }
 
 // clip bounds the length of a question.
@@ -162,6 +167,25 @@ type search struct {
 	allowed  bitset    // documents that pass the filter; nil: all
 	whole    *wholes
 	acc      *accumulator
+	reads    [len(kinds)]bool // kinds whose postings are needed
+	found    struct{ terms, joined, synonyms []termLists }
+}
+
+// find looks up all that is asked for, once: whole files are found by the
+// postings of their chunks.
+func (s *search) find() {
+	for k, kind := range kinds {
+		if len(s.q.Kinds) == 0 || slices.Contains(s.q.Kinds, kind) {
+			s.reads[k] = true
+			if k == fileKind {
+				s.reads[chunkKind], s.reads[sectionKind] = true, true
+			}
+		}
+	}
+	s.acc.found = s.acc.found[:0]
+	s.found.terms = s.lists(s.terms, channelWords)
+	s.found.joined = s.lists(s.joined, channelExact)
+	s.found.synonyms = s.lists(s.synonyms, channelWords)
 }
 
 // kind returns the best documents of one kind.
@@ -178,12 +202,18 @@ func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 		c.pivot[body] = max(s.whole.mean, 1)
 	}
 	c.pivot[exact] = c.pivot[body]
-	terms := c.postings(s.terms, channelWords)
-	rest, err := c.scoreAll(terms, c.postings(s.joined, channelExact), c.postings(s.synonyms, channelWords))
-	if err != nil {
+	terms := c.postings(s.found.terms)
+	steps, rest := c.plan(terms, c.postings(s.found.joined), c.postings(s.found.synonyms))
+	for _, t := range rest {
+		if err := c.countLive(t); err != nil {
+			return nil, err
+		}
+	}
+	n = max(s.limit, candidates*min(len(rest), 1))
+	if err := c.scoreAll(n, steps); err != nil {
 		return nil, err
 	}
-	top := c.top(max(s.limit, candidates*min(len(rest), 1)))
+	top := c.top(n)
 	if err := c.refine(top, rest); err != nil {
 		return nil, err
 	}
@@ -220,7 +250,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		h := Hit{
 			Key: leaf.key(local), Kind: kinds[c.k], Memory: fold.ID(leaf.value(leaf.ownerOf(local), ownerMemory)),
 			Score: d.score, Fielded: float64(t.fielded), Expanded: float64(t.fielded + t.more), Exact: float64(t.exact),
-			Name: float64(t.name), Body: float64(t.body), Symbol: float64(t.symbol), Path: float64(t.path), Ideal: idfs,
+			Name: float64(t.name), Body: float64(t.body), Symbol: float64(t.symbol), Path: float64(t.path), Ideal: idfs, NameShare: min(float64(t.share), 1),
 		}
 		if c.k == chunkKind || c.k == sectionKind {
 			h.Chunk = strings.TrimPrefix(h.Key, "c:")

@@ -205,5 +205,10 @@ func (s *segment) value(owner uint32, which int) []byte {
 
 // updated returns the time of an owner, see nanos.
 func (s *segment) updated(owner uint32) uint64 {
-	return binary.LittleEndian.Uint64(s.data[s.records+ownerBytes*uint64(owner)+7*4:])
+	return binary.LittleEndian.Uint64(s.data[s.records+ownerBytes*uint64(owner)+8*4:])
+}
+
+// dates reports whether the time of an owner is that of its memory; see Doc.
+func (s *segment) dates(owner uint32) bool {
+	return s.data[s.records+ownerBytes*uint64(owner)+7*4]&1 == 1
 }

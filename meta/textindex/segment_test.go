@@ -78,7 +78,7 @@ type stored struct {
 
 // ownerIn returns a copy of one owner of s.
 func ownerIn(s *segment, n uint32) owner {
-	o := owner{updated: s.updated(n)}
+	o := owner{updated: s.updated(n), dates: s.dates(n)}
 	for i, text := range o.texts() {
 		*text = string(s.value(n, i))
 	}

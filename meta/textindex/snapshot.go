@@ -27,6 +27,7 @@ type leaf struct {
 
 	deleted *roaring.Bitmap // nil: none
 	offset  uint32          // its documents are numbered from here
+	gone    [len(kinds)]int // how many of each kind are deleted
 }
 
 // reader returns what the index holds now, as Bleve keeps it. It returns
@@ -65,7 +66,8 @@ func (x *Index) snapshot() (*snapshot, error) {
 		if d := part.Deleted(); d != nil && !d.IsEmpty() {
 			l.deleted, s.holes = d, true
 			for k := range kinds {
-				s.live[k] -= below(d, seg.first[k+1]) - below(d, seg.first[k])
+				l.gone[k] = below(d, seg.first[k+1]) - below(d, seg.first[k])
+				s.live[k] -= l.gone[k]
 			}
 		}
 		s.leaves = append(s.leaves, l)
@@ -147,8 +149,8 @@ func (s *snapshot) owners(sieve *sieve) [][]bool {
 // dropUntimely takes out of ok, which has the owners of each leaf, those whose
 // memory is not of the time. When a file is saved the chunks that did not change
 // are not put again, so that the time stored with them may be an older one: only
-// that of the memory's own document holds. A chunk of a memory without one is of
-// no time.
+// that of the memory's own document holds, or a later one of a chunk that dates
+// it. A chunk of a memory without a document is of no time.
 func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
 	own := make([][]bool, len(s.leaves)) // owners that a live document of a memory has
 	rest := map[string]bool{}            // memories of the others that may pass
@@ -160,9 +162,10 @@ func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
 			}
 		}
 	}
+	dated := s.datedByChunks()
 	for i, l := range s.leaves {
 		for o, yes := range own[i] {
-			timely := yes && sieve.inTime(l.segment, uint32(o))
+			timely := yes && sieve.inTime(l.timeOf(uint32(o), dated))
 			ok[i][o] = ok[i][o] && (!yes || timely)
 			if !timely || len(rest) == 0 {
 				continue
@@ -179,6 +182,42 @@ func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
 			}
 		}
 	}
+}
+
+// datedByChunks returns, by memory, the latest time of its live chunks that date
+// it.
+func (s *snapshot) datedByChunks() map[string]uint64 {
+	dated := map[string]uint64{}
+	for _, l := range s.leaves {
+		dates := make([]bool, l.owned)
+		some := false
+		for o := range dates {
+			dates[o] = l.dates(uint32(o))
+			some = some || dates[o]
+		}
+		if !some {
+			continue
+		}
+		for _, k := range [...]int{chunkKind, sectionKind} {
+			for doc := l.first[k]; doc < l.first[k+1]; doc++ {
+				o := l.ownerOf(doc)
+				if dates[o] && (l.deleted == nil || !l.deleted.Contains(doc)) {
+					memory := string(l.value(o, ownerMemory))
+					dated[memory] = max(dated[memory], l.updated(o))
+				}
+			}
+		}
+	}
+	return dated
+}
+
+// timeOf returns the time of the memory whose document has owner o, see nanos.
+func (l *leaf) timeOf(o uint32, dated map[string]uint64) uint64 {
+	t := l.updated(o)
+	if len(dated) == 0 || l.dates(o) {
+		return t
+	}
+	return max(t, dated[string(l.value(o, ownerMemory))])
 }
 
 // ofMemories returns which owners a live document of a memory has, rather than

@@ -121,3 +121,66 @@ func TestChunksAreOfTheTimeOfTheirMemory(t *testing.T) {
 	}
 	check("orphans", x, late, "m:n", "n")
 }
+
+// TestAChunkDatesItsMemory puts chunks that say how old their memory is now,
+// without its document: all of it is of that time, until the chunk goes, its
+// memory says a later one, or says that no chunk knows better.
+func TestAChunkDatesItsMemory(t *testing.T) {
+	x, err := Open(filepath.Join(t.TempDir(), "text"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	day := func(d int) time.Time { return time.Date(2026, 1, d, 12, 0, 0, 0, time.UTC) }
+	file := func(d int, dates bool) Doc {
+		return Doc{Key: "m:f", Kind: File, Memory: "f", Title: "token", Updated: day(d), Dates: dates}
+	}
+	chunk := func(key string, d int, dates bool) Doc {
+		return Doc{Key: key, Kind: Chunk, Memory: "f", Body: "token", Updated: day(d), Dates: dates}
+	}
+	seq := int64(0)
+	apply := func(put []Doc, drop ...string) {
+		t.Helper()
+		seq++
+		if err := x.Apply(t.Context(), seq, put, drop); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(what string, d, docs int) {
+		t.Helper()
+		for _, b := range []struct {
+			f    Filter
+			want int
+		}{{Filter{After: day(d)}, docs}, {Filter{Before: day(d)}, 0}, {Filter{After: day(d).Add(1)}, 0}, {Filter{Before: day(d).Add(1)}, docs}} {
+			hits, err := x.Search(t.Context(), Query{Text: "token", Filter: b.f, Limit: 100})
+			if err != nil || len(hits) != b.want {
+				t.Errorf("%s: %d documents pass %+v, %v, want %d", what, len(hits), b.f, err, b.want)
+			}
+		}
+	}
+	apply([]Doc{file(1, false), chunk("c:a", 1, false), chunk("c:b", 1, false)})
+	is("as it was put", 1, 3)
+	apply([]Doc{chunk("c:c", 4, true)}, "c:b")
+	is("with a later chunk", 4, 3)
+	apply([]Doc{chunk("c:d", 2, true)})
+	is("with an earlier one beside it", 4, 4)
+	if err := x.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.store.ForceMerge(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	is("after a merge", 4, 4)
+	apply(nil, "c:c")
+	is("without the latest", 2, 3)
+	apply([]Doc{file(3, false)})
+	is("with a later document", 3, 3)
+	apply([]Doc{chunk("c:e", 5, true)})
+	is("with a chunk after that", 5, 4)
+	apply([]Doc{file(1, true)})
+	is("by what its document says", 1, 4)
+	apply(nil, "m:f")
+	if hits, err := x.Search(t.Context(), Query{Text: "token", Filter: Filter{After: day(1)}, Limit: 100}); err != nil || len(hits) != 0 {
+		t.Errorf("without a document: %d chunks are of a time, %v", len(hits), err)
+	}
+}

@@ -21,6 +21,11 @@ func (x *Index) wholes(s *snapshot) *wholes {
 	if w := x.whole.Load(); w != nil && w.fits(s) {
 		return w
 	}
+	x.wholing.Lock() // all who search after a change wait for one
+	defer x.wholing.Unlock()
+	if w := x.whole.Load(); w != nil && w.fits(s) {
+		return w
+	}
 	w := newWholes(s)
 	x.whole.Store(w)
 	return w
@@ -92,15 +97,17 @@ func (c *kindSearch) readTexts(t *termPostings) error {
 		}
 		of := c.whole.of[l.leaf.offset+l.leaf.first[l.kind]:]
 		p := l.list.walk()
-		for p.next() {
-			n, file := uint32(p.counts.of(body)), of[p.doc]
-			if n == 0 || file == nowhere {
-				continue
+		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
+			for i, doc := range a.run.docs[:n] {
+				n, file := uint32(a.run.counts[i].of(body)), of[doc]
+				if n == 0 || file == nowhere {
+					continue
+				}
+				if a.text[file] == 0 {
+					a.texts = append(a.texts, file)
+				}
+				a.text[file] += n
 			}
-			if a.text[file] == 0 {
-				a.texts = append(a.texts, file)
-			}
-			a.text[file] += n
 		}
 	}
 	return nil
@@ -108,21 +115,19 @@ func (c *kindSearch) readTexts(t *termPostings) error {
 
 // weighWhole is weighAll for all kinds. text is how often the term stands in the
 // text of a file; the body of its own document describes it and counts as context.
-func (c *kindSearch) weighWhole(seg *segment, d uint32, p *postings, text uint32) termScore {
+func (c *kindSearch) weighWhole(seg *segment, d, n uint32, counts counts, text uint32) termScore {
 	var s termScore
 	if c.k != fileKind {
-		s = c.weighAll(seg, p)
+		s = c.weighAll(seg, n, counts)
 		s.doc = d
 		return s
 	}
-	own := *p
-	described := own.counts.of(body)
-	own.counts &^= bodyMost
-	if own.counts != 0 {
-		s = c.weighAll(seg, &own)
+	described := counts.of(body)
+	if counts &^= bodyMost; counts != 0 {
+		s = c.weighAll(seg, n, counts)
 	}
 	if described > 0 {
-		s.tf += float32(c.scheme.weight[about] * c.weigh(about, described, seg.length(c.k, body, p.doc)))
+		s.tf += float32(c.scheme.weight[about] * c.weigh(about, described, seg.length(c.k, body, n)))
 	}
 	if text > 0 {
 		s.body = float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))

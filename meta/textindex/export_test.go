@@ -1,0 +1,14 @@
+package textindex
+
+import "encoding/json"
+
+// Batches is how many batches Bleve was given since Open, also after Close.
+func (x *Index) Batches() (uint64, error) {
+	b, err := x.store.Stats().MarshalJSON()
+	if err != nil {
+		return 0, err
+	}
+	var stats struct{ TotBatches uint64 }
+	err = json.Unmarshal(b, &stats)
+	return stats.TotBatches, err
+}
