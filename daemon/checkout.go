@@ -75,32 +75,52 @@ type checkout struct {
 	pauses  chan struct{} // a pause began or ended
 	count   counts        // what was done for it
 
-	mu       sync.Mutex         // guards the fields below
-	changed  wire.ProjectUpdate // of rec since it was registered or read
-	st       *stores
-	opened   chan struct{} // closed when st or failed is set
-	failed   error
-	state    string
-	pace     pace
-	retries  retries
-	late     lateness          // of vectors
-	notices  map[string]string // by subject
-	pending  int               // jobs that will change what search finds
-	idle     chan struct{}     // closed when pending reaches 0
-	watcher  *watch.Watcher    // nil before the stores are open
-	paused   bool
-	until    time.Time
-	missed   bool               // changes came that are not queued
-	wrote    map[string]bool    // paths this daemon wrote that are not queued yet
-	queueing bool               // some of them are just being queued
-	cancel   context.CancelFunc // ends run
-	reopen   context.CancelFunc // ends the turn
+	mu         sync.Mutex         // guards the fields below
+	changed    wire.ProjectUpdate // of rec since it was registered or read
+	kept       *standing          // nil between turns
+	st         *stores            // nil unless they are open to callers
+	working    *stores            // of the jobs that run; nil when none can
+	opened     chan struct{}      // closed when st or failed is set
+	failed     error
+	holds      int                 // calls that need the stores, or wait for them
+	lastUse    time.Time           // when what the stores are open for changed
+	jobsDue    time.Time           // when a job is due in stores that rest; zero if none is
+	owed       []owedJob           // to be queued at the next opening
+	paying     bool                // they are just being queued
+	unswept    bool                // the sweep at the start of the turn is not queued
+	sweepDue   bool                // at the next opening: nothing was seen to have changed
+	counted    *wire.ProjectStatus // what was counted last in the stores; nil before
+	countedOf  *meaning            // whose vectors then answered, without them
+	rested     bool                // the stores rest
+	restedAt   time.Time           // since when
+	state      string
+	pace       pace
+	retries    retries
+	late       lateness                // of vectors
+	asking     context.CancelCauseFunc // ends what a model is asked for now; nil if nothing is
+	notices    map[string]string       // by subject
+	searchJobs int                     // queued jobs that will change what search finds by words
+	openJobs   int                     // queued jobs that wait or run
+	pending    int                     // searchJobs, and what is not queued yet
+	idle       chan struct{}           // closed when pending reaches 0
+	watcher    *watch.Watcher          // nil before the stores are open
+	paused     bool
+	until      time.Time
+	missed     bool               // changes came that are not queued
+	wrote      map[string]bool    // paths this daemon wrote that are not queued yet
+	queueing   bool               // some of them are just being queued
+	cancel     context.CancelFunc // ends run
+	reopen     context.CancelFunc // ends the turn
 	// dropIndex says that the next turn begins with empty derived stores.
 	dropIndex bool
 	damage    error           // of the index, found in this turn
 	asked     []chan struct{} // wait for a turn that begins from now on
 	waiters   []chan struct{} // wait for this turn to be open, or to have failed
 
+	users    atomic.Int64  // holds of opened stores
+	unused   chan struct{} // pokes who waits for them to end
+	rouse    chan struct{} // pokes keepStores
+	began    chan struct{} // closed when run began
 	relist   atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	ended    chan struct{} // closed when run returned
 	writes   chan struct{} // pokes the loop: wrote is not empty
@@ -112,7 +132,8 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	co := &checkout{
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
 		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{},
-		pending: 1, idle: make(chan struct{}), // the sweep at start
+		unswept: true, pending: 1, idle: make(chan struct{}), // the sweep at start
+		unused: make(chan struct{}, 1), rouse: make(chan struct{}, 1), began: make(chan struct{}),
 		ended: make(chan struct{}), writes: make(chan struct{}, 1), lost: make(chan struct{}, 1), wrote: map[string]bool{},
 		paused: rec.Paused, until: rec.PausedUntil,
 	}
@@ -140,8 +161,8 @@ func (co *checkout) loop(ctx context.Context) error {
 		case <-co.writes:
 			err = co.queueWritten(ctx)
 		case <-co.lost: // its attempts are used up, but the work is still to be done
-			if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("the checkout is missing: %w", err)
+			if err := co.gone(); err != nil {
+				return err
 			}
 			co.miss()
 			if retry == nil {
@@ -157,6 +178,9 @@ func (co *checkout) loop(ctx context.Context) error {
 				failures = 0
 			}
 		case b := <-co.batches:
+			if err := co.gone(); err != nil { // what went with it is not deleted one by one
+				return err
+			}
 			if co.isPaused() {
 				co.miss()
 				continue
@@ -177,6 +201,14 @@ func (co *checkout) loop(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// gone returns an error if the checkout is certainly not there.
+func (co *checkout) gone() error {
+	if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the checkout is missing: %w", err)
+	}
+	return nil
 }
 
 // hintAfter is what to do about err, to be put behind it.
@@ -217,7 +249,7 @@ func (co *checkout) sweepMissed(ctx context.Context) error {
 	if !missed {
 		return nil
 	}
-	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+	if err := co.later(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
 		co.miss()
 		return err
 	}
@@ -226,16 +258,21 @@ func (co *checkout) sweepMissed(ctx context.Context) error {
 
 // take queues the work of one batch.
 func (co *checkout) take(ctx context.Context, b watch.Batch) error {
+	if len(b.Paths) <= saveMost {
+		defer co.desk.save()()
+	}
 	if dirs := co.polledSource(b); dirs != nil {
-		_, err := co.enqueue(ctx, jobSource, prioSoon, pathWork{dirs}, "poll")
-		return err
+		return co.later(ctx, jobSource, prioSoon, pathWork{dirs}, "poll")
 	}
 	rules := slices.ContainsFunc(b.Paths, ingest.DecidesFiles)
 	if b.Reconcile || rules {
 		if rules {
 			co.relist.Store(true)
 		}
-		if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil || b.Reconcile {
+		if b.Reason == "sweep" && co.putsOffSweep() {
+			return nil
+		}
+		if err := co.later(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil || b.Reconcile {
 			return err
 		}
 	}
@@ -251,8 +288,8 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		}
 	}
 	if len(memories) > 0 {
-		if st := co.current(); st != nil {
-			co.commits.addSeen(st, memories)
+		if k := co.keeps(); k != nil {
+			co.commits.addSeen(k, memories)
 		}
 		if _, err := co.enqueue(ctx, jobFold, prioNow, pathWork{memories}, ""); err != nil {
 			return err
@@ -264,10 +301,25 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		}
 	}
 	if b.Git {
-		_, err := co.enqueue(ctx, jobTip, prioSoon, tipWork{}, jobTip)
-		return err
+		return co.later(ctx, jobTip, prioSoon, tipWork{}, jobTip)
 	}
 	return nil
+}
+
+// sweepAtLeast is how often a checkout is swept whose stores rest, although
+// nothing was seen to have changed in it.
+const sweepAtLeast = 6 * time.Hour
+
+// putsOffSweep reports whether a sweep that only makes sure can wait until the
+// stores are opened for something else.
+func (co *checkout) putsOffSweep() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.st != nil || !co.rested || co.now().Sub(co.restedAt) > sweepAtLeast {
+		return false
+	}
+	co.sweepDue = true
+	return true
 }
 
 // polledSource returns the folders of source that b is to have compared, "." for
@@ -295,9 +347,7 @@ func (co *checkout) written(paths []string) {
 	for _, p := range paths {
 		co.wrote[p] = true
 	}
-	if co.pending == 0 && len(co.wrote) > 0 { // who waits for pending changes waits for these
-		co.pending, co.idle = 1, make(chan struct{})
-	}
+	co.recount() // who waits for pending changes waits for these
 	co.mu.Unlock()
 	jobs.Poke(co.writes)
 }
@@ -313,16 +363,14 @@ func (co *checkout) queueWritten(ctx context.Context) error {
 		_, err = co.enqueue(ctx, jobFold, prioNow, pathWork{paths}, "")
 	}
 	co.mu.Lock()
+	defer co.mu.Unlock()
 	co.queueing = false
 	if err != nil {
 		for _, p := range paths {
 			co.wrote[p] = true
 		}
 	}
-	co.mu.Unlock()
-	if st := co.current(); st != nil {
-		co.countPending(ctx, st)
-	}
+	co.recount()
 	return err
 }
 
@@ -333,13 +381,23 @@ func (co *checkout) belowFold(p string) (string, bool) {
 	return strings.CutPrefix(p, co.rec.FoldDir+"/")
 }
 
-// enqueue adds a job and wakes the runner.
+// enqueue adds a job and wakes the runner. Stores that rest are opened for it: who
+// does not want to wait for that calls later, and who holds them enqueueIn.
 func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload any, dedupe string) (string, error) {
-	b, err := json.Marshal(payload)
+	if st, ok := ctx.Value(runsIn{}).(*stores); ok { // from a job of this checkout
+		return co.enqueueIn(ctx, st, kind, prio, payload, dedupe)
+	}
+	h, err := co.holdOpen(ctx)
 	if err != nil {
 		return "", err
 	}
-	st, err := co.stores(ctx)
+	defer h.letGo()
+	return co.enqueueIn(ctx, h.stores, kind, prio, payload, dedupe)
+}
+
+// enqueueIn is enqueue into stores that the caller holds, or runs a job of.
+func (co *checkout) enqueueIn(ctx context.Context, st *stores, kind string, prio int, payload any, dedupe string) (string, error) {
+	b, err := json.Marshal(payload)
 	if err != nil {
 		return "", err
 	}
@@ -361,7 +419,11 @@ func (co *checkout) enqueue(ctx context.Context, kind string, prio int, payload 
 func (co *checkout) countPending(ctx context.Context, st *stores) {
 	co.counting.Lock()
 	defer co.counting.Unlock()
-	n, err := st.index.OpenJobs(ctx, jobEmbed, jobMeasure, jobDescribe)
+	n, err := st.index.OpenJobs(ctx, behind[:]...)
+	all := n
+	if err == nil && n == 0 {
+		all, err = st.index.OpenJobs(ctx)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			co.log.WarnContext(ctx, "Queue not counted", "err", err)
@@ -370,23 +432,17 @@ func (co *checkout) countPending(ctx context.Context, st *stores) {
 	}
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if len(co.wrote) > 0 || co.queueing {
-		n++
-	}
-	was := co.pending
-	co.pending = n
-	switch {
-	case was == 0 && n > 0:
-		co.idle = make(chan struct{})
-	case was > 0 && n == 0:
-		close(co.idle)
-	}
+	co.searchJobs, co.openJobs, co.lastUse = n, all, time.Now()
+	co.recount()
+	co.tellUse()
 }
 
 // jobChanged is told of each job that began, went on or ended.
 func (co *checkout) jobChanged(id string) {
 	ctx := context.Background()
-	st := co.current()
+	co.mu.Lock()
+	st := co.working // not closed before its jobs have ended
+	co.mu.Unlock()
 	if st == nil {
 		return
 	}
@@ -466,43 +522,30 @@ func (co *checkout) change(in wire.ProjectUpdate) meta.Checkout {
 	return co.record()
 }
 
-// stores returns the opened stores, waiting until they are.
-func (co *checkout) stores(ctx context.Context) (*stores, error) {
-	co.mu.Lock()
-	opened := co.opened
-	co.mu.Unlock()
-	select {
-	case <-opened:
-	case <-co.ended:
-	case <-co.stopped: // what is open may still be used, but nothing is opened any more
-	case <-ctx.Done():
-		return nil, fmt.Errorf("project %s is starting: %w", co.rec.Slug, fold.ErrUnavailable)
-	}
+// stores returns the opened stores to a job: they stay open until it has ended.
+func (co *checkout) stores(context.Context) (*stores, error) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.st == nil {
-		if co.failed == nil {
-			return nil, fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
-		}
-		return nil, fmt.Errorf("project %s: %w", co.rec.Slug, co.failed)
+	if co.working == nil {
+		return nil, fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
 	}
-	return co.st, nil
+	return co.working, nil
 }
 
-// current returns the opened stores, or nil.
-func (co *checkout) current() *stores {
+// keeps returns what of the checkout is open, or nil.
+func (co *checkout) keeps() *standing {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	return co.st
+	return co.kept
 }
 
-func (co *checkout) watch(ctx context.Context, st *stores) error {
-	opt := watch.Options{Root: st.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: st.in.Dirs, Ignored: st.in.Unwatched, Git: gitDirs(st), Files: co.files}
-	if st.layout.WorkTree == "" { // bare: only the memories are there to watch
-		opt.Root, opt.Dirs = st.layout.StateDir(), func(context.Context) ([]string, error) { return nil, nil }
+func (co *checkout) watch(ctx context.Context, k *standing) error {
+	opt := watch.Options{Root: k.layout.WorkTree, Log: co.log, Prune: co.prune, Dirs: k.in.Dirs, Ignored: k.in.Unwatched, Git: gitDirs(k), Files: co.files}
+	if k.layout.WorkTree == "" { // bare: only the memories are there to watch
+		opt.Root, opt.Dirs = k.layout.StateDir(), func(context.Context) ([]string, error) { return nil, nil }
 		opt.Ignored = nil
 	}
-	opt.Extra = []watch.Tree{{Dir: st.foldPath, Prefix: co.rec.FoldDir}}
+	opt.Extra = []watch.Tree{{Dir: k.foldPath, Prefix: co.rec.FoldDir}}
 	w := watch.New(opt)
 	co.mu.Lock()
 	co.watcher = w
@@ -517,14 +560,14 @@ func (co *checkout) prune(dir string) bool {
 	case ".git", ".obsidian", ".trash":
 		return true
 	}
-	st := co.current()
-	return st != nil && st.in.Rules().PrunesDir(dir)
+	k := co.keeps()
+	return k != nil && k.in.Rules().PrunesDir(dir)
 }
 
 // files is how many source files the checkout has, for the pace of polling.
 func (co *checkout) files() int {
-	if st := co.current(); st != nil {
-		return st.in.Listed()
+	if k := co.keeps(); k != nil {
+		return k.in.Listed()
 	}
 	return 0
 }
@@ -540,10 +583,10 @@ func (co *checkout) followRules() {
 	}
 }
 
-func gitDirs(st *stores) []string {
-	dirs := []string{st.layout.GitDir}
-	if st.layout.CommonDir != st.layout.GitDir {
-		dirs = append(dirs, st.layout.CommonDir)
+func gitDirs(k *standing) []string {
+	dirs := []string{k.layout.GitDir}
+	if k.layout.CommonDir != k.layout.GitDir {
+		dirs = append(dirs, k.layout.CommonDir)
 	}
 	return dirs
 }
@@ -572,10 +615,10 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	}
 	co.mu.Lock()
 	co.paused, co.until = paused, until
-	st := co.st
+	k := co.kept
 	co.mu.Unlock()
-	if st != nil {
-		st.sidecar.hold(co, !co.commits.wanted())
+	if k != nil {
+		k.sidecar.hold(co, !co.commits.wanted())
 	}
 	select {
 	case co.pauses <- struct{}{}:

@@ -73,16 +73,16 @@ func (c *committer) add(paths []string) {
 
 // addSeen notes what the watcher saw. Of a folder that came, the files in it are
 // taken; of one that went, nobody knows any more what it held.
-func (c *committer) addSeen(st *stores, paths []string) {
+func (c *committer) addSeen(k *standing, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
-			if _, err := st.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
+			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
 				c.sawGone()
 			}
 			c.add([]string{p})
 			continue
 		}
-		files, err := st.filesBelow(p)
+		files, err := k.filesBelow(p)
 		if err != nil {
 			c.sawGone()
 			c.addAll()
@@ -157,52 +157,52 @@ func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused
 
 // run commits until ctx ends, and then what is still pending, so that a clean
 // stop leaves nothing to do.
-func (c *committer) run(ctx context.Context, st *stores) error {
-	if !st.writable() {
+func (c *committer) run(ctx context.Context, k *standing) error {
+	if !k.writable() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	var mirror <-chan time.Time
-	squash := time.NewTimer(c.untilSquash(st))
+	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
 	for {
 		var commit, recheck <-chan time.Time
-		if at := st.sidecar.store.RecheckAt(); !at.IsZero() {
+		if at := k.sidecar.store.RecheckAt(); !at.IsZero() {
 			recheck = time.After(at.Sub(c.co.now()))
 		}
-		if at, ok := c.due(); ok && c.wanted() && st.writable() {
+		if at, ok := c.due(); ok && c.wanted() && k.writable() {
 			commit = time.After(time.Until(at))
 		}
 		select {
 		case <-ctx.Done():
-			c.finish(st)
+			c.finish(k)
 			return ctx.Err()
 		case <-c.poke:
 		case <-commit:
-			if c.commit(ctx, st) && mirror == nil {
+			if c.commit(ctx, k) && mirror == nil {
 				mirror = time.After(mirrorAfter)
 			}
 		case <-recheck: // an editor may have saved into a file we had replaced (git.md G9)
-			_, err := st.sidecar.store.Recheck(ctx)
+			_, err := k.sidecar.store.Recheck(ctx)
 			c.warn(ctx, "late saves not looked for", err)
 		case <-mirror:
 			mirror = nil
-			c.warn(ctx, "mirror not updated", st.sidecar.store.Mirror(ctx))
+			c.warn(ctx, "mirror not updated", k.sidecar.store.Mirror(ctx))
 		case <-squash.C:
-			c.squash(ctx, st)
+			c.squash(ctx, k)
 			squash.Reset(squashEvery)
 		}
 	}
 }
 
 // finish commits and mirrors within the five seconds a stop may take.
-func (c *committer) finish(st *stores) {
+func (c *committer) finish(k *standing) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if c.wanted() {
-		c.commit(ctx, st)
+		c.commit(ctx, k)
 	}
-	c.warn(ctx, "mirror not updated", st.sidecar.store.Mirror(ctx))
+	c.warn(ctx, "mirror not updated", k.sidecar.store.Mirror(ctx))
 }
 
 func (c *committer) warn(ctx context.Context, what string, err error) {
@@ -213,8 +213,8 @@ func (c *committer) warn(ctx context.Context, what string, err error) {
 
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
-func (c *committer) commit(ctx context.Context, st *stores) bool {
-	if !st.writable() || c.guard(ctx, st) {
+func (c *committer) commit(ctx context.Context, k *standing) bool {
+	if !k.writable() || c.guard(ctx, k) {
 		return false
 	}
 	c.mu.Lock()
@@ -231,9 +231,9 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 	var err error
 	if all {
 		c.co.count.foldScans.Add(1)
-		res, err = st.sidecar.store.CommitAll(ctx)
+		res, err = k.sidecar.store.CommitAll(ctx)
 	} else {
-		res, err = st.sidecar.store.Commit(ctx, paths, "")
+		res, err = k.sidecar.store.Commit(ctx, paths, "")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,11 +277,11 @@ func (c *committer) commit(ctx context.Context, st *stores) bool {
 
 // guard reports whether memory files vanished that may come back (git.md G8),
 // and restores them when git has been quiet for long enough.
-func (c *committer) guard(ctx context.Context, st *stores) bool {
-	if !st.writable() {
+func (c *committer) guard(ctx context.Context, k *standing) bool {
+	if !k.writable() {
 		return false
 	}
-	v, err := st.sidecar.store.Guard(ctx)
+	v, err := k.sidecar.store.Guard(ctx)
 	if err != nil {
 		c.warn(ctx, "vanish guard failed", err)
 		return false
@@ -302,7 +302,7 @@ func (c *committer) guard(ctx context.Context, st *stores) bool {
 	}
 	c.co.note("vanished", text+". If they were meant to go: foldwatch memory rm --missing")
 	if v.Waits == "" {
-		c.restore(ctx, st)
+		c.restore(ctx, k)
 		return false
 	}
 	c.mu.Lock()
@@ -316,8 +316,8 @@ func (c *committer) guard(ctx context.Context, st *stores) bool {
 }
 
 // restore brings vanished files back.
-func (c *committer) restore(ctx context.Context, st *stores) {
-	paths, err := st.sidecar.store.RestoreVanished(ctx)
+func (c *committer) restore(ctx context.Context, k *standing) {
+	paths, err := k.sidecar.store.RestoreVanished(ctx)
 	if err != nil {
 		c.warn(ctx, "vanished memories not restored", err)
 		return
@@ -330,19 +330,19 @@ func (c *committer) restore(ctx context.Context, st *stores) {
 }
 
 // untilSquash is how long until the next daily commit.
-func (c *committer) untilSquash(st *stores) time.Duration {
-	last, err := st.sidecar.store.SquashedAt()
+func (c *committer) untilSquash(k *standing) time.Duration {
+	last, err := k.sidecar.store.SquashedAt()
 	if err != nil || last.IsZero() {
 		return time.Minute
 	}
 	return max(time.Minute, last.Add(squashEvery).Sub(c.co.now()))
 }
 
-func (c *committer) squash(ctx context.Context, st *stores) {
-	if _, err := st.sidecar.store.Squash(ctx, c.co.now()); err != nil {
+func (c *committer) squash(ctx context.Context, k *standing) {
+	if _, err := k.sidecar.store.Squash(ctx, c.co.now()); err != nil {
 		c.warn(ctx, "daily commit failed", err)
 		return
 	}
-	_, err := st.sidecar.store.Repack(ctx)
+	_, err := k.sidecar.store.Repack(ctx)
 	c.warn(ctx, "history not repacked", err)
 }

@@ -20,6 +20,7 @@ type counts struct {
 	gitProcesses atomic.Int64 // starts of the git program by the checkout's loops
 	foldScans    atomic.Int64 // comparisons of all of fold/ with its journal
 	commits      atomic.Int64 // to the history of the memories
+	compared     atomic.Int64 // memories whose chunks were compared with those of others
 	times        map[string]wire.JobTimes
 }
 
@@ -27,6 +28,7 @@ type counts struct {
 func (t *counts) values() map[string]int64 {
 	out := t.ingest.Values()
 	out["git_processes"], out["fold_scans"], out["commits"] = t.gitProcesses.Load(), t.foldScans.Load(), t.commits.Load()
+	out["chunk_comparisons"] = t.compared.Load()
 	return out
 }
 

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -41,8 +44,14 @@ type Options struct {
 	Socket string
 	Log    *slog.Logger
 	Now    func() time.Time
+	// MostOpen is how many checkouts have their stores open at once. Zero means 16:
+	// an index takes some 20 files, and many systems allow 256.
+	MostOpen int
+	// RestAfter is how long nobody asks a checkout before its stores are closed.
+	// Zero means 3 minutes.
+	RestAfter time.Duration
 	// Faults, if not nil, is asked before each operation by its name ("open",
-	// "enqueue"): an error is what a full disk or the like would give. Nil in
+	// "enqueue", "check"): an error is what a full disk or the like would give. Nil in
 	// production.
 	Faults func(op string) error
 }
@@ -73,10 +82,16 @@ type parts struct {
 	cutter    ingest.Cutter
 	cuts      ingest.Cuts
 	turns     vecindex.Turns // one index of vectors builds at a time
+	desk      *desk          // where searches queue
 	embedders *embedders
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
 	bus       *bus
 	sidecars  *sidecars
+	seats     *seats
+	restAfter time.Duration
+	// storesOpen is how many checkouts have stores open, or just being opened or
+	// closed.
+	storesOpen gauge
 	// gitProcesses counts starts of the git program on behalf of no checkout.
 	gitProcesses atomic.Int64
 	stopped      chan struct{}         // closed when the daemon is told to stop
@@ -117,8 +132,12 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}()
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1),
-		stopped: make(chan struct{}), faults: opt.Faults,
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
+		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
+		seats: newSeats(opt.MostOpen, func(co *checkout) { jobs.Poke(co.rouse) }),
+	}
+	if d.parts.restAfter <= 0 {
+		d.parts.restAfter = restAfter
 	}
 	p := d.parts
 	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {
@@ -223,34 +242,45 @@ func (d *Daemon) of(sc fold.Scope, name string) ([]*checkout, error) {
 	return out, nil
 }
 
+// bySlug returns the checkouts sc may read, those of one project together, in the
+// order of sorted.
+func (d *Daemon) bySlug(sc fold.Scope) [][]*checkout {
+	var out [][]*checkout
+	for _, co := range d.sorted() {
+		switch n := len(out); {
+		case !sc.CanRead(co.rec.Slug):
+		case n > 0 && out[n-1][0].rec.Slug == co.rec.Slug:
+			out[n-1] = append(out[n-1], co)
+		default:
+			out = append(out, []*checkout{co})
+		}
+	}
+	return out
+}
+
 // keyShown is how much of a checkout's key tells it from its siblings.
 const keyShown = 8
 
-// open returns the stores of the project's main checkout, waiting until they
-// are opened. If they cannot be, another work tree of the same repository
-// answers for it, but never a copy of it: that has other memories.
-func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
+// open holds the stores of the project's main checkout, waiting until they are
+// opened. If they cannot be, another work tree of the same repository answers for
+// it, but never a copy of it: that has other memories.
+func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*hold, error) {
 	cos, err := d.of(sc, slug)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, co := range cos {
-		if !sameMemory(co.rec, cos[0].rec) {
-			continue
-		}
-		if st, err := co.stores(ctx); err == nil {
-			return co, st, nil
-		}
-	}
-	_, err = cos[0].stores(ctx)
-	return cos[0], nil, err
+	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.rec, cos[0].rec) }))
 }
 
 // openToWrite is open for a caller who wants to write.
-func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*checkout, *stores, error) {
-	co, st, err := d.open(ctx, sc, slug)
-	if err == nil && !sc.CanWrite(co.rec.Slug) {
-		return nil, nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
+func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*hold, error) {
+	st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return nil, err
 	}
-	return co, st, err
+	if !sc.CanWrite(st.co.rec.Slug) {
+		st.letGo()
+		return nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
+	}
+	return st, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
@@ -17,29 +18,32 @@ import (
 
 // AddMemory writes a new memory and returns when it is durable.
 func (d *Daemon) AddMemory(ctx context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error) {
-	co, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	return co.answered(st.door().Add(ctx, sc, in))
+	defer st.letGo()
+	return st.co.answered(st.door().Add(ctx, sc, in))
 }
 
 // UpdateMemory changes a memory and returns when the change is durable.
 func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id string, in wire.MemoryUpdate) (wire.WriteReply, error) {
-	co, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, true)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	return co.answered(st.door().Update(ctx, sc, fid, in))
+	defer st.letGo()
+	return st.co.answered(st.door().Update(ctx, sc, fid, in))
 }
 
 // DeleteMemory removes a memory; its history keeps it.
 func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expectedHash string) (wire.WriteReply, error) {
-	co, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, true)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
-	return co.answered(st.door().Delete(ctx, sc, fid, expectedHash))
+	defer st.letGo()
+	return st.co.answered(st.door().Delete(ctx, sc, fid, expectedHash))
 }
 
 // answered adds to a write's reply why its later stages may be held up.
@@ -60,32 +64,36 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 	return r, nil
 }
 
-// openMemory opens a project and resolves what the caller calls a memory: an
+// openMemory holds a project's stores and resolves what the caller calls a memory: an
 // id in any case, or the unambiguous beginning of one.
-func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string, write bool) (*checkout, *stores, fold.ID, error) {
+func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string, write bool) (*hold, fold.ID, error) {
 	open := d.open
 	if write {
 		open = d.openToWrite
 	}
-	co, st, err := open(ctx, sc, slug)
+	st, err := open(ctx, sc, slug)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, "", err
 	}
 	fid, err := st.recall.Resolve(ctx, id)
-	return co, st, fid, err
+	if err != nil {
+		st.letGo()
+	}
+	return st, fid, err
 }
 
 // GetMemory returns one memory and notes that it was used.
 func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
-	co, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
 	if err != nil {
 		return wire.Memory{}, err
 	}
+	defer st.letGo()
 	m, err := st.recall.Get(ctx, fid)
 	if err != nil {
 		return m, err
 	}
-	m.RepositoryID = co.rec.Key
+	m.RepositoryID = st.co.rec.Key
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
@@ -95,37 +103,41 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 
 // ListMemories returns one page of memories.
 func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error) {
-	_, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
+	defer st.letGo()
 	return st.recall.List(ctx, in)
 }
 
 // MemorySource returns the source a memory describes.
 func (d *Daemon) MemorySource(ctx context.Context, sc fold.Scope, slug, id string, start, end int) (wire.SourceText, error) {
-	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
 	if err != nil {
 		return wire.SourceText{}, err
 	}
+	defer st.letGo()
 	return st.recall.SourceText(ctx, fid, start, end)
 }
 
 // Links returns the links of a memory in both directions.
 func (d *Daemon) Links(ctx context.Context, sc fold.Scope, slug, id string) (wire.LinkList, error) {
-	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
 	if err != nil {
 		return wire.LinkList{}, err
 	}
+	defer st.letGo()
 	return st.recall.Links(ctx, fid)
 }
 
 // AddLink writes a link into a memory.
 func (d *Daemon) AddLink(ctx context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error) {
-	_, st, fid, err := d.openMemory(ctx, sc, slug, id, true)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, true)
 	if err != nil {
 		return wire.Link{}, err
 	}
+	defer st.letGo()
 	to, err := st.recall.Resolve(ctx, in.TargetID)
 	if err != nil {
 		return wire.Link{}, fmt.Errorf("link target: %w", err)
@@ -136,29 +148,32 @@ func (d *Daemon) AddLink(ctx context.Context, sc fold.Scope, slug, id string, in
 
 // RemoveLink takes a written link out of its memory.
 func (d *Daemon) RemoveLink(ctx context.Context, sc fold.Scope, slug, linkID string) error {
-	_, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return err
 	}
+	defer st.letGo()
 	return st.door().RemoveLink(ctx, sc, linkID)
 }
 
 // Upload makes memories of files.
 func (d *Daemon) Upload(ctx context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error) {
-	_, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.FilesUploaded{}, err
 	}
+	defer st.letGo()
 	return st.door().Upload(ctx, sc, in)
 }
 
 // Adopt gives hand-made notes ids and places of their own.
 func (d *Daemon) Adopt(ctx context.Context, sc fold.Scope, slug string, in wire.Adopt) (wire.Adopted, error) {
-	co, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.Adopted{}, err
 	}
-	if err := co.settled(ctx); err != nil {
+	defer st.letGo()
+	if err := st.co.settled(ctx); err != nil {
 		return wire.Adopted{}, err
 	}
 	var ids []fold.ID
@@ -179,12 +194,13 @@ func (d *Daemon) Adopt(ctx context.Context, sc fold.Scope, slug string, in wire.
 
 // RemoveMissing confirms that memory files which vanished were meant to go.
 func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, in wire.RemoveMissing) (wire.RemovedMissing, error) {
-	co, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.RemovedMissing{}, err
 	}
+	defer st.letGo()
 	if !st.writable() {
-		return wire.RemovedMissing{}, branchMode(co.rec)
+		return wire.RemovedMissing{}, branchMode(st.co.rec)
 	}
 	var only []string
 	for _, id := range in.IDs {
@@ -200,13 +216,13 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 	}
 	for _, p := range paths {
 		if id, ok := fold.OwnPath(p); ok {
-			if err := co.parts.state.SetGone(ctx, co.rec.Slug, id, true); err != nil {
+			if err := st.co.parts.state.SetGone(ctx, st.co.rec.Slug, id, true); err != nil {
 				return wire.RemovedMissing{}, err
 			}
 		}
 	}
-	co.note("vanished", "")
-	co.written(paths)
+	st.co.note("vanished", "")
+	st.co.written(paths)
 	return wire.RemovedMissing{Removed: append([]string{}, paths...)}, nil
 }
 
@@ -218,71 +234,87 @@ func (d *Daemon) Search(ctx context.Context, sc fold.Scope, slug string, in wire
 // SearchBy is Search by some of its channels alone, which shows what each is
 // worth; none means all.
 func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest, channels recall.Channels) (wire.SearchReply, error) {
-	co, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.SearchReply{}, err
 	}
+	defer st.letGo()
 	if in.WaitForPending {
-		if err := co.settled(ctx); err != nil {
+		if err := st.co.settled(ctx); err != nil {
 			return wire.SearchReply{}, err
 		}
 	}
-	reply, err := recall.SearchAll(ctx, []*recall.Door{st.recall}, in, channels)
-	reply.IndexStale = co.busy()
+	end, err := d.parts.desk.begin(ctx)
+	if err != nil {
+		return wire.SearchReply{}, err
+	}
+	defer end()
+	reply, err := recall.SearchAll(ctx, []recall.Lender{st.lend}, in, channels)
+	reply.IndexStale = st.co.busy()
 	return reply, err
 }
 
 // Candidates returns what a search of one project finds before it is ranked.
 func (d *Daemon) Candidates(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest, channels recall.Channels) (recall.Found, error) {
-	_, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return recall.Found{}, err
 	}
+	defer st.letGo()
 	return st.recall.Candidates(ctx, in, channels)
 }
 
-// SearchAll finds memories of all projects sc may read, ranked together.
+// SearchAll finds memories of all projects sc may read, ranked together. Of stores
+// that rest only some can be open at once: each checkout is asked in turn.
 func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
-	var doors []*recall.Door
-	stale := false
-	seen := map[string]bool{}
-	for _, co := range d.sorted() {
-		if !sc.CanRead(co.rec.Slug) || seen[co.rec.Slug] {
-			continue
-		}
-		st, err := co.stores(ctx)
-		if err != nil {
-			continue // one project that cannot be opened does not hide the others; status names it
-		}
-		seen[co.rec.Slug] = true
-		if in.WaitForPending {
-			if err := co.settled(ctx); err != nil {
-				return wire.SearchReply{}, err
+	var doors []recall.Lender
+	var stale atomic.Bool
+	for _, cos := range d.bySlug(sc) {
+		doors = append(doors, func(ctx context.Context) (*recall.Door, func(), error) {
+			st, err := holdAny(ctx, cos)
+			if err != nil {
+				return nil, nil, err // one that cannot be opened does not hide the others; status names it
 			}
-		}
-		stale = stale || co.busy()
-		doors = append(doors, st.recall)
+			if in.WaitForPending {
+				if err := st.co.settled(ctx); err != nil {
+					st.letGo()
+					return nil, nil, err
+				}
+			}
+			if st.co.busy() {
+				stale.Store(true)
+			}
+			return st.recall, st.letGo, nil
+		})
 	}
+	// Not by the desk: whoever waits there holds stores, and these wait for stores.
 	reply, err := recall.SearchAll(ctx, doors, in, nil)
-	reply.IndexStale = stale
+	reply.IndexStale = stale.Load()
 	return reply, err
 }
 
 // Context returns what surrounds a memory.
 func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in wire.ContextRequest) (wire.ContextReply, error) {
-	_, st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
+	defer st.letGo()
 	return st.recall.Context(ctx, fid, in)
 }
 
 // TaskContext returns what helps with a task.
 func (d *Daemon) TaskContext(ctx context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error) {
-	_, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.TaskContextReply{}, err
 	}
+	defer st.letGo()
+	end, err := d.parts.desk.begin(ctx)
+	if err != nil {
+		return wire.TaskContextReply{}, err
+	}
+	defer end()
 	return st.recall.TaskContext(ctx, in)
 }
 
@@ -300,12 +332,14 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 			return wire.JobRef{}, err
 		}
 	}
-	co, _, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.JobRef{}, err
 	}
+	defer st.letGo()
+	co := st.co
 	if in.RetryFailed {
-		id, err := co.enqueue(ctx, jobRetry, prioSoon, retryWork{All: true}, jobRetry)
+		id, err := co.enqueueIn(ctx, st.stores, jobRetry, prioSoon, retryWork{All: true}, jobRetry)
 		return wire.JobRef{JobID: id}, err
 	}
 	key := jobSweep
@@ -317,7 +351,7 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 			}
 		}
 	}
-	id, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{Full: in.Full, History: in.History}, key)
+	id, err := co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{Full: in.Full, History: in.History}, key)
 	return wire.JobRef{JobID: id}, err
 }
 
@@ -331,11 +365,12 @@ func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int
 		if base, _, _ := strings.Cut(slug, "@"); !sc.CanRead(co.rec.Slug) || slug != "" && co.rec.Slug != base {
 			continue
 		}
-		st, err := co.stores(ctx)
+		st, err := co.holdOpen(ctx)
 		if err != nil {
 			continue
 		}
 		jobs, err := st.index.Jobs(ctx, limit)
+		st.letGo()
 		if err != nil {
 			return list, err
 		}
@@ -350,20 +385,30 @@ func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int
 
 // Job returns one piece of queued work.
 func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, error) {
-	for _, co := range d.sorted() {
-		if !sc.CanRead(co.rec.Slug) {
-			continue
-		}
-		st, err := co.stores(ctx)
-		if err != nil {
-			continue
-		}
-		j, err := st.index.Job(ctx, id)
-		if err == nil {
-			return co.wireJob(j), nil
-		}
-		if !errors.Is(err, fold.ErrNotFound) {
-			return wire.Job{}, err
+	// What waits or runs is in stores that are open; others are opened only for a
+	// job that is in none of those.
+	seen := map[*checkout]bool{}
+	for _, opened := range []bool{true, false} {
+		for _, co := range d.sorted() {
+			if !sc.CanRead(co.rec.Slug) || seen[co] {
+				continue
+			}
+			st := co.holdIfOpen()
+			if st == nil && !opened {
+				st, _ = co.holdOpen(ctx) // status names what cannot be opened
+			}
+			if st == nil {
+				continue
+			}
+			seen[co] = true
+			j, err := st.index.Job(ctx, id)
+			st.letGo()
+			if err == nil {
+				return co.wireJob(j), nil
+			}
+			if !errors.Is(err, fold.ErrNotFound) {
+				return wire.Job{}, err
+			}
 		}
 	}
 	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)

@@ -253,6 +253,17 @@ func (e *embedders) client(c choice) (*provider.Client, error) {
 	return client, nil
 }
 
+// held reports whether the provider of a choice is left alone, and until when.
+func (e *embedders) held(c choice) (until time.Time, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := e.clients[c.clientName()]
+	if open == nil {
+		return time.Time{}, false
+	}
+	return open.client.Held()
+}
+
 func (e *embedders) audit(ctx context.Context, r provider.Record) error {
 	e.log.InfoContext(ctx, "Sent to a provider", "project", r.Project, "provider", r.Provider, "host", r.Host, "texts", r.Texts, "bytes", r.Bytes, "outcome", r.Outcome)
 	return e.state.AddAudit(ctx, meta.Audit{

@@ -13,10 +13,11 @@ import (
 // Dump writes the logical state of a project's index, for tests that compare
 // two of them.
 func (d *Daemon) Dump(ctx context.Context, slug string, w io.Writer) error {
-	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	st, err := d.open(ctx, fold.LocalScope(), slug)
 	if err != nil {
 		return err
 	}
+	defer st.letGo()
 	return st.index.Dump(ctx, w)
 }
 
@@ -58,10 +59,11 @@ func (d *Daemon) RetrySoon(path string) {
 // DescribeAs has the memory of a source file say what change makes of it, as if
 // the describer of that version had described it so.
 func (d *Daemon) DescribeAs(ctx context.Context, slug, path, version string, change func(string) string) error {
-	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	st, err := d.open(ctx, fold.LocalScope(), slug)
 	if err != nil {
 		return err
 	}
+	defer st.letGo()
 	store, id := st.sidecar.store, fold.FileID(slug, path)
 	was, err := store.Read(id.Path())
 	if err != nil {
@@ -76,10 +78,11 @@ func (d *Daemon) DescribeAs(ctx context.Context, slug, path, version string, cha
 
 // Describer returns the version of the describer that all descriptions are of.
 func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
-	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	st, err := d.open(ctx, fold.LocalScope(), slug)
 	if err != nil {
 		return "", err
 	}
+	defer st.letGo()
 	version, _, err := st.sidecar.store.Describer()
 	return version, err
 }
@@ -87,9 +90,20 @@ func (d *Daemon) Describer(ctx context.Context, slug string) (string, error) {
 // SetAside returns why the committer leaves a file below fold/ out; "" if it does
 // not.
 func (d *Daemon) SetAside(ctx context.Context, slug, path string) (string, error) {
-	_, st, err := d.open(ctx, fold.LocalScope(), slug)
+	st, err := d.open(ctx, fold.LocalScope(), slug)
 	if err != nil {
 		return "", err
 	}
+	defer st.letGo()
 	return st.sidecar.store.Status().SetAside[path], nil
+}
+
+// Stopped is closed when the daemon was told to stop, and all its contexts ended.
+func (d *Daemon) Stopped() <-chan struct{} { return d.parts.stopped }
+
+// StoresOpen tells how many checkouts have their stores open, or just being opened
+// or closed, how many had at most at once, and how often stores were opened.
+func (d *Daemon) StoresOpen() (now, most, opened int64) {
+	_, _, opened = d.parts.seats.counted()
+	return d.parts.storesOpen.now.Load(), d.parts.storesOpen.most.Load(), opened
 }

@@ -8,7 +8,7 @@ import (
 // WatchState tells how the changes of the project's main checkout are noticed.
 func (d *Daemon) WatchState(slug string) watch.State {
 	cos, err := d.of(fold.LocalScope(), slug)
-	if err != nil || cos[0].current() == nil {
+	if err != nil || cos[0].keeps() == nil {
 		return watch.State{}
 	}
 	cos[0].mu.Lock()

@@ -11,10 +11,11 @@ import (
 
 // Log returns the history of all memories, or of one, newest first.
 func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error) {
-	_, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.LogReply{}, err
 	}
+	defer st.letGo()
 	if limit <= 0 || limit > 1000 {
 		limit = 50
 	}
@@ -64,10 +65,11 @@ func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
 
 // Diff returns what changed in the memories since a revision.
 func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
-	_, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.DiffReply{}, err
 	}
+	defer st.letGo()
 	text, from, to, err := st.sidecar.store.Diff(ctx, rev)
 	if err != nil {
 		return wire.DiffReply{}, err
@@ -78,12 +80,13 @@ func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wir
 // Restore brings one memory back as it was: at a revision, or as the newest
 // that differs from what is there.
 func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error) {
-	co, st, err := d.openToWrite(ctx, sc, slug)
+	st, err := d.openToWrite(ctx, sc, slug)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
+	defer st.letGo()
 	if !st.writable() {
-		return wire.WriteReply{}, branchMode(co.rec)
+		return wire.WriteReply{}, branchMode(st.co.rec)
 	}
 	path, err := st.pathOf(ctx, in.ID)
 	if err != nil {
@@ -94,13 +97,13 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		return wire.WriteReply{}, err
 	}
 	if id, ok := fold.OwnPath(path); ok {
-		if err := co.parts.state.SetGone(ctx, co.rec.Slug, id, false); err != nil {
+		if err := st.co.parts.state.SetGone(ctx, st.co.rec.Slug, id, false); err != nil {
 			return wire.WriteReply{}, err
 		}
 	}
 	reply := wire.WriteReply{ID: in.ID, Path: path, Project: slug, ContentHash: fold.ContentHash(put.Bytes), WriteState: wire.WriteState{Durable: true}}
-	if m, err := fold.Decode(co.rec.Slug, path, put.Bytes); err == nil {
+	if m, err := fold.Decode(st.co.rec.Slug, path, put.Bytes); err == nil {
 		reply.ID, reply.Title = string(m.ID), m.Title
 	}
-	return co.answered(reply, nil)
+	return st.co.answered(reply, nil)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -105,11 +106,13 @@ func (st *stores) use(co *checkout, m *meaning) {
 
 // searching is what searches use of m.
 func (co *checkout) searching(m *meaning) recall.Meaning {
-	w, _ := co.weightOf(context.Background(), m)
+	by := recall.Meaning{Vectors: m.vectors, Embed: co.patient(m)}
 	if _, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); m.spec == builtinProvider && !fixed {
-		w = -1 // the committed table, whose kinds of results may differ
+		return by // with the committed table
 	}
-	return recall.Meaning{Vectors: m.vectors, Embed: co.patient(m), Weight: w}
+	files, functions := co.weightsOf(context.Background(), m)
+	by.Weights = &rank.Vectors{Whole: files.Weight, Part: functions.Weight}
+	return by
 }
 
 // patient is the embedder of m for searches, which words can answer alone.
@@ -186,7 +189,11 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 // vectors pause, longer each time, and the job is done: a provider may be away for
 // days, and words find everything meanwhile.
 func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool, _ error) {
-	if errors.Is(context.Cause(bound), errYield) {
+	switch cause := context.Cause(bound); {
+	case err != nil && errors.Is(cause, errHurried):
+		_, err := co.enqueue(ctx, jobEmbed, prioSoon, struct{}{}, "")
+		return true, err
+	case errors.Is(cause, errYield):
 		err = errYield
 	}
 	if err != nil && !errors.Is(err, fold.ErrUnavailable) && !errors.Is(err, fold.ErrForbidden) && !errors.Is(err, fold.ErrNotFound) && !errors.Is(err, fold.ErrInvalid) {
@@ -210,12 +217,12 @@ func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool
 
 // embedAgain queues what was put off.
 func (co *checkout) embedAgain() {
-	if co.current() == nil {
+	if co.keeps() == nil {
 		return // closed, or not open: the sweep of the next opening asks for it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
+	if err := co.later(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
 		co.log.InfoContext(ctx, "Vectors not asked for", "err", err)
 	}
 }
@@ -237,11 +244,16 @@ func (co *checkout) embedPauses() bool {
 	return time.Now().Before(co.late.until)
 }
 
-// hurry ends the pause of a model: the user asks for it.
+// hurry ends the pause of a model, and what it is asked for now: the user mended it,
+// or wants another one, or took back what was allowed.
 func (co *checkout) hurry() {
 	co.mu.Lock()
-	defer co.mu.Unlock()
 	co.late = lateness{}
+	end := co.asking
+	co.mu.Unlock()
+	if end != nil {
+		end(errHurried)
+	}
 }
 
 // embedInto brings the vectors of m up to the database, a part of it.
@@ -385,6 +397,10 @@ func (co *checkout) wantsVectors(ctx context.Context, st *stores) (bool, error) 
 // errYield says that a model took long while something waited.
 var errYield = fmt.Errorf("the model took long while a save waited: %w", fold.ErrUnavailable)
 
+// errHurried says that what a model was asked for is to be asked again: for as the
+// user wants it now.
+var errHurried = errors.New("the user decided anew")
+
 // How often it is looked whether something waits for a model, and how long it may.
 const (
 	yieldLook = 100 * time.Millisecond
@@ -392,13 +408,14 @@ const (
 )
 
 // yielding returns a context that ends when a save has waited too long for the
-// model: a provider that hangs must not keep words from being indexed. The builtin
-// embedder is quick.
+// model: a provider that hangs must not keep words from being indexed; or when the
+// user decides anew. The builtin embedder is quick.
 func (co *checkout) yielding(ctx context.Context, quick bool) (context.Context, func()) {
 	if quick {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	co.setAsking(cancel)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -421,7 +438,14 @@ func (co *checkout) yielding(ctx context.Context, quick bool) (context.Context, 
 		}
 	}()
 	return ctx, func() {
+		co.setAsking(nil)
 		cancel(nil)
 		<-ended
 	}
+}
+
+func (co *checkout) setAsking(end context.CancelCauseFunc) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.asking = end
 }

@@ -1,11 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -16,13 +16,20 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// What a weight is measured on: past commits of the user's own checkout, whose
-// message is a question and whose files are the answer. Nobody has to label them.
+// What a weight is measured on: the user's own checkout, where nobody has to label
+// anything. The message of a past commit is a question, its files are the answer;
+// so are the first sentence of a doc comment and the function below, see [bench].
 const (
-	measureMost  = 120 // newest commits
+	measureMost  = 120 // questions of each kind: of the newest commits
 	measureLeast = 30  // fewer say nothing
 	measureFiles = 10  // a commit of more says little about each
-	measureWords = 3   // of a message
+)
+
+// What is searched for has a weight of its own: a model may know what people say of
+// changes, and nothing of code.
+const (
+	ofFiles     = "commits"      // what files, and memories, are measured on
+	ofFunctions = "doc comments" // and functions, and sections
 )
 
 // measureGrid are the weights that are tried; nothing is the first.
@@ -32,6 +39,58 @@ func measureGrid() []float64 { return []float64{0, .05, .1, .2, .35, .5, .8} }
 type trial struct {
 	question eval.Query
 	scores   []float64 // nDCG@10
+}
+
+// A measuredWeight is what the vectors of a model were measured to be worth for one
+// kind of results.
+type measuredWeight struct {
+	Weight float64 `json:"weight"`
+	Why    string  `json:"why"`
+	// Again is when it is measured again since there was too little to measure on;
+	// zero for never.
+	Again time.Time `json:"again,omitzero"`
+}
+
+// owed reports whether w, nil if nothing was measured, is to be measured.
+func (w *measuredWeight) owed(now time.Time) bool {
+	return w == nil || !w.Again.IsZero() && now.After(w.Again)
+}
+
+// noteWeight is the note that holds the weights of a model on the checkout.
+const noteWeight = "vector weight"
+
+// measuredWeights is what it holds; nil for what was not measured yet.
+type measuredWeights struct {
+	Identity  string          `json:"identity"`
+	Files     *measuredWeight `json:"files,omitempty"`
+	Functions *measuredWeight `json:"functions,omitempty"`
+}
+
+// knownWeights is what was measured of m on this checkout.
+func (co *checkout) knownWeights(ctx context.Context, m *meaning) measuredWeights {
+	var n measuredWeights
+	text, err := co.parts.state.Note(ctx, co.rec.Key, noteWeight)
+	if err != nil || text == "" || json.Unmarshal([]byte(text), &n) != nil || n.Identity != m.identity.String() {
+		return measuredWeights{Identity: m.identity.String()}
+	}
+	return n
+}
+
+// weightsOf returns how much the vectors of m count in a search for files and in one
+// for functions, and why: what the user decided, else what was measured, else
+// nothing. Those of the builtin embedder have the committed weights.
+func (co *checkout) weightsOf(ctx context.Context, m *meaning) (files, functions measuredWeight) {
+	if w, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); fixed {
+		set := measuredWeight{Weight: w, Why: "set by embedding.weight"}
+		return set, set
+	}
+	if m.spec == builtinProvider {
+		v := rank.DefaultWeights().Vectors()
+		const why = "committed: measured on the development sets"
+		return measuredWeight{Weight: v.Whole, Why: why}, measuredWeight{Weight: v.Part, Why: why}
+	}
+	n, none := co.knownWeights(ctx, m), &measuredWeight{Why: "not measured yet on this checkout; to decide it: embedding.weight in config.toml"}
+	return *cmp.Or(n.Files, none), *cmp.Or(n.Functions, none)
 }
 
 // owesWeight reports whether the worth of the vectors that answer is still to be
@@ -44,12 +103,12 @@ func (co *checkout) owesWeight(ctx context.Context, st *stores) bool {
 	if _, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); fixed {
 		return false
 	}
-	n, known := co.knownWeight(ctx, m)
-	return !known || !n.Again.IsZero() && co.now().After(n.Again)
+	n := co.knownWeights(ctx, m)
+	return n.Files.owed(co.now()) || n.Functions.owed(co.now())
 }
 
 // doMeasure measures what the vectors of a model are worth on this checkout. It
-// gives way to a save, and begins again then; vectors of questions are kept.
+// gives way to a save, and begins again then; what was embedded is in the cache.
 func (co *checkout) doMeasure(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil || !co.owesWeight(ctx, st) {
@@ -58,47 +117,57 @@ func (co *checkout) doMeasure(ctx context.Context, _ *meta.Job, _ func(meta.JobP
 	m := st.serves()
 	bound, done := co.yielding(ctx, false)
 	defer done()
-	trials, err := co.trials(bound, st, m)
-	if err != nil {
-		if _, err := co.embedEnded(ctx, bound, err); err != nil {
+	n := co.knownWeights(ctx, m)
+	for _, kind := range []struct {
+		on     string
+		trials func(context.Context, *stores, *meaning) ([]trial, error)
+		weight **measuredWeight
+	}{{ofFiles, co.commitTrials, &n.Files}, {ofFunctions, co.commentTrials, &n.Functions}} {
+		if !(*kind.weight).owed(co.now()) {
+			continue
+		}
+		trials, err := kind.trials(bound, st, m)
+		if err != nil {
+			_, err = co.embedEnded(ctx, bound, err)
+			return err // nil: with the vectors that come after the pause it is asked for again
+		}
+		w := measured(kind.on, trials)
+		if len(trials) < measureLeast {
+			w.Again = co.now().Add(time.Hour)
+		}
+		*kind.weight = &w
+		b, err := json.Marshal(n)
+		if err != nil {
 			return err
 		}
-		return nil // with the vectors that come after the pause it is asked for again
-	}
-	n := measured(trials)
-	if n.Identity = m.identity.String(); len(trials) < measureLeast {
-		n.Again = co.now().Add(time.Hour)
-	}
-	b, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	if err := co.parts.state.SetNote(ctx, co.rec.Key, noteWeight, string(b)); err != nil {
-		return err
-	}
-	if st.serves() == m {
+		if err := co.parts.state.SetNote(ctx, co.rec.Key, noteWeight, string(b)); err != nil {
+			return err
+		}
+		co.log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "on", kind.on, "weight", w.Weight, "why", w.Why)
+		if st.serves() != m {
+			return nil
+		}
 		st.recall.Use(co.searching(m))
 	}
-	co.log.InfoContext(ctx, "Weight measured", "embedder", n.Identity, "weight", n.Weight, "why", n.Why)
 	return nil
 }
 
-// trials asks the newest commits of what is indexed.
-func (co *checkout) trials(ctx context.Context, st *stores, m *meaning) ([]trial, error) {
+// commitTrials asks the newest commits of what is indexed.
+func (co *checkout) commitTrials(ctx context.Context, st *stores, m *meaning) ([]trial, error) {
 	_, commits, err := st.index.PastCommits(ctx)
 	if err != nil {
 		return nil, err
 	}
 	indexed := map[string]bool{}
-	var out []trial
+	var questions []eval.Query
 	for _, c := range slices.Backward(commits) {
-		if len(out) == measureMost {
+		if len(questions) == measureMost {
 			break
 		}
-		if len(strings.Fields(c.Message)) < measureWords || len(c.Files) == 0 || len(c.Files) > measureFiles {
+		if len(c.Files) == 0 || len(c.Files) > measureFiles || !eval.Asks(c.Message) {
 			continue
 		}
-		q := eval.Query{QID: c.Oid, Set: "a", Text: firstBytes(c.Message, 2<<10)}
+		q := eval.Query{QID: c.Oid, Set: "a", Text: eval.Question(c.Message)}
 		for _, f := range c.Files {
 			if _, seen := indexed[f]; !seen {
 				file, err := st.index.FileByPath(ctx, f, false)
@@ -109,15 +178,21 @@ func (co *checkout) trials(ctx context.Context, st *stores, m *meaning) ([]trial
 			}
 		}
 		if len(q.Rel) > 0 {
-			out = append(out, trial{question: q})
+			questions = append(questions, q)
 		}
+	}
+	return tryAll(ctx, st.recall, m, questions)
+}
+
+// tryAll scores the questions with each weight; too few are not asked.
+func tryAll(ctx context.Context, door *recall.Door, m *meaning, questions []eval.Query) ([]trial, error) {
+	out := make([]trial, len(questions))
+	texts := make([]string, len(questions))
+	for i, q := range questions {
+		out[i].question, texts[i] = q, q.Text
 	}
 	if len(out) < measureLeast {
 		return out, nil
-	}
-	texts := make([]string, len(out))
-	for i, t := range out {
-		texts[i] = t.question.Text
 	}
 	if _, err := m.embedder.Embed(ctx, texts, embed.Query); err != nil {
 		return nil, err
@@ -126,24 +201,19 @@ func (co *checkout) trials(ctx context.Context, st *stores, m *meaning) ([]trial
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if out[i].scores, err = co.tryWeights(ctx, st, out[i].question); err != nil {
+		var err error
+		if out[i].scores, err = tryWeights(ctx, door, out[i].question); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func firstBytes(s string, n int) string {
-	if len(s) > n {
-		s = strings.ToValidUTF8(s[:n], "")
-	}
-	return s
-}
-
 // tryWeights scores one question with each weight. The channel of past commits is
 // left out: it knows the answer.
-func (co *checkout) tryWeights(ctx context.Context, st *stores, q eval.Query) ([]float64, error) {
-	found, err := st.recall.Candidates(ctx, wire.SearchRequest{Query: q.Text, Source: "file"}, recall.Channels{recall.Words, recall.Vectors})
+func tryWeights(ctx context.Context, door *recall.Door, q eval.Query) ([]float64, error) {
+	req := wire.SearchRequest{Query: q.Text, Source: "file", ChunksFirst: !q.Files()}
+	found, err := door.Candidates(ctx, req, recall.Channels{recall.Words, recall.Vectors})
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +226,20 @@ func (co *checkout) tryWeights(ctx context.Context, st *stores, q eval.Query) ([
 	scores := make([]float64, 0, len(measureGrid()))
 	for _, w := range measureGrid() {
 		table := rank.DefaultWeights()
-		table.SetVector(w)
+		table.SetVectors(rank.Vectors{Whole: w, Part: w})
+		opt := rank.Options{Weights: &table, Limit: 2 * eval.Depth}
 		var names []string
-		for _, r := range rank.Rank(found.Candidates, rank.Options{Weights: &table, Limit: 2 * eval.Depth}) {
-			if p := path[string(r.ID)]; p != "" {
-				names = append(names, p)
+		if q.Files() {
+			for _, r := range rank.Rank(found.Candidates, opt) {
+				if p := path[string(r.ID)]; p != "" {
+					names = append(names, p)
+				}
+			}
+		} else {
+			for _, r := range rank.RankChunks(found.Candidates, opt) {
+				if p := found.At[r.Key]; p.Start > 0 {
+					names = append(names, eval.Span(p.Path, p.Start, p.End))
+				}
 			}
 		}
 		scores = append(scores, q.Score(names).NDCG10)
@@ -171,9 +250,11 @@ func (co *checkout) tryWeights(ctx context.Context, st *stores, q eval.Query) ([
 // measured decides the weight: the best on one half of the questions, if the other
 // half confirms that it helps (the lower bound of the paired difference to words
 // alone is above 0), else nothing.
-func measured(trials []trial) measuredWeight {
+// On is what the questions are.
+func measured(on string, trials []trial) measuredWeight {
 	if len(trials) < measureLeast {
-		return measuredWeight{Why: fmt.Sprintf("measured on this checkout needs %d commits with a message and few files, it has %d; to decide it: embedding.weight", measureLeast, len(trials))}
+		return measuredWeight{Why: fmt.Sprintf("not measured: it needs %d %s %s, this checkout has %d; to decide it: embedding.weight", measureLeast, on,
+			map[string]string{ofFiles: "with a message and few files", ofFunctions: "above functions of some lines"}[on], len(trials))}
 	}
 	sums := make([]float64, len(measureGrid()))
 	for i := 0; i < len(trials); i += 2 {
@@ -193,7 +274,7 @@ func measured(trials []trial) measuredWeight {
 		with, without, gain = append(with, s[best]), append(without, s[0]), append(gain, s[best]-s[0])
 	}
 	d := eval.Macro([][]float64{gain})
-	on := fmt.Sprintf("%d commits of this checkout", len(trials))
+	on = fmt.Sprintf("%d %s of this checkout", len(trials), on)
 	if sums[best] <= sums[0] || d.Low <= 0 {
 		return measuredWeight{Why: fmt.Sprintf("measured on %s: it does not help (nDCG@10 %.3f with words alone, %+.3f [%+.3f, %+.3f] with weight %.2g)",
 			on, eval.Macro([][]float64{without}).Mean, d.Mean, d.Low, d.High, measureGrid()[best])}

@@ -44,7 +44,7 @@ func TestMeasuredWeight(t *testing.T) {
 			return s - .1
 		}), 0, "does not help"},
 	} {
-		got := measured(tc.trials)
+		got := measured(ofFiles, tc.trials)
 		if got.Weight != tc.want || !strings.Contains(got.Why, tc.why) {
 			t.Errorf("%s: %+v, want weight %v because %q", tc.name, got, tc.want, tc.why)
 		}

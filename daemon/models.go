@@ -2,13 +2,10 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -29,9 +26,7 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 	}
 	for _, co := range d.sorted() {
 		item := wire.ProjectEmbedder{Slug: co.rec.Slug}
-		co.mu.Lock()
-		st := co.st
-		co.mu.Unlock()
+		st := co.holdIfOpen()
 		want := co.embedders.choice(co.rec.Slug)
 		if want.refused != nil {
 			item.Notice = fmt.Sprintf("%s is not used: %v%s", want.name, want.refused, hintAfter(want.refused))
@@ -43,8 +38,15 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 				}
 				item.Embedder = co.embedder(ctx, m)
 			}
+			st.letGo()
+		} else if co.keeps() != nil {
+			var p wire.ProjectStatus
+			co.lastCounts(ctx, &p)
+			item.Embedder = p.Embedder
+		}
+		if co.keeps() != nil {
 			co.hurry()
-			if _, err := co.enqueue(ctx, jobEmbed, prioSoon, struct{}{}, jobEmbed); err != nil {
+			if err := co.later(ctx, jobEmbed, prioSoon, struct{}{}, jobEmbed); err != nil {
 				return list, err
 			}
 		}
@@ -57,10 +59,14 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 func (co *checkout) embedder(ctx context.Context, m *meaning) *wire.Embedder {
 	want := co.embedders.choice(co.rec.Slug)
 	e := &wire.Embedder{Provider: m.identity.Provider, Model: m.identity.Model, Dimension: m.identity.Dim, Where: "this machine"}
-	e.Weight, e.WeightWhy = co.weightOf(ctx, m)
+	files, functions := co.weightsOf(ctx, m)
+	e.Weight, e.WeightWhy, e.ChunkWeight, e.ChunkWeightWhy = files.Weight, files.Why, functions.Weight, functions.Why
 	if want.spec() == m.spec && want.remote() {
 		e.Where, e.DailyTexts = want.where(), want.provider.DailyTexts
 		e.SentToday = co.embedders.spent(ctx, want.name).Texts
+	}
+	if until, held := co.embedders.held(want); held {
+		e.HeldUntil = &until
 	}
 	if want.spec() != m.spec && want.refused == nil {
 		e.Next = want.name
@@ -72,41 +78,4 @@ func (co *checkout) embedder(ctx context.Context, m *meaning) *wire.Embedder {
 		}
 	}
 	return e
-}
-
-// noteWeight is the note that holds what a model's vectors were measured to be
-// worth on the checkout.
-const noteWeight = "vector weight"
-
-// measuredWeight is what it holds.
-type measuredWeight struct {
-	Identity string  `json:"identity"`
-	Weight   float64 `json:"weight"`
-	Why      string  `json:"why"`
-	// Again is when it is measured again since there was too little to measure on;
-	// zero for never.
-	Again time.Time `json:"again,omitzero"`
-}
-
-// weightOf returns how much the vectors of m count in a search, and why: what the
-// user decided, else what was measured, else nothing. Those of the builtin embedder
-// have the committed weight.
-func (co *checkout) weightOf(ctx context.Context, m *meaning) (w float64, why string) {
-	if w, fixed := co.embedders.config(co.rec.Slug).Embedding.FixedWeight(); fixed {
-		return w, "set by embedding.weight"
-	}
-	if m.spec == builtinProvider {
-		return rank.DefaultWeights().VectorWeight(), "committed: measured on the development sets"
-	}
-	if n, known := co.knownWeight(ctx, m); known {
-		return n.Weight, n.Why
-	}
-	return 0, "not measured yet on this checkout; to decide it: embedding.weight in config.toml"
-}
-
-// knownWeight is what was measured of m on this checkout.
-func (co *checkout) knownWeight(ctx context.Context, m *meaning) (n measuredWeight, known bool) {
-	text, err := co.parts.state.Note(ctx, co.rec.Key, noteWeight)
-	known = err == nil && text != "" && json.Unmarshal([]byte(text), &n) == nil && n.Identity == m.identity.String()
-	return n, known
 }

@@ -15,11 +15,14 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A fakeOllama gives vectors of 16 dimensions. It can be held, and be broken.
+// A fakeOllama gives vectors, of 16 dimensions unless vector is set before the first
+// request. It can be held, and be broken.
 type fakeOllama struct {
 	*httptest.Server
+	vector func(text string) []float32
 
 	mu      sync.Mutex
 	texts   []string
@@ -28,7 +31,7 @@ type fakeOllama struct {
 }
 
 func newFakeOllama(t *testing.T) *fakeOllama {
-	f := &fakeOllama{}
+	f := &fakeOllama{vector: byLetters}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/tags" {
 			w.Header().Set("Content-Type", "application/json")
@@ -59,11 +62,7 @@ func newFakeOllama(t *testing.T) *fakeOllama {
 		}
 		vecs := make([][]float32, len(in.Input))
 		for i, text := range in.Input {
-			vecs[i] = make([]float32, 16)
-			for word := range strings.FieldsSeq(strings.ToLower(text)) {
-				vecs[i][int(word[0])%16]++
-			}
-			vecs[i][0] += .01
+			vecs[i] = f.vector(text)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(map[string]any{"embeddings": vecs}); err != nil {
@@ -72,6 +71,16 @@ func newFakeOllama(t *testing.T) *fakeOllama {
 	}))
 	t.Cleanup(f.Close)
 	return f
+}
+
+// byLetters makes a vector of the first letters of words.
+func byLetters(text string) []float32 {
+	v := make([]float32, 16)
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		v[int(word[0])%16]++
+	}
+	v[0] += .01
+	return v
 }
 
 func (f *fakeOllama) set(gate chan struct{}, answers http.HandlerFunc) {
@@ -202,6 +211,22 @@ func TestModelThatFailsDelaysOnlyVectors(t *testing.T) {
 	p.eventually("and the notice goes", func() bool { return !strings.Contains(fmt.Sprint(p.status().Notices), "vectors are late") })
 }
 
+// A request that hangs does not keep what the user decides from being done: it is
+// ended.
+func TestDecisionEndsARequestThatHangs(t *testing.T) {
+	t.Parallel()
+	f := newFakeOllama(t)
+	p := newModelProject(t, map[string]string{"main.go": mainGo})
+	p.settle()
+	f.set(make(chan struct{}), nil)
+	config := "[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\nweight = 0.3\n"
+	p.choose(config)
+	p.eventually("it is asked, and hangs", func() bool { return f.asked() > 0 })
+	f.set(nil, nil)
+	p.choose(config)
+	p.eventually("it is asked again", func() bool { return p.status().Embedder.Model == "tiny" })
+}
+
 func TestNothingLeavesWithoutConsent(t *testing.T) {
 	t.Parallel()
 	f := newFakeOllama(t)
@@ -233,13 +258,23 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 	if n := f.asked(); n != sent {
 		t.Errorf("%d texts were sent after it was denied", n-sent)
 	}
+	list, err := p.d.Audit(p.ctx(), local(), wire.AuditQuery{Limit: 1})
+	if err != nil || len(list.Items) != 1 || list.NextCursor == "" || list.Items[0].Project != "app" || !strings.Contains(list.Items[0].Action, "near: ") {
+		t.Errorf("Audit = %+v, %v", list, err)
+	}
+	if next, err := p.d.Audit(p.ctx(), local(), wire.AuditQuery{Project: "app", Cursor: list.NextCursor}); err != nil || len(next.Items) == 0 || next.NextCursor != "" {
+		t.Errorf("the page after: %+v, %v", next, err)
+	}
+	if none, err := p.d.Audit(p.ctx(), fold.Scope{}, wire.AuditQuery{}); err != nil || len(none.Items) != 0 {
+		t.Errorf("told to whom may not read: %+v, %v", none, err)
+	}
 	p.stop()
 	s, err := meta.OpenState(t.Context(), filepath.Join(p.dirs().State, "state.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	audits, err := s.Audits(t.Context(), 100)
+	audits, err := s.Audits(t.Context(), "app", 0, 100)
 	if err != nil || len(audits) == 0 || audits[0].Slug != "app" || !strings.Contains(audits[0].Action, "texts") || audits[0].Bytes == 0 {
 		t.Errorf("audit: %+v, %v", audits, err)
 	}

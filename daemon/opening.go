@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -26,8 +25,8 @@ const (
 	openFor      = time.Minute
 )
 
-// run keeps the checkout until ctx ends or it is removed: it opens the stores,
-// and opens them anew when asked to or when something failed.
+// run keeps the checkout until ctx ends or it is removed: it opens what is needed
+// for that, and opens it anew when asked to or when something failed.
 func (co *checkout) run(parent context.Context) {
 	ctx, cancel := context.WithCancel(gitops.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
@@ -36,6 +35,7 @@ func (co *checkout) run(parent context.Context) {
 	co.cancel = cancel
 	co.dropIndex = co.cfg.RebuildOnStart
 	co.mu.Unlock()
+	close(co.began)
 	failures := 0
 	for ctx.Err() == nil {
 		turn, end, drop := co.turn(ctx)
@@ -106,25 +106,39 @@ func (co *checkout) turn(parent context.Context) (ctx context.Context, end conte
 	return ctx, end, drop
 }
 
-// opening keeps the checkout with one set of opened stores: until ctx ends, or
-// something fails.
-func (co *checkout) opening(ctx context.Context, drop bool) error {
-	var err error
+// opening keeps the checkout, until ctx ends or something fails. A search needs the
+// derived stores, a write the history too: neither waits for the other, which is
+// mostly for git, if there is a seat for the stores at once.
+func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 	if co.faults != nil {
 		err = co.faults("open")
 	}
 	if err == nil && drop {
 		err = os.RemoveAll(co.indexDir())
 	}
+	if err == nil {
+		_, err = os.Lstat(co.rec.Path) // else what is derived would be opened for nothing
+	}
+	var k *standing
 	var st *stores
 	if err == nil {
-		st, err = openStores(ctx, co)
-	}
-	if err == nil && !co.isPaused() {
-		// What a crash left is covered by one sweep. This comes before anybody can
-		// ask for a job, which it would take for a leftover.
-		if err = st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
+		var g errgroup.Group
+		g.Go(func() (err error) {
+			k, err = openStanding(ctx, co)
+			return err
+		})
+		if co.seats.tryTake(co) {
+			g.Go(func() (err error) {
+				if st, err = openDerived(ctx, co); err != nil {
+					st = nil
+					co.seats.leave(co)
+				}
+				return err
+			})
+		}
+		if err = g.Wait(); err != nil && st != nil {
 			err = errors.Join(err, st.close(co))
+			co.seats.leave(co)
 		}
 	}
 	if err != nil {
@@ -135,12 +149,10 @@ func (co *checkout) opening(ctx context.Context, drop bool) error {
 		}
 		return err
 	}
-	st.index.OnDamage(co.damaged)
-	co.setOpened(st)
-	err = co.loops(ctx, st)
-	st.index.OnDamage(nil)
+	co.setKept(k)
+	err = co.loops(ctx, k, st)
 	co.setClosed()
-	if err := st.close(co); err != nil {
+	if err := k.close(co); err != nil {
 		co.log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
 	}
 	return err
@@ -169,36 +181,36 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (co *checkout) setOpened(st *stores) {
+func (co *checkout) setKept(k *standing) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.st, co.failed, co.state = st, nil, "starting"
+	co.kept, co.state = k, "starting"
+	co.failed = nil
+	select {
+	case <-co.opened: // it had failed before
+		co.opened = make(chan struct{})
+	default:
+	}
 	co.answer()
 }
 
 // answer lets go on who waits for the opening, which was made or has failed.
 // co.mu is held.
 func (co *checkout) answer() {
-	select {
-	case <-co.opened: // it had failed before
-	default:
-		close(co.opened)
-	}
 	for _, w := range co.waiters {
 		close(w)
 	}
 	co.waiters = nil
 }
 
-// setClosed makes callers wait for the next turn.
+// setClosed makes callers wait for the next turn, whose sweep does what is owed.
 func (co *checkout) setClosed() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.st, co.failed, co.state = nil, nil, "starting"
-	co.opened = make(chan struct{})
-	if co.pending == 0 {
-		co.pending, co.idle = 1, make(chan struct{}) // the sweep at the next start
-	}
+	co.kept, co.failed, co.state = nil, nil, "starting"
+	co.unswept, co.owed, co.rested, co.counted, co.jobsDue = true, nil, false, nil, time.Time{}
+	co.searchJobs, co.openJobs = 0, 0
+	co.recount()
 }
 
 // fail says why nothing is open, until an opening succeeds.
@@ -209,6 +221,11 @@ func (co *checkout) fail(ctx context.Context, err error) {
 	co.failed, co.state = err, "failed"
 	if missing(err) {
 		co.state = "missing"
+	}
+	select {
+	case <-co.opened: // it had failed before
+	default:
+		close(co.opened)
 	}
 	co.answer()
 }
@@ -242,25 +259,19 @@ func (co *checkout) openAnew(ctx context.Context, drop bool) error {
 	case <-ctx.Done():
 		return fmt.Errorf("project %s is starting: %w", co.rec.Slug, fold.ErrUnavailable)
 	}
-	_, err := co.stores(ctx)
-	return err
-}
-
-func (co *checkout) loops(ctx context.Context, st *stores) error {
-	g, ctx := errgroup.WithContext(ctx)
-	runner := &jobs.Runner{
-		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
-		Handlers: map[string]jobs.Handler{
-			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed, jobMeasure: co.doMeasure, jobDescribe: co.doDescribe, jobRetry: co.doRetry,
-		},
-		Changed: co.jobChanged,
-	}
-	if err := co.firstSweep(ctx, st); err != nil {
+	h, err := co.holdOpen(ctx)
+	if err != nil {
 		return err
 	}
-	g.Go(func() error { return runner.Run(ctx) })
-	g.Go(func() error { return co.watch(ctx, st) })
-	g.Go(func() error { return co.commits.run(ctx, st) })
+	h.letGo()
+	return nil
+}
+
+func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return co.keepStores(ctx, k, st) })
+	g.Go(func() error { return co.watch(ctx, k) })
+	g.Go(func() error { return co.commits.run(ctx, k) })
 	g.Go(func() error { return co.loop(ctx) })
 	return g.Wait()
 }
@@ -276,13 +287,23 @@ func (co *checkout) firstSweep(ctx context.Context, st *stores) error {
 			return err
 		}
 		if c.Memories > 0 {
-			co.written(st.sidecar.store.Uncommitted())
+			co.written(st.sidecar.store.Uncommitted()) // the loop queues it
 			co.setState("ready")
-			return co.queueWritten(ctx)
+			return co.started(ctx, st)
 		}
 	}
-	_, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
-	return err
+	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+		return err
+	}
+	return co.started(ctx, st)
+}
+
+// started notes that the sweep at the start is queued, or not needed.
+func (co *checkout) started(ctx context.Context, st *stores) error {
+	co.mu.Lock()
+	co.unswept = false
+	co.mu.Unlock()
+	return co.payOwed(ctx, st)
 }
 
 // hasFailed reports whether the checkout waits to be opened after a failure.

@@ -128,6 +128,8 @@ type machine struct {
 	faults func(op string) error // what fails; nil for nothing
 	worker []string              // command line of a parser process; nil for none
 	reload func() (conf.Config, error)
+	most   int           // daemon.Options.MostOpen
+	rest   time.Duration // daemon.Options.RestAfter
 }
 
 func newMachine(t *testing.T) *machine {
@@ -169,7 +171,7 @@ func (m *machine) dirs() conf.Dirs {
 
 func (m *machine) options() daemon.Options {
 	return daemon.Options{
-		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults, Worker: m.worker, Reload: m.reload,
+		Dirs: m.dirs(), Config: m.cfg, Version: "test", Now: m.clock.now, Faults: m.faults, Worker: m.worker, Reload: m.reload, MostOpen: m.most, RestAfter: m.rest,
 		Log: slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

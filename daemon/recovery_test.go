@@ -117,6 +117,49 @@ func TestAMissingCheckoutComesBack(t *testing.T) {
 	}
 }
 
+// TestARemovedWorkTreeIsSaidOnce: of a linked work tree whose folder went while it
+// was watched, status says that and what to do, in a line each, and nothing else.
+func TestARemovedWorkTreeIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	dir := filepath.Join(realDir(t), "side")
+	p.git("worktree", "add", "-q", "-b", "side", dir)
+	q := p.add(dir, wire.ProjectCreate{})
+	r := p.addMemory(wire.MemoryCreate{Title: "Shared", Content: "Kept with the main work tree."})
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.file("late.go"), []byte(beast("Bilby")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	side := func() (st wire.ProjectStatus) {
+		all, err := p.d.Status(p.ctx(), local())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all.Projects {
+			if s.Path == dir {
+				st = s
+			}
+		}
+		return st
+	}
+	p.eventually("it is missing", func() bool { return side().State == "missing" })
+	st := side()
+	remove := "foldwatch remove -p " + q.slug + "@" + st.Key[:8]
+	if st.Reason != "its folder is not there: "+dir || !strings.HasSuffix(st.Hint, remove) || strings.Contains(st.Reason+st.Hint, "\n") ||
+		len(st.Notices) > 0 || st.Watch != "off" || st.WatchReason != "" {
+		t.Errorf("status says\n%+v", st)
+	}
+	p.eventually("the main work tree goes on", func() bool { return namesChunk(p, "Bilby") })
+	if err := p.d.RemoveProject(p.ctx(), local(), q.slug+"@"+st.Key[:8], wire.ProjectRemove{}); err != nil {
+		t.Errorf("what it says to do: %v", err)
+	}
+	if _, err := p.get(r.ID); err != nil || side().State != "" {
+		t.Errorf("after the removal: %v, state %q", err, side().State)
+	}
+}
+
 // TestDamageAtRunTimeIsMended has the index's file overwritten while it is open:
 // what is asked next finds out, and the index is made again from the files.
 func TestDamageAtRunTimeIsMended(t *testing.T) {

@@ -71,17 +71,19 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	case <-ctx.Done():
 		return wire.ProjectAdded{}, ctx.Err()
 	}
-	st, err := co.stores(ctx)
+	st, err := co.holdOpen(ctx)
 	if err != nil {
 		return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
 	}
+	defer st.letGo()
 	if in.FromMirror {
 		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
+			st.letGo()
 			return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
 		}
 	}
 	added := wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
-	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	added.JobID, err = co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{}, jobSweep)
 	return added, err
 }
 
@@ -366,15 +368,20 @@ func (d *Daemon) forget(ctx context.Context, co *checkout) error {
 
 // stop ends the checkout's loop and waits for it.
 func (co *checkout) stop(ctx context.Context) error {
-	if _, err := co.stores(ctx); err != nil && ctx.Err() != nil {
+	select {
+	case <-co.began:
+	case <-co.stopped: // it may never begin
+		select {
+		case <-co.began:
+		default:
+			return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
+		}
+	case <-ctx.Done():
 		return ctx.Err()
 	}
 	co.mu.Lock()
 	cancel := co.cancel
 	co.mu.Unlock()
-	if cancel == nil { // the daemon stopped before the loop began
-		return fmt.Errorf("project %s is stopping: %w", co.rec.Slug, fold.ErrUnavailable)
-	}
 	cancel()
 	select {
 	case <-co.ended:

@@ -78,8 +78,7 @@ func (co *checkout) retryFailed(ctx context.Context) error {
 	co.mu.Lock()
 	co.retries.at = time.Time{} // the attempt sets the next
 	co.mu.Unlock()
-	_, err := co.enqueue(ctx, jobRetry, prioLater, retryWork{}, jobRetry)
-	return err
+	return co.later(ctx, jobRetry, prioLater, retryWork{}, jobRetry)
 }
 
 func (co *checkout) doRetry(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sort"
 	"strconv"
@@ -58,16 +59,24 @@ func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) 
 
 // status is what is known of the checkout without waiting for anything.
 func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
-	p, st := co.brief()
-	if st != nil {
-		co.counts(ctx, st, &p)
+	p, k := co.brief()
+	if k == nil {
+		return p
 	}
+	if st := co.holdIfOpen(); st != nil {
+		co.countsOf(ctx, st.stores, &p)
+		st.letGo()
+	} else {
+		co.lastCounts(ctx, &p)
+	}
+	co.historyOf(ctx, k, &p)
+	sort.Strings(p.Notices)
 	return p
 }
 
-// brief is status without what has to be counted, and the opened stores, nil if
-// there are none.
-func (co *checkout) brief() (wire.ProjectStatus, *stores) {
+// brief is status without what has to be counted, and what of the checkout is open,
+// nil if nothing is.
+func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
 		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
@@ -92,39 +101,68 @@ func (co *checkout) brief() (wire.ProjectStatus, *stores) {
 		p.Reason, p.Hint = co.failed.Error(), fold.Hint(co.failed)
 		switch {
 		case co.state == "missing":
-			// By its slug the command would take the other work trees along.
-			p.Hint = fmt.Sprintf("mount or clone it again; it is then taken up by itself. If it is gone for good: foldwatch remove -p %s@%s", co.rec.Slug, co.rec.Key[:keyShown])
+			p.Reason, p.Hint = co.missingSays()
+			p.Notices, p.Watch, p.WatchReason = nil, "off", "" // they are of the time before
 		case p.Hint == "":
 			p.Hint = "it is tried again by itself; to try now: foldwatch add " + co.rec.Path
 		}
 	}
-	if co.paused {
+	if co.paused && co.state != "missing" {
 		p.State, p.Reason, p.Hint = "paused", "paused by the user", "foldwatch resume -p "+co.rec.Slug
 		if !co.until.IsZero() {
 			until := co.until
 			p.PausedUntil = &until
 		}
 	}
-	st := co.st
+	k := co.kept
+	p.Resting = co.rested
 	co.mu.Unlock()
-	if st == nil {
+	if k == nil {
 		return p, nil
 	}
-	st.mu.Lock()
-	if st.blocked != nil {
-		p.Reason, p.Hint = st.blocked.Error(), fold.Hint(st.blocked)
+	if why := k.blockedBy(); why != nil {
+		p.Reason, p.Hint = why.Error(), fold.Hint(why)
 		if p.State == "ready" {
 			p.State = "read-only"
 		}
 	}
-	st.mu.Unlock()
-	return p, st
+	return p, k
 }
 
-func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatus) {
+// missingSays tells that the checkout is not there, and what to do. co.mu is held.
+func (co *checkout) missingSays() (reason, hint string) {
+	reason = co.failed.Error()
+	var at *fs.PathError
+	if errors.As(co.failed, &at) && at.Path == co.rec.Path {
+		reason = "its folder is not there: " + co.rec.Path
+	}
+	// By its slug the command would take the other work trees along.
+	remove := fmt.Sprintf("foldwatch remove -p %s@%s", co.rec.Slug, co.rec.Key[:keyShown])
+	if co.rec.Linked {
+		return reason, "its memories are kept with " + firstOf(co.rec.MainTree, co.rec.CommonDir) + "; to forget this work tree: " + remove
+	}
+	return reason, "mount or clone it again; it is then taken up by itself. If it is gone for good: " + remove
+}
+
+// lastCounts is countsOf for stores that are closed: what they held then, and hold.
+func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
+	co.mu.Lock()
+	was, m := co.counted, co.countedOf
+	co.mu.Unlock()
+	if was == nil {
+		return // not opened yet, or just being opened
+	}
+	p.Files, p.Memories, p.Chunks, p.Links, p.Vectors, p.VectorsDue = was.Files, was.Memories, was.Chunks, was.Links, was.Vectors, was.VectorsDue
+	p.Engine, p.VectorSearch, p.FileMemories = was.Engine, was.VectorSearch, was.FileMemories
+	p.ProblemCount, p.Problems = was.ProblemCount, was.Problems
+	p.Embedder = co.embedder(ctx, m)
+}
+
+// countsOf counts what opened stores hold. The caller holds them.
+func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
 	m := st.serves()
 	if m == nil {
-		return // closed meanwhile
+		return // closed although they are held: the daemon stops
 	}
 	c, err := st.index.Counts(ctx)
 	if err != nil {
@@ -148,18 +186,26 @@ func (co *checkout) counts(ctx context.Context, st *stores, p *wire.ProjectStatu
 		p.ProblemCount = total
 		p.Problems = co.problems(problems)
 	}
-	p.LastCommit = lastCommit(ctx, st)
-	for path, reason := range st.sidecar.store.Status().SetAside {
+	last, of := *p, *m
+	of.vectors = nil
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.counted, co.countedOf = &last, &of
+}
+
+// historyOf tells what the history holds.
+func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectStatus) {
+	p.LastCommit = lastCommit(ctx, k)
+	for path, reason := range k.sidecar.store.Status().SetAside {
 		if path == conf.ProjectFile && co.noticed("project.toml") {
 			continue // it says the same
 		}
 		p.Notices = append(p.Notices, fmt.Sprintf("%s/%s is not committed: %s", co.rec.FoldDir, path, reason))
 	}
-	sort.Strings(p.Notices)
 }
 
-func lastCommit(ctx context.Context, st *stores) *wire.CommitInfo {
-	rev, ok, err := st.sidecar.store.Newest(ctx)
+func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
+	rev, ok, err := k.sidecar.store.Newest(ctx)
 	if err != nil || !ok {
 		return nil
 	}
@@ -188,10 +234,11 @@ func (co *checkout) problems(files []meta.File) []wire.FileProblem {
 
 // Problems lists files of which not all is indexed, and why, a page at a time.
 func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wire.ProblemQuery) (wire.ProblemList, error) {
-	co, st, err := d.open(ctx, sc, slug)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
+	defer st.letGo()
 	if in.Limit <= 0 {
 		in.Limit = problemsPage
 	}
@@ -199,7 +246,7 @@ func (d *Daemon) Problems(ctx context.Context, sc fold.Scope, slug string, in wi
 	if err != nil {
 		return wire.ProblemList{}, err
 	}
-	list := wire.ProblemList{Items: co.problems(files), NextCursor: next}
+	list := wire.ProblemList{Items: st.co.problems(files), NextCursor: next}
 	if list.Items == nil {
 		list.Items = []wire.FileProblem{}
 	}
@@ -257,8 +304,8 @@ func (d *Daemon) project(name string) wire.Project {
 		}
 		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked}
 		co.mu.Lock()
-		if co.st != nil {
-			c.Fold = co.st.foldPath
+		if co.kept != nil {
+			c.Fold = co.kept.foldPath
 		}
 		co.mu.Unlock()
 		p.Checkouts = append(p.Checkouts, c)
@@ -280,11 +327,12 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 			return wire.Project{}, err
 		}
 		if in.FileMemories != nil {
-			st, err := co.stores(ctx)
+			st, err := co.holdOpen(ctx)
 			if err != nil {
 				return wire.Project{}, err
 			}
-			co.loadRules(ctx, st)
+			co.loadRules(ctx, st.stores)
+			st.letGo()
 		}
 	}
 	return d.project(slug), nil

@@ -3,7 +3,9 @@ package daemon_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,4 +94,62 @@ func TestAStopAmongWritesAndRebuilds(t *testing.T) {
 			t.Errorf("acknowledged, and not there: %v", err)
 		}
 	}
+}
+
+// TestAStopInABigCommit tells the daemon to stop in the middle of a commit of many
+// files, of which each takes long, as on a disk that hardly answers: the commit
+// ends with its context, so does the one that a stop makes itself, and the next
+// start commits the rest.
+func TestAStopInABigCommit(t *testing.T) {
+	t.Parallel()
+	const notes, reached, slow = 400, 25, 100 * time.Millisecond
+	var looked, after atomic.Int64
+	var stopped atomic.Pointer[<-chan struct{}]
+	inside := make(chan struct{})
+	m := newMachineWith(t, t.TempDir(), func(m *machine) {
+		m.faults = func(op string) error {
+			end := stopped.Load()
+			if op != "check" || end == nil {
+				return nil
+			}
+			select {
+			case <-*end: // all of them would take 40 seconds
+				after.Add(1)
+				time.Sleep(slow)
+				return nil
+			default:
+			}
+			if looked.Add(1) == reached {
+				close(inside)
+				<-*end
+			}
+			return nil
+		}
+	})
+	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app"})
+	p.committed("project.toml")
+	end := p.d.Stopped()
+	stopped.Store(&end)
+	for i := range notes {
+		p.write(fmt.Sprintf("fold/note%d.md", i), fmt.Sprintf("# Note %d\n\nOne of many.\n", i))
+	}
+	select {
+	case <-inside:
+	case <-time.After(patience):
+		t.Fatal("no big commit began")
+	}
+	start := time.Now()
+	p.stop()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("the stop took %v, want at most 5 s", took)
+	}
+	if n := after.Load(); n >= notes-reached {
+		t.Errorf("after the stop %d files were looked at: the commit went on to its end", n)
+	}
+	t.Logf("%d files looked at before the stop, %d after it", looked.Load(), after.Load())
+	stopped.Store(nil)
+	p.start()
+	p.eventually("the next start commits all of them", func() bool {
+		return strings.Count(git(t, p.dir, "--git-dir="+p.file(".git/foldwatch/repo.git"), "ls-tree", "-r", "--name-only", "refs/foldwatch/journal"), "note") == notes
+	})
 }

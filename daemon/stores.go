@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/recall"
@@ -34,82 +32,94 @@ const (
 // indexDir is where the derived stores of the checkout lie.
 func (co *checkout) indexDir() string { return filepath.Join(co.dirs.State, "index", co.rec.Key) }
 
-// stores are the opened parts of one checkout: its derived stores, its history,
-// and the two doors to them.
-type stores struct {
+// A standing is what of a checkout is open for as long as it is kept, also while
+// its stores rest: its history, and what says which of its files are indexed.
+type standing struct {
 	layout   *gitops.Layout
 	foldPath string
 	sidecar  *sidecar
 	key      string // of the sidecar
 	fold     disk.Folder
-	index    *meta.Index
-	text     *textindex.Index
-	in       *ingest.Ingester
-	recall   *recall.Door
+	in       *ingest.Ingester   // has its stores from attach to Rest
 	heads    []gitops.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
 	swept    bool               // a sweep was done since the opening; of the job runner alone
+	// generation of the index that this began with; "" before.
+	generation string
 
-	mu       sync.Mutex     // guards the fields below
-	remember *remember.Door // replaced when the checkout turns read-only
-	blocked  error          // why nothing may be written; nil if it may
-	meaning  *meaning       // whose vectors answer
-	next     *meaning       // built beside it, nil if none is
-	retired  []*meaning     // that answered before
+	mu      sync.Mutex // guards the fields below
+	blocked error      // why nothing may be written; nil if it may
 }
 
-// openStores opens everything one checkout needs. What is damaged or missing of
-// the derived stores is begun anew, and the sweep that follows fills it.
-func openStores(ctx context.Context, co *checkout) (_ *stores, err error) {
+// stores are the derived stores of one checkout, opened, and the two doors to
+// them.
+type stores struct {
+	*standing
+	index  *meta.Index
+	text   *textindex.Index
+	recall *recall.Door
+	writes *remember.Door // where something may be written
+
+	mu      sync.Mutex // guards the fields below
+	meaning *meaning   // whose vectors answer
+	next    *meaning   // built beside it, nil if none is
+	retired []*meaning // that answered before
+}
+
+// openStanding finds the repository and opens what stays open.
+func openStanding(ctx context.Context, co *checkout) (_ *standing, err error) {
+	k := &standing{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.close(co))
+		}
+	}()
+	t, err := k.openHistory(ctx, co)
+	if err != nil {
+		return k, err
+	}
+	if err := k.openIngester(co); err != nil {
+		return k, err
+	}
+	co.noteTracked(k, t)
+	return k, nil
+}
+
+// openDerived opens what can be made again. What is damaged or missing is begun
+// anew, and the sweep that follows fills it.
+func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 	st := &stores{}
+	co.storesOpen.Add(1)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, st.close(co))
 		}
 	}()
-	if _, err := os.Lstat(co.rec.Path); err != nil {
-		return st, err // else what is derived would be opened for nothing
-	}
-	// A search needs the derived stores, a write the history: neither waits for
-	// the other, which is mostly for git.
-	var t tracked
-	var g errgroup.Group
-	g.Go(func() error { return st.openDerived(ctx, co) })
-	g.Go(func() (err error) {
-		t, err = st.openHistory(ctx, co)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return st, err
-	}
-	co.noteRebuilt(st)
-	if err := st.openDoors(co); err != nil {
-		return st, err
-	}
-	co.noteTracked(st, t)
-	return st, nil
-}
-
-// openDerived opens what can be made again.
-func (st *stores) openDerived(ctx context.Context, co *checkout) (err error) {
 	dir := co.indexDir()
 	if st.index, err = meta.OpenIndex(ctx, dir); err != nil {
-		return err
+		return st, err
 	}
 	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
-		return err
+		return st, err
 	}
 	cut, _ := co.cutting()
 	if _, err := st.index.Recut(ctx, ingest.IndexRules(cut)); err != nil {
-		return err
+		return st, err
 	}
 	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
-		return err
+		return st, err
 	}
 	if st.meaning, err = co.openMeaning(ctx); err != nil {
-		return err
+		return st, err
 	}
 	co.removeStaleVectors(st.meaning)
-	return nil
+	co.noteRebuilt(st)
+	return st, nil
+}
+
+// begun reports whether something of the stores was begun anew when they were
+// opened.
+func (st *stores) begun() bool {
+	return st.index.Rebuilt != "" || st.text.Rebuilt != "" || st.meaning.vectors.Rebuilt != ""
 }
 
 // cutting returns how the user wants the files of the checkout to be cut, and how
@@ -132,44 +142,44 @@ func (co *checkout) noteRebuilt(st *stores) {
 
 // openHistory finds the repository and opens the sidecar, unless the checkout is
 // read-only.
-func (st *stores) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
-	if st.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
+func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
+	if k.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
 	}
-	st.foldPath = st.layout.FoldPath(co.rec.FoldDir)
-	st.fold = disk.Folder{Dir: st.foldPath}
-	st.heads = st.headStamps()
+	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
+	k.fold = disk.Folder{Dir: k.foldPath}
+	k.heads = k.headStamps()
 	var main bool
-	if t.head, main, t.branches, err = tracking(ctx, st.layout, co.rec.FoldDir); err != nil {
+	if t.head, main, t.branches, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
 	if t.head {
-		st.blocked = branchMode(co.rec)
+		k.blocked = branchMode(co.rec)
 	}
 	opt := gitops.StoreOptions{
-		Layout: st.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: main, Log: co.log, Now: co.now,
+		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: main, Log: co.log, Now: co.now,
 		Mirror: co.mirror(co.rec.ProjectID),
 		Check:  co.checkFile,
 	}
-	st.key = st.layout.CommonDir + "\x00" + st.foldPath
+	k.key = k.layout.CommonDir + "\x00" + k.foldPath
 	if main { // a store that may write is opened beside one that may not, once a branch allows it
-		st.key += "\x00read-only"
+		k.key += "\x00read-only"
 	}
-	if st.sidecar, err = co.sidecars.get(ctx, st.key, co, co.written, opt); err != nil {
+	if k.sidecar, err = co.sidecars.get(ctx, k.key, co, co.written, opt); err != nil {
 		return t, err
 	}
-	st.sidecar.hold(co, !co.commits.wanted())
+	k.sidecar.hold(co, !co.commits.wanted())
 	if t.head || main {
 		return t, nil
 	}
-	return t, st.writeProject(ctx, co)
+	return t, k.writeProject(ctx, co)
 }
 
 // writeProject makes fold/project.toml where there never was one: at the first
 // opening, by when the folder hides itself from git, or at the one after a
 // crash in between.
-func (st *stores) writeProject(ctx context.Context, co *checkout) error {
-	_, _, err := st.sidecar.store.LastBlob(ctx, conf.ProjectFile)
+func (k *standing) writeProject(ctx context.Context, co *checkout) error {
+	_, _, err := k.sidecar.store.LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
 	}
@@ -181,7 +191,7 @@ func (st *stores) writeProject(ctx context.Context, co *checkout) error {
 		}
 		p = conf.Project{ID: rec.ProjectID, Slug: rec.Slug, Name: rec.Name, CreatedAt: rec.AddedAt}
 	}
-	err = st.fold.Create(conf.ProjectFile, conf.EncodeProject(p))
+	err = k.fold.Create(conf.ProjectFile, conf.EncodeProject(p))
 	switch {
 	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		// there already, or no folder to put it in: that is the vanish guard's
@@ -243,6 +253,11 @@ func (co *checkout) checkFile(path string, b []byte) error {
 		_, _, err := conf.ParseProject(b)
 		return err
 	}
+	if co.faults != nil {
+		if err := co.faults("check"); err != nil {
+			return err
+		}
+	}
 	m, err := fold.Decode(co.rec.Slug, path, b)
 	if err != nil {
 		return err
@@ -263,72 +278,79 @@ func (co *checkout) checkFile(path string, b []byte) error {
 	return nil
 }
 
-func (st *stores) openDoors(co *checkout) (err error) {
-	p, notices, perr := st.projectFile()
+// openIngester makes what brings the stores up to the files.
+func (k *standing) openIngester(co *checkout) (err error) {
+	p, notices, perr := k.projectFile()
 	if perr != nil && !errors.Is(perr, os.ErrNotExist) {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", perr))
 	}
 	for _, n := range notices {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml line %d: %s", n.Line, n.Text))
 	}
-	var store *gitops.Store
-	if st.blocked == nil {
-		store = st.sidecar.store
-	}
 	cfg := co.cfg.For(co.rec.Slug)
 	cut, overlap := co.cutting()
-	st.in, err = ingest.New(ingest.Options{
-		Slug: co.rec.Slug, Key: co.rec.Key, Layout: st.layout, FoldDir: co.rec.FoldDir,
-		Fold: st.fold, Store: store, Index: st.index, Text: st.text, Vectors: st.meaning.vectors,
-		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Embed: st.meaning.embedder, Count: &co.count.ingest,
+	k.in, err = ingest.New(ingest.Options{
+		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: k.history(),
+		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Count: &co.count.ingest,
 		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
-	if err != nil {
-		return err
+	return err
+}
+
+// history is where memories are written; nil where none may be.
+func (k *standing) history() *gitops.Store {
+	if !k.writable() {
+		return nil
 	}
+	return k.sidecar.store
+}
+
+// attach gives the stores to the rest of the checkout and opens the doors.
+func (st *stores) attach(co *checkout, k *standing) {
+	st.standing = k
+	k.in.Attach(st.index, st.text)
+	cfg := co.cfg.For(co.rec.Slug)
 	st.recall = recall.New(recall.Options{
 		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
-		Fold: st.fold, Lexicon: co.lexicon.Table(), Source: st.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
+		Fold: k.fold, Lexicon: co.lexicon.Table(), Source: k.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, st.meaning)
-	st.openRemember(co, store)
-	return nil
-}
-
-func (st *stores) openRemember(co *checkout, store *gitops.Store) {
-	door := remember.New(remember.Options{
-		Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state, ReadOnly: st.blocked,
-		Describe: st.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
-	})
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.remember = door
+	if store := k.history(); store != nil {
+		st.writes = remember.New(remember.Options{
+			Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state,
+			Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
+		})
+	}
 }
 
 // readOnly stops all writing from now on, for the reason why.
-func (st *stores) readOnly(why error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.blocked = why
-	st.remember = remember.New(remember.Options{ReadOnly: why})
+func (k *standing) readOnly(why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.blocked = why
 }
 
-func (st *stores) writable() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.blocked == nil
+func (k *standing) writable() bool { return k.blockedBy() == nil }
+
+// blockedBy is why nothing may be written; nil if it may.
+func (k *standing) blockedBy() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.blocked
 }
 
+// door is the way in.
 func (st *stores) door() *remember.Door {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.remember
+	if why := st.blockedBy(); why != nil {
+		return remember.New(remember.Options{ReadOnly: why})
+	}
+	return st.writes
 }
 
 // projectFile reads fold/project.toml.
-func (st *stores) projectFile() (conf.Project, []conf.Notice, error) {
-	b, _, err := st.fold.Read(conf.ProjectFile, 64<<10)
+func (k *standing) projectFile() (conf.Project, []conf.Notice, error) {
+	b, _, err := k.fold.Read(conf.ProjectFile, 64<<10)
 	if err != nil {
 		return conf.Project{}, nil, err
 	}
@@ -351,14 +373,14 @@ func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
 
 // filesBelow returns the files in a folder below fold/. It returns an error if
 // that is not there.
-func (st *stores) filesBelow(dir string) ([]string, error) {
+func (k *standing) filesBelow(dir string) ([]string, error) {
 	var out []string
-	root := filepath.Join(st.foldPath, filepath.FromSlash(dir))
+	root := filepath.Join(k.foldPath, filepath.FromSlash(dir))
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(st.foldPath, p)
+		rel, err := filepath.Rel(k.foldPath, p)
 		out = append(out, filepath.ToSlash(rel))
 		return err
 	})
@@ -366,31 +388,38 @@ func (st *stores) filesBelow(dir string) ([]string, error) {
 }
 
 // present returns those of paths below fold/ that are there.
-func (st *stores) present(paths []string) []string {
+func (k *standing) present(paths []string) []string {
 	var out []string
 	for _, p := range paths {
-		if _, err := st.fold.Lstat(p); !errors.Is(err, os.ErrNotExist) {
+		if _, err := k.fold.Lstat(p); !errors.Is(err, os.ErrNotExist) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// close gives up what was opened, also when only part of it was.
+// close closes what was opened, also when only part of it was.
 func (st *stores) close(co *checkout) error {
-	var errs []error
-	if st.in != nil {
-		errs = append(errs, st.in.Close())
-	}
-	errs = append(errs, st.closeMeanings())
+	defer co.storesOpen.Add(-1)
+	errs := []error{st.closeMeanings()}
 	if st.text != nil {
 		errs = append(errs, st.text.Close())
 	}
 	if st.index != nil {
 		errs = append(errs, st.index.Close())
 	}
-	if st.sidecar != nil {
-		errs = append(errs, co.sidecars.put(st.key, co))
+	return errors.Join(errs...)
+}
+
+// close gives up what was opened, also when only part of it was. The stores were
+// closed before.
+func (k *standing) close(co *checkout) error {
+	var errs []error
+	if k.in != nil {
+		errs = append(errs, k.in.Close())
+	}
+	if k.sidecar != nil {
+		errs = append(errs, co.sidecars.put(k.key, co))
 	}
 	return errors.Join(errs...)
 }

@@ -106,6 +106,11 @@ func TestBranchSwitchWithinFunctions(t *testing.T) {
 		t.Errorf("the switch made %d descriptions, %d parses, asked for %d vectors and changed the index %d times",
 			did("describes"), did("parses"), did("vector_cache_hits")+did("embeds"), did("index_operations"))
 	}
+	// Of each file its function is put, and its memory not; nothing is read back
+	// of what was just stored.
+	if did("documents_put") > n+n/4 || did("rows_read") > n/4 {
+		t.Errorf("the switch put %d documents into the text index and read %d rows back", did("documents_put"), did("rows_read"))
+	}
 }
 
 // stormSize is how many files the tests of storms and switches use: enough for

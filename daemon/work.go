@@ -44,7 +44,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if err := st.in.CatchUp(ctx, progress); err != nil {
 		return err
 	}
-	vanished := co.commits.guard(ctx, st)
+	vanished := co.commits.guard(ctx, st.standing)
 	describe := func() error {
 		if co.isPaused() {
 			co.miss() // the sweep at its end describes
@@ -93,7 +93,12 @@ func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobPr
 	if err != nil {
 		return err
 	}
+	saved := func() {}
+	if len(paths) <= saveMost {
+		saved = co.desk.save()
+	}
 	r, err := st.in.Saved(ctx, paths)
+	saved() // its words are found
 	co.after(ctx, st, r)
 	if r.Rules {
 		co.relist.Store(true)
@@ -121,10 +126,15 @@ func (co *checkout) doFold(ctx context.Context, j *meta.Job, _ func(meta.JobProg
 	if err != nil {
 		return err
 	}
-	if co.commits.guard(ctx, st) {
+	if co.commits.guard(ctx, st.standing) {
 		paths = st.present(paths) // what vanished may come back: it stays in the index
 	}
+	saved := func() {}
+	if len(paths) <= saveMost {
+		saved = co.desk.save()
+	}
 	r, err := st.in.Fold(ctx, paths, nil)
+	saved() // its words are found
 	co.after(ctx, st, r)
 	if err != nil || len(r.Memories) == 0 {
 		return err
@@ -201,7 +211,7 @@ func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string)
 // time.
 func (co *checkout) doDescribe(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
-	if err != nil || !st.writable() || co.isPaused() || co.commits.guard(ctx, st) {
+	if err != nil || !st.writable() || co.isPaused() || co.commits.guard(ctx, st.standing) {
 		return err // the next sweep asks for it again
 	}
 	defer co.endProgress()
@@ -308,7 +318,7 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	}
 	st.in.SetRules(now)
 	co.relist.Store(true)
-	if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
+	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
 		co.log.WarnContext(ctx, "Sweep not queued", "err", err)
 	}
 }
@@ -318,16 +328,16 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
 	if err == nil {
-		co.noteTracked(st, tracked{head, branches})
+		co.noteTracked(st.standing, tracked{head, branches})
 	}
 	return err
 }
 
 // noteTracked follows what was found.
-func (co *checkout) noteTracked(st *stores, t tracked) {
+func (co *checkout) noteTracked(k *standing, t tracked) {
 	switch {
-	case t.head && st.writable():
-		st.readOnly(branchMode(co.rec))
+	case t.head && k.writable():
+		k.readOnly(branchMode(co.rec))
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
 	case t.head:
 		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
@@ -337,17 +347,17 @@ func (co *checkout) noteTracked(st *stores, t tracked) {
 	default:
 		co.note("tracked", "")
 	}
-	if !t.head && !st.writable() {
+	if !t.head && !k.writable() {
 		co.restart() // writing is possible again
 	}
 }
 
 // headStamps look at the branches that decide about that: of this work tree and
 // of the main one.
-func (st *stores) headStamps() []gitops.HeadStamp {
-	stamps := []gitops.HeadStamp{st.layout.HeadStamp()}
-	if st.layout.Linked {
-		of := gitops.Layout{GitDir: st.layout.CommonDir, CommonDir: st.layout.CommonDir}
+func (k *standing) headStamps() []gitops.HeadStamp {
+	stamps := []gitops.HeadStamp{k.layout.HeadStamp()}
+	if k.layout.Linked {
+		of := gitops.Layout{GitDir: k.layout.CommonDir, CommonDir: k.layout.CommonDir}
 		stamps = append(stamps, of.HeadStamp())
 	}
 	return stamps

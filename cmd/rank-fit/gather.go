@@ -13,7 +13,6 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/daemon/recall"
 )
 
 // A list is what was found for one question, before it is ranked.
@@ -28,7 +27,7 @@ type list struct {
 // gather asks all questions of the sets that may be fitted on.
 func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) (lists []list, err error) {
 	tell := func(what string) { fmt.Fprintln(stdout, what) }
-	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, Progress: tell})
+	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, History: true, Progress: tell})
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +55,47 @@ func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) 
 		if lost(q) {
 			continue
 		}
-		// Words alone: what past commits and vectors count is not fitted here.
-		f, err := s.Candidates(ctx, q, recall.Channels{recall.Words})
-		if err != nil {
-			return nil, err
+		for _, whole := range []bool{false, true} {
+			f, err := s.Candidates(ctx, q, nil, whole)
+			if err != nil {
+				return nil, err
+			}
+			lists = append(lists, listsOf(q, f, whole)...)
 		}
-		if !q.Files() {
-			lists = append(lists, chunkList(q, f))
-			q = byFile(q)
-		}
-		lists = append(lists, fileList(q, f))
 	}
 	return lists, nil
+}
+
+// What the questions of a set are called that are asked in another way too: for
+// files instead of chunks, of the whole checkout instead of what the set is about,
+// and with what past commits say.
+const (
+	ofFiles = " by file"
+	ofWhole = " of all"
+	ofPast  = " with history"
+)
+
+// listsOf returns what one question teaches. Code is ranked beside text where all
+// is asked; without past commits search must do as well.
+func listsOf(q eval.Query, f corpus.Found, whole bool) (lists []list) {
+	if whole {
+		q = called(q, ofWhole)
+	}
+	past := f
+	f.Votes, f.Messages = nil, nil
+	if !strings.HasPrefix(q.Set, "a") {
+		return []list{chunkList(q, f), fileList(byFile(q), f)}
+	}
+	if lists = []list{fileList(q, f)}; len(past.Votes)+len(past.Messages) > 0 {
+		lists = append(lists, fileList(called(q, ofPast), past))
+	}
+	return lists
+}
+
+// called returns q under another name.
+func called(q eval.Query, suffix string) eval.Query {
+	q.QID, q.Set = q.QID+suffix, q.Set+suffix
+	return q
 }
 
 // chunkList returns the chunks that can be the answer of q.
@@ -79,13 +107,10 @@ func chunkList(q eval.Query, f corpus.Found) list {
 	return l
 }
 
-// ofFiles is how the sets are called whose questions are asked for files too.
-const ofFiles = " by file"
-
 // byFile returns q as a question for files. Sets b and c teach so when a manual is
 // looked for, and when code: the targets of set a are code alone.
 func byFile(q eval.Query) eval.Query {
-	q.QID, q.Set = q.QID+ofFiles, q.Set+ofFiles
+	q = called(q, ofFiles)
 	rel := make([]eval.Target, len(q.Rel))
 	for i, t := range q.Rel {
 		rel[i] = eval.Target{Path: t.Path}

@@ -31,11 +31,10 @@ const penalty = 2e-4
 var (
 	chunkFeatures = []rank.Feature{rank.Symbol, rank.File, rank.FileExact, rank.FileTop, rank.Neighbour}
 	fileFeatures  = []rank.Feature{rank.ChunkBest, rank.ChunkTop, rank.ChunkName, rank.ChunkExact, rank.ChunkCover}
-	// notFitted are those that the questions say nothing about, or that words alone
-	// do not have.
-	notFitted = []rank.Feature{
-		rank.Expanded, rank.Window, rank.Session, rank.Messages, rank.Votes, rank.Vector, rank.Associated,
-	}
+	// pastFeatures are those of past commits. Their questions are for code.
+	pastFeatures = []rank.Feature{rank.Votes, rank.Messages}
+	// notFitted are those that the questions say nothing about.
+	notFitted = []rank.Feature{rank.Window, rank.Session, rank.Associated, rank.Person, rank.Time, rank.Asks, rank.Linked}
 )
 
 // uses reports whether the weight of f is fitted in a row.
@@ -43,6 +42,10 @@ func uses(row int, f rank.Feature) bool {
 	switch {
 	case slices.Contains(notFitted, f):
 		return false
+	case slices.Contains(pastFeatures, f):
+		return row == fileRow
+	case f == rank.Vector: // of whole files it tells nothing
+		return row == codeRow || row == sectionRow
 	case row == fileRow || row == documentRow:
 		return !slices.Contains(chunkFeatures, f)
 	case row == sectionRow && f == rank.Symbol: // sections have titles
@@ -132,10 +135,11 @@ func crossValidate(lists []list) runs {
 
 // goNames are the identifiers of the features in package rank.
 var goNames = map[rank.Feature]string{
-	rank.Words: "Words", rank.Exact: "Exact", rank.Body: "Body", rank.Name: "Name", rank.Symbol: "Symbol", rank.Path: "Path",
-	rank.Coverage: "Coverage", rank.Coverage2: "Coverage2", rank.NameCoverage: "NameCoverage",
+	rank.Words: "Words", rank.Expanded: "Expanded", rank.Exact: "Exact", rank.Body: "Body", rank.Name: "Name", rank.Symbol: "Symbol", rank.Path: "Path",
+	rank.Coverage: "Coverage", rank.Coverage2: "Coverage2", rank.NameCoverage: "NameCoverage", rank.NameShare: "NameShare",
 	rank.File: "File", rank.FileExact: "FileExact", rank.FileTop: "FileTop", rank.Neighbour: "Neighbour",
 	rank.ChunkBest: "ChunkBest", rank.ChunkTop: "ChunkTop", rank.ChunkName: "ChunkName", rank.ChunkExact: "ChunkExact", rank.ChunkCover: "ChunkCover",
+	rank.Votes: "Votes", rank.Messages: "Messages", rank.Vector: "Vector",
 }
 
 // source returns the table as Go source, with how it was made.

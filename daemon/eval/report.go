@@ -2,8 +2,10 @@ package eval
 
 import (
 	"cmp"
+	"maps"
 	"math/rand"
 	"slices"
+	"strings"
 )
 
 // An Interval is a mean with the bounds of its 95 % bootstrap interval.
@@ -92,6 +94,11 @@ type SetReport struct {
 	Macro Figures `json:"macro"`
 	// Gain is the paired difference to the base, nil where there is none.
 	Gain *Figures `json:"gain,omitempty"`
+	// Categories are the figures by category of the questions, and Sessions those
+	// of finding the session instead of the turn, all questions counting the same.
+	// Nil where the set knows none.
+	Categories []CategoryReport `json:"categories,omitempty"`
+	Sessions   *Figures         `json:"sessions,omitempty"`
 	// Missing questions have no line in the run; they count 0.
 	Missing int `json:"missing,omitempty"`
 }
@@ -102,6 +109,14 @@ type RepoReport struct {
 	Queries int      `json:"queries"`
 	Figures Figures  `json:"figures"`
 	Gain    *Figures `json:"gain,omitempty"`
+}
+
+// A CategoryReport holds the figures of the questions of one category, of all
+// corpora together.
+type CategoryReport struct {
+	Category int     `json:"category"`
+	Queries  int     `json:"queries"`
+	Figures  Figures `json:"figures"`
 }
 
 // ReportOptions of [Report].
@@ -160,7 +175,49 @@ func Report(questions []Query, run Run, opt ReportOptions) []SetReport {
 			f := figures(diff)
 			r.Gain = &f
 		}
+		r.Categories, r.Sessions = pooled(set, questions, run)
 		out = append(out, r)
 	}
 	return out
+}
+
+// pooled returns the figures by category of the questions of a set, and those of
+// its sessions: a session stands where its first turn does.
+func pooled(set string, questions []Query, run Run) (categories []CategoryReport, sessions *Figures) {
+	byCategory := map[int][]Scores{}
+	var all []Scores
+	for _, q := range questions {
+		if q.Set != set || q.Cat == 0 {
+			continue
+		}
+		byCategory[q.Cat] = append(byCategory[q.Cat], q.Score(run[q.QID]))
+		s := Query{Set: q.Set}
+		for _, t := range q.Rel {
+			if t = (Target{ID: sessionOf(t.ID)}); !slices.Contains(s.Rel, t) {
+				s.Rel = append(s.Rel, t)
+			}
+		}
+		names := make([]string, len(run[q.QID]))
+		for i, n := range run[q.QID] {
+			names[i] = sessionOf(n)
+		}
+		all = append(all, s.Score(names))
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	for _, c := range slices.Sorted(maps.Keys(byCategory)) {
+		s := byCategory[c]
+		categories = append(categories, CategoryReport{c, len(s), figures([][]Scores{s})})
+	}
+	f := figures([][]Scores{all})
+	return categories, &f
+}
+
+// sessionOf returns the session of a turn: conv-26/D1 of conv-26/D1:3.
+func sessionOf(turn string) string {
+	if i := strings.LastIndexByte(turn, ':'); i >= 0 {
+		return turn[:i]
+	}
+	return turn
 }

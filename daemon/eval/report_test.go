@@ -36,6 +36,31 @@ func TestReportIsPaired(t *testing.T) {
 	}
 }
 
+func TestReportOfConversations(t *testing.T) {
+	qs := []eval.Query{
+		{QID: "1", Set: "d", Repo: "c1", Cat: 2, Rel: []eval.Target{{ID: "c1/D1:3"}, {ID: "c1/D1:4"}}},
+		{QID: "2", Set: "d", Repo: "c2", Cat: 1, Rel: []eval.Target{{ID: "c2/D7:1"}}},
+		{QID: "3", Set: "d", Repo: "c2", Cat: 1, Rel: []eval.Target{{ID: "c2/D7:2"}}},
+	}
+	run := eval.Run{"1": {"c1/D1:9"}, "2": {"c2/D3:1", "c2/D3:2", "c2/D7:1"}}
+	got := eval.Report(qs, run, eval.ReportOptions{})[0]
+	var lines []string
+	for _, c := range got.Categories {
+		lines = append(lines, fmt.Sprintf("category %d: %d, MRR %.3f", c.Category, c.Queries, c.Figures.MRR10.Mean))
+	}
+	// Of the first question's session another turn is found, of the second's the
+	// turn itself, behind one other session; nothing of the third's.
+	lines = append(lines, fmt.Sprintf("sessions: MRR %.3f, recall@5 %.3f", got.Sessions.MRR10.Mean, got.Sessions.Recall5.Mean))
+	want := []string{"category 1: 2, MRR 0.167", "category 2: 1, MRR 0.000", "sessions: MRR 0.500, recall@5 0.667"}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	qs[0].Set, qs[0].Cat = "a", 0
+	if got := eval.Report(qs[:1], run, eval.ReportOptions{})[0]; got.Sessions != nil || got.Categories != nil {
+		t.Errorf("a set without categories has %v and %v", got.Sessions, got.Categories)
+	}
+}
+
 func TestReportByFile(t *testing.T) {
 	qs := []eval.Query{{QID: "1", Set: "b", Repo: "r", Rel: []eval.Target{{Path: "a.go", Start: 5, End: 9}}}}
 	run := eval.Run{"1": {"b.go#L1-4", "b.go#L8-9", "a.go#L100-110"}}

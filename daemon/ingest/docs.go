@@ -24,6 +24,7 @@ func memoryDoc(row meta.Row) textindex.Doc {
 	d.Body = row.Body
 	d.Context = strings.Join([]string{row.Context, row.Subject, row.Relation, row.Object}, " ")
 	d.Keywords = row.Keywords
+	d.Dates = row.Described == "fold" // what a file says of itself no chunk knows better
 	if kind == textindex.Memory {
 		// Who said it and when is asked for as often as what.
 		d.Context = strings.Join([]string{d.Context, row.Author, dateWords(row)}, " ")
@@ -80,7 +81,8 @@ func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
 }
 
 // filterFields are the fields by which searches are narrowed; a chunk has those
-// of its memory, and the time it had when the chunk was put.
+// of its memory, and the time it had when the chunk was put; see sourceDocs for
+// where that is the memory's.
 func filterFields(row meta.Row) textindex.Doc {
 	path := row.FilePath
 	if path == "" {

@@ -145,13 +145,14 @@ type due struct {
 }
 
 // duesOf looks what of memories, which changed since seq, is to be embedded. Of
-// those whose words are as they were nothing is read but chunks.
+// those whose words are as they were nothing is read but chunks, and these not
+// either where they were just stored.
 func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due, error) {
 	words, err := in.Index.WordsOf(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := in.Index.ChunksOf(ctx, ids)
+	chunks, err := in.chunksOf(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due
 		}
 		dues = append(dues, due{id: id, path: w.FilePath, chunks: chunks[id], file: in.recent.files[w.FilePath]})
 	}
-	rows, err := in.Index.Memories(ctx, said)
+	rows, err := in.memories(ctx, said)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +192,27 @@ func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due
 		}
 	}
 	return dues, nil
+}
+
+// chunksOf returns the chunks of memories, each in the order of the file.
+func (in *Ingester) chunksOf(ctx context.Context, ids []fold.ID) (map[fold.ID][]fold.Chunk, error) {
+	rest := make([]fold.ID, 0, len(ids))
+	for _, id := range ids {
+		if in.recent.chunks[id] == nil {
+			rest = append(rest, id)
+		}
+	}
+	in.Count.RowsRead.Add(int64(len(rest)))
+	all, err := in.Index.ChunksOf(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if chunks := in.recent.chunks[id]; chunks != nil {
+			all[id] = chunks
+		}
+	}
+	return all, nil
 }
 
 // eachText calls fn with what is to be embedded of a memory and its chunks: of
@@ -246,10 +268,10 @@ type stored struct {
 }
 
 func (in *Ingester) stored(ctx context.Context, ids []fold.ID) (st stored, err error) {
-	if st.rows, err = in.Index.Memories(ctx, ids); err != nil {
+	if st.rows, err = in.memories(ctx, ids); err != nil {
 		return st, err
 	}
-	st.chunks, err = in.Index.ChunksOf(ctx, ids)
+	st.chunks, err = in.chunksOf(ctx, ids)
 	return st, err
 }
 
@@ -348,12 +370,12 @@ func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
 			}
 		}
 		for len(docs) > textBatch { // as in applyText
-			if err := in.Text.Apply(ctx, seq, docs[:textBatch], nil); err != nil {
+			if err := in.putText(ctx, seq, docs[:textBatch], nil); err != nil {
 				return fmt.Errorf("catch up: %w", err)
 			}
 			docs = docs[textBatch:]
 		}
-		if err := in.Text.Apply(ctx, upTo, docs, gone); err != nil {
+		if err := in.putText(ctx, upTo, docs, gone); err != nil {
 			return fmt.Errorf("catch up: %w", err)
 		}
 		done += len(ids)

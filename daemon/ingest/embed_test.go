@@ -164,7 +164,7 @@ func TestEmbedYieldsInTheMiddleOfAFile(t *testing.T) {
 	in.Overlap = 10
 	count := &counting{}
 	in.Options.Embed = count
-	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(t.Context(), pr, meta.Row{}, false)}); err != nil {
+	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(t.Context(), pr, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	calls := 0

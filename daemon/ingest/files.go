@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Files is the set of files of one tree, by which imports are resolved and tests
@@ -27,6 +28,34 @@ type Files struct {
 	came []string // sorted
 	went map[string]bool
 	read func(path string) []byte
+
+	packages *packages // of this set alone
+}
+
+// packages are the Go packages that were asked for, by import path, with the files
+// that stand for them: every file imports the same few.
+type packages struct {
+	mu   sync.Mutex
+	file map[string]string // "" for those that are not in the set
+}
+
+// mostPackages is how many are kept.
+const mostPackages = 4096
+
+func (p *packages) get(spec string) (file string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	file, ok = p.file[spec]
+	return file, ok
+}
+
+func (p *packages) put(spec, file string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == nil || len(p.file) >= mostPackages {
+		p.file = make(map[string]string)
+	}
+	p.file[spec] = file
 }
 
 type goModule struct{ dir, path string }
@@ -42,7 +71,7 @@ func NewFiles(paths []string, read func(path string) []byte) *Files {
 		paths = slices.Clone(paths)
 		slices.Sort(paths)
 	}
-	f := &Files{paths: slices.Compact(paths), seed: maphash.MakeSeed(), node: map[string]string{}, read: read}
+	f := &Files{paths: slices.Compact(paths), seed: maphash.MakeSeed(), node: map[string]string{}, read: read, packages: &packages{}}
 	size := 8
 	for size < 2*len(f.paths) {
 		size *= 2
@@ -101,6 +130,7 @@ func (f *Files) readPackages() {
 // With returns the set with paths that came and without those that went.
 func (f *Files) With(came, went []string) *Files {
 	next := *f
+	next.packages = &packages{}
 	next.came = slices.Clone(f.came)
 	next.went = make(map[string]bool, len(f.went)+len(went))
 	for p := range f.went {

@@ -273,7 +273,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	for _, fc := range found {
 		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
 	}
-	rows, err := in.Index.Memories(ctx, ids)
+	rows, err := in.memories(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -87,7 +87,17 @@ func (f *Files) first(paths ...string) string {
 	return ""
 }
 
+// goPackage returns the file that stands for a Go package, "" if it is not here.
 func (f *Files) goPackage(spec string) string {
+	p, known := f.packages.get(spec)
+	if !known {
+		p = f.findGoPackage(spec)
+		f.packages.put(spec, p)
+	}
+	return p
+}
+
+func (f *Files) findGoPackage(spec string) string {
 	for _, m := range f.goMods {
 		rest, ok := strings.CutPrefix(spec, m.path)
 		if !ok || rest != "" && rest[0] != '/' {

@@ -1,6 +1,9 @@
 package ingest
 
-import "github.com/foldwatch/foldwatch/meta"
+import (
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
 
 // recentBytes bounds what is held of sources that were just read.
 const recentBytes = 8 << 20
@@ -12,6 +15,8 @@ const recentBytes = 8 << 20
 type recent struct {
 	byHash map[string][]byte
 	files  map[string]*meta.File // by path: the manifest that was written with them
+	kept   map[fold.ID]bool      // memories of files
+	chunks map[fold.ID][]fold.Chunk
 	size   int
 }
 
@@ -22,10 +27,33 @@ func (r *recent) keep(pr *prepared) {
 	}
 	if r.byHash == nil {
 		r.byHash, r.files = map[string][]byte{}, map[string]*meta.File{}
+		r.kept, r.chunks = map[fold.ID]bool{}, map[fold.ID][]fold.Chunk{}
 	}
 	if _, have := r.byHash[pr.file.Hash]; !have {
 		r.byHash[pr.file.Hash] = pr.src
 		r.size += len(pr.src)
 	}
-	r.files[pr.path] = &pr.file
+	r.files[pr.path], r.kept[pr.id] = &pr.file, true
+}
+
+// cut holds the chunks of the sources it holds, as they were stored.
+func (r *recent) cut(now map[fold.ID][]fold.Chunk) {
+	for id, chunks := range now {
+		if r.kept[id] {
+			r.chunks[id] = chunks
+		}
+	}
+}
+
+// change forgets the chunks that changes may replace.
+func (r *recent) change(changes []meta.Change) {
+	if len(r.chunks) == 0 {
+		return
+	}
+	for i := range changes {
+		if c := &changes[i]; c.SetChunks {
+			delete(r.chunks, c.About())
+		}
+		delete(r.chunks, changes[i].Forget)
+	}
 }

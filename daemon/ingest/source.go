@@ -469,7 +469,11 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 	for _, pr := range batch {
 		ids = append(ids, pr.id)
 	}
-	rows, err := in.Index.Memories(ctx, ids)
+	described, err := in.Index.Described(ctx, ids)
+	if err != nil {
+		return Report{}, err
+	}
+	rows, err := in.memories(ctx, slices.DeleteFunc(ids, func(id fold.ID) bool { return described[id] != "fold" }))
 	if err != nil {
 		return Report{}, err
 	}
@@ -478,31 +482,31 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 	texts := map[string]*prepared{} // by memory id
 	for _, pr := range batch {
 		r.Checked++
-		old, have := rows[pr.id]
 		switch {
 		case pr.unchanged:
 			r.Unchanged++
 			changes = append(changes, meta.Change{File: &pr.file})
 		case pr.gone:
 			r.Removed++
-			changes = append(changes, in.dropped(pr, old, have)...)
+			changes = append(changes, dropped(pr, rows, described)...)
 		case pr.file.State != "indexed":
 			if pr.file.State == "failed" {
 				r.Failed++
 			} else {
 				r.Skipped++
 			}
-			changes = append(changes, in.dropped(pr, old, have)...)
+			changes = append(changes, dropped(pr, rows, described)...)
 			changes = append(changes, meta.Change{File: &pr.file})
 		default:
 			r.Indexed++
-			changes = append(changes, in.sourceChange(ctx, pr, old, have))
+			pr.fresh = pr.fresh || described[pr.id] == ""
+			changes = append(changes, in.sourceChange(ctx, pr, rows))
 			texts[string(pr.id)] = pr
 			in.recent.keep(pr)
 			r.Memories = append(r.Memories, pr.id)
 		}
 	}
-	if err := in.noteSaved(ctx, batch, rows); err != nil {
+	if err := in.noteSaved(ctx, batch, described); err != nil {
 		return r, err
 	}
 	if err := in.catchUpFirst(ctx); err != nil {
@@ -512,37 +516,34 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 	if err != nil {
 		return r, err
 	}
+	in.recent.cut(applied.Now)
 	return r, in.applyText(ctx, applied, changes, texts)
 }
 
 // dropped takes a source file out of the index. A memory that has its own file
-// in fold/ stays, without chunks.
-func (in *Ingester) dropped(pr *prepared, old meta.Row, have bool) []meta.Change {
+// in fold/ stays, without chunks: rows has those, and described all there are.
+func dropped(pr *prepared, rows map[fold.ID]meta.Row, described map[fold.ID]string) []meta.Change {
 	out := []meta.Change{{Drop: pr.path}}
-	switch {
-	case have && old.Described == "fold":
+	if old, own := rows[pr.id]; own {
 		old.Stale = old.SourceBlob != ""
 		out = append(out, meta.Change{Memory: &old, SetChunks: true})
-	case have:
+	} else if described[pr.id] != "" {
 		out = append(out, meta.Change{Forget: pr.id})
 	}
 	return out
 }
 
 // sourceChange is what an indexed file changes: its manifest entry, its chunks,
-// and its memory where that is kept in the index only.
-func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, old meta.Row, have bool) meta.Change {
+// and its memory where that is kept in the index only: rows has the others.
+func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, rows map[fold.ID]meta.Row) meta.Change {
 	c := meta.Change{File: &pr.file, Chunks: pr.chunks, SetChunks: true}
-	if have && old.Described == "fold" {
+	if old, own := rows[pr.id]; own {
 		old.Stale = stale(old.SourceBlob, pr.file.Blob, pr.src)
 		c.Memory = &old
 		return c
 	}
 	m := in.described(ctx, pr)
 	row := meta.Row{Memory: *m, Described: "index"}
-	row.ContentHash = fold.ContentHash(fold.Encode(m, nil))
-	// chunks are filtered by the fields of their memory
-	pr.fresh = pr.fresh || !have || !sameFilters(old, row)
 	c.Memory, c.Links, c.SetLinks = &row, m.Links, true
 	return c
 }
@@ -565,28 +566,46 @@ func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes
 		if !ok {
 			continue
 		}
-		docs = append(docs, memoryDoc(row))
 		pr := texts[string(id)]
 		if pr == nil {
+			docs = append(docs, memoryDoc(row))
 			continue
 		}
-		for _, c := range pr.chunks {
-			if pr.fresh || added[c.ID] {
-				docs = append(docs, chunkDoc(row, c, pr.src))
-			}
-		}
+		docs = append(docs, sourceDocs(row, pr, applied.Rows[id], added)...)
 	}
 	// In parts, which bounds memory. Only the last moves the sequence on, so that
 	// a crash between two repeats them all.
 	for len(docs) > textBatch {
-		if err := in.Text.Apply(ctx, in.Text.Seq(), docs[:textBatch], nil); err != nil {
+		if err := in.putText(ctx, in.Text.Seq(), docs[:textBatch], nil); err != nil {
 			return err
 		}
 		docs = docs[textBatch:]
 	}
-	err = in.Text.Apply(ctx, applied.Seq, docs, dropKeys(applied))
+	err = in.putText(ctx, applied.Seq, docs, dropKeys(applied))
 	in.worded = err == nil
 	return err
+}
+
+// sourceDocs returns the documents to put of a source file: of its chunks those
+// that were added, of its memory one, unless a chunk can tell what changed. A
+// branch switch changes thousands of memories in nothing but blob and time.
+func sourceDocs(row meta.Row, pr *prepared, change meta.RowChange, added map[string]bool) []textindex.Doc {
+	// Chunks are filtered by the fields of their memory, and none of them may date
+	// it later than it is.
+	fresh := pr.fresh || change.Refiled || row.UpdatedAt.Before(change.Was)
+	var docs []textindex.Doc
+	for _, c := range pr.chunks {
+		if fresh || added[c.ID] {
+			docs = append(docs, chunkDoc(row, c, pr.src))
+		}
+	}
+	if fresh || change.Retold || change.Was.IsZero() || row.Described != "index" || len(docs) == 0 {
+		return append(docs, memoryDoc(row))
+	}
+	for i := range docs {
+		docs[i].Dates = true
+	}
+	return docs
 }
 
 // rowsOf returns the rows of the memories that changed: those that were just
@@ -607,7 +626,7 @@ func (in *Ingester) rowsOf(ctx context.Context, applied meta.Applied, changes []
 			rest = append(rest, id)
 		}
 	}
-	stored, err := in.Index.Memories(ctx, rest)
+	stored, err := in.memories(ctx, rest)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ const owedGone = "owed gone"
 
 // noteSaved notes source files that changed, for describeSaved, and those that
 // went and have a memory file also for after a crash. rows are their memories.
-func (in *Ingester) noteSaved(ctx context.Context, batch []*prepared, rows map[fold.ID]meta.Row) error {
+func (in *Ingester) noteSaved(ctx context.Context, batch []*prepared, described map[fold.ID]string) error {
 	if in.Store == nil || !in.FromWorkTree() {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (in *Ingester) noteSaved(ctx context.Context, batch []*prepared, rows map[f
 		if !pr.unchanged {
 			in.saved[pr.path] = true
 		}
-		if pr.gone && rows[pr.id].Described == "fold" {
+		if pr.gone && described[pr.id] == "fold" {
 			gone = append(gone, pr.path)
 		}
 	}

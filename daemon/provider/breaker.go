@@ -39,6 +39,13 @@ func (b *breaker) enter(now time.Time) (until time.Time, ok bool) {
 	return time.Time{}, true
 }
 
+// held reports whether no request may be made now, and when one may.
+func (b *breaker) held(now time.Time) (until time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.until, now.Before(b.until)
+}
+
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -137,6 +137,10 @@ func (c *Client) Local() bool { return c.local }
 // Reset forgets failures, so that the provider is asked at once.
 func (c *Client) Reset() { c.breaker.succeed() }
 
+// Held reports whether the provider is left alone since it failed too often, and
+// until when.
+func (c *Client) Held() (until time.Time, held bool) { return c.breaker.held(time.Now()) }
+
 // Host returns where requests go, without port where it is the usual one.
 func (c *Client) Host() string { return c.base.Host }
 
@@ -199,9 +203,10 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 		}
 		wait := c.backoff(attempt)
 		if pe.After > 0 {
-			wait = pe.After
+			// A bit later than it said, so that not all whom it told come at once.
+			wait = pe.After + time.Duration(c.opt.Jitter()*float64(min(pe.After/4, mostLater)))
 		}
-		if !pe.Again || attempt == c.opt.Attempts || wait > maxWait {
+		if !pe.Again || attempt == c.opt.Attempts || pe.After > maxWait {
 			return err
 		}
 		timer := time.NewTimer(wait)
@@ -220,6 +225,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 const (
 	firstWait = 500 * time.Millisecond
 	maxWait   = time.Minute
+	mostLater = 5 * time.Second // than a Retry-After
 )
 
 func (c *Client) backoff(attempt int) time.Duration {

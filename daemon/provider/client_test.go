@@ -94,6 +94,27 @@ func TestRetriesWithGrowingWaits(t *testing.T) {
 	})
 }
 
+// Many are told the same time: they come back one after the other, none too early.
+func TestComesBackABitLaterThanItWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for header, want := range map[string]time.Duration{"8": 9 * time.Second, "40": 42500 * time.Millisecond, "60": 62500 * time.Millisecond} {
+			f := &far{answer: func(n int, w http.ResponseWriter, r *http.Request) {
+				if n == 1 {
+					fails(429, "Retry-After", header)(n, w, r)
+					return
+				}
+				fine(n, w, r)
+			}}
+			opt := options(f)
+			opt.Jitter = func() float64 { return .5 }
+			start := time.Now()
+			if err := open(t, opt).Do(t.Context(), call, &struct{}{}); err != nil || time.Since(start) != want {
+				t.Errorf("Retry-After %s: %v after %v, want %v", header, err, time.Since(start), want)
+			}
+		}
+	})
+}
+
 func TestHonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, header := range []string{"7", time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat)} {
@@ -109,7 +130,9 @@ func TestHonoursRetryAfter(t *testing.T) {
 				header = start.Add(7 * time.Second).UTC().Format(http.TimeFormat)
 			}
 			var out struct{ OK bool }
-			if err := open(t, options(f)).Do(t.Context(), call, &out); err != nil || !out.OK {
+			opt := options(f)
+			opt.Jitter = func() float64 { return 0 }
+			if err := open(t, opt).Do(t.Context(), call, &out); err != nil || !out.OK {
 				t.Fatalf("Do = %v, %+v", err, out)
 			}
 			if waited := time.Since(start); waited != 7*time.Second {
@@ -124,6 +147,9 @@ func TestHonoursRetryAfter(t *testing.T) {
 				t.Errorf("Do = %v", err)
 			}
 		}
+		if until, held := c.Held(); !held || !until.Equal(start.Add(time.Hour)) {
+			t.Errorf("Held = %v, %v, want an hour", until, held)
+		}
 		if len(f.at) != 1 || time.Since(start) != 0 {
 			t.Errorf("%d requests in %v, want one at once", len(f.at), time.Since(start))
 		}
@@ -131,6 +157,9 @@ func TestHonoursRetryAfter(t *testing.T) {
 		f.answer = fine
 		if err := c.Do(t.Context(), call, &struct{}{}); err != nil {
 			t.Errorf("after the hour: %v", err)
+		}
+		if until, held := c.Held(); held {
+			t.Errorf("held until %v after it answered", until)
 		}
 	})
 }

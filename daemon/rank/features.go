@@ -24,6 +24,7 @@ const (
 	Coverage                    // share of the question's terms that occur, by idf
 	Coverage2                   // its square
 	NameCoverage                // Name × Coverage
+	NameShare                   // share of the terms of its name and title that the question has
 	File                        // of a chunk: its file or memory as a whole
 	FileExact                   // of a chunk: whole identifiers in its file
 	FileTop                     // of a chunk: the three best chunks of its file, see [TopSum]
@@ -39,14 +40,19 @@ const (
 	Session                     // of a memory: the three best of its session
 	Vector                      // cosine
 	Associated                  // Conch's associations
+	Person                      // of what was said: by whom the question names
+	Time                        // of what was said: when the question says, or it tells when
+	Asks                        // of what was said: it asks
+	Linked                      // of what was said: to one of the best
 	numFeatures
 )
 
 // featureNames are what explanations call the features.
 var featureNames = [numFeatures]string{
-	"words", "synonyms", "names", "body", "name", "symbol", "path", "coverage", "coverage²", "name×coverage",
+	"words", "synonyms", "names", "body", "name", "symbol", "path", "coverage", "coverage²", "name×coverage", "name share",
 	"file", "file names", "file chunks", "best chunk", "chunks", "chunk name", "chunk names", "chunk coverage",
 	"messages", "commits", "neighbours", "with neighbours", "session", "vector", "associated",
+	"person", "time", "asks", "linked",
 }
 
 func (f Feature) String() string { return featureNames[f] }
@@ -78,12 +84,14 @@ type samples struct {
 	at   map[string]int
 }
 
+// expect makes room for n candidates.
+func (s *samples) expect(n int) {
+	s.rows, s.at = make([]Sample, 0, n), make(map[string]int, n)
+}
+
 func (s *samples) add(key string, memory fold.ID) *Sample {
 	if i, ok := s.at[key]; ok {
 		return &s.rows[i]
-	}
-	if s.at == nil {
-		s.at = map[string]int{}
 	}
 	s.at[key] = len(s.rows)
 	s.rows = append(s.rows, Sample{Key: key, Memory: memory})
@@ -136,11 +144,13 @@ func (r *Row) own(h *Hit) {
 	set(Coverage, h.Coverage)
 	set(Coverage2, h.Coverage*h.Coverage)
 	set(NameCoverage, h.share(h.Name)*h.Coverage)
+	set(NameShare, h.NameShare)
 }
 
 // ChunkSamples returns the chunks among the candidates.
 func ChunkSamples(c Candidates) []Sample {
 	var s samples
+	s.expect(len(c.Chunks) + len(c.Vectors))
 	siblings := map[fold.ID][]float64{}
 	for i := range c.Chunks {
 		h := &c.Chunks[i]
@@ -182,13 +192,13 @@ func ChunkSamples(c Candidates) []Sample {
 // FileSamples returns the files among the candidates.
 func FileSamples(c Candidates) []Sample {
 	files := c.fileIDs()
-	return c.wholes(c.Files, func(id fold.ID) bool { return files[id] })
+	return c.wholes(c.Files, len(files), func(id fold.ID) bool { return files[id] })
 }
 
 // MemorySamples returns the memories among the candidates that are no files.
 func MemorySamples(c Candidates) []Sample {
 	files := c.fileIDs()
-	return c.wholes(c.Memories, func(id fold.ID) bool { return !files[id] })
+	return c.wholes(c.Memories, len(c.Memories), func(id fold.ID) bool { return !files[id] })
 }
 
 // fileIDs are the files among the candidates: only they have chunks and votes.
@@ -217,9 +227,10 @@ func (c *Candidates) fileIDs() map[fold.ID]bool {
 }
 
 // wholes returns the memories for which is holds, with what hits, their chunks and
-// the other channels say.
-func (c *Candidates) wholes(hits []Hit, is func(fold.ID) bool) []Sample {
+// the other channels say; about n of them.
+func (c *Candidates) wholes(hits []Hit, n int, is func(fold.ID) bool) []Sample {
 	var s samples
+	s.expect(n)
 	add := func(id fold.ID) *Row { return &s.add(string(id), id).Values }
 	prose := map[fold.ID]bool{}
 	for i := range hits {
@@ -262,6 +273,12 @@ func (c *Candidates) wholes(hits []Hit, is func(fold.ID) bool) []Sample {
 		if is(id) {
 			v := add(id)
 			v[Associated] = max(v[Associated], 1/float64(1+i))
+		}
+	}
+	for id, cue := range c.Cues {
+		if i, ok := s.at[string(id)]; ok {
+			v := &s.rows[i].Values
+			v[Person], v[Time], v[Asks], v[Linked] = cue.Person, cue.Time, cue.Asks, cue.Linked
 		}
 	}
 	// The maps above have no order.

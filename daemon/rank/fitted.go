@@ -11,71 +11,90 @@ package rank
 // Set b: commons-lang 200, curl 200, effect 200, hugo 200, rxjs 153, sphinx 200, tokio 200, traefik 200.
 // Set c: curl 112, hugo 120, sphinx 120, traefik 120.
 //
-// Held out, set a: nDCG@10 0.599 [0.576, 0.622], recall@10 0.753; by BM25 alone 0.529.
-// Held out, set b: nDCG@10 0.449 [0.429, 0.469], recall@10 0.656; by BM25 alone 0.383.
-// Held out, set b by file: nDCG@10 0.759 [0.743, 0.774], recall@10 0.904; by BM25 alone 0.720.
-// Held out, set c: nDCG@10 0.560 [0.521, 0.597], recall@10 0.717; by BM25 alone 0.561.
-// Held out, set c by file: nDCG@10 0.745 [0.714, 0.774], recall@10 0.905; by BM25 alone 0.787.
+// Held out, set a: nDCG@10 0.632 [0.608, 0.654], recall@10 0.777; by BM25 alone 0.623.
+// Held out, set a of all: nDCG@10 0.601 [0.577, 0.623], recall@10 0.757; by BM25 alone 0.529.
+// Held out, set a of all with history: nDCG@10 0.628 [0.605, 0.650], recall@10 0.778; by BM25 alone 0.529.
+// Held out, set a with history: nDCG@10 0.645 [0.621, 0.667], recall@10 0.791; by BM25 alone 0.623.
+// Held out, set b: nDCG@10 0.501 [0.481, 0.519], recall@10 0.708; by BM25 alone 0.425.
+// Held out, set b by file: nDCG@10 0.782 [0.766, 0.797], recall@10 0.914; by BM25 alone 0.771.
+// Held out, set b of all: nDCG@10 0.480 [0.461, 0.499], recall@10 0.693; by BM25 alone 0.383.
+// Held out, set b of all by file: nDCG@10 0.761 [0.746, 0.776], recall@10 0.907; by BM25 alone 0.720.
+// Held out, set c: nDCG@10 0.607 [0.570, 0.645], recall@10 0.774; by BM25 alone 0.582.
+// Held out, set c by file: nDCG@10 0.825 [0.800, 0.849], recall@10 0.958; by BM25 alone 0.823.
+// Held out, set c of all: nDCG@10 0.562 [0.522, 0.599], recall@10 0.721; by BM25 alone 0.561.
+// Held out, set c of all by file: nDCG@10 0.737 [0.705, 0.766], recall@10 0.903; by BM25 alone 0.787.
 func fitted() Weights {
 	return Weights{
 		File: Row{
-			Words:        0.132,  // words
-			Exact:        0.103,  // names
-			Body:         0.257,  // body
-			Name:         0.040,  // name
-			Path:         0.092,  // path
-			Coverage:     0.059,  // coverage
-			Coverage2:    0.002,  // coverage²
-			NameCoverage: -0.006, // name×coverage
-			ChunkBest:    0.143,  // best chunk
-			ChunkTop:     0.252,  // chunks
-			ChunkName:    0.096,  // chunk name
-			ChunkExact:   0.110,  // chunk names
-			ChunkCover:   0.092,  // chunk coverage
+			Words:        -0.171, // words
+			Expanded:     0.425,  // synonyms
+			Exact:        0.134,  // names
+			Body:         0.150,  // body
+			Name:         0.023,  // name
+			Path:         0.104,  // path
+			Coverage:     0.038,  // coverage
+			Coverage2:    0.041,  // coverage²
+			NameCoverage: -0.015, // name×coverage
+			NameShare:    0.034,  // name share
+			ChunkBest:    0.142,  // best chunk
+			ChunkTop:     0.197,  // chunks
+			ChunkName:    0.068,  // chunk name
+			ChunkExact:   0.071,  // chunk names
+			ChunkCover:   0.076,  // chunk coverage
+			Messages:     0.085,  // messages
+			Votes:        0.086,  // commits
 		},
 		Document: Row{
-			Words:        -0.038, // words
-			Exact:        0.174,  // names
-			Body:         0.115,  // body
-			Name:         0.091,  // name
-			Path:         0.129,  // path
-			Coverage:     -0.635, // coverage
-			Coverage2:    0.692,  // coverage²
-			NameCoverage: -0.121, // name×coverage
-			ChunkBest:    0.049,  // best chunk
-			ChunkTop:     0.091,  // chunks
-			ChunkName:    0.075,  // chunk name
-			ChunkExact:   0.229,  // chunk names
-			ChunkCover:   0.355,  // chunk coverage
+			Words:        -0.172, // words
+			Expanded:     0.222,  // synonyms
+			Exact:        0.189,  // names
+			Body:         0.055,  // body
+			Name:         0.038,  // name
+			Path:         0.112,  // path
+			Coverage:     -0.648, // coverage
+			Coverage2:    0.659,  // coverage²
+			NameCoverage: -0.047, // name×coverage
+			NameShare:    -0.010, // name share
+			ChunkBest:    0.024,  // best chunk
+			ChunkTop:     0.134,  // chunks
+			ChunkName:    0.058,  // chunk name
+			ChunkExact:   0.235,  // chunk names
+			ChunkCover:   0.275,  // chunk coverage
 		},
 		Code: Row{
-			Words:        0.944,  // words
-			Exact:        0.151,  // names
-			Body:         -0.068, // body
-			Name:         0.249,  // name
-			Symbol:       -0.050, // symbol
-			Path:         -0.030, // path
-			Coverage:     -0.282, // coverage
-			Coverage2:    -0.093, // coverage²
-			NameCoverage: -0.004, // name×coverage
-			File:         0.409,  // file
-			FileExact:    0.092,  // file names
-			FileTop:      0.027,  // file chunks
-			Neighbour:    0.127,  // neighbours
+			Words:        0.256,  // words
+			Expanded:     0.638,  // synonyms
+			Exact:        0.079,  // names
+			Body:         -0.202, // body
+			Name:         0.100,  // name
+			Symbol:       -0.058, // symbol
+			Path:         -0.034, // path
+			Coverage:     -0.306, // coverage
+			Coverage2:    -0.036, // coverage²
+			NameCoverage: -0.034, // name×coverage
+			NameShare:    0.185,  // name share
+			File:         0.314,  // file
+			FileExact:    0.078,  // file names
+			FileTop:      0.002,  // file chunks
+			Neighbour:    0.109,  // neighbours
+			Vector:       0.238,  // vector
 		},
 		Section: Row{
-			Words:        0.047, // words
-			Exact:        0.094, // names
-			Body:         0.219, // body
-			Name:         0.042, // name
-			Path:         0.060, // path
-			Coverage:     0.083, // coverage
-			Coverage2:    0.356, // coverage²
-			NameCoverage: 0.001, // name×coverage
-			File:         0.161, // file
-			FileExact:    0.303, // file names
-			FileTop:      0.055, // file chunks
-			Neighbour:    0.016, // neighbours
+			Words:        -0.079, // words
+			Expanded:     0.256,  // synonyms
+			Exact:        0.073,  // names
+			Body:         0.146,  // body
+			Name:         -0.033, // name
+			Path:         0.039,  // path
+			Coverage:     0.162,  // coverage
+			Coverage2:    0.185,  // coverage²
+			NameCoverage: -0.007, // name×coverage
+			NameShare:    0.075,  // name share
+			File:         0.112,  // file
+			FileExact:    0.278,  // file names
+			FileTop:      0.063,  // file chunks
+			Neighbour:    0.027,  // neighbours
+			Vector:       -0.051, // vector
 		},
 	}
 }

@@ -46,11 +46,12 @@ func (m *model) found(s *Sample) bool {
 	w := m.weights(s)
 	for f, v := range s.Values {
 		switch Feature(f) {
-		case Vector, Votes, Associated:
+		case Vector, Votes, Messages, Associated:
 			if v > 0 && w[f] > 0 {
 				return true
 			}
 		case File, FileExact, FileTop, Neighbour, Session: // of others
+		case Person, Time, Asks, Linked: // help to order what was found
 		default:
 			if v > 0 {
 				return true
@@ -65,15 +66,16 @@ func (m *model) found(s *Sample) bool {
 func (m *model) relevance(s *Sample, share float64) (float64, []Term) {
 	if m.fused != nil {
 		v := m.fused[s.Key]
-		return unit(v * share), []Term{{"rrf", v, share}}
+		return unit(v * share), []Term{{fused, v, share}}
 	}
 	if m.total == 0 {
 		return 0, nil
 	}
 	weights := m.weights(s)
-	sum, terms := 0.0, make([]Term, 0, 12)
+	sum, terms := 0.0, make([]Term, 0, 16)
 	for f, v := range s.Values {
-		if w := weights[f] / m.total * share; v != 0 && w != 0 {
+		// What it lacks is told too, so that scores can be compared.
+		if w := weights[f] / m.total * share; w != 0 && m.live[f] {
 			sum += v * w
 			terms = append(terms, Term{featureNames[f], v, w})
 		}
@@ -123,7 +125,7 @@ func (m *model) fuse() {
 // is divided by its own best, times how much of the question that best one has:
 // BM25 of different kinds is not on one scale, coverage is. For files it is the
 // best chunk that is asked, since a whole file has a bit of everything. Where
-// cosines count, a kind may have as much as its nearest.
+// cosines count in all kinds, a kind may have as much as its nearest.
 type share struct{ files, others float64 }
 
 func shares(c Candidates, w Weights) share {
@@ -131,7 +133,7 @@ func shares(c Candidates, w Weights) share {
 	if len(c.Chunks) == 0 {
 		s.files = coverage(c.Files)
 	}
-	if w.VectorWeight() > 0 {
+	if w.Vectors().Whole > 0 {
 		files := c.fileIDs()
 		for _, n := range c.Vectors {
 			if files[n.Memory] {

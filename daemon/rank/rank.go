@@ -9,18 +9,19 @@ import (
 
 // A Hit is what the text index says about one document.
 type Hit struct {
-	Key      string // "m:<memory id>" or "c:<chunk id>"
-	Memory   fold.ID
-	Fielded  float64 // BM25F over all fields
-	Expanded float64 // the same with synonyms; what is less than Fielded counts as it
-	Exact    float64 // BM25 of joined identifiers and word pairs
-	Name     float64 // BM25F of symbol and heading alone
-	Body     float64 // BM25 of the text alone
-	Symbol   float64 // BM25 of the qualified name alone
-	Path     float64 // BM25 of the path alone
-	Coverage float64 // share of the question's terms that occur, in [0, 1]
-	Ideal    float64 // what Fielded is at most; 0 if not known
-	Prose    bool    // text for people (a section, a manual), not code
+	Key       string // "m:<memory id>" or "c:<chunk id>"
+	Memory    fold.ID
+	Fielded   float64 // BM25F over all fields
+	Expanded  float64 // the same with synonyms; what is less than Fielded counts as it
+	Exact     float64 // BM25 of joined identifiers and word pairs
+	Name      float64 // BM25F of symbol and heading alone
+	Body      float64 // BM25 of the text alone
+	Symbol    float64 // BM25 of the qualified name alone
+	Path      float64 // BM25 of the path alone
+	NameShare float64 // share of the terms of symbol and title that the question has
+	Coverage  float64 // share of the question's terms that occur, in [0, 1]
+	Ideal     float64 // what Fielded is at most; 0 if not known
+	Prose     bool    // text for people (a section, a manual), not code
 
 	// Terms are the question's terms in a memory, in the order of the question,
 	// those too that it does not have. Nil where its neighbours do not matter.
@@ -49,6 +50,15 @@ type Place struct {
 	Ordinal int
 }
 
+// A Cue is what a question says of a memory of a session beside its words. All
+// are in [0, 1].
+type Cue struct {
+	Person float64 // the question names who said it
+	Time   float64 // it was said when the question says, or tells when, which is asked
+	Asks   float64 // it ends with a question
+	Linked float64 // a written link ties it to one of the best
+}
+
 // Candidates are what the channels of one search found. Nothing needs to be
 // sorted; every part may be nil.
 type Candidates struct {
@@ -60,6 +70,7 @@ type Candidates struct {
 	Votes      map[fold.ID]float64 // by memory; larger is better
 	Messages   map[fold.ID]float64 // score of files with the messages of their commits
 	Associated []fold.ID           // best first
+	Cues       map[fold.ID]Cue     // by memory of a session
 	Places     map[string]Place    // by key; those that are missing have no neighbours
 	Strength   map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
 }

@@ -105,7 +105,7 @@ func TestVectorsCountByTheirWeight(t *testing.T) {
 		t.Errorf("weight 0: %s", d)
 	}
 	w := rank.DefaultWeights()
-	w.SetVector(5)
+	w.SetVectors(rank.Vectors{Whole: 5, Part: 5})
 	if d := cmp.Diff([]string{"b", "a"}, order(rank.Rank(c, rank.Options{Weights: &w}))); d != "" {
 		t.Errorf("weight 5: %s", d)
 	}

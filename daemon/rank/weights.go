@@ -10,32 +10,73 @@ type Weights struct {
 	Memory   Row // all other memories
 }
 
-// SetVector sets what a cosine counts in all kinds of results.
-func (w *Weights) SetVector(weight float64) {
-	for _, row := range []*Row{&w.File, &w.Document, &w.Code, &w.Section, &w.Memory} {
-		row[Vector] = weight
+// Vectors is what a cosine counts, by what is found.
+type Vectors struct {
+	Whole float64 // files, documents and memories
+	Part  float64 // chunks of code and sections of text
+}
+
+// SetVectors sets what a cosine counts.
+func (w *Weights) SetVectors(v Vectors) {
+	for _, row := range w.wholes() {
+		row[Vector] = v.Whole
+	}
+	for _, row := range w.parts() {
+		row[Vector] = v.Part
 	}
 }
 
-// VectorWeight returns the most that a cosine counts in any kind of results.
-func (w Weights) VectorWeight() float64 {
-	return max(w.File[Vector], w.Document[Vector], w.Code[Vector], w.Section[Vector], w.Memory[Vector])
+// LimitVectors has a cosine count at most what it does in o.
+func (w *Weights) LimitVectors(o Weights) {
+	for i, row := range w.rows() {
+		row[Vector] = min(row[Vector], o.rows()[i][Vector])
+	}
 }
 
-// DefaultWeights returns the committed table. Vectors count nothing: the
-// built-in embedder adds nothing to tuned BM25 on any set (retrieval.md 1.6).
-// What a model is worth is measured on the user's own checkout.
+// Vectors returns the most that a cosine counts in wholes and in parts.
+func (w Weights) Vectors() Vectors {
+	most := func(rows []*Row) (m float64) {
+		for i, row := range rows {
+			if i == 0 || row[Vector] > m {
+				m = row[Vector]
+			}
+		}
+		return m
+	}
+	return Vectors{Whole: most(w.wholes()), Part: most(w.parts())}
+}
+
+// Any reports whether a cosine counts at all.
+func (v Vectors) Any() bool { return v.Whole > 0 || v.Part > 0 }
+
+func (w *Weights) wholes() []*Row { return []*Row{&w.File, &w.Document, &w.Memory} }
+func (w *Weights) parts() []*Row  { return []*Row{&w.Code, &w.Section} }
+func (w *Weights) rows() []*Row   { return append(w.wholes(), w.parts()...) }
+
+// DefaultWeights returns the committed table. Cosines of the built-in embedder count
+// where they help to order chunks that words found; they find nothing alone, which
+// would add nothing to tuned BM25 on any set (retrieval.md 1.6). What a model is
+// worth is measured on the user's own checkout.
 func DefaultWeights() Weights {
 	w := fitted()
 	// Not fitted: nothing on set d may be (its licence), and nothing else has
 	// conversations. Figures of retrieval.md 2.
 	w.Memory = Row{Window: 1, Exact: .1, Session: .3, Associated: .3}
-	// Not fitted: the two repositories whose history the sets hold are too few.
-	// Votes bring files among the first ten (recall@10 +0.024 on both together, at
-	// nDCG@10 +0.004 [-0.011, 0.019]); at .35 they push better ones back, at .7
-	// they cost 0.028.
+	// Not fitted either: who is named, a time that is, and what is linked to the best
+	// count as much as a phrase; what asks counts as much less, since it has the words
+	// of the question and the answer follows it.
+	w.Memory[Person], w.Memory[Time], w.Memory[Asks], w.Memory[Linked] = .1, .1, -.1, .1
 	for _, row := range []*Row{&w.File, &w.Document} {
-		row[Votes], row[Associated] = .2, .3
+		row[Associated] = .3
+		// No set asks for manuals by what was done to them.
+		row[Votes], row[Messages] = w.File[Votes], w.File[Messages]
+	}
+	// What words have, synonyms have too. Where the fit takes one off the other, the
+	// best file of a search would be worth less than the best memory.
+	for _, row := range w.rows() {
+		if row[Words] < 0 {
+			row[Words], row[Expanded] = 0, row[Expanded]+row[Words]
+		}
 	}
 	return w
 }

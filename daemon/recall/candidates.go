@@ -24,19 +24,19 @@ const (
 // Channels are those a search asks; none means all that have a weight.
 type Channels []Channel
 
+// have reports whether a search asks a channel.
+func (cs Channels) have(ch Channel) bool { return len(cs) == 0 || slices.Contains(cs, ch) }
+
 // only takes out of c what other channels than these found.
 func (cs Channels) only(c *rank.Candidates) {
-	if len(cs) == 0 {
-		return
-	}
-	if !slices.Contains(cs, Words) {
+	if !cs.have(Words) {
 		c.Files, c.Memories, c.Chunks = nil, nil, nil
 	}
-	if !slices.Contains(cs, Vectors) {
+	if !cs.have(Vectors) {
 		c.Vectors = nil
 	}
-	if !slices.Contains(cs, Commits) {
-		c.Votes = nil
+	if !cs.have(Commits) {
+		c.Votes, c.Messages = nil, nil
 	}
 }
 
@@ -62,7 +62,7 @@ func (d *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels 
 	if err != nil {
 		return Found{}, fmt.Errorf("search: %w", err)
 	}
-	c, err := d.gather(ctx, req, f, channels)
+	c, _, err := d.gather(ctx, req, f, channels, d.Now())
 	if err != nil {
 		return Found{}, fmt.Errorf("search %s: %w", d.Slug, err)
 	}
@@ -93,8 +93,10 @@ func (d *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place,
 	for _, n := range c.Vectors {
 		add(n.Key, n.Memory)
 	}
-	for id := range c.Votes {
-		add("m:"+string(id), id)
+	for _, of := range []map[fold.ID]float64{c.Votes, c.Messages} {
+		for id := range of {
+			add("m:"+string(id), id)
+		}
 	}
 	slices.Sort(owners)
 	owners = slices.Compact(owners)

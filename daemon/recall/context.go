@@ -13,7 +13,6 @@ import (
 const (
 	maxDepth       = 3
 	similarLimit   = 5
-	bytesPerToken  = 4 // a common rule of thumb for English and code
 	contextDefault = 20
 	contextMost    = 100
 )
@@ -32,6 +31,9 @@ func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 		req.Limit = contextDefault
 	}
 	req.Limit = min(req.Limit, contextMost)
+	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
+		return wire.ContextReply{}, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
+	}
 	m, err := d.Get(ctx, id)
 	if err != nil {
 		return wire.ContextReply{}, err
@@ -45,7 +47,7 @@ func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 		return reply, err
 	}
 	if req.TokenBudget > 0 {
-		fit(&reply, req.TokenBudget)
+		narrow(&reply, req.TokenBudget)
 	}
 	return reply, nil
 }
@@ -65,6 +67,13 @@ func (d *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 		steps, err := d.steps(ctx, frontier, seen)
 		if err != nil {
 			return err
+		}
+		if depth == 1 { // farther ones would compare half a project
+			more, err := d.associatedSteps(ctx, start, seen)
+			if err != nil {
+				return err
+			}
+			steps = append(steps, more...)
 		}
 		ids := make([]fold.ID, len(steps))
 		for i, s := range steps {
@@ -87,7 +96,7 @@ func (d *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 			frontier = append(frontier, s.id)
 			reply.RelatedMemories = append(reply.RelatedMemories, wire.RelatedMemory{
 				MemoryItem: d.item(row), Relationship: string(s.link.Type), Direction: s.direction, Depth: depth,
-				Via: string(s.via), Derived: s.link.Derived, Context: s.link.Context,
+				Via: string(s.via), Derived: s.link.Derived, Context: s.link.Context, Evidence: s.link.Evidence,
 			})
 		}
 	}
@@ -127,6 +136,26 @@ func (d *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]b
 	return all, nil
 }
 
+// associatedSteps is steps over links from chunks.
+func (d *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
+	links, err := d.associatedLinks(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []step
+	for _, l := range links {
+		s := step{fold.ID(l.TargetID), id, fold.Link{Type: fold.LinkType(l.Type), Derived: true, Evidence: l.Evidence, Weight: l.Weight}, l.Direction}
+		if l.Direction == "in" {
+			s.id = fold.ID(l.SourceID)
+		}
+		if !seen[s.id] {
+			seen[s.id] = true
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
 // similar adds the memories nearest in meaning that are not linked.
 func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
 	m := d.meaning.Load()
@@ -149,27 +178,6 @@ func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, r
 		}
 	}
 	return nil
-}
-
-// fit drops what is farthest until the reply is within budget tokens.
-func fit(r *wire.ContextReply, budget int) {
-	left := budget*bytesPerToken - len(r.Memory.Content)
-	keep := func(item wire.MemoryItem) bool {
-		left -= len(item.Title) + len(item.Snippet) + 60
-		return left >= 0
-	}
-	for i, m := range r.RelatedMemories {
-		if !keep(m.MemoryItem) {
-			r.RelatedMemories, r.SimilarMemories, r.Truncated = r.RelatedMemories[:i], r.SimilarMemories[:0], true
-			return
-		}
-	}
-	for i, m := range r.SimilarMemories {
-		if !keep(m.MemoryItem) {
-			r.SimilarMemories, r.Truncated = r.SimilarMemories[:i], true
-			return
-		}
-	}
 }
 
 // TaskContext ranks what helps with a task and says why each is there.
@@ -220,7 +228,7 @@ func taskItem(res wire.SearchResult) wire.TaskContextItem {
 // commits that say why.
 func (d *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
 	for _, top := range reply.Context[:min(3, len(reply.Context))] {
-		links, err := d.Links(ctx, fold.ID(top.ID))
+		links, err := d.storedLinks(ctx, fold.ID(top.ID))
 		if err != nil {
 			return err
 		}

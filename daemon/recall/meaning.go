@@ -1,7 +1,12 @@
 package recall
 
 import (
+	"context"
+	"slices"
+
 	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -11,9 +16,9 @@ import (
 type Meaning struct {
 	Vectors *vecindex.Index
 	Embed   embed.Embedder
-	// Weight is that of a cosine beside the other terms of a score, see
-	// [rank.Weights]; negative is the committed one.
-	Weight float64
+	// Weights are those of a cosine beside the other terms of a score, see
+	// [rank.Weights]; nil means the committed ones.
+	Weights *rank.Vectors
 }
 
 // Use has searches that begin from now on find by m. The index that was used
@@ -23,24 +28,62 @@ func (d *Door) Use(m Meaning) { d.meaning.Store(&m) }
 // weights are the committed ones, with the weight of vectors that was measured.
 func (m Meaning) weights() rank.Weights {
 	w := rank.DefaultWeights()
-	if m.Weight >= 0 {
-		w.SetVector(m.Weight)
+	if m.Weights != nil {
+		w.SetVectors(*m.Weights)
 	}
 	return w
 }
 
+// scans reports whether a search looks for what is near by its vectors. Those of
+// the committed table only help to order what words found: alone they find little
+// (retrieval.md 1.6).
+func (d *Door) scans(channels Channels) bool {
+	if m := d.meaning.Load(); m.Weights != nil {
+		return m.Weights.Any() || slices.Contains(channels, Vectors)
+	}
+	return slices.Contains(channels, Vectors) && !slices.Contains(channels, Words)
+}
+
+// cosines returns how near the chunks among hits are, where the committed table
+// counts it.
+func (d *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
+	m := d.meaning.Load()
+	if m.Weights != nil {
+		return nil, nil
+	}
+	var keys []string
+	var owners []fold.ID
+	for _, h := range hits {
+		if h.Chunk != "" {
+			keys, owners = append(keys, h.Key), append(owners, h.Memory)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	vecs, err := m.Embed.Embed(ctx, []string{query}, embed.Query)
+	if err != nil || len(vecs) == 0 || vecs[0] == nil {
+		return nil, err
+	}
+	var out []vecindex.Hit
+	for i, s := range m.Vectors.Scores(vecs[0], keys) {
+		if s > 0 {
+			out = append(out, vecindex.Hit{Key: keys[i], Memory: owners[i], Score: s})
+		}
+	}
+	return out, nil
+}
+
 // weightsOf are those of a search in several checkouts: cosines of two models
-// cannot be compared, so that vectors count as much as in the checkout where they
-// count least.
-func weightsOf(doors []*Door) rank.Weights {
-	var w rank.Weights
-	for i, d := range doors {
-		own := d.meaning.Load().weights()
-		switch {
-		case i == 0:
+// cannot be compared, so that in each kind of results vectors count as much as in
+// the checkout where they count least.
+func weightsOf(tables []rank.Weights) rank.Weights {
+	w := rank.DefaultWeights()
+	for i, own := range tables {
+		if i == 0 {
 			w = own
-		case own.VectorWeight() < w.VectorWeight():
-			w.SetVector(own.VectorWeight())
+		} else {
+			w.LimitVectors(own)
 		}
 	}
 	return w

@@ -18,9 +18,13 @@ func tagKey(door int, key string) string {
 	return key[:2] + strconv.Itoa(door) + "/" + key[2:]
 }
 
-// untag returns the door and the id of a tagged id.
+// untag returns the door and the id of a tagged id. What has no tag is of the one
+// door that was asked.
 func untag(id fold.ID) (int, fold.ID) {
-	n, rest, _ := strings.Cut(string(id), "/")
+	n, rest, tagged := strings.Cut(string(id), "/")
+	if !tagged {
+		return 0, id
+	}
 	door, _ := strconv.Atoi(n) // our own: always a number
 	return door, fold.ID(rest)
 }
@@ -40,16 +44,17 @@ func tagged(door int, c rank.Candidates) rank.Candidates {
 		p.Group = string(tag(door, fold.ID(p.Group)))
 		places[tagKey(door, key)] = p
 	}
-	strength := make(map[fold.ID]float64, len(c.Strength))
-	for id, s := range c.Strength {
-		strength[tag(door, id)] = s
-	}
-	votes := make(map[fold.ID]float64, len(c.Votes))
-	for id, v := range c.Votes {
-		votes[tag(door, id)] = v
-	}
-	c.Places, c.Strength, c.Votes = places, strength, votes
+	c.Places, c.Cues = places, tagAll(door, c.Cues)
+	c.Strength, c.Votes, c.Messages = tagAll(door, c.Strength), tagAll(door, c.Votes), tagAll(door, c.Messages)
 	return c
+}
+
+func tagAll[T any](door int, of map[fold.ID]T) map[fold.ID]T {
+	out := make(map[fold.ID]T, len(of))
+	for id, v := range of {
+		out[tag(door, id)] = v
+	}
+	return out
 }
 
 // untagged returns the door of r, and r under its own id and keys.

@@ -43,7 +43,8 @@ type Options struct {
 	StrengthWeight func() float64
 	HalfLife       func() time.Duration
 	TouchOnSearch  bool
-	Fusion         string // weighted or rrf
+	Compared       *atomic.Int64 // counts memories whose chunks were compared with others; nil does not
+	Fusion         string        // weighted or rrf
 	Now            func() time.Time
 }
 
@@ -52,6 +53,7 @@ type Door struct {
 	Options
 	meaning atomic.Pointer[Meaning]
 	past    past
+	leaned  leanings
 }
 
 // New returns the way out of one checkout.
@@ -60,7 +62,7 @@ func New(opt Options) *Door {
 		opt.Now = time.Now
 	}
 	d := &Door{Options: opt}
-	d.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed, Weight: -1})
+	d.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed})
 	return d
 }
 
@@ -255,8 +257,20 @@ func parseTime(name, s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s %.40q is no date: give 2026-02-03 or 2026-02-03T10:30:00Z: %w", name, s, fold.ErrInvalid)
 }
 
-// Links returns the links of a memory in both directions, written ones first.
+// Links returns the links of a memory in both directions, written ones first,
+// those from chunks last.
 func (d *Door) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
+	list, err := d.storedLinks(ctx, id)
+	if err != nil {
+		return list, err
+	}
+	found, err := d.associatedLinks(ctx, id)
+	list.Items = append(list.Items, found...)
+	return list, err
+}
+
+// storedLinks returns the links of a memory that the index keeps.
+func (d *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, error) {
 	out, in, err := d.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return wire.LinkList{}, err

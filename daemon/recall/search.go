@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -32,42 +31,70 @@ const (
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
 func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
-	return SearchAll(ctx, []*Door{d}, req, nil)
+	return SearchAll(ctx, []Lender{func(context.Context) (*Door, func(), error) { return d, func() {}, nil }}, req, nil)
 }
 
+// A Lender opens the stores of one checkout and returns the door to them, and what
+// closes it again. A search asks for each door twice, for one at a time: to find,
+// and to show what was found.
+type Lender func(ctx context.Context) (d *Door, done func(), err error)
+
 // SearchAll searches several checkouts and ranks what they have together, as
-// far as the channels found it.
-func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest, channels Channels) (wire.SearchReply, error) {
+// far as the channels found it. Checkouts that cannot be opened are left out.
+func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, channels Channels) (wire.SearchReply, error) {
 	start := time.Now()
 	reply := wire.SearchReply{Query: req.Query, Results: []wire.SearchResult{}}
 	f, err := checkSearch(&req)
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
+	cursor, err := cursorOf(req)
+	if err != nil {
+		return reply, fmt.Errorf("search: %w", err)
+	}
 	var all rank.Candidates
-	weights := make([]float64, len(doors))
+	weights, past, slugs := make([]float64, len(doors)), make([][]voter, len(doors)), make([]string, len(doors))
+	var tables []rank.Weights
 	fusion := rank.RRF
-	for i, d := range doors {
-		c, err := d.gather(ctx, req, f, channels)
+	for i, lend := range doors {
+		err := lent(ctx, lend, func(d *Door) error {
+			if cursor.At.IsZero() {
+				cursor.At = d.Now().Truncate(time.Millisecond)
+			}
+			c, like, err := d.gather(ctx, req, f, channels, cursor.At)
+			if err != nil {
+				return fmt.Errorf("search %s: %w", d.Slug, err)
+			}
+			if len(doors) == 1 {
+				all = c // under ids and keys of its own
+			} else {
+				merge(&all, tagged(i, c))
+			}
+			weights[i], past[i], slugs[i] = d.StrengthWeight(), like, d.Slug
+			tables = append(tables, d.meaning.Load().weights())
+			if d.Fusion != string(rank.RRF) {
+				fusion = rank.Linear // unless all agree
+			}
+			return nil
+		})
 		if err != nil {
-			return reply, fmt.Errorf("search %s: %w", d.Slug, err)
+			return reply, err
 		}
-		merge(&all, tagged(i, c))
-		weights[i] = d.StrengthWeight()
-		if d.Fusion != string(rank.RRF) {
-			fusion = rank.Linear // unless all agree
-		}
+	}
+	if cursor, err = cursorFor(cursor, req, slugs); err != nil {
+		return reply, fmt.Errorf("search: %w", err)
 	}
 	weightOf := func(id fold.ID) float64 {
 		i, _ := untag(id)
 		return weights[i]
 	}
-	table := weightsOf(doors)
+	table := weightsOf(tables)
 	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
 	reply.Total = len(ranked)
 	if wordless(all) && len(ranked) > 0 {
 		reply.Notice = "near; no word matched"
 	}
+	ranked = ranked[min(cursor.Offset, len(ranked)):]
 	ranked = ranked[:min(len(ranked), req.Limit)]
 	byDoor := make([][]rank.Ranked, len(doors))
 	for _, r := range ranked {
@@ -80,8 +107,14 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest, chann
 		if len(part) == 0 {
 			continue
 		}
-		if err := doors[i].show(ctx, part, req, weights[i], shown[i]); err != nil {
-			return reply, fmt.Errorf("search %s: %w", doors[i].Slug, err)
+		err := lent(ctx, doors[i], func(d *Door) error {
+			if err := d.show(ctx, part, req, weights[i], past[i], shown[i]); err != nil {
+				return fmt.Errorf("search %s: %w", d.Slug, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return reply, err
 		}
 	}
 	for _, r := range ranked {
@@ -90,8 +123,23 @@ func SearchAll(ctx context.Context, doors []*Door, req wire.SearchRequest, chann
 			reply.Results = append(reply.Results, res)
 		}
 	}
+	turn(&reply, cursor, len(ranked), req.TokenBudget)
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
+}
+
+// lent calls fn with the door that lend opens. It is no error if that cannot be,
+// unless ctx has ended.
+func lent(ctx context.Context, lend Lender, fn func(*Door) error) error {
+	d, done, err := lend(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return nil
+	}
+	defer done()
+	return fn(d)
 }
 
 // checkSearch fills in defaults and returns the filter of a request.
@@ -111,6 +159,9 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 	default:
 		return f, fmt.Errorf("source %.20q is none of file, agent, git: %w", req.Source, fold.ErrInvalid)
 	}
+	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
+		return f, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
+	}
 	if req.Limit <= 0 {
 		req.Limit = defaultResults
 	}
@@ -123,9 +174,12 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 	return f, err
 }
 
-// gather asks the channels of one checkout, words and vectors side by side.
-func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter, channels Channels) (rank.Candidates, error) {
+// gather asks the channels of one checkout, words and vectors side by side. The
+// past commits that voted come with what was found. Memories are as strong as they
+// are at the time now.
+func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter, channels Channels, now time.Time) (rank.Candidates, []voter, error) {
 	var c rank.Candidates
+	var like []voter
 	var hits []textindex.Hit
 	var near []vecindex.Hit
 	g, gctx := errgroup.WithContext(ctx)
@@ -133,18 +187,18 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates})
 		return err
 	})
-	if w := d.meaning.Load().weights(); w.VectorWeight() > 0 || slices.Contains(channels, Vectors) {
+	if d.scans(channels) {
 		g.Go(func() (err error) {
 			near, err = d.near(gctx, req.Query, f)
 			return err
 		})
 	}
 	g.Go(func() (err error) {
-		c.Votes, err = d.votes(gctx, req.Query, f)
+		like, err = d.votes(gctx, req.Query, f, &c)
 		return err
 	})
 	if err := g.Wait(); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if !slices.ContainsFunc(hits, own) {
 		hits = nil // synonyms help to order what was found; vectors know them too
@@ -153,31 +207,45 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		// no word of the question occurs anywhere: a misspelt one may still be near
 		var err error
 		if near, err = d.near(ctx, req.Query, f); err != nil {
-			return c, err
+			return c, nil, err
+		}
+	}
+	if near == nil && channels.have(Vectors) {
+		var err error
+		if near, err = d.cosines(ctx, req.Query, hits); err != nil {
+			return c, nil, err
 		}
 	}
 	sortHits(hits, near, &c)
 	channels.only(&c)
 	if err := d.places(ctx, &c); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if err := d.sessions(ctx, f, &c); err != nil {
-		return c, err
+		return c, nil, err
 	}
-	return c, d.strengths(ctx, &c)
+	if err := d.cues(ctx, req.Query, now, &c); err != nil {
+		return c, like, err
+	}
+	return c, like, d.strengths(ctx, now, &c)
 }
 
 // own reports whether a document has a word of the question itself.
 func own(h textindex.Hit) bool { return h.Coverage > 0 || h.Exact > 0 }
 
 func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
-	for _, h := range hits {
+	c.Chunks = make([]rank.Hit, 0, min(len(hits), 2*candidates))
+	for i := range hits {
+		h := &hits[i]
 		hit := rank.Hit{
 			Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Expanded: h.Expanded, Exact: h.Exact, Name: h.Name,
-			Body: h.Body, Symbol: h.Symbol, Path: h.Path, Coverage: h.Coverage, Ideal: h.Ideal, K1: h.K1,
+			Body: h.Body, Symbol: h.Symbol, Path: h.Path, Coverage: h.Coverage, NameShare: h.NameShare, Ideal: h.Ideal, K1: h.K1,
 		}
-		for _, t := range h.Terms {
-			hit.Terms = append(hit.Terms, rank.TermCount(t))
+		if len(h.Terms) > 0 {
+			hit.Terms = make([]rank.TermCount, len(h.Terms))
+			for i, t := range h.Terms {
+				hit.Terms[i] = rank.TermCount(t)
+			}
 		}
 		switch h.Kind {
 		case textindex.Chunk, textindex.Section:
@@ -221,43 +289,25 @@ func (d *Door) near(ctx context.Context, query string, f textindex.Filter) ([]ve
 // places tells the ranker which chunks stand side by side, where a file has
 // more than one that was found.
 func (d *Door) places(ctx context.Context, c *rank.Candidates) error {
-	found := map[fold.ID]int{}
+	found := make(map[fold.ID][]string, len(c.Chunks))
 	for _, h := range c.Chunks {
-		found[h.Memory]++
+		found[h.Memory] = append(found[h.Memory], strings.TrimPrefix(h.Key, "c:"))
 	}
-	var ids []string
-	var owners []fold.ID
-	for _, h := range c.Chunks {
-		if found[h.Memory] > 1 {
-			ids, owners = append(ids, strings.TrimPrefix(h.Key, "c:")), append(owners, h.Memory)
-		}
-	}
-	if len(ids) == 0 {
+	maps.DeleteFunc(found, func(_ fold.ID, ids []string) bool { return len(ids) < 2 })
+	if len(found) == 0 {
 		return nil
 	}
-	chunks, err := d.Index.ChunksByID(ctx, owners, ids)
+	numbers, err := d.Index.Places(ctx, found)
 	if err != nil {
 		return err
 	}
-	c.Places = neighbours(slices.Collect(maps.Values(chunks)))
-	return nil
-}
-
-// neighbours numbers chunks so that those which touch have consecutive numbers:
-// the chunks of a file partition it.
-func neighbours(chunks []fold.Chunk) map[string]rank.Place {
-	slices.SortFunc(chunks, func(a, b fold.Chunk) int {
-		return cmp.Or(strings.Compare(string(a.MemoryID), string(b.MemoryID)), cmp.Compare(a.StartByte, b.StartByte))
-	})
-	places := make(map[string]rank.Place, len(chunks))
-	n := 0
-	for i, ch := range chunks {
-		if n++; i > 0 && (chunks[i-1].MemoryID != ch.MemoryID || chunks[i-1].EndByte != ch.StartByte) {
-			n++
+	c.Places = make(map[string]rank.Place, len(numbers))
+	for _, h := range c.Chunks {
+		if n, ok := numbers[strings.TrimPrefix(h.Key, "c:")]; ok {
+			c.Places[h.Key] = rank.Place{Group: string(h.Memory), Ordinal: n}
 		}
-		places["c:"+ch.ID] = rank.Place{Group: string(ch.MemoryID), Ordinal: n}
 	}
-	return places
+	return nil
 }
 
 // prose are the languages people read, which are ranked by other weights than
@@ -265,7 +315,7 @@ func neighbours(chunks []fold.Chunk) map[string]rank.Place {
 var prose = map[string]bool{"markdown": true, "text": true, "html": true}
 
 // strengths computes how alive the candidates are, and tells text from code.
-func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
+func (d *Door) strengths(ctx context.Context, now time.Time, c *rank.Candidates) error {
 	c.Strength = map[fold.ID]float64{}
 	var ids []fold.ID
 	add := func(id fold.ID) {
@@ -285,6 +335,9 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	for id := range c.Votes {
 		add(id)
 	}
+	for id := range c.Messages {
+		add(id)
+	}
 	pulses, err := d.Index.Pulses(ctx, ids)
 	if err != nil {
 		return err
@@ -293,7 +346,7 @@ func (d *Door) strengths(ctx context.Context, c *rank.Candidates) error {
 	if err != nil {
 		return err
 	}
-	now, own := d.Now(), d.HalfLife() // asked once: it is kept in a database
+	own := d.HalfLife() // asked once: it is kept in a database
 	for _, id := range ids {
 		p, a := pulses[id], access[id]
 		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, halfLife(own, p.Type), p.Pinned)
@@ -321,9 +374,15 @@ func merge(all *rank.Candidates, c rank.Candidates) {
 	all.Chunks = append(all.Chunks, c.Chunks...)
 	all.Vectors = append(all.Vectors, c.Vectors...)
 	if all.Strength == nil {
-		all.Strength, all.Places, all.Votes = map[fold.ID]float64{}, map[string]rank.Place{}, map[fold.ID]float64{}
+		all.Strength, all.Places = map[fold.ID]float64{}, map[string]rank.Place{}
+		all.Votes, all.Messages = map[fold.ID]float64{}, map[fold.ID]float64{}
 	}
+	if all.Cues == nil {
+		all.Cues = map[fold.ID]rank.Cue{}
+	}
+	maps.Copy(all.Cues, c.Cues)
 	maps.Copy(all.Votes, c.Votes)
+	maps.Copy(all.Messages, c.Messages)
 	maps.Copy(all.Strength, c.Strength)
 	maps.Copy(all.Places, c.Places)
 }
@@ -335,7 +394,7 @@ func order(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank.R
 		return arrange(c, req, opt)
 	}
 	var w rank.Weights
-	w.SetVector(1)
+	w.SetVectors(rank.Vectors{Whole: 1, Part: 1})
 	least := opt.MinScore
 	opt.Weights, opt.MinScore = &w, 0
 	best := 0.0
@@ -413,7 +472,7 @@ func arrange(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank
 }
 
 // show fills in what a reader sees of the ranked memories.
-func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, out map[fold.ID]wire.SearchResult) error {
+func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, past []voter, out map[fold.ID]wire.SearchResult) error {
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
@@ -431,7 +490,7 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 	if err != nil {
 		return err
 	}
-	terms := queryTerms(req.Query)
+	q := asked(req.Query)
 	for _, r := range ranked {
 		row, ok := rows[r.ID]
 		if !ok {
@@ -444,8 +503,9 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			},
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Stale: row.Stale, Project: d.Slug,
 		}
-		d.showChunks(ctx, row.FilePath, r.Chunks, chunks, terms, &res)
-		res.Snippet = passage(withoutTitle(row.Body, row.Title), terms, 3)
+		texts := d.showChunks(ctx, row.FilePath, r.Chunks, chunks, q, &res)
+		res.Snippet, _, res.Highlights = quoteOf(withoutTitle(row.Body, row.Title), q).wire(1)
+		res.Why = why(r, row, &res, texts, q, past)
 		if req.IncludeChunks != nil && !*req.IncludeChunks {
 			res.MatchedChunks = nil
 		}
@@ -465,36 +525,29 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 }
 
 // showChunks quotes the chunks that matched from the source as it lies there,
-// if it still is what was indexed.
-func (d *Door) showChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, terms map[string]bool, res *wire.SearchResult) {
+// if it still is what was indexed. It returns the texts it may quote from, ""
+// for those it may not.
+func (d *Door) showChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, q question, res *wire.SearchResult) []string {
 	if len(found) == 0 {
-		return
+		return nil
 	}
 	src, err := d.Source(ctx, path)
 	if err != nil {
 		src = nil // the place is still right to name
 	}
+	var texts []string
 	for _, f := range found {
 		c, ok := chunks[strings.TrimPrefix(f.Key, "c:")]
 		if !ok {
 			continue
 		}
 		m := wire.MatchedChunk{ID: c.ID, NodeType: c.NodeType, NodeName: c.NodeName, StartLine: c.StartLine, EndLine: c.EndLine, Score: f.Relevance}
-		if !c.Hidden && c.EndByte <= len(src) {
-			if text := src[c.StartByte:c.EndByte]; fold.ChunkHash(text) == c.Hash {
-				m.Snippet = passage(string(text), terms, 3)
-			}
+		text := ""
+		if !c.Hidden && c.EndByte <= len(src) && fold.ChunkHash(src[c.StartByte:c.EndByte]) == c.Hash {
+			text = string(src[c.StartByte:c.EndByte])
+			m.Snippet, m.SnippetLines, m.Highlights = quoteOf(text, q).wire(c.StartLine)
 		}
-		res.MatchedChunks = append(res.MatchedChunks, m)
+		res.MatchedChunks, texts = append(res.MatchedChunks, m), append(texts, text)
 	}
-}
-
-// explain lists the addends of a score: they sum up to it.
-func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
-	var out []wire.ScoreTerm
-	for _, t := range r.Terms {
-		w := t.Weight * (1 - weight)
-		out = append(out, wire.ScoreTerm{Name: t.Name, Value: t.Value, Weight: w, Adds: t.Value * w})
-	}
-	return append(out, wire.ScoreTerm{Name: "strength", Value: r.Strength, Weight: weight, Adds: r.Strength * weight})
+	return texts
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
+// inSession begins the group of what was said in a session.
+const inSession = "session "
+
 // sessions tells the ranker which memories followed each other in a session, and
 // adds those next to a candidate that pass f: an answer may share no word with
 // the question it follows.
@@ -27,7 +30,7 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 	}
 	for session, all := range members {
 		for i, id := range all {
-			c.Places["m:"+string(id)] = rank.Place{Group: "session " + session, Ordinal: i}
+			c.Places["m:"+string(id)] = rank.Place{Group: inSession + session, Ordinal: i}
 			beside := i > 0 && found[all[i-1]] || i+1 < len(all) && found[all[i+1]]
 			if beside && !found[id] {
 				near = append(near, id)

@@ -16,15 +16,22 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// turns is how many turns of a conversation are asked for, so that those of ten
+// sessions are among them.
+const turns = 100
+
 // request is what a reader would ask for q: the files or memories it is about,
-// or the places in the source, for which agents have codebase_search.
-func request(q eval.Query) wire.SearchRequest {
-	req := wire.SearchRequest{Query: q.Text, Limit: eval.Depth}
+// or the places in the source, for which agents have codebase_search; among the
+// files that the set is about, as `search --path` narrows it.
+func (s *Searcher) request(q eval.Query) wire.SearchRequest {
+	req := wire.SearchRequest{Query: q.Text, Limit: eval.Depth, FilePattern: s.corpora[Slug(q)].Scopes[q.Set]}
 	switch q.Set {
 	case "a":
 		req.Source = string(fold.SourceFile)
 	case "b", "c":
 		req.Source, req.ChunksFirst = string(fold.SourceFile), true
+	default:
+		req.Limit = turns
 	}
 	return req
 }
@@ -33,7 +40,7 @@ func request(q eval.Query) wire.SearchRequest {
 // by the channels (none means all that have a weight).
 func (s *Searcher) Answer(ctx context.Context, q eval.Query, channels recall.Channels) ([]string, error) {
 	slug := Slug(q)
-	reply, err := s.Daemon.SearchBy(ctx, fold.LocalScope(), slug, request(q), channels)
+	reply, err := s.Daemon.SearchBy(ctx, fold.LocalScope(), slug, s.request(q), channels)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", q.QID, err)
 	}
@@ -42,7 +49,7 @@ func (s *Searcher) Answer(ctx context.Context, q eval.Query, channels recall.Cha
 
 // names returns what q's set calls the results.
 func (s *Searcher) names(slug string, q eval.Query, reply wire.SearchReply) []string {
-	names := []string{}
+	names, depth := []string{}, eval.Depth
 	switch q.Set {
 	case "a":
 		for _, r := range reply.Results {
@@ -66,13 +73,14 @@ func (s *Searcher) names(slug string, q eval.Query, reply wire.SearchReply) []st
 			names = append(names, p.name)
 		}
 	default:
+		depth = turns
 		for _, r := range reply.Results {
 			if n := s.corpora[slug].Names[fold.ID(r.ID)]; n != "" {
 				names = append(names, n)
 			}
 		}
 	}
-	return names[:min(len(names), eval.Depth)]
+	return names[:min(len(names), depth)]
 }
 
 // Found is what a search finds before it is ranked.
@@ -84,14 +92,23 @@ type Found struct {
 	Name map[string]string
 }
 
-// Candidates returns what Answer chooses from.
-func (s *Searcher) Candidates(ctx context.Context, q eval.Query, channels recall.Channels) (Found, error) {
-	slug := Slug(q)
-	f, err := s.Daemon.Candidates(ctx, fold.LocalScope(), slug, request(q), channels)
+// Candidates returns what Answer chooses from, or with whole what it would choose
+// from if all of the checkout was asked.
+func (s *Searcher) Candidates(ctx context.Context, q eval.Query, channels recall.Channels, whole bool) (Found, error) {
+	slug, req := Slug(q), s.request(q)
+	if whole {
+		req.FilePattern = ""
+	}
+	f, err := s.Daemon.Candidates(ctx, fold.LocalScope(), slug, req, channels)
 	if err != nil {
 		return Found{}, fmt.Errorf("%s: %w", q.QID, err)
 	}
-	out := Found{f, make(map[string]string, len(f.At))}
+	return Found{f, s.nameAll(slug, q, f)}, nil
+}
+
+// nameAll returns what q's set calls the candidates.
+func (s *Searcher) nameAll(slug string, q eval.Query, f recall.Found) map[string]string {
+	names := make(map[string]string, len(f.At))
 	for key, p := range f.At {
 		name := ""
 		switch q.Set {
@@ -105,10 +122,10 @@ func (s *Searcher) Candidates(ctx context.Context, q eval.Query, channels recall
 			name = s.corpora[slug].Names[p.Memory]
 		}
 		if name != "" {
-			out.Name[key] = name
+			names[key] = name
 		}
 	}
-	return out, nil
+	return names
 }
 
 // Relevant returns the keys of the candidates that answer q.

@@ -140,7 +140,7 @@ func TestSetsAreAskedOfScratchCheckouts(t *testing.T) {
 		}
 	}
 	q := sets.Queries("b", "pump")[0]
-	found, err := s.Candidates(t.Context(), q, nil)
+	found, err := s.Candidates(t.Context(), q, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

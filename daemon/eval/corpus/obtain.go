@@ -197,27 +197,38 @@ func (r repo) clone(ctx context.Context, cache, clones string) (string, error) {
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
+	l, err := r.locate(ctx, clones)
+	if err != nil {
+		return "", err
+	}
+	files, err := l.Tree(ctx, r.Commit)
+	if err != nil {
+		return "", err
+	}
+	tmp, err := tempBeside(out)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	if err := export(ctx, l, files, tmp); err != nil {
+		return "", err
+	}
+	return settle(tmp, out)
+}
+
+// locate returns the repository below clones that holds the pinned commit.
+func (r repo) locate(ctx context.Context, clones string) (*gitops.Layout, error) {
 	owned := strings.ReplaceAll(r.GitHub, "/", "+")
 	for _, name := range []string{r.Name, r.Name + ".git", owned, owned + ".git"} {
 		l, err := gitops.Locate(ctx, filepath.Join(clones, name))
 		if err != nil {
 			continue
 		}
-		files, err := l.Tree(ctx, r.Commit)
-		if err != nil {
-			continue // another repository of that name, or a shallow one
-		}
-		tmp, err := tempBeside(out)
-		if err != nil {
-			return "", err
-		}
-		defer os.RemoveAll(tmp)
-		if err := export(ctx, l, files, tmp); err != nil {
-			return "", err
-		}
-		return settle(tmp, out)
+		if _, err := l.Tree(ctx, r.Commit); err == nil {
+			return l, nil
+		} // else another repository of that name, or a shallow one
 	}
-	return "", fmt.Errorf("no repository below %s is called %s or %s and holds commit %.12s: %w", clones, r.Name, owned, r.Commit, fold.ErrNotFound)
+	return nil, fmt.Errorf("no repository below %s is called %s or %s and holds commit %.12s: %w", clones, r.Name, owned, r.Commit, fold.ErrNotFound)
 }
 
 // export writes files, blobs by path, below dir. Blobs longer than

@@ -28,6 +28,9 @@ type Corpus struct {
 	// Memories lie under fold/. Names are what the questions call them.
 	Memories []fold.Memory
 	Names    map[fold.ID]string
+	// Scopes are the globs of the files that the questions of a set are asked of,
+	// by set; those without one are asked of everything.
+	Scopes map[string]string
 	// Note says how the corpus differs from what the questions are about.
 	Note string
 }
@@ -40,6 +43,9 @@ type Choice struct {
 	// Clones is a folder of git repositories, named as the corpora or as OWNER+NAME,
 	// for those that no package registry has; "" for none.
 	Clones string
+	// Whole asks all that a checkout holds, manuals and code together, instead of
+	// the files that a set is about: code for a and b, documentation for c.
+	Whole bool
 	// Progress is told what is being done; nil for nothing.
 	Progress func(what string)
 }
@@ -128,11 +134,17 @@ func (s *Sets) source(ctx context.Context, cache, name, sets string, choice Choi
 	if !way.Exact {
 		c.Note = "not byte for byte what the questions are about"
 	}
+	c.Scopes = map[string]string{}
+	for set := range strings.SplitSeq(have, "") {
+		if !choice.Whole {
+			c.Scopes[set] = r.scope(set)
+		}
+	}
 	if c.Tree, err = s.blanked(ctx, cache, r, *way, tree, blank); err != nil {
 		return c, nil, err
 	}
 	if choice.History && strings.Contains(have, "a") {
-		c.Past, err = s.history(name)
+		c.Past, err = s.history(ctx, r, choice.Clones)
 	}
 	return c, lost, err
 }
@@ -192,23 +204,33 @@ func settle(tmp, out string) (string, error) {
 // memory is stronger than others.
 var historyEnd = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// history returns the past commits of a repository, none if the sets do not
-// know them.
-func (s *Sets) history(name string) ([]gitops.Past, error) {
+// history returns the past commits of a repository, oldest first: those that the
+// sets know, else those of its clone. Without either there are none.
+func (s *Sets) history(ctx context.Context, r repo, clones string) ([]gitops.Past, error) {
 	type line struct {
 		Text  string   `json:"text"`
 		Files []string `json:"files"`
 	}
-	lines, err := eval.ReadLines[line](s.path("data/history-" + name + ".jsonl"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	var past []gitops.Past
+	lines, err := eval.ReadLines[line](s.path("data/history-" + r.Name + ".jsonl"))
+	switch {
+	case err == nil:
+		for _, l := range lines {
+			past = append(past, gitops.Past{Message: l.Text, Files: l.Files})
+		}
+	case !errors.Is(err, os.ErrNotExist):
 		return nil, err
+	case clones != "":
+		l, err := r.locate(ctx, clones)
+		if err != nil {
+			return nil, nil //nolint:nilerr // its files came from elsewhere
+		}
+		if past, err = before(ctx, l, r.Commit); err != nil {
+			return nil, err
+		}
 	}
-	past := make([]gitops.Past, len(lines))
-	for i, l := range lines {
-		past[i] = gitops.Past{Message: l.Text, Files: l.Files, Time: historyEnd.Add(time.Duration(i-len(lines)) * time.Hour)}
+	for i := range past {
+		past[i].Time = historyEnd.Add(time.Duration(i-len(past)) * time.Hour)
 	}
 	return past, nil
 }

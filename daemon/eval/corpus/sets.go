@@ -27,7 +27,46 @@ type repo struct {
 	Name   string   `json:"name"`
 	GitHub string   `json:"github"`
 	Commit string   `json:"commit"`
+	Roots  []string `json:"roots"` // folders of its source, each with a slash or "" for all
+	Exts   []string `json:"exts"`  // of its source, each with a dot
+	Docs   []string `json:"docs"`  // folders of its documentation
 	Obtain []obtain `json:"obtain"`
+}
+
+// scope returns the glob of the files that questions of a set are asked of: a and b
+// are asked of code alone, c of documentation alone. "" is everything.
+func (r repo) scope(set string) string {
+	switch set {
+	case "a", "b":
+		return below(r.Roots, r.Exts)
+	case "c":
+		return below(r.Docs, []string{".md", ".rst", ".txt"})
+	}
+	return ""
+}
+
+// below returns the glob of the files with one of some extensions in one of some
+// folders.
+func below(folders, exts []string) string {
+	if len(folders) == 0 || len(exts) == 0 {
+		return ""
+	}
+	roots := make([]string, len(folders))
+	for i, f := range folders {
+		if f == "" {
+			return "**/*" + either(exts)
+		}
+		roots[i] = strings.TrimSuffix(f, "/")
+	}
+	return either(roots) + "/**/*" + either(exts)
+}
+
+// either returns the glob of one of several texts.
+func either(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "{" + strings.Join(texts, ",") + "}"
 }
 
 // An obtain is one way to get the files of a repository.

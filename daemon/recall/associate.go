@@ -1,0 +1,356 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+)
+
+// Links from chunks: two memories are linked where each is among the first few
+// whose chunks have the other's rare words. They are found when somebody looks at
+// a memory, from the text index as it is then, and are kept nowhere: a first
+// index, a save and a branch switch do no work for them, and a rebuilt index
+// answers the same. A term that comes up anywhere changes how rare it is
+// everywhere, so that links that were stored would be out of step with each save.
+const (
+	associated   = 5   // links from chunks that a memory has at most
+	leastAlike   = .25 // of a chunk's rare words, at least
+	aloneAlike   = .4  // where it is the only one, and of the same folder
+	betterAlike  = 1.5 // of the same folder: as much closer than the best of others
+	fromOneChunk = 3   // of them that one chunk of the memory makes
+	looked       = 24  // memories of which the first few are chosen
+	mostPassages = 400 // chunks of a memory that are compared
+	keptLeanings = 512 // memories whose outcome is kept until the index changes
+)
+
+// A leaning is what one memory's chunks find: another, and the two chunks that
+// are most alike.
+type leaning struct {
+	to    fold.ID
+	share float64
+	here  end
+	there end
+	words []string // that both have
+}
+
+// An end is one of two chunks that are alike.
+type end struct {
+	key   string // of the text index
+	chunk fold.Chunk
+}
+
+// leanings remembers what was found in the index as it is.
+type leanings struct {
+	mu    sync.Mutex // guards the fields below
+	state leaningState
+	found map[fold.ID][]leaning
+}
+
+// A leaningState is all on which an outcome depends beside the files themselves.
+type leaningState struct {
+	seq     int64 // of the index
+	meaning *Meaning
+	vectors int64 // seq of the vectors, where they count
+}
+
+// An association is a link from chunks.
+type association struct {
+	fold.Link
+
+	chunks [2]end // of From and of To
+}
+
+// associations returns the links from chunks of the memory id, the closest first.
+func (d *Door) associations(ctx context.Context, id fold.ID) ([]association, error) {
+	own, err := d.leanings(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []association
+	for _, l := range own {
+		back, err := d.leanings(ctx, l.to)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(back, func(b leaning) bool { return b.to == id })
+		if i < 0 {
+			continue
+		}
+		out = append(out, associate(id, l, back[i]))
+	}
+	slices.SortStableFunc(out, func(a, b association) int { return cmp.Compare(b.Weight, a.Weight) })
+	return out, nil
+}
+
+// associate makes the link of two memories that lean to each other. It is the
+// same seen from either.
+func associate(id fold.ID, l, back leaning) association {
+	a := association{
+		Link:   fold.Link{From: id, To: l.to, Type: fold.LinkRelated, Derived: true, Weight: math.Sqrt(l.share * back.share)},
+		chunks: [2]end{l.here, l.there},
+	}
+	if back.share > l.share || back.share == l.share && l.to < id {
+		a.chunks, l.words = [2]end{back.there, back.here}, back.words
+	}
+	if a.To < a.From {
+		a.From, a.To = a.To, a.From
+		a.chunks[0], a.chunks[1] = a.chunks[1], a.chunks[0]
+	}
+	a.Evidence = "alike in meaning"
+	if len(l.words) > 0 {
+		a.Evidence = "both have " + strings.Join(l.words, ", ")
+	}
+	return a
+}
+
+// leanings returns the first few memories whose chunks are like those of id.
+func (d *Door) leanings(ctx context.Context, id fold.ID) ([]leaning, error) {
+	m := d.meaning.Load()
+	state := leaningState{meaning: m}
+	if m.tie() > 0 {
+		state.vectors = m.Vectors.Seq()
+	}
+	var err error
+	if state.seq, err = d.Index.Seq(ctx); err != nil {
+		return nil, err
+	}
+	c := &d.leaned
+	c.mu.Lock()
+	if c.found == nil || c.state != state || len(c.found) >= keptLeanings {
+		c.state, c.found = state, map[fold.ID][]leaning{}
+	}
+	found, ok := c.found[id]
+	c.mu.Unlock()
+	if ok {
+		return found, nil
+	}
+	if found, err = d.compare(ctx, id, m); err != nil {
+		return nil, fmt.Errorf("compare the chunks of %s: %w", id, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == state {
+		c.found[id] = found
+	}
+	return found, nil
+}
+
+// compare finds what the chunks of one memory are like.
+func (d *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]leaning, error) {
+	rows, err := d.Index.Memories(ctx, []fold.ID{id})
+	if err != nil {
+		return nil, err
+	}
+	row, ok := rows[id]
+	if !ok {
+		return nil, nil
+	}
+	if d.Compared != nil {
+		d.Compared.Add(1)
+	}
+	ends, passages, err := d.passages(ctx, row)
+	if err != nil || len(passages) == 0 {
+		return nil, err
+	}
+	alike, err := d.Text.Alike(ctx, passages)
+	if err != nil {
+		return nil, err
+	}
+	addNear(m, id, ends, alike)
+	best := map[fold.ID]leaning{}
+	for i, list := range alike {
+		for _, a := range list {
+			if a.Share < leastAlike {
+				break
+			}
+			if was, ok := best[a.Memory]; !ok || a.Share > was.share {
+				best[a.Memory] = leaning{to: a.Memory, share: a.Share, here: ends[i], there: end{key: a.Key}, words: a.Terms}
+			}
+		}
+	}
+	if err := d.dropLinked(ctx, id, best); err != nil {
+		return nil, err
+	}
+	found := slices.SortedFunc(maps.Values(best), func(a, b leaning) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.to, b.to))
+	})
+	if found, err = d.choose(ctx, row, found[:min(len(found), looked)]); err != nil {
+		return nil, err
+	}
+	return found, d.placeEnds(ctx, found)
+}
+
+// passages returns the chunks of a memory and what they say; of one that has no
+// chunks, all of it.
+func (d *Door) passages(ctx context.Context, row meta.Row) ([]end, []textindex.Passage, error) {
+	chunks, err := d.Index.ChunksOf(ctx, []fold.ID{row.ID})
+	if err != nil {
+		return nil, nil, err
+	}
+	own := chunks[row.ID]
+	if len(own) == 0 && row.Source != fold.SourceFile {
+		return []end{{key: "m:" + string(row.ID)}},
+			[]textindex.Passage{{Memory: row.ID, Name: row.Title, Text: withoutTitle(row.Body, row.Title)}}, nil
+	}
+	src, _ := d.Source(ctx, row.FilePath)
+	if src == nil {
+		return nil, nil, nil // it went since, or cannot be read now: the links of others do not fail for that
+	}
+	var ends []end
+	var passages []textindex.Passage
+	for _, c := range own[:min(len(own), mostPassages)] {
+		if c.Hidden || c.EndByte > len(src) {
+			continue
+		}
+		if text := src[c.StartByte:c.EndByte]; fold.ChunkHash(text) == c.Hash {
+			ends = append(ends, end{"c:" + c.ID, c})
+			passages = append(passages, textindex.Passage{Memory: row.ID, Name: c.NodeName, Text: string(text)})
+		}
+	}
+	return ends, passages, nil
+}
+
+// dropLinked leaves out what a link in either direction leads to already.
+func (d *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]leaning) error {
+	out, in, err := d.Index.LinksOf(ctx, []fold.ID{id})
+	if err != nil {
+		return err
+	}
+	for _, l := range out[id] {
+		delete(found, l.To)
+	}
+	for _, l := range in[id] {
+		delete(found, l.From)
+	}
+	return nil
+}
+
+// choose takes the first few of found, which are sorted: files of one folder, and
+// what was said in one session, are alike anyway, and one of them at most is
+// among the chosen, where it is much closer than any other; nor may one chunk,
+// such as a notice that many files have, take all places.
+func (d *Door) choose(ctx context.Context, row meta.Row, found []leaning) ([]leaning, error) {
+	ids := make([]fold.ID, len(found))
+	for i, l := range found {
+		ids[i] = l.to
+	}
+	rows, err := d.Index.Memories(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []leaning
+	var beside *leaning
+	made := map[string]int{}
+	best, home := 0.0, surroundings(row)
+	for i, l := range found {
+		other, ok := rows[l.to]
+		switch {
+		case !ok || other.Deleted:
+		case home != "" && surroundings(other) == home:
+			if beside == nil {
+				beside = &found[i]
+			}
+		case made[l.here.key] < fromOneChunk:
+			made[l.here.key]++
+			best = max(best, l.share)
+			out = append(out, l)
+		}
+	}
+	if beside != nil && beside.share >= max(betterAlike*best, aloneAlike) {
+		out = append([]leaning{*beside}, out...)
+	}
+	return out[:min(len(out), associated)], nil
+}
+
+// surroundings is what a memory has in common with its neighbours: the folder of
+// its source, or its session.
+func surroundings(row meta.Row) string {
+	switch {
+	case row.FilePath != "":
+		return "folder " + path.Dir(row.FilePath)
+	case row.Session != "":
+		return "session " + row.Session
+	}
+	return ""
+}
+
+// placeEnds says where the chunks lie that were found.
+func (d *Door) placeEnds(ctx context.Context, found []leaning) error {
+	var ids []string
+	var owners []fold.ID
+	for _, l := range found {
+		if id, ok := strings.CutPrefix(l.there.key, "c:"); ok {
+			ids, owners = append(ids, id), append(owners, l.to)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	chunks, err := d.Index.ChunksByID(ctx, owners, ids)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		found[i].there.chunk = chunks[strings.TrimPrefix(found[i].there.key, "c:")]
+	}
+	return nil
+}
+
+// wireAssociation is a as seen from the memory id; rows have both ends.
+func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]meta.Row) wire.Link {
+	direction, other := "out", a.To
+	if a.To == id {
+		direction, other = "in", a.From
+	}
+	l := link(a.Link, direction, rows[other].Title)
+	var places [2]string
+	for i, m := range [...]fold.ID{a.From, a.To} {
+		c, row := a.chunks[i].chunk, rows[m]
+		l.Chunks = append(l.Chunks, wire.LinkChunk{
+			MemoryID: string(m), ID: c.ID, FilePath: row.FilePath, NodeType: c.NodeType, NodeName: c.NodeName,
+			StartLine: c.StartLine, EndLine: c.EndLine,
+		})
+		switch {
+		case c.ID != "":
+			places[i] = fmt.Sprintf("%s:%d-%d", row.FilePath, c.StartLine, c.EndLine)
+		case row.Path != "":
+			places[i] = "fold/" + row.Path
+		default:
+			places[i] = string(m)
+		}
+	}
+	l.Evidence += ": " + places[0] + " ~ " + places[1]
+	return l
+}
+
+// associatedLinks are the links from chunks of the memory id as it is shown.
+func (d *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
+	found, err := d.associations(ctx, id)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	var ends []fold.ID
+	for _, a := range found {
+		ends = append(ends, a.From, a.To)
+	}
+	rows, err := d.Index.Memories(ctx, ends)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.Link, len(found))
+	for i, a := range found {
+		out[i] = d.wireAssociation(a, id, rows)
+	}
+	return out, nil
+}

@@ -1,0 +1,153 @@
+package recall
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/tokens"
+)
+
+// leastBudget is the fewest tokens a caller may ask for: the frame of a reply and
+// one short result.
+const leastBudget = 300
+
+// frameTokens is kept for what is filled in around the results after they are
+// chosen: two cursors and three numbers.
+const frameTokens = 90
+
+// cursorOf returns where the page that req asks for begins. That of a first page
+// has no time yet.
+func cursorOf(req wire.SearchRequest) (wire.SearchCursor, error) {
+	if req.Cursor == "" {
+		return wire.SearchCursor{}, nil
+	}
+	return wire.ParseSearchCursor(req.Cursor)
+}
+
+// cursorFor is c for the search of req in the projects slugs. It returns
+// ErrInvalid for a cursor of another search.
+func cursorFor(c wire.SearchCursor, req wire.SearchRequest, slugs []string) (wire.SearchCursor, error) {
+	sum := req.Sum(slugs...)
+	if req.Cursor != "" && c.Of != sum {
+		return c, fmt.Errorf("cursor %.40q is of another search: repeat its query, filters and project: %w", req.Cursor, fold.ErrInvalid)
+	}
+	c.Of = sum
+	return c, nil
+}
+
+// turn keeps as many results as budget has room for, all if it is 0, and says
+// where the next page begins. The page began at c and has n places, some of
+// which may have been forgotten meanwhile.
+func turn(reply *wire.SearchReply, c wire.SearchCursor, n, budget int) {
+	if n > 0 {
+		reply.Cursor = c.String()
+	}
+	if budget > 0 {
+		budget = max(budget-frameTokens-tokens.Count(reply.Query)-tokens.Count(reply.Notice), 1)
+	}
+	if kept := within(reply.Results, budget); kept < len(reply.Results) {
+		reply.Omitted = len(reply.Results) - kept
+		reply.Results = reply.Results[:kept]
+		n = kept
+	}
+	if c.Offset+n < reply.Total {
+		reply.NextCursor = c.Plus(n).String()
+	}
+}
+
+// within returns how many of results, as JSON, are at most budget tokens, 0 is
+// any number. They are made shorter where they are too much: without spans but the
+// best, and if not even one fits then, without texts.
+func within(results []wire.SearchResult, budget int) int {
+	if budget <= 0 {
+		return len(results)
+	}
+	kept := fitting(results, budget)
+	if kept == len(results) {
+		return kept
+	}
+	for i := range results {
+		r := &results[i]
+		r.MatchedChunks = r.MatchedChunks[:min(len(r.MatchedChunks), 1)]
+		if len(r.MatchedChunks) > 0 && r.MatchedChunks[0].Snippet != "" {
+			r.Snippet, r.Highlights = "", nil
+		}
+	}
+	if kept = fitting(results, budget); kept > 0 {
+		return kept
+	}
+	for i := range results {
+		r := &results[i]
+		r.Snippet, r.Highlights, r.Why, r.Explain = "", nil, nil, nil
+		for j := range r.MatchedChunks {
+			c := &r.MatchedChunks[j]
+			c.Snippet, c.SnippetLines, c.Highlights = "", nil, nil
+		}
+	}
+	return fitting(results, budget)
+}
+
+// fitting returns how many of results, in order, are at most budget tokens as
+// JSON.
+func fitting(results []wire.SearchResult, budget int) int {
+	for i := range results {
+		if budget -= cost(&results[i]) + 1; budget < 0 {
+			return i
+		}
+	}
+	return len(results)
+}
+
+// narrow makes a context at most budget tokens as JSON: the memory's own text is
+// cut to half of them where others stand beside it, then what is farthest is left
+// out.
+func narrow(r *wire.ContextReply, budget int) {
+	left := budget - frameTokens
+	content := r.Memory.Content
+	r.Memory.Content = ""
+	if cost(r.Memory) > left/2 { // its links are among what follows
+		r.Memory.Links, r.Memory.Backlinks, r.Truncated = []wire.Link{}, []wire.Link{}, true
+	}
+	left -= cost(r.Memory)
+	room := left
+	if len(r.RelatedMemories)+len(r.SimilarMemories) > 0 {
+		room /= 2
+	}
+	r.Memory.Content = content
+	if cost(content) > room {
+		runes := []rune(content)
+		n := sort.Search(len(runes), func(n int) bool { return cost(string(runes[:n+1])+"…") > room })
+		r.Memory.Content, r.Truncated = "", true
+		if n > 0 {
+			r.Memory.Content = string(runes[:n]) + "…"
+		}
+	}
+	left -= cost(r.Memory.Content)
+	related, similar := len(r.RelatedMemories), len(r.SimilarMemories)
+	for i := range r.RelatedMemories {
+		if left -= cost(&r.RelatedMemories[i]) + 1; left < 0 {
+			r.RelatedMemories = r.RelatedMemories[:i]
+			break
+		}
+	}
+	for i := range r.SimilarMemories {
+		if left -= cost(&r.SimilarMemories[i]) + 1; left < 0 {
+			r.SimilarMemories = r.SimilarMemories[:i]
+			break
+		}
+	}
+	r.Omitted = related - len(r.RelatedMemories) + similar - len(r.SimilarMemories)
+	r.Truncated = r.Truncated || r.Omitted > 0
+}
+
+// cost is how many tokens v has as JSON.
+func cost(v any) int {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0 // it cannot be sent either
+	}
+	return tokens.Count(string(b))
+}

@@ -1,0 +1,298 @@
+package recall
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/words"
+)
+
+const (
+	quotedLines = 3
+	quotedRunes = 120      // of one line
+	readLines   = 400      // of a text that is quoted from
+	readBytes   = 64 << 10 // of the same
+)
+
+// A question is what a search asks, as far as it can be seen in a text.
+type question struct {
+	terms  map[string]uint64 // as the analyser sees them, each with a bit; the last has all after the 64th
+	joined map[string]bool   // identifiers and word pairs without their separators
+	words  []askedWord       // in order, each once
+}
+
+// An askedWord is one word of a question as it was typed, and those it is made
+// of: getUser of get and User.
+type askedWord struct {
+	text  string
+	parts []wordPart
+}
+
+type wordPart struct{ text, term string }
+
+// asked analyses a query.
+func asked(query string) question {
+	q := question{terms: map[string]uint64{}, joined: map[string]bool{}}
+	for _, j := range words.Exact(query) {
+		q.joined[j] = true
+	}
+	end := -1
+	for _, t := range words.Tokens(query) {
+		if q.terms[t.Term] == 0 {
+			q.terms[t.Term] = 1 << min(len(q.terms), 63)
+		}
+		part := wordPart{query[t.Start:t.End], t.Term}
+		last := len(q.words) - 1
+		if last >= 0 && t.Start >= end && strings.Trim(query[end:t.Start], "_-") == "" {
+			w := &q.words[last]
+			w.text += query[end:t.Start] + part.text
+			w.parts = append(w.parts, part)
+		} else {
+			q.words = append(q.words, askedWord{part.text, []wordPart{part}})
+		}
+		end = t.End
+	}
+	return q
+}
+
+// A span is a part of a line in bytes, [start, end).
+type span struct{ start, end int }
+
+// marks returns where words of the question stand in line, in order, no two of
+// them touching, and the bits of the terms that do. It works in a.
+func (q question) marks(a *words.Analysis, line string) (out []span, found uint64) {
+	a.Reset(line)
+	for _, t := range a.Terms {
+		if bit := q.terms[string(a.Bytes(t))]; bit != 0 {
+			found |= bit
+			out = append(out, span{int(t.Start), int(t.End)})
+		}
+	}
+	for _, j := range a.Joined {
+		if q.joined[string(a.Bytes(j))] {
+			out = append(out, span{int(j.Start), int(j.End)})
+		}
+	}
+	return merged(out), found
+}
+
+// merged sorts spans and makes those one that overlap or touch.
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.start <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+		} else if s.start < s.end {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// A quotedLine is one line of a text, and what of a question stands in it.
+type quotedLine struct {
+	n     int // its number in the text, from 1
+	text  string
+	marks []span
+}
+
+// A quote is the best lines of a text, [quotedLines] at most, each cut around
+// what it is quoted for.
+type quote []quotedLine
+
+// quoteOf returns the lines of text that together have most of the question,
+// early ones before late ones, without empty lines. White space that all of them
+// begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
+// U+FFFD.
+func quoteOf(text string, q question) quote {
+	lines := readable(text)
+	found := make([]uint64, len(lines))
+	var a words.Analysis
+	for i := range lines {
+		lines[i].marks, found[i] = q.marks(&a, lines[i].text)
+	}
+	best, at := -1, 0
+	for i := range lines {
+		all, sum := uint64(0), 0
+		for _, terms := range found[i:min(i+quotedLines, len(lines))] {
+			all |= terms
+			sum += bits.OnesCount64(terms)
+		}
+		// A line that says again what another said is worth less than a new word.
+		if sum += quotedLines * bits.OnesCount64(all); sum > best {
+			best, at = sum, i
+		}
+	}
+	out := slices.Clone(lines[at:min(at+quotedLines, len(lines))])
+	dedent(out)
+	for i := range out {
+		out[i] = out[i].cropped(quotedRunes)
+	}
+	return out
+}
+
+// readable returns the lines of text that are not empty, as far as it is read.
+func readable(text string) []quotedLine {
+	if len(text) > readBytes {
+		text = text[:readBytes]
+	}
+	var lines []quotedLine
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(strings.ToValidUTF8(line, "\uFFFD"), " \t\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		line = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " ")
+		if lines = append(lines, quotedLine{n: n, text: line}); len(lines) == readLines {
+			break
+		}
+	}
+	return lines
+}
+
+// dedent takes the spaces that all lines begin with off them.
+func dedent(lines []quotedLine) {
+	indent := -1
+	for _, l := range lines {
+		if n := len(l.text) - len(strings.TrimLeft(l.text, " ")); indent < 0 || n < indent {
+			indent = n
+		}
+	}
+	for i := range lines {
+		lines[i].text = lines[i].text[indent:]
+		for j := range lines[i].marks {
+			lines[i].marks[j].start -= indent
+			lines[i].marks[j].end -= indent
+		}
+	}
+}
+
+// cropped returns l cut to at most n runes, n > 2, around the marks it has most
+// of within so many. What was cut off is an ellipsis.
+func (l quotedLine) cropped(n int) quotedLine {
+	if utf8.RuneCountInString(l.text) <= n {
+		return l
+	}
+	n -= 2                       // an ellipsis on either side
+	starts := runeStarts(l.text) // byte of each rune, and the end
+	total := len(starts) - 1
+	from, most := 0, 0
+	for i, m := range l.marks {
+		at, _ := slices.BinarySearch(starts, m.start)
+		// What stands before belongs to it too. A line is read from its beginning
+		// where that is near.
+		s := max(at-n/4, 0)
+		if at < n/2 {
+			s = 0
+		}
+		covered := 0
+		for _, o := range l.marks[i:] {
+			if o.end <= starts[min(s+n, total)] {
+				covered += o.end - o.start
+			}
+		}
+		if covered > most {
+			from, most = s, covered
+		}
+	}
+	from = l.wordStart(starts, min(from, total-n), n/8)
+	return l.between(starts[from], starts[min(from+n, total)])
+}
+
+// wordStart moves a cut at rune from, not 0, to the next beginning of a word
+// within reach runes, unless a mark would be lost, and never between a letter and
+// its marks.
+func (l quotedLine) wordStart(starts []int, from, reach int) int {
+	if from == 0 {
+		return 0
+	}
+	total := len(starts) - 1
+	for i := from; i < min(from+reach, total); i++ {
+		if slices.ContainsFunc(l.marks, func(m span) bool { return m.start < starts[i] && m.end > starts[from] }) {
+			break
+		}
+		if l.text[starts[i]-1] == ' ' {
+			return i
+		}
+	}
+	for from < total && unicode.Is(unicode.M, rune1(l.text[starts[from]:])) {
+		from++
+	}
+	return from
+}
+
+// between returns the bytes [start, end) of l, with an ellipsis for what is
+// missing.
+func (l quotedLine) between(start, end int) quotedLine {
+	const ellipsis = "…"
+	out := quotedLine{n: l.n, text: l.text[start:end]}
+	shift := -start
+	if start > 0 {
+		out.text = ellipsis + out.text
+		shift += len(ellipsis)
+	}
+	if end < len(l.text) {
+		out.text += ellipsis
+	}
+	for _, m := range l.marks {
+		m.start, m.end = max(m.start, start), min(m.end, end)
+		if m.start < m.end {
+			out.marks = append(out.marks, span{m.start + shift, m.end + shift})
+		}
+	}
+	return out
+}
+
+func rune1(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// runeStarts returns where each rune of s begins, and where the last one ends.
+func runeStarts(s string) []int {
+	starts := make([]int, 0, len(s)+1)
+	for i := range s {
+		starts = append(starts, i)
+	}
+	return append(starts, len(s))
+}
+
+// wire returns the lines of the quote joined by line feeds, the number of each
+// when the first line of the whole text has the number first, and what is marked
+// in characters.
+func (qu quote) wire(first int) (text string, numbers []int, marks []wire.Range) {
+	var b strings.Builder
+	runes := 0
+	for i, l := range qu {
+		if i > 0 {
+			b.WriteByte('\n')
+			runes++
+		}
+		for _, m := range l.marks {
+			start := runes + utf8.RuneCountInString(l.text[:m.start])
+			marks = append(marks, wire.Range{Start: start, End: start + utf8.RuneCountInString(l.text[m.start:m.end])})
+		}
+		b.WriteString(l.text)
+		runes += utf8.RuneCountInString(l.text)
+		numbers = append(numbers, first+l.n-1)
+	}
+	return b.String(), numbers, marks
+}
+
+// withoutTitle returns body without a heading at its start that repeats title,
+// which stands beside every quote anyway.
+func withoutTitle(body, title string) string {
+	line, rest, _ := strings.Cut(strings.TrimLeft(body, "\r\n"), "\n")
+	heading := strings.TrimLeft(line, "#")
+	if heading != line && strings.EqualFold(strings.TrimSpace(heading), strings.TrimSpace(title)) {
+		return rest
+	}
+	return body
+}

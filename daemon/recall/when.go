@@ -1,0 +1,111 @@
+package recall
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
+
+// whenAsked begins a question whose answer is a time.
+var whenAsked = regexp.MustCompile(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
+
+// asksWhen reports whether a question asks for a time.
+func asksWhen(query string) bool { return whenAsked.MatchString(query) }
+
+// whenTold are words that say when something was or will be. May is a month with
+// a capital letter only.
+var whenTold = regexp.MustCompile(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
+	`this (week|weekend|month|year|morning|spring|summer|autumn|fall|winter)|` +
+	`monday|tuesday|wednesday|thursday|friday|saturday|sunday|` +
+	`january|february|march|april|june|july|august|september|october|november|december|(19|20)\d\d)\b)|\bMay\b`)
+
+// tellsWhen reports whether a text tells when something was or will be.
+func tellsWhen(text string) bool { return whenTold.MatchString(text) }
+
+var (
+	dayISO     = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})\b`)
+	dayFirst   = regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `),? (\d{4})\b`)
+	monthFirst = regexp.MustCompile(`\b(` + monthNames + `) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
+	monthOnly  = regexp.MustCompile(`\b(` + monthNames + `),? (?:of )?(\d{4})\b`)
+	relative   = regexp.MustCompile(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
+)
+
+// spanOf returns the time that a question names, from its first moment to that
+// after its last, in UTC: a day, a month, or one that is counted back from now.
+// Both are zero if it names none.
+func spanOf(query string, now time.Time) (from, to time.Time) {
+	day := func(year, month, day string) (time.Time, time.Time) {
+		at, err := time.Parse("2006 January 2", year+" "+month+" "+day)
+		if err != nil {
+			return time.Time{}, time.Time{}
+		}
+		return at, at.AddDate(0, 0, 1)
+	}
+	if m := dayISO.FindStringSubmatch(query); m != nil {
+		if at, err := time.Parse(time.DateOnly, m[0]); err == nil {
+			return at, at.AddDate(0, 0, 1)
+		}
+	}
+	if m := dayFirst.FindStringSubmatch(query); m != nil {
+		return day(m[3], m[2], m[1])
+	}
+	if m := monthFirst.FindStringSubmatch(query); m != nil {
+		return day(m[3], m[1], m[2])
+	}
+	if m := monthOnly.FindStringSubmatch(query); m != nil {
+		if at, err := time.Parse("January 2006", m[1]+" "+m[2]); err == nil {
+			return at, at.AddDate(0, 1, 0)
+		}
+	}
+	if m := relative.FindStringSubmatch(query); m != nil {
+		return back(m, now.UTC())
+	}
+	return time.Time{}, time.Time{}
+}
+
+// back returns the time that a match of relative means at now: the day, the week
+// from Monday, the month or the year that lies so far back.
+func back(m []string, now time.Time) (from, to time.Time) {
+	today := now.Truncate(24 * time.Hour)
+	n, unit := 1, strings.ToLower(m[5])
+	switch strings.ToLower(m[1]) {
+	case "today":
+		return today, today.AddDate(0, 0, 1)
+	case "yesterday":
+		return today.AddDate(0, 0, -1), today
+	}
+	if unit != "" {
+		n = count(m[4])
+	} else if unit = strings.ToLower(m[3]); strings.EqualFold(m[2], "this") { // this or last
+		n = 0
+	}
+	switch unit {
+	case "day":
+		return today.AddDate(0, 0, -n), today.AddDate(0, 0, 1-n)
+	case "week":
+		monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)
+		return monday.AddDate(0, 0, -7*n), monday.AddDate(0, 0, 7-7*n)
+	case "month":
+		first := today.AddDate(0, 0, 1-today.Day())
+		return first.AddDate(0, -n, 0), first.AddDate(0, 1-n, 0)
+	}
+	first := time.Date(today.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+	return first.AddDate(-n, 0, 0), first.AddDate(1-n, 0, 0)
+}
+
+// count reads a small number as people write it.
+func count(s string) int {
+	for i, word := range []string{"two", "three", "four", "five", "six"} {
+		if strings.EqualFold(s, word) {
+			return i + 2
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 1 // a, an
+	}
+	return n
+}
