@@ -62,6 +62,8 @@ type ProjectDoors interface {
 	// ReloadModels takes over what the user file says now about models and what
 	// projects may use, and has their vectors made.
 	ReloadModels(ctx context.Context, sc fold.Scope) (wire.EmbedderList, error)
+	// Audit lists the requests that left this machine.
+	Audit(ctx context.Context, sc fold.Scope, in wire.AuditQuery) (wire.AuditList, error)
 	// ProjectOfPath returns the slug of the checkout that contains path, and
 	// ErrNotFound if none does.
 	ProjectOfPath(ctx context.Context, sc fold.Scope, path string) (slug string, err error)

@@ -62,6 +62,7 @@ func projectRoutes() []Route {
 		InSlug
 		wire.ProblemQuery
 	}
+	type inAudit struct{ wire.AuditQuery }
 	type inRemove struct {
 		InSlug
 		wire.ProjectRemove
@@ -124,6 +125,10 @@ func projectRoutes() []Route {
 		on(Admin, "POST", "/api/models/reload", "reloadModels", "Take over the models that the user file names now",
 			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.EmbedderList, error) {
 				return d.ReloadModels(ctx, sc)
+			}),
+		on(Read, "GET", "/api/audit", "audit", "List requests that left this machine, newest first",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inAudit) (wire.AuditList, error) {
+				return d.Audit(ctx, sc, in.AuditQuery)
 			}),
 		on(Read, "GET", project+"/problems", "problems", "List files set aside, with reasons",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inProblems) (wire.ProblemList, error) {

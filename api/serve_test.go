@@ -60,7 +60,7 @@ func TestClientReachesEveryDoor(t *testing.T) {
 		"Upload": {"app", wire.FilesUpload{Files: []wire.UploadFile{{Path: "n.md", Content: "n"}}}},
 		"Search": {"app", wire.SearchRequest{Query: "A"}}, "Context": {"app", a.ID, wire.ContextRequest{Depth: 2}}, "TaskContext": {"app", wire.TaskContextRequest{Task: "t"}},
 		"Reindex": {"app", wire.Reindex{}}, "Log": {"app", a.ID, 3}, "Diff": {"app", "HEAD"}, "Restore": {"app", wire.Restore{ID: a.ID}},
-		"Project": {"app"}, "UpdateProject": {"app", wire.ProjectUpdate{}}, "ProjectStatus": {"app"}, "ProjectStats": {"app"}, "Problems": {"app", wire.ProblemQuery{Limit: 3}}, "ReloadModels": {},
+		"Project": {"app"}, "UpdateProject": {"app", wire.ProjectUpdate{}}, "ProjectStatus": {"app"}, "ProjectStats": {"app"}, "Problems": {"app", wire.ProblemQuery{Limit: 3}}, "ReloadModels": {}, "Audit": {wire.AuditQuery{Project: "app", Limit: 3}},
 		"Algorithm": {"app"}, "SetAlgorithm": {"app", wire.Algorithm{StrengthWeight: 0.1, DecayHalfLifeDays: 3}}, "Pause": {"app", wire.Pause{For: "1h"}}, "Resume": {"app"},
 	}
 	order := slices.DeleteFunc(methodsOf(c), func(m string) bool { return m == "DeleteMemory" })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -20,7 +21,8 @@ func (d *Doors) Search(_ context.Context, sc fold.Scope, slug string, in wire.Se
 	}
 	out := wire.SearchReply{Query: in.Query}
 	h.find(in, &out)
-	return out, nil
+	err = page(in, &out)
+	return out, err
 }
 
 // SearchAll searches every project of the scope.
@@ -33,7 +35,8 @@ func (d *Doors) SearchAll(_ context.Context, sc fold.Scope, in wire.SearchReques
 			h.find(in, &out)
 		}
 	}
-	return out, nil
+	err := page(in, &out)
+	return out, err
 }
 
 func (h *held) find(in wire.SearchRequest, out *wire.SearchReply) {
@@ -63,9 +66,26 @@ func (h *held) find(in wire.SearchRequest, out *wire.SearchReply) {
 		}
 		out.Results = append(out.Results, r)
 	}
+}
+
+// page cuts what was found to the page that in asks for.
+func page(in wire.SearchRequest, out *wire.SearchReply) error {
 	slices.SortStableFunc(out.Results, func(a, b wire.SearchResult) int { return cmp.Compare(b.Score, a.Score) })
 	out.Total = len(out.Results)
+	c := wire.SearchCursor{At: time.UnixMilli(0), Of: in.Sum()}
+	if in.Cursor != "" {
+		var err error
+		if c, err = wire.ParseSearchCursor(in.Cursor); err != nil {
+			return err
+		}
+	}
+	out.Cursor = c.String()
+	out.Results = out.Results[min(c.Offset, out.Total):]
 	out.Results = out.Results[:min(len(out.Results), cmp.Or(in.Limit, 10))]
+	if next := c.Plus(len(out.Results)); next.Offset < out.Total {
+		out.NextCursor = next.String()
+	}
+	return nil
 }
 
 // Context returns the direct neighbours.

@@ -178,6 +178,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // its URL is of no use to anyone
 		}
+		if ctx.Err() != nil {
+			err = ctx.Err() // also where the daemon saw it first, and the connection ended before net/http looked
+		}
 		if errors.Is(err, ErrNoDaemon) {
 			return nil, fold.WithHint(err, "start it: foldwatch serve")
 		}

@@ -103,6 +103,17 @@ func (c *Client) ReloadModels(ctx context.Context) (wire.EmbedderList, error) {
 	return out, err
 }
 
+// Audit calls GET /api/audit: list requests that left this machine, newest first.
+func (c *Client) Audit(ctx context.Context, query wire.AuditQuery) (wire.AuditList, error) {
+	q := url.Values{}
+	setString(q, "project", query.Project)
+	setInt(q, "limit", query.Limit)
+	setString(q, "cursor", query.Cursor)
+	var out wire.AuditList
+	err := c.call(ctx, "GET", "/api/audit", q, nil, &out)
+	return out, err
+}
+
 // Problems calls GET /api/projects/{slug}/problems: list files set aside, with reasons.
 func (c *Client) Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error) {
 	q := url.Values{}

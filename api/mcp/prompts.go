@@ -97,7 +97,7 @@ func (s *Server) recall(ctx context.Context, sc fold.Scope, slug string, args ma
 	if err != nil {
 		return "", err
 	}
-	_, text := fit(len(r.Results), func(snippet, n int) (found, string) { return foundText(slug, r, snippet, n) })
+	_, text := fit(len(r.Results), func(snippet, n int) (found, string) { return foundText("memory_search", slug, r, snippet, n) })
 	return "Answer from the project's memory, and name the ids you used: " + plain(query) + "\n\n" + text, nil
 }
 

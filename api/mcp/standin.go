@@ -160,6 +160,10 @@ func (d *closedDoors) Search(context.Context, fold.Scope, string, wire.SearchReq
 	return wire.SearchReply{}, d.err()
 }
 
+func (d *closedDoors) SearchAll(context.Context, fold.Scope, wire.SearchRequest) (wire.SearchReply, error) {
+	return wire.SearchReply{}, d.err()
+}
+
 func (d *closedDoors) Context(context.Context, fold.Scope, string, string, wire.ContextRequest) (wire.ContextReply, error) {
 	return wire.ContextReply{}, d.err()
 }

@@ -174,7 +174,11 @@ func linkTools() []tool {
 						if l.Direction == "in" {
 							other, arrow = l.SourceID, "←"
 						}
-						fmt.Fprintf(&b, "%s %s %s %s\n", arrow, l.Type, other, quote(l.Title))
+						fmt.Fprintf(&b, "%s %s %s %s", arrow, l.Type, other, quote(l.Title))
+						if l.Derived {
+							fmt.Fprintf(&b, ", derived: %s", quote(l.Evidence))
+						}
+						b.WriteByte('\n')
 					}
 					return out, b.String() + omitted(out.Omitted)
 				})

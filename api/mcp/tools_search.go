@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 )
@@ -21,6 +22,9 @@ type inSearchBase struct {
 	MinScore      float64  `json:"min_score,omitempty"`
 	IncludeChunks *bool    `json:"include_chunks,omitempty" doc:"default true: the places in the source that matched"`
 	Explain       bool     `json:"explain,omitempty" doc:"add the terms of each score"`
+	Cursor        string   `json:"cursor,omitempty" doc:"next_cursor of the page before, with the same query and filters"`
+	TokenBudget   int      `json:"token_budget,omitempty" minimum:"300" doc:"the most tokens of the whole result, counted on the safe side; default about 2000"`
+	AllProjects   bool     `json:"all_projects,omitempty" doc:"search every project; each result names its own"`
 	inProject
 }
 
@@ -33,17 +37,19 @@ func (in inSearchBase) request(source string) wire.SearchRequest {
 	return wire.SearchRequest{
 		Query: in.Query, Source: source, Type: in.Type, Tags: in.Tags, FilePattern: in.FilePattern, Language: in.Language,
 		After: in.After, Before: in.Before, Limit: in.Limit, MinScore: in.MinScore, IncludeChunks: in.IncludeChunks, Explain: in.Explain,
+		Cursor: in.Cursor,
 	}
 }
 
 type found struct {
 	About      string              `json:"about"`
-	Project    string              `json:"project"`
+	Project    string              `json:"project,omitempty"`
 	Results    []wire.SearchResult `json:"results"`
 	Total      int                 `json:"total"`
 	TookMS     float64             `json:"took_ms"`
 	IndexStale bool                `json:"index_stale"`
 	Omitted    int                 `json:"omitted,omitempty"`
+	NextCursor string              `json:"next_cursor,omitempty"`
 }
 
 func searchTools() []tool {
@@ -52,14 +58,14 @@ func searchTools() []tool {
 			"Search the project's memory by meaning and by words: what files do, decisions, bugs, conventions, history. Ask before you explore the code or decide something. "+
 				"Results have a score, where they come from, and the lines of source that matched; read one in full with memory_get.",
 			func(ctx context.Context, c *call, in inSearch) (found, string, error) {
-				return search(ctx, c, in.Project, in.request(in.Source))
+				return search(ctx, c, "memory_search", in.inSearchBase, in.request(in.Source))
 			}),
 		define("codebase_search", "Search source code", reads,
 			"Search the source files of the project by name or by meaning; results are functions, types and sections with path and lines, best first. For decisions and history use memory_search.",
 			func(ctx context.Context, c *call, in inSearchBase) (found, string, error) {
 				req := in.request("file")
 				req.ChunksFirst = true
-				return search(ctx, c, in.Project, req)
+				return search(ctx, c, "codebase_search", in, req)
 			}),
 		define("memory_context", "Get context of a memory", reads,
 			"See what surrounds one memory: memories it is linked to, directly or over up to three links, and memories that are close in meaning.",
@@ -67,53 +73,55 @@ func searchTools() []tool {
 	}
 }
 
-func search(ctx context.Context, c *call, project string, req wire.SearchRequest) (found, string, error) {
-	slug, err := c.project(ctx, project)
+func search(ctx context.Context, c *call, tool string, in inSearchBase, req wire.SearchRequest) (found, string, error) {
+	slug := ""
+	var r wire.SearchReply
+	var err error
+	if in.AllProjects {
+		r, err = c.doors.SearchAll(ctx, c.scope, req)
+	} else if slug, err = c.project(ctx, in.Project); err == nil {
+		r, err = c.doors.Search(ctx, c.scope, slug, req)
+	}
 	if err != nil {
 		return found{}, "", err
 	}
-	r, err := c.doors.Search(ctx, c.scope, slug, req)
-	if err != nil {
-		return found{}, "", err
-	}
-	out, text := fit(len(r.Results), func(snippet, n int) (found, string) {
-		return foundText(slug, r, snippet, n)
+	out, text, ok := fitIn(roomOf(in.TokenBudget), len(r.Results), func(snippet, n int) (found, string) {
+		return foundText(tool, slug, r, snippet, n)
 	})
+	if !ok {
+		return found{}, "", tooSmall(in.TokenBudget)
+	}
 	return out, text, nil
 }
 
-func foundText(slug string, r wire.SearchReply, snippet, n int) (found, string) {
-	out := found{About: about, Project: slug, Results: []wire.SearchResult{}, Total: r.Total, TookMS: r.TookMS, IndexStale: r.IndexStale, Omitted: len(r.Results) - n}
+// foundText renders the first n results; slug is "" where all projects were
+// searched.
+func foundText(tool, slug string, r wire.SearchReply, snippet, n int) (found, string) {
+	out := found{
+		About: about, Project: slug, Results: []wire.SearchResult{}, Total: r.Total, TookMS: r.TookMS, IndexStale: r.IndexStale,
+		Omitted: len(r.Results) - n, NextCursor: r.NextCursor,
+	}
+	if c, err := wire.ParseSearchCursor(r.Cursor); err == nil && out.Omitted > 0 {
+		out.NextCursor = c.Plus(n).String()
+	}
 	var b strings.Builder
 	if len(r.Results) == 0 {
-		b.WriteString("Nothing found. Try other words, or fewer filters.\n")
+		b.WriteString("Nothing found. Try other words, fewer filters, or all_projects.\n")
 	} else {
-		fmt.Fprintf(&b, "%d results in %s. %s\n", len(r.Results), slug, about)
+		fmt.Fprintf(&b, "%d of %d results in %s. %s\n", n, max(r.Total, len(r.Results)), cmp.Or(slug, "all projects"), about)
 	}
 	for i, m := range r.Results[:n] {
-		m.Title, m.Snippet, m.Project = clip(line(m.Title), 100), clip(line(m.Snippet), snippet), ""
-		m.Score, m.Relevance, m.Strength = short(m.Score), short(m.Relevance), short(m.Strength)
-		where := after(" ", cmp.Or(m.Metadata.FilePath, m.Metadata.Path)) + after(" by ", m.Metadata.Author)
-		fmt.Fprintf(&b, "%d. %.2f %s %s %s/%s%s\n", i+1, m.Score, m.ID, quote(m.Title), m.Metadata.Source, m.Type, where)
-		if m.Stale {
-			b.WriteString("   (the file changed since this was written)\n")
+		m = shortened(m, snippet)
+		if slug != "" {
+			m.Project = ""
 		}
-		if m.Snippet != "" {
-			b.WriteString("   | " + m.Snippet + "\n")
-		}
-		chunks := m.MatchedChunks
-		m.MatchedChunks = nil
-		for _, k := range chunks[:min(len(chunks), 3)] {
-			k.NodeName, k.Snippet, k.Score = clip(line(k.NodeName), 100), clip(line(k.Snippet), snippet/2), short(k.Score)
-			m.MatchedChunks = append(m.MatchedChunks, k)
-			fmt.Fprintf(&b, "   %s:%d-%d %s %s\n", line(m.Metadata.FilePath), k.StartLine, k.EndLine, k.NodeType, k.NodeName)
-		}
-		for _, t := range m.Explain {
-			fmt.Fprintf(&b, "   %s %.4f × %.4f = %.4f\n", t.Name, t.Value, t.Weight, t.Adds)
-		}
+		resultText(&b, i+1, m)
 		out.Results = append(out.Results, m)
 	}
 	b.WriteString(omitted(out.Omitted))
+	if out.NextCursor != "" {
+		fmt.Fprintf(&b, "More: %s with the same arguments and cursor %s\n", tool, quote(out.NextCursor))
+	}
 	if r.Notice != "" {
 		fmt.Fprintf(&b, "All results: %s.\n", r.Notice)
 	}
@@ -123,6 +131,51 @@ func foundText(slug string, r wire.SearchReply, snippet, n int) (found, string) 
 	return out, b.String()
 }
 
+// shortened is m without what only screens need, its texts at most snippet runes.
+func shortened(m wire.SearchResult, snippet int) wire.SearchResult {
+	m.Title, m.Snippet, m.Highlights = clip(line(m.Title), 100), clip(line(m.Snippet), snippet), nil
+	m.Score, m.Relevance, m.Strength = short(m.Score), short(m.Relevance), short(m.Strength)
+	chunks, why, terms := m.MatchedChunks, m.Why, m.Explain
+	m.MatchedChunks, m.Why, m.Explain = nil, nil, nil
+	for _, k := range chunks[:min(len(chunks), 3)] {
+		k.NodeName, k.Snippet, k.Score = clip(line(k.NodeName), 100), clip(line(k.Snippet), snippet/2), short(k.Score)
+		k.SnippetLines, k.Highlights = nil, nil
+		m.MatchedChunks = append(m.MatchedChunks, k)
+	}
+	for _, w := range why[:min(len(why), 3)] {
+		m.Why = append(m.Why, wire.Reason{Kind: w.Kind, Text: clip(line(w.Text), max(snippet/2, 60)), Commit: w.Commit[:min(len(w.Commit), 12)]})
+	}
+	for _, t := range terms {
+		t.About = ""
+		m.Explain = append(m.Explain, t)
+	}
+	return m
+}
+
+func resultText(b *strings.Builder, n int, m wire.SearchResult) {
+	where := after(" ", cmp.Or(m.Metadata.FilePath, m.Metadata.Path)) + after(" by ", m.Metadata.Author) + after(" in project ", m.Project)
+	fmt.Fprintf(b, "%d. %.2f %s %s %s/%s%s\n", n, m.Score, m.ID, quote(m.Title), m.Metadata.Source, m.Type, where)
+	if m.Stale {
+		b.WriteString("   (the file changed since this was written)\n")
+	}
+	if m.Snippet != "" {
+		b.WriteString("   | " + m.Snippet + "\n")
+	}
+	for _, k := range m.MatchedChunks {
+		fmt.Fprintf(b, "   %s:%d-%d %s %s\n", line(m.Metadata.FilePath), k.StartLine, k.EndLine, k.NodeType, k.NodeName)
+	}
+	var why []string
+	for _, w := range m.Why {
+		why = append(why, w.Text)
+	}
+	if len(why) > 0 {
+		b.WriteString("   why: " + strings.Join(why, "; ") + "\n")
+	}
+	for _, t := range m.Explain {
+		fmt.Fprintf(b, "   %s %.4f × %.4f = %.4f\n", t.Name, t.Value, t.Weight, t.Adds)
+	}
+}
+
 // short keeps four digits of a score.
 func short(v float64) float64 { return float64(int64(v*1e4+0.5)) / 1e4 }
 
@@ -130,6 +183,8 @@ type inContext struct {
 	ID    string `json:"id" doc:"memory: 16 hex digits"`
 	Depth int    `json:"depth,omitempty" minimum:"0" maximum:"3" doc:"how many links away, default 1"`
 	Limit int    `json:"limit,omitempty" minimum:"0" maximum:"100" doc:"default 20"`
+
+	TokenBudget int `json:"token_budget,omitempty" minimum:"300" doc:"the most tokens of the whole result, counted on the safe side; default about 2000"`
 	inProject
 }
 
@@ -150,10 +205,13 @@ func memoryContext(ctx context.Context, c *call, in inContext) (surroundings, st
 	if err != nil {
 		return surroundings{}, "", err
 	}
-	out, text := fit(len(r.RelatedMemories)+len(r.SimilarMemories), func(snippet, n int) (surroundings, string) {
+	out, text, ok := fitIn(roomOf(in.TokenBudget), len(r.RelatedMemories)+len(r.SimilarMemories), func(snippet, n int) (surroundings, string) {
 		related := min(n, len(r.RelatedMemories))
 		return contextText(r, snippet, related, n-related)
 	})
+	if !ok {
+		return surroundings{}, "", tooSmall(in.TokenBudget)
+	}
 	return out, text, nil
 }
 
@@ -190,5 +248,11 @@ func contextText(r wire.ContextReply, snippet, related, similar int) (surroundin
 	if related+similar == 0 && out.Omitted == 0 {
 		b.WriteString("Nothing is linked to it or close to it.\n")
 	}
-	return out, b.String() + omitted(out.Omitted)
+	if out.Omitted > 0 {
+		fmt.Fprintf(&b, "(%d more left out to keep this short; a larger token_budget or memory_link_list shows them)\n", out.Omitted)
+	}
+	if utf8.RuneCountInString(m.Content) > 4*snippet {
+		fmt.Fprintf(&b, "The memory is cut; memory_get %s has all of it.\n", m.ID)
+	}
+	return out, b.String()
 }

@@ -99,6 +99,20 @@ type Link struct {
 	Derived   bool    `json:"derived,omitempty"`
 	Evidence  string  `json:"evidence,omitempty"`
 	Weight    float64 `json:"weight,omitempty"`
+
+	Chunks []LinkChunk `json:"chunks,omitempty" doc:"of a link from chunks: that of the source, then that of the target"`
+}
+
+// A LinkChunk is one of the two chunks that are alike and tie their memories; of a
+// memory without chunks, all of it.
+type LinkChunk struct {
+	MemoryID  string `json:"memory_id"`
+	ID        string `json:"id,omitempty"`
+	FilePath  string `json:"file_path,omitempty"`
+	NodeType  string `json:"node_type,omitempty"`
+	NodeName  string `json:"node_name,omitempty"`
+	StartLine int    `json:"start_line,omitempty"`
+	EndLine   int    `json:"end_line,omitempty"`
 }
 
 // LinkCreate makes a link from the memory in the path.

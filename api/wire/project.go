@@ -87,6 +87,7 @@ type ProjectStatus struct {
 	State        string        `json:"state" doc:"starting, indexing, ready, paused, read-only, missing, failed"`
 	Reason       string        `json:"reason,omitempty"`
 	Hint         string        `json:"hint,omitempty" doc:"command that resolves Reason"`
+	Resting      bool          `json:"resting,omitempty" doc:"its stores are closed until somebody asks or something changes; counts are those of then"`
 	Files        FileCounts    `json:"files"`
 	Memories     int           `json:"memories"`
 	Chunks       int           `json:"chunks"`
@@ -116,15 +117,19 @@ type ProjectStatus struct {
 
 // Embedder is the model that turns a project's texts into vectors.
 type Embedder struct {
-	Provider   string  `json:"provider" doc:"builtin, local, or the name of a provider"`
-	Model      string  `json:"model"`
-	Dimension  int     `json:"dimension"`
-	Where      string  `json:"where" doc:"this machine, or the host that texts are sent to"`
-	Weight     float64 `json:"weight" doc:"of vectors beside words, in a search"`
-	WeightWhy  string  `json:"weight_why" doc:"who decided the weight, or how it was measured"`
-	Next       string  `json:"next,omitempty" doc:"model that is chosen and whose vectors are being made"`
-	SentToday  int64   `json:"sent_today,omitempty" doc:"texts that left this machine today (UTC), for all projects"`
-	DailyTexts int     `json:"daily_texts,omitempty" doc:"how many may"`
+	Provider  string  `json:"provider" doc:"builtin, local, or the name of a provider"`
+	Model     string  `json:"model"`
+	Dimension int     `json:"dimension"`
+	Where     string  `json:"where" doc:"this machine, or the host that texts are sent to"`
+	Weight    float64 `json:"weight" doc:"of vectors beside words, in a search for files and memories"`
+	WeightWhy string  `json:"weight_why" doc:"who decided the weight, or how it was measured"`
+	// Of functions and sections: codebase_search ranks them, and not their files.
+	ChunkWeight    float64    `json:"chunk_weight" doc:"of vectors beside words, in a search for functions and sections"`
+	ChunkWeightWhy string     `json:"chunk_weight_why" doc:"who decided that weight, or how it was measured"`
+	Next           string     `json:"next,omitempty" doc:"model that is chosen and whose vectors are being made"`
+	HeldUntil      *time.Time `json:"held_until,omitempty" doc:"the provider failed too often, or said to come back later, and is asked for nothing before"`
+	SentToday      int64      `json:"sent_today,omitempty" doc:"texts that left this machine today (UTC), for all projects"`
+	DailyTexts     int        `json:"daily_texts,omitempty" doc:"how many may"`
 }
 
 // EmbedderList is the model of every project the caller may read.
@@ -137,6 +142,30 @@ type ProjectEmbedder struct {
 	Slug     string    `json:"slug"`
 	Embedder *Embedder `json:"embedder,omitempty"`
 	Notice   string    `json:"notice,omitempty" doc:"why the chosen model is not in use"`
+}
+
+// AuditQuery chooses requests.
+type AuditQuery struct {
+	Project string `json:"project,omitempty" query:"project" doc:"only those on behalf of this project"`
+	Limit   int    `json:"limit,omitempty" query:"limit" doc:"default 50, at most 1000"`
+	Cursor  string `json:"cursor,omitempty" query:"cursor" doc:"next_cursor of the page before"`
+}
+
+// AuditList is a page of the requests that left this machine, newest first.
+type AuditList struct {
+	Items      []AuditLine `json:"items"`
+	NextCursor string      `json:"next_cursor,omitempty"`
+}
+
+// AuditLine is one request that left this machine: how large it was, and never what
+// it held.
+type AuditLine struct {
+	At      time.Time `json:"at"`
+	Project string    `json:"project" doc:"on whose behalf"`
+	Host    string    `json:"host"`
+	Action  string    `json:"action" doc:"provider, and how many texts"`
+	Bytes   int       `json:"bytes"`
+	Outcome string    `json:"outcome" doc:"what was answered, or why nothing was"`
 }
 
 // JobTimes sums up the jobs of one type since start.

@@ -14,6 +14,8 @@ type SearchRequest struct {
 	After          string   `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; compares updated_at"`
 	Before         string   `json:"before,omitempty"`
 	Limit          int      `json:"limit,omitempty" doc:"default 10, at most 100"`
+	Cursor         string   `json:"cursor,omitempty" doc:"next_cursor of the page before, of the same query and filters"`
+	TokenBudget    int      `json:"token_budget,omitempty" doc:"the most tokens the results may have, counted conservatively; at least 300, default none. What does not fit is on the next page"`
 	MinScore       float64  `json:"min_score,omitempty"`
 	IncludeChunks  *bool    `json:"include_chunks,omitempty" doc:"default true: up to 3 matched chunks a result"`
 	Explain        bool     `json:"explain,omitempty"`
@@ -29,6 +31,9 @@ type SearchReply struct {
 	TookMS     float64        `json:"took_ms"`
 	IndexStale bool           `json:"index_stale" doc:"true while queued changes are not yet searchable"`
 	Notice     string         `json:"notice,omitempty" doc:"what to know of all results, such as that no word of the query matched"`
+	Cursor     string         `json:"cursor,omitempty" doc:"of this page"`
+	NextCursor string         `json:"next_cursor,omitempty" doc:"of the next page; absent on the last"`
+	Omitted    int            `json:"omitted,omitempty" doc:"results that limit asked for and token_budget has no room for"`
 }
 
 // A SearchResult is one memory with the chunks that matched.
@@ -46,7 +51,36 @@ type SearchResult struct {
 	Stale         bool           `json:"stale"`
 	Project       string         `json:"project,omitempty"`
 	MatchedChunks []MatchedChunk `json:"matched_chunks,omitempty"`
-	Explain       []ScoreTerm    `json:"explain,omitempty"`
+	Highlights    []Range        `json:"highlights,omitempty" doc:"of snippet: what of the query stands in it"`
+	Why           []Reason       `json:"why,omitempty" doc:"what made it a result, most telling first"`
+	Explain       []ScoreTerm    `json:"explain,omitempty" doc:"the addends of score"`
+}
+
+// A Range is a part of a text, [Start, End), in characters (Unicode code points)
+// from 0. Ranges of one text are in order and do not touch.
+type Range struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Kinds of [Reason].
+const (
+	WhyChunk   = "chunk"   // a span of source has words of the query
+	WhyText    = "text"    // title, path or text of the memory has
+	WhyCommit  = "commit"  // a commit whose message is like the query touched the file
+	WhySession = "session" // said in the session of what matched
+	WhyLink    = "link"    // tied to what matched
+	WhyMeaning = "meaning" // near in meaning, whatever its words
+)
+
+// A Reason says why a memory is among the results.
+type Reason struct {
+	Kind    string   `json:"kind" enum:"chunk,text,commit,session,link,meaning"`
+	Text    string   `json:"text" doc:"a phrase for people; it holds stored text"`
+	Words   []string `json:"words,omitempty" doc:"words of the query, as they are in it"`
+	Chunk   string   `json:"chunk,omitempty" doc:"id of the matched chunk"`
+	Commit  string   `json:"commit,omitempty" doc:"hash of the commit"`
+	Subject string   `json:"subject,omitempty" doc:"first line of its message"`
 }
 
 // ResultMetadata says where a result comes from.
@@ -67,22 +101,27 @@ type MatchedChunk struct {
 	StartLine int     `json:"start_line"`
 	EndLine   int     `json:"end_line"`
 	Score     float64 `json:"score"`
-	Snippet   string  `json:"snippet"`
+	Snippet   string  `json:"snippet" doc:"its best lines; empty where it holds a credential or the file has changed"`
+
+	SnippetLines []int   `json:"snippet_lines,omitempty" doc:"number in the source of each line of snippet"`
+	Highlights   []Range `json:"highlights,omitempty" doc:"of snippet: what of the query stands in it"`
 }
 
-// A ScoreTerm is one addend of a score.
+// A ScoreTerm is one addend of a score. Those of a result sum up to its score.
 type ScoreTerm struct {
-	Name   string  `json:"name"`
-	Value  float64 `json:"value" doc:"of the feature, before its weight"`
-	Weight float64 `json:"weight"`
-	Adds   float64 `json:"adds" doc:"value × weight"`
+	Name    string  `json:"name" doc:"of the feature"`
+	Channel string  `json:"channel" doc:"the way of finding that it belongs to"`
+	About   string  `json:"about,omitempty" doc:"what it measures"`
+	Value   float64 `json:"value" doc:"of the feature, in [0, 1]: 1 is the best of this search"`
+	Weight  float64 `json:"weight" doc:"its share of the score; below 0 it corrects another"`
+	Adds    float64 `json:"adds" doc:"value × weight"`
 }
 
 // ContextRequest bounds the context of a memory.
 type ContextRequest struct {
 	Depth       int `json:"depth,omitempty" doc:"1 (default) to 3 links away"`
 	Limit       int `json:"limit,omitempty" doc:"default 20, at most 100"`
-	TokenBudget int `json:"token_budget,omitempty"`
+	TokenBudget int `json:"token_budget,omitempty" doc:"the most tokens of the reply, counted conservatively; at least 300, default none"`
 }
 
 // ContextReply is the holographic context of one memory.
@@ -91,6 +130,7 @@ type ContextReply struct {
 	RelatedMemories []RelatedMemory `json:"related_memories"`
 	SimilarMemories []SimilarMemory `json:"similar_memories"`
 	Truncated       bool            `json:"truncated,omitempty"`
+	Omitted         int             `json:"omitted,omitempty" doc:"linked and similar memories that token_budget has no room for; ask with a larger one, or for the links of the memory"`
 }
 
 // A RelatedMemory is reached over links; each appears once, nearest first.
@@ -102,6 +142,7 @@ type RelatedMemory struct {
 	Via          string `json:"via,omitempty" doc:"id of the memory whose link led here"`
 	Derived      bool   `json:"derived,omitempty"`
 	Context      string `json:"context,omitempty"`
+	Evidence     string `json:"evidence,omitempty" doc:"of a derived link"`
 }
 
 // A SimilarMemory is close in meaning and not linked.

@@ -90,6 +90,10 @@ func (f *fakeDaemon) Job(context.Context, string) (wire.Job, error) {
 	return j, nil
 }
 
+func (f *fakeDaemon) SearchAll(context.Context, wire.SearchRequest) (wire.SearchReply, error) {
+	return f.search, nil
+}
+
 func (f *fakeDaemon) Search(_ context.Context, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
 	f.called("search %s %q tags=%v", slug, in.Query, in.Tags)
 	return f.search, nil
@@ -206,15 +210,21 @@ func TestSearchPrintsWhatAPersonNeeds(t *testing.T) {
 		Snippet:       "Handles JWT\nvalidation",
 		Metadata:      wire.ResultMetadata{Source: "file", FilePath: "src/auth.rs"},
 		MatchedChunks: []wire.MatchedChunk{{NodeType: "function", NodeName: "validate", StartLine: 12, EndLine: 30, Score: 0.8}},
-	}}}
+		Why:           []wire.Reason{{Kind: wire.WhyChunk, Text: "function validate has x"}, {Kind: wire.WhyCommit, Text: "commit 1a2b3c4 \"Check \x1b[2Jtokens\" touched this file"}},
+	}}, Total: 12, Cursor: "10-0-0", NextCursor: "11-0-0"}
 	tr := newTrial(t, f, filepath.FromSlash("/src/app"))
 	if code := tr.run("search", "x", "--chunks"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, tr.err.String())
 	}
-	want := "0.912  Auth Service  src/auth.rs:12  function validate\n" +
-		"       1f2e3d4c5b6a7988  codebase, file  stale\n" +
+	want := "0.912  Auth Service\n" +
+		"       src/auth.rs:12  function validate\n" +
 		"       Handles JWT\n       validation\n" +
+		"       why  function validate has x; commit 1a2b3c4 \"Check tokens\" touched this file\n" +
+		"       1f2e3d4c5b6a7988  codebase, file  stale\n" +
 		"       0.800  src/auth.rs:12-30  function validate\n"
+	if got := tr.err.String(); !strings.Contains(got, "results 11 to 11 of 12; next page: --cursor 11-0-0\n") {
+		t.Errorf("search says %q", got)
+	}
 	if got := tr.out.String(); got != want {
 		t.Errorf("search prints %q, want %q", got, want)
 	}
@@ -234,14 +244,16 @@ func TestNothingFoundNamesTheFilters(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "nothing found for \"x\"\n"},
-		{[]string{"--lang", "ts", "--tag", "a b"}, "nothing found for \"x\" with --lang ts --tag 'a b'\n"},
+		{nil, "nothing found for \"x\"\nhint: try another word"},
+		{[]string{"--all-projects"}, "nothing found for \"x\"\nhint: try another word for it, or one that stands in the code; foldwatch projects"},
+		{[]string{"--lang", "ts", "--tag", "a b"}, "nothing found for \"x\" with --lang ts --tag 'a b'\nhint: try it without filters: foldwatch search x\n"},
+		{[]string{"--min-score", "0.5"}, "nothing found for \"x\" with --min-score 0.5\nhint: try it without"},
 		{[]string{"--lang", "klingon"}, "nothing found for \"x\" with --lang klingon\nhint: no language is called \"klingon\""},
 	} {
 		tr := newTrial(t, twoProjects(), filepath.FromSlash("/src/app"))
 		code := tr.run(append([]string{"search", "x"}, tc.args...)...)
 		got := tr.err.String()
-		if code != 0 || !strings.HasPrefix(got, tc.want) || strings.Contains(tc.want, "hint") != strings.Contains(got, "hint") {
+		if code != 0 || !strings.HasPrefix(got, tc.want) || strings.Count(got, "hint") != 1 {
 			t.Errorf("%v: code %d, says %q, want %q", tc.args, code, got, tc.want)
 		}
 	}

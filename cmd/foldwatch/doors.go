@@ -19,6 +19,7 @@ type daemonClient interface {
 	ProjectStatus(ctx context.Context, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) (wire.Health, error)
 	ReloadModels(ctx context.Context) (wire.EmbedderList, error)
+	Audit(ctx context.Context, query wire.AuditQuery) (wire.AuditList, error)
 	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)
 
 	AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error)

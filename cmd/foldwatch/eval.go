@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -28,6 +30,7 @@ type evalFlags struct {
 	scratch string
 	noPast  bool
 	byFile  bool
+	whole   bool
 }
 
 func evalCommand(e *environment) *cobra.Command {
@@ -41,7 +44,9 @@ func evalCommand(e *environment) *cobra.Command {
 			"in a daemon of its own; the checkout and its index are only read.\n\n" +
 			"With --sets, asks the questions of a folder of evaluation sets: gets their corpora,\n" +
 			"indexes them in a scratch folder, and prints nDCG@10, MRR@10 and recall@5, 10 and 20 with\n" +
-			"95 % intervals, for each channel and for all together.",
+			"95 % intervals, for each channel and for all together. Sets a and b are asked of the code\n" +
+			"of a repository, set c of its documentation, as search --path does it; --whole asks both\n" +
+			"together. Past commits are those that come with the sets, else those of --clones.",
 		Example: "foldwatch eval\nfoldwatch eval --sets ../eval --out runs\nfoldwatch eval --sets ../eval --set b,c --repo traefik --json",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,6 +64,7 @@ func evalCommand(e *environment) *cobra.Command {
 	f.StringVar(&fl.clones, "clones", "", "take corpora from the git repositories in DIR, called NAME or OWNER+NAME")
 	f.StringVar(&fl.scratch, "scratch", "", "keep checkouts and indexes in DIR, for the next time")
 	f.BoolVar(&fl.noPast, "no-history", false, "without the past commits of the corpora")
+	f.BoolVar(&fl.whole, "whole", false, "ask code and documentation together, not only what a set is about")
 	f.BoolVar(&fl.byFile, "by-file", false, "count a place by its file alone")
 	return c
 }
@@ -106,6 +112,8 @@ type evalCorpus struct {
 	Commits  int    `json:"commits,omitempty"`
 	Memories int    `json:"memories,omitempty"`
 	Note     string `json:"note,omitempty"`
+
+	Embedder *wire.Embedder `json:"embedder,omitempty"` // whose vectors are asked
 }
 
 func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
@@ -126,7 +134,7 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	}
 	say := e.messages(false)
 	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.dirs.Cache, "eval"), corpus.Choice{
-		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones,
+		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones, Whole: fl.whole,
 		Progress: func(what string) { say.printf("%s\n", what) },
 	})
 	if err != nil {
@@ -142,7 +150,7 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	if len(questions) == 0 {
 		return fmt.Errorf("none of the corpora can be had here: %w", fold.ErrUnavailable)
 	}
-	s, err := e.openCorpora(ctx, st, fl.scratch, corpora)
+	s, err := e.openCorpora(ctx, e.evalConfig(st, ""), fl.scratch, corpora)
 	if err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	past := false
 	for _, c := range corpora {
 		past = past || len(c.Past) > 0
-		r.Corpora = append(r.Corpora, evalCorpus{c.Slug, len(c.Past), len(c.Memories), c.Note})
+		r.Corpora = append(r.Corpora, evalCorpus{Project: c.Slug, Commits: len(c.Past), Memories: len(c.Memories), Note: c.Note})
 	}
 	if r.Ways, err = e.askAll(ctx, s, questions, ways(past), fl); err != nil {
 		return err
@@ -160,12 +168,12 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 
 // evalCheckout measures search on the checkout of the project.
 func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error) {
-	for name, set := range map[string]bool{"set": len(fl.only) > 0, "repo": len(fl.repos) > 0, "clones": fl.clones != "", "scratch": fl.scratch != ""} {
+	for name, set := range map[string]bool{"set": len(fl.only) > 0, "repo": len(fl.repos) > 0, "clones": fl.clones != "", "scratch": fl.scratch != "", "whole": fl.whole} {
 		if set {
 			return usagef("foldwatch eval --sets DIR", "--%s needs --sets", name)
 		}
 	}
-	path, err := e.checkoutPath(ctx)
+	path, slug, err := e.checkoutPath(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,45 +198,91 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 	if fl.noPast {
 		c.Past = nil
 	}
-	s, err := e.openCorpora(ctx, st, "", []corpus.Corpus{c})
+	s, err := e.openCorpora(ctx, e.evalConfig(st, slug), "", []corpus.Corpus{c})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	r := evalReply{Version: fullVersion(), Corpora: []evalCorpus{{Project: path, Commits: len(c.Past)}}}
+	status, err := s.Daemon.ProjectStatus(ctx, fold.LocalScope(), c.Slug)
+	if err != nil {
+		return err
+	}
+	r.Corpora[0].Embedder = status.Embedder
 	if r.Ways, err = e.askAll(ctx, s, questions, ways(len(c.Past) > 0), fl); err != nil {
 		return err
 	}
 	return e.emit(r, func(p printer) {
 		printEval(p, r)
 		e.messages(false).printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
+		m := status.Embedder
+		if m == nil {
+			return
+		}
+		e.messages(false).printf("vectors of %s %s weigh %.2g for files, %.2g for functions in the blend\n", m.Provider, m.Model, m.Weight, m.ChunkWeight)
+		if m.Next != "" {
+			e.messages(true).printf("foldwatch: %s did not give its vectors: %s\n", m.Next, strings.Join(status.Notices, "; "))
+		}
 	})
 }
 
+// evalConfig is the configuration of a scratch copy of the project called slug, or of
+// corpora. Nothing of a copy is sent to another machine: there nobody agreed to it,
+// and it would be neither counted nor recorded where the user looks.
+func (e *environment) evalConfig(st settings, slug string) conf.Config {
+	cfg := st.cfg.For(slug).WithoutProjects()
+	m := &cfg.Embedding
+	switch m.Provider {
+	case "", "builtin":
+		return cfg
+	case "local":
+		if !filepath.IsAbs(m.Model) {
+			m.Model = filepath.Join(st.dirs.Models(), filepath.FromSlash(m.Model))
+		}
+		return cfg
+	}
+	p, ok := cfg.Provider(m.Provider)
+	name := cmp.Or(m.Model, p.Model)
+	if ok && local(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
+		return cfg
+	}
+	e.messages(true).printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
+	m.Provider, m.Model, m.Dimension = "builtin", "", 0
+	return cfg
+}
+
 // checkoutPath returns where the project lies that was named, else the working
-// directory.
-func (e *environment) checkoutPath(ctx context.Context) (string, error) {
+// directory, and its slug if that is known.
+func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err error) {
 	if e.flags.project == "" {
-		return e.workDir()
+		if path, err = e.workDir(); err != nil {
+			return "", "", err
+		}
+		if c, err := e.running(ctx); err == nil && c != nil {
+			if p, err := c.ProjectOfPath(ctx, path); err == nil {
+				slug = p.Slug
+			}
+		}
+		return path, slug, nil
 	}
 	c, err := e.connect(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	list, err := c.Projects(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	for _, p := range list.Items {
 		if p.Slug == e.flags.project && len(p.Checkouts) > 0 {
-			return p.Checkouts[0].Path, nil
+			return p.Checkouts[0].Path, p.Slug, nil
 		}
 	}
-	return "", fold.WithHint(fmt.Errorf("project %q: %w", e.flags.project, fold.ErrNotFound), "foldwatch projects")
+	return "", "", fold.WithHint(fmt.Errorf("project %q: %w", e.flags.project, fold.ErrNotFound), "foldwatch projects")
 }
 
 // openCorpora indexes the corpora.
-func (e *environment) openCorpora(ctx context.Context, st settings, scratch string, corpora []corpus.Corpus) (*corpus.Searcher, error) {
+func (e *environment) openCorpora(ctx context.Context, cfg conf.Config, scratch string, corpora []corpus.Corpus) (*corpus.Searcher, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -236,7 +290,7 @@ func (e *environment) openCorpora(ctx context.Context, st settings, scratch stri
 	b := e.newBar()
 	defer b.clear()
 	return corpus.Open(ctx, corpus.Options{
-		Dir: scratch, Worker: []string{exe, "chunk-worker"}, Config: &st.cfg,
+		Dir: scratch, Worker: []string{exe, "chunk-worker"}, Config: &cfg,
 		Progress: func(slug string, p wire.Progress) {
 			p.Stage = slug + ": " + p.Stage
 			b.show(p)
@@ -319,7 +373,7 @@ func printEval(p printer, r evalReply) {
 		if i > 0 {
 			p.printf("\n")
 		}
-		p.printf("set %s%*s  %-21s %-21s %6s %6s %6s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
+		p.printf("set %s%*s  %-21s %-21s %-10s %-10s %-10s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
 		for _, w := range r.Ways {
 			for _, s := range w.Sets {
 				if s.Set != set {
@@ -331,6 +385,12 @@ func printEval(p printer, r evalReply) {
 				if len(s.Repos) > 1 {
 					figuresLine(p, w.Way+" MACRO", s.Queries, s.Macro, s.Gain)
 				}
+				for _, c := range s.Categories {
+					figuresLine(p, fmt.Sprintf("%s category %d", w.Way, c.Category), c.Queries, c.Figures, nil)
+				}
+				if s.Sessions != nil {
+					figuresLine(p, w.Way+" sessions", s.Queries, *s.Sessions, nil)
+				}
 			}
 		}
 	}
@@ -341,12 +401,17 @@ func figuresLine(p printer, name string, n int, f eval.Figures, gain *eval.Figur
 	if gain != nil {
 		more = "  " + signed(gain.NDCG10)
 	}
-	p.printf("  %-22s %4d  %-21s %-21s %6.3f %6.3f %6.3f%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
-		f.Recall5.Mean, f.Recall10.Mean, f.Recall20.Mean, more)
+	p.printf("  %-22s %4d  %-21s %-21s %s %s %s%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
+		around(f.Recall5), around(f.Recall10), around(f.Recall20), more)
 }
 
 func interval(in eval.Interval) string {
 	return fmt.Sprintf("%.3f [%.3f, %.3f]", in.Mean, in.Low, in.High)
+}
+
+// around is an interval in few columns: the mean, and how far the farther bound is.
+func around(in eval.Interval) string {
+	return fmt.Sprintf("%.3f ±%.2f", in.Mean, max(in.High-in.Mean, in.Mean-in.Low))
 }
 
 func signed(in eval.Interval) string {

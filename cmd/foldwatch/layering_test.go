@@ -22,7 +22,7 @@ const modulePath = "github.com/foldwatch/foldwatch"
 // where it stands.
 func levels() map[string]int {
 	return map[string]int{
-		"meta/fold": 0, "meta/disk": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "vecindex/dot": 0,
+		"meta/fold": 0, "meta/disk": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "vecindex/dot": 0,
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1,
@@ -59,6 +59,7 @@ func owners() []owner {
 		{"modernc.org/sqlite", []string{"meta"}, "one writer, readers apart, pragmas in one place"},
 		{"database/sql", []string{"meta"}, "SQL stands where it runs"},
 		{"github.com/blevesearch", []string{"meta/textindex"}, "it is opened in a guarded step and rebuilt when damaged"},
+		{"go.etcd.io/bbolt", []string{"meta/textindex"}, "bleve keeps its snapshots in it, and waits for its lock for ever"},
 		{"github.com/RoaringBitmap/roaring/v2", []string{"meta/textindex"}, "bleve hands out deleted documents in it"},
 		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
 		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall gate"},

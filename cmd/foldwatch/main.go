@@ -87,7 +87,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("history", "History", logCommand(e), diffCommand(e), restoreCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
 		quarantineCommand(e), doctorCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
-	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e))
+	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents", mcpCommand(e))
 	root.AddCommand(chunkWorkerCommand(e))
 	return root

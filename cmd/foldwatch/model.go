@@ -32,8 +32,7 @@ type listedModel struct {
 	Dim       int     `json:"dimension,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"`
 	Licence   string  `json:"licence,omitempty"`
-	MSPerText float64 `json:"ms_per_text,omitempty"`
-	Measured  string  `json:"measured,omitempty"` // here, or elsewhere
+	MSPerText float64 `json:"ms_per_text,omitempty"` // measured on this machine; 0 if not yet, or over HTTP
 	State     string  `json:"state"`
 	Note      string  `json:"note,omitempty"`
 }
@@ -43,12 +42,15 @@ func modelListCommand(e *environment) *cobra.Command {
 		Use:   "list",
 		Short: "List models, with size, licence and milliseconds per text",
 		Args:  between(0, 0),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			st, err := e.settings()
 			if err != nil {
 				return err
 			}
 			models := listModels(st, e.flags.project)
+			if models[0].MSPerText, err = pace(cmd.Context(), embed.Builtin(), 20*time.Millisecond); err != nil {
+				return err
+			}
 			return e.emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p printer) {
 				var t table
 				t.row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
@@ -58,20 +60,22 @@ func modelListCommand(e *environment) *cobra.Command {
 						dim = fmt.Sprint(m.Dim)
 					}
 					if m.Bytes > 0 {
-						bytes = size(m.Bytes)
+						if bytes = size(m.Bytes); m.State == toFetch {
+							bytes = "~" + bytes
+						}
 					}
-					if m.MSPerText > 0 {
-						if pace = fmt.Sprintf("%.2g", m.MSPerText); m.MSPerText >= 10 {
-							pace = fmt.Sprintf("%.0f", m.MSPerText)
-						}
-						if m.Measured != "here" {
-							pace = "~" + pace
-						}
+					switch {
+					case m.MSPerText >= 10:
+						pace = fmt.Sprintf("%.0f", m.MSPerText)
+					case m.MSPerText > 0:
+						pace = fmt.Sprintf("%.2g", m.MSPerText)
+					case m.Bytes > 0:
+						pace = "not measured yet"
 					}
 					t.row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
 				}
 				t.print(p)
-				e.messages(false).printf("MS/TEXT is for about 120 tokens: measured on this machine, or ~ elsewhere on one core.\n" +
+				e.messages(false).printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
 					"foldwatch model pull NAME fetches a model, foldwatch model use NAME chooses it.\n")
 			})
 		},
@@ -94,18 +98,17 @@ func listModels(st settings, slug string) []listedModel {
 	}
 	id := embed.Builtin().Identity()
 	out := []listedModel{{
-		Name: "builtin", Kind: "in the program", Dim: id.Dim, MSPerText: builtinPace, Measured: "elsewhere",
+		Name: "builtin", Kind: "in the program", Dim: id.Dim,
 		State: state(used.Provider == "" || used.Provider == "builtin", "ready"),
 	}}
 	seen := map[string]bool{}
 	for _, m := range weights.List() {
-		l := listedModel{Name: m.Name, Kind: m.Kind, Dim: m.Dim, Bytes: m.Bytes, Licence: m.Licence, MSPerText: m.MSPerText, Measured: "elsewhere", Note: m.Note}
-		l.State = state(used.Provider == "local" && used.Model == m.Name, "to be fetched")
-		dir := filepath.Join(st.dirs.Models(), m.Name)
-		if rec, err := weights.ReadRecord(dir); err == nil {
-			l.State = state(l.State == "in use", "on this machine")
-			if l.Bytes = folderSize(dir); rec.MSPerText > 0 {
-				l.MSPerText, l.Measured = rec.MSPerText, "here"
+		l := listedModel{Name: m.Name, Kind: m.Kind, Dim: m.Dim, Bytes: m.Bytes, Licence: m.Licence, Note: m.Note}
+		l.State = state(used.Provider == "local" && used.Model == m.Name, toFetch)
+		if dir := filepath.Join(st.dirs.Models(), m.Name); isFolder(dir) {
+			l.State, l.Bytes = state(l.State == "in use", "on this machine"), folderSize(dir)
+			if rec, err := weights.ReadRecord(dir); err == nil { // one that was copied there has none
+				l.MSPerText = rec.MSPerText
 			}
 		}
 		seen[m.Name] = true
@@ -142,8 +145,8 @@ func listModels(st settings, slug string) []listedModel {
 	return out
 }
 
-// builtinPace is what a text takes with the builtin embedder, in milliseconds.
-const builtinPace = 0.03
+// toFetch is the state of a model that is listed and not on this machine.
+const toFetch = "to be fetched"
 
 func cmpModel(p conf.Provider, model string) bool {
 	if p.Model != "" {
@@ -222,7 +225,7 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("fetched, but of no use: %w", err)
 			}
-			if rec.MSPerText, err = pace(cmd.Context(), model); err != nil {
+			if rec.MSPerText, err = pace(cmd.Context(), model, time.Second); err != nil {
 				return err
 			}
 			if err := weights.WriteRecord(dir, rec); err != nil {
@@ -243,11 +246,11 @@ func modelPullCommand(e *environment) *cobra.Command {
 }
 
 // pace measures how long the model takes for a text of about 120 tokens, in
-// milliseconds, for about a second.
-func pace(ctx context.Context, m embed.Embedder) (float64, error) {
+// milliseconds, for about as long as it may.
+func pace(ctx context.Context, m embed.Embedder, most time.Duration) (float64, error) {
 	text := strings.Repeat("func (p *Pool) open(n int) error { return p.check(n) } // limits connections\n", 4)
 	start, n := time.Now(), 0
-	for n == 0 || n < 200 && time.Since(start) < time.Second {
+	for n == 0 || n < 200 && time.Since(start) < most {
 		if _, err := m.Embed(ctx, []string{text}, embed.Document); err != nil {
 			return 0, err
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 )
@@ -111,8 +113,11 @@ func TestModelList(t *testing.T) {
 		found[m.Name] = m
 	}
 	m := found["all-MiniLM-L6-v2"]
-	if m.Bytes < 80e6 || m.Licence != "Apache-2.0" || m.MSPerText <= 0 || m.Dim != 384 || m.State != "to be fetched" {
+	if m.Bytes < 80e6 || m.Licence != "Apache-2.0" || m.MSPerText != 0 || m.Dim != 384 || m.State != "to be fetched" {
 		t.Errorf("all-MiniLM-L6-v2: %+v", m)
+	}
+	if found["builtin"].MSPerText <= 0 {
+		t.Errorf("builtin: %+v, want a measurement", found["builtin"])
 	}
 	if found["builtin"].State != "in use" || found["voyage/voyage-code-3"].Kind != "at api.voyageai.com" || found["ollama/all-minilm"].Kind != "at this machine" {
 		t.Errorf("list: %+v", list.Models)
@@ -161,4 +166,51 @@ func TestAllowAndDeny(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	run("", 4, "-p", "other", "allow", "nobody")
+}
+
+// Audit has three requests, and gives at most two at once.
+func (f *fakeDaemon) Audit(_ context.Context, q wire.AuditQuery) (wire.AuditList, error) {
+	f.called("audit %s %d %s", q.Project, q.Limit, q.Cursor)
+	line := wire.AuditLine{At: time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC), Project: "my-app", Host: "api.openai.com", Action: "openai: 32 texts", Bytes: 20480, Outcome: "200 OK"}
+	switch {
+	case q.Project == "other":
+		return wire.AuditList{Items: []wire.AuditLine{}}, nil
+	case q.Cursor == "":
+		return wire.AuditList{Items: []wire.AuditLine{line, line}[:min(2, q.Limit)], NextCursor: "2"}, nil
+	}
+	return wire.AuditList{Items: []wire.AuditLine{line}}, nil
+}
+
+func TestAudit(t *testing.T) {
+	for _, tc := range []struct {
+		args  []string
+		lines int
+		asked string
+	}{
+		{[]string{"audit"}, 4, "[audit  50  audit  48 2]"},
+		{[]string{"audit", "--limit", "1"}, 2, "[audit  1 ]"},
+		{[]string{"-p", "my-app", "audit"}, 4, "[audit my-app 50  audit my-app 48 2]"},
+		{[]string{"-p", "other", "audit"}, 0, "[audit other 50 ]"},
+	} {
+		f := twoProjects()
+		tr := newTrial(t, f, "/")
+		if code := tr.run(tc.args...); code != 0 {
+			t.Fatalf("foldwatch %q: exit code %d: %s", tc.args, code, tr.err.String())
+		}
+		if n := strings.Count(tr.out.String(), "\n"); n != tc.lines || fmt.Sprint(f.asked) != tc.asked {
+			t.Errorf("foldwatch %q: %d lines, want %d; asked %q, want %q\n%s", tc.args, n, tc.lines, fmt.Sprint(f.asked), tc.asked, tr.out.String())
+		}
+		if tc.lines > 0 && !strings.Contains(tr.out.String(), "api.openai.com") || tc.lines == 0 && !strings.Contains(tr.err.String(), "nothing has left") {
+			t.Errorf("foldwatch %q printed %q, %q", tc.args, tr.out.String(), tr.err.String())
+		}
+	}
+	tr := newTrial(t, twoProjects(), "/")
+	if code := tr.run("audit", "--limit", "0"); code != 2 {
+		t.Errorf("--limit 0: exit code %d", code)
+	}
+	tr.out.Reset()
+	var list wire.AuditList
+	if code := tr.run("audit", "--json"); code != 0 || json.Unmarshal(tr.out.Bytes(), &list) != nil || len(list.Items) != 3 || list.Items[0].Bytes != 20480 {
+		t.Errorf("--json: %d, %s", code, tr.out.String())
+	}
 }

@@ -51,6 +51,8 @@ func (p printer) printf(format string, args ...any) {
 				s = "\x1b[" + a.code + "m" + s + "\x1b[0m"
 			}
 			args[i] = s
+		case markedLine:
+			args[i] = p.marked(a)
 		case string:
 			args[i] = clean(a)
 		case error:
@@ -61,6 +63,25 @@ func (p printer) printf(format string, args ...any) {
 	}
 	// A full disk or closed pipe at the far end is not ours to report.
 	_, _ = fmt.Fprintf(p.w, format, args...)
+}
+
+// marked returns l with its marks in bold where the printer has colours. Each part
+// is cleaned by itself: nothing begins in one and ends in another.
+func (p printer) marked(l markedLine) string {
+	if !p.color {
+		return clean(string(l.text))
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range l.marks {
+		b.WriteString(clean(string(l.text[at:m.Start])))
+		if s := clean(string(l.text[m.Start:m.End])); s != "" {
+			b.WriteString("\x1b[1m" + s + "\x1b[22m")
+		}
+		at = m.End
+	}
+	b.WriteString(clean(string(l.text[at:])))
+	return b.String()
 }
 
 // clean returns s on one line, without escape sequences, control characters

@@ -145,7 +145,7 @@ func printContext(p printer, r wire.ContextReply) {
 		}
 		mark := ""
 		if m.Derived {
-			mark = "  (derived)"
+			mark = "  (derived: " + m.Evidence + ")"
 		}
 		p.printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
 	}

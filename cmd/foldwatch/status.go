@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,7 +105,11 @@ func printStatus(p printer, st wire.Status, now time.Time) {
 }
 
 func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
-	p.printf("\n%s  %s  %s\n", bold(pr.Slug), pr.State, pr.Path)
+	state := pr.State
+	if pr.Resting {
+		state += ", resting"
+	}
+	p.printf("\n%s  %s  %s\n", bold(pr.Slug), state, pr.Path)
 	if pr.Reason != "" {
 		p.printf("  reason    %s\n", pr.Reason)
 	}
@@ -128,12 +133,27 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 		p.printf("  nearest   %s, recall@10 %.3f, p50 %.2f ms: %s\n", v.Engine, v.Recall, v.P50MS, v.Why)
 	}
 	if m := pr.Embedder; m != nil {
-		p.printf("  meaning   %s %s, %s, on %s, weight %.2g: %s\n", m.Provider, m.Model, plural(m.Dimension, "dimension"), m.Where, m.Weight, m.WeightWhy)
+		p.printf("  meaning   %s %s, %s, on %s\n", m.Provider, m.Model, plural(m.Dimension, "dimension"), m.Where)
+		if m.Weight == m.ChunkWeight && m.WeightWhy == m.ChunkWeightWhy {
+			p.printf("  weight    %.2g: %s\n", m.Weight, m.WeightWhy)
+		} else {
+			p.printf("  weight    %.2g for files and memories: %s\n", m.Weight, m.WeightWhy)
+			p.printf("            %.2g for functions and sections: %s\n", m.ChunkWeight, m.ChunkWeightWhy)
+		}
 		if m.Next != "" {
 			p.printf("  next      %s: its vectors are being made, those above answer until then\n", m.Next)
 		}
+		if m.HeldUntil != nil {
+			name := cmp.Or(m.Next, m.Provider+"/"+m.Model)
+			p.printf("  held      %s failed too often, or asked for time, and is asked again at %s; at once with: foldwatch model use %s\n",
+				name, m.HeldUntil.Local().Format(time.TimeOnly), name)
+		}
 		if m.SentToday > 0 {
-			p.printf("  sent      %s today to %s\n", plural(int(m.SentToday), "text"), m.Where)
+			most := ""
+			if m.DailyTexts > 0 {
+				most = fmt.Sprintf(" of %d a day", m.DailyTexts)
+			}
+			p.printf("  sent      %s%s today (UTC) to %s\n", plural(int(m.SentToday), "text"), most, m.Where)
 		}
 	}
 	watch := pr.Watch

@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A SearchCursor says where a page of results begins. Searches with one cursor
+// see strengths as they were when the first page was shown, so that pages fit
+// together as long as nothing is written.
+type SearchCursor struct {
+	Offset int       // results before the page
+	At     time.Time // of the first page, in milliseconds
+	Of     uint32    // which search: [SearchRequest.Sum]
+}
+
+// String returns the cursor as text. It is opaque to callers.
+func (c SearchCursor) String() string {
+	return fmt.Sprintf("%d-%x-%08x", c.Offset, c.At.UnixMilli(), c.Of)
+}
+
+// Plus returns the cursor n results on.
+func (c SearchCursor) Plus(n int) SearchCursor {
+	c.Offset += n
+	return c
+}
+
+// ParseSearchCursor reads what String returned. It returns ErrInvalid for
+// anything else.
+func ParseSearchCursor(s string) (SearchCursor, error) {
+	parts := strings.Split(s, "-")
+	if len(parts) == 3 {
+		offset, err1 := strconv.ParseUint(parts[0], 10, 31)
+		at, err2 := strconv.ParseInt(parts[1], 16, 64)
+		of, err3 := strconv.ParseUint(parts[2], 16, 32)
+		if err1 == nil && err2 == nil && err3 == nil && at >= 0 && at < 1<<48 {
+			return SearchCursor{int(offset), time.UnixMilli(at).UTC(), uint32(of)}, nil
+		}
+	}
+	return SearchCursor{}, fmt.Errorf("cursor %.40q: give the next_cursor of the page before: %w", s, fold.ErrInvalid)
+}
+
+// Sum tells one search of projects from another: by all that decides what is
+// found and in which order.
+func (r *SearchRequest) Sum(projects ...string) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%q %q %q %q %q %q %q %q %q %v %v %q", r.Query, r.Source, r.Type, r.Tags, r.Author, r.FilePattern, r.Language, r.After, r.Before, r.MinScore, r.ChunksFirst, projects)
+	return h.Sum32()
+}
