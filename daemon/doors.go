@@ -249,7 +249,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 		return wire.SearchReply{}, err
 	}
 	defer end()
-	reply, err := recall.SearchAll(ctx, []recall.Lender{st.lend}, in, channels)
+	reply, err := recall.SearchAll(ctx, []recall.Lender{{Lend: st.lend}}, in, channels)
 	reply.IndexStale = st.co.busy()
 	return reply, err
 }
@@ -265,12 +265,13 @@ func (d *Daemon) Candidates(ctx context.Context, sc fold.Scope, slug string, in 
 }
 
 // SearchAll finds memories of all projects sc may read, ranked together. Of stores
-// that rest only some can be open at once: each checkout is asked in turn.
+// that rest only some can be open at once: each checkout is asked in turn, a few at
+// a time, those that are open before the others.
 func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
 	var doors []recall.Lender
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, func(ctx context.Context) (*recall.Door, func(), error) {
+		doors = append(doors, recall.Lender{Ready: cos[0].isOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
 			st, err := holdAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it
@@ -285,7 +286,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 				stale.Store(true)
 			}
 			return st.recall, st.letGo, nil
-		})
+		}})
 	}
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
 	reply, err := recall.SearchAll(ctx, doors, in, nil)

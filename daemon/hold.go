@@ -133,6 +133,13 @@ func (co *checkout) holdIfOpen() *hold {
 	return co.newHold(co.st, false)
 }
 
+// isOpen reports whether the stores are open now.
+func (co *checkout) isOpen() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.st != nil
+}
+
 // tellUse tells what the stores are open for. co.mu is held.
 func (co *checkout) tellUse() { co.seats.used(co, co.inUse()) }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,27 @@ func TestFewStoresAreOpen(t *testing.T) {
 	reply, err := m.d.SearchAll(m.ctx(), local(), wire.SearchRequest{Query: "Wallaroo runs", Explain: true})
 	if err != nil || len(reply.Results) == 0 || reply.Results[0].Project != "app08" {
 		t.Errorf("the best of all: %+v, %v", reply.Results, err)
+	}
+
+	whole, err := m.d.SearchAll(m.ctx(), local(), wire.SearchRequest{Query: "runs", Limit: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paged []wire.SearchResult
+	for page := (wire.SearchRequest{Query: "runs", Limit: 7}); ; { // which stores are open changes between two pages
+		reply, err := m.d.SearchAll(m.ctx(), local(), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paged = append(paged, reply.Results...)
+		if page.Cursor = reply.NextCursor; page.Cursor == "" || len(paged) >= len(whole.Results) {
+			break
+		}
+	}
+	paged = paged[:min(len(paged), len(whole.Results))]
+	same := func(a, b wire.SearchResult) bool { return a.ID == b.ID && a.Project == b.Project && a.Title == b.Title }
+	if len(paged) < many || !slices.EqualFunc(paged, whole.Results, same) {
+		t.Errorf("page by page a search of all finds %d results, at once %d, or in another order", len(paged), len(whole.Results))
 	}
 
 	m.stop()

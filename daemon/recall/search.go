@@ -31,13 +31,8 @@ const (
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
 func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
-	return SearchAll(ctx, []Lender{func(context.Context) (*Door, func(), error) { return d, func() {}, nil }}, req, nil)
+	return SearchAll(ctx, []Lender{{Lend: func(context.Context) (*Door, func(), error) { return d, func() {}, nil }}}, req, nil)
 }
-
-// A Lender opens the stores of one checkout and returns the door to them, and what
-// closes it again. A search asks for each door twice, for one at a time: to find,
-// and to show what was found.
-type Lender func(ctx context.Context) (d *Door, done func(), err error)
 
 // SearchAll searches several checkouts and ranks what they have together, as
 // far as the channels found it. Checkouts that cannot be opened are left out.
@@ -52,33 +47,19 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
-	var all rank.Candidates
-	weights, past, slugs := make([]float64, len(doors)), make([][]voter, len(doors)), make([]string, len(doors))
-	var tables []rank.Weights
-	fusion := rank.RRF
-	for i, lend := range doors {
-		err := lent(ctx, lend, func(d *Door) error {
-			if cursor.At.IsZero() {
-				cursor.At = d.Now().Truncate(time.Millisecond)
-			}
-			c, like, err := d.gather(ctx, req, f, channels, cursor.At)
-			if err != nil {
-				return fmt.Errorf("search %s: %w", d.Slug, err)
-			}
-			if len(doors) == 1 {
-				all = c // under ids and keys of its own
-			} else {
-				merge(&all, tagged(i, c))
-			}
-			weights[i], past[i], slugs[i] = d.StrengthWeight(), like, d.Slug
-			tables = append(tables, d.meaning.Load().weights())
-			if d.Fusion != string(rank.RRF) {
-				fusion = rank.Linear // unless all agree
-			}
-			return nil
-		})
-		if err != nil {
-			return reply, err
+	all, parts, err := gatherAll(ctx, doors, req, f, channels, &cursor)
+	if err != nil {
+		return reply, err
+	}
+	slugs, tables, fusion := make([]string, len(doors)), []rank.Weights(nil), rank.RRF
+	for i, p := range parts {
+		slugs[i] = p.slug
+		if p.slug == "" {
+			continue // left out
+		}
+		tables = append(tables, p.table)
+		if p.fusion != string(rank.RRF) {
+			fusion = rank.Linear // unless all agree
 		}
 	}
 	if cursor, err = cursorFor(cursor, req, slugs); err != nil {
@@ -86,7 +67,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	weightOf := func(id fold.ID) float64 {
 		i, _ := untag(id)
-		return weights[i]
+		return parts[i].strength
 	}
 	table := weightsOf(tables)
 	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
@@ -96,26 +77,9 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	ranked = ranked[min(cursor.Offset, len(ranked)):]
 	ranked = ranked[:min(len(ranked), req.Limit)]
-	byDoor := make([][]rank.Ranked, len(doors))
-	for _, r := range ranked {
-		i, bare := untagged(r)
-		byDoor[i] = append(byDoor[i], bare)
-	}
-	shown := make([]map[fold.ID]wire.SearchResult, len(doors))
-	for i, part := range byDoor {
-		shown[i] = map[fold.ID]wire.SearchResult{}
-		if len(part) == 0 {
-			continue
-		}
-		err := lent(ctx, doors[i], func(d *Door) error {
-			if err := d.show(ctx, part, req, weights[i], past[i], shown[i]); err != nil {
-				return fmt.Errorf("search %s: %w", d.Slug, err)
-			}
-			return nil
-		})
-		if err != nil {
-			return reply, err
-		}
+	shown, err := showAll(ctx, doors, ranked, req, parts)
+	if err != nil {
+		return reply, err
 	}
 	for _, r := range ranked {
 		i, id := untag(r.ID)
@@ -126,20 +90,6 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	turn(&reply, cursor, len(ranked), req.TokenBudget)
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
-}
-
-// lent calls fn with the door that lend opens. It is no error if that cannot be,
-// unless ctx has ended.
-func lent(ctx context.Context, lend Lender, fn func(*Door) error) error {
-	d, done, err := lend(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return nil
-	}
-	defer done()
-	return fn(d)
 }
 
 // checkSearch fills in defaults and returns the filter of a request.
