@@ -2,10 +2,13 @@ package gitops
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -146,4 +149,30 @@ func oneLine(s string) string {
 		s = strings.ToValidUTF8(s[:200], "") + "…"
 	}
 	return s
+}
+
+// maxCredited is how many commits are looked through for agents to name.
+const maxCredited = 1000
+
+// coAuthors returns the trailers that name the agents of the commits from tip
+// down to, and without, end; "" if there are none.
+func (s *Store) coAuthors(ctx context.Context, tip, end plumbing.Hash) (string, error) {
+	var lines []string
+	for n := 0; tip != end && !tip.IsZero() && n < maxCredited; n++ {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		c, err := s.obj.commitOf(tip)
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(c.Message) {
+			if strings.HasPrefix(line, "Co-authored-by: ") && strings.HasSuffix(line, " <"+committerEmail+">\n") {
+				lines = append(lines, line)
+			}
+		}
+		tip = firstParent(c)
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), ""), nil
 }

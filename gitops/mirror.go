@@ -154,8 +154,8 @@ func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error
 			}
 			continue
 		}
-		if to.holds(e.hash) {
-			continue
+		if e.odd == modeGitlink || to.holds(e.hash) {
+			continue // a submodule's commit is nowhere here
 		}
 		b, err := from.get(plumbing.BlobObject, e.hash)
 		if err != nil {

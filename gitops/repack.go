@@ -25,6 +25,10 @@ func (s *Store) Repack(ctx context.Context) (did bool, err error) {
 	if err := s.writable(); err != nil {
 		return false, err
 	}
+	if !s.syncing.TryLock() {
+		return false, nil // joining packs drops what a fetch has brought and nothing names yet
+	}
+	defer s.syncing.Unlock()
 	return s.repack(ctx, maxLoose, maxPacks)
 }
 

@@ -11,11 +11,14 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A treeEntry is one name in a tree of ours: a folder or a regular file.
+// A treeEntry is one name in a tree: a folder, a regular file, or something
+// that others put on the branch and that is never ours to read, write or take
+// away (G6): a link, a submodule.
 type treeEntry struct {
 	name string
 	dir  bool
 	hash plumbing.Hash
+	odd  string // the mode of what is neither folder nor regular file; else ""
 }
 
 // sortKey orders entries as git does: a folder as if its name ended in "/".
@@ -27,7 +30,6 @@ func (e treeEntry) sortKey() string {
 }
 
 // readTree returns the entries of a tree; that of the zero hash is empty.
-// Entries that are neither folder nor regular file are refused (G6).
 func (o *objects) readTree(h plumbing.Hash) ([]treeEntry, error) {
 	if h.IsZero() {
 		return nil, nil
@@ -45,7 +47,7 @@ func (o *objects) readTree(h plumbing.Hash) ([]treeEntry, error) {
 		}
 		e := treeEntry{name: name, dir: mode == "40000" || mode == "040000"}
 		if !e.dir && !regularMode(mode) {
-			return nil, fmt.Errorf("tree %s: %q has mode %s: %w", h, name, mode, fold.ErrInvalid)
+			e.odd = mode
 		}
 		copy(e.hash[:], rest)
 		out, b = append(out, e), rest[20:]
@@ -58,9 +60,12 @@ func (o *objects) putTree(entries []treeEntry) (plumbing.Hash, error) {
 	slices.SortFunc(entries, func(a, b treeEntry) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	var b bytes.Buffer
 	for _, e := range entries {
-		if e.dir {
+		switch {
+		case e.dir:
 			b.WriteString("40000 ")
-		} else {
+		case e.odd != "":
+			b.WriteString(e.odd + " ")
+		default:
 			b.WriteString(modeRegular + " ")
 		}
 		b.WriteString(e.name)
@@ -107,8 +112,8 @@ func (o *objects) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash
 		switch {
 		case dir && e.dir:
 			was[e.name] = e.hash
-		case !file && !dir, e.dir && h.IsZero():
-			out = append(out, e) // untouched, or a folder where a file is to go
+		case !file && !dir, (e.dir || e.odd != "") && h.IsZero() && !dir:
+			out = append(out, e) // untouched, or not what is to be removed
 		case dir && !file && !anyAdded(dirs[e.name]):
 			out = append(out, e) // nothing to remove below a file
 		}
@@ -155,7 +160,7 @@ func (o *objects) lookup(tree plumbing.Hash, path string) (plumbing.Hash, error)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		i := slices.IndexFunc(entries, func(e treeEntry) bool { return e.name == name && e.dir == deeper })
+		i := slices.IndexFunc(entries, func(e treeEntry) bool { return e.name == name && e.dir == deeper && e.odd == "" })
 		if i < 0 {
 			return plumbing.ZeroHash, nil
 		}
@@ -164,53 +169,4 @@ func (o *objects) lookup(tree plumbing.Hash, path string) (plumbing.Hash, error)
 		}
 		tree, path = entries[i].hash, rest
 	}
-}
-
-// list returns every file of a tree, path → blob.
-func (o *objects) list(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
-	out := map[string]plumbing.Hash{}
-	return out, o.diff(plumbing.ZeroHash, tree, "", func(p string, _, h plumbing.Hash) {
-		out[p] = h
-	})
-}
-
-// diff calls fn with every file that differs between two trees, in lexical
-// order of folders; equal folders are not read. The zero hash stands for what
-// is missing on a side.
-func (o *objects) diff(a, b plumbing.Hash, prefix string, fn func(path string, was, is plumbing.Hash)) error {
-	if a == b {
-		return nil
-	}
-	left, err := o.readTree(a)
-	if err != nil {
-		return err
-	}
-	right, err := o.readTree(b)
-	if err != nil {
-		return err
-	}
-	type pair struct{ was, is plumbing.Hash }
-	both := map[string]pair{} // by sortKey, so that a file and a folder of one name are two
-	for _, e := range left {
-		both[e.sortKey()] = pair{was: e.hash}
-	}
-	for _, e := range right {
-		p := both[e.sortKey()]
-		p.is = e.hash
-		both[e.sortKey()] = p
-	}
-	for _, key := range sortedKeys(both) {
-		p := both[key]
-		if p.was == p.is {
-			continue
-		}
-		if name, dir := strings.CutSuffix(key, "/"); dir {
-			if err := o.diff(p.was, p.is, prefix+name+"/", fn); err != nil {
-				return err
-			}
-			continue
-		}
-		fn(prefix+key, p.was, p.is)
-	}
-	return nil
 }

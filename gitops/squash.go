@@ -21,52 +21,68 @@ func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err erro
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
+	was, err := s.obj.ref(refBranch)
+	if err != nil {
+		return "", fmt.Errorf("squash the journal: %w", err)
+	}
+	branch, _, err := s.squash(ctx)
+	if err != nil || branch == was {
+		return "", err
+	}
+	return branch.String(), nil
+}
+
+// squash is Squash with the lock held. It returns the commit of the branch, and
+// the journal commit whose state it holds; both are zero before the first.
+func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err error) {
 	defer func() {
 		if err != nil {
 			s.obj.drop()
 			err = fmt.Errorf("squash the journal: %w", err)
 		}
 	}()
-	tip, err := s.start()
-	if err != nil || tip.IsZero() {
-		return "", err
-	}
-	branch, err := s.obj.ref(refBranch)
-	if err != nil {
-		return "", err
+	if branch, err = s.obj.ref(refBranch); err != nil {
+		return branch, journal, err
 	}
 	done, err := s.obj.ref(refSquashed)
-	if err != nil || done == tip {
-		return "", err
+	if err != nil {
+		return branch, journal, err
+	}
+	tip, err := s.start()
+	if err != nil || tip.IsZero() || done == tip {
+		return branch, done, err
 	}
 	changed, err := s.publishable(ctx, done, tip)
 	if err != nil {
-		return "", err
+		return branch, journal, err
 	}
 	tree, err := s.obj.treeOf(branch)
 	if err != nil {
-		return "", err
+		return branch, journal, err
 	}
 	next, err := s.obj.splice(tree, changed.blobs)
 	if err != nil {
-		return "", err
+		return branch, journal, err
 	}
-	if next != tree && (!branch.IsZero() || len(changed.blobs) > 0) {
-		at, err := s.putCommit(next, branch, s.message("", changed.files))
-		if err != nil {
-			return "", err
-		}
-		if err := s.obj.flush(); err != nil {
-			return "", err
-		}
-		if err := s.obj.setRef(refBranch, at); err != nil {
-			return "", err
-		}
-		oid = at.String()
-	} else {
+	if next == tree || branch.IsZero() && len(changed.blobs) == 0 {
 		s.obj.drop()
+		return branch, tip, s.obj.setRef(refSquashed, tip)
 	}
-	return oid, s.obj.setRef(refSquashed, tip)
+	by, err := s.coAuthors(ctx, tip, done)
+	if err != nil {
+		return branch, journal, err
+	}
+	at, err := s.putCommit(next, branch, s.message("", changed.files)+by)
+	if err != nil {
+		return branch, journal, err
+	}
+	if err := s.obj.flush(); err != nil {
+		return branch, journal, err
+	}
+	if err := s.obj.setRef(refBranch, at); err != nil {
+		return branch, journal, err
+	}
+	return at, tip, s.obj.setRef(refSquashed, tip)
 }
 
 // A publish is what may go from the journal to the branch.
@@ -97,24 +113,43 @@ func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publ
 			return p, err
 		}
 		f := draftFile{c: &change{path: path, old: old[path]}}
-		if h := p.blobs[path]; !h.IsZero() {
+		h := p.blobs[path]
+		var isLocal bool
+		if !h.IsZero() {
 			b, err := s.blob(h)
 			if err != nil {
 				return p, err
 			}
-			if local(s.opt.Slug, path, b) {
-				// Also takes it from the branch if it was not local before.
+			isLocal = local(s.opt.Slug, path, b)
+			f.b, f.blob = b, h
+		}
+		if h.IsZero() || isLocal {
+			// What was never published is not withdrawn either: the branch may
+			// have a memory of that name from others.
+			wasLocal, err := s.wasLocal(path, old[path])
+			switch {
+			case err != nil:
+				return p, err
+			case wasLocal:
+				delete(p.blobs, path)
+				continue
+			case isLocal:
 				p.blobs[path] = plumbing.ZeroHash
-				if old[path].IsZero() {
-					delete(p.blobs, path)
-				}
 				continue
 			}
-			f.b, f.blob = b, h
 		}
 		p.files = append(p.files, f)
 	}
 	return p, nil
+}
+
+// wasLocal reports whether what a path held before was not published.
+func (s *Store) wasLocal(path string, old plumbing.Hash) (bool, error) {
+	if old.IsZero() {
+		return true, nil
+	}
+	b, err := s.blob(old)
+	return err == nil && local(s.opt.Slug, path, b), err
 }
 
 // local reports whether a memory is never to be published.

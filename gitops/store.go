@@ -88,6 +88,7 @@ type Store struct {
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
 	newest   atomic.Pointer[newest]
+	syncing  sync.Mutex // one sync at a time; taken before commit
 	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
 	who      identity
 
@@ -103,6 +104,7 @@ type Store struct {
 	pushed    plumbing.Hash // tip the mirror holds
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
+	contact   time.Time // when the remote last answered
 	closed    bool
 }
 

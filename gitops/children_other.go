@@ -1,0 +1,11 @@
+//go:build !unix
+
+package gitops
+
+import "os/exec"
+
+// ownGroup does nothing: what a program started ends when its pipes break.
+func ownGroup(*exec.Cmd) {}
+
+// passesFiles reports whether a child can be given an open file by its number.
+const passesFiles = false

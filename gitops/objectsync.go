@@ -1,0 +1,80 @@
+package gitops
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// checkOwn sees that git, run in our repository, reads no other configuration
+// than ours: a checkout may have come from an archive, git directory and all
+// (F39, F40).
+func (o *objects) checkOwn() error {
+	for _, name := range []string{"commondir", "objects/info/alternates", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"} {
+		if _, err := o.fs.Lstat(name); err == nil {
+			return syncError(SyncRefused, "", "delete it, if you did not put it there yourself", "%s/%s is none of our files", o.fs.dir, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if b, err := o.fs.root.ReadFile("config"); err == nil && bytes.Equal(b, []byte(repoConfig)) {
+		return nil
+	}
+	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
+		return fmt.Errorf("configuration of the sidecar: %w", unavailable(err))
+	}
+	return nil
+}
+
+// refresh makes objects seen that the git program has added.
+func (o *objects) refresh() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reopen()
+}
+
+// packBytes returns how many bytes lie in the folder of packs.
+func (o *objects) packBytes() int64 {
+	list, err := o.fs.ReadDir("objects/pack")
+	if err != nil {
+		return 0
+	}
+	var n int64
+	for _, fi := range list {
+		n += fi.Size()
+	}
+	return n
+}
+
+// sweepPacks removes what an ended fetch left half done.
+func (o *objects) sweepPacks() {
+	const dir = "objects/pack"
+	list, err := o.fs.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, fi := range list {
+		if strings.HasPrefix(fi.Name(), "tmp_pack_") || strings.HasPrefix(fi.Name(), "tmp_idx_") || strings.HasPrefix(fi.Name(), "tmp_rev_") {
+			_ = o.fs.Remove(dir + "/" + fi.Name())
+		}
+	}
+}
+
+// size returns how many bytes an object has, without reading it.
+func (o *objects) size(h plumbing.Hash) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.batch.HasEncodedObject(h) == nil {
+		return o.batch.EncodedObjectSize(h)
+	}
+	n, err := o.st.EncodedObjectSize(h)
+	if err != nil {
+		o.reopen()
+		n, err = o.st.EncodedObjectSize(h)
+	}
+	return n, err
+}

@@ -1,0 +1,336 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// SyncOptions say with whom to sync, and how. Remote is required.
+type SyncOptions struct {
+	// Remote is the address as the user registered it; credentials in it are
+	// dropped.
+	Remote string
+	// Local allows file:// and paths, PlainHTTP http:// to other machines than
+	// this one: only where the user registered that on this machine (G15).
+	Local     bool
+	PlainHTTP bool
+	// Publish allows to push now. Without it what the remote has new is merged
+	// here, and the merge is pushed by the next sync that may.
+	Publish bool
+	// Resync goes on where the remote's branch was rewritten or deleted, by the
+	// last commit that both have (G14).
+	Resync bool
+
+	// MaxBytes bounds what one fetch may bring. Zero means 512 MB.
+	MaxBytes int64
+	// Timeout ends a fetch or push that takes longer. Zero means 10 minutes.
+	Timeout time.Duration
+	// Rand makes the pauses between tries, in [0, 1). Nil means math/rand.
+	Rand func() float64
+	// Step is told before each step, by name, for tests that stop there. Nil is
+	// fine.
+	Step func(step string) error
+}
+
+// A Synced says what one call of Sync came to.
+type Synced struct {
+	Fetched bool   // the remote had something new
+	Pushed  bool   // the remote has taken something from us
+	Remote  string // the tip of the remote's branch; "" if it has none
+	Local   string // the tip of ours
+	// Paths are the files below fold/ that were written or deleted, sorted.
+	Paths []string
+	// Merged counts the files that both sides had changed, Conflicts those of
+	// them of which something is kept in a callout or in history only.
+	Merged, Conflicts int
+	// Aside are files that did not enter, on either side, and why.
+	Aside []SetAside
+	// Project is the project file where the sync changed it. If its slug is not
+	// that of the store, file memories are to be described again under it
+	// (G19), and the store opened with it.
+	Project *conf.Project
+	// Joined says that nothing but the project file was taken: it is the first
+	// sync with a remote that calls the project by another slug. Sync again
+	// once the store is open with that slug.
+	Joined bool
+}
+
+// syncTries is how often a lost race is run again at once (G13).
+const syncTries = 5
+
+// Sync brings the branch foldwatch of the remote and ours together: fetch, merge
+// in the object store, push the merge as one commit on the remote's tip, then
+// change the working files, the journal, and last our references. A crash
+// leaves the replica behind and never ahead; the next call goes on from what
+// the references say (G11 to G14). Where nothing is new it costs one run of the
+// git program and writes nothing. Errors that end a sync are *SyncError. One
+// call runs at a time.
+func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
+	if err := s.writable(); err != nil {
+		return out, err
+	}
+	t, at, err := s.transport(opt)
+	if err != nil {
+		return out, err
+	}
+	if opt.Rand == nil {
+		opt.Rand = rand.Float64
+	}
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if err := s.unguarded(at.host); err != nil {
+		return out, err
+	}
+	r := &round{s: s, t: t, at: at, opt: opt, out: &out}
+	if err := r.load(); err != nil {
+		return out, err
+	}
+	defer func() { s.changed(out.Paths) }()
+	for try := 1; ; try++ {
+		err := r.run(ctx, try)
+		if lost, ok := errors.AsType[*SyncError](err); !ok || lost.Kind != SyncLost {
+			return out, err
+		} else if try == syncTries {
+			lost.Err = fold.WithHint(lost.Err, SyncLost.hint(at.host))
+			return out, lost
+		}
+		pause := 50*time.Millisecond + time.Duration(opt.Rand()*float64(450*time.Millisecond))
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unguarded returns why nothing may be published, or nil (G8).
+func (s *Store) unguarded(host string) error {
+	if reason, up := s.guarded(); up {
+		return syncError(SyncGuarded, host, "", "%s: nothing is synced meanwhile", reason)
+	}
+	root, err := s.openFold(false)
+	if err != nil {
+		if absentFold(err) && !s.hasJournal() {
+			return nil
+		}
+		return syncError(SyncGuarded, host, "", "%v", err)
+	}
+	return root.Close()
+}
+
+// RemoteTip asks the remote for the tip of its branch; "" if there is none. It
+// is the poll: one question, nothing fetched, nothing written.
+func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) {
+	if err := s.writable(); err != nil {
+		return "", err
+	}
+	t, _, err := s.transport(opt)
+	if err != nil {
+		return "", err
+	}
+	h, err := t.tip(ctx)
+	if err != nil || h.IsZero() {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+// A round is one pass of a sync.
+type round struct {
+	s   *Store
+	t   transport
+	at  address
+	opt SyncOptions
+	out *Synced
+
+	notes  *syncNotes
+	seen   plumbing.Hash // tip of the remote that we saw last
+	branch plumbing.Hash // ours, with all that may be published
+	from   plumbing.Hash // journal commit that branch holds
+}
+
+// step lets a test stop here.
+func (r *round) step(name string) error {
+	if r.opt.Step == nil {
+		return nil
+	}
+	return r.opt.Step(name)
+}
+
+// load reads what the last sync left.
+func (r *round) load() (err error) {
+	if r.notes, err = r.s.readNotes(); err != nil {
+		return err
+	}
+	if r.notes.Remote != r.at.url {
+		// Another remote: what was seen elsewhere says nothing about it.
+		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held}
+		return nil
+	}
+	r.seen, err = r.s.obj.ref(refRemote)
+	return err
+}
+
+func (r *round) run(ctx context.Context, try int) (err error) {
+	s := r.s
+	s.commit.Lock()
+	r.branch, r.from, err = s.squash(ctx)
+	s.commit.Unlock()
+	if err != nil {
+		return err
+	}
+	tip, err := r.remoteTip(ctx, try)
+	if err != nil {
+		return err
+	}
+	r.out.Remote, r.out.Local = hashText(tip), hashText(r.branch)
+	if tip == r.branch && len(r.notes.Held) == 0 {
+		return r.saw(tip)
+	}
+	base, err := s.obj.mergeBase(ctx, r.branch, tip)
+	if err != nil {
+		return err
+	}
+	if joined, err := r.join(ctx, base, tip); joined || err != nil {
+		return err
+	}
+	next, m, err := r.merge(ctx, base, tip)
+	if err != nil {
+		return err
+	}
+	if next != tip && r.opt.Publish {
+		if err := r.push(ctx, tip, next); err != nil {
+			return err
+		}
+	}
+	r.out.Merged, r.out.Conflicts = r.out.Merged+m.merged, r.out.Conflicts+m.conflicts
+	return r.settle(ctx, m, next)
+}
+
+// remoteTip finds out where the remote's branch stands and holds what is on it.
+func (r *round) remoteTip(ctx context.Context, try int) (tip plumbing.Hash, err error) {
+	if known, err := r.mayPushAtOnce(ctx, try); known || err != nil {
+		return r.seen, err
+	}
+	if err := r.step("ask"); err != nil {
+		return tip, err
+	}
+	if tip, err = r.t.tip(ctx); err != nil {
+		return tip, err
+	}
+	if tip == r.seen {
+		return tip, nil
+	}
+	if !tip.IsZero() {
+		if err := r.step("fetch"); err != nil {
+			return tip, err
+		}
+		if !r.s.obj.holds(tip) {
+			if tip, err = r.t.fetch(ctx); err != nil {
+				return tip, err
+			}
+		}
+	}
+	if err := r.checkSeen(ctx, tip); err != nil {
+		return tip, err
+	}
+	r.out.Fetched = !tip.IsZero() && tip != r.branch
+	return tip, r.saw(tip)
+}
+
+// mayPushAtOnce reports whether the remote need not be asked first: what is new
+// here lies on what the remote had, and the lease tells if that is still so.
+func (r *round) mayPushAtOnce(ctx context.Context, try int) (bool, error) {
+	if try > 1 || !r.opt.Publish || r.seen.IsZero() || r.branch == r.seen {
+		return false, nil
+	}
+	return r.s.obj.descends(ctx, r.branch, r.seen)
+}
+
+// checkSeen stops where what we saw of the remote is gone from it (G14).
+func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
+	if r.seen.IsZero() || r.opt.Resync {
+		return nil
+	}
+	if tip.IsZero() {
+		return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch is gone from the remote")
+	}
+	ok, err := r.s.obj.descends(ctx, tip, r.seen)
+	if err != nil || ok {
+		return err
+	}
+	return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
+}
+
+// saw keeps where the remote stands.
+func (r *round) saw(tip plumbing.Hash) error {
+	r.s.noteContact()
+	if tip == r.seen {
+		return nil
+	}
+	if !tip.IsZero() {
+		if err := r.s.obj.setRef(refRemote, tip); err != nil {
+			return err
+		}
+	}
+	r.seen = tip
+	return r.s.writeNotes(r.notes)
+}
+
+// merge merges the remote's tip with our branch and returns the commit both are
+// to stand at.
+func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbing.Hash, m *merging, err error) {
+	if err := r.step("merge"); err != nil {
+		return next, nil, err
+	}
+	s := r.s
+	var trees [3]plumbing.Hash
+	for i, h := range []plumbing.Hash{base, r.branch, tip} {
+		if trees[i], err = s.obj.treeOf(h); err != nil {
+			return next, nil, err
+		}
+	}
+	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2]); err != nil {
+		if errors.Is(err, fold.ErrInvalid) {
+			err = syncError(SyncRefused, r.at.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
+		}
+		return next, nil, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	next, err = s.commitMerge(ctx, m, base, r.branch, tip)
+	return next, m, err
+}
+
+// push moves the remote's branch to next.
+func (r *round) push(ctx context.Context, tip, next plumbing.Hash) error {
+	if err := r.s.unguarded(r.at.host); err != nil {
+		return err
+	}
+	if err := r.step("push"); err != nil {
+		return err
+	}
+	if err := r.t.push(ctx, tip, next); err != nil {
+		return err
+	}
+	r.out.Pushed, r.out.Remote = true, next.String()
+	r.notes.Pushed = r.s.opt.Now().UTC()
+	if err := r.step("pushed"); err != nil {
+		return err
+	}
+	return r.saw(next)
+}
+
+func hashText(h plumbing.Hash) string {
+	if h.IsZero() {
+		return ""
+	}
+	return h.String()
+}

@@ -1,0 +1,142 @@
+package gitops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+)
+
+// syncName is a file of what references cannot say. Without it the next sync
+// asks the remote once more than it had to.
+const syncName = "sync.json"
+
+// syncNotes is what is kept between syncs.
+type syncNotes struct {
+	Remote string    `json:"remote"` // address that refRemote is of
+	Pushed time.Time `json:"pushed,omitzero"`
+	// Held are files of our branch that did not become working files, and why:
+	// they are looked at again by each sync.
+	Held map[string]string `json:"held,omitempty"`
+}
+
+func (s *Store) readNotes() (*syncNotes, error) {
+	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), syncName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", syncName, err)
+	}
+	n := &syncNotes{}
+	if json.Unmarshal(b, n) != nil {
+		n = &syncNotes{} // damaged or none
+	}
+	return n, nil
+}
+
+func (s *Store) writeNotes(n *syncNotes) error {
+	b, err := json.Marshal(n)
+	if err == nil {
+		err = disk.WriteFile(filepath.Join(s.l.StateDir(), syncName), b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", syncName, unavailable(err))
+	}
+	return nil
+}
+
+// noteContact remembers that the remote answered.
+func (s *Store) noteContact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contact = s.opt.Now()
+}
+
+// A SyncState says how the store stands with its remote, as far as is known
+// without asking it.
+type SyncState struct {
+	Address   string    // of the remote that was synced with last; "" before the first
+	RemoteTip string    // newest commit seen on its branch foldwatch; "" if none
+	LocalTip  string    // of our own branch foldwatch
+	Contact   time.Time // when it last answered; zero if it did not since the store was opened
+	Pushed    time.Time // when it last took something from us
+	// Unpushed counts the files in which the remote's branch differs from what
+	// may be published of the journal.
+	Unpushed int
+	// Held are files of the remote that did not become working files, and why.
+	Held map[string]string
+}
+
+// SyncState returns how the store stands with its remote. It costs what has
+// changed since the last sync.
+func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
+	var st SyncState
+	if s.obj == nil {
+		return st, nil
+	}
+	tip, err := s.start()
+	if err != nil {
+		return st, err
+	}
+	n, err := s.readNotes()
+	if err != nil {
+		return st, err
+	}
+	refs := map[string]plumbing.Hash{refRemote: {}, refBranch: {}, refSquashed: {}}
+	for name := range refs {
+		if refs[name], err = s.obj.ref(name); err != nil {
+			return st, err
+		}
+	}
+	if n.Remote == "" {
+		refs[refRemote] = plumbing.ZeroHash
+	}
+	s.mu.Lock()
+	st.Contact = s.contact
+	s.mu.Unlock()
+	st.Address, st.Pushed, st.Held = n.Remote, n.Pushed, n.Held
+	st.RemoteTip, st.LocalTip = hashText(refs[refRemote]), hashText(refs[refBranch])
+	st.Unpushed, err = s.unpushed(ctx, refs[refRemote], refs[refBranch], refs[refSquashed], tip)
+	return st, err
+}
+
+// unpushed counts the paths at which the remote differs from our branch and
+// what the journal adds to it.
+func (s *Store) unpushed(ctx context.Context, remote, branch, squashed, tip plumbing.Hash) (int, error) {
+	theirs, err := s.obj.treeOf(remote)
+	if err != nil {
+		return 0, err
+	}
+	ours, err := s.obj.treeOf(branch)
+	if err != nil {
+		return 0, err
+	}
+	differ, err := s.changesFrom(ctx, theirs, ours)
+	if err != nil {
+		return 0, err
+	}
+	if squashed != tip {
+		p, err := s.publishable(ctx, squashed, tip)
+		if err != nil {
+			return 0, err
+		}
+		for path, blob := range p.blobs {
+			have, err := s.obj.lookup(theirs, path)
+			if err != nil {
+				return 0, err
+			}
+			if have == blob {
+				delete(differ, path)
+			} else {
+				differ[path] = pathChange{was: have, is: blob}
+			}
+		}
+	}
+	return len(differ), nil
+}
