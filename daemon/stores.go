@@ -292,7 +292,7 @@ func (k *standing) openIngester(co *checkout) (err error) {
 	k.in, err = ingest.New(ingest.Options{
 		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: k.history(),
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Count: &co.count.ingest,
-		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
+		Describe: cfg.Describe, NoCommits: !cfg.CommitMemories, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	return err
 }

@@ -54,7 +54,10 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 			return nil
 		}
 		co.noteFileMemories(ctx, st)
-		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full, History: w.History}, progress)
+		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{History: w.History, Full: w.Full}, progress); err != nil {
+			return err
+		}
+		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full}, progress)
 		co.after(ctx, st, d)
 		return err
 	}
@@ -177,12 +180,40 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 		return nil
 	}
 	defer co.endProgress()
+	if !w.Saved {
+		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{}, co.watched(j, tell)); err != nil {
+			return err
+		}
+	}
 	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched(j, tell))
 	co.after(ctx, st, r)
 	if err != nil || w.Saved {
 		return err
 	}
 	return st.in.RefreshStale(ctx)
+}
+
+// rememberCommits makes memories of new commits, and says which got none.
+func (co *checkout) rememberCommits(ctx context.Context, st *stores, opt ingest.CommitOptions, progress ingest.Progress) error {
+	r, err := st.in.RememberCommits(ctx, opt, progress)
+	co.after(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	left, err := st.in.CommitsLeft(ctx)
+	if err != nil {
+		return err
+	}
+	text := ""
+	if left > 0 {
+		text = fmt.Sprintf("many commits came at once: only the newest have a memory. For all of them: foldwatch index --history %d", left)
+	}
+	co.note("commits", text)
+	if len(r.Memories) == 0 {
+		return nil
+	}
+	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
+	return err
 }
 
 // readPast keeps what past commits say up to the tip of the default branch.

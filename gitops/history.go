@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +22,20 @@ type Commit struct {
 	Body        string // without the subject; at most maxBody bytes
 	AuthorName  string
 	AuthorEmail string
+	AuthorTime  time.Time // UTC
 	Time        time.Time // of the commit, UTC
 	Parents     int
-	Files       []string // paths that differ from the parent; none for merges
+	Files       []string // paths that differ from the parent, at most maxFiles; none for merges
+	Removed     []string // those of Files that are gone after it
+	More        int      // paths that differ beyond Files
+	// Grafted says that a shallow clone does not have its parents: it looks as if
+	// it had added every file there is.
+	Grafted bool
+}
+
+// Ours reports whether foldwatch made the commit, as its trailer says.
+func (c *Commit) Ours() bool {
+	return strings.HasPrefix(c.Body, trailerCommit+": ") || strings.Contains(c.Body, "\n"+trailerCommit+": ")
 }
 
 // Caps on what one commit brings into memory.
@@ -34,18 +47,57 @@ const (
 // Commits returns the commits reachable from to and not from from (an empty
 // from excludes nothing), newest first, at most limit (0 means all).
 func (l *Layout) Commits(ctx context.Context, from, to string, limit int) ([]Commit, error) {
-	args := []string{
+	return l.commits(ctx, to, []string{from}, limit)
+}
+
+// Changes is Commits without merges, without what is reachable from any of not
+// ("" excludes nothing), and without the newest skip of them.
+func (l *Layout) Changes(ctx context.Context, to string, not []string, skip, limit int) ([]Commit, error) {
+	return l.commits(ctx, to, not, limit, "--no-merges", "--skip="+strconv.Itoa(skip))
+}
+
+// CountChanges returns how many commits [Layout.Changes] would return that skips
+// none and has no limit.
+func (l *Layout) CountChanges(ctx context.Context, to string, not []string) (int, error) {
+	args := append([]string{"rev-list", "--count", "--no-merges", "--end-of-options", to}, except(not)...)
+	s, err := l.git(append(args, "--")...).line(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count commits of %s: %w", to, err)
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, fmt.Errorf("count commits of %s: %w", to, err)
+	}
+	return n, nil
+}
+
+// UnknownCommit reports whether err says that git does not have a commit that it
+// was asked about.
+func UnknownCommit(err error) bool {
+	g, ok := errors.AsType[*gitError](err)
+	return ok && (strings.Contains(g.Stderr, "bad object") || strings.Contains(g.Stderr, "bad revision"))
+}
+
+// except are the arguments that leave out what is reachable from any of revs.
+func except(revs []string) (args []string) {
+	for _, rev := range revs {
+		if rev != "" {
+			args = append(args, "^"+rev)
+		}
+	}
+	return args
+}
+
+func (l *Layout) commits(ctx context.Context, to string, not []string, limit int, only ...string) ([]Commit, error) {
+	args := append([]string{
 		"log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--no-show-signature", "--no-notes", "--no-mailmap", "--encoding=UTF-8",
-		"--format=%x01%H%x00%P%x00%an%x00%ae%x00%ct%x00%s%x00%b%x00",
-	}
+		"--format=%x01%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%b%x00",
+	}, only...)
 	if limit > 0 {
 		args = append(args, "-n", strconv.Itoa(limit))
 	}
-	args = append(args, "--end-of-options", to)
-	if from != "" {
-		args = append(args, "^"+from)
-	}
+	args = append(append(args, "--end-of-options", to), except(not)...)
 	var out []Commit
 	err := l.git(append(args, "--")...).stream(ctx, func(r *bufio.Reader) (err error) {
 		out, err = readCommits(zReader{r})
@@ -54,7 +106,24 @@ func (l *Layout) Commits(ctx context.Context, from, to string, limit int) ([]Com
 	if err != nil {
 		return nil, fmt.Errorf("list commits of %s: %w", to, err)
 	}
+	grafted := l.grafts()
+	for i := range out {
+		out[i].Grafted = grafted[out[i].Oid]
+	}
 	return out, nil
+}
+
+// grafts returns the commits at which a shallow clone ends, nil for others.
+func (l *Layout) grafts() map[string]bool {
+	b, err := os.ReadFile(filepath.Join(l.CommonDir, "shallow"))
+	if err != nil {
+		return nil
+	}
+	oids := map[string]bool{}
+	for line := range strings.FieldsSeq(string(b)) {
+		oids[line] = true
+	}
+	return oids
 }
 
 func readCommits(z zReader) ([]Commit, error) {
@@ -72,17 +141,19 @@ func readCommits(z zReader) ([]Commit, error) {
 		case s == "": // between a message and its files, or two commits
 		case s[0] == 1:
 			c := Commit{Oid: s[1:]}
-			var parents, sec string
-			for _, p := range []*string{&parents, &c.AuthorName, &c.AuthorEmail, &sec, &c.Subject, &c.Body} {
+			var parents, written, made string
+			for _, p := range []*string{&parents, &c.AuthorName, &c.AuthorEmail, &written, &made, &c.Subject, &c.Body} {
 				if *p, err = z.next(); err != nil {
 					return nil, short(err)
 				}
 			}
-			n, err := strconv.ParseInt(sec, 10, 64)
-			if err != nil {
+			if c.Time, err = readTime(made); err != nil {
 				return nil, fmt.Errorf("time of commit %s: %w", c.Oid, err)
 			}
-			c.Time = time.Unix(n, 0).UTC()
+			if c.AuthorTime, err = readTime(written); err != nil {
+				c.AuthorTime = c.Time // a broken tool wrote it
+			}
+			c.Subject, c.AuthorName = strings.ToValidUTF8(c.Subject, ""), strings.ToValidUTF8(c.AuthorName, "")
 			c.Parents = len(strings.Fields(parents))
 			c.Body = strings.TrimSpace(c.Body)
 			c.Body = strings.ToValidUTF8(c.Body[:min(len(c.Body), maxBody)], "")
@@ -96,13 +167,31 @@ func readCommits(z zReader) ([]Commit, error) {
 				return nil, err
 			}
 			c := &out[len(out)-1]
-			if (regularMode(raw.modes[0]) || regularMode(raw.modes[1])) && len(c.Files) < maxFiles {
-				c.Files = append(c.Files, raw.path)
-			}
+			c.touched(&raw)
 		default:
 			return nil, fmt.Errorf("unexpected line %.80q", s)
 		}
 	}
+}
+
+// touched notes a file that the commit changes.
+func (c *Commit) touched(raw *rawLine) {
+	was, is := regularMode(raw.modes[0]), regularMode(raw.modes[1])
+	switch {
+	case !was && !is:
+	case len(c.Files) == maxFiles:
+		c.More++
+	default:
+		c.Files = append(c.Files, raw.path)
+		if !is {
+			c.Removed = append(c.Removed, raw.path)
+		}
+	}
+}
+
+func readTime(sec string) (time.Time, error) {
+	n, err := strconv.ParseInt(sec, 10, 64)
+	return time.Unix(n, 0).UTC(), err
 }
 
 // CommitTime returns the commit time of rev, UTC.
@@ -111,11 +200,11 @@ func (l *Layout) CommitTime(ctx context.Context, rev string) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, fmt.Errorf("time of commit %s: %w", rev, err)
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
+	t, err := readTime(s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("time of commit %s: %w", rev, err)
 	}
-	return time.Unix(n, 0).UTC(), nil
+	return t, nil
 }
 
 // fewPaths is up to how many paths a history is asked for by name: git then

@@ -16,6 +16,9 @@ import (
 // maxNamed is how many ids and paths the body of a commit lists.
 const maxNamed = 200
 
+// trailerCommit is the trailer of every commit that foldwatch makes.
+const trailerCommit = "Foldwatch-Commit"
+
 // plainName drops what may not stand in the name or address of a commit, or in
 // one line of its message.
 func plainName(s string) string {
@@ -57,7 +60,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 		}
 		b.WriteString(mark + " " + oneLine(name) + "\n")
 	}
-	fmt.Fprintf(&b, "\nFoldwatch-Commit: v1\nFoldwatch-Count: %d\n", len(files))
+	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", trailerCommit, len(files))
 	for _, a := range authors(files) {
 		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, committerEmail)
 	}
@@ -81,14 +84,17 @@ func (s *Store) subject(files []draftFile) string {
 	if len(files) == 1 {
 		return "fold: " + s.told(files[0])
 	}
-	described, removed := 0, 0
+	described, removed, commits := 0, 0, 0
 	for _, f := range files {
-		if f.b == nil {
+		switch {
+		case f.b == nil:
 			removed++
-		} else if describesFile(f.b) {
+		case hasSource(f.b, fold.SourceFile):
 			described++
+		case f.c.old.IsZero() && hasSource(f.b, fold.SourceGit):
+			commits++
 		}
-		if described+removed == 0 {
+		if described+removed+commits == 0 {
 			break // a mix, as the first one shows
 		}
 	}
@@ -101,15 +107,17 @@ func (s *Store) subject(files []draftFile) string {
 		return fmt.Sprintf("fold: Index %d files from %s", len(files), slug)
 	case removed:
 		return fmt.Sprintf("fold: Remove %d memories", len(files))
+	case commits:
+		return fmt.Sprintf("fold: Add %d commits of %s", len(files), slug)
 	}
 	return fmt.Sprintf("fold: Update %d memories", len(files))
 }
 
-// describesFile reports whether a memory's frontmatter says source: file. It
-// is only for the subject of a commit, hence no decoding.
-func describesFile(b []byte) bool {
+// hasSource reports whether a memory's frontmatter names that source. It is
+// only for the subject of a commit, hence no decoding.
+func hasSource(b []byte, source fold.Source) bool {
 	head, _, _ := bytes.Cut(b, []byte("\n---"))
-	return bytes.Contains(head, []byte("\nsource: file\n"))
+	return bytes.Contains(head, []byte("\nsource: "+string(source)+"\n"))
 }
 
 // told says what happens to one file: Add decision "Session timeout policy".

@@ -19,8 +19,9 @@ import (
 const indexWait = 50 * time.Second
 
 type inIndex struct {
-	Path string `json:"path,omitempty" doc:"checkout or a folder in one; default: the project you work in"`
-	Full bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
+	Path    string `json:"path,omitempty" doc:"checkout or a folder in one; default: the project you work in"`
+	Full    bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
+	History int    `json:"history,omitempty" minimum:"0" doc:"also make memories of the last N commits"`
 	inProject
 }
 
@@ -86,7 +87,7 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	if token != nil {
 		events = c.doors.Subscribe(wait, c.scope, 0) // before the job begins: nothing is missed
 	}
-	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, Path: below})
+	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History, Path: below})
 	if err != nil {
 		return indexing{}, "", err
 	}

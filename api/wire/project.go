@@ -211,7 +211,7 @@ type ProblemList struct {
 // Progress is how far long work has come. Rates are those of the last seconds;
 // what is not known yet is left out.
 type Progress struct {
-	Stage          string  `json:"stage" doc:"listing, reading memories, words, describing, indexing text, embedding"`
+	Stage          string  `json:"stage" doc:"listing, reading memories, words, reading commits, describing, indexing text, embedding"`
 	Done           int     `json:"done" doc:"files worked through; memories where they are read or embedded"`
 	Total          int     `json:"total" doc:"of this stage; 0 while that is not known"`
 	Bytes          int64   `json:"bytes,omitempty" doc:"of source, worked through"`
@@ -252,7 +252,7 @@ type Reindex struct {
 	RetryFailed bool `json:"retry_failed,omitempty" doc:"only what an earlier attempt failed on, also what is set aside until it changes"`
 
 	Path    string `json:"path,omitempty" doc:"only below this path"`
-	History int    `json:"history,omitempty" doc:"also make memories of the last N commits"`
+	History int    `json:"history,omitempty" minimum:"0" doc:"also make memories of the last N commits"`
 }
 
 // JobRef names a queued job.

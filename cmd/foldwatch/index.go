@@ -20,6 +20,9 @@ func indexCommand(e *environment) *cobra.Command {
 			if in.RetryFailed && (in.Full || in.History > 0) {
 				return usagef("foldwatch index --retry-failed", "--retry-failed looks at nothing else: leave out --full and --history")
 			}
+			if in.History < 0 {
+				return usagef("foldwatch index --history 100", "--history %d: how many of the last commits", in.History)
+			}
 			return e.reindex(cmd.Context(), in, wait)
 		},
 	}

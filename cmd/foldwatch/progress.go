@@ -90,6 +90,8 @@ func nounOf(pr wire.Progress) string {
 	switch pr.Stage {
 	case "reading memories", "embedding", "words":
 		return "memory"
+	case "reading commits":
+		return "commit"
 	}
 	if strings.HasPrefix(pr.Stage, "asking") {
 		return "question"

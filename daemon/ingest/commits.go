@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -12,98 +16,452 @@ import (
 )
 
 const (
-	newCommits   = 1000 // most commits one move of the tip makes memories of
+	// mostCommits become memories by themselves at one move of the tip, unless
+	// Options say otherwise: a pull after a year must not bury what people wrote.
+	mostCommits  = 500
+	commitBatch  = 256  // commits written and indexed at once
+	commitPage   = 5000 // of a long history, read at once
 	commitFiles  = 50   // files a commit's memory names and links
 	commitMerged = 2    // parents from which a commit is a merge
 )
 
-// commitMemories makes memories of the commits after cursor up to the tip, and
-// of as many before it as history says. Merges and the commits of bots are
-// left out.
-func (in *Ingester) commitMemories(ctx context.Context, cursor, tip string, history int) error {
-	var commits []gitops.Commit
-	if cursor != "" && cursor != tip {
-		list, err := in.Layout.Commits(ctx, cursor, tip, newCommits)
+// Notes on a checkout in state.db.
+const (
+	noteCommitsAt   = "commits"      // a commitCursor
+	noteCommitsLeft = "commits left" // how many commits were left out, a number
+)
+
+// CommitOptions say how far [Ingester.RememberCommits] goes.
+type CommitOptions struct {
+	// History makes memories of that many commits up to the tip, however old.
+	History int
+	// Full makes also those that were deleted by hand.
+	Full bool
+}
+
+// noCommits stands for a commitCursor where the repository has no commit yet.
+const noCommits = "none"
+
+// A commitCursor is how far commits became memories.
+type commitCursor struct {
+	at     string // the tip then; "" before the first look
+	branch string // the default branch then
+	// since is the tip when the branch was first seen: what it holds was there
+	// before us, and stays out also when the branch is moved back and forth.
+	since string
+}
+
+func (c commitCursor) String() string { return c.at + " " + c.since + " " + c.branch }
+
+func parseCommitCursor(s string) (c commitCursor) {
+	if s == noCommits {
+		return c
+	}
+	c.at, s, _ = strings.Cut(s, " ")
+	c.since, c.branch, _ = strings.Cut(s, " ")
+	return c
+}
+
+// RememberCommits makes memories of the commits that came onto the default
+// branch since it looked last, the newest MostCommits of them, and of as many up
+// to the tip as opt says. Merges, the commits of programs and those that hold a
+// credential are left out. What is there already stays as it is, so that a call
+// that was cut short is continued by the next one. It returns at once where the
+// branch has not moved.
+func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, progress Progress) (r Report, err error) {
+	if in.Store == nil {
+		return r, nil
+	}
+	branch, tip, err := in.branch.Default(ctx)
+	if err != nil {
+		return r, err
+	}
+	note, err := in.State.Note(ctx, in.Key, noteCommitsAt)
+	if err != nil {
+		return r, err
+	}
+	if tip == "" {
+		if note == "" { // all that comes is new
+			err = in.State.SetNote(ctx, in.Key, noteCommitsAt, noCommits)
+		}
+		return r, err
+	}
+	was := parseCommitCursor(note)
+	if was.at == tip && was.branch == branch && opt.History == 0 {
+		return r, nil
+	}
+	now := commitCursor{at: tip, branch: branch, since: was.since}
+	var fresh []gitops.Commit
+	var twins map[string]twin
+	more := 0 // that came, beyond fresh
+	switch {
+	case note != noCommits && was.branch != branch:
+		now.since = tip // what it holds was there before
+	case was.at != tip && !in.NoCommits:
+		fresh, more, err = in.newCommits(ctx, was, tip)
+		if gitops.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
+			fresh, more, now.since, err = nil, 0, tip, nil
+		}
+		if err == nil {
+			twins, err = in.twins(ctx, was.at, tip, fresh)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	gone := map[fold.ID]bool{}
+	if !opt.Full {
+		if gone, err = in.State.Gone(ctx, in.Slug); err != nil {
+			return r, err
+		}
+	}
+	if r, err = in.putCommits(ctx, fresh, twins, gone, newTally(progress, stageCommits, len(fresh))); err != nil {
+		return r, err
+	}
+	if err := in.putHistory(ctx, tip, opt.History, gone, &r, progress); err != nil {
+		return r, err
+	}
+	left, err := in.CommitsLeft(ctx)
+	if err != nil {
+		return r, err
+	}
+	if left > 0 || more > 0 { // the commits that were left out lie below those that came since
+		left += len(fresh) + more
+		if err := in.setCommitsLeft(ctx, left, opt.History); err != nil {
+			return r, err
+		}
+	}
+	return r, in.State.SetNote(ctx, in.Key, noteCommitsAt, now.String())
+}
+
+// newCommits returns the newest MostCommits that came since was, and how many
+// more there are.
+func (in *Ingester) newCommits(ctx context.Context, was commitCursor, tip string) (list []gitops.Commit, more int, err error) {
+	not := []string{was.at, was.since}
+	list, err = in.Layout.Changes(ctx, tip, not, 0, in.MostCommits)
+	if err != nil || len(list) < in.MostCommits {
+		return list, 0, err
+	}
+	all, err := in.Layout.CountChanges(ctx, tip, not)
+	return list, all - len(list), err
+}
+
+// setCommitsLeft notes that left commits have to be asked for, unless they were.
+func (in *Ingester) setCommitsLeft(ctx context.Context, left, asked int) error {
+	note := ""
+	if asked < left {
+		note = strconv.Itoa(left)
+	}
+	return in.State.SetNote(ctx, in.Key, noteCommitsLeft, note)
+}
+
+// CommitsLeft returns how many commits would have to be asked for to have a
+// memory of each that came since the checkout was added; 0 if there is one of
+// each.
+func (in *Ingester) CommitsLeft(ctx context.Context) (int, error) {
+	note, err := in.State.Note(ctx, in.Key, noteCommitsLeft)
+	if err != nil || note == "" {
+		return 0, err
+	}
+	n, _ := strconv.Atoi(note) // nothing else is written there
+	return n, nil
+}
+
+// putHistory is putCommits for the newest n commits of tip, which may be all
+// there ever were: a page at a time.
+func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[fold.ID]bool, r *Report, progress Progress) error {
+	if n <= 0 {
+		return nil
+	}
+	all, err := in.Layout.CountChanges(ctx, tip, nil)
+	if err != nil {
+		return err
+	}
+	n = min(n, all)
+	count := newTally(progress, stageCommits, n)
+	for at := 0; at < n; at += commitPage {
+		list, err := in.Layout.Changes(ctx, tip, nil, at, min(commitPage, n-at))
 		if err != nil {
 			return err
 		}
-		commits = list
-	}
-	if history > 0 {
-		list, err := in.Layout.Commits(ctx, "", tip, history)
+		did, err := in.putCommits(ctx, list, nil, gone, count)
+		r.add(did)
 		if err != nil {
 			return err
-		}
-		commits = append(commits, list...)
-	}
-	for _, c := range commits {
-		if c.Parents >= commitMerged || isBot(c) {
-			continue
-		}
-		m := in.commitMemory(c)
-		b := fold.Encode(m, func(id fold.ID) string { return in.pathOf(c, id) })
-		if len(secret.Scan(b)) > 0 {
-			continue // a message that holds a credential is not copied
-		}
-		err := in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, New: b})
-		if err != nil && !errors.Is(err, fold.ErrConflict) {
-			return fmt.Errorf("commit %.10s: %w", c.Oid, err)
 		}
 	}
 	return nil
 }
 
-// commitMemory is the memory of one commit: a function of the commit alone.
-func (in *Ingester) commitMemory(c gitops.Commit) *fold.Memory {
+// putCommits writes the memories of commits that have none, and indexes them.
+// Those of gone were deleted by hand.
+func (in *Ingester) putCommits(ctx context.Context, list []gitops.Commit, twins map[string]twin, gone map[fold.ID]bool, count *tally) (r Report, err error) {
+	if len(list) == 0 {
+		return r, nil
+	}
+	end := in.Store.Bulk()
+	defer func() {
+		if eerr := end(ctx); err == nil {
+			err = eerr
+		}
+	}()
+	for part := range slices.Chunk(list, commitBatch) {
+		var writes []gitops.Write
+		for i := range part {
+			if w, ok := in.commitWrite(&part[i], twins[part[i].Oid]); ok && !gone[w.ID] {
+				writes = append(writes, w)
+			}
+		}
+		writes = slices.DeleteFunc(writes, func(w gitops.Write) bool {
+			_, err := in.Options.Fold.Lstat(w.Path)
+			return !errors.Is(err, fs.ErrNotExist) // what is there is left alone, whatever it is
+		})
+		if _, _, err := in.Store.PutMany(ctx, writes); err != nil {
+			return r, fmt.Errorf("remember commits: %w", err)
+		}
+		var written []string
+		for _, w := range writes {
+			written = append(written, w.Path)
+		}
+		did, err := in.Fold(ctx, written, nil)
+		if err != nil {
+			return r, err
+		}
+		r.add(did)
+		count.worked(len(part), 0)
+		count.keep(len(part))
+	}
+	return r, nil
+}
+
+// commitWrite is the memory file of a commit; false for a commit that gets
+// none.
+func (in *Ingester) commitWrite(c *gitops.Commit, of twin) (w gitops.Write, ok bool) {
+	if c.Parents >= commitMerged || c.Grafted || isBot(c) {
+		return w, false
+	}
+	m := in.commitMemory(c, of)
+	title := func(id fold.ID) string { return in.pathOf(c, id) }
+	b := fold.Encode(m, title)
+	if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+		// The message looks like something that no memory may hold, a merge left
+		// half done, say: quoted it does not.
+		quoted := *c
+		quoted.Body = "    " + strings.ReplaceAll(c.Body, "\n", "\n    ")
+		b = fold.Encode(in.commitMemory(&quoted, of), title)
+		if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+			return w, false
+		}
+	}
+	if len(secret.Scan(b)) > 0 {
+		return w, false // a message that holds a credential is not copied
+	}
+	return gitops.Write{ID: m.ID, Path: m.Path, New: b}, true
+}
+
+// commitMemory is the memory of one commit: a function of the commit alone, so
+// that two machines write the same. One that makes the change of another commit
+// again supersedes that one's memory, and leaves the rest to it if its message
+// is the same too.
+func (in *Ingester) commitMemory(c *gitops.Commit, of twin) *fold.Memory {
 	id := fold.CommitID(in.Slug, c.Oid)
-	title := clipRunes(strings.TrimSpace(c.Subject), maxTitle)
+	subject := plainLine(c.Subject)
+	title := clipRunes(subject, maxTitle)
 	if title == "" {
 		title = "Commit " + c.Oid[:10]
 	}
 	m := &fold.Memory{
 		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "commit", Source: fold.SourceGit,
-		Author: c.AuthorName, Commit: c.Oid, CreatedAt: c.Time.UTC(), UpdatedAt: c.Time.UTC(),
-		Keywords: Keywords(c.Subject + "\n" + c.Body),
+		Author: plainLine(c.AuthorName), Commit: c.Oid, CreatedAt: earlier(c.AuthorTime, c.Time), UpdatedAt: c.Time.UTC(),
+		Keywords: Keywords(c.Subject + "\n" + c.Body), Tags: in.commitTags(c),
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", title)
-	if text := strings.TrimSpace(c.Body); text != "" {
+	if of.id != "" {
+		m.Links = append(m.Links, fold.Link{From: id, To: of.id, Type: fold.LinkSupersedes, Weight: 1})
+	}
+	if of.same {
+		b.WriteString("\n" + madeAgain + "\n")
+		m.Body = b.String()
+		return m
+	}
+	if title != subject && subject != "" {
+		fmt.Fprintf(&b, "\n%s\n", subject)
+	}
+	if text := strings.Trim(c.Body, "\n"); strings.TrimSpace(text) != "" {
 		fmt.Fprintf(&b, "\n%s\n", text)
 	}
-	rules, dir := in.Rules(), in.foldPrefix()
-	var files []string
-	for _, f := range c.Files {
-		if rules.Eligible(f, dir) {
-			files = append(files, f)
-		}
-	}
-	if len(files) > 0 {
+	changed, more := in.commitPaths(c)
+	if len(changed) > 0 {
 		b.WriteString("\n## Files\n")
-		for i, f := range files {
-			if i == commitFiles {
-				fmt.Fprintf(&b, "- and %d more\n", len(files)-commitFiles)
-				break
-			}
+		for _, f := range changed {
 			fmt.Fprintf(&b, "- `%s`\n", f)
-			m.Links = append(m.Links, fold.Link{From: id, To: fold.FileID(in.Slug, f), Type: fold.LinkModifies, Weight: 1})
+			if !slices.Contains(c.Removed, f) { // what is gone has no memory
+				m.Links = append(m.Links, fold.Link{From: id, To: fold.FileID(in.Slug, f), Type: fold.LinkModifies, Weight: 1})
+			}
+		}
+		if more > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", more)
 		}
 	}
 	m.Body = b.String()
 	return m
 }
 
-func (in *Ingester) pathOf(c gitops.Commit, id fold.ID) string {
+// madeAgain is all that a memory says of a commit that was rewritten without a
+// change: the rest stands in the memory it supersedes.
+const madeAgain = "The same commit as the one it supersedes, on top of another history: its message and its files stand there."
+
+// commitPaths returns the files a commit's memory names, sorted, and how many
+// more there are. Which are indexed at present is not asked: that differs from
+// machine to machine and from day to day.
+func (in *Ingester) commitPaths(c *gitops.Commit) (paths []string, more int) {
+	for _, f := range c.Files {
+		if (Rules{}).Eligible(f, in.foldPrefix()) && !strings.ContainsAny(f, "`\n\r") {
+			paths = append(paths, f)
+		}
+	}
+	slices.Sort(paths)
+	n := min(len(paths), commitFiles)
+	return paths[:n:n], len(paths) - n + c.More
+}
+
+// commitTags returns what sorts a commit: its kind where the subject names one
+// as many projects do (fix(auth): …), and what the files are about.
+func (in *Ingester) commitTags(c *gitops.Commit) []string {
+	var tags []string
+	add := func(t string) {
+		if t != "" && len(t) <= 24 && len(tags) < maxTags && !slices.Contains(tags, t) {
+			tags = append(tags, t)
+		}
+	}
+	if kind, _, ok := strings.Cut(c.Subject, ":"); ok {
+		kind, _, _ = strings.Cut(strings.TrimSuffix(strings.ToLower(kind), "!"), "(")
+		if slices.Contains([]string{"feat", "fix", "docs", "refactor", "perf", "test", "build", "ci", "chore", "revert", "style"}, kind) {
+			add(kind)
+		}
+	}
+	if strings.HasPrefix(c.Subject, `Revert "`) {
+		add("revert")
+	}
+	changed, _ := in.commitPaths(c)
+	for _, f := range changed {
+		for dir := range strings.SplitSeq(strings.ToLower(f), "/") {
+			add(areaOf(stem(dir)))
+		}
+	}
+	return tags
+}
+
+// plainLine is s as it may stand in one line of frontmatter.
+func plainLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		a = b
+	}
+	return a.UTC()
+}
+
+func (in *Ingester) pathOf(c *gitops.Commit, id fold.ID) string {
 	for _, f := range c.Files {
 		if fold.FileID(in.Slug, f) == id {
 			return f
 		}
 	}
+	if twin, _, err := in.onDisk(id); err == nil && twin != nil {
+		return twin.Title
+	}
 	return ""
 }
 
-// isBot reports whether a program made the commit, by the name it goes by.
-func isBot(c gitops.Commit) bool {
+// isBot reports whether a program made the commit, by its trailer or by the
+// name it goes by.
+func isBot(c *gitops.Commit) bool {
 	name := strings.ToLower(c.AuthorName + " " + c.AuthorEmail)
-	return strings.Contains(name, "[bot]") || strings.Contains(name, "dependabot") || strings.Contains(name, "renovate") ||
+	return c.Ours() || strings.Contains(name, "[bot]") || strings.Contains(name, "dependabot") || strings.Contains(name, "renovate") ||
 		strings.HasPrefix(c.Subject, "fold: ")
+}
+
+// A twin is the memory of a commit that was rewritten.
+type twin struct {
+	id   fold.ID
+	same bool // nothing but what it stands on
+}
+
+// twins returns, of the commits of list, those that make the change of a commit
+// anew which is no longer on the branch and has a memory: what a rebase leaves.
+func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Commit) (map[string]twin, error) {
+	if len(list) == 0 || was == "" {
+		return nil, nil
+	}
+	dropped, err := in.Layout.Changes(ctx, was, []string{tip}, 0, in.MostCommits)
+	if err != nil || len(dropped) == 0 {
+		return nil, err
+	}
+	// Only commits of one author on the same files are compared at length.
+	like := func(c *gitops.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
+	alike := map[string][]gitops.Commit{}
+	for i := range dropped {
+		if _, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, dropped[i].Oid).Path()); err == nil {
+			alike[like(&dropped[i])] = append(alike[like(&dropped[i])], dropped[i])
+		}
+	}
+	var oids []string
+	for i := range list {
+		if old := alike[like(&list[i])]; old != nil {
+			oids = append(oids, list[i].Oid)
+			for _, c := range old {
+				oids = append(oids, c.Oid)
+			}
+		}
+	}
+	slices.Sort(oids)
+	patches, err := in.Layout.PatchIDs(ctx, slices.Compact(oids))
+	if errors.Is(err, fold.ErrUnavailable) {
+		return nil, nil // each then has a memory of its own
+	}
+	if err != nil {
+		return nil, err
+	}
+	twins := map[string]twin{}
+	for i := range list {
+		c := &list[i]
+		for _, old := range alike[like(c)] {
+			if patches[c.Oid] == "" || patches[c.Oid] != patches[old.Oid] {
+				continue
+			}
+			id, err := in.firstTwin(fold.CommitID(in.Slug, old.Oid))
+			if err != nil {
+				return nil, err
+			}
+			twins[c.Oid] = twin{id: id, same: c.Subject == old.Subject && c.Body == old.Body}
+		}
+	}
+	return twins, nil
+}
+
+// firstTwin follows a memory that only refers to another to the one that holds
+// the message.
+func (in *Ingester) firstTwin(id fold.ID) (fold.ID, error) {
+	m, _, err := in.onDisk(id)
+	if err != nil || m == nil || !strings.Contains(m.Body, madeAgain) {
+		return id, ignoreQuarantined(err)
+	}
+	for _, l := range m.Links {
+		if l.Type == fold.LinkSupersedes {
+			if old, _, err := in.onDisk(l.To); err == nil && old != nil {
+				return l.To, nil
+			}
+		}
+	}
+	return id, nil
 }

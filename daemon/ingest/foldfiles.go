@@ -389,10 +389,12 @@ func (in *Ingester) staleNow(ctx context.Context, row, old meta.Row, with *prepa
 	return differs, nil
 }
 
-// deletedByHand remembers that the description of a source file was deleted, so
-// that it is not made again by itself. Many at once are no one's decision.
+// deletedByHand remembers that the description of a source file or of a commit
+// was deleted, so that it is not made again by itself. Many at once are no one's
+// decision.
 func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row meta.Row, n int) error {
-	if n > 10 || row.Source != fold.SourceFile || row.FilePath == "" {
+	described := row.Source == fold.SourceFile && row.FilePath != "" || row.Source == fold.SourceGit && row.Commit != ""
+	if n > 10 || !described {
 		return nil
 	}
 	return in.State.SetGone(ctx, in.Slug, fc.was.MemoryID, true)

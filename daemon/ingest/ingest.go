@@ -54,6 +54,11 @@ type Options struct {
 
 	// Describe is "default-branch" or "worktree".
 	Describe string
+	// NoCommits keeps commits from becoming memories by themselves.
+	NoCommits bool
+	// MostCommits is how many do at one move of the default branch. Zero means
+	// 500.
+	MostCommits int
 	// Workers is how many files are read and cut at once, each with up to 2 MB of
 	// text waiting. Zero means one for each core.
 	Workers int
@@ -119,6 +124,9 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	}
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 20
+	}
+	if opt.MostCommits == 0 {
+		opt.MostCommits = mostCommits
 	}
 	opt.Cut.MaxBytes = int(opt.MaxBytes)
 	if opt.Cuts == nil {

@@ -59,7 +59,7 @@ func (in *Ingester) ReadPast(ctx context.Context) error {
 
 func (in *Ingester) pastCommit(c gitops.Commit) (meta.PastCommit, bool) {
 	p := meta.PastCommit{Oid: c.Oid}
-	if c.Parents >= commitMerged || isBot(c) {
+	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false
 	}
 	rules, dir := in.Rules(), in.foldPrefix()

@@ -14,6 +14,7 @@ const (
 	stageDescribing = "describing"
 	stageIndexing   = "indexing text"
 	stageEmbedding  = "embedding"
+	stageCommits    = "reading commits"
 )
 
 // A Step is how far long work has come.

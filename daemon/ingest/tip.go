@@ -37,8 +37,6 @@ type TipOptions struct {
 	Gaps bool
 	// Full is Gaps, and describes also what was deleted by hand.
 	Full bool
-	// History makes memories of that many commits before the cursor.
-	History int
 }
 
 // A tree is what is described: the files of the default branch's tip, or of the
@@ -58,7 +56,7 @@ func (t *tree) only(path, blob string) *tree {
 	return &tree{oid: t.oid, when: t.when, blobs: map[string]string{path: blob}, files: t.files, names: t.names, some: t.some}
 }
 
-// DescribeTip brings the memory files of source files, and of commits, up to
+// DescribeTip brings the memory files of source files up to
 // the tip of the default branch, whatever is checked out (design.md 5). Only
 // paths that changed since the cursor are rewritten or removed, and never what
 // describes a blob this repository does not know: that is newer than ours.
@@ -106,9 +104,6 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 			return r, fmt.Errorf("describe files: %w", err)
 		}
 	}
-	if err := in.commitMemories(ctx, cursor, t.oid, opt.History); err != nil {
-		return r, fmt.Errorf("describe commits: %w", err)
-	}
 	if err := in.State.SetCursor(ctx, in.Key, t.oid); err != nil {
 		return r, err
 	}
@@ -139,7 +134,7 @@ func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tr
 		}
 		return t, nil
 	}
-	if oid == cursor && !opt.Full && opt.History == 0 {
+	if oid == cursor && !opt.Full {
 		if !opt.Gaps {
 			return nil, nil
 		}

@@ -265,7 +265,7 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 	if err := d.put(ctx, w); err != nil {
 		return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
 	}
-	if m.Source == fold.SourceFile {
+	if m.Source == fold.SourceFile || m.Source == fold.SourceGit {
 		// Only now: one whose deletion was refused is described again as ever. A
 		// caller that has left changes nothing about what is deleted.
 		if err := d.State.SetGone(context.WithoutCancel(ctx), d.Slug, id, true); err != nil {

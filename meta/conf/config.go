@@ -25,6 +25,7 @@ type Config struct {
 	RebuildOnStart bool
 	Describe       string // default-branch, worktree
 	FileMemories   string // auto, fold, local
+	CommitMemories bool   // new commits become memories
 	MaxFileKB      int
 	CacheMaxMB     int // of chunks and vectors that were computed, for all projects
 	Chunk          Chunk
@@ -146,14 +147,15 @@ type Origin struct {
 // anything.
 func Default() Config {
 	return Config{
-		LogLevel:     "info",
-		AutoStart:    true,
-		AutoCommit:   true,
-		Describe:     "default-branch",
-		FileMemories: "auto",
-		MaxFileKB:    1024,
-		CacheMaxMB:   1024,
-		Chunk:        Chunk{Enabled: true, MinLines: 5, MaxLines: 200, LineSize: 50, LineOverlap: 10},
+		LogLevel:       "info",
+		AutoStart:      true,
+		AutoCommit:     true,
+		Describe:       "default-branch",
+		FileMemories:   "auto",
+		CommitMemories: true,
+		MaxFileKB:      1024,
+		CacheMaxMB:     1024,
+		Chunk:          Chunk{Enabled: true, MinLines: 5, MaxLines: 200, LineSize: 50, LineOverlap: 10},
 
 		StrengthWeight:    0.05,
 		DecayHalfLifeDays: 30,

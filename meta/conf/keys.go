@@ -33,6 +33,7 @@ func keys() []key {
 		{name: "rebuild_on_start", at: func(c *Config) any { return &c.RebuildOnStart }, project: true},
 		{name: "describe", at: func(c *Config) any { return &c.Describe }, words: []string{"default-branch", "worktree"}, project: true},
 		{name: "file_memories", at: func(c *Config) any { return &c.FileMemories }, words: fileMemories(), project: true},
+		{name: "commit_memories", at: func(c *Config) any { return &c.CommitMemories }, project: true},
 		{name: "max_file_kb", at: func(c *Config) any { return &c.MaxFileKB }, min: 1, max: 64 * 1024, project: true},
 		{name: "cache_max_mb", at: func(c *Config) any { return &c.CacheMaxMB }, min: 16, max: 1 << 20},
 		{name: "chunk.enabled", at: func(c *Config) any { return &c.Chunk.Enabled }, project: true},
