@@ -28,7 +28,7 @@ var schemas embed.FS
 var ErrDamaged = errors.New("database damaged")
 
 // A db is one database file with one connection that writes and a pool that
-// only reads. Safe for concurrent use.
+// only reads; they keep what they parsed. Safe for concurrent use.
 type db struct {
 	path string
 	w    *sql.DB
@@ -99,15 +99,9 @@ func openDB(ctx context.Context, path string) (*db, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	w, err := sql.Open("sqlite", dsn(path, true))
-	if err != nil {
-		return nil, err
-	}
+	w := openKept(dsn(path, true))
 	w.SetMaxOpenConns(1)
-	r, err := sql.Open("sqlite", dsn(path, false))
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
+	r := openKept(dsn(path, false))
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
 	d := &db{path: path, w: w, r: r}
