@@ -98,6 +98,7 @@ type call struct {
 	dir    string    // where it runs; "" for the root of the file system
 	gitDir string    // --git-dir, where the repository is not found from dir
 	stdin  io.Reader // nil for none
+	env    []string  // added to the clean environment
 	args   []string
 }
 
@@ -122,7 +123,7 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	countStart(ctx)
 	cmd := exec.CommandContext(ctx, exe, append(args, c.args...)...)
 	cmd.Dir = c.dir
-	cmd.Env = cleanEnv(os.Environ())
+	cmd.Env = append(cleanEnv(os.Environ()), c.env...)
 	cmd.Stdin = c.stdin
 	// A grandchild that keeps the pipe open must not keep us waiting.
 	cmd.WaitDelay = 5 * time.Second

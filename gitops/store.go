@@ -61,7 +61,8 @@ type StoreOptions struct {
 	Changed func(paths []string)
 	Log     *slog.Logger // nil discards
 	Faults  disk.Faults  // nil in production
-	// CommitTo is where commits are to go. Only "" and "sidecar" are known yet.
+	// CommitTo is where what the journal has is to go: "branch" allows
+	// CommitBranch; "" and "sidecar" do not.
 	CommitTo string
 	// ReadOnly opens what is there without a lock: every write is refused.
 	ReadOnly bool
@@ -89,8 +90,9 @@ type Store struct {
 	seenOnce sync.Once    // reads seen
 	newest   atomic.Pointer[newest]
 	syncing  sync.Mutex // one sync at a time; taken before commit
-	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
+	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who and onto
 	who      identity
+	onto     *branchTarget // nil unless commits go onto the branch
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
@@ -116,9 +118,10 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if opt.Layout == nil {
 		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
 	}
-	if opt.CommitTo != "" && opt.CommitTo != "sidecar" {
-		return nil, fold.WithHint(fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid),
-			"only sidecar is there yet")
+	switch opt.CommitTo {
+	case "", "sidecar", "branch":
+	default:
+		return nil, fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid)
 	}
 	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}}
 	if s.log == nil {
@@ -158,6 +161,12 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	}
 	if s.wal, err = openWAL(state, opt.Faults); err != nil {
 		return nil, err
+	}
+	if err := recoverBranch(ctx, s.l); err != nil { // also where branch mode was left since
+		return nil, err
+	}
+	if opt.CommitTo == "branch" {
+		s.onto = newBranchTarget(s.l, s.foldDir())
 	}
 	if err := s.loadGuard(); err != nil {
 		return nil, err
@@ -218,10 +227,26 @@ func (s *Store) prepareFold() error {
 	return s.hideFold(root)
 }
 
-// hideFold writes fold/.gitignore where there is none.
+// foldDir is the name of the folder of memories.
+func (s *Store) foldDir() string {
+	if s.opt.FoldDir == "" {
+		return "fold"
+	}
+	return s.opt.FoldDir
+}
+
+// hideFold writes fold/.gitignore where there is none. Where the branch is to
+// track fold/, it is taken away if it is ours.
 func (s *Store) hideFold(root *disk.Root) error {
 	if s.l.MainTree == "" {
 		return nil // in the git directory, which nobody tracks
+	}
+	if s.opt.CommitTo == "branch" {
+		err := root.Remove(".gitignore", []byte(ignoreText))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
+			return nil
+		}
+		return err
 	}
 	err := root.Create(".gitignore", []byte(ignoreText))
 	if errors.Is(err, fs.ErrExist) {

@@ -51,8 +51,8 @@ type extension struct {
 	data []byte
 }
 
-// newHash is the repository's hash: sha1 with names of 20 bytes, else sha256.
-func newHash(size int) hash.Hash {
+// NewHash returns the hash of a repository whose object names have size bytes.
+func NewHash(size int) hash.Hash {
 	if size == sha256.Size {
 		return sha256.New()
 	}
@@ -90,7 +90,7 @@ func (f *File) checkSum(b, sum []byte) error {
 	if f.nullSum {
 		return nil
 	}
-	h := newHash(f.hashSize)
+	h := NewHash(f.hashSize)
 	h.Write(b)
 	if !bytes.Equal(h.Sum(nil), sum) {
 		return ErrOdd
@@ -175,6 +175,15 @@ func (f *File) Unmerged() bool {
 // Below returns the entries in the folder dir, at any depth.
 func (f *File) Below(dir string) []Entry {
 	return f.Entries[f.search(dir+"/"):f.search(dir+"0")] // '0' follows '/'
+}
+
+// Find returns the entry at path that is merged, or nil.
+func (f *File) Find(path string) *Entry {
+	i := f.search(path)
+	if i == len(f.Entries) || string(f.Entries[i].Path) != path || f.Entries[i].Stage != 0 {
+		return nil
+	}
+	return &f.Entries[i]
 }
 
 // search returns the first entry whose path is not less than path.

@@ -82,7 +82,7 @@ func (f *File) Patch(edits []Edit, trees map[string]TreeChange) (out []byte, lef
 	if f.nullSum {
 		return append(out, make([]byte, f.hashSize)...), left, nil
 	}
-	h := newHash(f.hashSize)
+	h := NewHash(f.hashSize)
 	h.Write(out)
 	return h.Sum(out), left, nil
 }
@@ -97,7 +97,7 @@ func (f *File) applies(e *Edit) bool {
 	if e.Was == nil {
 		return !there && !f.blocked(e.Path)
 	}
-	return there && f.Entries[i].Stage == 0 && bytes.Equal(f.Entries[i].Oid, e.Was) && !f.intended(&f.Entries[i])
+	return there && f.Entries[i].Stage == 0 && bytes.Equal(f.Entries[i].Oid, e.Was) && !f.Intended(&f.Entries[i])
 }
 
 // blocked reports whether a file cannot be at path since one of its folders is a
@@ -118,9 +118,9 @@ func (f *File) blocked(path string) bool {
 	return false
 }
 
-// intended reports whether the entry stands for a file that is only about to be
+// Intended reports whether the entry stands for a file that is only about to be
 // added.
-func (f *File) intended(e *Entry) bool {
+func (f *File) Intended(e *Entry) bool {
 	least := statSize + f.hashSize + 2
 	return binary.BigEndian.Uint16(e.raw[least-2:])&0x4000 != 0 && binary.BigEndian.Uint16(e.raw[least:])&0x2000 != 0
 }

@@ -1,0 +1,474 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/gitops/gitindex"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// refBranched names the journal commit that the user's branch held when nothing
+// was left to commit there.
+const refBranched = "refs/foldwatch/branched"
+
+// A branchTarget commits fold/ onto the branch of the user's checkout (B1 to B6).
+// For one caller at a time: whoever holds the store's commit lock.
+type branchTarget struct {
+	l       *Layout
+	dir     string // name of fold/
+	conf    userConf
+	objects *userObjects
+	size    int              // bytes of an object name
+	allowed string           // the branch that is committed to, once known
+	left    map[string]stamp // what our last commit left of git's files
+
+	step func(name string) error // asked before each step that can be seen; a test's
+}
+
+func newBranchTarget(l *Layout, dir string) *branchTarget {
+	l = l.mainLayout()
+	return &branchTarget{l: l, dir: dir, conf: userConf{l: l}, size: 20, left: map[string]stamp{}}
+}
+
+// A Branched says what one call of CommitBranch came to.
+type Branched struct {
+	Oid      string        // HEAD's new commit; "" if there is none
+	Replaced string        // the commit of ours whose place it took
+	Branch   string        // short name
+	Count    int           // files that changed
+	Pending  bool          // something is still to be committed
+	Wait     Wait          // why it was not
+	Held     time.Duration // for how long git's index was locked
+	Unsigned string        // why a commit that git would sign is not signed
+}
+
+// CommitBranch commits what the journal has of fold/, and HEAD has not, onto the
+// checkout's branch, if git is quiet and the branch is one to commit to. What the
+// user has staged, and every file outside fold/, stays as it is. Where nothing may
+// be committed now, Wait says why; that is no error.
+func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
+	if s.onto == nil {
+		return out, fmt.Errorf("commit onto the branch: the store was opened for a sidecar: %w", fold.ErrInvalid)
+	}
+	if err := s.writable(); err != nil {
+		return out, err
+	}
+	if s.bulks.Load() > 0 {
+		return Branched{Pending: true, Wait: Wait{Reason: "many files are being written", After: time.Second}}, nil
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("commit onto the branch: %w", err)
+		}
+	}()
+	if err := recoverBranch(ctx, s.l); err != nil {
+		return out, err
+	}
+	done, err := s.obj.ref(refBranched)
+	if err != nil {
+		return out, err
+	}
+	s.mu.Lock()
+	tip := s.tip
+	s.mu.Unlock()
+	out.Pending = tip != done
+	if reason, up := s.guarded(); up {
+		out.Wait = waitFor("%s", reason)
+		return out, nil
+	}
+	t := s.onto
+	p, w, err := t.gate(ctx, s.opt.Now())
+	out.Branch = p.branch
+	if err != nil || !w.none() {
+		out.Wait = w
+		return out, err
+	}
+	t.open()
+	defer t.close()
+	d, err := s.draftBranch(ctx, t, p)
+	if err != nil {
+		return out, err
+	}
+	out.Wait, out.Pending = d.wait, d.skipped > 0 || !d.wait.none()
+	if len(d.changes) > 0 && d.wait.none() {
+		if err := s.finishDraft(ctx, t, d); err != nil {
+			return out, err
+		}
+		if out.Held, out.Wait, err = s.place(ctx, t, d); err != nil || !out.Wait.none() {
+			out.Pending = true
+			return out, err
+		}
+		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
+	}
+	if !out.Pending && tip != done {
+		return out, s.obj.setRef(refBranched, tip)
+	}
+	return out, nil
+}
+
+func (t *branchTarget) open() {
+	if t.objects == nil || t.objects.size != t.size {
+		t.objects = newUserObjects(t.l, t.size)
+	}
+}
+
+func (t *branchTarget) close() { t.objects.close() }
+
+// at asks the test, if there is one, whether the step may be done.
+func (t *branchTarget) at(step string) error {
+	if t.step == nil {
+		return nil
+	}
+	return t.step(step)
+}
+
+// A branchDraft is a commit in the making.
+type branchDraft struct {
+	pos      position
+	head     userCommit
+	changes  []*branchChange
+	skipped  int
+	wait     Wait
+	index    []byte // git's index as it was read
+	stamp    stamp  // of that file
+	patched  []byte // what it is to become
+	trees    map[string]gitindex.TreeChange
+	tree     oid // of the commit
+	next     oid
+	replaced oid // our own last commit, if next takes its place
+	subject  string
+	unsigned string
+	at       time.Time
+}
+
+// draftBranch finds what is to be committed, and what of the checkout's state
+// forbids it.
+func (s *Store) draftBranch(ctx context.Context, t *branchTarget, p position) (d *branchDraft, err error) {
+	d = &branchDraft{pos: p, trees: map[string]gitindex.TreeChange{}, at: s.opt.Now()}
+	if d.head, err = t.objects.commit(ctx, p.oid); err != nil {
+		return d, err
+	}
+	entry, err := t.objects.child(ctx, d.head.tree, t.dir)
+	if err != nil {
+		return d, err
+	}
+	if entry.mode != "" && !entry.isDir() {
+		d.wait = waitFor("%s is not a folder in the last commit", t.dir).hint("register the checkout with --fold-dir NAME")
+		return d, nil
+	}
+	if d.changes, d.skipped, err = s.branchChanges(ctx, t, entry.oid); err != nil || len(d.changes) == 0 {
+		return d, err
+	}
+	if d.wait = t.rested(d.head, s.opt.Now()); !d.wait.none() {
+		return d, nil
+	}
+	if d.changes, d.wait, err = t.name(ctx, t.dir, d.changes); err != nil || !d.wait.none() || len(d.changes) == 0 {
+		return d, err
+	}
+	return d, t.draftIndex(ctx, d, entry.oid)
+}
+
+// draftIndex reads git's index, sees that nothing of fold/ is staged, and makes
+// the tree of the commit and the index that belongs to it.
+func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree oid) error {
+	if err := d.readIndex(t.l); err != nil {
+		return err
+	}
+	f, err := gitindex.Parse(d.index, t.size)
+	odd := errors.Is(err, gitindex.ErrOdd)
+	if err != nil && !odd {
+		return err
+	}
+	if odd {
+		d.wait, err = t.oddStaged(ctx)
+	} else {
+		d.wait, err = t.staged(ctx, f, foldTree)
+	}
+	if err != nil || !d.wait.none() {
+		return err
+	}
+	changes := make(map[string]spliced, len(d.changes))
+	edits := make([]gitindex.Edit, 0, len(d.changes))
+	kept := d.changes[:0]
+	for _, c := range d.changes {
+		p := joinDir(t.dir, c.path)
+		if !odd {
+			if e := f.Find(p); e != nil && f.SkipsWorktree(e) {
+				continue // a sparse checkout leaves it out
+			}
+		}
+		kept = append(kept, c)
+		changes[p] = spliced{c.was, c.now, c.mode}
+		edits = append(edits, gitindex.Edit{Path: p, Was: c.was.bytes(), Now: c.now.bytes(), Mode: indexMode(c.mode), Stat: c.stat})
+	}
+	if d.changes = kept; len(kept) == 0 {
+		return nil
+	}
+	if d.tree, err = t.objects.splice(ctx, d.head.tree, "", changes, d.trees); err != nil {
+		return err
+	}
+	if err := t.assertOnly(ctx, d.head.tree, d.tree, changes); err != nil {
+		return err
+	}
+	if odd {
+		d.patched, err = t.patchByGit(ctx, d, edits)
+		return err
+	}
+	var left []string
+	if d.patched, left, err = f.Patch(edits, d.trees); err == nil && len(left) > 0 {
+		d.wait = waitFor("%s is staged", left[0]).hint("commit it, or: git restore --staged %s", t.dir)
+	}
+	return err
+}
+
+func indexMode(mode string) uint32 {
+	if mode == modeExecutable {
+		return 0o100755
+	}
+	return 0o100644
+}
+
+// readIndex reads git's index file; one that is not there is empty.
+func (d *branchDraft) readIndex(l *Layout) error {
+	name := filepath.Join(l.GitDir, "index")
+	for range 3 {
+		before := stampAt(name)
+		b, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("read git's index: %w", err)
+		}
+		if d.index, d.stamp = b, stampAt(name); d.stamp == before {
+			return nil
+		}
+	}
+	return fmt.Errorf("git's index keeps changing: %w", fold.ErrUnavailable)
+}
+
+// staged returns why the index does not allow a commit: paths that are not merged,
+// or something staged under fold/.
+func (t *branchTarget) staged(ctx context.Context, f *gitindex.File, foldTree oid) (Wait, error) {
+	if f.Unmerged() {
+		return waitFor("there are conflicts to be resolved"), nil
+	}
+	if known, ok := f.TreeOf(t.dir); ok && oid(known) == foldTree {
+		return Wait{}, nil
+	}
+	in := map[string]userEntry{}
+	err := t.objects.diff(ctx, "", foldTree, t.dir+"/", func(path string, _, is userEntry) { in[path] = is })
+	if err != nil {
+		return Wait{}, err
+	}
+	entries := f.Below(t.dir)
+	for i := range entries {
+		e := &entries[i]
+		c, ok := in[string(e.Path)]
+		if !ok || c.oid != oid(e.Oid) || c.mode != fmt.Sprintf("%o", e.Mode) || f.Intended(e) {
+			return waitFor("%s is staged", oneLine(string(e.Path))).hint("commit it, or: git restore --staged %s", t.dir), nil
+		}
+		delete(in, string(e.Path))
+	}
+	for p := range in {
+		return waitFor("%s is staged as deleted", oneLine(p)).hint("commit it, or: git restore --staged %s", t.dir), nil
+	}
+	return Wait{}, nil
+}
+
+// assertOnly proves that a tree is another one with changes and nothing else (B4).
+func (t *branchTarget) assertOnly(ctx context.Context, was, is oid, changes map[string]spliced) error {
+	n := 0
+	var wrong string
+	err := t.objects.diff(ctx, was, is, "", func(path string, a, b userEntry) {
+		c, ok := changes[path]
+		if !ok || !strings.HasPrefix(path, t.dir+"/") || c.was != a.oid || c.now != b.oid {
+			wrong = path
+		}
+		n++
+	})
+	if err == nil && (wrong != "" || n != len(changes)) {
+		err = fmt.Errorf("the commit would change %q, and %d of %d files: nothing was done", wrong, n, len(changes))
+	}
+	return err
+}
+
+// finishDraft makes the commit of d and writes its objects.
+func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft) error {
+	parent, parentTree := d.pos.oid, d.head.tree
+	replace, err := t.replaceable(ctx, d)
+	if err != nil {
+		return err
+	}
+	var old userCommit
+	if replace {
+		parent = d.head.parents[0]
+		if old, err = t.objects.commit(ctx, parent); err != nil {
+			replace, parent = false, d.pos.oid // a shallow clone
+		} else {
+			parentTree, d.replaced = old.tree, d.pos.oid
+		}
+	}
+	if replace && parentTree == d.tree { // all of it was taken back
+		d.next, d.subject = parent, "nothing is left of it"
+		return t.writeObjects(ctx, s, d)
+	}
+	files, err := t.told(ctx, parentTree, d)
+	if err != nil {
+		return err
+	}
+	message := s.message("", files)
+	authors, err := s.coauthors(ctx)
+	if err != nil {
+		return err
+	}
+	if replace {
+		authors = append(authors, coauthorLines(d.head.message)...)
+	}
+	slices.Sort(authors)
+	for _, a := range slices.Compact(authors) {
+		message += a
+	}
+	d.subject, _, _ = strings.Cut(message, "\n")
+	d.next, d.unsigned = t.putCommit(ctx, d.tree, parent, message, d.at)
+	return t.writeObjects(ctx, s, d)
+}
+
+func (t *branchTarget) writeObjects(ctx context.Context, s *Store, d *branchDraft) error {
+	if err := t.at("objects"); err != nil {
+		return err
+	}
+	return t.objects.write(ctx, s.opt.Faults)
+}
+
+// replaceable reports whether HEAD is a commit of ours that nobody else has seen:
+// it says so, touches only fold/, and no other reference leads to it (B6).
+func (t *branchTarget) replaceable(ctx context.Context, d *branchDraft) (bool, error) {
+	if !ours(d.head) {
+		return false, nil
+	}
+	parent, err := t.objects.commit(ctx, d.head.parents[0])
+	if err != nil {
+		return false, nil // a shallow clone ends here
+	}
+	inside, err := t.onlyFold(ctx, parent.tree, d.head.tree)
+	if err != nil || !inside {
+		return false, err
+	}
+	out, err := t.l.git("for-each-ref", "--count=2", "--format=%(refname)", "--contains="+d.pos.oid.String()).line(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for references: %w", err)
+	}
+	if out != d.pos.ref {
+		return false, nil
+	}
+	heads, _ := filepath.Glob(filepath.Join(t.l.CommonDir, "worktrees", "*", "HEAD"))
+	for _, h := range heads {
+		if b, err := readSmall(h); err == nil && strings.TrimSpace(string(b)) == d.pos.oid.String() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// onlyFold reports whether two root trees differ in fold/ alone.
+func (t *branchTarget) onlyFold(ctx context.Context, a, b oid) (bool, error) {
+	left, err := t.objects.tree(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	right, err := t.objects.tree(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	other := func(e userEntry) bool { return e.name == t.dir }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(left), other), slices.DeleteFunc(slices.Clone(right), other)), nil
+}
+
+// told lists what the commit changes against its parent, for its message.
+func (t *branchTarget) told(ctx context.Context, parentTree oid, d *branchDraft) (files []draftFile, err error) {
+	mine := map[string]*branchChange{}
+	for _, c := range d.changes {
+		mine[joinDir(t.dir, c.path)] = c
+	}
+	var fail error
+	err = t.objects.diff(ctx, parentTree, d.tree, "", func(path string, was, is userEntry) {
+		f := draftFile{c: &change{path: strings.TrimPrefix(path, t.dir+"/")}}
+		if was.oid != "" {
+			copy(f.c.old[:], was.oid)
+		}
+		if c := mine[path]; c != nil {
+			f.b = c.b
+		} else if is.oid != "" {
+			b, err := t.objects.get(ctx, "blob", is.oid)
+			if err != nil {
+				fail = err
+			}
+			f.b = append([]byte{}, b...)
+		}
+		files = append(files, f)
+	})
+	return files, errors.Join(err, fail)
+}
+
+// coauthors returns the trailers of the agents that wrote what the journal has
+// since the branch was last up to date.
+func (s *Store) coauthors(ctx context.Context) (lines []string, err error) {
+	done, err := s.obj.ref(refBranched)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	at := s.tip
+	s.mu.Unlock()
+	for range 200 {
+		if at == done || at == plumbing.ZeroHash || ctx.Err() != nil {
+			break
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, coauthorLines(c.Message)...)
+		at = firstParent(c)
+	}
+	return lines, nil
+}
+
+func coauthorLines(message string) (lines []string) {
+	for line := range strings.Lines(message) {
+		if strings.HasPrefix(line, "Co-authored-by: ") && strings.HasSuffix(line, " <"+committerEmail+">\n") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// putCommit adds a commit to the new objects. Unsigned says why it is not signed
+// where git would sign it.
+func (t *branchTarget) putCommit(ctx context.Context, tree, parent oid, message string, at time.Time) (id oid, unsigned string) {
+	name, email := t.conf.identity()
+	when := reflogTime(at)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\nparent %s\nauthor %s <%s> %s\ncommitter %s <%s> %s\n", tree, parent, name, email, when, committerName, committerEmail, when)
+	text := "\n" + message
+	if t.conf.yes("commit.gpgsign") {
+		signature, err := t.sign(ctx, b.String()+text)
+		if err != nil {
+			unsigned = oneLine(redact(err.Error()))
+		} else {
+			b.WriteString(signature)
+		}
+	}
+	b.WriteString(text)
+	return t.objects.put("commit", b.Bytes()), unsigned
+}

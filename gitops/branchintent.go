@@ -1,0 +1,170 @@
+package gitops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/foldwatch/foldwatch/gitops/gitindex"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// An intent says what a commit onto the branch is about to do, so that a restart
+// can finish or undo it (B5).
+type intent struct {
+	Ref  string `json:"ref"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+	Dir  string `json:"dir"`  // name of fold/
+	Line string `json:"line"` // for git's logs
+	Lock string `json:"lock"` // what our locks hold
+	Size int    `json:"size"` // bytes of an object name
+}
+
+func newIntent(t *branchTarget, d *branchDraft) *intent {
+	verb := "commit"
+	if d.replaced != "" {
+		verb = "commit (amend)"
+	}
+	at := reflogTime(d.at)
+	return &intent{
+		Ref: d.pos.ref, Old: d.pos.oid.String(), New: d.next.String(), Dir: t.dir, Size: t.size, Lock: lockText(),
+		Line: fmt.Sprintf("%s %s %s <%s> %s\t%s: %s\n", d.pos.oid, d.next, committerName, committerEmail, at, verb, d.subject),
+	}
+}
+
+func (in *intent) write(state string) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(filepath.Join(state, branchIntent), b, 0o600)
+}
+
+// locked are the files of git that are locked, in git's own order.
+func (in *intent) locked(l *Layout) []string {
+	return []string{filepath.Join(l.GitDir, "index"), filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, filepath.FromSlash(in.Ref))}
+}
+
+// log adds what was done to git's logs.
+func (in *intent) log(l *Layout) error {
+	return errors.Join(
+		appendLog(filepath.Join(l.CommonDir, "logs", filepath.FromSlash(in.Ref)), in.Line),
+		appendLog(filepath.Join(l.GitDir, "logs", "HEAD"), in.Line))
+}
+
+// recoverBranch finishes or undoes a commit onto the branch that a crash
+// interrupted: where the branch has moved, the index follows; where it has not,
+// nothing was done. Locks of ours are removed, others never (F05). The caller
+// holds the lock of the store.
+func recoverBranch(ctx context.Context, l *Layout) (err error) {
+	l = l.mainLayout()
+	state := l.StateDir()
+	b, err := os.ReadFile(filepath.Join(state, branchIntent))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("take up an interrupted commit onto the branch: %w", err)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	in := &intent{}
+	t := newBranchTarget(l, in.Dir)
+	if json.Unmarshal(b, in) != nil || !filepath.IsLocal(filepath.FromSlash(in.Ref)) {
+		return t.undo(state) // never written whole, so nothing came after it
+	}
+	t.dir, t.size = in.Dir, in.Size
+	value, err := t.refValue(in.Ref)
+	if err != nil {
+		return err
+	}
+	if value == in.New {
+		if err := t.finish(ctx, state, in); err != nil {
+			return err
+		}
+	}
+	if err := clearLocks(in.locked(l)...); err != nil {
+		return err
+	}
+	return t.undo(state)
+}
+
+// finish brings the index and the logs to a branch that has moved. Of the index
+// only entries that are as the old commit had them are changed, so that it does not
+// matter how far the crash let it come, nor what the user did since.
+func (t *branchTarget) finish(ctx context.Context, state string, in *intent) error {
+	t.open()
+	defer t.close()
+	d := &branchDraft{}
+	if err := d.readIndex(t.l); err != nil {
+		return err
+	}
+	was, ok := parseOid(in.Old, in.Size)
+	is, ok2 := parseOid(in.New, in.Size)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s is damaged: %w", branchIntent, fold.ErrInvalid)
+	}
+	edits, err := t.editsBetween(ctx, was, is)
+	if err != nil {
+		return err
+	}
+	f, err := gitindex.Parse(d.index, t.size)
+	switch {
+	case errors.Is(err, gitindex.ErrOdd):
+		d.patched, err = t.patchByGit(ctx, d, edits)
+	case err == nil:
+		d.patched, _, err = f.Patch(edits, nil)
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := lockGit(filepath.Join(t.l.GitDir, "index"), filepath.Join(state, branchLock), in.Lock)
+	switch {
+	case err == nil:
+		defer func() { _ = lock.release() }()
+	default:
+		if _, ours := ownLock(filepath.Join(t.l.GitDir, "index.lock")); !ours {
+			return in.log(t.l) // the user is at work: the index is theirs now
+		}
+	}
+	prepared := filepath.Join(state, branchIndex)
+	if err := disk.WriteFile(prepared, d.patched, 0o644); err != nil {
+		return err
+	}
+	if err := t.likeIndex(prepared, d); err != nil {
+		return err
+	}
+	if !t.sameIndex(d.index) {
+		return fmt.Errorf("git's index changes: %w", fold.ErrUnavailable)
+	}
+	if err := os.Rename(prepared, filepath.Join(t.l.GitDir, "index")); err != nil {
+		return err
+	}
+	return in.log(t.l)
+}
+
+// editsBetween are the edits that bring an index from one commit to another.
+func (t *branchTarget) editsBetween(ctx context.Context, was, is oid) (edits []gitindex.Edit, err error) {
+	a, err := t.objects.commit(ctx, was)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.objects.commit(ctx, is)
+	if err != nil {
+		return nil, err
+	}
+	err = t.objects.diff(ctx, a.tree, b.tree, "", func(path string, was, is userEntry) {
+		e := gitindex.Edit{Path: path, Was: was.oid.bytes(), Now: is.oid.bytes(), Mode: indexMode(is.mode)}
+		edits = append(edits, e)
+	})
+	return edits, err
+}
