@@ -2,6 +2,9 @@ package gitops
 
 import "context"
 
+// ErrCrashed is what a step returns to leave all as a crash would.
+var ErrCrashed = errCrashed
+
 // RepackAbove is Repack with other limits, since 2,000 files take long to make.
 func (s *Store) RepackAbove(ctx context.Context, loose, packs int) (bool, error) {
 	return s.repack(ctx, loose, packs)
@@ -9,3 +12,11 @@ func (s *Store) RepackAbove(ctx context.Context, loose, packs int) (bool, error)
 
 // LimitCommits makes commits take at most n files, since 10,000 take long to make.
 func (s *Store) LimitCommits(n int) { s.perCommit = n }
+
+// OnBranchStep has fn asked before each step of a commit onto the branch.
+func (s *Store) OnBranchStep(fn func(step string) error) { s.onto.step = fn }
+
+// BranchSteps are those steps, in order; the branch is main.
+func BranchSteps() []string {
+	return []string{"objects", "intent", "locked index", "locked HEAD", "locked main", "reference", "log", "index", "synced"}
+}
