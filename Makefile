@@ -26,7 +26,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 MINGW ?= x86_64-w64-mingw32-gcc
 QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 
-.PHONY: help up build install test accept lint cross bench crash vectors eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test accept lint cross bench crash merges vectors eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -102,6 +102,10 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 	else \
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
+
+MERGES ?= 1000000
+merges: ## a million random merges of memories, MERGES=n for others (about five minutes)
+	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex

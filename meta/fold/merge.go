@@ -2,6 +2,7 @@ package fold
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +87,30 @@ func Merge3(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
 	}
 	mg := newMerger(b, o, t, opt)
 	return MergeResult{Bytes: mg.merge(), Conflicts: mg.conflicts}, nil
+}
+
+// MergeAt is Merge3 for versions that others bring to opt.Path, who may have
+// taken one file for another: git does, where it thinks that one was renamed.
+// What does not hold the id of its name counts as not being there; if that is so
+// for both sides, it returns an error that is ErrQuarantined.
+func MergeAt(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
+	id, own := OwnPath(opt.Path)
+	if !own {
+		return Merge3(base, ours, theirs, opt)
+	}
+	belongs := func(b []byte) bool { return b == nil || pathOf(b) == id.Path() }
+	if !belongs(base) {
+		base = nil
+	}
+	switch o, t := belongs(ours), belongs(theirs); {
+	case !o && !t:
+		return MergeResult{}, quarantinef(0, "neither side is memory %s", id)
+	case !o:
+		return MergeResult{Bytes: theirs, Conflicts: []Conflict{{Text: string(ours)}}}, nil
+	case !t:
+		return MergeResult{Bytes: ours, Conflicts: []Conflict{{Text: string(theirs)}}}, nil
+	}
+	return Merge3(base, ours, theirs, opt)
 }
 
 // same reports whether two versions are equal, where nil is not the empty file.
@@ -251,52 +276,71 @@ func (mg *merger) first(ours, theirs string) bool {
 
 // merge returns the merged file.
 func (mg *merger) merge() []byte {
-	head := mg.mergeHead()
-	text := mg.mergeBody()
-	frame := mg.main
-	if !frame.l.has && mg.other.l.has {
-		frame = mg.other
+	out := mg.file(mg.mergeHead(), mg.mergeBody())
+	if mg.reads(out) {
+		return out
 	}
+	// Each side is a memory and both together are none: too large, or what one
+	// side had in a code fence no longer is. One of them wins whole.
+	mg.conflicts = []Conflict{{Text: string(mg.other.raw)}}
+	calls := maps.Clone(mg.main.callouts)
+	maps.Copy(calls, mg.other.callouts)
+	lose := strings.TrimSuffix(mg.other.text, "\n")
+	calls[ContentHash([]byte(lose))[:16]] = lose
+	out = mg.file(joinSegments(mg.main), putCallouts(mg.main.text, calls))
+	if mg.reads(out) {
+		return out
+	}
+	return mg.main.raw
+}
+
+// reads reports whether b is a memory.
+func (mg *merger) reads(b []byte) bool {
+	_, err := Decode(mg.opt.Project, mg.main.m.Path, b)
+	return err == nil
+}
+
+// file puts a frontmatter and a body together.
+func (mg *merger) file(head, text string) []byte {
+	crlf := mg.changed(func(s *side) bool { return mostlyCRLF(s.raw) })
 	var out bytes.Buffer
-	if head != "" || frame.l.has && mg.main.l.has {
-		if frame.l.has {
-			out.Write(frame.raw[:frame.l.head])
-		} else {
-			out.WriteString("---\n")
-		}
-		out.WriteString(withEOL(head, frame.l.crlf))
-		if frame.l.has {
-			closing := frame.raw[frame.l.headEnd:frame.l.body]
-			out.Write(closing)
-			if !bytes.HasSuffix(closing, []byte("\n")) && text != "" {
-				out.WriteString(frame.l.eol())
-			}
-		} else {
-			out.WriteString("---\n")
-		}
-	} else {
-		out.Write(mg.main.raw[:mg.main.l.bomLength])
+	if mg.changed(func(s *side) bool { return s.l.bomLength > 0 }) {
+		out.WriteString(bom)
+	}
+	if head != "" || mg.main.l.has {
+		fence := withEOL("---\n", crlf)
+		out.WriteString(fence + withEOL(head, crlf) + fence)
 	}
 	if full := text + mg.mergedBlock(out.Bytes(), text); full != "" {
-		out.WriteString(mg.ownBytes(full))
+		out.WriteString(mg.ownBytes(full, crlf))
 	}
 	return out.Bytes()
 }
 
-// ownBytes returns body with the bytes of a side that has the same text, so
-// that line ends and blank lines at the end survive (the larger, if both do);
-// else with the line ends of the main side.
-func (mg *merger) ownBytes(body string) string {
+// changed merges a property that is true or false: the side that changed it
+// has its way; without a base, it takes both to have it.
+func (mg *merger) changed(has func(*side) bool) bool {
+	o, t := has(mg.ours), has(mg.theirs)
+	if mg.base != nil && o != t {
+		return !has(mg.base)
+	}
+	return o && t
+}
+
+// ownBytes returns body with the bytes of a side that has the same text and
+// such line ends, so that blank lines at the end survive (the larger, if both
+// do); else as it is.
+func (mg *merger) ownBytes(body string, crlf bool) string {
 	best := ""
 	for _, s := range [...]*side{mg.main, mg.other} {
-		if raw := string(s.raw[s.l.body:]); endLine(lf(raw)) == body {
+		if raw := string(s.raw[s.l.body:]); mostlyCRLF(s.raw) == crlf && endLine(lf(raw)) == body {
 			best = max(best, raw)
 		}
 	}
 	if best != "" {
 		return best
 	}
-	return withEOL(body, mostlyCRLF(mg.main.raw))
+	return withEOL(body, crlf)
 }
 
 func withEOL(s string, crlf bool) string {

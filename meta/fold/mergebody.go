@@ -17,15 +17,13 @@ func (mg *merger) mergeBody() string {
 	}
 	calls := mergeCallouts(known, mg.ours.callouts, mg.theirs.callouts)
 	var out []string
-	var at position
+	var at place
 	for _, h := range diff3(b, o, t) {
 		took, ok := h.merged()
 		if !ok {
 			took = mg.settle(h, at, calls)
 		}
-		for _, line := range took {
-			at.line(line)
-		}
+		at.pass(h)
 		out = append(out, took...)
 	}
 	text := ""
@@ -69,8 +67,38 @@ func (p *position) line(text string) {
 	}
 }
 
+// lines follows all of list.
+func (p *position) lines(list []string) {
+	for _, text := range list {
+		p.line(text)
+	}
+}
+
+// notesIn returns where in list, which begins at p, the section for notes
+// begins; its length if it does not.
+func (p position) notesIn(list []string) int {
+	for i, text := range list {
+		if p.line(text); p.notes {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// place is where a merge has come to in the three bodies.
+type place struct{ base, ours, theirs position }
+
+func (p *place) pass(h hunk) {
+	p.base.lines(h.base)
+	p.ours.lines(h.ours)
+	p.theirs.lines(h.theirs)
+}
+
+// notes reports whether a side has its notes there.
+func (p *place) notes() bool { return p.ours.notes || p.theirs.notes }
+
 // settle decides a hunk that both sides changed and returns its lines.
-func (mg *merger) settle(h hunk, at position, calls map[string]string) []string {
+func (mg *merger) settle(h hunk, at place, calls map[string]string) []string {
 	// What both did alike at the bounds of the hunk is not in dispute.
 	n := 0
 	for n < len(h.ours) && n < len(h.theirs) && h.ours[n] == h.theirs[n] {
@@ -82,23 +110,41 @@ func (mg *merger) settle(h hunk, at position, calls map[string]string) []string 
 		k++
 	}
 	tail := o[len(o)-k:]
-	o, t = o[:len(o)-k], t[:len(t)-k]
-	for _, line := range head {
-		at.line(line)
+	left := hunk{h.base, o[:len(o)-k], t[:len(t)-k]}
+	at.ours.lines(head)
+	at.theirs.lines(head)
+	if took, ok := left.merged(); ok {
+		return slices.Concat(head, took, tail)
 	}
-	return slices.Concat(head, mg.decide(hunk{h.base, o, t}, at, calls), tail)
+	if !mg.people() && !at.notes() {
+		i, j := at.ours.notesIn(left.ours), at.theirs.notesIn(left.theirs)
+		if i < len(left.ours) || j < len(left.theirs) {
+			b := at.base.notesIn(left.base)
+			before := mg.settle(hunk{left.base[:b], left.ours[:i], left.theirs[:j]}, at, calls)
+			at.ours.notes = true
+			notes := mg.settle(hunk{left.base[b:], left.ours[i:], left.theirs[j:]}, at, calls)
+			return slices.Concat(head, before, notes, tail)
+		}
+	}
+	return slices.Concat(head, mg.decide(left, at.notes(), calls), tail)
 }
 
-// decide chooses between two lists of lines, or keeps both.
-func (mg *merger) decide(h hunk, at position, calls map[string]string) []string {
-	people := at.notes || mg.main.m.Source == SourceAgent && mg.other.m.Source == SourceAgent
+// people reports whether the whole body is what people or agents write.
+func (mg *merger) people() bool {
+	return mg.main.m.Source == SourceAgent || mg.other.m.Source == SourceAgent
+}
+
+// decide chooses between two lists of lines, or keeps both. What stands under
+// notes is a person's.
+func (mg *merger) decide(h hunk, notes bool, calls map[string]string) []string {
+	people := notes || mg.people()
 	described := mg.base != nil && mg.ours.m.SourceBlob == mg.base.m.SourceBlob && mg.theirs.m.SourceBlob == mg.base.m.SourceBlob
 	if (people || described) && len(h.base) == 0 {
 		if list, ok := unionItems(h.ours, h.theirs); ok {
 			return list
 		}
 	}
-	if mg.person != nil && !at.notes {
+	if mg.person != nil && !notes {
 		if mg.person == mg.ours {
 			return withPerson(h.base, h.ours, h.theirs)
 		}
@@ -261,18 +307,18 @@ func cutCallouts(text string) (rest string, calls map[string]string) {
 }
 
 // mergeCallouts merges callouts as a set keyed by hash; of two texts for one
-// hash the larger stays.
+// hash the larger stays, and one that a person edited is not taken away.
 func mergeCallouts(base, ours, theirs map[string]string) map[string]string {
 	merged := map[string]string{}
 	for hash, text := range ours {
 		other, both := theirs[hash]
-		if _, known := base[hash]; both || !known {
+		if was, known := base[hash]; both || !known || was != text {
 			merged[hash] = max(text, other)
 		}
 	}
 	for hash, text := range theirs {
 		_, both := ours[hash]
-		if _, known := base[hash]; !both && !known {
+		if was, known := base[hash]; !both && (!known || was != text) {
 			merged[hash] = text
 		}
 	}

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,17 +69,21 @@ func (mg *merger) mergeHead() string {
 	for _, key := range mg.keys() {
 		bs, os, ts := mg.base.segment(key), mg.ours.segment(key), mg.theirs.segment(key)
 		raw := mg.mergeKey(key, bs, os, ts)
+		for _, s := range [...]*segment{os, ts} {
+			mg.keepComments(key, s, bs, raw)
+		}
 		if raw == "" {
+			mg.keepLead(key, lead(bs), lead(os)+lead(ts))
 			continue
 		}
-		b.WriteString(mg.mergeLead(lead(bs), lead(os), lead(ts)))
+		b.WriteString(mergeLead(lead(bs), lead(os), lead(ts)))
 		b.WriteString(raw)
 	}
 	tail := ""
 	if mg.base != nil {
 		tail = mg.base.tail
 	}
-	b.WriteString(mg.mergeLead(tail, mg.ours.tail, mg.theirs.tail))
+	b.WriteString(mergeLead(tail, mg.ours.tail, mg.theirs.tail))
 	head := b.String()
 	if entries, err := readHead([]byte(head), 1); err != nil || len(head) > MaxFrontmatter || mg.lost(entries) {
 		// Keys that refer to each other (anchors) were changed on both sides.
@@ -147,24 +152,80 @@ func (mg *merger) keys() []string {
 
 // mergeLead merges the comments before a key: those of the side that changed
 // them, or the lines of both.
-func (mg *merger) mergeLead(base, ours, theirs string) string {
+func mergeLead(base, ours, theirs string) string {
 	switch {
 	case ours == theirs, theirs == base:
 		return ours
 	case ours == base:
 		return theirs
 	}
-	first, second := ours, theirs
-	if mg.main == mg.theirs {
-		first, second = theirs, ours
+	more := linesBeyond(theirs, ours)
+	rest := linesBeyond(ours, theirs)
+	switch {
+	case more == "":
+		return ours
+	case rest == "":
+		return theirs
+	case ours > theirs:
+		return ours + more
 	}
-	have := strings.Split(first, "\n")
-	for line := range strings.SplitSeq(strings.TrimSuffix(second, "\n"), "\n") {
-		if strings.TrimSpace(line) != "" && !slices.Contains(have, line) {
-			first += line + "\n"
+	return theirs + rest
+}
+
+// linesBeyond returns the lines of text that there are not in have, without
+// blank ones.
+func linesBeyond(text, have string) string {
+	known := strings.Split(have, "\n")
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if strings.TrimSpace(line) != "" && !slices.Contains(known, line) {
+			b.WriteString(line + "\n")
 		}
 	}
-	return first
+	return b.String()
+}
+
+// keepLead notes the comments that stood before a key which is gone.
+func (mg *merger) keepLead(key, base, now string) {
+	if lost := linesBeyond(now, base); lost != "" {
+		mg.conflicts = append(mg.conflicts, Conflict{Key: key, Text: strings.TrimSuffix(lost, "\n")})
+	}
+}
+
+// keepComments notes the comments that one side wrote into the lines of a key
+// and that did not come into what the key became.
+func (mg *merger) keepComments(key string, side, base *segment, became string) {
+	if side == nil || side.raw == became {
+		return
+	}
+	was := ""
+	if base != nil {
+		was = base.raw
+	}
+	var lost []string
+	for line := range strings.SplitSeq(side.raw, "\n") {
+		i := strings.Index(line, " #")
+		if i < 0 || strings.Contains(was, line[i:]) || strings.Contains(became, line[i:]) {
+			continue
+		}
+		lost = append(lost, strings.TrimSpace(line[i:]))
+	}
+	if lost == nil || slices.ContainsFunc(mg.conflicts, func(c Conflict) bool { return c.Key == key && strings.Contains(c.Text, lost[0]) }) {
+		return
+	}
+	mg.conflicts = append(mg.conflicts, Conflict{Key: key, Text: strings.Join(lost, "\n")})
+}
+
+// withComment returns the line of one key with the comment that the other side
+// wrote behind its own value, where there is none.
+func withComment(take, other, base *segment) string {
+	switch {
+	case !take.entry.simple || !other.entry.simple || take.entry.comment > 0 || other.entry.comment == 0:
+		return take.raw
+	case base != nil && base.entry.comment > 0, strings.Count(take.raw, "\n") != 1 || strings.Count(other.raw, "\n") != 1:
+		return take.raw // it was taken away, or there is no place for it
+	}
+	return strings.TrimSuffix(take.raw, "\n") + other.raw[other.entry.comment:]
 }
 
 func sameValue(a, b *entry) bool {
@@ -193,18 +254,18 @@ func (mg *merger) mergeKey(key string, base, ours, theirs *segment) string {
 	case o == b:
 		return t
 	case ours == nil: // deleted on one side, edited on the other
-		return t
+		return mg.keyAgainstNone(key, base, theirs)
 	case theirs == nil:
-		return o
+		return mg.keyAgainstNone(key, base, ours)
 	case sameValue(&ours.entry, &theirs.entry): // one value in two forms
 		if mg.first(o, t) {
-			return o
+			return withComment(ours, theirs, base)
 		}
-		return t
+		return withComment(theirs, ours, base)
 	case base != nil && sameValue(&theirs.entry, &base.entry):
-		return o // only the form changed there
+		return withComment(ours, theirs, base) // only the form changed there
 	case base != nil && sameValue(&ours.entry, &base.entry):
-		return t
+		return withComment(theirs, ours, base)
 	}
 	if setKey(key) && ours.entry.value.shape != shapeOther && theirs.entry.value.shape != shapeOther ||
 		ours.entry.value.shape == shapeList && theirs.entry.value.shape == shapeList {
@@ -216,6 +277,22 @@ func (mg *merger) mergeKey(key string, base, ours, theirs *segment) string {
 	}
 	mg.conflicts = append(mg.conflicts, Conflict{Key: key, Text: strings.TrimSuffix(lose, "\n")})
 	return win
+}
+
+// keyAgainstNone returns what becomes of a key that one side edited and the
+// other took away: the edit wins, but of a set the other had taken away each
+// item it knew.
+func (mg *merger) keyAgainstNone(key string, base, edited *segment) string {
+	if !setKey(key) || base == nil || edited.entry.value.shape == shapeOther || base.entry.value.shape == shapeOther {
+		return edited.raw
+	}
+	known := setOf(key, base)
+	left := setOf(key, edited)
+	maps.DeleteFunc(left, func(text string, _ scalar) bool { _, ok := known[text]; return ok })
+	if len(left) == 0 {
+		return ""
+	}
+	return setRaw(key, edited, slices.Collect(maps.Values(left)))
 }
 
 // mergeStamp returns the smaller created_at or the larger updated_at, clamped.
@@ -267,15 +344,25 @@ func (mg *merger) mergeSet(key string, base, ours, theirs *segment) string {
 	}
 	take(o, t, true)
 	take(t, o, false)
-	slices.SortFunc(merged, func(a, b scalar) int { return strings.Compare(a.text, b.text) })
-	main := ours
-	if mg.main == mg.theirs {
-		main = theirs
+	main, other := ours, theirs
+	if !mg.first(ours.raw, theirs.raw) {
+		main, other = theirs, ours
 	}
-	if main.entry.simple {
-		return replaceValue(main.raw, &main.entry, KeyEdit{key, merged}, "\n")
+	made := *main
+	made.raw = setRaw(key, main, merged)
+	if made.entry.simple && main.entry.comment == 0 && other.entry.comment > 0 && main.entry.dash < 0 {
+		return withComment(&made, other, base)
 	}
-	return fmt.Sprintf("%s: %s\n", encodeScalar(key, false, false), encodeValue(key, merged))
+	return made.raw
+}
+
+// setRaw returns the lines of a key that holds items, in the form that form has.
+func setRaw(key string, form *segment, items []scalar) string {
+	slices.SortFunc(items, func(a, b scalar) int { return strings.Compare(a.text, b.text) })
+	if form.entry.simple {
+		return replaceValue(form.raw, &form.entry, KeyEdit{key, items}, "\n")
+	}
+	return fmt.Sprintf("%s: %s\n", encodeScalar(key, false, false), encodeValue(key, items))
 }
 
 // setOf returns the items of a list by their text. Keys we know compare as they
