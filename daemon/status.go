@@ -152,7 +152,8 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 	if was == nil {
 		return // not opened yet, or just being opened
 	}
-	p.Files, p.Memories, p.Chunks, p.Links, p.Vectors, p.VectorsDue = was.Files, was.Memories, was.Chunks, was.Links, was.Vectors, was.VectorsDue
+	p.Files, p.Memories, p.Chunks, p.Links, p.Conflicts = was.Files, was.Memories, was.Chunks, was.Links, was.Conflicts
+	p.Vectors, p.VectorsDue = was.Vectors, was.VectorsDue
 	p.Engine, p.VectorSearch, p.FileMemories = was.Engine, was.VectorSearch, was.FileMemories
 	p.ProblemCount, p.Problems = was.ProblemCount, was.Problems
 	p.Embedder = co.embedder(ctx, m)
@@ -170,7 +171,7 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 		return
 	}
 	p.Files = wire.FileCounts{Total: c.Indexed + c.Skipped + c.Failed + c.Quarantined, Indexed: c.Indexed, Skipped: c.Skipped, Failed: c.Failed + c.Quarantined, Stale: c.Stale}
-	p.Memories, p.Chunks, p.Links, p.Vectors = c.Memories, c.Chunks, c.Links, m.vectors.Len()
+	p.Memories, p.Chunks, p.Links, p.Conflicts, p.Vectors = c.Memories, c.Chunks, c.Links, c.Conflicts, m.vectors.Len()
 	if p.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
 		p.Notices = append(p.Notices, "vectors that are due cannot be counted: "+err.Error())
 	}

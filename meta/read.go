@@ -240,6 +240,7 @@ type Counts struct {
 	Stale       int // of Memories
 	Chunks      int
 	Links       int
+	Conflicts   int // memories that hold another version of one, see [fold.Promote]
 	Queued      int // jobs pending, waiting to be retried, or running
 }
 
@@ -252,8 +253,9 @@ func (x *Index) count(ctx context.Context) (Counts, error) {
 		coalesce(sum(fold = 1), 0), coalesce(sum(state = 'quarantined'), 0),
 		(select count(*) from memories), (select count(*) from memories where described = 'fold'),
 		(select count(*) from memories where stale = 1), (select value + 0 from meta where key = 'chunks'),
-		(select count(distinct id) from memory_links)
+		(select count(distinct id) from memory_links),
+		(select count(distinct from_id) from memory_links where link_type = 'conflicts_with' and derived = 0)
 		from files`).Scan(&c.Files, &c.Indexed, &c.Skipped, &c.Failed, &c.FoldFiles, &c.Quarantined,
-		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links)
+		&c.Memories, &c.InFold, &c.Stale, &c.Chunks, &c.Links, &c.Conflicts)
 	return c, x.db.wrap(err, "count")
 }

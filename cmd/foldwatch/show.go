@@ -75,9 +75,17 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		field("held back", m.State.BlockedReason)
 	}
 	for _, l := range m.Links {
+		if l.Type == string(fold.LinkConflictsWith) && m.Type == fold.TypeConflict {
+			field("conflict", "this is another version of "+l.TargetID+"  "+l.Title)
+			continue
+		}
 		field("link", linkText(l, "→"))
 	}
 	for _, l := range m.Backlinks {
+		if l.Type == string(fold.LinkConflictsWith) {
+			field("conflict", "two sides changed it; the other version is "+l.SourceID+"  "+l.Title)
+			continue
+		}
 		field("link", linkText(l, "←"))
 	}
 	p.printf("\n%s\n", block(strings.TrimRight(m.Content, "\n")))

@@ -125,6 +125,9 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	f := pr.Files
 	p.printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)
 	p.printf("  holds     %s, %s, %s, %s\n", plural(pr.Memories, "memory"), plural(pr.Chunks, "chunk"), plural(pr.Vectors, "vector"), plural(pr.Links, "link"))
+	if pr.Conflicts > 0 {
+		p.printf("  conflicts %s: foldwatch memory list --type conflict -p %s\n", plural(pr.Conflicts, "other version")+" of a memory that two sides changed", pr.Slug)
+	}
 	if pr.VectorsDue > 0 {
 		p.printf("  vectors   those of %s are still to come; words find them already\n", plural(pr.VectorsDue, "memory"))
 	}

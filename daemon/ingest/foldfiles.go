@@ -127,6 +127,9 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 	if err != nil {
 		return r, err
 	}
+	if err := in.promote(ctx, found); err != nil {
+		return r, err
+	}
 	with := make(map[fold.ID]*prepared, len(sources))
 	for _, pr := range sources {
 		with[pr.id] = pr
