@@ -89,7 +89,7 @@ func newRoot(e *environment) *cobra.Command {
 		quarantineCommand(e), doctorCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents", mcpCommand(e))
-	root.AddCommand(chunkWorkerCommand(e))
+	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e))
 	return root
 }
 

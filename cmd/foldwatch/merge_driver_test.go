@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/google/go-cmp/cmp"
+)
+
+// A driven is a repository in which git merges memories by the driver.
+type driven struct {
+	t   *testing.T
+	dir string
+}
+
+func newDriven(t *testing.T) *driven {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIP: git is missing")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(t.TempDir(), "foldwatch") // by this name the test is the program
+	if err := os.Symlink(exe, bin); err != nil {
+		t.Skip("SKIP: no symbolic links here: ", err)
+	}
+	d := &driven{t, t.TempDir()}
+	d.git("init", "-q", "-b", "main")
+	d.git("config", "merge.foldwatch.driver", "'"+bin+"' merge-driver %O %A %B %P")
+	d.write(".gitattributes", "fold/**/*.md merge=foldwatch\n")
+	return d
+}
+
+// try runs git and returns what it says.
+func (d *driven) try(args ...string) (string, error) {
+	c := exec.CommandContext(d.t.Context(), "git", args...)
+	c.Dir = d.dir
+	c.Env = append(os.Environ(), goRace, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.invalid")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func (d *driven) git(args ...string) {
+	d.t.Helper()
+	if out, err := d.try(args...); err != nil {
+		d.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (d *driven) write(path, text string) {
+	d.t.Helper()
+	path = filepath.Join(d.dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *driven) read(path string) string {
+	d.t.Helper()
+	b, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(path)))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (d *driven) commit(message string, files map[string]string) {
+	d.t.Helper()
+	for path, text := range files {
+		d.write(path, text)
+	}
+	d.git("add", "-A")
+	d.git("commit", "-q", "-m", message)
+}
+
+func driverMemory(id, keys, body string) string {
+	return fmt.Sprintf("---\nid: %q\ntitle: T\nsource: agent\n%s---\n%s", id, keys, body)
+}
+
+// versions returns memories as base, ours and theirs have them, by path.
+func versions() (base, ours, theirs map[string]string) {
+	path := func(id string) string { return "fold/" + fold.ID(id).Path() }
+	const sets, lines, strange = "1f2e3d4c5b6a7988", "2f2e3d4c5b6a7988", "3f2e3d4c5b6a7988"
+	crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+	base = map[string]string{
+		path(sets):         driverMemory(sets, "tags: [a, b]\nupdated_at: 2026-01-01T00:00:00Z\n", "text\n\n- one\n"),
+		path(lines):        driverMemory(lines, "updated_at: 2026-01-01T00:00:00Z\n", "first\nsecond\nthird\n"),
+		path(strange):      crlf(driverMemory(strange, "mood: {a: 1}\n", "x\ny\nz\n")),
+		"fold/Ideas/An.md": "one\ntwo\nthree\n",
+	}
+	ours = map[string]string{
+		path(sets):         driverMemory(sets, "tags: [a, c]\nupdated_at: 2026-01-02T00:00:00Z\n", "text\n\n- one\n- two\n"),
+		path(lines):        driverMemory(lines, "updated_at: 2026-01-02T00:00:00Z\n", "first\nours\nthird\n"),
+		path(strange):      crlf(driverMemory(strange, "mood: {a: 1}\ncolour: red\n", "X\ny\nz\n")),
+		"fold/Ideas/An.md": "ONE\ntwo\nthree\n",
+	}
+	theirs = map[string]string{
+		path(sets):         driverMemory(sets, "tags: [a, b, z]\nupdated_at: 2026-01-03T00:00:00Z\n", "text\n\n- one\n- half\n"),
+		path(lines):        driverMemory(lines, "updated_at: 2026-01-03T00:00:00Z\n", "first\ntheirs\nthird\n"),
+		path(strange):      crlf(driverMemory(strange, "mood: {a: 1}\nshade: dark\n", "x\ny\nZ\n")),
+		"fold/Ideas/An.md": "one\ntwo\nTHREE\n",
+	}
+	return base, ours, theirs
+}
+
+// TestDriverIsMerge3: whatever has git merge, it makes of a memory what the
+// daemon would (git.md I10).
+func TestDriverIsMerge3(t *testing.T) {
+	base, ours, theirs := versions()
+	for name, merge := range map[string]func(d *driven){
+		"merge": func(d *driven) {
+			d.commit("Ours", ours)
+			d.git("merge", "-q", "--no-edit", "topic")
+		},
+		"rebase": func(d *driven) {
+			d.commit("Ours", ours)
+			d.git("rebase", "-q", "topic")
+		},
+		"cherry-pick": func(d *driven) {
+			d.commit("Ours", ours)
+			d.git("cherry-pick", "topic")
+		},
+		"stash pop": func(d *driven) {
+			for path, text := range ours {
+				d.write(path, text)
+			}
+			d.git("stash", "-q")
+			d.git("merge", "-q", "--ff-only", "topic")
+			d.git("stash", "pop", "-q")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDriven(t)
+			d.commit("Base", base)
+			d.git("checkout", "-q", "-b", "topic")
+			d.commit("Theirs", theirs)
+			d.git("checkout", "-q", "main")
+			merge(d)
+			for path := range base {
+				want, err := fold.Merge3([]byte(base[path]), []byte(ours[path]), []byte(theirs[path]), fold.MergeOptions{Path: strings.TrimPrefix(path, "fold/")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want.Bytes), d.read(path)); diff != "" || want.Deleted {
+					t.Errorf("%s: -Merge3 +git\n%s", path, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestDriverKeepsIDs: where git takes one memory for the renamed other, what it
+// brings is not put under that name.
+func TestDriverKeepsIDs(t *testing.T) {
+	t.Parallel()
+	const was, is = "1f2e3d4c5b6a7988", "4f2e3d4c5b6a7988"
+	at := func(id string) string { return "fold/" + fold.ID(id).Path() }
+	body := strings.Repeat("a line that both have\n", 30)
+	d := newDriven(t)
+	d.commit("Base", map[string]string{at(was): driverMemory(was, "", body)})
+	d.git("checkout", "-q", "-b", "topic")
+	d.commit("Theirs", map[string]string{at(was): driverMemory(was, "", body+"theirs\n")})
+	d.git("checkout", "-q", "main")
+	d.git("rm", "-q", at(was))
+	d.commit("Ours", map[string]string{at(is): driverMemory(is, "", body)})
+	d.git("merge", "-q", "--no-edit", "topic")
+	if got, want := d.read(at(is)), driverMemory(is, "", body); got != want {
+		t.Errorf("memory %s is now\n%s", is, cmp.Diff(want, got))
+	}
+}
+
+// TestDriverRefuses what it cannot merge, and leaves the file as it is: git then
+// asks the user.
+func TestDriverRefuses(t *testing.T) {
+	t.Parallel()
+	d := newDriven(t)
+	const id = "1f2e3d4c5b6a7988"
+	path := "fold/" + fold.ID(id).Path()
+	other := func(text string) string { return driverMemory("9a8b7c6d5e4f3021", "", text) }
+	d.commit("Base", map[string]string{path: other("a\n"), "fold/project.toml": "slug = \"a\"\n"})
+	d.git("checkout", "-q", "-b", "topic")
+	d.commit("Theirs", map[string]string{path: other("b\n")})
+	d.git("checkout", "-q", "main")
+	d.commit("Ours", map[string]string{path: other("c\n")})
+	out, err := d.try("merge", "--no-edit", "topic")
+	if err == nil || !strings.Contains(out, "CONFLICT") || !strings.Contains(out, "neither side is memory "+id) {
+		t.Errorf("git merge: %v\n%s", err, out)
+	}
+	if got := d.read(path); got != other("c\n") {
+		t.Errorf("the file was changed:\n%s", got)
+	}
+}
