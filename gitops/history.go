@@ -33,9 +33,15 @@ type Commit struct {
 	Grafted bool
 }
 
-// Ours reports whether foldwatch made the commit, as its trailer says.
+// Ours reports whether foldwatch made the commit, as its trailer says: what it
+// holds are memories.
 func (c *Commit) Ours() bool {
-	return strings.HasPrefix(c.Body, trailerCommit+": ") || strings.Contains(c.Body, "\n"+trailerCommit+": ")
+	for _, name := range []string{trailerCommit, TrailerPublish} {
+		if strings.HasPrefix(c.Body, name+": ") || strings.Contains(c.Body, "\n"+name+": ") {
+			return true
+		}
+	}
+	return false
 }
 
 // Caps on what one commit brings into memory.
