@@ -77,7 +77,7 @@ func (s *Store) diffText(ctx context.Context, a, at plumbing.Hash) (string, erro
 	var p patch
 	left := 0
 	var files []patchFile
-	err = s.obj.diff(before, after, "", func(path string, was, is plumbing.Hash) {
+	err = s.obj.diff(before, after, func(path string, was, is plumbing.Hash) {
 		if len(files) == maxDiffFiles {
 			left++
 			return

@@ -127,7 +127,8 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 			return err
 		}
 	}
-	b, conflicts := our, 0
+	var b []byte
+	conflicts := 0
 	if path == fold.ProjectFile {
 		b = mergeProject(our, their)
 	} else {
@@ -281,7 +282,7 @@ func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs 
 	if next == tree && !theirs.IsZero() || len(m.change) == 0 {
 		return theirs, s.obj.flush()
 	}
-	if c, err := s.obj.commitOf(ours); err == nil && c.TreeHash == next && (theirs.IsZero() && len(m.aside) == 0 || firstParent(c) == theirs && len(c.ParentHashes) <= 1) {
+	if c, err := s.obj.commitOf(ours); err == nil && c.TreeHash == next && firstParent(c) == theirs && len(c.ParentHashes) <= 1 {
 		return ours, s.obj.flush()
 	}
 	files, err := s.changedFiles(tree, m.change)

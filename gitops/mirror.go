@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -92,33 +91,39 @@ func copyRef(ctx context.Context, from, to *objects, ref string) error {
 // copyAtOnce is how many objects are held before they are written.
 const copyAtOnce = 5000
 
-// copyHistory copies a commit, its ancestors by first parent and their trees.
-// What is there is taken as complete: objects are written before what names
-// them.
+// copyHistory copies a commit, its ancestors and their trees. What is there is
+// taken as complete: objects are written before what names them.
 func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
-	var chain []plumbing.Hash // newest first
-	for at := tip; !at.IsZero() && !to.holds(at); {
-		chain = append(chain, at)
-		c, err := from.commitOf(at)
-		if err != nil {
-			return err
-		}
-		at = firstParent(c)
+	type visit struct {
+		id   plumbing.Hash
+		done bool // its parents are copied
 	}
-	for _, id := range slices.Backward(chain) {
+	for todo := []visit{{id: tip}}; len(todo) > 0; {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v.id.IsZero() || to.holds(v.id) {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			to.drop()
 			return err
 		}
-		c, err := from.commitOf(id)
+		c, err := from.commitOf(v.id)
 		if err != nil {
 			return err
+		}
+		if !v.done {
+			todo = append(todo, visit{v.id, true})
+			for _, p := range c.ParentHashes {
+				todo = append(todo, visit{id: p})
+			}
+			continue
 		}
 		if err := copyBelow(ctx, from, to, c.TreeHash); err != nil {
 			to.drop()
 			return err
 		}
-		b, err := from.get(plumbing.CommitObject, id)
+		b, err := from.get(plumbing.CommitObject, v.id)
 		if err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (s *Store) child(tree plumbing.Hash, name string, dir bool) (plumbing.Hash,
 
 func (s *Store) pathChanges(a, b plumbing.Hash) ([]PathChange, error) {
 	var out []PathChange
-	err := s.obj.diff(a, b, "", func(path string, was, is plumbing.Hash) {
+	err := s.obj.diff(a, b, func(path string, was, is plumbing.Hash) {
 		p := PathChange{Status: 'M', Path: path}
 		switch {
 		case was.IsZero():
@@ -349,7 +349,7 @@ func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error
 		was, is plumbing.Hash
 	}
 	var steps []step
-	err = s.obj.diff(before, c.TreeHash, "", func(path string, was, is plumbing.Hash) {
+	err = s.obj.diff(before, c.TreeHash, func(path string, was, is plumbing.Hash) {
 		steps = append(steps, step{path, was, is})
 	})
 	if err != nil {

@@ -104,7 +104,7 @@ func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publ
 	}
 	p.blobs = map[string]plumbing.Hash{}
 	old := map[string]plumbing.Hash{}
-	err = s.obj.diff(a, b, "", func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
+	err = s.obj.diff(a, b, func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
 	if err != nil {
 		return p, err
 	}

@@ -152,6 +152,7 @@ type round struct {
 
 	notes  *syncNotes
 	seen   plumbing.Hash // tip of the remote that we saw last
+	lost   plumbing.Hash // the same, where the remote has no branch any more
 	branch plumbing.Hash // ours, with all that may be published
 	from   plumbing.Hash // journal commit that branch holds
 }
@@ -194,14 +195,21 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 	if tip == r.branch && len(r.notes.Held) == 0 {
 		return r.saw(tip)
 	}
-	base, err := s.obj.mergeBase(ctx, r.branch, tip)
+	onto := tip
+	if tip.IsZero() {
+		// What was published once is published again where it was deleted, so
+		// that others can go on; else the first commit there begins a history:
+		// that of this machine is nobody's business.
+		onto = r.lost
+	}
+	base, err := s.obj.mergeBase(ctx, r.branch, onto)
 	if err != nil {
 		return err
 	}
-	if joined, err := r.join(ctx, base, tip); joined || err != nil {
+	if joined, err := r.join(ctx, base, onto); joined || err != nil {
 		return err
 	}
-	next, m, err := r.merge(ctx, base, tip)
+	next, m, err := r.merge(ctx, base, onto)
 	if err != nil {
 		return err
 	}
@@ -256,8 +264,18 @@ func (r *round) mayPushAtOnce(ctx context.Context, try int) (bool, error) {
 
 // checkSeen stops where what we saw of the remote is gone from it (G14).
 func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
-	if r.seen.IsZero() || r.opt.Resync {
+	if r.seen.IsZero() {
 		return nil
+	}
+	if r.opt.Resync {
+		if !tip.IsZero() {
+			return nil
+		}
+		ok, err := r.s.obj.descends(ctx, r.branch, r.seen)
+		if ok {
+			r.lost = r.seen
+		}
+		return err
 	}
 	if tip.IsZero() {
 		return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch is gone from the remote")

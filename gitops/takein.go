@@ -358,9 +358,8 @@ func (s *Store) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, _, err := conf.ParseProject(b)
-	if err != nil {
-		return nil, nil, nil // merged as any file
+	if p, _, err := conf.ParseProject(b); err == nil {
+		return b, &p, nil
 	}
-	return b, &p, nil
+	return nil, nil, nil // merged as any file
 }

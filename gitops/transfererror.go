@@ -60,10 +60,10 @@ type sign struct {
 }
 
 var signs = []sign{
-	{SyncUntrusted, regexp.MustCompile(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate`)},
+	{SyncUntrusted, regexp.MustCompile(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
 	{SyncRefused, regexp.MustCompile(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|mismatched algorithms|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
 	{SyncMissing, regexp.MustCompile(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
-	{SyncAuth, regexp.MustCompile(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
+	{SyncAuth, regexp.MustCompile(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
 	{SyncLimited, regexp.MustCompile(`(?i)error: (?:429|503)|rate limit|too many requests`)},
 }
 

@@ -43,11 +43,13 @@ func (s *Store) transport(opt SyncOptions) (transport, address, error) {
 	if opt.Timeout <= 0 {
 		opt.Timeout = transferLimit
 	}
-	exe, err := exec.LookPath("git")
-	if err != nil {
-		return &ownTransport{obj: s.obj, at: a, opt: opt}, a, nil
+	if exe, err := exec.LookPath("git"); err == nil {
+		return &gitProgram{exe: exe, obj: s.obj, at: a, opt: opt, ssh: s.sshCommand}, a, nil
 	}
-	return &gitProgram{exe: exe, obj: s.obj, at: a, opt: opt, ssh: s.sshCommand}, a, nil
+	if a.scheme == "file" {
+		return &localTransport{obj: s.obj, at: a, opt: opt}, a, nil
+	}
+	return &ownTransport{obj: s.obj, at: a, opt: opt}, a, nil
 }
 
 // foldBase is where a path that is not absolute begins.

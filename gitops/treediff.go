@@ -29,7 +29,7 @@ const maxTreeDepth = 8
 // list returns every file of a tree, path → blob.
 func (o *objects) list(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
 	out := map[string]plumbing.Hash{}
-	return out, o.diff(plumbing.ZeroHash, tree, "", func(p string, _, h plumbing.Hash) {
+	return out, o.diff(plumbing.ZeroHash, tree, func(p string, _, h plumbing.Hash) {
 		out[p] = h
 	})
 }
@@ -37,9 +37,9 @@ func (o *objects) list(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
 // diff calls fn with every regular file that differs between two trees, in
 // lexical order of folders; equal folders are not read. The zero hash stands
 // for what is missing on a side.
-func (o *objects) diff(a, b plumbing.Hash, prefix string, fn func(path string, was, is plumbing.Hash)) error {
+func (o *objects) diff(a, b plumbing.Hash, fn func(path string, was, is plumbing.Hash)) error {
 	d := treeDiff{o: o, fn: fn}
-	return d.run(a, b, prefix)
+	return d.run(a, b, "")
 }
 
 func (d *treeDiff) count() error {

@@ -1,0 +1,330 @@
+package gitops_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// wantKind syncs and expects it to end for that reason, with advice, with no
+// password anywhere, and with the local work unharmed.
+func (r *replica) wantKind(want gitops.SyncKind) gitops.SyncError {
+	r.t.Helper()
+	before := fmt.Sprint(r.files())
+	_, err := r.s.Sync(r.t.Context(), r.opt)
+	if kindOf(err) != want {
+		r.t.Fatalf("Sync = %v (%s), want %s", err, kindOf(err), want)
+	}
+	if fold.Hint(err) == "" {
+		r.t.Errorf("%v: no hint", err)
+	}
+	if strings.Contains(err.Error()+fold.Hint(err), webPass) {
+		r.t.Errorf("%v: holds the password", err)
+	}
+	if fmt.Sprint(r.files()) != before {
+		r.t.Errorf("%v: files changed", err)
+	}
+	e, _ := errors.AsType[*gitops.SyncError](err)
+	return *e
+}
+
+// TestSyncHTTPS: a forge with a login, through the user's credential helper.
+func TestSyncHTTPS(t *testing.T) {
+	isolate(t)
+	w := newWebRemote(t)
+	a, b := newReplica(t, w.url(), nil), newReplica(t, w.url(), nil)
+	a.opt.Local, b.opt.Local = false, false
+	id, text := memoryFile("One", "x")
+	a.put(id, text)
+
+	// F35: no login, then a wrong one. It ends at once, without a question.
+	if e := a.wantKind(gitops.SyncAuth); e.Host != strings.TrimPrefix(w.URL, "https://") || !e.Kind.Waits() {
+		t.Errorf("error is %+v", e)
+	}
+	login(t, w.URL, "wrong")
+	a.wantKind(gitops.SyncAuth)
+	login(t, w.URL, webPass)
+	a.sync()
+	b.sync()
+	b.put(id, edited(string(text), "x\n", "y\n"))
+	converge(t, a, b)
+	linear(t, filepath.Join(w.dir, "remote.git"))
+
+	// F39: the checkout's own configuration runs nothing and gives nothing.
+	ran := filepath.Join(t.TempDir(), "ran")
+	git(t, a.dir, "config", "credential.helper", "!touch "+ran+"; echo username=x; echo password=y")
+	git(t, a.dir, "config", "core.sshCommand", "touch "+ran)
+	git(t, a.dir, "config", "core.askPass", "touch "+ran)
+	git(t, a.dir, "config", "url.ext::touch "+ran+".insteadOf", w.URL)
+	repo := filepath.Join(a.dir, ".git/foldwatch/repo.git")
+	config, err := os.ReadFile(filepath.Join(repo, "config"))
+	must(t, err)
+	write(t, filepath.Join(repo, "config"), string(config)+"[credential]\n\thelper = !touch "+ran+"\n[core]\n\tsshCommand = touch "+ran+"\n")
+	write(t, filepath.Join(repo, "hooks/pre-push"), "#!/bin/sh\ntouch "+ran+"\n")
+	must(t, os.Chmod(filepath.Join(repo, "hooks/pre-push"), 0o755))
+	a.put(id, edited(a.read(id.Path()), "y\n", "z\n"))
+	a.sync()
+	if _, err := os.Stat(ran); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the checkout ran a program: %v", err)
+	}
+	write(t, filepath.Join(repo, "commondir"), "/tmp\n")
+	a.wantKind(gitops.SyncRefused)
+	must(t, os.Remove(filepath.Join(repo, "commondir")))
+
+	// F36: a password in the address goes nowhere.
+	a.opt.Remote = strings.Replace(w.url(), "https://", "https://"+webUser+":"+webPass+"@", 1)
+	a.put(id, edited(a.read(id.Path()), "z\n", "w\n"))
+	a.sync()
+	must(t, filepath.WalkDir(filepath.Join(a.dir, ".git"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if strings.Contains(string(b), webPass) {
+			t.Errorf("%s holds the password", p)
+		}
+		return err
+	}))
+}
+
+// TestSyncTroubles: F35, F37. What a server can do to us.
+func TestSyncTroubles(t *testing.T) {
+	isolate(t)
+	w := newWebRemote(t)
+	login(t, w.URL, webPass)
+	a := newReplica(t, w.url(), nil)
+	id, text := memoryFile("One", "x")
+	a.put(id, text)
+	a.sync()
+	status := func(code int, key, value string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool {
+			if key != "" {
+				w.Header().Set(key, value)
+			}
+			w.WriteHeader(code)
+			return true
+		}
+	}
+	w.answer(status(429, "Retry-After", "77"))
+	if e := a.wantKind(gitops.SyncLimited); e.RetryAfter != 77*time.Second || e.Kind.Waits() {
+		t.Errorf("error is %+v", e)
+	}
+	w.answer(status(503, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)))
+	if e := a.wantKind(gitops.SyncLimited); e.RetryAfter < 50*time.Minute || e.RetryAfter > time.Hour {
+		t.Errorf("error is %+v", e)
+	}
+	w.answer(status(500, "", ""))
+	a.wantKind(gitops.SyncOffline)
+	w.answer(status(404, "", ""))
+	a.wantKind(gitops.SyncMissing)
+	w.answer(status(403, "", ""))
+	a.wantKind(gitops.SyncAuth)
+
+	// A redirect is not followed, and no login goes with it.
+	var other atomic.Int64
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { other.Add(1) }))
+	defer elsewhere.Close()
+	for _, to := range []string{elsewhere.URL, w.URL + "/elsewhere"} {
+		w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(rw, r, to+r.URL.String(), http.StatusMovedPermanently)
+			return true
+		})
+		if e := a.wantKind(gitops.SyncRefused); !strings.Contains(e.Error(), to) {
+			t.Errorf("%v: does not name %s", &e, to)
+		}
+	}
+	if other.Load() != 0 {
+		t.Errorf("%d requests went to another host", other.Load())
+	}
+
+	// The connection is cut, in the question and in the push.
+	cut := func(rw http.ResponseWriter, _ *http.Request) bool {
+		c, _, err := rw.(http.Hijacker).Hijack()
+		if err == nil {
+			_ = c.Close()
+		}
+		return true
+	}
+	w.answer(cut)
+	a.wantKind(gitops.SyncOffline)
+	a.put(id, edited(string(text), "x\n", "y\n"))
+	w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/git-receive-pack") && cut(rw, r)
+	})
+	a.wantKind(gitops.SyncOffline)
+
+	// A byte a second.
+	a.opt.Timeout = time.Second
+	hang := make(chan struct{})
+	w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		rw.Header().Set("Content-Type", "application/x-git-receive-pack-advertisement")
+		for {
+			if _, err := rw.Write([]byte("0")); err != nil {
+				return true
+			}
+			rw.(http.Flusher).Flush()
+			select {
+			case <-hang:
+				return true
+			case <-r.Context().Done():
+				return true
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	began := time.Now()
+	a.wantKind(gitops.SyncOffline)
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("a slow server held us %v", took)
+	}
+	close(hang)
+	a.opt.Timeout = 0
+
+	// It is there again, and all goes on.
+	w.answer(nil)
+	if got := a.sync(); !got.Pushed {
+		t.Errorf("Sync after all that = %+v", got)
+	}
+	fsck(t, a.dir)
+
+	// Nobody answers; nobody of that name.
+	a.put(id, edited(a.read(id.Path()), "y\n", "z\n"))
+	w.Close()
+	a.wantKind(gitops.SyncOffline)
+	a.opt.Remote = "https://no-such-host.invalid/x.git"
+	a.wantKind(gitops.SyncOffline)
+}
+
+// TestSyncEndlessPack: F37. A pack beyond the bound is ended while it comes,
+// and nothing of it stays.
+func TestSyncEndlessPack(t *testing.T) {
+	isolate(t)
+	w := newWebRemote(t)
+	a := newReplica(t, w.url(), nil)
+	a.opt.MaxBytes = 4 << 20
+	var sent atomic.Int64
+	w.answer(func(rw http.ResponseWriter, r *http.Request) bool { return endlessPack(rw, r, &sent) })
+	if e := a.wantKind(gitops.SyncRefused); !strings.Contains(e.Error(), "more than 4 MB") {
+		t.Errorf("error is %v", &e)
+	}
+	if sent.Load() < 1<<20 {
+		t.Errorf("only %d bytes were sent: the test shows nothing", sent.Load())
+	}
+	packs, err := os.ReadDir(filepath.Join(a.dir, ".git/foldwatch/repo.git/objects/pack"))
+	must(t, err)
+	if len(packs) > 0 {
+		t.Errorf("left %v", packs)
+	}
+}
+
+// TestSyncUntrusted: a certificate that nobody vouches for.
+func TestSyncUntrusted(t *testing.T) {
+	isolate(t)
+	w := newWebRemote(t)
+	login(t, w.URL, webPass)
+	t.Setenv("GIT_SSL_CAINFO", "")
+	os.Unsetenv("GIT_SSL_CAINFO")
+	a := newReplica(t, w.url(), nil)
+	a.wantKind(gitops.SyncUntrusted)
+}
+
+// TestSyncSSH: an sshd, the key in the agent, and the user's own ssh command.
+func TestSyncSSH(t *testing.T) {
+	isolate(t)
+	r := newSSHRemote(t)
+	a, b := newReplica(t, r.url(), nil), newReplica(t, r.url(), nil)
+	a.opt.Local, b.opt.Local = false, false
+	id, text := memoryFile("One", "x")
+	a.put(id, text)
+	a.sync()
+	b.sync() // a connection takes a second
+	if b.read(id.Path()) != string(text) {
+		t.Errorf("the other has %v", b.files())
+	}
+
+	a.put(id, edited(a.read(id.Path()), "x\n", "z\n"))
+	known := filepath.Join(r.home, "known")
+	t.Setenv("SSH_KNOWN_HOSTS", known) // where go-git looks
+	a.opt.Remote = r.urlOf(r.user)
+	a.withoutGit(func() { a.sync() })
+	if got := git(t, filepath.Join(r.dir, "remote.git"), "show", "foldwatch:"+id.Path()); got != strings.TrimSpace(a.read(id.Path())) {
+		t.Errorf("without git the remote got %q", got)
+	}
+	a.opt.Remote = r.url()
+	a.put(id, edited(a.read(id.Path()), "z\n", "w\n"))
+	keys, err := os.ReadFile(known)
+	must(t, err)
+	write(t, known, "")
+	a.wantKind(gitops.SyncUntrusted)
+	write(t, known, string(keys))
+	t.Setenv("SSH_AUTH_SOCK", "")
+	a.wantKind(gitops.SyncAuth)
+	t.Setenv("SSH_AUTH_SOCK", filepath.Join(r.home, "agent"))
+	a.opt.Remote += "x"
+	a.wantKind(gitops.SyncMissing)
+}
+
+// TestSyncPolicy: a hook of the remote rejects.
+func TestSyncPolicy(t *testing.T) {
+	isolate(t)
+	remote := bareRemote(t)
+	hook := filepath.Join(remote, "hooks/pre-receive")
+	write(t, hook, "#!/bin/sh\necho 'memories are not welcome here' >&2\nexit 1\n")
+	must(t, os.Chmod(hook, 0o755))
+	a := newReplica(t, remote, nil)
+	id, text := memoryFile("One", "x")
+	a.put(id, text)
+	if e := a.wantKind(gitops.SyncPolicy); !strings.Contains(e.Error(), "not welcome here") {
+		t.Errorf("error is %v", &e)
+	}
+	must(t, os.Remove(hook))
+	a.sync()
+}
+
+// TestSyncAddresses: what is refused before anything runs (G15).
+func TestSyncAddresses(t *testing.T) {
+	isolate(t)
+	a := newReplica(t, "", nil)
+	for _, tc := range []struct {
+		remote string
+		local  bool
+		want   gitops.SyncKind
+	}{
+		{"", true, gitops.SyncRefused},
+		{"ext::sh -c touch% /tmp/x", true, gitops.SyncRefused},
+		{"fd::3", true, gitops.SyncRefused},
+		{"git://127.0.0.1/x.git", true, gitops.SyncRefused},
+		{"ftp://127.0.0.1/x.git", true, gitops.SyncRefused},
+		{"http://example.invalid/x.git", true, gitops.SyncRefused},
+		{"-oProxyCommand=touch /tmp/x", true, gitops.SyncRefused},
+		{"ssh://-oProxyCommand=x/y", true, gitops.SyncRefused},
+		{"-x@host:path", true, gitops.SyncRefused},
+		{"x@-host:path", true, gitops.SyncRefused},
+		{"https://host/a\nb", true, gitops.SyncRefused},
+		{"/srv/x.git", false, gitops.SyncRefused},
+		{"../x.git", false, gitops.SyncRefused},
+		{"file:///srv/x.git", false, gitops.SyncRefused},
+		{"file://other/srv/x.git", true, gitops.SyncRefused},
+		{"/no/such/remote.git", true, gitops.SyncMissing},
+		{"file:///no/such/remote.git", true, gitops.SyncMissing},
+		{"http://127.0.0.1:1/x.git", true, gitops.SyncOffline},
+	} {
+		opt := a.opt
+		opt.Remote, opt.Local = tc.remote, tc.local
+		_, err := a.s.RemoteTip(t.Context(), opt)
+		if kindOf(err) != tc.want {
+			t.Errorf("RemoteTip of %q = %v (%s), want %s", tc.remote, err, kindOf(err), tc.want)
+		}
+	}
+}
