@@ -174,6 +174,22 @@ func TestABudgetIsKept(t *testing.T) {
 			t.Errorf("context of %d tokens for a budget of %d: %d linked, %d omitted, %d bytes of text", n, budget, len(reply.RelatedMemories), reply.Omitted, len(reply.Memory.Content))
 		}
 	}
+	for budget := 300; budget < 5000; budget += 400 {
+		reply, err := p.d.TaskContext(p.ctx(), local(), p.slug, wire.TaskContextRequest{Task: "feed the quokka again", TokenBudget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := tokens.Count(string(b)); n > budget || len(reply.Context) == 0 || budget < 1000 && reply.Omitted == 0 {
+			t.Errorf("task context of %d tokens for a budget of %d: %d items, %d omitted", n, budget, len(reply.Context), reply.Omitted)
+		}
+	}
+	if _, err := p.d.TaskContext(p.ctx(), local(), p.slug, wire.TaskContextRequest{Task: "quokka", TokenBudget: 20}); !errors.Is(err, fold.ErrInvalid) {
+		t.Errorf("task context with a budget of 20: %v", err)
+	}
 	if _, err := p.d.Search(p.ctx(), local(), p.slug, wire.SearchRequest{Query: "quokka", TokenBudget: 20}); !errors.Is(err, fold.ErrInvalid) {
 		t.Errorf("a budget of 20: %v", err)
 	}

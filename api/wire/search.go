@@ -156,12 +156,15 @@ type TaskContextRequest struct {
 	Task    string   `json:"task" minLength:"1"`
 	Sources []string `json:"sources,omitempty"`
 	Limit   int      `json:"limit,omitempty" doc:"default 20"`
+
+	TokenBudget int `json:"token_budget,omitempty" doc:"the most tokens of the reply, counted conservatively; at least 300, default none"`
 }
 
 // TaskContextReply ranks context for a task, each with a reason.
 type TaskContextReply struct {
 	Task    string            `json:"task"`
 	Context []TaskContextItem `json:"context"`
+	Omitted int               `json:"omitted,omitempty" doc:"items that limit asked for and token_budget has no room for"`
 }
 
 // A TaskContextItem is one memory that helps, and why.

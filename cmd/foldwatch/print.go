@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Rules of the terminal: what was asked for goes to stdout, everything said
@@ -262,13 +264,12 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// short cuts s to n runes.
-func short(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
+// columns is how many columns of a terminal a clean line takes: wide characters,
+// those of East Asian scripts and most pictures, take two, marks on others none.
+func columns(s string) int { return ansi.StringWidth(s) }
+
+// short cuts s to n columns.
+func short(s string, n int) string { return ansi.Truncate(s, n, "…") }
 
 // A table lines up columns of cleaned text.
 type table struct {
@@ -289,7 +290,7 @@ func (t *table) print(p printer) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			widths[i] = max(widths[i], columns(c))
 		}
 	}
 	for _, r := range t.rows {
@@ -297,7 +298,7 @@ func (t *table) print(p printer) {
 		for i, c := range r {
 			b.WriteString(c)
 			if i < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+				b.WriteString(strings.Repeat(" ", widths[i]-columns(c)+2))
 			}
 		}
 		p.printf("%s\n", strings.TrimRight(b.String(), " "))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/api/wire"
 )
 
 // What a title may hold, and what a terminal may see of it (F49).
@@ -88,5 +90,46 @@ func TestWriteJSONKeepsDataAndTerminal(t *testing.T) {
 	var got map[string]string
 	if err := json.Unmarshal(buf.Bytes(), &got); err != nil || got["title"] != in["title"] {
 		t.Errorf("read back = %q, %v; want %q", got["title"], err, in["title"])
+	}
+}
+
+// TestWideCharactersTakeTwoColumns: tables line up, and what is cut is cut to
+// columns, also where characters are wide or take no room.
+func TestWideCharactersTakeTwoColumns(t *testing.T) {
+	var out bytes.Buffer
+	var tab table
+	tab.row("認証サービス", "one")
+	tab.row("Auth service", "two")
+	tab.row("e\u0301te\u0301 \U0001f389", "three")
+	tab.print(printer{w: &out})
+	if want := "認証サービス  one\nAuth service  two\ne\u0301te\u0301 \U0001f389        three\n"; out.String() != want {
+		t.Errorf("table\n%swant\n%s", out.String(), want)
+	}
+	for _, tc := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"認証サービス", 12, "認証サービス"},
+		{"認証サービス", 11, "認証サービ…"},
+		{"認証サービス", 10, "認証サー…"},
+		{"e\u0301te\u0301", 3, "e\u0301te\u0301"},
+		{"e\u0301te\u0301s", 3, "e\u0301t…"},
+	} {
+		if got := short(tc.in, tc.n); got != tc.want {
+			t.Errorf("short(%q, %d) = %q, want %q", tc.in, tc.n, got, tc.want)
+		}
+	}
+	text := []rune(strings.Repeat("認証", 30) + "目" + strings.Repeat("標e\u0301", 30))
+	for n := 4; n < 60; n++ {
+		for at := 0; at < len(text); at++ {
+			l := markedLine{text: text, marks: []wire.Range{{Start: at, End: at + 1}}}.cut(n)
+			if w := columns(string(l.text)); w > n || w < n-2 {
+				t.Fatalf("cut to %d at character %d: %q has %d columns", n, at, string(l.text), w)
+			}
+			if n >= 8 && text[at] != '\u0301' && (len(l.marks) != 1 || l.text[l.marks[0].Start] != text[at]) {
+				t.Fatalf("cut to %d at character %d: %q does not have the mark, %v", n, at, string(l.text), l.marks)
+			}
+		}
 	}
 }

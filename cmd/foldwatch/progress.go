@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -162,10 +162,10 @@ func progressIn(pr wire.Progress, width int) string {
 }
 
 func clip(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
+	if columns(s) <= width {
 		return s
 	}
-	return string([]rune(s)[:max(width, 0)])
+	return ansi.Truncate(s, max(width, 0), "")
 }
 
 func stageOf(pr wire.Progress) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -47,7 +48,7 @@ func (p resultPrinter) result(r wire.SearchResult) {
 	}
 	if len(r.MatchedChunks) > 0 && r.MatchedChunks[0].NodeName != "" {
 		// Where it does not fit, it stands among the reasons still.
-		if node := "  " + r.MatchedChunks[0].NodeType + " " + r.MatchedChunks[0].NodeName; len(where)+len(node) <= room || len(r.Why) == 0 {
+		if node := "  " + r.MatchedChunks[0].NodeType + " " + r.MatchedChunks[0].NodeName; columns(clean(where+node)) <= room || len(r.Why) == 0 {
 			where += node
 		}
 	}
@@ -137,7 +138,7 @@ func (p resultPrinter) channel(terms []wire.ScoreTerm) float64 {
 		indent = "  "
 		// Padded by hand: a width would count the bytes of the style.
 		name := short(clean(terms[0].Channel), 17)
-		pad := strings.Repeat(" ", 27-utf8.RuneCountInString(name))
+		pad := strings.Repeat(" ", 27-columns(name))
 		p.printf("%s%s%s%6.3f = %+8.4f\n", resultIndent, bold(name), pad, weight, adds)
 	}
 	for _, t := range terms {
@@ -175,24 +176,44 @@ func markedLines(text string, marks []wire.Range) []markedLine {
 	return out
 }
 
-// cut returns l in at most n characters, with the first mark in it.
+// cut returns l in at most n columns, with the first mark in it.
 func (l markedLine) cut(n int) markedLine {
-	if len(l.text) <= n || n < 4 {
+	at := make([]int, 1, len(l.text)+1) // the column at which each character begins, and the end
+	for _, r := range l.text {
+		wide := columns(string(r))
+		if r == '\ufe0f' {
+			wide = 1 // it makes the one before a picture, which is wide
+		}
+		at = append(at, at[len(at)-1]+wide)
+	}
+	all := at[len(l.text)]
+	if all <= n || n < 4 {
 		return l
 	}
-	from := 0
-	if len(l.marks) > 0 && l.marks[0].End > n-1 {
-		from = min(max(l.marks[0].Start-n/4, 0), len(l.text)-(n-1))
+	first := 0
+	if len(l.marks) > 0 && at[l.marks[0].End] > n-1 {
+		first = min(max(at[l.marks[0].Start]-n/4, 0), all-(n-1))
 	}
-	to := min(from+n-1, len(l.text))
+	from, _ := slices.BinarySearch(at, first)
+	for from > 0 && from < len(l.text) && at[from+1] == at[from] {
+		from++ // marks on what is left out
+	}
+	room := n
 	head, tail := "", ""
 	if from > 0 {
 		head = "…"
+		room--
 	}
-	if to < len(l.text) {
-		if tail = "…"; from > 0 {
-			to--
-		}
+	if at[from]+room < all {
+		tail = "…"
+		room--
+	}
+	to, exact := slices.BinarySearch(at, at[from]+room)
+	if !exact {
+		to-- // a wide character has no room
+	}
+	for to < len(l.text) && at[to+1] == at[to] {
+		to++ // marks on the last one
 	}
 	out := markedLine{text: []rune(head + string(l.text[from:to]) + tail)}
 	shift := utf8.RuneCountInString(head) - from
@@ -204,12 +225,12 @@ func (l markedLine) cut(n int) markedLine {
 	return out
 }
 
-// wrapped breaks a line between words so that each part has at most n characters,
-// but for a word that has more.
+// wrapped breaks a line between words so that each part has at most n columns, but
+// for a word that has more.
 func wrapped(s string, n int) []string {
 	var out []string
 	for w := range strings.FieldsSeq(s) {
-		if last := len(out) - 1; last >= 0 && utf8.RuneCountInString(out[last])+1+utf8.RuneCountInString(w) <= n {
+		if last := len(out) - 1; last >= 0 && columns(out[last])+1+columns(w) <= n {
 			out[last] += " " + w
 		} else {
 			out = append(out, w)

@@ -65,7 +65,7 @@ func FuzzMarkedLines(f *testing.F) {
 		n = 4 + (n&0xff)%100
 		for _, l := range markedLines(text, []wire.Range{{Start: start, End: end}, {Start: end, End: start}}) {
 			c := l.cut(n)
-			if len(c.text) > n || len(l.marks) > 0 && l.marks[0].End-l.marks[0].Start < n/2 && len(c.marks) == 0 {
+			if columns(string(c.text)) > n || len(l.marks) > 0 && l.marks[0].End-l.marks[0].Start < n/2 && len(c.marks) == 0 {
 				t.Errorf("%q with %v in %d: %q with %v", string(l.text), l.marks, n, string(c.text), c.marks)
 			}
 			for _, m := range c.marks {

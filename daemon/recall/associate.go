@@ -314,6 +314,7 @@ func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]meta.
 		direction, other = "in", a.From
 	}
 	l := link(a.Link, direction, rows[other].Title)
+	l.ID = a.AlikeID()
 	var places [2]string
 	for i, m := range [...]fold.ID{a.From, a.To} {
 		c, row := a.chunks[i].chunk, rows[m]

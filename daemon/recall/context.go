@@ -186,6 +186,9 @@ func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wi
 		req.Limit = contextDefault
 	}
 	reply := wire.TaskContextReply{Task: req.Task, Context: []wire.TaskContextItem{}}
+	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
+		return reply, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
+	}
 	sources := req.Sources
 	if len(sources) == 0 {
 		sources = []string{""}
@@ -208,6 +211,9 @@ func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wi
 		return reply, err
 	}
 	reply.Context = reply.Context[:min(len(reply.Context), req.Limit)]
+	if req.TokenBudget > 0 {
+		narrowTask(&reply, req.TokenBudget)
+	}
 	return reply, nil
 }
 

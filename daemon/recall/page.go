@@ -90,15 +90,14 @@ func within(results []wire.SearchResult, budget int) int {
 	return fitting(results, budget)
 }
 
-// fitting returns how many of results, in order, are at most budget tokens as
-// JSON.
-func fitting(results []wire.SearchResult, budget int) int {
-	for i := range results {
-		if budget -= cost(&results[i]) + 1; budget < 0 {
+// fitting returns how many of items, in order, are at most budget tokens as JSON.
+func fitting[T any](items []T, budget int) int {
+	for i := range items {
+		if budget -= cost(&items[i]) + 1; budget < 0 {
 			return i
 		}
 	}
-	return len(results)
+	return len(items)
 }
 
 // narrow makes a context at most budget tokens as JSON: the memory's own text is
@@ -133,14 +132,24 @@ func narrow(r *wire.ContextReply, budget int) {
 			break
 		}
 	}
-	for i := range r.SimilarMemories {
-		if left -= cost(&r.SimilarMemories[i]) + 1; left < 0 {
-			r.SimilarMemories = r.SimilarMemories[:i]
-			break
-		}
-	}
+	r.SimilarMemories = r.SimilarMemories[:fitting(r.SimilarMemories, left)]
 	r.Omitted = related - len(r.RelatedMemories) + similar - len(r.SimilarMemories)
 	r.Truncated = r.Truncated || r.Omitted > 0
+}
+
+// narrowTask makes what helps with a task at most budget tokens as JSON: what
+// helps least is left out, and where not even the first fits, texts are.
+func narrowTask(r *wire.TaskContextReply, budget int) {
+	all := len(r.Context)
+	left := max(budget-frameTokens-cost(r.Task), 1)
+	n := fitting(r.Context, left)
+	if n == 0 {
+		for i := range r.Context {
+			r.Context[i].Content = ""
+		}
+		n = fitting(r.Context, left)
+	}
+	r.Context, r.Omitted = r.Context[:n], all-n
 }
 
 // cost is how many tokens v has as JSON.

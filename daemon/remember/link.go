@@ -86,6 +86,9 @@ func (d *Door) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) err
 	if err := d.writable(); err != nil {
 		return err
 	}
+	if fold.IsAlikeID(linkID) {
+		return fmt.Errorf("remove link %.40s: this link is derived, made from what the texts share; it goes when they differ: %w", linkID, fold.ErrInvalid)
+	}
 	l, err := d.Index.LinkByID(ctx, linkID)
 	if err != nil {
 		return fmt.Errorf("remove link: %w", err)

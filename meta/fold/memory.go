@@ -1,6 +1,9 @@
 package fold
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Source says where a memory came from.
 type Source string
@@ -91,6 +94,17 @@ type Link struct {
 	Evidence string  // of a derived link: the rule or chunks that made it
 	Weight   float64 // confidence of a derived link, 0–1; 1 for written ones
 }
+
+// alikeID begins the name of a link that is kept nowhere, so that whoever has the
+// name alone knows what it is of.
+const alikeID = "alike-"
+
+// AlikeID returns the name of a link that is made from what the texts of its ends
+// share, whenever one of them is looked at. It cannot be removed.
+func (l Link) AlikeID() string { return alikeID + l.ID() }
+
+// IsAlikeID reports whether id may be one of [Link.AlikeID].
+func IsAlikeID(id string) bool { return strings.HasPrefix(id, alikeID) }
 
 // ID returns the name under which the link can be removed: 16 hex digits of
 // the hash of both ends and the type.
