@@ -258,6 +258,58 @@ func TestSyncStopsAtEveryStep(t *testing.T) {
 	}
 }
 
+// TestSyncKilledAnywhere: I7. What is written by a sync stops at any write, as
+// it does when the process is killed, and the next run goes on from there.
+func TestSyncKilledAnywhere(t *testing.T) {
+	isolate(t)
+	stride := 23
+	if os.Getenv("FOLDWATCH_CRASH") != "" {
+		stride = 1 // make crash: every step
+	}
+	for at := 1; ; at += stride {
+		remote := bareRemote(t)
+		f := &faults{}
+		a, b := newReplica(t, remote, nil), newReplica(t, remote, func(o *gitops.StoreOptions) { o.Faults = f })
+		shared, text := memoryFile("Shared", "one\ntwo\nthree\nfour\nfive")
+		gone, goneText := memoryFile("Gone", "x")
+		a.put(shared, text)
+		a.put(gone, goneText)
+		a.sync()
+		b.sync()
+		a.put(shared, edited(string(text), "one\n", "one of a\n"))
+		a.put(gone, nil)
+		a.sync()
+		own, ownText := memoryFile("Own", "x")
+		b.put(own, ownText)
+		b.put(shared, edited(string(text), "five\n", "five of b\n"))
+		f.set(at, nil)
+		_, err := b.s.Sync(t.Context(), b.opt)
+		f.mu.Lock()
+		killed := f.n >= at
+		f.n, f.at = at, at // closing changes nothing either
+		f.mu.Unlock()
+		if killed && err == nil {
+			t.Errorf("killed at %d and told nothing", at)
+		}
+		_ = b.s.Close()
+		b.s = openStore(t, b.dir, nil)
+		converge(t, b, a)
+		got := a.read(shared.Path())
+		if !strings.Contains(got, "one of a") || !strings.Contains(got, "five of b") || strings.Count(got, "of a")+strings.Count(got, "of b") != 2 ||
+			a.read(gone.Path()) != "" || a.read(own.Path()) == "" {
+			t.Fatalf("killed at %d: %v", at, a.files())
+		}
+		linear(t, remote)
+		if !killed {
+			t.Logf("%d steps", at)
+			if at < 40 {
+				t.Errorf("only %d steps: the faults do not see the writes", at)
+			}
+			return
+		}
+	}
+}
+
 func plusOne(n string) string {
 	var k int
 	_, _ = fmt.Sscan(n, &k)

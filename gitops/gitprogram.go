@@ -201,9 +201,9 @@ func (g *gitProgram) fail(ctx context.Context, r ran) error {
 	case r.tooLarge:
 		return syncError(SyncRefused, g.at.host, "look at what the branch foldwatch of the remote holds",
 			"the remote sent more than %d MB", g.opt.MaxBytes>>20)
-	case ctx.Err() != nil:
-		return &SyncError{Kind: SyncOffline, Host: g.at.host, Err: ctx.Err()}
-	case r.timedOut:
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case r.timedOut, ctx.Err() != nil:
 		return syncError(SyncOffline, g.at.host, "", "no answer in time")
 	}
 	return transferError(g.at.host, r)
@@ -306,9 +306,8 @@ func (s *Store) sshCommand(ctx context.Context, scheme string) string {
 	if scheme == "file" {
 		return "ssh" + quiet
 	}
-	// Our repository has no such setting: it is the user's.
-	own, err := call{dir: s.obj.fs.dir, gitDir: s.obj.fs.dir, args: []string{"config", "--get", "core.sshCommand"}}.line(ctx)
-	if err != nil || strings.TrimSpace(own) == "" {
+	own := s.userSSH(ctx)
+	if strings.TrimSpace(own) == "" {
 		return "ssh" + quiet + " -oServerAliveInterval=10 -oServerAliveCountMax=3"
 	}
 	first := strings.Trim(strings.Fields(own)[0], `"'`)
@@ -317,4 +316,24 @@ func (s *Store) sshCommand(ctx context.Context, scheme string) string {
 		return own + " -batch"
 	}
 	return own + quiet
+}
+
+// userSSH returns the user's own core.sshCommand, read once a minute.
+func (s *Store) userSSH(ctx context.Context) string {
+	now := s.opt.Now()
+	s.mu.Lock()
+	own, age := s.ssh.command, now.Sub(s.ssh.at)
+	s.mu.Unlock()
+	if age >= 0 && age < identityAge {
+		return own
+	}
+	// Our repository has no such setting: it is the user's.
+	own, err := call{dir: s.obj.fs.dir, gitDir: s.obj.fs.dir, args: []string{"config", "--get", "core.sshCommand"}}.line(ctx)
+	if err != nil {
+		own = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ssh.command, s.ssh.at = own, now
+	return own
 }

@@ -16,7 +16,7 @@ import (
 
 // maxDiffering is how many files and folders may differ between two states of
 // the remote's branch (F37).
-const maxDiffering = 1_000_000
+const maxDiffering = 400_000
 
 // A merging is what three trees came to. Everything is said relative to one of
 // them, so that what did not change is not read.
@@ -30,18 +30,20 @@ type merging struct {
 	take map[string]plumbing.Hash
 
 	merged, conflicts int              // files decoded; of them with something kept apart
-	aside             map[string]error // files of one side that did not enter, and why
+	aside             map[string]error // files of the remote that did not enter, and why
+	back              map[string]error // files of ours that are held back from it, and why
 }
 
 // mergeTrees merges what two sides made of base (G11, and the table of
 // git.md): base, ours and theirs are trees, the zero hash is an empty one. Only
 // paths that both changed are decoded. What the remote holds besides memories,
 // or in a form that may not enter (G6), is not touched: neither taken, nor
-// removed from the branch, which other people may use too. It writes nothing.
-func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash) (*merging, error) {
+// removed from the branch, which other people may use too. Again are files that
+// were held back before and are not in ours. It writes nothing.
+func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again map[string]plumbing.Hash) (*merging, error) {
 	m := &merging{
 		change: map[string]plumbing.Hash{}, fresh: map[string][]byte{},
-		take: map[string]plumbing.Hash{}, aside: map[string]error{},
+		take: map[string]plumbing.Hash{}, aside: map[string]error{}, back: map[string]error{},
 	}
 	mine, err := s.changesFrom(ctx, base, ours)
 	if err != nil {
@@ -50,6 +52,11 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 	others, err := s.changesFrom(ctx, base, theirs)
 	if err != nil {
 		return nil, err
+	}
+	for path, h := range again {
+		if _, ok := mine[path]; !ok {
+			mine[path] = pathChange{is: h}
+		}
 	}
 	for _, path := range sortedKeys(others) {
 		t := others[path]
@@ -80,7 +87,7 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 		case err != nil:
 			return nil, err
 		case why != nil:
-			m.aside[path] = why
+			m.back[path] = why
 		default:
 			m.change[path] = o.is
 		}
@@ -164,6 +171,7 @@ func (s *Store) unlessHeld(m *merging, path string, ours plumbing.Hash) error {
 	why, err := s.mayPublish(path, ours)
 	if why != nil {
 		delete(m.change, path)
+		m.back[path] = why
 	}
 	return err
 }

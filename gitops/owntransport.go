@@ -108,6 +108,8 @@ func (o *ownTransport) fail(ctx context.Context, err error) error {
 	case errors.Is(err, errTooMuch):
 		return syncError(SyncRefused, o.at.host, "look at what the branch foldwatch of the remote holds",
 			"the remote sent more than %d MB", o.opt.MaxBytes>>20)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
 	case ctx.Err() != nil:
 		return syncError(SyncOffline, o.at.host, "", "no answer in time")
 	}

@@ -107,7 +107,11 @@ type Store struct {
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
 	contact   time.Time // when the remote last answered
-	closed    bool
+	ssh       struct {  // the user's core.sshCommand, as it was read at a time
+		command string
+		at      time.Time
+	}
+	closed bool
 }
 
 // OpenStore opens the store of a repository and makes it if need be, takes its

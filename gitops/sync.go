@@ -43,6 +43,7 @@ type SyncOptions struct {
 type Synced struct {
 	Fetched bool   // the remote had something new
 	Pushed  bool   // the remote has taken something from us
+	Sent    int    // the files that this changed there
 	Remote  string // the tip of the remote's branch; "" if it has none
 	Local   string // the tip of ours
 	// Paths are the files below fold/ that were written or deleted, sorted.
@@ -172,7 +173,7 @@ func (r *round) load() (err error) {
 	}
 	if r.notes.Remote != r.at.url {
 		// Another remote: what was seen elsewhere says nothing about it.
-		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held}
+		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held, Back: r.notes.Back}
 		return nil
 	}
 	r.seen, err = r.s.obj.ref(refRemote)
@@ -192,7 +193,7 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 		return err
 	}
 	r.out.Remote, r.out.Local = hashText(tip), hashText(r.branch)
-	if tip == r.branch && len(r.notes.Held) == 0 {
+	if tip == r.branch && len(r.notes.Held)+len(r.notes.Back) == 0 {
 		return r.saw(tip)
 	}
 	onto := tip
@@ -215,6 +216,11 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 	}
 	if next != tip && r.opt.Publish {
 		if err := r.push(ctx, tip, next); err != nil {
+			return err
+		}
+	}
+	if r.out.Pushed {
+		if r.out.Sent, err = r.sent(ctx, onto, next); err != nil {
 			return err
 		}
 	}
@@ -315,7 +321,11 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 			return next, nil, err
 		}
 	}
-	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2]); err != nil {
+	again, err := r.heldBack(trees[1])
+	if err != nil {
+		return next, nil, err
+	}
+	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again); err != nil {
 		if errors.Is(err, fold.ErrInvalid) {
 			err = syncError(SyncRefused, r.at.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
 		}
@@ -325,6 +335,38 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	defer s.commit.Unlock()
 	next, err = s.commitMerge(ctx, m, base, r.branch, tip)
 	return next, m, err
+}
+
+// heldBack returns the files that earlier syncs held back and that the branch,
+// whose tree is given, does not have as the journal does.
+func (r *round) heldBack(branch plumbing.Hash) (map[string]plumbing.Hash, error) {
+	if len(r.notes.Back) == 0 {
+		return nil, nil
+	}
+	s := r.s
+	journal, err := s.obj.treeOf(r.from)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]plumbing.Hash{}
+	for path := range r.notes.Back {
+		is, err := s.obj.lookup(journal, path)
+		if err != nil {
+			return nil, err
+		}
+		has, err := s.obj.lookup(branch, path)
+		if err != nil {
+			return nil, err
+		}
+		unpublished, err := s.wasLocal(path, is)
+		if err != nil {
+			return nil, err
+		}
+		if is != has && !unpublished {
+			out[path] = is
+		}
+	}
+	return out, nil
 }
 
 // push moves the remote's branch to next.
@@ -344,6 +386,20 @@ func (r *round) push(ctx context.Context, tip, next plumbing.Hash) error {
 		return err
 	}
 	return r.saw(next)
+}
+
+// sent counts the files in which two commits differ.
+func (r *round) sent(ctx context.Context, was, is plumbing.Hash) (int, error) {
+	a, err := r.s.obj.treeOf(was)
+	if err != nil {
+		return 0, err
+	}
+	b, err := r.s.obj.treeOf(is)
+	if err != nil {
+		return 0, err
+	}
+	files, err := r.s.changesFrom(ctx, a, b)
+	return len(files), err
 }
 
 func hashText(h plumbing.Hash) string {

@@ -114,7 +114,7 @@ func TestSyncTwoReplicas(t *testing.T) {
 		t.Errorf("SyncState before = %+v", st)
 	}
 	got := a.sync()
-	if !got.Pushed || got.Fetched || got.Remote != got.Local || len(got.Paths) > 0 {
+	if !got.Pushed || got.Sent != 1 || got.Fetched || got.Remote != got.Local || len(got.Paths) > 0 {
 		t.Errorf("first Sync = %+v", got)
 	}
 	if st := a.syncState(); st.Unpushed != 0 || st.RemoteTip != got.Remote || st.Pushed.IsZero() || st.Contact.IsZero() {

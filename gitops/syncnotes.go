@@ -26,6 +26,8 @@ type syncNotes struct {
 	// Held are files of our branch that did not become working files, and why:
 	// they are looked at again by each sync.
 	Held map[string]string `json:"held,omitempty"`
+	// Back are files of ours that were not published, and why: the same.
+	Back map[string]string `json:"back,omitempty"`
 }
 
 func (s *Store) readNotes() (*syncNotes, error) {
@@ -71,6 +73,8 @@ type SyncState struct {
 	Unpushed int
 	// Held are files of the remote that did not become working files, and why.
 	Held map[string]string
+	// Back are files of ours that the remote does not get, and why.
+	Back map[string]string
 }
 
 // SyncState returns how the store stands with its remote. It costs what has
@@ -100,7 +104,7 @@ func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
 	s.mu.Lock()
 	st.Contact = s.contact
 	s.mu.Unlock()
-	st.Address, st.Pushed, st.Held = n.Remote, n.Pushed, n.Held
+	st.Address, st.Pushed, st.Held, st.Back = n.Remote, n.Pushed, n.Held, n.Back
 	st.RemoteTip, st.LocalTip = hashText(refs[refRemote]), hashText(refs[refBranch])
 	st.Unpushed, err = s.unpushed(ctx, refs[refRemote], refs[refBranch], refs[refSquashed], tip)
 	return st, err

@@ -2,6 +2,7 @@ package gitops_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -97,6 +98,29 @@ func TestSyncForeign(t *testing.T) {
 	fsck(t, b.dir)
 }
 
+// TestSyncMalformed: F37. Objects that git would not make are not received.
+func TestSyncMalformed(t *testing.T) {
+	isolate(t)
+	remote := bareRemote(t)
+	a := newReplica(t, remote, nil)
+	id, text := memoryFile("One", "x")
+	a.put(id, text)
+	a.sync()
+	blob := git(t, remote, "rev-parse", "foldwatch:"+id.Path())
+	raw := filepath.Join(t.TempDir(), "tree")
+	oid, err := hex.DecodeString(blob)
+	must(t, err)
+	write(t, raw, "100644 .git\x00"+string(oid))
+	tree := git(t, remote, "hash-object", "-t", "tree", "-w", "--literally", raw)
+	commit := git(t, remote, "commit-tree", "-p", "foldwatch", "-m", "evil", tree)
+	git(t, remote, "update-ref", "refs/heads/foldwatch", commit)
+	a.wantKind(gitops.SyncRefused)
+	if a.syncState().RemoteTip == commit {
+		t.Error("the commit was taken")
+	}
+	fsck(t, a.dir)
+}
+
 // TestSyncSecret: F54. A secret in a pulled file stays out of fold/, one of ours
 // stays out of the remote, and the user is told without the value.
 func TestSyncSecret(t *testing.T) {
@@ -140,15 +164,24 @@ func TestSyncSecret(t *testing.T) {
 	if git(t, remote, "log", "--format=%h", "-S"+secret, "foldwatch", "--", own.Path()) != "" {
 		t.Error("the secret is in the remote's history")
 	}
-	if len(got.Aside) == 0 {
-		t.Error("nothing is told of what is held back")
+	if len(got.Aside) == 0 || b.syncState().Back[own.Path()] == "" || b.read(own.Path()) != string(ownText) {
+		t.Errorf("nothing is told of what is held back: %+v", b.syncState())
 	}
-	// The rule was wrong: what was held comes in by itself.
+	b.sync()
+	if st := b.syncState(); st.Back[own.Path()] == "" || b.s.Status().SetAside[own.Path()] == "" {
+		t.Errorf("what is held back is forgotten: %+v", st)
+	}
+	// The rule was wrong: what was held comes in, and what was held back goes
+	// out, by itself.
 	known = false
 	b.sync()
-	if b.read(leak.Path()) == "" || len(b.syncState().Held) > 0 {
-		t.Errorf("held are %v", b.syncState().Held)
+	if b.read(leak.Path()) == "" || b.read(own.Path()) != string(ownText) {
+		t.Errorf("files are %v", b.files())
 	}
+	if st := b.syncState(); len(st.Held)+len(st.Back) > 0 || len(b.s.Status().SetAside) > 0 || st.Unpushed > 0 {
+		t.Errorf("SyncState = %+v", st)
+	}
+	converge(t, a, b)
 }
 
 // TestSyncRewritten: G14.

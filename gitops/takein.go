@@ -35,10 +35,20 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 		return err
 	}
 	r.out.Local = hashText(next)
-	if maps.Equal(held, r.notes.Held) && !r.out.Pushed {
+	back := map[string]string{}
+	for path, why := range m.back {
+		back[path] = why.Error()
+		r.aside(path, why)
+	}
+	if maps.Equal(held, r.notes.Held) && maps.Equal(back, r.notes.Back) && !r.out.Pushed {
 		return nil
 	}
-	r.notes.Held = held
+	for path := range r.notes.Back {
+		if _, still := back[path]; !still {
+			s.noteSetAside(path, "")
+		}
+	}
+	r.notes.Held, r.notes.Back = held, back
 	return s.writeNotes(r.notes)
 }
 

@@ -206,6 +206,37 @@ func TestSyncTroubles(t *testing.T) {
 	a.wantKind(gitops.SyncOffline)
 }
 
+// TestSyncStrangeNames: F37. What else a remote advertises is nothing to us.
+func TestSyncStrangeNames(t *testing.T) {
+	isolate(t)
+	w := newWebRemote(t)
+	a := newReplica(t, w.url(), nil)
+	before := stateFiles(t, a.dir)
+	w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		rw.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		pkt(rw, "# service=git-upload-pack\n")
+		_, _ = rw.Write([]byte("0000"))
+		const oid = "1234567890123456789012345678901234567890 "
+		pkt(rw, oid+"refs/heads/../../config\x00side-band-64k ofs-delta\n")
+		for _, name := range []string{"refs/heads/x/refs/heads/foldwatch", "refs/heads/foldwatch/../foldwatch", "refs/foldwatch/journal", "HEAD"} {
+			pkt(rw, oid+name+"\n")
+		}
+		_, _ = rw.Write([]byte("0000"))
+		return true
+	})
+	if tip, err := a.s.RemoteTip(t.Context(), a.opt); tip != "" {
+		t.Errorf("RemoteTip = %q, %v", tip, err)
+	}
+	a.withoutGit(func() {
+		if tip, err := a.s.RemoteTip(t.Context(), a.opt); tip != "" {
+			t.Errorf("RemoteTip without git = %q, %v", tip, err)
+		}
+	})
+	if after := stateFiles(t, a.dir); after != before {
+		t.Errorf("a question wrote:\n%s", after)
+	}
+}
+
 // TestSyncEndlessPack: F37. A pack beyond the bound is ended while it comes,
 // and nothing of it stays.
 func TestSyncEndlessPack(t *testing.T) {
