@@ -47,6 +47,7 @@ type committer struct {
 	went    time.Time // when the newest file was seen to be gone; zero if none waits
 	wentOld time.Time // when the oldest of those was
 	guarded string    // why nothing is committed; "" if it is
+	branch  branchLook
 }
 
 func newCommitter(co *checkout) *committer {
@@ -158,29 +159,34 @@ func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused
 // run commits until ctx ends, and then what is still pending, so that a clean
 // stop leaves nothing to do.
 func (c *committer) run(ctx context.Context, k *standing) error {
-	if !k.writable() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
 	var mirror <-chan time.Time
+	c.wantBranch(k) // what a run before left
 	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
 	for {
-		var commit, recheck <-chan time.Time
+		var commit, recheck, branch <-chan time.Time
+		if at := c.branchDue(k); !at.IsZero() && c.wanted() {
+			branch = time.After(time.Until(at))
+		}
 		if at := k.sidecar.store.RecheckAt(); !at.IsZero() {
 			recheck = time.After(at.Sub(c.co.now()))
 		}
-		if at, ok := c.due(); ok && c.wanted() && k.writable() {
+		if at, ok := c.due(); ok && c.wanted() {
 			commit = time.After(time.Until(at))
 		}
 		select {
 		case <-ctx.Done():
 			c.finish(k)
 			return ctx.Err()
+		case <-branch:
+			c.ontoBranch(ctx, k)
 		case <-c.poke:
 		case <-commit:
-			if c.commit(ctx, k) && mirror == nil {
-				mirror = time.After(mirrorAfter)
+			if c.commit(ctx, k) {
+				c.wantBranch(k)
+				if mirror == nil {
+					mirror = time.After(mirrorAfter)
+				}
 			}
 		case <-recheck: // an editor may have saved into a file we had replaced (git.md G9)
 			_, err := k.sidecar.store.Recheck(ctx)
@@ -214,7 +220,7 @@ func (c *committer) warn(ctx context.Context, what string, err error) {
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
 func (c *committer) commit(ctx context.Context, k *standing) bool {
-	if !k.writable() || c.guard(ctx, k) {
+	if c.guard(ctx, k) {
 		return false
 	}
 	c.mu.Lock()
@@ -278,9 +284,6 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 // guard reports whether memory files vanished that may come back (git.md G8),
 // and restores them when git has been quiet for long enough.
 func (c *committer) guard(ctx context.Context, k *standing) bool {
-	if !k.writable() {
-		return false
-	}
 	v, err := k.sidecar.store.Guard(ctx)
 	if err != nil {
 		c.warn(ctx, "vanish guard failed", err)

@@ -199,9 +199,6 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 		return wire.RemovedMissing{}, err
 	}
 	defer st.letGo()
-	if !st.writable() {
-		return wire.RemovedMissing{}, branchMode(st.co.rec)
-	}
 	var only []string
 	for _, id := range in.IDs {
 		path, err := st.pathOf(ctx, id)

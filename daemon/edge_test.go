@@ -168,7 +168,6 @@ func TestWhatIsRefused(t *testing.T) {
 		"no repository":            {wire.ProjectCreate{Path: plain}, fold.ErrNotFound, "git"},
 		"nothing there":            {wire.ProjectCreate{Path: filepath.Join(plain, "nowhere")}, fold.ErrNotFound, ""},
 		"a fold folder outside":    {wire.ProjectCreate{Path: foreign, FoldDir: "../x"}, fold.ErrInvalid, ""},
-		"branch mode":              {wire.ProjectCreate{Path: foreign, CommitTo: "branch"}, fold.ErrInvalid, "--commit-to"},
 		"a slug that is none":      {wire.ProjectCreate{Path: foreign, Slug: "A b"}, fold.ErrInvalid, "--slug a-b"},
 		"a caller without a right": {wire.ProjectCreate{Path: foreign}, fold.ErrForbidden, ""},
 	} {
@@ -194,38 +193,6 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	if out := p.git("status", "--porcelain"); out != "" {
 		t.Errorf("git status: %s", out)
-	}
-}
-
-// TestABranchThatTracksFold is G18 and the brief's way: read-only, and said.
-func TestABranchThatTracksFold(t *testing.T) {
-	t.Parallel()
-	first := newProject(t, map[string]string{"main.go": mainGo})
-	r := first.addMemory(wire.MemoryCreate{Title: "Shared decision", Content: "The emu is fed at nine."})
-	first.committed(r.Path)
-	first.stop()
-	dir := newCheckout(t, map[string]string{"main.go": mainGo})
-	copyTree(t, first.file("fold"), filepath.Join(dir, "fold"))
-	git(t, dir, "add", "-A", "-f")
-	git(t, dir, "commit", "-q", "-m", "Track fold")
-	before := tree(t, dir)
-	m := newMachine(t)
-	p := m.add(dir, wire.ProjectCreate{})
-	if st := p.status(); st.State != "read-only" || st.Reason == "" || st.Hint == "" {
-		t.Errorf("state %s, reason %q, hint %q", st.State, st.Reason, st.Hint)
-	}
-	if !p.found("emu fed at nine", "Shared decision") || !p.found("quokka smiles", "main.go") {
-		t.Error("what is tracked is not found")
-	}
-	if _, err := p.d.AddMemory(p.ctx(), local(), p.slug, wire.MemoryCreate{Content: "No."}); !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
-		t.Errorf("a write: %v, hint %q", err, fold.Hint(err))
-	}
-	p.write("main.go", mainGo+"\n// Numbat digs.\nfunc Numbat() {}\n")
-	p.eventually("a save is found", func() bool { return namesChunk(p, "Numbat") })
-	p.write("main.go", mainGo)
-	p.stop()
-	if now := tree(t, dir); now != before {
-		t.Errorf("a read-only checkout was written to:\n%s", differ(before, now))
 	}
 }
 

@@ -85,9 +85,6 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		return wire.WriteReply{}, err
 	}
 	defer st.letGo()
-	if !st.writable() {
-		return wire.WriteReply{}, branchMode(st.co.rec)
-	}
 	path, err := st.pathOf(ctx, in.ID)
 	if err != nil {
 		return wire.WriteReply{}, err

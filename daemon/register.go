@@ -121,8 +121,6 @@ func (d *Daemon) changeRegistry(ctx context.Context) (leave func(), err error) {
 
 func checkCreate(in wire.ProjectCreate) error {
 	switch {
-	case in.CommitTo == "branch":
-		return fmt.Errorf("committing to a branch is not there yet: %w", fold.WithHint(fold.ErrInvalid, "register without --commit-to: the memory's history is kept beside the repository"))
 	case in.Sync:
 		return fmt.Errorf("sync is not there yet: %w", fold.WithHint(fold.ErrInvalid, "register without --sync; the memory stays on this machine"))
 	case in.FoldDir != "" && (in.FoldDir != path.Base(in.FoldDir) || strings.HasPrefix(in.FoldDir, ".") || strings.ContainsAny(in.FoldDir, `\:`)):
@@ -138,7 +136,7 @@ func checkCreate(in wire.ProjectCreate) error {
 func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
 	rec := meta.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
-		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: "sidecar", FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
+		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: firstOf(in.CommitTo, "sidecar"), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
 	for _, co := range d.sorted() {
 		if co.rec.CommonDir != rec.CommonDir {

@@ -120,12 +120,7 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	if k == nil {
 		return p, nil
 	}
-	if why := k.blockedBy(); why != nil {
-		p.Reason, p.Hint = why.Error(), fold.Hint(why)
-		if p.State == "ready" {
-			p.State = "read-only"
-		}
-	}
+	co.commits.branchStatus(k, &p)
 	return p, k
 }
 

@@ -46,8 +46,8 @@ type standing struct {
 	// generation of the index that this began with; "" before.
 	generation string
 
-	mu      sync.Mutex // guards the fields below
-	blocked error      // why nothing may be written; nil if it may
+	mu   sync.Mutex // guards the fields below
+	onto bool       // commits go onto the branch of the checkout
 }
 
 // stores are the derived stores of one checkout, opened, and the two doors to
@@ -57,7 +57,7 @@ type stores struct {
 	index  *meta.Index
 	text   *textindex.Index
 	recall *recall.Door
-	writes *remember.Door // where something may be written
+	writes *remember.Door
 
 	mu      sync.Mutex // guards the fields below
 	meaning *meaning   // whose vectors answer
@@ -80,8 +80,7 @@ func openStanding(ctx context.Context, co *checkout) (_ *standing, err error) {
 	if err := k.openIngester(co); err != nil {
 		return k, err
 	}
-	co.noteTracked(k, t)
-	return k, nil
+	return k, co.noteTracked(k, t)
 }
 
 // openDerived opens what can be made again. What is damaged or missing is begun
@@ -140,8 +139,7 @@ func (co *checkout) noteRebuilt(st *stores) {
 	}
 }
 
-// openHistory finds the repository and opens the sidecar, unless the checkout is
-// read-only.
+// openHistory finds the repository and opens the sidecar.
 func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
 	if k.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
@@ -153,24 +151,26 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if t.head, main, t.branches, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
-	if t.head {
-		k.blocked = branchMode(co.rec)
-	}
+	k.onto = main || co.rec.CommitTo == toBranch
 	opt := gitops.StoreOptions{
-		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, ReadOnly: main, Log: co.log, Now: co.now,
+		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror: co.mirror(co.rec.ProjectID),
 		Check:  co.checkFile,
 	}
-	k.key = k.layout.CommonDir + "\x00" + k.foldPath
-	if main { // a store that may write is opened beside one that may not, once a branch allows it
-		k.key += "\x00read-only"
+	if k.onto {
+		opt.CommitTo = toBranch
 	}
+	t.main = main
+	k.key = k.layout.CommonDir + "\x00" + k.foldPath
 	if k.sidecar, err = co.sidecars.get(ctx, k.key, co, co.written, opt); err != nil {
 		return t, err
 	}
 	k.sidecar.hold(co, !co.commits.wanted())
-	if t.head || main {
-		return t, nil
+	if err := k.sidecar.store.OntoBranch(k.onto); err != nil { // another work tree may have opened it
+		return t, err
+	}
+	if main {
+		return t, nil // it came with the branch
 	}
 	return t, k.writeProject(ctx, co)
 }
@@ -223,7 +223,8 @@ func matchGeneration(ctx context.Context, co *checkout, generation, dir string) 
 
 // tracked says which branches track the folder of memories.
 type tracked struct {
-	head     bool
+	head     bool // of this work tree or the main one
+	main     bool // of the main one, in which the folder lies
 	branches []string
 }
 
@@ -290,19 +291,11 @@ func (k *standing) openIngester(co *checkout) (err error) {
 	cfg := co.cfg.For(co.rec.Slug)
 	cut, overlap := co.cutting()
 	k.in, err = ingest.New(ingest.Options{
-		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: k.history(),
+		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: k.sidecar.store,
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Count: &co.count.ingest,
 		Describe: cfg.Describe, NoCommits: !cfg.CommitMemories, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
 	return err
-}
-
-// history is where memories are written; nil where none may be.
-func (k *standing) history() *gitops.Store {
-	if !k.writable() {
-		return nil
-	}
-	return k.sidecar.store
 }
 
 // attach gives the stores to the rest of the checkout and opens the doors.
@@ -316,37 +309,14 @@ func (st *stores) attach(co *checkout, k *standing) {
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, st.meaning)
-	if store := k.history(); store != nil {
-		st.writes = remember.New(remember.Options{
-			Slug: co.rec.Slug, Store: store, Index: st.index, State: co.parts.state,
-			Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
-		})
-	}
-}
-
-// readOnly stops all writing from now on, for the reason why.
-func (k *standing) readOnly(why error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.blocked = why
-}
-
-func (k *standing) writable() bool { return k.blockedBy() == nil }
-
-// blockedBy is why nothing may be written; nil if it may.
-func (k *standing) blockedBy() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.blocked
+	st.writes = remember.New(remember.Options{
+		Slug: co.rec.Slug, Store: k.sidecar.store, Index: st.index, State: co.parts.state,
+		Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
+	})
 }
 
 // door is the way in.
-func (st *stores) door() *remember.Door {
-	if why := st.blockedBy(); why != nil {
-		return remember.New(remember.Options{ReadOnly: why})
-	}
-	return st.writes
-}
+func (st *stores) door() *remember.Door { return st.writes }
 
 // projectFile reads fold/project.toml.
 func (k *standing) projectFile() (conf.Project, []conf.Notice, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // doSweep compares disk with the database, describes what the default branch
@@ -50,10 +49,10 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 			co.miss() // the sweep at its end describes
 			return nil
 		}
-		if !st.writable() {
+		co.noteFileMemories(ctx, st)
+		if co.putsOffDescribing(ctx, st) {
 			return nil
 		}
-		co.noteFileMemories(ctx, st)
 		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{History: w.History, Full: w.Full}, progress); err != nil {
 			return err
 		}
@@ -72,7 +71,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	}
 	// The journal is compared with all of fold/ once an opening, for what a crash
 	// left, and then only when something below fold/ was not as it was known.
-	if st.writable() && (!st.swept || r.FoldMoved || vanished) {
+	if !st.swept || r.FoldMoved || vanished {
 		co.commits.addAll()
 	}
 	st.swept = true
@@ -176,7 +175,7 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 		co.miss()
 		return nil
 	}
-	if !st.writable() {
+	if co.putsOffDescribing(ctx, st) {
 		return nil
 	}
 	defer co.endProgress()
@@ -227,7 +226,7 @@ func (co *checkout) readPast(ctx context.Context, st *stores) {
 // describeAnew queues a part of the work that a newer describer makes, if there
 // is any.
 func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string) error {
-	if !st.writable() || co.isPaused() {
+	if co.isPaused() {
 		return nil
 	}
 	owed, err := st.in.OwesDescriptions()
@@ -242,7 +241,7 @@ func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string)
 // time.
 func (co *checkout) doDescribe(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
-	if err != nil || !st.writable() || co.isPaused() || co.commits.guard(ctx, st.standing) {
+	if err != nil || co.isPaused() || co.commits.guard(ctx, st.standing) || co.putsOffDescribing(ctx, st) {
 		return err // the next sweep asks for it again
 	}
 	defer co.endProgress()
@@ -354,35 +353,6 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	}
 }
 
-// checkTracking says when a branch of the user tracks fold/ (git.md G18).
-func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
-	st.heads = st.headStamps()
-	head, _, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
-	if err == nil {
-		co.noteTracked(st.standing, tracked{head, branches})
-	}
-	return err
-}
-
-// noteTracked follows what was found.
-func (co *checkout) noteTracked(k *standing, t tracked) {
-	switch {
-	case t.head && k.writable():
-		k.readOnly(branchMode(co.rec))
-		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case t.head:
-		co.note("tracked", branchMode(co.rec).Error()+"; "+fold.Hint(branchMode(co.rec)))
-	case len(t.branches) > 0:
-		co.note("tracked", fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; commits go to the journal only. "+
-			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", t.branches[0], co.rec.FoldDir, co.rec.FoldDir))
-	default:
-		co.note("tracked", "")
-	}
-	if !t.head && !k.writable() {
-		co.restart() // writing is possible again
-	}
-}
-
 // headStamps look at the branches that decide about that: of this work tree and
 // of the main one.
 func (k *standing) headStamps() []gitops.HeadStamp {
@@ -392,10 +362,4 @@ func (k *standing) headStamps() []gitops.HeadStamp {
 		stamps = append(stamps, of.HeadStamp())
 	}
 	return stamps
-}
-
-// branchMode is why nothing is written where HEAD tracks fold/.
-func branchMode(rec meta.Checkout) error {
-	return fold.WithHint(fmt.Errorf("this checkout's branch tracks %s/, and committing onto branches is not there yet: indexed read-only: %w", rec.FoldDir, fold.ErrUnavailable),
-		"to write memories now: git rm -r --cached "+rec.FoldDir+", or register the checkout with --fold-dir NAME")
 }

@@ -21,6 +21,57 @@ import (
 // was left to commit there.
 const refBranched = "refs/foldwatch/branched"
 
+// toBranch is what StoreOptions.CommitTo says for a branchTarget.
+const toBranch = "branch"
+
+// OntoBranch says from now on whether commits go onto the checkout's branch too,
+// as StoreOptions.CommitTo did at the opening.
+func (s *Store) OntoBranch(on bool) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	switch {
+	case !on:
+		s.opt.CommitTo, s.onto = "sidecar", nil
+		return nil
+	case s.onto != nil:
+		return nil
+	}
+	s.opt.CommitTo, s.onto = toBranch, newBranchTarget(s.l, s.foldDir())
+	root, err := s.openFold(false)
+	if err != nil {
+		return nil //nolint:nilerr // missing: the vanish guard's
+	}
+	defer root.Close()
+	return s.hideFold(root)
+}
+
+// BranchGate says whether what the daemon makes by itself may be written now: it
+// is committed in the same window, since a file that is left untracked would be in
+// the way of the user's next pull (B8). The zero Wait means yes, also where no
+// commits go onto the branch.
+func (s *Store) BranchGate(ctx context.Context) (Wait, error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	t := s.onto
+	if t == nil {
+		return Wait{}, nil
+	}
+	p, w, err := t.gate(ctx, s.opt.Now())
+	if err != nil || !w.none() {
+		return w, err
+	}
+	t.open()
+	defer t.close()
+	c, err := t.objects.commit(ctx, p.oid)
+	if err != nil {
+		return Wait{}, err
+	}
+	return t.rested(c, s.opt.Now()), nil
+}
+
 // A branchTarget commits fold/ onto the branch of the user's checkout (B1 to B6).
 // For one caller at a time: whoever holds the store's commit lock.
 type branchTarget struct {
@@ -55,11 +106,9 @@ type Branched struct {
 // CommitBranch commits what the journal has of fold/, and HEAD has not, onto the
 // checkout's branch, if git is quiet and the branch is one to commit to. What the
 // user has staged, and every file outside fold/, stays as it is. Where nothing may
-// be committed now, Wait says why; that is no error.
+// be committed now, Wait says why; that is no error. In a store that commits beside
+// the branch it does nothing.
 func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
-	if s.onto == nil {
-		return out, fmt.Errorf("commit onto the branch: the store was opened for a sidecar: %w", fold.ErrInvalid)
-	}
 	if err := s.writable(); err != nil {
 		return out, err
 	}
@@ -68,6 +117,9 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
+	if s.onto == nil {
+		return out, nil
+	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("commit onto the branch: %w", err)

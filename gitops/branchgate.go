@@ -22,6 +22,9 @@ const (
 	branchLook  = 5 * time.Second // between looks at what has no time of its end
 )
 
+// Waits reports whether there is something to wait for.
+func (w Wait) Waits() bool { return w.Reason != "" }
+
 // A Wait says why nothing is committed onto the branch now. The zero Wait is none.
 type Wait struct {
 	Reason string
@@ -290,5 +293,5 @@ func (t *branchTarget) rested(c userCommit, now time.Time) Wait {
 // ours reports whether a commit says that it is one of ours; whether it touches
 // only fold/ is seen in its trees.
 func ours(c userCommit) bool {
-	return c.by == committerName && len(c.parents) == 1 && strings.Contains(c.message, "\nFoldwatch-Commit: v1\n")
+	return c.by == committerName && len(c.parents) == 1 && strings.Contains(c.message, "\n"+trailerCommit+": v1\n")
 }

@@ -123,7 +123,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
 	}
 	switch opt.CommitTo {
-	case "", "sidecar", "branch":
+	case "", "sidecar", toBranch:
 	default:
 		return nil, fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid)
 	}
@@ -169,7 +169,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := recoverBranch(ctx, s.l); err != nil { // also where branch mode was left since
 		return nil, err
 	}
-	if opt.CommitTo == "branch" {
+	if opt.CommitTo == toBranch {
 		s.onto = newBranchTarget(s.l, s.foldDir())
 	}
 	if err := s.loadGuard(); err != nil {
@@ -245,7 +245,7 @@ func (s *Store) hideFold(root *disk.Root) error {
 	if s.l.MainTree == "" {
 		return nil // in the git directory, which nobody tracks
 	}
-	if s.opt.CommitTo == "branch" {
+	if s.opt.CommitTo == toBranch {
 		err := root.Remove(".gitignore", []byte(ignoreText))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
 			return nil
@@ -336,8 +336,7 @@ func (s *Store) changed(paths []string) {
 // writable returns why nothing may be written, or nil.
 func (s *Store) writable() error {
 	if s.opt.ReadOnly {
-		return fold.WithHint(fmt.Errorf("fold/ is read only here: %w", fold.ErrForbidden),
-			"your branch tracks fold/, and branch mode is not there yet")
+		return fmt.Errorf("fold/ is opened to be read only: %w", fold.ErrForbidden)
 	}
 	s.mu.Lock()
 	closed := s.closed

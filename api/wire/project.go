@@ -104,7 +104,8 @@ type ProjectStatus struct {
 	Watch        string        `json:"watch" doc:"events, polling or off"`
 	WatchReason  string        `json:"watch_reason,omitempty"`
 	FileMemories string        `json:"file_memories"`
-	CommitTo     string        `json:"commit_to"`
+	CommitTo     string        `json:"commit_to" doc:"sidecar, or branch where the checkout's branch tracks fold/"`
+	Branch       *BranchStatus `json:"branch,omitempty"`
 	LastCommit   *CommitInfo   `json:"last_commit,omitempty"`
 	Sync         string        `json:"sync" doc:"off until turned on"`
 	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons; all of them: GET …/problems"`
@@ -114,6 +115,15 @@ type ProjectStatus struct {
 
 	Counters map[string]int64 `json:"counters,omitempty" doc:"work for this checkout since start: files_read, bytes_read, parses, chunk_cache_hits, index_operations, git_processes, commits, …"`
 	JobTimes []JobTimes       `json:"job_times,omitempty" doc:"by type of job, since start"`
+}
+
+// BranchStatus is how commits onto the checkout's branch stand.
+type BranchStatus struct {
+	Name       string     `json:"name,omitempty" doc:"branch of the last look"`
+	Waits      string     `json:"waits,omitempty" doc:"why memories are not committed onto it yet; they are on disk and in the journal"`
+	Hint       string     `json:"hint,omitempty" doc:"what to do, where it does not pass by itself"`
+	WaitsSince *time.Time `json:"waits_since,omitempty"`
+	Unsigned   string     `json:"unsigned,omitempty" doc:"why commits are not signed although commit.gpgSign is set"`
 }
 
 // Embedder is the model that turns a project's texts into vectors.

@@ -1,0 +1,206 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// toBranch is what a registration says whose commits go onto the branch.
+const toBranch = "branch"
+
+// branchRetry is after what time a commit onto the branch that failed is tried
+// again, and one that left files to a later look.
+const branchRetry = 30 * time.Second
+
+// A branchLook is when the committer next looks whether what the journal has may
+// be committed onto the checkout's branch (git.md, Branch mode).
+type branchLook struct {
+	due      time.Time   // zero if nothing is to be committed
+	wait     gitops.Wait // why it was not, at the last look
+	since    time.Time   // for how long something waits; zero if nothing does
+	describe bool        // descriptions wait for the same window (B8)
+	name     string      // of the branch, once known
+	unsigned string      // why our commits are not signed, where the user's are
+}
+
+// isOnto reports whether commits go onto the branch.
+func (k *standing) isOnto() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.onto
+}
+
+// wantBranch asks for a look soon: the journal has something new.
+func (c *committer) wantBranch(k *standing) {
+	if !k.isOnto() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := time.Now().Add(time.Second); c.branch.due.IsZero() || c.branch.due.After(at) && !c.branch.wait.Waits() {
+		c.branch.due = at
+	}
+}
+
+// branchDue is when to look; zero if there is nothing to look for.
+func (c *committer) branchDue(k *standing) time.Time {
+	if !k.isOnto() {
+		return time.Time{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.branch.due
+}
+
+// ontoBranch commits onto the branch what may be committed now, and has
+// descriptions made that waited for such a time.
+func (c *committer) ontoBranch(ctx context.Context, k *standing) {
+	res, err := k.sidecar.store.CommitBranch(ctx)
+	if err == nil && !res.Wait.Waits() && res.Oid == "" {
+		res.Wait, err = c.describeNow(ctx, k, res.Wait)
+	}
+	now := time.Now()
+	c.mu.Lock()
+	b := &c.branch
+	b.wait, b.due = res.Wait, time.Time{}
+	if res.Branch != "" {
+		b.name = res.Branch
+	}
+	if res.Oid != "" {
+		b.unsigned = res.Unsigned
+	}
+	switch {
+	case err != nil:
+		b.wait = gitops.Wait{Reason: err.Error(), After: branchRetry}
+		b.due = now.Add(branchRetry)
+	case res.Wait.Waits() && (res.Pending || b.describe):
+		b.due = now.Add(min(max(res.Wait.After, time.Second), branchRetry))
+	case res.Pending, b.describe:
+		b.due = now.Add(branchRetry)
+	default:
+		b.wait = gitops.Wait{}
+	}
+	if res.Oid != "" && b.describe {
+		b.due = now.Add(time.Second)
+	}
+	switch {
+	case b.due.IsZero() || res.Oid != "":
+		b.since = time.Time{}
+	case b.since.IsZero():
+		b.since = now
+	}
+	c.mu.Unlock()
+	if err != nil {
+		c.warn(ctx, "memories not committed onto the branch", err)
+		return
+	}
+	if res.Oid != "" {
+		c.co.count.commits.Add(1)
+		c.co.log.InfoContext(ctx, "Committed onto the branch", "branch", res.Branch, "rev", res.Oid, "count", res.Count, "took", res.Held)
+		c.co.bus.publish("memory:published", c.co.rec.Slug, map[string]any{"rev": res.Oid, "branch": res.Branch, "count": res.Count})
+	}
+}
+
+// describeNow queues the descriptions that waited, if nothing is in their way.
+func (c *committer) describeNow(ctx context.Context, k *standing, w gitops.Wait) (gitops.Wait, error) {
+	c.mu.Lock()
+	owed := c.branch.describe
+	c.mu.Unlock()
+	if !owed {
+		return w, nil
+	}
+	w, err := k.sidecar.store.BranchGate(ctx)
+	if err != nil || w.Waits() {
+		return w, err
+	}
+	c.mu.Lock()
+	c.branch.describe = false
+	c.mu.Unlock()
+	return w, c.co.later(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+}
+
+// putsOffDescribing reports whether what the daemon makes by itself has to wait
+// until it can be committed too: a file that is left untracked would be in the way
+// of the user's next pull (git.md B8). The committer asks for it again.
+func (co *checkout) putsOffDescribing(ctx context.Context, st *stores) bool {
+	if !st.isOnto() {
+		return false
+	}
+	w, err := st.sidecar.store.BranchGate(ctx)
+	if err == nil && !w.Waits() {
+		return false
+	}
+	if err != nil {
+		co.log.WarnContext(ctx, "Branch not looked at", "err", err)
+	}
+	c := co.commits
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.branch.describe, c.branch.wait = true, w
+	if c.branch.since.IsZero() {
+		c.branch.since = time.Now()
+	}
+	if c.branch.due.IsZero() {
+		c.branch.due = time.Now().Add(min(max(w.After, time.Second), branchRetry))
+	}
+	c.nudge()
+	return true
+}
+
+// branchStatus tells where commits go and what they wait for.
+func (c *committer) branchStatus(k *standing, p *wire.ProjectStatus) {
+	if !k.isOnto() {
+		p.CommitTo = "sidecar"
+		return
+	}
+	p.CommitTo = toBranch
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := wire.BranchStatus{Name: c.branch.name, Unsigned: c.branch.unsigned}
+	if !c.branch.since.IsZero() {
+		since := c.branch.since.UTC()
+		b.WaitsSince, b.Waits, b.Hint = &since, c.branch.wait.Reason, c.branch.wait.Hint
+	}
+	p.Branch = &b
+}
+
+// checkTracking follows which branches track fold/ (git.md G18).
+func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
+	st.heads = st.headStamps()
+	head, main, branches, err := tracking(ctx, st.layout, co.rec.FoldDir)
+	if err != nil {
+		return err
+	}
+	return co.noteTracked(st.standing, tracked{head, main, branches})
+}
+
+// noteTracked has commits go where the branches say: onto the branch if the
+// checkout's own tracks fold/, or was to from the start, else beside it.
+func (co *checkout) noteTracked(k *standing, t tracked) error {
+	onto := t.main || co.rec.CommitTo == toBranch
+	k.mu.Lock()
+	changed := k.onto != onto
+	k.onto = onto
+	k.mu.Unlock()
+	if changed {
+		if err := k.sidecar.store.OntoBranch(onto); err != nil {
+			return err
+		}
+	}
+	switch {
+	case onto:
+		co.note("tracked", "")
+		co.commits.wantBranch(k)
+		co.commits.nudge()
+	case len(t.branches) > 0:
+		co.note("tracked", fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; commits go to the journal only. "+
+			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", t.branches[0], co.rec.FoldDir, co.rec.FoldDir))
+	default:
+		co.note("tracked", "")
+	}
+	return nil
+}
