@@ -69,9 +69,11 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 		if err != nil {
 			return nil, 0, err
 		}
-		if !ok {
+		switch {
+		case !ok && c.blob.IsZero() && !deleted[c.path]: // never here: it stays in the branch
+		case !ok:
 			skipped++
-		} else if c.was != "" || c.b != nil {
+		case c.was != "" || c.b != nil:
 			list = append(list, c)
 		}
 	}
