@@ -181,7 +181,7 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 // noteTracked has commits go where the branches say: onto the branch if the
 // checkout's own tracks fold/, or was to from the start, else beside it.
 func (co *checkout) noteTracked(k *standing, t tracked) error {
-	onto := t.main || co.rec.CommitTo == toBranch
+	onto := t.main || co.record().CommitTo == toBranch
 	k.mu.Lock()
 	changed := k.onto != onto
 	k.onto = onto

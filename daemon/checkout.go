@@ -77,6 +77,7 @@ type checkout struct {
 
 	mu         sync.Mutex         // guards the fields below
 	changed    wire.ProjectUpdate // of rec since it was registered or read
+	commitTo   string             // where commits go, as was said since; "" if nothing was
 	kept       *standing          // nil between turns
 	st         *stores            // nil unless they are open to callers
 	working    *stores            // of the jobs that run; nil when none can
@@ -505,6 +506,9 @@ func (co *checkout) record() meta.Checkout {
 	}
 	if co.changed.FileMemories != nil {
 		rec.FileMemories = *co.changed.FileMemories
+	}
+	if co.commitTo != "" {
+		rec.CommitTo = co.commitTo
 	}
 	return rec
 }

@@ -94,6 +94,17 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 			return wire.ProjectAdded{}, err
 		}
 	}
+	if in.CommitTo != "" && in.CommitTo != co.record().CommitTo {
+		co.mu.Lock()
+		co.commitTo = in.CommitTo
+		co.mu.Unlock()
+		if err := d.parts.state.PutCheckout(ctx, co.record()); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+		if err := co.openAnew(ctx, false); err != nil {
+			return wire.ProjectAdded{}, err
+		}
+	}
 	if co.hasFailed() { // whoever adds it again has just mended it
 		if err := co.openAnew(ctx, false); err != nil {
 			return wire.ProjectAdded{}, err
@@ -147,6 +158,9 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 				co.rec.Path, co.rec.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
 		}
 		rec.FoldDir = co.rec.FoldDir
+		if in.CommitTo == "" {
+			rec.CommitTo = co.record().CommitTo
+		}
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
 	p, found, err := projectAt(foldPath)

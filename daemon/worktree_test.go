@@ -1,12 +1,11 @@
 package daemon_test
 
 import (
-	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // TestWorkTreesOfABranchThatTracksFold: the folder lies in the main work tree,
@@ -30,15 +29,26 @@ func TestWorkTreesOfABranchThatTracksFold(t *testing.T) {
 	p := m.add(dir, wire.ProjectCreate{})
 	m.add(linked, wire.ProjectCreate{})
 	name := p.slugOf(linked)
-	_, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "No."})
-	if !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
-		t.Errorf("a write from a work tree: %v, hint %q", err, fold.Hint(err))
+	onto := func(want string) func() bool {
+		return func() bool {
+			for _, name := range []string{p.slug + "@", name} {
+				if st, err := p.d.ProjectStatus(p.ctx(), local(), name); err != nil || st.CommitTo != want {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	p.eventually("both commit onto the branch", onto("branch"))
+	r, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "Yes."})
+	if err != nil || !p.exists("fold/"+strings.TrimPrefix(r.Path, "fold/")) {
+		t.Errorf("a write from a work tree: %v", err)
 	}
 	git(t, dir, "checkout", "-q", "clean")
+	p.eventually("both commit beside the branch", onto("sidecar"))
 	for _, name := range []string{p.slug + "@", name} {
-		p.eventually("writing is possible again to "+name, func() bool {
-			_, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "Yes, for " + name})
-			return err == nil
-		})
+		if _, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "Yes, for " + name}); err != nil {
+			t.Errorf("a write from %s: %v", name, err)
+		}
 	}
 }

@@ -34,6 +34,9 @@ func (s *Store) OntoBranch(on bool) error {
 	defer s.commit.Unlock()
 	switch {
 	case !on:
+		if err := s.keepBranched(); err != nil {
+			return err
+		}
 		s.opt.CommitTo, s.onto = "sidecar", nil
 		return nil
 	case s.onto != nil:
@@ -83,6 +86,8 @@ type branchTarget struct {
 	allowed string           // the branch that is committed to, once known
 	left    map[string]stamp // what our last commit left of git's files
 
+	done plumbing.Hash // the journal commit that the branch has; zero if it is not known
+
 	step func(name string) error // asked before each step that can be seen; a test's
 }
 
@@ -128,7 +133,7 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	if err := recoverBranch(ctx, s.l); err != nil {
 		return out, err
 	}
-	done, err := s.obj.ref(refBranched)
+	done, err := s.branched()
 	if err != nil {
 		return out, err
 	}
@@ -164,10 +169,30 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		}
 		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
 	}
-	if !out.Pending && tip != done {
-		return out, s.obj.setRef(refBranched, tip)
+	if !out.Pending {
+		t.done = tip
 	}
 	return out, nil
+}
+
+// branched returns the journal commit that the branch was last up to date with.
+func (s *Store) branched() (plumbing.Hash, error) {
+	if !s.onto.done.IsZero() {
+		return s.onto.done, nil
+	}
+	return s.obj.ref(refBranched)
+}
+
+// keepBranched writes that down for the next run. Without it the next one looks
+// once more, and finds nothing to do.
+func (s *Store) keepBranched() error {
+	if s.onto == nil || s.onto.done.IsZero() {
+		return nil
+	}
+	if was, err := s.obj.ref(refBranched); err != nil || was == s.onto.done {
+		return err
+	}
+	return s.obj.setRef(refBranched, s.onto.done)
 }
 
 func (t *branchTarget) open() {
@@ -461,7 +486,7 @@ func (t *branchTarget) told(ctx context.Context, parentTree oid, d *branchDraft)
 		if c := mine[path]; c != nil {
 			f.b = c.b
 		} else if is.oid != "" {
-			b, err := t.objects.get(ctx, "blob", is.oid)
+			b, err := t.objects.blob(ctx, is.oid)
 			if err != nil {
 				fail = err
 			}
@@ -475,7 +500,7 @@ func (t *branchTarget) told(ctx context.Context, parentTree oid, d *branchDraft)
 // coauthors returns the trailers of the agents that wrote what the journal has
 // since the branch was last up to date.
 func (s *Store) coauthors(ctx context.Context) (lines []string, err error) {
-	done, err := s.obj.ref(refBranched)
+	done, err := s.branched()
 	if err != nil {
 		return nil, err
 	}

@@ -38,14 +38,6 @@ func newIntent(t *branchTarget, d *branchDraft) *intent {
 	}
 }
 
-func (in *intent) write(state string) error {
-	b, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(filepath.Join(state, branchIntent), b, 0o600)
-}
-
 // locked are the files of git that are locked, in git's own order.
 func (in *intent) locked(l *Layout) []string {
 	return []string{filepath.Join(l.GitDir, "index"), filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, filepath.FromSlash(in.Ref))}

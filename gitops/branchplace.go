@@ -3,14 +3,13 @@ package gitops
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // What a commit onto the branch leaves in the state folder while it is under way.
@@ -73,12 +72,35 @@ func (t *branchTarget) prepare(state string, in *intent, d *branchDraft) error {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(t.l.CommonDir, filepath.FromSlash(in.Ref))), 0o777); err != nil {
 		return err
 	}
-	for name, b := range map[string][]byte{branchLock: []byte(in.Lock), branchRef: []byte(d.next.String() + "\n"), branchIndex: d.patched} {
-		if err := disk.WriteFile(filepath.Join(state, name), b, 0o644); err != nil {
+	intent, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		b    []byte
+	}{{branchLock, []byte(in.Lock)}, {branchRef, []byte(d.next.String() + "\n")}, {branchIndex, d.patched}, {branchIntent, intent}} {
+		if err := writeSynced(filepath.Join(state, f.name), f.b); err != nil {
 			return err
 		}
 	}
-	return errors.Join(t.likeIndex(filepath.Join(state, branchIndex), d), in.write(state))
+	return errors.Join(t.likeIndex(filepath.Join(state, branchIndex), d), syncPath(state))
+}
+
+// writeSynced writes a file of the state folder. Its name is durable once the
+// folder is synced too. A crash may leave it half written, which whoever reads it
+// has to see.
+func writeSynced(name string, b []byte) error {
+	_ = os.Remove(name) // a lock may still be a name of the old one
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // likeIndex gives the prepared index the mode and the time of git's own: by it git
@@ -210,23 +232,22 @@ func (t *branchTarget) undo(state string) error {
 	return errors.Join(errs...)
 }
 
-// remember notes how our own commit left git's files, and keeps its trees for the
-// next one.
+// remember notes how our own commit left git's files, and keeps its objects for
+// the next one.
 func (t *branchTarget) remember(d *branchDraft) {
 	for _, f := range t.quietFiles(d.pos) {
 		t.left[f] = stampAt(f)
 	}
-	kept := map[oid][]userEntry{}
-	if len(d.trees) < 5000 {
-		for _, c := range d.trees {
-			if id := oid(c.Now); id != "" {
-				if entries, err := t.objects.tree(context.Background(), id); err == nil && t.objects.made[id] != nil {
-					kept[id] = entries
-				}
-			}
+	for id, o := range t.objects.made {
+		switch o.kind {
+		case "blob":
+			_, _ = t.objects.blob(context.Background(), id) // all in memory
+		case "tree":
+			_, _ = t.objects.tree(context.Background(), id)
+		case "commit":
+			_, _ = t.objects.commit(context.Background(), id)
 		}
 	}
-	t.objects.kept = kept
 }
 
 // reflogTime is a time as git's logs hold it.

@@ -374,6 +374,9 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.wal != nil {
 		s.saveSeen()
+		if s.obj != nil {
+			errs = append(errs, s.keepBranched())
+		}
 		errs = append(errs, s.wal.close())
 	}
 	if s.obj != nil {

@@ -56,7 +56,7 @@ func (e userEntry) sortKey() string {
 type userObjects struct {
 	l    *Layout
 	size int                 // bytes of an object name
-	kept map[oid][]userEntry // trees of the last commit, which the next one begins with
+	kept keptObjects         // what was read and made last, which the next commit begins with
 	made map[oid]*userObject // new ones
 	cat  *exec.Cmd           // nil until the first object is read
 	in   io.WriteCloser      // of cat
@@ -69,8 +69,24 @@ type userObject struct {
 	data []byte
 }
 
+// keptObjects are objects, decoded, that need not be read again.
+type keptObjects struct {
+	trees   map[oid][]userEntry
+	commits map[oid]userCommit
+	blobs   map[oid][]byte
+	bytes   int // about how much that is
+}
+
+// maxKept is how much of them is kept, in bytes: the trees of 8,000 memories are
+// 1 MB.
+const maxKept = 4 << 20
+
+func newKept() keptObjects {
+	return keptObjects{map[oid][]userEntry{}, map[oid]userCommit{}, map[oid][]byte{}, 0}
+}
+
 func newUserObjects(l *Layout, size int) *userObjects {
-	return &userObjects{l: l, size: size, kept: map[oid][]userEntry{}, made: map[oid]*userObject{}}
+	return &userObjects{l: l, size: size, kept: newKept(), made: map[oid]*userObject{}}
 }
 
 // get returns the bytes of an object of kind. An object that is missing, as in a
@@ -135,6 +151,9 @@ func (u *userObjects) start(ctx context.Context) error {
 // close ends the program and forgets what was not written.
 func (u *userObjects) close() {
 	u.made = map[oid]*userObject{}
+	if u.kept.bytes > maxKept {
+		u.kept = newKept()
+	}
 	if u.cat == nil {
 		return
 	}
@@ -154,12 +173,25 @@ func (u *userObjects) put(kind string, b []byte) oid {
 	return id
 }
 
+// blob returns the bytes of a file.
+func (u *userObjects) blob(ctx context.Context, id oid) ([]byte, error) {
+	if b, ok := u.kept.blobs[id]; ok {
+		return b, nil
+	}
+	b, err := u.get(ctx, "blob", id)
+	if err == nil {
+		u.kept.blobs[id] = b
+		u.kept.bytes += len(b)
+	}
+	return b, err
+}
+
 // tree returns the entries of a tree; that of "" is empty.
 func (u *userObjects) tree(ctx context.Context, id oid) ([]userEntry, error) {
 	if id == "" {
 		return nil, nil
 	}
-	if t, ok := u.kept[id]; ok {
+	if t, ok := u.kept.trees[id]; ok {
 		return t, nil
 	}
 	b, err := u.get(ctx, "tree", id)
@@ -176,6 +208,8 @@ func (u *userObjects) tree(ctx context.Context, id oid) ([]userEntry, error) {
 		out = append(out, userEntry{mode, name, oid(rest[:u.size])})
 		b = rest[u.size:]
 	}
+	u.kept.trees[id] = out
+	u.kept.bytes += 64 * len(out)
 	return out, nil
 }
 
@@ -337,6 +371,9 @@ type userCommit struct {
 }
 
 func (u *userObjects) commit(ctx context.Context, id oid) (c userCommit, err error) {
+	if c, ok := u.kept.commits[id]; ok {
+		return c, nil
+	}
 	b, err := u.get(ctx, "commit", id)
 	if err != nil {
 		return c, err
@@ -362,5 +399,7 @@ func (u *userObjects) commit(ctx context.Context, id oid) (c userCommit, err err
 	if c.tree == "" || slices.Contains(c.parents, "") {
 		return c, fmt.Errorf("commit %s is damaged", id)
 	}
+	u.kept.commits[id] = c
+	u.kept.bytes += len(b)
 	return c, nil
 }

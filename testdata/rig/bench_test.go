@@ -51,7 +51,8 @@ func TestBench(t *testing.T) {
 		{"5", (*bench).saves},
 		{"6", (*bench).vectorGoals}, // also 10
 		{"6c", (*bench).search},     // also 7
-		{"9", (*bench).idle},        // also 9b
+		{"8", (*bench).branchCommit},
+		{"9", (*bench).idle}, // also 9b
 		{"15", (*bench).storm},
 		{"16", (*bench).saveLoop},
 		{"7", (*bench).search},       // the same run as 6c
