@@ -37,7 +37,7 @@ func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit 
 }
 
 func commitInfo(r gitops.Revision) wire.CommitInfo {
-	c := wire.CommitInfo{Rev: r.Oid, Time: r.Time, Message: r.Subject, Author: r.Author}
+	c := wire.CommitInfo{Rev: r.Oid, Time: r.Time, Message: r.Subject, Author: r.Author, From: r.From, Writers: r.Writers}
 	for _, p := range r.Paths {
 		c.Paths = append(c.Paths, p.Path)
 		if id, ok := fold.OwnPath(p.Path); ok {

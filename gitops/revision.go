@@ -3,15 +3,17 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Revision is one commit of the journal.
+// A Revision is one commit of the journal, or of what came from the remote.
 type Revision struct {
 	Oid     string
 	Time    time.Time // UTC
@@ -19,6 +21,9 @@ type Revision struct {
 	Subject string
 	Body    string       // ids, paths and trailers
 	Paths   []PathChange // at most 200
+
+	From    string   // FromHere, FromSync or FromRemote
+	Writers []string // of FromSync: who wrote what came, as far as it is known; else empty or Author
 }
 
 // A PathChange is one file that a revision changes.
@@ -42,13 +47,16 @@ func (s *Store) start() (plumbing.Hash, error) {
 }
 
 // Log returns the revisions that changed path (below fold/; "" means any),
-// newest first, at most limit (0 means all).
+// newest first, at most limit (0 means all). Of one path there are also those
+// that others wrote between two syncs, which the journal does not have.
 func (s *Store) Log(ctx context.Context, path string, limit int) ([]Revision, error) {
 	at, err := s.start()
 	if err != nil {
 		return nil, err
 	}
 	var out []Revision
+	came := map[string][]versionAt{}
+	here := map[plumbing.Hash]bool{} // versions that the journal has of path
 	for !at.IsZero() && (limit <= 0 || len(out) < limit) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -67,17 +75,71 @@ func (s *Store) Log(ctx context.Context, path string, limit int) ([]Revision, er
 			return nil, fmt.Errorf("read the journal: %w", err)
 		}
 		if hit {
-			r := Revision{Oid: at.String(), Time: c.Committer.When.UTC(), Author: c.Author.Name}
-			r.Subject, r.Body, _ = strings.Cut(c.Message, "\n")
-			r.Body = strings.TrimSpace(r.Body)
-			if r.Paths, err = s.pathChanges(before, c.TreeHash); err != nil {
+			r, err := s.revision(at, c, before)
+			if err != nil {
+				return nil, fmt.Errorf("read the journal: %w", err)
+			}
+			if err := s.tell(&r, c.TreeHash, path, came, here); err != nil {
 				return nil, fmt.Errorf("read the journal: %w", err)
 			}
 			out = append(out, r)
 		}
 		at = parent
 	}
+	if err := s.writers(ctx, out, came); err != nil {
+		return nil, fmt.Errorf("read what came from the remote: %w", err)
+	}
+	if path == "" {
+		return out, nil
+	}
+	theirs, err := s.remoteRevisions(ctx, path, here, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what came from the remote: %w", err)
+	}
+	out = append(out, theirs...)
+	slices.SortStableFunc(out, func(a, b Revision) int { return b.Time.Compare(a.Time) })
+	if limit > 0 {
+		out = out[:min(len(out), limit)]
+	}
 	return out, nil
+}
+
+// revision is what Log tells of a commit.
+func (s *Store) revision(at plumbing.Hash, c *object.Commit, before plumbing.Hash) (Revision, error) {
+	r := Revision{Oid: at.String(), Time: c.Committer.When.UTC(), Author: c.Author.Name}
+	r.Subject, r.Body, _ = strings.Cut(c.Message, "\n")
+	r.Body = strings.TrimSpace(r.Body)
+	var err error
+	r.Paths, err = s.pathChanges(before, c.TreeHash)
+	return r, err
+}
+
+// tell notes the versions that r made: all in here, those that a sync brought in
+// came.
+func (s *Store) tell(r *Revision, tree plumbing.Hash, path string, came map[string][]versionAt, here map[plumbing.Hash]bool) error {
+	if strings.HasPrefix(r.Subject, takenIn) {
+		r.From = FromSync
+	}
+	paths := []string{path}
+	if path == "" {
+		if r.From == FromHere {
+			return nil
+		}
+		paths = paths[:0]
+		for _, p := range r.Paths {
+			paths = append(paths, p.Path)
+		}
+	}
+	for _, p := range paths {
+		h, err := s.obj.lookup(tree, p)
+		if err != nil {
+			return err
+		}
+		if here[h] = true; r.From == FromSync {
+			came[r.Oid] = append(came[r.Oid], versionAt{p, h})
+		}
+	}
+	return nil
 }
 
 // newest is the newest revision as it was read last.
@@ -160,7 +222,7 @@ func (s *Store) pathChanges(a, b plumbing.Hash) ([]PathChange, error) {
 	return out, err
 }
 
-// resolve finds the journal commit that rev names: its full name, at least
+// resolve finds the commit of the journal, or of the remote's branch, that rev names: its full name, at least
 // four digits of it, or "" for the newest. It returns ErrNotFound if there is
 // none and ErrInvalid if there are several.
 func (s *Store) resolve(ctx context.Context, rev string) (plumbing.Hash, error) {
@@ -178,16 +240,16 @@ func (s *Store) resolve(ctx context.Context, rev string) (plumbing.Hash, error) 
 	if len(rev) < 4 || len(rev) > 40 || strings.Trim(rev, "0123456789abcdef") != "" {
 		return plumbing.ZeroHash, fmt.Errorf("revision %.60q: want 4 to 40 hex digits: %w", rev, fold.ErrInvalid)
 	}
-	var found plumbing.Hash
+	found, err := s.resolveRemote(ctx, rev)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
 	for !at.IsZero() {
 		if err := ctx.Err(); err != nil {
 			return plumbing.ZeroHash, err
 		}
-		if strings.HasPrefix(at.String(), rev) {
-			if !found.IsZero() {
-				return plumbing.ZeroHash, fmt.Errorf("revision %s is ambiguous: %w", rev, fold.ErrInvalid)
-			}
-			found = at
+		if strings.HasPrefix(at.String(), rev) && !slices.Contains(found, at) {
+			found = append(found, at)
 		}
 		c, err := s.obj.commitOf(at)
 		if err != nil {
@@ -195,10 +257,13 @@ func (s *Store) resolve(ctx context.Context, rev string) (plumbing.Hash, error) 
 		}
 		at = firstParent(c)
 	}
-	if found.IsZero() {
-		return found, fold.WithHint(fmt.Errorf("revision %s: %w", rev, fold.ErrNotFound), "foldwatch log shows the revisions there are")
+	switch len(found) {
+	case 0:
+		return plumbing.ZeroHash, fold.WithHint(fmt.Errorf("revision %s: %w", rev, fold.ErrNotFound), "foldwatch log shows the revisions there are")
+	case 1:
+		return found[0], nil
 	}
-	return found, nil
+	return plumbing.ZeroHash, fmt.Errorf("revision %s is ambiguous: %w", rev, fold.ErrInvalid)
 }
 
 // At returns the bytes of path (below fold/) as revision rev left them, or

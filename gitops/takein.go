@@ -165,7 +165,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err := r.step("journal"); err != nil {
 		return nil, err
 	}
-	rec, err := s.commitNow(ctx, done, fmt.Sprintf("fold: Take in %s from the remote", plural(len(done), "memory", "memories")))
+	rec, err := s.commitNow(ctx, done, fmt.Sprintf(takenIn+"%s from the remote", plural(len(done), "memory", "memories")))
 	if err != nil {
 		return nil, err
 	}

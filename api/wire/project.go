@@ -284,6 +284,8 @@ type CommitInfo struct {
 	Time    time.Time `json:"time"`
 	Message string    `json:"message"`
 	Author  string    `json:"author,omitempty"`
+	From    string    `json:"from,omitempty" enum:"sync,remote" doc:"absent: written in this checkout; sync: brought by a sync; remote: written on another machine between two syncs"`
+	Writers []string  `json:"writers,omitempty" doc:"who wrote what a sync brought, as far as it is known"`
 	IDs     []string  `json:"ids,omitempty"`
 	Paths   []string  `json:"paths,omitempty"`
 }

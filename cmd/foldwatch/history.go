@@ -48,7 +48,7 @@ func logCommand(e *environment) *cobra.Command {
 }
 
 func printCommit(p printer, ci wire.CommitInfo) {
-	p.printf("%s  %s  %s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message)
+	p.printf("%s  %s  %s%s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message, dim(writtenBy(ci)))
 	shown := ci.Paths
 	if len(shown) > shownPaths {
 		shown = shown[:shownPaths-1]
@@ -59,6 +59,20 @@ func printCommit(p printer, ci wire.CommitInfo) {
 	if more := len(ci.Paths) - len(shown); more > 0 {
 		p.printf("    and %d more files\n", more)
 	}
+}
+
+// writtenBy says who wrote what a revision holds, and where.
+func writtenBy(ci wire.CommitInfo) string {
+	who := strings.Join(ci.Writers, ", ")
+	switch {
+	case ci.From == "remote":
+		return "  (" + who + ", on another machine)"
+	case ci.From == "sync" && who != "":
+		return "  (of " + who + ")"
+	case ci.From == "sync" || ci.Author == "":
+		return ""
+	}
+	return "  (" + ci.Author + ")"
 }
 
 func diffCommand(e *environment) *cobra.Command {

@@ -31,21 +31,21 @@ func EncodeCopy(m *Memory, at func(target string) CopyTarget) []byte {
 		b.WriteString("# " + title + "\n\n")
 	}
 	b.WriteString(strings.TrimLeft(plainLinks(body, at), "\n"))
-	related := ""
+	var related strings.Builder
 	for _, l := range orderLinks(m.Links) {
 		t := at(string(l.To))
 		text := aliasText(t.Title)
 		if text == "" {
 			continue // of what is not there a reader knows nothing
 		}
-		related += "- "
+		related.WriteString("- ")
 		if l.Type != LinkRelated {
-			related += strings.ReplaceAll(string(l.Type), "_", " ") + " "
+			related.WriteString(strings.ReplaceAll(string(l.Type), "_", " ") + " ")
 		}
-		related += markdownLink(text, t.File, "") + "\n"
+		related.WriteString(markdownLink(text, t.File, "") + "\n")
 	}
-	if related != "" {
-		b.WriteString("\n## Related\n\n" + related)
+	if related.Len() > 0 {
+		b.WriteString("\n## Related\n\n" + related.String())
 	}
 	text := b.String()
 	head := func(hash string) string {
