@@ -76,7 +76,7 @@ func (s *Store) writers(ctx context.Context, revs []Revision, came map[string][]
 		return nil
 	}
 	return s.eachRemote(ctx, mostRemote, func(_ plumbing.Hash, c *object.Commit, before plumbing.Hash) (bool, error) {
-		err := s.obj.diff(before, c.TreeHash, "", func(path string, _, is plumbing.Hash) {
+		err := s.obj.diff(before, c.TreeHash, func(path string, _, is plumbing.Hash) {
 			v := versionAt{path, is}
 			for _, r := range wanted[v] {
 				if !slices.Contains(r.Writers, c.Author.Name) {
