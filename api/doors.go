@@ -23,6 +23,7 @@ import (
 // concurrent use. A slug is "" only where said.
 type Doors interface {
 	ProjectDoors
+	RepositoryDoors
 	MemoryDoors
 	HistoryDoors
 
@@ -67,6 +68,17 @@ type ProjectDoors interface {
 	// ProjectOfPath returns the slug of the checkout that contains path, and
 	// ErrNotFound if none does.
 	ProjectOfPath(ctx context.Context, sc fold.Scope, path string) (slug string, err error)
+}
+
+// RepositoryDoors keep memories in step with a remote. An id is that of a
+// [wire.Repository].
+type RepositoryDoors interface {
+	Repositories(ctx context.Context, sc fold.Scope, slug string) (wire.RepositoryList, error)
+	// AddRepository turns sync on, RemoveRepository off.
+	AddRepository(ctx context.Context, sc fold.Scope, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error)
+	RemoveRepository(ctx context.Context, sc fold.Scope, slug, id string) error
+	// Sync makes one round and returns when what came is found by searches.
+	Sync(ctx context.Context, sc fold.Scope, slug, id string, in wire.SyncRequest) (wire.SyncReply, error)
 }
 
 // MemoryDoors read and write memories and their links.

@@ -15,7 +15,7 @@ const project = "/api/projects/{slug}"
 // Routes is the one table of what can be called, and by whom. Every pattern
 // that the server answers is in it.
 func Routes() []Route {
-	return slices.Concat(projectRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), plainRoutes())
+	return slices.Concat(projectRoutes(), repositoryRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), plainRoutes())
 }
 
 type inNone struct{}
@@ -133,6 +133,40 @@ func projectRoutes() []Route {
 		on(Read, "GET", project+"/problems", "problems", "List files set aside, with reasons",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inProblems) (wire.ProblemList, error) {
 				return d.Problems(ctx, sc, in.Slug, in.ProblemQuery)
+			}),
+	}
+}
+
+// InRepository names a repository of a project.
+type InRepository struct {
+	InSlug
+	ID string `path:"id" doc:"repository: repository_id of the project's memories"`
+}
+
+func repositoryRoutes() []Route {
+	const repositories = project + "/repositories"
+	type inSync struct {
+		InRepository
+		Body *wire.SyncRequest
+	}
+	add := on(Admin, "POST", repositories, "addRepository", "Sync a project's memories with a remote",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inOptional[wire.RepositoryCreate]) (wire.RepositoryAdded, error) {
+			return d.AddRepository(ctx, sc, in.Slug, orZero(in.Body))
+		})
+	add.Status = http.StatusCreated
+	return []Route{
+		add,
+		on(Read, "GET", repositories, "repositories", "List the remotes of a project, and how their sync stands",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.RepositoryList, error) {
+				return d.Repositories(ctx, sc, in.Slug)
+			}),
+		done(Admin, "DELETE", repositories+"/{id}", "removeRepository", "Stop syncing; what was published stays there",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InRepository) error {
+				return d.RemoveRepository(ctx, sc, in.Slug, in.ID)
+			}),
+		on(Write, "POST", repositories+"/{id}/sync", "sync", "Sync now",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSync) (wire.SyncReply, error) {
+				return d.Sync(ctx, sc, in.Slug, in.ID, orZero(in.Body))
 			}),
 	}
 }

@@ -61,10 +61,12 @@ func TestClientReachesEveryDoor(t *testing.T) {
 		"Search": {"app", wire.SearchRequest{Query: "A"}}, "Context": {"app", a.ID, wire.ContextRequest{Depth: 2}}, "TaskContext": {"app", wire.TaskContextRequest{Task: "t"}},
 		"Reindex": {"app", wire.Reindex{}}, "Log": {"app", a.ID, 3}, "Diff": {"app", "HEAD"}, "Restore": {"app", wire.Restore{ID: a.ID}},
 		"Project": {"app"}, "UpdateProject": {"app", wire.ProjectUpdate{}}, "ProjectStatus": {"app"}, "ProjectStats": {"app"}, "Problems": {"app", wire.ProblemQuery{Limit: 3}}, "ReloadModels": {}, "Audit": {wire.AuditQuery{Project: "app", Limit: 3}},
+		"Repositories": {"app"}, "AddRepository": {"app", wire.RepositoryCreate{}}, "Sync": {"app", "00112233445566aa", wire.SyncRequest{}}, "RemoveRepository": {"app", "00112233445566aa"},
 		"Algorithm": {"app"}, "SetAlgorithm": {"app", wire.Algorithm{StrengthWeight: 0.1, DecayHalfLifeDays: 3}}, "Pause": {"app", wire.Pause{For: "1h"}}, "Resume": {"app"},
 	}
-	order := slices.DeleteFunc(methodsOf(c), func(m string) bool { return m == "DeleteMemory" })
-	for _, name := range append(order, "DeleteMemory") {
+	last := []string{"DeleteMemory", "RemoveRepository"}
+	order := slices.DeleteFunc(methodsOf(c), func(m string) bool { return slices.Contains(last, m) })
+	for _, name := range append(order, last...) {
 		if _, ok := args[name]; !ok {
 			t.Errorf("%s is not called here", name)
 			continue

@@ -72,6 +72,7 @@ type checkout struct {
 	batches chan watch.Batch
 	wake    chan struct{} // of the job runner
 	commits *committer
+	sync    *syncing      // of its repository
 	pauses  chan struct{} // a pause began or ended
 	count   counts        // what was done for it
 
@@ -140,6 +141,7 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	}
 	co.log = p.log.With("project", rec.Slug)
 	co.commits = newCommitter(co)
+	co.sync = p.syncOf(rec.CommonDir)
 	return co
 }
 
@@ -204,13 +206,20 @@ func (co *checkout) loop(ctx context.Context) error {
 	}
 }
 
-// gone returns an error if the checkout is certainly not there.
+// gone returns an error if the checkout is certainly not there, or not the one that
+// was opened.
 func (co *checkout) gone() error {
 	if _, err := os.Lstat(co.rec.Path); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the checkout is missing: %w", err)
 	}
+	if k := co.keeps(); k != nil && !k.sidecar.store.Present() {
+		return errReplaced
+	}
 	return nil
 }
+
+// errReplaced ends a turn, so that the checkout that stands there now is opened.
+var errReplaced = errors.New("the checkout was removed and made anew")
 
 // hintAfter is what to do about err, to be put behind it.
 func hintAfter(err error) string {
@@ -624,6 +633,7 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	if k != nil {
 		k.sidecar.hold(co, !co.commits.wanted())
 	}
+	co.sync.hold()
 	select {
 	case co.pauses <- struct{}{}:
 	default:

@@ -243,6 +243,10 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil && !k.sidecar.store.Present() {
+		c.co.restart() // another checkout stands there now: it is opened instead
+		return false
+	}
 	if err != nil {
 		c.co.log.WarnContext(ctx, "Not committed", "err", err)
 		c.co.note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
@@ -277,6 +281,7 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		return false
 	}
 	c.co.count.commits.Add(1)
+	c.co.sync.changed()
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }
@@ -295,6 +300,7 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 		c.guarded = v.Reason
 	}
 	c.mu.Unlock()
+	c.co.sync.hold()
 	if !v.Guarded {
 		c.co.note("vanished", "")
 		return false
@@ -330,6 +336,37 @@ func (c *committer) restore(ctx context.Context, k *standing) {
 	c.mu.Lock()
 	c.guarded = ""
 	c.mu.Unlock()
+	c.co.sync.hold()
+}
+
+// settleAtMost is how long a sync waits for files that are just being written, and
+// settleLook how often it looks.
+const (
+	settleAtMost = 1500 * time.Millisecond
+	settleLook   = 100 * time.Millisecond
+)
+
+// settle commits what is pending, so that a sync has it. Files that are still being
+// written are waited for, within bounds.
+func (c *committer) settle(ctx context.Context, k *standing) {
+	late := time.NewTimer(settleAtMost)
+	defer late.Stop()
+	for c.wanted() {
+		c.commit(ctx, k)
+		c.mu.Lock()
+		left := len(c.pending) > 0 || c.all
+		c.mu.Unlock()
+		if !left {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-late.C:
+			return
+		case <-time.After(settleLook):
+		}
+	}
 }
 
 // untilSquash is how long until the next daily commit.

@@ -87,6 +87,9 @@ type parts struct {
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
 	bus       *bus
 	sidecars  *sidecars
+	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
+	syncsMu   sync.Mutex                          // guards syncs
+	syncs     map[string]*syncing                 // by common git directory
 	seats     *seats
 	restAfter time.Duration
 	// storesOpen is how many checkouts have stores open, or just being opened or
@@ -133,6 +136,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
+		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
 		seats: newSeats(opt.MostOpen, func(co *checkout) { jobs.Poke(co.rouse) }),
 	}
@@ -156,6 +160,9 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}
 	recs, err := p.state.Checkouts(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.loadSyncs(ctx, recs); err != nil {
 		return nil, err
 	}
 	for _, rec := range recs {
@@ -182,6 +189,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 			return nil
 		case co := <-d.starts:
 			wg.Go(func() { co.run(ctx) })
+		case do := <-d.parts.errands:
+			wg.Go(func() { do(ctx, d) })
 		}
 	}
 }

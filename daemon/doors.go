@@ -61,6 +61,9 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 		r.BlockedReason = co.commits.guarded
 		co.commits.mu.Unlock()
 	}
+	if r.BlockedReason == "" {
+		r.BlockedReason = co.sync.unpushed()
+	}
 	return r, nil
 }
 
@@ -97,6 +100,13 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
+		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
+			pushed, err := st.sidecar.store.OnRemote(m.Path, b)
+			m.State.Pushed = err == nil && pushed
+			if !m.State.Pushed {
+				m.State.BlockedReason = st.co.sync.unpushed()
+			}
+		}
 	}
 	return m, nil
 }

@@ -35,6 +35,7 @@ func (co *checkout) holdOpen(ctx context.Context) (*hold, error) {
 	co.tellUse()
 	opened := co.opened
 	co.mu.Unlock()
+	co.sync.used()
 	h, err := co.waitOpen(ctx, opened)
 	if err != nil {
 		co.mu.Lock()

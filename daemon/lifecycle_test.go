@@ -123,14 +123,27 @@ func TestTheMirrorBringsItBack(t *testing.T) {
 	r := p.addMemory(wire.MemoryCreate{Title: "Kept", Content: "Kept by the mirror."})
 	p.committed(r.Path)
 	p.stop()
-	if err := os.RemoveAll(dir); err != nil {
+	cloneAnew := func() {
+		t.Helper()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		git(t, origin, "clone", "-q", origin, dir)
+	}
+	cloneAnew()
+	p.start()
+	p.eventually("what is registered is back by itself", func() bool { return p.found("kept by the mirror", "Kept") })
+	cloneAnew() // while the daemon runs
+	if _, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	git(t, origin, "clone", "-q", origin, dir)
-	p.start()
+	if m, err := p.d.GetMemory(p.ctx(), local(), p.slug, r.ID); err != nil || m.Title != "Kept" {
+		t.Errorf("after a fresh clone under a daemon that runs: %+v, %v", m, err)
+	}
 	if err := p.d.RemoveProject(p.ctx(), local(), p.slug, wire.ProjectRemove{}); err != nil {
 		t.Fatal(err)
 	}
+	cloneAnew()
 	added, err := p.d.AddProject(p.ctx(), local(), wire.ProjectCreate{Path: dir})
 	if err != nil || !strings.Contains(strings.Join(added.Notices, "\n"), "--from-mirror") {
 		t.Fatalf("add does not offer the mirror: %v, %v", added.Notices, err)

@@ -38,27 +38,54 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	if err != nil {
 		return wire.ProjectAdded{}, err
 	}
+	var remote chosenRemote
+	if in.Sync {
+		if remote, err = chooseRemote(ctx, layout, in.Remote); err != nil {
+			return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+		}
+	}
+	co, added, err := d.register(ctx, layout, in)
+	if err != nil {
+		return added, err
+	}
+	if !added.Created {
+		if added, err = d.addAgain(ctx, sc, co, in); err != nil {
+			return added, err
+		}
+	}
+	if in.Sync {
+		on, err := d.turnOn(ctx, co, remote)
+		if err != nil {
+			return added, fmt.Errorf("%s is registered, but not synced: %w", in.Path, err)
+		}
+		added.Repository, added.Project = &on, d.project(on.Project)
+	}
+	return added, nil
+}
+
+// register is AddProject without sync. It returns the checkout as it is, and added
+// without Created, if it is registered already.
+func (d *Daemon) register(ctx context.Context, layout *gitops.Layout, in wire.ProjectCreate) (_ *checkout, added wire.ProjectAdded, err error) {
 	leave, err := d.changeRegistry(ctx)
 	if err != nil {
-		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+		return nil, added, fmt.Errorf("register %s: %w", in.Path, err)
 	}
 	defer leave()
 	d.mu.Lock()
 	co := d.checkouts[layout.Key()]
 	d.mu.Unlock()
 	if co != nil {
-		leave()
-		return d.addAgain(ctx, sc, co, in)
+		return co, added, nil
 	}
 	rec, project, notices, err := d.record(ctx, layout, in)
 	if err != nil {
-		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
+		return nil, added, fmt.Errorf("register %s: %w", in.Path, err)
 	}
 	if err := d.parts.state.PutCheckout(ctx, rec); err != nil {
-		return wire.ProjectAdded{}, err
+		return nil, added, err
 	}
 	if err := d.noteRemote(ctx, rec, true); err != nil {
-		return wire.ProjectAdded{}, err
+		return nil, added, err
 	}
 	co = newCheckout(rec, d.parts)
 	co.project = project
@@ -69,22 +96,22 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	case d.starts <- co:
 	case <-d.parts.stopped:
 	case <-ctx.Done():
-		return wire.ProjectAdded{}, ctx.Err()
+		return nil, added, ctx.Err()
 	}
 	st, err := co.holdOpen(ctx)
 	if err != nil {
-		return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
+		return nil, added, errors.Join(err, d.forget(ctx, co))
 	}
 	defer st.letGo()
-	if in.FromMirror {
+	if in.FromMirror && st.sidecar.store.Tip() == "" {
 		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
 			st.letGo()
-			return wire.ProjectAdded{}, errors.Join(err, d.forget(ctx, co))
+			return nil, added, errors.Join(err, d.forget(ctx, co))
 		}
 	}
-	added := wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
+	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
 	added.JobID, err = co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{}, jobSweep)
-	return added, err
+	return co, added, err
 }
 
 // addAgain answers for a checkout that is registered already.
@@ -105,7 +132,7 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 			return wire.ProjectAdded{}, err
 		}
 	}
-	if co.hasFailed() { // whoever adds it again has just mended it
+	if co.hasFailed() || co.gone() != nil { // whoever adds it again has just mended it
 		if err := co.openAnew(ctx, false); err != nil {
 			return wire.ProjectAdded{}, err
 		}
@@ -132,8 +159,8 @@ func (d *Daemon) changeRegistry(ctx context.Context) (leave func(), err error) {
 
 func checkCreate(in wire.ProjectCreate) error {
 	switch {
-	case in.Sync:
-		return fmt.Errorf("sync is not there yet: %w", fold.WithHint(fold.ErrInvalid, "register without --sync; the memory stays on this machine"))
+	case in.Remote != "" && !in.Sync:
+		return fmt.Errorf("a remote is for sync, and that is off: %w", fold.WithHint(fold.ErrInvalid, "give --sync too, or leave --remote out"))
 	case in.FoldDir != "" && (in.FoldDir != path.Base(in.FoldDir) || strings.HasPrefix(in.FoldDir, ".") || strings.ContainsAny(in.FoldDir, `\:`)):
 		return fmt.Errorf("fold folder %q is not a plain name: %w", in.FoldDir, fold.ErrInvalid)
 	case in.Slug != "" && fold.Slug(in.Slug) != in.Slug:
@@ -174,6 +201,9 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 	var notices []string
 	if !found {
 		p = conf.Project{ID: newProjectID(), Slug: d.freeSlug(in, rec), Name: in.Name, CreatedAt: d.opt.Now().UTC()}
+		if fetched, ok := d.fetchedProject(ctx, l); ok && (in.Slug == "" || in.Slug == fetched.Slug) {
+			p = fetched
+		}
 		if p.Name == "" {
 			p.Name = filepath.Base(firstOf(l.MainTree, l.WorkTree, strings.TrimSuffix(l.CommonDir, ".git")))
 		}
@@ -183,7 +213,7 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 			p.ID, p.Slug = was.ID, was.Slug
 		} else if in.FromMirror {
 			return rec, p, nil, fmt.Errorf("this machine keeps no memories of its remote: %w", fold.WithHint(fold.ErrNotFound, "leave --from-mirror out"))
-		} else if n > 0 {
+		} else if n > 0 && was.ID != p.ID { // else it is brought back at the opening
 			notices = append(notices, fmt.Sprintf("this machine keeps %d memories of the same remote (project %s); to take them over: foldwatch remove --purge, then foldwatch add --from-mirror %s", n, was.Slug, in.Path))
 		}
 	} else if in.FromMirror {
@@ -198,6 +228,26 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 		}
 	}
 	return rec, p, notices, nil
+}
+
+// fetchedProject returns the project as the branch foldwatch of a remote has it, where
+// the user's own fetch has brought that, as a clone does (design.md 4). One whose slug
+// is taken here by another project does not count.
+func (d *Daemon) fetchedProject(ctx context.Context, l *gitops.Layout) (conf.Project, bool) {
+	b, err := l.FetchedProject(ctx)
+	if err != nil || b == nil {
+		return conf.Project{}, false
+	}
+	p, _, err := conf.ParseProject(b)
+	if err != nil {
+		return p, false
+	}
+	for _, co := range d.sorted() {
+		if co.rec.Slug == p.Slug && co.rec.ProjectID != p.ID {
+			return p, false
+		}
+	}
+	return p, true
 }
 
 // projectAt reads the project file of a fold folder. The folder is ours if it

@@ -37,9 +37,14 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	if off := d.parts.lexicon.Off(); off != "" {
 		s.Notices = append(s.Notices, "synonyms are off: "+off)
 	}
+	said := map[string]bool{}
 	for _, co := range d.sorted() {
 		if !sc.CanRead(co.rec.Slug) {
 			continue
+		}
+		if text := co.overdue(ctx); text != "" && !said[co.rec.CommonDir] {
+			said[co.rec.CommonDir] = true
+			s.Notices = append(s.Notices, text)
 		}
 		p := co.status(ctx)
 		s.Ready = s.Ready && p.State == "ready"
@@ -192,6 +197,9 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 // historyOf tells what the history holds.
 func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectStatus) {
 	p.LastCommit = lastCommit(ctx, k)
+	if r := co.repository(ctx); r.Sync != "off" {
+		p.Sync, p.Repository = r.Sync, &r
+	}
 	for path, reason := range k.sidecar.store.Status().SetAside {
 		if path == conf.ProjectFile && co.noticed("project.toml") {
 			continue // it says the same
@@ -298,7 +306,13 @@ func (d *Daemon) project(name string) wire.Project {
 		if p.Name == "" {
 			p.Name, p.ID, p.CreatedAt = co.record().Name, co.rec.ProjectID, co.rec.AddedAt
 		}
-		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked}
+		c := wire.Checkout{Key: co.rec.Key, Path: co.rec.Path, Linked: co.rec.Linked, Sync: "off"}
+		if runner, rec := co.sync.on(); runner != nil {
+			c.Sync, c.Remote = "on", rec.Remote
+			if s := runner.Standing(); s.Paused && s.Pause.Until.IsZero() {
+				c.Sync = "paused"
+			}
+		}
 		co.mu.Lock()
 		if co.kept != nil {
 			c.Fold = co.kept.foldPath

@@ -172,7 +172,45 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if main {
 		return t, nil // it came with the branch
 	}
+	if err := k.takeMirror(ctx, co); err != nil {
+		return t, err
+	}
 	return t, k.writeProject(ctx, co)
+}
+
+// empty reports whether the folder of memories holds none.
+func (k *standing) empty() bool {
+	_, found, err := projectAt(k.foldPath)
+	return err == nil && !found
+}
+
+// takeMirror brings fold/ and its history back from this machine's mirror where a
+// fresh clone stands in for the checkout that was registered, or for one of its
+// project: rm -rf and git clone is the commonest repair there is. Another checkout of
+// that project which is registered has the mirror for itself.
+func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
+	store, dir := k.sidecar.store, co.mirror(co.rec.ProjectID)
+	if store.Tip() != "" || !k.empty() {
+		return nil
+	}
+	if n, ok := gitops.MirrorHolds(dir); !ok || n == 0 {
+		return nil
+	}
+	all, err := co.parts.state.Checkouts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.rec) {
+			return nil
+		}
+	}
+	n, err := store.RestoreMirror(ctx, dir)
+	if err == nil {
+		co.log.InfoContext(ctx, "Memories brought back from the mirror", "count", n)
+		co.note("mirror", fmt.Sprintf("a fresh clone stands where this checkout was: its %d memory files were brought back from this machine's mirror", n))
+	}
+	return err
 }
 
 // writeProject makes fold/project.toml where there never was one: at the first

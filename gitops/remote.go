@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // RemoteURL returns the URL of origin, or of the first remote if there is no
@@ -89,4 +91,53 @@ func (l *Layout) Identity(ctx context.Context) (name, email string) {
 		return got["user."+key]
 	}
 	return pick("name"), pick("email")
+}
+
+// Remotes returns the address of each remote that the repository's own
+// configuration names, without credentials.
+func (l *Layout) Remotes(ctx context.Context) (map[string]string, error) {
+	out, err := l.git("config", "-z", "--local", "--get-regexp", `^remote\..*\.url$`).output(ctx)
+	if err != nil {
+		if exitCode(err) == 1 {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read remotes: %w", err)
+	}
+	all := map[string]string{}
+	for kv := range strings.SplitSeq(string(out), "\x00") {
+		k, v, ok := strings.Cut(kv, "\n")
+		name := strings.TrimSuffix(strings.TrimPrefix(k, "remote."), ".url")
+		if _, more := all[name]; ok && v != "" && !more { // git fetches from the first
+			all[name] = StripCredentials(v)
+		}
+	}
+	return all, nil
+}
+
+// branchName is the branch of a remote that memories are published on.
+const branchName = "foldwatch"
+
+// FetchedProject returns the project file on the branch foldwatch of a remote, as
+// the user's own fetches have brought it: a fresh clone has it. It returns nil if
+// there is none.
+func (l *Layout) FetchedProject(ctx context.Context) ([]byte, error) {
+	refs, err := l.git("for-each-ref", "--format=%(refname)", "refs/remotes/*/"+branchName).output(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for a branch %s: %w", branchName, err)
+	}
+	var best string
+	for ref := range strings.Lines(string(refs)) {
+		ref = strings.TrimSpace(ref)
+		if best == "" || ref == "refs/remotes/origin/"+branchName {
+			best = ref
+		}
+	}
+	if best == "" {
+		return nil, nil
+	}
+	b, err := l.git("cat-file", "blob", best+":"+fold.ProjectFile).output(ctx)
+	if exitCode(err) > 0 {
+		return nil, nil // the branch is not ours, or has none
+	}
+	return b, err
 }

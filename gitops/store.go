@@ -351,6 +351,10 @@ func (s *Store) writable() error {
 	return nil
 }
 
+// Present reports whether the state folder is still the one that was opened: a
+// checkout that was removed and cloned anew has none, or another.
+func (s *Store) Present() bool { return s.wal == nil || s.wal.present() }
+
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
 func (s *Store) Close() error {

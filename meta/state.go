@@ -22,7 +22,7 @@ type State struct {
 }
 
 // versionState is the number of the newest sql/state_<n>.sql.
-const versionState = 2
+const versionState = 3
 
 // OpenState opens or creates state.db at path and brings it to the version of
 // this program, step by step. A damaged file is set aside as <path>.damaged
@@ -178,11 +178,16 @@ func (s *State) Checkouts(ctx context.Context) ([]Checkout, error) {
 	return all, err
 }
 
-// DeleteCheckout forgets a registration, its cursor and notes. Access counters
-// and settings of the project stay. It returns fold.ErrNotFound if key is not
-// registered.
+// DeleteCheckout forgets a registration, its cursor and notes, and with the last
+// work tree of a repository its sync. Access counters and settings of the project
+// stay. It returns fold.ErrNotFound if key is not registered.
 func (s *State) DeleteCheckout(ctx context.Context, key string) error {
-	return s.one(ctx, "delete checkout "+key, `delete from repositories where key = ?`, key)
+	if err := s.one(ctx, "delete checkout "+key, `delete from repositories where key = ?`, key); err != nil {
+		return err
+	}
+	_, err := s.db.exec(ctx, "delete sync of checkout "+key,
+		`delete from syncs where common_dir not in (select common_dir from repositories)`)
+	return err
 }
 
 // SetPaused pauses or resumes a checkout; a zero until means until resumed. It

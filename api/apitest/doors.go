@@ -32,6 +32,7 @@ type held struct {
 	project   wire.Project
 	algorithm wire.Algorithm
 	paused    bool
+	remote    string // "": sync is off
 	memories  map[string]wire.Memory
 	links     map[string]wire.Link
 }

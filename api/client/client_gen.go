@@ -124,6 +124,32 @@ func (c *Client) Problems(ctx context.Context, slug string, query wire.ProblemQu
 	return out, err
 }
 
+// AddRepository calls POST /api/projects/{slug}/repositories: sync a project's memories with a remote.
+func (c *Client) AddRepository(ctx context.Context, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error) {
+	var out wire.RepositoryAdded
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/repositories", nil, in, &out)
+	return out, err
+}
+
+// Repositories calls GET /api/projects/{slug}/repositories: list the remotes of a project, and how their sync stands.
+func (c *Client) Repositories(ctx context.Context, slug string) (wire.RepositoryList, error) {
+	var out wire.RepositoryList
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/repositories", nil, nil, &out)
+	return out, err
+}
+
+// RemoveRepository calls DELETE /api/projects/{slug}/repositories/{id}: stop syncing; what was published stays there.
+func (c *Client) RemoveRepository(ctx context.Context, slug string, id string) error {
+	return c.call(ctx, "DELETE", "/api/projects/"+url.PathEscape(slug)+"/repositories/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// Sync calls POST /api/projects/{slug}/repositories/{id}/sync: sync now.
+func (c *Client) Sync(ctx context.Context, slug string, id string, in wire.SyncRequest) (wire.SyncReply, error) {
+	var out wire.SyncReply
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/repositories/"+url.PathEscape(id)+"/sync", nil, in, &out)
+	return out, err
+}
+
 // AddMemory calls POST /api/projects/{slug}/memories: add a memory.
 func (c *Client) AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error) {
 	var out wire.WriteReply

@@ -10,8 +10,8 @@ type ProjectCreate struct {
 	CommitTo     string `json:"commit_to,omitempty" enum:"sidecar,branch"`
 	FileMemories string `json:"file_memories,omitempty" enum:"auto,fold,local"`
 	FoldDir      string `json:"fold_dir,omitempty"`
-	Remote       string `json:"remote,omitempty"`
-	Sync         bool   `json:"sync,omitempty"`
+	Remote       string `json:"remote,omitempty" doc:"to sync with: name of a remote of the checkout, URL, or absolute path; default: origin, else the only remote"`
+	Sync         bool   `json:"sync,omitempty" doc:"publish the memories to the remote, and take those of others"`
 	FromMirror   bool   `json:"from_mirror,omitempty" doc:"restore fold/ from the local mirror of this project"`
 }
 
@@ -36,6 +36,8 @@ type Checkout struct {
 	Path   string `json:"path"`
 	Fold   string `json:"fold" doc:"absolute path of the fold folder"`
 	Linked bool   `json:"linked,omitempty" doc:"a linked worktree that shares the main work tree's fold/"`
+	Sync   string `json:"sync" doc:"on, off or paused"`
+	Remote string `json:"remote,omitempty" doc:"that its memories are synced with"`
 }
 
 // ProjectList is every project the caller may read.
@@ -46,9 +48,12 @@ type ProjectList struct {
 
 // ProjectAdded answers ProjectCreate.
 type ProjectAdded struct {
-	Project Project  `json:"project"`
-	Created bool     `json:"created" doc:"false if the checkout was registered already"`
-	JobID   string   `json:"job_id,omitempty" doc:"the first index"`
+	Project Project `json:"project"`
+	Created bool    `json:"created" doc:"false if the checkout was registered already"`
+	JobID   string  `json:"job_id,omitempty" doc:"the first index"`
+
+	Repository *RepositoryAdded `json:"repository,omitempty" doc:"the sync that was turned on"`
+
 	Notices []string `json:"notices,omitempty"`
 }
 
@@ -107,7 +112,8 @@ type ProjectStatus struct {
 	CommitTo     string        `json:"commit_to" doc:"sidecar, or branch where the checkout's branch tracks fold/"`
 	Branch       *BranchStatus `json:"branch,omitempty"`
 	LastCommit   *CommitInfo   `json:"last_commit,omitempty"`
-	Sync         string        `json:"sync" doc:"off until turned on"`
+	Sync         string        `json:"sync" doc:"off until turned on; on or paused"`
+	Repository   *Repository   `json:"repository,omitempty" doc:"how the sync stands; nil while it is off"`
 	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons; all of them: GET …/problems"`
 	ProblemCount int           `json:"problem_count"`
 	Notices      []string      `json:"notices,omitempty"`

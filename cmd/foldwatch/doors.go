@@ -22,6 +22,11 @@ type daemonClient interface {
 	Audit(ctx context.Context, query wire.AuditQuery) (wire.AuditList, error)
 	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)
 
+	Repositories(ctx context.Context, slug string) (wire.RepositoryList, error)
+	AddRepository(ctx context.Context, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error)
+	RemoveRepository(ctx context.Context, slug, id string) error
+	Sync(ctx context.Context, slug, id string, in wire.SyncRequest) (wire.SyncReply, error)
+
 	AddMemory(ctx context.Context, slug string, in wire.MemoryCreate) (wire.WriteReply, error)
 	GetMemory(ctx context.Context, slug, id string) (wire.Memory, error)
 	ListMemories(ctx context.Context, slug string, q wire.ListQuery) (wire.MemoryList, error)

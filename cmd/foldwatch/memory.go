@@ -89,7 +89,7 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 // emitWrite prints the answer to a write: the id first, so that scripts can
 // take it.
 func (e *environment) emitWrite(r wire.WriteReply, did string) error {
-	if r.BlockedReason != "" {
+	if r.BlockedReason != "" && !strings.HasPrefix(r.BlockedReason, "not pushed") { // status and notices tell of that
 		e.messages(false).printf("held back from history: %s\n", r.BlockedReason)
 	}
 	return e.emit(r, func(p printer) {

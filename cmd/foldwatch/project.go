@@ -90,6 +90,9 @@ func addCommand(e *environment) *cobra.Command {
 				return err
 			}
 			in.Path = path
+			if in.Remote, err = e.remote(in.Remote); err != nil {
+				return err
+			}
 			cl, err := e.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -107,6 +110,9 @@ func addCommand(e *environment) *cobra.Command {
 					did = "is registered already:"
 				}
 				p.printf("%s %s  %s\n", did, added.Project.Slug, path)
+				if added.Repository != nil {
+					e.printSyncOn(p, *added.Repository)
+				}
 			})
 		},
 	}
@@ -121,7 +127,7 @@ func registrationFlags(c *cobra.Command, in *wire.ProjectCreate) {
 	f.Var(oneOf(&in.CommitTo, "sidecar", "branch"), "commit-to", "where history goes: sidecar|branch")
 	f.Var(oneOf(&in.FileMemories, "auto", "fold", "local"), "file-memories", "one memory file per source file: auto|fold|local")
 	f.StringVar(&in.FoldDir, "fold-dir", "", "NAME of the folder of memories (default fold)")
-	f.BoolVar(&in.Sync, "sync", false, "publish to the remote")
+	f.BoolVar(&in.Sync, "sync", false, "publish memories to the remote, and take those of others")
 	f.StringVar(&in.Remote, "remote", "", "remote NAME|URL to sync with")
 	f.BoolVar(&in.FromMirror, "from-mirror", false, "bring fold/ back from this machine's mirror of the project")
 }
@@ -230,7 +236,7 @@ func projectsCommand(e *environment) *cobra.Command {
 				var t table
 				for _, pr := range list.Items {
 					for _, co := range pr.Checkouts {
-						t.row(pr.Slug, co.Path, pr.Name)
+						t.row(pr.Slug, co.Path, pr.Name, strings.TrimSpace("sync "+co.Sync+"  "+co.Remote))
 					}
 				}
 				t.print(p)

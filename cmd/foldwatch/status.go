@@ -64,6 +64,9 @@ func degraded(st wire.Status) []string {
 		if p.Files.Failed > 0 {
 			why = append(why, fmt.Sprintf("%s: %s failed", p.Slug, plural(p.Files.Failed, "file")))
 		}
+		if p.Sync == "paused" {
+			why = append(why, "sync of "+p.Slug+" is paused")
+		}
 		if n := setAside(p.Problems); n > 0 {
 			why = append(why, fmt.Sprintf("%s: %s set aside", p.Slug, plural(n, "file")))
 		}
@@ -170,6 +173,7 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	}
 	p.printf("  history   %s, last commit %s, sync %s\n", pr.CommitTo, last, pr.Sync)
 	printBranch(p, pr.Branch, now)
+	printRepository(p, pr.Repository, now)
 	for _, n := range pr.Notices {
 		p.printf("  notice    %s\n", n)
 	}

@@ -43,6 +43,9 @@ func upCommand(e *environment) *cobra.Command {
 				return err
 			}
 			in.Path = abs
+			if in.Remote, err = e.remote(in.Remote); err != nil {
+				return err
+			}
 			return e.up(cmd.Context(), in, detach, once)
 		},
 	}
@@ -153,6 +156,9 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	}
 	for _, n := range added.Notices {
 		e.messages(false).printf("foldwatch: %s\n", n)
+	}
+	if on := added.Repository; on != nil && !e.flags.json {
+		e.printSyncOn(e.messages(true), *on)
 	}
 	b := e.newBar()
 	if added.JobID != "" {

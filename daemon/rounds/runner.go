@@ -37,6 +37,7 @@ type Outcome struct {
 // Options say how a Runner works. The zero value works.
 type Options struct {
 	Limits  Limits
+	Asked   bool // the first deed is one that the user is about to ask for
 	Stopped Kind // pause that was in force when the daemon stopped
 	// Done is told of each deed after it ended, with its error. Nil is fine.
 	Done func(d Deed, out Outcome, err error)
@@ -55,7 +56,7 @@ type Runner struct {
 	table   Table
 	waiters []waiter // who asked for a round that has not begun
 	resync  bool     // one of them wants that
-	last    *Error // of the last deed; nil if it succeeded
+	last    *Error   // of the last deed; nil if it succeeded
 	synced  time.Time
 }
 
@@ -72,6 +73,9 @@ func NewRunner(remote Remote, opt Options) *Runner {
 		opt.Random = rand.Float64
 	}
 	r := &Runner{remote: remote, opt: opt, wake: make(chan struct{}, 1), table: NewTable(opt.Limits)}
+	if opt.Asked {
+		r.table = r.table.Began().Synced(time.Now(), false, false, false, opt.Random()).Used(time.Now())
+	}
 	if opt.Stopped != "" {
 		r.table = r.table.Stopped(opt.Stopped)
 	}

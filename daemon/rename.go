@@ -1,0 +1,287 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// rename has the checkout with the key, and the other work trees of its repository,
+// go on under the slug that fold/project.toml says, where the remote had given the
+// project one already (git.md G19). Memories whose ids follow from the slug get those
+// of the new one, and every link to them is rewritten; all others keep theirs. It is
+// done again from the start if it was broken off, and does nothing where the slug is
+// that of the registration. Asked is that the caller goes on
+// to ask for a sync. It returns the checkout as it is then.
+func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkout, err error) {
+	leave, err := d.changeRegistry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	d.mu.Lock()
+	co := d.checkouts[key]
+	d.mu.Unlock()
+	if co == nil {
+		return nil, fmt.Errorf("the checkout is not registered any more: %w", fold.ErrNotFound)
+	}
+	layout, err := gitops.Locate(ctx, co.rec.Path)
+	if err != nil {
+		return co, err
+	}
+	p, found, err := projectAt(layout.FoldPath(co.rec.FoldDir))
+	if err != nil || !found || p.Slug == co.rec.Slug {
+		return co, err
+	}
+	was := co.rec.Slug
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("take over the name %s of the remote for project %s: %w", p.Slug, was, err)
+		}
+	}()
+	var trees []*checkout
+	for _, other := range d.sorted() {
+		switch {
+		case sameMemory(other.rec, co.rec):
+			trees = append(trees, other)
+		case other.rec.Slug == p.Slug && other.rec.ProjectID != p.ID:
+			return co, fmt.Errorf("%s is called so already: %w", other.rec.Path,
+				fold.WithHint(fold.ErrConflict, "foldwatch remove there, and add it again with another --slug; then here: foldwatch sync"))
+		}
+	}
+	known := co.derivedIDs(ctx, p.Slug)
+	for _, tree := range trees {
+		if err := tree.stop(ctx); err != nil {
+			return co, err
+		}
+	}
+	ids, ferr := d.renameFiles(ctx, layout, co, p, known)
+	if ferr != nil { // go on as before: it is tried again
+		p = conf.Project{ID: co.rec.ProjectID, Slug: was}
+	}
+	_, consent := co.sync.on()
+	co.sync.turn(consent, p.Slug, asked)
+	for _, tree := range trees {
+		rec := tree.record()
+		if ferr == nil {
+			rec.Slug, rec.ProjectID, rec.Name = p.Slug, p.ID, firstOf(p.Name, rec.Name)
+			err = d.renamed(ctx, tree, rec, ids)
+		}
+		now := newCheckout(rec, d.parts)
+		d.mu.Lock()
+		d.checkouts[rec.Key] = now
+		d.keepCounts(tree)
+		d.mu.Unlock()
+		if rec.Key == key {
+			co = now
+		}
+		select {
+		case d.starts <- now:
+		case <-d.parts.stopped:
+			return co, fmt.Errorf("the daemon is stopping: %w", fold.ErrUnavailable)
+		}
+	}
+	if err := errors.Join(ferr, err); err != nil {
+		return co, err
+	}
+	d.parts.bus.publish("sync:renamed", co.rec.Slug, map[string]any{"was": was})
+	d.parts.log.InfoContext(ctx, "Project renamed", "project", co.rec.Slug, "was", was, "count", len(ids))
+	return co, nil
+}
+
+// derivedIDs returns the new ids of the memories that the index knows and that follow
+// from the slug: also of those that have no file, but may be linked to.
+func (co *checkout) derivedIDs(ctx context.Context, slug string) map[fold.ID]fold.ID {
+	ids := map[fold.ID]fold.ID{}
+	h, err := co.holdOpen(ctx)
+	if err != nil {
+		return ids
+	}
+	defer h.letGo()
+	err = h.index.EachMemory(ctx, func(r meta.Row) error {
+		if id, ok := derivedID(&r.Memory, co.rec.Slug, slug); ok {
+			ids[r.ID] = id
+		}
+		return nil
+	})
+	if err != nil { // links to what has no file stay as they are
+		co.log.WarnContext(ctx, "Index not read", "err", err)
+	}
+	return ids
+}
+
+// derivedID returns the id that m has under the slug now, where its id follows from
+// the slug was (design.md 4).
+func derivedID(m *fold.Memory, was, now string) (fold.ID, bool) {
+	switch {
+	case m.Note && m.ID == fold.NoteID(was, m.Path):
+		return fold.NoteID(now, m.Path), true
+	case m.FilePath != "" && m.ID == fold.FileID(was, m.FilePath):
+		return fold.FileID(now, m.FilePath), true
+	case m.Commit != "" && m.ID == fold.CommitID(was, m.Commit):
+		return fold.CommitID(now, m.Commit), true
+	}
+	return "", false
+}
+
+// renamed registers a work tree under its new slug, and drops what was derived under
+// the old one.
+func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec meta.Checkout, ids map[fold.ID]fold.ID) error {
+	if err := d.parts.state.Rename(ctx, tree.rec.Slug, rec, ids); err != nil {
+		return err
+	}
+	errs := []error{d.noteRemote(ctx, tree.rec, false), d.noteRemote(ctx, rec, true), os.RemoveAll(tree.indexDir())}
+	if from, to := d.parts.mirror(tree.rec.ProjectID), d.parts.mirror(rec.ProjectID); from != to {
+		if _, held := gitops.MirrorHolds(to); !held {
+			if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// renameFiles gives the memories in fold/ whose ids follow from the slug those of
+// project p, and rewrites the links to them. Known are ids of memories without a file.
+// It returns all ids that changed. The checkout is not open meanwhile.
+func (d *Daemon) renameFiles(ctx context.Context, layout *gitops.Layout, co *checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
+	store, err := gitops.OpenStore(ctx, gitops.StoreOptions{
+		Layout: layout, FoldDir: co.rec.FoldDir, Slug: p.Slug, Log: co.log, Now: d.parts.now, Check: co.checkFile,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	files, err := memoryFiles(store, layout.FoldPath(co.rec.FoldDir), co.rec.Slug)
+	if err != nil {
+		return nil, err
+	}
+	ids := known
+	for _, f := range files {
+		if id, ok := derivedID(f.m, co.rec.Slug, p.Slug); ok {
+			ids[f.m.ID] = id
+		}
+	}
+	var entries []fold.ResolverEntry
+	for id := range ids {
+		entries = append(entries, fold.ResolverEntry{ID: id, Path: id.Path()})
+	}
+	links := fold.NewResolver(entries)
+	titles := map[fold.ID]string{}
+	for _, f := range files {
+		id := f.m.ID
+		if to, ok := ids[id]; ok {
+			id = to
+		}
+		titles[id] = f.m.Title
+	}
+	var writes []gitops.Write
+	for _, f := range files {
+		w, err := f.renamed(ids, links, func(id fold.ID) string { return titles[id] })
+		if err != nil {
+			return nil, err
+		}
+		writes = append(writes, w...)
+	}
+	end := store.Bulk()
+	_, skipped, err := store.PutMany(ctx, writes)
+	for _, w := range writes { // what somebody has just edited, or had under the new id already
+		if err == nil && slices.Contains(skipped, w.Path) {
+			w.Merge = true
+			_, err = store.Put(ctx, w)
+		}
+	}
+	return ids, errors.Join(err, end(ctx))
+}
+
+// A memoryFile is one memory in fold/, as it was read.
+type memoryFile struct {
+	path string
+	b    []byte
+	m    *fold.Memory
+}
+
+// memoryFiles reads all memories below fold/. What cannot be read as one is left out,
+// as it is everywhere.
+func memoryFiles(store *gitops.Store, foldPath, slug string) ([]memoryFile, error) {
+	var paths []string
+	err := filepath.WalkDir(foldPath, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if name != foldPath && strings.HasPrefix(e.Name(), ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		path := filepath.ToSlash(strings.TrimPrefix(name, foldPath+string(filepath.Separator)))
+		paths = append(paths, path)
+		return nil
+	})
+	var files []memoryFile
+	for _, path := range paths {
+		if filepath.Ext(path) != ".md" || fold.ValidPath(path) != nil {
+			continue
+		}
+		b, err := store.Read(path)
+		if err != nil {
+			continue // a link or the like: never ours
+		}
+		if m, err := fold.Decode(slug, path, b); err == nil {
+			files = append(files, memoryFile{path, b, m})
+		}
+	}
+	return files, err
+}
+
+// renamed returns the writes that give the memory its new id and those it links to
+// theirs; none if neither changes. Notes of people keep their place.
+func (f memoryFile) renamed(ids map[fold.ID]fold.ID, links *fold.Resolver, title func(fold.ID) string) ([]gitops.Write, error) {
+	next := *f.m
+	id, moves := ids[f.m.ID]
+	moves = moves && !f.m.Note
+	if moves {
+		next.ID, next.Path = id, id.Path()
+	}
+	next.Links = make([]fold.Link, len(f.m.Links))
+	changed := moves
+	for i, l := range f.m.Links {
+		l.From = next.ID
+		if to, ok := ids[l.To]; ok {
+			l.To, changed = to, true
+		}
+		next.Links[i] = l
+	}
+	next.Body = fold.RewriteLinks(f.m.Body, func(target string) (string, bool) {
+		was, ok := links.Resolve(target)
+		if !ok {
+			return "", false
+		}
+		return strings.TrimSuffix(ids[was].Path(), ".md"), true
+	})
+	if !changed && next.Body == f.m.Body {
+		return nil, nil
+	}
+	now, err := fold.Update(f.b, f.m, &next, title)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if !moves {
+		return []gitops.Write{{ID: f.m.ID, Path: f.path, Base: f.b, New: now}}, nil
+	}
+	return []gitops.Write{
+		{ID: id, Path: id.Path(), New: now},
+		{ID: f.m.ID, Path: f.path, Base: f.b},
+	}, nil
+}
