@@ -23,6 +23,15 @@ type question struct {
 	terms  map[string]uint64 // as the analyser sees them, each with a bit; the last has all after the 64th
 	joined map[string]bool   // identifiers and word pairs without their separators
 	words  []askedWord       // in order, each once
+	sift   *sift             // what may have them
+	room   *quoteRoom
+}
+
+// A quoteRoom is what quotes of one search are worked out in, one after the other.
+type quoteRoom struct {
+	analysis words.Analysis
+	lines    []quotedLine
+	found    []uint64
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
@@ -36,14 +45,16 @@ type wordPart struct{ text, term string }
 
 // asked analyses a query.
 func asked(query string) question {
-	q := question{terms: map[string]uint64{}, joined: map[string]bool{}}
+	q := question{terms: map[string]uint64{}, joined: map[string]bool{}, sift: &sift{}, room: &quoteRoom{}}
 	for _, j := range words.Exact(query) {
 		q.joined[j] = true
+		q.sift.joined(j)
 	}
 	end := -1
 	for _, t := range words.Tokens(query) {
 		if q.terms[t.Term] == 0 {
 			q.terms[t.Term] = 1 << min(len(q.terms), 63)
+			q.sift.term(t.Term)
 		}
 		part := wordPart{query[t.Start:t.End], t.Term}
 		last := len(q.words) - 1
@@ -56,6 +67,9 @@ func asked(query string) question {
 		}
 		end = t.End
 	}
+	for _, w := range q.words {
+		q.sift.joined(strings.ToLower(w.text))
+	}
 	return q
 }
 
@@ -63,8 +77,9 @@ func asked(query string) question {
 type span struct{ start, end int }
 
 // marks returns where words of the question stand in line, in order, no two of
-// them touching, and the bits of the terms that do. It works in a.
-func (q question) marks(a *words.Analysis, line string) (out []span, found uint64) {
+// them touching, and the bits of the terms that do.
+func (q question) marks(line string) (out []span, found uint64) {
+	a := &q.room.analysis
 	a.Reset(line)
 	for _, t := range a.Terms {
 		if bit := q.terms[string(a.Bytes(t))]; bit != 0 {
@@ -99,6 +114,7 @@ type quotedLine struct {
 	n     int // its number in the text, from 1
 	text  string
 	marks []span
+	plain bool // text is as it is shown
 }
 
 // A quote is the best lines of a text, [quotedLines] at most, each cut around
@@ -110,11 +126,14 @@ type quote []quotedLine
 // begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
 // U+FFFD.
 func quoteOf(text string, q question) quote {
-	lines := readable(text)
-	found := make([]uint64, len(lines))
-	var a words.Analysis
+	lines := readable(text, q.room.lines[:0])
+	found := append(q.room.found[:0], make([]uint64, len(lines))...)
+	q.room.lines, q.room.found = lines, found
 	for i := range lines {
-		lines[i].marks, found[i] = q.marks(&a, lines[i].text)
+		if l := &lines[i]; q.sift.may(l.text) {
+			l.show()
+			l.marks, found[i] = q.marks(l.text)
+		}
 	}
 	best, at := -1, 0
 	for i := range lines {
@@ -129,6 +148,9 @@ func quoteOf(text string, q question) quote {
 		}
 	}
 	out := slices.Clone(lines[at:min(at+quotedLines, len(lines))])
+	for i := range out {
+		out[i].show()
+	}
 	dedent(out)
 	for i := range out {
 		out[i] = out[i].cropped(quotedRunes)
@@ -136,25 +158,33 @@ func quoteOf(text string, q question) quote {
 	return out
 }
 
-// readable returns the lines of text that are not empty, as far as it is read.
-func readable(text string) []quotedLine {
+// readable appends the lines of text that are not empty to lines, as far as it is
+// read, as they stand there.
+func readable(text string, lines []quotedLine) []quotedLine {
 	if len(text) > readBytes {
 		text = text[:readBytes]
 	}
-	var lines []quotedLine
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		line = strings.TrimRight(strings.ToValidUTF8(line, "\uFFFD"), " \t\r\n")
+		line = strings.TrimRight(line, " \t\r\n")
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		line = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " ")
 		if lines = append(lines, quotedLine{n: n, text: line}); len(lines) == readLines {
 			break
 		}
 	}
 	return lines
+}
+
+// show makes the text of l what is shown: tabs are two spaces, bytes that are not
+// UTF-8 are U+FFFD.
+func (l *quotedLine) show() {
+	if !l.plain {
+		line := strings.ToValidUTF8(l.text, "\uFFFD")
+		l.text, l.plain = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " "), true
+	}
 }
 
 // dedent takes the spaces that all lines begin with off them.
@@ -232,7 +262,7 @@ func (l quotedLine) wordStart(starts []int, from, reach int) int {
 // missing.
 func (l quotedLine) between(start, end int) quotedLine {
 	const ellipsis = "…"
-	out := quotedLine{n: l.n, text: l.text[start:end]}
+	out := quotedLine{n: l.n, text: l.text[start:end], plain: true}
 	shift := -start
 	if start > 0 {
 		out.text = ellipsis + out.text

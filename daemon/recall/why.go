@@ -20,18 +20,20 @@ func (q question) has(texts ...string) []string {
 			found[p.term] = false
 		}
 	}
-	var a words.Analysis
+	a := &q.room.analysis
 	for _, text := range texts {
-		a.Reset(text[:min(len(text), readBytes)])
-		for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
-			for _, s := range spans {
-				if b := a.Bytes(s); !found[string(b)] {
-					if _, asked := found[string(b)]; asked {
-						found[string(b)] = true
+		q.sift.passing(text[:min(len(text), readBytes)], func(part string) {
+			a.Reset(part)
+			for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
+				for _, s := range spans {
+					if b := a.Bytes(s); !found[string(b)] {
+						if _, asked := found[string(b)]; asked {
+							found[string(b)] = true
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 	var out []string
 	add := func(word string) {
@@ -54,12 +56,23 @@ func (q question) has(texts ...string) []string {
 	return out
 }
 
+// most is how many words [question.has] returns at most.
+func (q question) most() (n int) {
+	for _, w := range q.words {
+		n += max(1, len(w.parts)-1)
+	}
+	return n
+}
+
 // why says what made a memory a result, from what a reader may see of it: a chunk
 // that is withheld speaks by its name only. The texts of chunks come in the order
 // of r.Chunks.
 func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, texts []string, q question, past []voter) []wire.Reason {
 	var out []wire.Reason
 	for i, c := range res.MatchedChunks {
+		if i > 0 && len(out[0].Words) == q.most() {
+			break // no other says more
+		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
 		in := q.has(c.NodeName, texts[i])
 		if i > 0 && len(in) <= len(out[0].Words) {

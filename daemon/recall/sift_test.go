@@ -1,0 +1,125 @@
+package recall
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// unsifted is q, which looks at every line.
+func unsifted(q question) question {
+	q.sift, q.room = nil, &quoteRoom{}
+	return q
+}
+
+// checkSift compares what a question finds in text with what it finds where every
+// line is looked at.
+func checkSift(t *testing.T, text, query string) {
+	t.Helper()
+	q := asked(query)
+	all := unsifted(q)
+	if got, want := q.has(text), all.has(text); !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q has %q of %q, want %q", text, got, query, want)
+	}
+	for line := range strings.Lines(text) {
+		if marks, found := all.marks(line); (len(marks) > 0 || found != 0) && !q.sift.may(line) {
+			t.Fatalf("%q is left out, and has %v of %q", line, marks, query)
+		}
+	}
+	got, lines, marks := quoteOf(text, q).wire(1)
+	want, wantLines, wantMarks := quoteOf(text, all).wire(1)
+	if got != want || !reflect.DeepEqual(lines, wantLines) || !reflect.DeepEqual(marks, wantMarks) {
+		t.Fatalf("of %q for %q: quoted %q %v %v, want %q %v %v", text, query, got, lines, marks, want, wantLines, wantMarks)
+	}
+}
+
+// TestSiftLosesNothing asks for words of this package's own source, in it.
+func TestSiftLosesNothing(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var texts []string
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(b))
+	}
+	passed, lines := 0, 0
+	for range 300 {
+		text, other := texts[rnd.IntN(len(texts))], texts[rnd.IntN(len(texts))]
+		if at := rnd.IntN(len(text)); at < len(text)-4000 {
+			text = text[at : at+4000]
+		}
+		words := strings.Fields(other)
+		at := rnd.IntN(len(words) - 4)
+		query := strings.Join(words[at:at+1+rnd.IntN(4)], " ")
+		if rnd.IntN(2) == 0 {
+			query = strings.ToLower(strings.ReplaceAll(query, ".", ""))
+		}
+		checkSift(t, text, query)
+		q := asked("decode json struct")
+		for line := range strings.Lines(text) {
+			if lines++; q.sift.may(line) {
+				passed++
+			}
+		}
+	}
+	if passed*2 > lines {
+		t.Errorf("%d of %d lines are let through: that saves nothing", passed, lines)
+	}
+}
+
+func FuzzSift(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"time\n\n  out of the\nbox", "timeout outbox"},
+		{"x_data := s_foo(HTTPServer2)", "xdata sfoo http server x"},
+		{"used flies ids queries\nlogged", "use fly id query log"},
+		{"a_b_c_d_e_f_g_h_i_j_k_l_m_n_o_p_q_r_s_t_u_v_w_x_y_z_a_b_c_d_e_f_g_h", "abcdefghijklmnopqrstuvwxyzabcdefgh"},
+		{strings.Repeat("ab_", 60) + "\nnext", "abababababab next"},
+		{"über été\n超时 v2 0x1F", "uber ete 超时 v 2 1f"},
+		{"get\tUser\r\nget-user\rgetuser", "getUser"},
+		{"\xffget\xfe\nset", "get set"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(checkSift)
+}
+
+// BenchmarkQuote quotes this package's files and says what they have of a question,
+// with and without looking at every line.
+func BenchmarkQuote(b *testing.B) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var texts []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, bc := range []struct {
+		name string
+		q    question
+	}{{"sifted", asked("decode json into struct")}, {"every line", unsifted(asked("decode json into struct"))}} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, text := range texts {
+					_ = quoteOf(text, bc.q)
+					_ = bc.q.has(text)
+				}
+			}
+		})
+	}
+}
