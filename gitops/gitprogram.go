@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +61,8 @@ type gitProgram struct {
 	at  address
 	opt SyncOptions
 	ssh func(context.Context, string) string // the ssh command, see Store.sshCommand
+
+	moved bool // a redirect on the same host was followed
 }
 
 func (g *gitProgram) tip(ctx context.Context) (plumbing.Hash, error) {
@@ -126,8 +130,39 @@ type ran struct {
 	tooLarge       bool
 }
 
-// run runs the git program in our repository, until limit at most.
+// run runs the git program in our repository, until limit at most. A redirect
+// that stays on the host, as forges send for an address without .git, is
+// followed once; git itself would follow any, with the login (F37).
 func (g *gitProgram) run(ctx context.Context, limit time.Duration, args ...string) ran {
+	r := g.runOnce(ctx, limit, args)
+	to, ok := sameHost(g.at.url, r.http)
+	if r.err == nil || !ok || g.moved {
+		return r
+	}
+	args = slices.Clone(args)
+	args[slices.Index(args, g.at.url)], g.at.url, g.moved = to, to, true
+	return g.runOnce(ctx, limit, args)
+}
+
+// sameHost returns the address that a response redirects to, if it is on the
+// same host and by the same protocol.
+func sameHost(from string, a httpAnswer) (to string, ok bool) {
+	if a.status < 300 || a.status >= 400 {
+		return "", false
+	}
+	was, err := url.Parse(from)
+	if err != nil {
+		return "", false
+	}
+	is, err := was.Parse(a.location)
+	if err != nil || is.Scheme != was.Scheme || is.Host != was.Host || is.User != nil {
+		return "", false
+	}
+	path, ok := strings.CutSuffix(is.Path, "/info/refs")
+	return is.Scheme + "://" + is.Host + path, ok && path != ""
+}
+
+func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []string) ran {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	full := append([]string{"--no-pager"}, safeConfig...)

@@ -104,8 +104,41 @@ func (r *replica) syncState() gitops.SyncState {
 	return st
 }
 
-func TestSyncTwoReplicas(t *testing.T) {
+// TestSync runs what needs no environment of its own side by side: it waits for
+// the disk more than it works.
+func TestSync(t *testing.T) {
 	isolate(t)
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"Converges", syncConverges},
+		{"Deletions", syncDeletions},
+		{"Random", syncRandom},
+		{"StopsAtEveryStep", syncStopsAtEveryStep},
+		{"KilledAnywhere", syncKilledAnywhere},
+		{"Foreign", syncForeign},
+		{"Malformed", syncMalformed},
+		{"Secret", syncSecret},
+		{"Rewritten", syncRewritten},
+		{"OtherRemote", syncOtherRemote},
+		{"Guarded", syncGuarded},
+		{"Local", syncLocal},
+		{"Project", syncProject},
+		{"ConcurrentEdit", syncConcurrentEdit},
+		{"LostRace", syncLostRace},
+		{"Policy", syncPolicy},
+		{"Addresses", syncAddresses},
+		{"TwoReplicas", syncTwoReplicas},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			tc.test(t)
+		})
+	}
+}
+
+func syncTwoReplicas(t *testing.T) {
 	remote := bareRemote(t)
 	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
 	id, text := memoryFile("Session timeout policy", "Thirty minutes.")

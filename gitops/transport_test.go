@@ -148,6 +148,19 @@ func TestSyncTroubles(t *testing.T) {
 		t.Errorf("%d requests went to another host", other.Load())
 	}
 
+	// One that stays on the host is what a forge sends for an address without
+	// .git.
+	a.opt.Remote = strings.TrimSuffix(w.url(), ".git")
+	w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/remote/") {
+			http.Redirect(rw, r, strings.Replace(r.URL.String(), "/remote/", "/remote.git/", 1), http.StatusMovedPermanently)
+			return true
+		}
+		return false
+	})
+	a.sync()
+	a.opt.Remote = w.url()
+
 	// The connection is cut, in the question and in the push.
 	cut := func(rw http.ResponseWriter, _ *http.Request) bool {
 		c, _, err := rw.(http.Hijacker).Hijack()
@@ -306,9 +319,8 @@ func TestSyncSSH(t *testing.T) {
 	a.wantKind(gitops.SyncMissing)
 }
 
-// TestSyncPolicy: a hook of the remote rejects.
-func TestSyncPolicy(t *testing.T) {
-	isolate(t)
+// syncPolicy: a hook of the remote rejects.
+func syncPolicy(t *testing.T) {
 	remote := bareRemote(t)
 	hook := filepath.Join(remote, "hooks/pre-receive")
 	write(t, hook, "#!/bin/sh\necho 'memories are not welcome here' >&2\nexit 1\n")
@@ -323,9 +335,8 @@ func TestSyncPolicy(t *testing.T) {
 	a.sync()
 }
 
-// TestSyncAddresses: what is refused before anything runs (G15).
-func TestSyncAddresses(t *testing.T) {
-	isolate(t)
+// syncAddresses: what is refused before anything runs (G15).
+func syncAddresses(t *testing.T) {
 	a := newReplica(t, "", nil)
 	for _, tc := range []struct {
 		remote string
