@@ -17,7 +17,7 @@ type SearchRequest struct {
 	Cursor         string   `json:"cursor,omitempty" doc:"next_cursor of the page before, of the same query and filters"`
 	TokenBudget    int      `json:"token_budget,omitempty" doc:"the most tokens the results may have, counted conservatively; at least 300, default none. What does not fit is on the next page"`
 	MinScore       float64  `json:"min_score,omitempty"`
-	IncludeChunks  *bool    `json:"include_chunks,omitempty" doc:"default true: up to 3 matched chunks a result"`
+	IncludeChunks  *bool    `json:"include_chunks,omitempty" doc:"default true: up to 3 matched chunks a result; with chunks_first all that are among the best places"`
 	Explain        bool     `json:"explain,omitempty"`
 	WaitForPending bool     `json:"wait_for_pending,omitempty" doc:"wait until queued writes are searchable"`
 	ChunksFirst    bool     `json:"chunks_first,omitempty" doc:"rank by the best chunk (codebase_search)"`

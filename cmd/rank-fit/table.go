@@ -44,8 +44,12 @@ func uses(row int, f rank.Feature) bool {
 		return false
 	case slices.Contains(pastFeatures, f):
 		return row == fileRow
-	case f == rank.Vector: // of whole files it tells nothing
-		return row == codeRow || row == sectionRow
+	case f == rank.Vector: // of whole files and of sections it tells nothing
+		return row == codeRow
+	case f == rank.Words && row != codeRow:
+		// What words have, synonyms have too: fitted beside each other, one is taken
+		// off the other.
+		return false
 	case row == fileRow || row == documentRow:
 		return !slices.Contains(chunkFeatures, f)
 	case row == sectionRow && f == rank.Symbol: // sections have titles

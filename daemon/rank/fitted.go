@@ -11,90 +11,86 @@ package rank
 // Set b: commons-lang 200, curl 200, effect 200, hugo 200, rxjs 153, sphinx 200, tokio 200, traefik 200.
 // Set c: curl 112, hugo 120, sphinx 120, traefik 120.
 //
-// Held out, set a: nDCG@10 0.632 [0.608, 0.654], recall@10 0.777; by BM25 alone 0.623.
-// Held out, set a of all: nDCG@10 0.601 [0.577, 0.623], recall@10 0.757; by BM25 alone 0.529.
-// Held out, set a of all with history: nDCG@10 0.628 [0.605, 0.650], recall@10 0.778; by BM25 alone 0.529.
-// Held out, set a with history: nDCG@10 0.645 [0.621, 0.667], recall@10 0.791; by BM25 alone 0.623.
+// Held out, set a: nDCG@10 0.630 [0.606, 0.653], recall@10 0.773; by BM25 alone 0.623.
+// Held out, set a of all: nDCG@10 0.600 [0.577, 0.623], recall@10 0.754; by BM25 alone 0.529.
+// Held out, set a of all with history: nDCG@10 0.628 [0.605, 0.651], recall@10 0.778; by BM25 alone 0.529.
+// Held out, set a with history: nDCG@10 0.645 [0.621, 0.667], recall@10 0.792; by BM25 alone 0.623.
 // Held out, set b: nDCG@10 0.501 [0.481, 0.519], recall@10 0.708; by BM25 alone 0.425.
-// Held out, set b by file: nDCG@10 0.782 [0.766, 0.797], recall@10 0.914; by BM25 alone 0.771.
-// Held out, set b of all: nDCG@10 0.480 [0.461, 0.499], recall@10 0.693; by BM25 alone 0.383.
-// Held out, set b of all by file: nDCG@10 0.761 [0.746, 0.776], recall@10 0.907; by BM25 alone 0.720.
-// Held out, set c: nDCG@10 0.607 [0.570, 0.645], recall@10 0.774; by BM25 alone 0.582.
-// Held out, set c by file: nDCG@10 0.825 [0.800, 0.849], recall@10 0.958; by BM25 alone 0.823.
-// Held out, set c of all: nDCG@10 0.562 [0.522, 0.599], recall@10 0.721; by BM25 alone 0.561.
-// Held out, set c of all by file: nDCG@10 0.737 [0.705, 0.766], recall@10 0.903; by BM25 alone 0.787.
+// Held out, set b by file: nDCG@10 0.782 [0.766, 0.797], recall@10 0.915; by BM25 alone 0.771.
+// Held out, set b of all: nDCG@10 0.480 [0.461, 0.499], recall@10 0.694; by BM25 alone 0.383.
+// Held out, set b of all by file: nDCG@10 0.761 [0.745, 0.776], recall@10 0.908; by BM25 alone 0.720.
+// Held out, set c: nDCG@10 0.605 [0.567, 0.642], recall@10 0.774; by BM25 alone 0.582.
+// Held out, set c by file: nDCG@10 0.824 [0.799, 0.849], recall@10 0.958; by BM25 alone 0.823.
+// Held out, set c of all: nDCG@10 0.560 [0.520, 0.597], recall@10 0.723; by BM25 alone 0.561.
+// Held out, set c of all by file: nDCG@10 0.736 [0.704, 0.765], recall@10 0.901; by BM25 alone 0.787.
 func fitted() Weights {
 	return Weights{
 		File: Row{
-			Words:        -0.171, // words
-			Expanded:     0.425,  // synonyms
-			Exact:        0.134,  // names
-			Body:         0.150,  // body
-			Name:         0.023,  // name
-			Path:         0.104,  // path
-			Coverage:     0.038,  // coverage
-			Coverage2:    0.041,  // coverage²
-			NameCoverage: -0.015, // name×coverage
-			NameShare:    0.034,  // name share
-			ChunkBest:    0.142,  // best chunk
-			ChunkTop:     0.197,  // chunks
-			ChunkName:    0.068,  // chunk name
-			ChunkExact:   0.071,  // chunk names
-			ChunkCover:   0.076,  // chunk coverage
-			Messages:     0.085,  // messages
-			Votes:        0.086,  // commits
+			Expanded:     0.379,  // synonyms
+			Exact:        0.139,  // names
+			Body:         0.080,  // body
+			Name:         0.019,  // name
+			Path:         0.113,  // path
+			Coverage:     0.024,  // coverage
+			Coverage2:    0.047,  // coverage²
+			NameCoverage: -0.016, // name×coverage
+			NameShare:    0.041,  // name share
+			ChunkBest:    0.144,  // best chunk
+			ChunkTop:     0.216,  // chunks
+			ChunkName:    0.074,  // chunk name
+			ChunkExact:   0.082,  // chunk names
+			ChunkCover:   0.084,  // chunk coverage
+			Messages:     0.092,  // messages
+			Votes:        0.096,  // commits
 		},
 		Document: Row{
-			Words:        -0.172, // words
-			Expanded:     0.222,  // synonyms
-			Exact:        0.189,  // names
-			Body:         0.055,  // body
-			Name:         0.038,  // name
-			Path:         0.112,  // path
-			Coverage:     -0.648, // coverage
-			Coverage2:    0.659,  // coverage²
-			NameCoverage: -0.047, // name×coverage
-			NameShare:    -0.010, // name share
-			ChunkBest:    0.024,  // best chunk
-			ChunkTop:     0.134,  // chunks
-			ChunkName:    0.058,  // chunk name
-			ChunkExact:   0.235,  // chunk names
-			ChunkCover:   0.275,  // chunk coverage
+			Expanded:     0.161,  // synonyms
+			Exact:        0.190,  // names
+			Body:         -0.007, // body
+			Name:         0.036,  // name
+			Path:         0.121,  // path
+			Coverage:     -0.719, // coverage
+			Coverage2:    0.712,  // coverage²
+			NameCoverage: -0.050, // name×coverage
+			NameShare:    -0.008, // name share
+			ChunkBest:    0.011,  // best chunk
+			ChunkTop:     0.142,  // chunks
+			ChunkName:    0.063,  // chunk name
+			ChunkExact:   0.264,  // chunk names
+			ChunkCover:   0.300,  // chunk coverage
 		},
 		Code: Row{
 			Words:        0.256,  // words
-			Expanded:     0.638,  // synonyms
-			Exact:        0.079,  // names
-			Body:         -0.202, // body
-			Name:         0.100,  // name
-			Symbol:       -0.058, // symbol
+			Expanded:     0.637,  // synonyms
+			Exact:        0.080,  // names
+			Body:         -0.203, // body
+			Name:         0.099,  // name
+			Symbol:       -0.056, // symbol
 			Path:         -0.034, // path
-			Coverage:     -0.306, // coverage
-			Coverage2:    -0.036, // coverage²
-			NameCoverage: -0.034, // name×coverage
+			Coverage:     -0.302, // coverage
+			Coverage2:    -0.038, // coverage²
+			NameCoverage: -0.035, // name×coverage
 			NameShare:    0.185,  // name share
-			File:         0.314,  // file
+			File:         0.315,  // file
 			FileExact:    0.078,  // file names
 			FileTop:      0.002,  // file chunks
-			Neighbour:    0.109,  // neighbours
-			Vector:       0.238,  // vector
+			Neighbour:    0.110,  // neighbours
+			Vector:       0.240,  // vector
 		},
 		Section: Row{
-			Words:        -0.079, // words
-			Expanded:     0.256,  // synonyms
-			Exact:        0.073,  // names
-			Body:         0.146,  // body
-			Name:         -0.033, // name
-			Path:         0.039,  // path
-			Coverage:     0.162,  // coverage
-			Coverage2:    0.185,  // coverage²
-			NameCoverage: -0.007, // name×coverage
+			Expanded:     0.200,  // synonyms
+			Exact:        0.065,  // names
+			Body:         0.122,  // body
+			Name:         -0.040, // name
+			Path:         0.035,  // path
+			Coverage:     0.152,  // coverage
+			Coverage2:    0.189,  // coverage²
+			NameCoverage: -0.004, // name×coverage
 			NameShare:    0.075,  // name share
-			File:         0.112,  // file
-			FileExact:    0.278,  // file names
-			FileTop:      0.063,  // file chunks
-			Neighbour:    0.027,  // neighbours
-			Vector:       -0.051, // vector
+			File:         0.103,  // file
+			FileExact:    0.283,  // file names
+			FileTop:      0.052,  // file chunks
+			Neighbour:    0.028,  // neighbours
 		},
 	}
 }

@@ -71,12 +71,5 @@ func DefaultWeights() Weights {
 		// No set asks for manuals by what was done to them.
 		row[Votes], row[Messages] = w.File[Votes], w.File[Messages]
 	}
-	// What words have, synonyms have too. Where the fit takes one off the other, the
-	// best file of a search would be worth less than the best memory.
-	for _, row := range w.rows() {
-		if row[Words] < 0 {
-			row[Words], row[Expanded] = 0, row[Expanded]+row[Words]
-		}
-	}
 	return w
 }

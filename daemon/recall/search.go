@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ const (
 	defaultResults = 10
 	maxResults     = 100
 	candidates     = 200 // of each kind, that are ranked
-	shownChunks    = 3   // of each result
+	shownChunks    = 3   // of each result; more where places are asked for
 	nearCandidates = 100
 	maxQuery       = 4 << 10 // bytes
 )
@@ -77,6 +78,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	ranked = ranked[min(cursor.Offset, len(ranked)):]
 	ranked = ranked[:min(len(ranked), req.Limit)]
+	limitChunks(ranked, req)
 	shown, err := showAll(ctx, doors, ranked, req, parts)
 	if err != nil {
 		return reply, err
@@ -421,13 +423,41 @@ func arrange(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank
 	return out
 }
 
+// limitChunks leaves each result its three best chunks. Where places are asked for,
+// it has all that are among the best req.Limit places: of a file with many
+// functions, the fourth may be better than all of the next file.
+func limitChunks(ranked []rank.Ranked, req wire.SearchRequest) {
+	least := math.Inf(1)
+	if req.ChunksFirst {
+		var all []float64
+		for _, r := range ranked {
+			for _, c := range r.Chunks {
+				all = append(all, c.Relevance)
+			}
+		}
+		slices.Sort(all)
+		if n := len(all) - req.Limit; n >= 0 && n < len(all) {
+			least = all[n]
+		} else if n < 0 {
+			least = 0
+		}
+	}
+	for i := range ranked {
+		chunks := ranked[i].Chunks
+		n := min(len(chunks), shownChunks)
+		for n < min(len(chunks), req.Limit) && chunks[n].Relevance >= least {
+			n++
+		}
+		ranked[i].Chunks = chunks[:n]
+	}
+}
+
 // show fills in what a reader sees of the ranked memories.
 func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, past []voter, out map[fold.ID]wire.SearchResult) error {
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
 		ids = append(ids, ranked[i].ID)
-		ranked[i].Chunks = ranked[i].Chunks[:min(len(ranked[i].Chunks), shownChunks)]
 		for _, c := range ranked[i].Chunks {
 			chunkIDs = append(chunkIDs, strings.TrimPrefix(c.Key, "c:"))
 		}
