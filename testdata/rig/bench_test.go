@@ -52,6 +52,7 @@ func TestBench(t *testing.T) {
 		{"6", (*bench).vectorGoals}, // also 10
 		{"6c", (*bench).search},     // also 7
 		{"8", (*bench).branchCommit},
+		{"8h", (*bench).history},
 		{"9", (*bench).idle}, // also 9b
 		{"15", (*bench).storm},
 		{"16", (*bench).saveLoop},
