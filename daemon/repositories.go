@@ -230,6 +230,9 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			}
 			cancel()
 		}
+		if resync && out.Published {
+			reply.Notices = append(reply.Notices, "the branch foldwatch of the remote holds again what this machine has")
+		}
 		r := co.repository(ctx)
 		reply.Unpushed = r.Unpushed
 		for _, f := range r.Held {

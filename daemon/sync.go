@@ -186,7 +186,7 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 	opt.Publish, opt.Resync = in.Publish, in.Resync
 	did, err := store.Sync(ctx, opt)
 	if did.Pushed {
-		out.Pushed = before.Unpushed
+		out.Published, out.Pushed = true, before.Unpushed
 		if before.RemoteTip == "" && out.Pushed > 1 {
 			out.Pushed-- // the project file is no memory
 		}

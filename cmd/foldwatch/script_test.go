@@ -90,7 +90,9 @@ func setupScript(env *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"NO_COLOR=1", "TZ=UTC", "LC_ALL=C.UTF-8", goRace,
 	)
-	env.Defer(func() { stopDaemon(env.T().Log, filepath.Join(home, "fw")) })
+	for _, machine := range []string{"fw", "fw2"} { // fw2 is for scripts that have two
+		env.Defer(func() { stopDaemon(env.T().Log, filepath.Join(home, machine)) })
+	}
 	return nil
 }
 

@@ -27,7 +27,8 @@ type Ask struct {
 
 // An Outcome is what a round did.
 type Outcome struct {
-	Pushed    int  // memories that went to the remote
+	Published bool // the remote took something
+	Pushed    int  // memories that went to it
 	Received  int  // that came from it
 	Merged    int  // of those that came, changed on both sides
 	Conflicts int  // of those merged, where both sides were kept
@@ -229,7 +230,7 @@ func (r *Runner) do(ctx context.Context) {
 		r.table = r.table.Polled(now, moved, r.opt.Random())
 	default:
 		r.synced = now
-		r.table = r.table.Synced(now, plan.Publish, out.Pushed > 0, out.Left, r.opt.Random())
+		r.table = r.table.Synced(now, plan.Publish, out.Published, out.Left, r.opt.Random())
 	}
 	r.mu.Unlock()
 	if r.opt.Done != nil {

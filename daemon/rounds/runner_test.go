@@ -51,7 +51,7 @@ func (f *farRemote) Round(ctx context.Context, in Ask) (Outcome, error) {
 		f.moved, out.Received = false, 1
 	}
 	if in.Publish && f.ours > 0 {
-		out.Pushed, out.Left, f.ours = f.ours, false, 0
+		out.Published, out.Pushed, out.Left, f.ours = true, f.ours, false, 0
 		f.pushes = append(f.pushes, time.Since(f.began))
 	}
 	return out, nil
