@@ -99,6 +99,7 @@ func (c *committer) ontoBranch(ctx context.Context, k *standing) {
 		return
 	}
 	if res.Oid != "" {
+		c.co.noteDriver(k)
 		c.co.count.commits.Add(1)
 		c.co.log.InfoContext(ctx, "Committed onto the branch", "branch", res.Branch, "rev", res.Oid, "count", res.Count, "took", res.Held)
 		c.co.bus.publish("memory:published", c.co.rec.Slug, map[string]any{"rev": res.Oid, "branch": res.Branch, "count": res.Count})
@@ -194,6 +195,7 @@ func (co *checkout) noteTracked(k *standing, t tracked) error {
 	switch {
 	case onto:
 		co.note("tracked", "")
+		co.noteDriver(k)
 		co.commits.wantBranch(k)
 		co.commits.nudge()
 	case len(t.branches) > 0:
@@ -202,5 +204,31 @@ func (co *checkout) noteTracked(k *standing, t tracked) error {
 	default:
 		co.note("tracked", "")
 	}
+	if !onto {
+		co.note(driverNotice, "")
+	}
 	return nil
+}
+
+// driverNotice is the subject of what noteDriver says.
+const driverNotice = "merge driver"
+
+// noteDriver says how git is told to merge memories by their meaning, unless it
+// was. Both commands are the user's to run: we write neither files outside fold/
+// nor git's configuration.
+func (co *checkout) noteDriver(k *standing) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	merges, err := k.sidecar.store.MergesMemories(ctx)
+	if err != nil {
+		co.log.Warn("Merge driver not looked for", "err", err)
+		return
+	}
+	text := ""
+	if !merges {
+		text = fmt.Sprintf("git merges memories line by line here, and so may leave conflicts in them. To have it merge them as foldwatch does, run in %s: "+
+			"git config merge.foldwatch.driver 'foldwatch merge-driver %%O %%A %%B %%P' && echo '%s/**/*.md merge=foldwatch' >> .gitattributes",
+			k.layout.MainTree, co.rec.FoldDir)
+	}
+	co.note(driverNotice, text)
 }

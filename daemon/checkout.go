@@ -656,6 +656,13 @@ func (co *checkout) note(subject, text string) {
 	co.notices[subject] = text
 }
 
+// noticeOf returns what is noted about subject, "" if nothing is.
+func (co *checkout) noticeOf(subject string) string {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.notices[subject]
+}
+
 // noticed reports whether there is a notice on the subject.
 func (co *checkout) noticed(subject string) bool {
 	co.mu.Lock()

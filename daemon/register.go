@@ -109,6 +109,9 @@ func (d *Daemon) register(ctx context.Context, layout *gitops.Layout, in wire.Pr
 			return nil, added, errors.Join(err, d.forget(ctx, co))
 		}
 	}
+	if text := co.noticeOf(driverNotice); text != "" {
+		notices = append(notices, text)
+	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
 	added.JobID, err = co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{}, jobSweep)
 	return co, added, err

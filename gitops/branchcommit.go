@@ -304,10 +304,10 @@ func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree 
 		return err
 	}
 	var left []string
-	if d.patched, left, err = f.Patch(edits, d.trees); err == nil && len(left) > 0 {
+	if d.patched, left = f.Patch(edits, d.trees); len(left) > 0 {
 		d.wait = waitFor("%s is staged", left[0]).hint("commit it, or: git restore --staged %s", t.dir)
 	}
-	return err
+	return nil
 }
 
 func indexMode(mode string) uint32 {
@@ -397,7 +397,7 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 	}
 	if replace && parentTree == d.tree { // all of it was taken back
 		d.next, d.subject = parent, "nothing is left of it"
-		return t.writeObjects(ctx, s, d)
+		return t.writeObjects(ctx, s)
 	}
 	files, err := t.told(ctx, parentTree, d)
 	if err != nil {
@@ -417,10 +417,10 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 	}
 	d.subject, _, _ = strings.Cut(message, "\n")
 	d.next, d.unsigned = t.putCommit(ctx, d.tree, parent, message, d.at)
-	return t.writeObjects(ctx, s, d)
+	return t.writeObjects(ctx, s)
 }
 
-func (t *branchTarget) writeObjects(ctx context.Context, s *Store, d *branchDraft) error {
+func (t *branchTarget) writeObjects(ctx context.Context, s *Store) error {
 	if err := t.at("objects"); err != nil {
 		return err
 	}
@@ -435,7 +435,7 @@ func (t *branchTarget) replaceable(ctx context.Context, d *branchDraft) (bool, e
 	}
 	parent, err := t.objects.commit(ctx, d.head.parents[0])
 	if err != nil {
-		return false, nil // a shallow clone ends here
+		return false, nil //nolint:nilerr // a shallow clone ends here
 	}
 	inside, err := t.onlyFold(ctx, parent.tree, d.head.tree)
 	if err != nil || !inside {
@@ -508,8 +508,11 @@ func (s *Store) coauthors(ctx context.Context) (lines []string, err error) {
 	at := s.tip
 	s.mu.Unlock()
 	for range 200 {
-		if at == done || at == plumbing.ZeroHash || ctx.Err() != nil {
+		if at == done || at.IsZero() {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		c, err := s.obj.commitOf(at)
 		if err != nil {

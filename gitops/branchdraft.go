@@ -14,7 +14,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/disk"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A branchChange is a file below fold/ that the branch is to get, or to lose.
@@ -179,7 +178,7 @@ func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]
 		return errors.Is(err, fs.ErrNotExist) && deleted[c.path], nil
 	}
 	if err != nil || s.unsettled(info) {
-		return false, nil
+		return false, nil //nolint:nilerr // the journal's to tell
 	}
 	want, err := s.blob(c.blob)
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]
 	}
 	fi, err := os.Lstat(full)
 	if err != nil || disk.InfoOf(fi) != info {
-		return false, nil
+		return false, nil //nolint:nilerr // gone a moment later
 	}
 	c.b, c.stat = b, indexStatOf(fi)
 	if c.b == nil {
@@ -314,5 +313,25 @@ func (t *branchTarget) hasAttributes(dir string, list []*branchChange) bool {
 	return false
 }
 
-// errNoFolder says that fold/ is not a folder in the commit.
-var errNoFolder = fmt.Errorf("it is not a folder in the commit: %w", fold.ErrConflict)
+// MergesMemories reports whether git merges memories by their meaning in this
+// checkout: its attributes name our driver for them, and its configuration says
+// which program that is.
+func (s *Store) MergesMemories(ctx context.Context) (bool, error) {
+	l := s.l.mainLayout()
+	t := newBranchTarget(l, s.foldDir())
+	if err := t.conf.read(ctx, s.opt.Now()); err != nil {
+		return false, err
+	}
+	if t.conf.get("merge."+mergeDriver+".driver") == "" {
+		return false, nil
+	}
+	out, err := l.git("check-attr", "-z", "merge", "--", s.foldDir()+"/0/0/0000000000000000.md").output(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read attributes: %w", err)
+	}
+	f := strings.Split(string(out), "\x00")
+	return len(f) > 2 && f[2] == mergeDriver, nil
+}
+
+// mergeDriver is the name of our driver in attributes and configuration.
+const mergeDriver = "foldwatch"

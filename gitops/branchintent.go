@@ -114,19 +114,16 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	case errors.Is(err, gitindex.ErrOdd):
 		d.patched, err = t.patchByGit(ctx, d, edits)
 	case err == nil:
-		d.patched, _, err = f.Patch(edits, nil)
+		d.patched, _ = f.Patch(edits, nil)
 	}
 	if err != nil {
 		return err
 	}
 	lock, err := lockGit(filepath.Join(t.l.GitDir, "index"), filepath.Join(state, branchLock), in.Lock)
-	switch {
-	case err == nil:
+	if err == nil {
 		defer func() { _ = lock.release() }()
-	default:
-		if _, ours := ownLock(filepath.Join(t.l.GitDir, "index.lock")); !ours {
-			return in.log(t.l) // the user is at work: the index is theirs now
-		}
+	} else if _, ours := ownLock(filepath.Join(t.l.GitDir, "index.lock")); !ours {
+		return in.log(t.l) // the user is at work: the index is theirs now
 	}
 	prepared := filepath.Join(state, branchIndex)
 	if err := disk.WriteFile(prepared, d.patched, 0o644); err != nil {

@@ -43,11 +43,11 @@ func sides(t testing.TB, dir string) {
 }
 
 func states() []state {
-	in := func(name string, args ...string) state {
-		return state{name: name, set: func(t *testing.T, dir string) string {
+	in := func(args ...string) func(t *testing.T, dir string) string {
+		return func(t *testing.T, dir string) string {
 			git(t, dir, args...)
 			return ""
-		}}
+		}
 	}
 	edit := func(t testing.TB, dir, name, text string) { t.Helper(); write(t, filepath.Join(dir, name), text) }
 	return append([]state{
@@ -133,8 +133,8 @@ func states() []state {
 			git(t, dir, "bisect", "start")
 			return ""
 		}},
-		{name: "another branch", wait: "HEAD is on side", set: in("", "checkout", "-q", "-b", "side").set},
-		{name: "detached", wait: "HEAD is detached", set: in("", "checkout", "-q", "--detach").set},
+		{name: "another branch", wait: "HEAD is on side", set: in("checkout", "-q", "-b", "side")},
+		{name: "detached", wait: "HEAD is detached", set: in("checkout", "-q", "--detach")},
 		{name: "branch in two work trees", wait: "checked out in", set: func(t *testing.T, dir string) string {
 			git(t, dir, "worktree", "add", "-q", "-f", filepath.Join(realDir(t), "wt"), "main")
 			return ""
@@ -149,7 +149,7 @@ func states() []state {
 			git(t, dir, "add", "fold/note.md")
 			return ""
 		}},
-		{name: "staged as deleted in fold/", wait: "is staged as deleted", set: in("", "rm", "-q", "-r", "--cached", "fold/project.md").set},
+		{name: "staged as deleted in fold/", wait: "is staged as deleted", set: in("rm", "-q", "-r", "--cached", "fold/project.md")},
 		{name: "other things in fold/", set: func(t *testing.T, dir string) string {
 			edit(t, dir, "fold/picture.txt", "x")
 			must(t, os.Symlink("picture.txt", filepath.Join(dir, "fold/link")))
@@ -187,7 +187,7 @@ func states() []state {
 			edit(t, dir, ".git/info/attributes", "*.md filter=lfs\n")
 			return ""
 		}},
-		{name: "line ends", set: in("", "config", "core.autocrlf", "true").set},
+		{name: "line ends", set: in("config", "core.autocrlf", "true")},
 		{name: "hooks", set: func(t *testing.T, dir string) string {
 			for _, h := range []string{"pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change", "pre-auto-gc"} {
 				p := filepath.Join(dir, ".git/hooks", h)
@@ -222,12 +222,12 @@ func states() []state {
 			git(t, dir, "config", "--global", "gpg.ssh.allowedSignersFile", filepath.Join(os.Getenv("HOME"), "signers"))
 			return ""
 		}, then: func(t *testing.T, dir string) { t.Log(git(t, dir, "verify-commit", "HEAD")) }},
-		{name: "index version 4", set: in("", "update-index", "--index-version", "4").set},
-		{name: "split index", set: in("", "update-index", "--split-index").set},
-		{name: "untracked cache", set: in("", "update-index", "--untracked-cache").set},
-		{name: "sparse checkout with fold/", set: in("", "sparse-checkout", "set", "--cone", "fold").set},
-		{name: "sparse index", set: in("", "sparse-checkout", "set", "--cone", "--sparse-index", "fold").set},
-		{name: "sparse checkout without fold/", set: in("", "sparse-checkout", "set", "--cone", "dir").set, then: func(t *testing.T, dir string) {
+		{name: "index version 4", set: in("update-index", "--index-version", "4")},
+		{name: "split index", set: in("update-index", "--split-index")},
+		{name: "untracked cache", set: in("update-index", "--untracked-cache")},
+		{name: "sparse checkout with fold/", set: in("sparse-checkout", "set", "--cone", "fold")},
+		{name: "sparse index", set: in("sparse-checkout", "set", "--cone", "--sparse-index", "fold")},
+		{name: "sparse checkout without fold/", set: in("sparse-checkout", "set", "--cone", "dir"), then: func(t *testing.T, dir string) {
 			git(t, dir, "cat-file", "-e", "HEAD:fold/project.md") // not here, and not deleted
 		}},
 	}, cloneStates()...)

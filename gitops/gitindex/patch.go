@@ -34,7 +34,7 @@ type TreeChange struct{ Was, Now []byte }
 // the folders of all edits come to, by path, "" for the root: the index goes on
 // knowing the trees that it knew. Nil trees is always right: those of the edits
 // are then forgotten.
-func (f *File) Patch(edits []Edit, trees map[string]TreeChange) (out []byte, left []string, err error) {
+func (f *File) Patch(edits []Edit, trees map[string]TreeChange) (out []byte, left []string) {
 	edits = slices.Clone(edits)
 	slices.SortFunc(edits, func(a, b Edit) int { return strings.Compare(a.Path, b.Path) })
 	var done []Edit
@@ -76,15 +76,13 @@ func (f *File) Patch(edits []Edit, trees map[string]TreeChange) (out []byte, lef
 	}
 	put(len(f.Entries))
 	binary.BigEndian.PutUint32(out[8:], uint32(count))
-	if out, err = f.appendExtensions(out, done, trees, moved); err != nil {
-		return nil, nil, err
-	}
+	out = f.appendExtensions(out, done, trees, moved)
 	if f.nullSum {
-		return append(out, make([]byte, f.hashSize)...), left, nil
+		return append(out, make([]byte, f.hashSize)...), left
 	}
 	h := NewHash(f.hashSize)
 	h.Write(out)
-	return h.Sum(out), left, nil
+	return h.Sum(out), left
 }
 
 // applies reports whether the entry is as the edit wants it.
@@ -153,7 +151,7 @@ func (f *File) appendChanged(b []byte, was *Entry, e *Edit) []byte {
 
 // appendExtensions copies the extensions and mends those that speak of entries:
 // of moved entries, whose places others refer to by number.
-func (f *File) appendExtensions(b []byte, done []Edit, trees map[string]TreeChange, moved bool) ([]byte, error) {
+func (f *File) appendExtensions(b []byte, done []Edit, trees map[string]TreeChange, moved bool) []byte {
 	var out []extension
 	resized := moved
 	for _, x := range f.exts {
@@ -186,7 +184,7 @@ func (f *File) appendExtensions(b []byte, done []Edit, trees map[string]TreeChan
 		b = binary.BigEndian.AppendUint32(b, uint32(len(x.data)))
 		b = append(b, x.data...)
 	}
-	return b, nil
+	return b
 }
 
 // emptyUntracked returns the untracked cache with what identifies it and without
