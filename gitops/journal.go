@@ -187,6 +187,11 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		if c.ours != nil && c.ours.New != nil && !same(c.ours.New, e.Base) {
 			c.lost = append(c.lost, c.ours.New)
 		}
+		if e.New == nil && e.Base != nil {
+			// What was written and deleted before any commit, or saved by hand a
+			// moment before, would be nowhere: [Store.Restore] could not find it.
+			c.lost = append(c.lost, e.Base)
+		}
 		c.ours, c.author, c.reason = e, e.Author, e.Reason
 		if e.Described != nil {
 			c.described = e.Described
