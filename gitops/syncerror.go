@@ -96,11 +96,11 @@ func (k SyncKind) hint(host string) string {
 	case SyncLimited:
 		return "it is tried again by itself, no sooner than " + at + " allows"
 	case SyncMissing:
-		return "check the address of the remote, and that you may read it: foldwatch sync status"
+		return "check the address of the remote, and that you may read it: foldwatch status"
 	case SyncUntrusted:
 		return "make sure it is " + at + " that answers: connect to it once with git or ssh, by hand, then run: foldwatch sync"
 	case SyncGuarded:
 		return "foldwatch status names what is missing and the ways out"
 	}
-	return "check the address of the remote: foldwatch sync status"
+	return "check the address of the remote: foldwatch status"
 }
