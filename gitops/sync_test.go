@@ -126,6 +126,7 @@ func TestSync(t *testing.T) {
 		{"Local", syncLocal},
 		{"Project", syncProject},
 		{"ConcurrentEdit", syncConcurrentEdit},
+		{"Squashed", syncSquashed},
 		{"LostRace", syncLostRace},
 		{"Policy", syncPolicy},
 		{"Addresses", syncAddresses},

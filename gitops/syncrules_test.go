@@ -403,6 +403,42 @@ func TestSyncTouchesNothingElse(t *testing.T) {
 	}
 }
 
+// syncSquashed: what is recorded and squashed while a sync is under way is
+// published by the next.
+func syncSquashed(t *testing.T) {
+	remote := bareRemote(t)
+	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
+	first, firstText := memoryFile("First", "x")
+	a.put(first, firstText)
+	converge(t, a, b)
+	for i, at := range []string{"merge", "pushed", "files", "journal", "refs"} {
+		a.put(first, edited(a.read(first.Path()), "x\n", fmt.Sprint("x\n\nline of a ", i, "\n")))
+		a.sync()
+		mine, mineText := memoryFile(fmt.Sprint("Before ", i), "x")
+		b.put(mine, mineText)
+		meanwhile, text := memoryFile(fmt.Sprint("Meanwhile ", i), "x")
+		opt := b.opt
+		opt.Step = func(step string) error {
+			if step != at || b.read(meanwhile.Path()) != "" {
+				return nil
+			}
+			b.put(meanwhile, text)
+			_, err := b.s.Squash(t.Context(), later())
+			return err
+		}
+		_, err := b.s.Sync(t.Context(), opt)
+		must(t, err)
+		b.sync()
+		tree := git(t, remote, "ls-tree", "-r", "--name-only", "foldwatch")
+		if !strings.Contains(tree, meanwhile.Path()) || !strings.Contains(tree, mine.Path()) {
+			t.Errorf("squashed at %q and not published:\n%s", at, tree)
+		}
+		a.sync()
+	}
+	converge(t, a, b)
+	linear(t, remote)
+}
+
 // syncLostRace: F31. Others push first, twice, then not; then five times in a row.
 func syncLostRace(t *testing.T) {
 	remote := bareRemote(t)
