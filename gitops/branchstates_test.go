@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,14 +44,22 @@ func sides(t testing.TB, dir string) {
 }
 
 func states() []state {
-	in := func(args ...string) func(t *testing.T, dir string) string {
-		return func(t *testing.T, dir string) string {
-			git(t, dir, args...)
-			return ""
-		}
+	return slices.Concat(stagedStates(), openStates(), placeStates(), configStates(), formatStates(), cloneStates())
+}
+
+// in is a state that one call of git makes.
+func in(args ...string) func(t *testing.T, dir string) string {
+	return func(t *testing.T, dir string) string {
+		git(t, dir, args...)
+		return ""
 	}
-	edit := func(t testing.TB, dir, name, text string) { t.Helper(); write(t, filepath.Join(dir, name), text) }
-	return append([]state{
+}
+
+func edit(t testing.TB, dir, name, text string) { t.Helper(); write(t, filepath.Join(dir, name), text) }
+
+// stagedStates are those of index and work tree.
+func stagedStates() []state {
+	return []state{
 		{name: "clean"},
 		{name: "staged and edited again", set: func(t *testing.T, dir string) string {
 			edit(t, dir, "a.go", "package staged\n")
@@ -81,6 +90,12 @@ func states() []state {
 			git(t, dir, "stash", "-q")
 			return ""
 		}},
+	}
+}
+
+// openStates are those of an operation that is open.
+func openStates() []state {
+	return []state{
 		{name: "merge with conflicts", wait: "a merge is in progress", set: func(t *testing.T, dir string) string {
 			sides(t, dir)
 			failing(t, dir, "merge", "side")
@@ -133,6 +148,12 @@ func states() []state {
 			git(t, dir, "bisect", "start")
 			return ""
 		}},
+	}
+}
+
+// placeStates are those of HEAD, of fold/ and of locks.
+func placeStates() []state {
+	return []state{
 		{name: "another branch", wait: "HEAD is on side", set: in("checkout", "-q", "-b", "side")},
 		{name: "detached", wait: "HEAD is detached", set: in("checkout", "-q", "--detach")},
 		{name: "branch in two work trees", wait: "checked out in", set: func(t *testing.T, dir string) string {
@@ -169,6 +190,12 @@ func states() []state {
 			edit(t, dir, ".git/refs/heads/main.lock", "")
 			return ""
 		}},
+	}
+}
+
+// configStates are those that a configuration makes.
+func configStates() []state {
+	return []state{
 		{name: "no identity", home: true, wait: "who you are", set: func(t *testing.T, dir string) string {
 			edit(t, os.Getenv("HOME"), ".gitconfig", "[init]\n\tdefaultBranch = main\n")
 			return ""
@@ -222,6 +249,12 @@ func states() []state {
 			git(t, dir, "config", "--global", "gpg.ssh.allowedSignersFile", filepath.Join(os.Getenv("HOME"), "signers"))
 			return ""
 		}, then: func(t *testing.T, dir string) { t.Log(git(t, dir, "verify-commit", "HEAD")) }},
+	}
+}
+
+// formatStates are those of other forms of the index.
+func formatStates() []state {
+	return []state{
 		{name: "index version 4", set: in("update-index", "--index-version", "4")},
 		{name: "split index", set: in("update-index", "--split-index")},
 		{name: "untracked cache", set: in("update-index", "--untracked-cache")},
@@ -230,7 +263,7 @@ func states() []state {
 		{name: "sparse checkout without fold/", set: in("sparse-checkout", "set", "--cone", "dir"), then: func(t *testing.T, dir string) {
 			git(t, dir, "cat-file", "-e", "HEAD:fold/project.md") // not here, and not deleted
 		}},
-	}, cloneStates()...)
+	}
 }
 
 // cloneStates are those of repositories made in another way than git init.
