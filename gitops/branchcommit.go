@@ -412,9 +412,7 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 		authors = append(authors, coauthorLines(d.head.message)...)
 	}
 	slices.Sort(authors)
-	for _, a := range slices.Compact(authors) {
-		message += a
-	}
+	message += strings.Join(slices.Compact(authors), "")
 	d.subject, _, _ = strings.Cut(message, "\n")
 	d.next, d.unsigned = t.putCommit(ctx, d.tree, parent, message, d.at)
 	return t.writeObjects(ctx, s)

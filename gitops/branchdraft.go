@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -305,12 +306,7 @@ func (t *branchTarget) hasAttributes(dir string, list []*branchChange) bool {
 			files = append(files, filepath.Join(t.l.WorkTree, filepath.FromSlash(d), ".gitattributes"))
 		}
 	}
-	for _, p := range files {
-		if there(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, there)
 }
 
 // MergesMemories reports whether git merges memories by their meaning in this

@@ -79,6 +79,7 @@ func TestStatementsAreParsedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer outer.Close()
 	var got []string
 	for outer.Next() {
 		var s, inner string

@@ -122,7 +122,7 @@ func TestWideCharactersTakeTwoColumns(t *testing.T) {
 	}
 	text := []rune(strings.Repeat("認証", 30) + "目" + strings.Repeat("標e\u0301", 30))
 	for n := 4; n < 60; n++ {
-		for at := 0; at < len(text); at++ {
+		for at := range text {
 			l := markedLine{text: text, marks: []wire.Range{{Start: at, End: at + 1}}}.cut(n)
 			if w := columns(string(l.text)); w > n || w < n-2 {
 				t.Fatalf("cut to %d at character %d: %q has %d columns", n, at, string(l.text), w)
