@@ -26,7 +26,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 MINGW ?= x86_64-w64-mingw32-gcc
 QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 
-.PHONY: help up build install test accept lint cross bench crash merges vectors eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test accept lint cross bench crash hammer merges vectors eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -108,6 +108,9 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 	else \
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
+
+hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1"
+	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
 MERGES ?= 1000000
 merges: ## a million random merges of memories, MERGES=n for others (about five minutes)

@@ -1,0 +1,317 @@
+//go:build accept
+
+package rig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/client"
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+// unsettled is how long what a person saved may not be in the journal yet: it
+// settles in a second, and on a busy machine is committed some later.
+const unsettled = 10 * time.Second
+
+// The fates a memory may have been made for.
+const (
+	fatePlain     = "plain"     // only added to: every word must be in fold/ at the end
+	fateDoomed    = "doomed"    // deleted once, edited never: must not come back
+	fateContested = "contested" // edited and deleted by anyone: its words must be somewhere
+	fateHand      = "hand"      // edited in place by a person's editor, which may overwrite: so must these
+)
+
+// Accounts keep what was acknowledged. It is safe for concurrent use.
+type accounts struct {
+	mu      sync.Mutex
+	next    int
+	fate    map[string]string   // id → fate
+	words   map[string]word     // token → what became of it
+	doomed  map[string]bool     // ids whose deletion was acknowledged
+	ops     map[string]int      // by kind, for the table
+	refused map[string]int      // by error
+	trail   map[string][]string // id → what was done to it, and when
+	start   time.Time
+}
+
+// A word is a token that was written.
+type word struct {
+	id   string
+	by   int  // replica
+	weak bool // a person's, not yet known to be in the journal
+	at   time.Time
+}
+
+func newAccounts() *accounts {
+	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]bool{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, start: time.Now()}
+}
+
+func (l *accounts) token() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next++
+	return fmt.Sprintf("hq%dqh", l.next)
+}
+
+var tokenForm = regexp.MustCompile(`hq[0-9]+qh`)
+
+// note counts what was done to the memory id, and calls fn if it was acknowledged.
+func (l *accounts) note(kind, id string, replica int, err error, fn func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end := ""
+	if err != nil {
+		end = " refused"
+	}
+	if id != "" {
+		l.trail[id] = append(l.trail[id], fmt.Sprintf("%.2f s %s on %d%s", time.Since(l.start).Seconds(), kind, replica, end))
+	}
+	if err != nil {
+		text := err.Error()
+		if i := strings.LastIndex(text, ": "); i >= 0 {
+			text = text[i+2:]
+		}
+		l.refused[kind+": "+text]++
+		return
+	}
+	l.ops[kind]++
+	fn()
+}
+
+// pick returns an id of one of the fates that the replica's fold/ has.
+func (l *accounts) pick(rnd *rand.Rand, dir string, fates ...string) string {
+	l.mu.Lock()
+	var ids []string
+	for id, fate := range l.fate {
+		if slices.Contains(fates, fate) && !l.doomed[id] {
+			ids = append(ids, id)
+		}
+	}
+	l.mu.Unlock()
+	slices.Sort(ids)
+	for range 5 {
+		if len(ids) == 0 {
+			return ""
+		}
+		id := ids[rnd.IntN(len(ids))]
+		if _, err := os.Lstat(memoryFile(dir, id)); err == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+func memoryFile(dir, id string) string {
+	return filepath.Join(dir, "fold", id[:1], id[1:2], id+".md")
+}
+
+// vanish forgets what a person wrote a moment ago into the folder that is about
+// to go: nobody told them that it was kept.
+func (l *accounts) vanish(replica int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.by == replica && time.Since(w.at) < unsettled })
+}
+
+// agent writes memories of one replica until ctx ends. What it does depends on
+// what it meets; its errors while the daemon is away are its own.
+func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(10+rnd.IntN(120)) * time.Millisecond): // agents think
+		}
+		cl := client.New(r.m.socket())
+		switch k := rnd.IntN(20); {
+		case k < 7:
+			r.add(ctx, cl, l, []string{fatePlain, fatePlain, fateDoomed, fateContested, fateHand}[rnd.IntN(5)])
+		case k < 14:
+			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested, fateHand))
+		case k < 16:
+			r.remove(ctx, cl, l, l.pick(rnd, r.dir, fateDoomed, fateDoomed, fateContested))
+		case k < 18 || !r.syncs:
+			r.byHand(l, l.pick(rnd, r.dir, fateHand, fateContested))
+		case k < 19:
+			_, err := cl.Search(ctx, slug, wire.SearchRequest{Query: "line " + l.token(), Limit: 3})
+			l.note("search", "", r.n, err, func() {})
+		default:
+			out, err := r.sync(ctx)
+			if err != nil {
+				err = fmt.Errorf("%s", firstLine(out))
+			}
+			l.note("sync", "", r.n, err, func() {})
+		}
+	}
+}
+
+// sync asks the daemon for one, and returns what the program said.
+func (r *replica) sync(ctx context.Context) (string, error) {
+	c := r.m.command(r.dir, "sync")
+	bound := exec.CommandContext(ctx, c.Path, c.Args[1:]...)
+	bound.Dir, bound.Env = c.Dir, c.Env
+	out, err := bound.CombinedOutput()
+	return string(out), err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (r *replica) add(ctx context.Context, cl *client.Client, l *accounts, fate string) {
+	token := l.token()
+	reply, err := cl.AddMemory(ctx, slug, wire.MemoryCreate{Title: fate + " " + token, Content: "It began with " + token + ".\n\n- one item\n"})
+	l.note("add", reply.ID, r.n, err, func() {
+		l.fate[reply.ID] = fate
+		l.words[token] = word{id: reply.ID, by: r.n, at: time.Now()}
+	})
+}
+
+func (r *replica) append(ctx context.Context, cl *client.Client, l *accounts, id string) {
+	if id == "" {
+		return
+	}
+	token := l.token()
+	_, err := cl.UpdateMemory(ctx, slug, id, wire.MemoryUpdate{Append: "- then came " + token + "\n"})
+	l.note("append", id, r.n, err, func() { l.words[token] = word{id: id, by: r.n, at: time.Now()} })
+}
+
+func (r *replica) remove(ctx context.Context, cl *client.Client, l *accounts, id string) {
+	if id == "" {
+		return
+	}
+	_, err := cl.DeleteMemory(ctx, slug, id, "")
+	l.note("delete", id, r.n, err, func() {
+		if l.fate[id] == fateDoomed {
+			l.doomed[id] = true
+		}
+		// What a person saved a moment ago and nobody told them was kept.
+		maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
+	})
+}
+
+// byHand rewrites a memory as editors do: read, change a line, write in place.
+func (r *replica) byHand(l *accounts, id string) {
+	if id == "" {
+		return
+	}
+	path := memoryFile(r.dir, id)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	token := l.token()
+	text := strings.Replace(string(b), "- one item\n", "- one item, and by hand "+token+"\n- one item\n", 1)
+	if text == string(b) {
+		return
+	}
+	err = os.WriteFile(path, []byte(text), 0o600)
+	l.note("by hand", id, r.n, err, func() { l.words[token] = word{id: id, by: r.n, weak: true, at: time.Now()} })
+}
+
+// kept is where the words of one replica are.
+type kept struct {
+	live    map[string]bool // in a file of fold/
+	history map[string]bool // in some object that the sidecar refers to
+	ids     map[string]bool // of files in fold/
+}
+
+func (r *replica) kept() kept {
+	k := kept{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	take := func(set map[string]bool, b []byte) {
+		for _, token := range tokenForm.FindAll(b, -1) {
+			set[string(token)] = true
+		}
+	}
+	_ = filepath.WalkDir(filepath.Join(r.dir, "fold"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(p) != ".md" {
+			return nil //nolint:nilerr // a folder that is gone has no words
+		}
+		if b, err := os.ReadFile(p); err == nil {
+			take(k.live, b)
+			k.ids[strings.TrimSuffix(d.Name(), ".md")] = true
+		}
+		return nil
+	})
+	take(k.history, r.objects())
+	if b, err := os.ReadFile(filepath.Join(r.dir, ".git", "foldwatch", "wal")); err == nil {
+		take(k.history, b)
+	}
+	return k
+}
+
+// sidecar is the repository that holds the history of the replica's fold/.
+func (r *replica) sidecar() string { return filepath.Join(r.dir, ".git", "foldwatch", "repo.git") }
+
+// objects returns the content of everything the sidecar's refs lead to.
+func (r *replica) objects() []byte {
+	git := func(in []byte, args ...string) []byte {
+		c := exec.CommandContext(r.m.t.Context(), "git", append([]string{"--git-dir=" + r.sidecar()}, args...)...)
+		c.Env, c.Stdin = r.m.env(), bytes.NewReader(in)
+		out, err := c.Output()
+		if err != nil {
+			r.m.t.Fatalf("git %v in the sidecar: %v", args, err)
+		}
+		return out
+	}
+	var names bytes.Buffer
+	for line := range bytes.Lines(git(nil, "rev-list", "--objects", "--all")) {
+		name, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		names.Write(append(name, '\n'))
+	}
+	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
+}
+
+func (l *accounts) fault(token, what string) string {
+	w := l.words[token]
+	return fmt.Sprintf("%s of the %s memory %s, written by replica %d at %.2f s: %s\n\t%s", token, l.fate[w.id], w.id, w.by,
+		w.at.Sub(l.start).Seconds(), what, strings.Join(l.trail[w.id], "\n\t"))
+}
+
+// check compares the ledger with what all replicas kept.
+func (l *accounts) check(all []*replica) (faults []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	live, history, ids := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, r := range all {
+		k := r.kept()
+		maps.Copy(live, k.live)
+		maps.Copy(history, k.history)
+		maps.Copy(ids, k.ids)
+	}
+	for _, token := range slices.Sorted(maps.Keys(l.words)) {
+		w := l.words[token]
+		fate := l.fate[w.id]
+		switch {
+		case live[token]:
+		case fate == fatePlain:
+			where := "nowhere"
+			if history[token] {
+				where = "in the history only"
+			}
+			faults = append(faults, l.fault(token, where))
+		case !history[token]:
+			faults = append(faults, l.fault(token, "lost"))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
+		if ids[id] {
+			faults = append(faults, fmt.Sprintf("memory %s was deleted and is back\n\t%s", id, strings.Join(l.trail[id], "\n\t")))
+		}
+	}
+	return faults
+}
