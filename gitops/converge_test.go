@@ -114,6 +114,14 @@ func syncDeletions(t *testing.T) {
 		b.put(id, text)
 	}
 	converge(t, a, b)
+	// The same, where the edit is published before the deletion.
+	b.put(kept, edited(b.read(kept.Path()), "edited meanwhile\n", "edited meanwhile, twice\n"))
+	b.sync()
+	a.put(kept, nil)
+	converge(t, a, b)
+	if got := a.read(kept.Path()); !strings.Contains(got, "twice") {
+		t.Errorf("the published edit did not beat the deletion: %q", got)
+	}
 	if got := a.read(gone.Path()); got != "" {
 		t.Errorf("the deleted memory is back: %q", got)
 	}
