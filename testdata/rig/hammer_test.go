@@ -244,9 +244,9 @@ func (h *hammer) run() (rounds int) {
 func (h *hammer) settle() {
 	limit := time.Minute
 	if h.opt.vanish {
-		limit = 4 * time.Minute
+		limit = 150 * time.Second
 	}
-	eventually(limit, 500*time.Millisecond, func() bool {
+	if !eventually(limit, 500*time.Millisecond, func() bool {
 		for _, r := range h.replicas {
 			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
 			if err != nil || st.State != "ready" || st.Queued > 0 {
@@ -254,7 +254,12 @@ func (h *hammer) settle() {
 			}
 		}
 		return len(h.ledger.check(h.replicas)) == 0
-	})
+	}) {
+		for _, r := range h.replicas {
+			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
+			h.t.Logf("replica %d does not settle: %v, %s, %d queued, %q", r.n, err, st.State, st.Queued, st.Notices)
+		}
+	}
 }
 
 // told logs what the daemons said that a person should know.
