@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -117,11 +119,18 @@ func TestARenameOntoATakenPathLosesNothing(t *testing.T) {
 	if m.Type != "codebase" || m.Source != "file" || m.FilePath != "taken.go" || m.MovedFrom != "pool.go" {
 		t.Errorf("type %s, source %s, file_path %s, moved_from %s", m.Type, m.Source, m.FilePath, m.MovedFrom)
 	}
-	for _, want := range []string{"Ask Ada first.", "Bob took it.", "Acquire"} {
+	for _, want := range []string{"Bob took it.", "Acquire"} {
 		if !strings.Contains(m.Content, want) {
 			t.Errorf("%q is not in the text:\n%s", want, m.Content)
 		}
 	}
+	// two wrote at one place: the other note is a memory beside it
+	p.eventually("the other note is found", func() bool {
+		return slices.ContainsFunc(p.search(wire.SearchRequest{Query: "ask Ada first", Type: fold.TypeConflict}), func(r wire.SearchResult) bool {
+			other := p.mustGet(r.ID)
+			return strings.Contains(other.Content, "Ask Ada first.") && len(other.Links) == 1 && other.Links[0].TargetID == m.ID
+		})
+	})
 	if strings.Contains(m.Content, "in the way") {
 		t.Errorf("the old description is still there:\n%s", m.Content)
 	}
