@@ -270,7 +270,7 @@ func (h *hammer) told() {
 			h.t.Fatal(err)
 		}
 		for line := range strings.Lines(string(b)) {
-			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "anish") || strings.Contains(line, "estored") {
+			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "emories vanished") || strings.Contains(line, "vanished memories") {
 				h.t.Logf("daemon %d: %s", r.n, strings.TrimSpace(line))
 			}
 		}

@@ -104,7 +104,7 @@ func (u *user) step(remote, vanish bool) {
 	if remote {
 		kinds = []func(){u.pullMerge, u.pullForward, u.pullRebase, u.push, u.push}
 	}
-	if vanish && u.rnd.IntN(40) == 0 {
+	if vanish && u.steps%40 == 30 {
 		kinds = []func(){u.removeFold, u.clean}
 	}
 	kinds[u.rnd.IntN(len(kinds))]()
