@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -570,10 +571,27 @@ func differ(a, b string) string {
 	return strings.Join(out[:min(len(out), 20)], "\n")
 }
 
-// copyTree copies dir to a new place to.
+// copyTree copies dir to a new place to, as a crash would leave it: files keep
+// their times, which a source that is in no commit is dated by.
 func copyTree(t *testing.T, dir, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(to, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		was, err := os.Stat(filepath.Join(dir, strings.TrimPrefix(path, to)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a file that the daemon is done with
+		}
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, was.ModTime(), was.ModTime())
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
