@@ -198,6 +198,13 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 	if !up {
 		return Vanish{}, nil
 	}
+	if root != nil {
+		// A write that met the removal may have left the folder without it, and
+		// git would see what is in there.
+		if err := s.hideFold(root); err != nil {
+			return v, err
+		}
+	}
 	missing, _, err := s.missing(root)
 	if err != nil {
 		return v, err

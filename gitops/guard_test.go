@@ -68,6 +68,14 @@ func TestVanishGuard(t *testing.T) {
 	if rec, err = s.CommitAll(ctx); err != nil || !rec.Guarded {
 		t.Fatalf("CommitAll under guard = %+v, %v", rec, err)
 	}
+	// The folder that came back hides itself from git, whatever the removal took.
+	must(t, os.Remove(filepath.Join(dir, "fold", ".gitignore")))
+	if _, err := s.Guard(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "fold", ".gitignore")); err != nil {
+		t.Errorf("fold/ is not hidden from git: %v", err)
+	}
 	// The guard outlives a restart.
 	must(t, s.Close())
 	s = openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return clock } })
