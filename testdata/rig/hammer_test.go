@@ -111,12 +111,14 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 		if n == 0 {
 			m.git(top, "init", "-q", "--bare", "-b", "main", h.origin)
 			m.git(top, "clone", "-q", h.origin, r.dir)
+			m.git(r.dir, "remote", "set-url", "origin", "../origin.git")
 			m.write(filepath.Join(r.dir, "src", "shared.go"), "package src\n")
 			r.git("add", "-A")
 			r.git("commit", "-q", "-m", "Begin")
 			r.git("push", "-q", "-u", "origin", "main")
 		} else {
 			m.git(top, "clone", "-q", h.origin, r.dir)
+			m.git(r.dir, "remote", "set-url", "origin", "../origin.git") // its name stands in messages of merges
 		}
 		h.replicas = append(h.replicas, r)
 	}
