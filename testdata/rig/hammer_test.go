@@ -211,6 +211,9 @@ func (h *hammer) work(n int, until time.Time) (rounds int) {
 		}
 		wg.Wait()
 	}
+	for _, r := range h.replicas {
+		r.finish()
+	}
 	return rounds
 }
 
@@ -281,6 +284,11 @@ func (h *hammer) told() {
 
 func (h *hammer) fsck() {
 	for _, r := range h.replicas {
+		for _, o := range open {
+			if r.has(o.name) {
+				h.bad("replica %d cannot finish what it began: %s", r.n, o.name)
+			}
+		}
 		for _, dir := range []string{filepath.Join(r.dir, ".git"), r.sidecar(), h.origin} {
 			out, code := r.quietly("--git-dir="+dir, "fsck", "--no-dangling", "--no-progress")
 			out = strings.ReplaceAll(out, "notice: HEAD points to an unborn branch (foldwatch)\n", "")

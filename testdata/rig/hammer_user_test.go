@@ -111,18 +111,45 @@ func (u *user) step(remote, vanish bool) {
 	u.tidy()
 }
 
+// open are what an operation of git leaves that was not finished, and how to
+// give it up.
+var open = []struct {
+	name string
+	args []string
+}{
+	{"MERGE_HEAD", []string{"merge", "--abort"}},
+	{"rebase-merge", []string{"rebase", "--abort"}},
+	{"rebase-apply", []string{"rebase", "--abort"}},
+	{"BISECT_LOG", []string{"bisect", "reset"}},
+}
+
 // tidy gives up what a conflict left half done, as users do.
 func (u *user) tidy() {
-	for name, args := range map[string][]string{
-		"MERGE_HEAD": {"merge", "--abort"}, "rebase-merge": {"rebase", "--abort"}, "rebase-apply": {"rebase", "--abort"}, "BISECT_LOG": {"bisect", "reset"},
-	} {
-		if _, err := os.Lstat(filepath.Join(u.dir, ".git", name)); err == nil {
-			u.git(args...)
+	for _, o := range open {
+		if u.has(o.name) {
+			u.git(o.args...)
 		}
 	}
 	if out, _ := u.quietly("ls-files", "-u"); out != "" { // a stash that did not fit
 		u.git("checkout", "-q", "-f", "HEAD", "--", ".")
 		u.git("reset", "-q")
+	}
+}
+
+func (u *user) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(u.dir, ".git", name))
+	return err == nil
+}
+
+// finish gives up what is still open, and what is not committed where that keeps
+// it open: what waits for the user to finish must come to an end.
+func (u *user) finish() {
+	u.tidy()
+	for _, o := range open {
+		if u.has(o.name) {
+			u.git("checkout", "-q", "-f", "HEAD", "--", ".")
+			u.git(o.args...)
+		}
 	}
 }
 
