@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -28,7 +29,7 @@ func TestDeletedBeforeCommitted(t *testing.T) {
 	if _, err := s.Commit(ctx, nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	byHand := append(was[:len(was):len(was)], "by hand\n"...)
+	byHand := append(slices.Clip(was), "by hand\n"...)
 	if err := os.WriteFile(filepath.Join(dir, "fold", other.Path()), byHand, 0o666); err != nil {
 		t.Fatal(err)
 	}
