@@ -113,7 +113,7 @@ hammer: build ## users, agents and crashes against a run without daemons; HAMMER
 	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
 MERGES ?= 1000000
-merges: ## a million random merges of memories, MERGES=n for others (about five minutes)
+merges: ## a million random merges of memories, MERGES=n for others (about eight minutes on 2 cores)
 	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
