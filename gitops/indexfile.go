@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/foldwatch/foldwatch/gitops/gitindex"
 )
 
 // errOddIndex says that the index file is one that only git itself can read: a
@@ -134,7 +136,7 @@ func eachEntry(b []byte, n int, version, count uint32, fn func(e *indexEntry) er
 			at += 2
 		}
 		if version == 4 {
-			strip, used := offset(b[at:])
+			strip, used := gitindex.Offset(b[at:])
 			if used == 0 || strip > uint64(len(path)) {
 				return 0, errOddIndex
 			}
@@ -163,21 +165,6 @@ func eachEntry(b []byte, n int, version, count uint32, fn func(e *indexEntry) er
 		}
 	}
 	return at, nil
-}
-
-// offset reads a number in git's offset encoding and how many bytes it takes; 0
-// of them if it is cut off or too long.
-func offset(b []byte) (v uint64, used int) {
-	for i, c := range b[:min(len(b), 9)] {
-		if i > 0 {
-			v++
-		}
-		v = v<<7 | uint64(c&0x7f)
-		if c&0x80 == 0 {
-			return v, i + 1
-		}
-	}
-	return 0, 0
 }
 
 // trackedFast is [Layout.tracked] without a process. It returns errOddIndex if

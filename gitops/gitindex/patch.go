@@ -191,7 +191,7 @@ func (f *File) appendExtensions(b []byte, done []Edit, trees map[string]TreeChan
 // the folders it knows: one of them may list a file that is tracked now. Git
 // fills it again; without the extension it would not.
 func emptyUntracked(b []byte, hashSize int) (out []byte, ok bool) {
-	n, used := offset(b)
+	n, used := Offset(b)
 	at := uint64(used) + n + 2*36 + 4 + 2*uint64(hashSize) // ident, two stats, flags, two hashes
 	if used == 0 || n > uint64(len(b)) || at > uint64(len(b)) {
 		return nil, false
@@ -203,10 +203,11 @@ func emptyUntracked(b []byte, hashSize int) (out []byte, ok bool) {
 	return append(slices.Clone(b[:at+uint64(end)+1]), 0), true
 }
 
-// offset reads a number in git's offset encoding and how many bytes it takes; 0
-// of them if it is cut off or too long.
-func offset(b []byte) (v uint64, used int) {
-	for i, c := range b[:min(len(b), 8)] {
+// Offset reads a number in git's offset encoding (gitformat-pack, "offset
+// encoding") and how many bytes it takes; 0 of them if it is cut off or longer
+// than the 9 bytes that 64 bits hold.
+func Offset(b []byte) (v uint64, used int) {
+	for i, c := range b[:min(len(b), 9)] {
 		if i > 0 {
 			v++
 		}
