@@ -154,8 +154,9 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	k.onto = main || co.record().CommitTo == toBranch
 	opt := gitops.StoreOptions{
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
-		Mirror: co.mirror(co.rec.ProjectID),
-		Check:  co.checkFile,
+		Mirror:   co.mirror(co.rec.ProjectID),
+		Branches: co.cfg.For(co.rec.Slug).Commit.Branches,
+		Check:    co.checkFile,
 	}
 	if k.onto {
 		opt.CommitTo = toBranch

@@ -42,7 +42,7 @@ func (s *Store) OntoBranch(on bool) error {
 	case s.onto != nil:
 		return nil
 	}
-	s.opt.CommitTo, s.onto = toBranch, newBranchTarget(s.l, s.foldDir())
+	s.opt.CommitTo, s.onto = toBranch, s.newTarget()
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil //nolint:nilerr // missing: the vanish guard's
@@ -78,17 +78,24 @@ func (s *Store) BranchGate(ctx context.Context) (Wait, error) {
 // A branchTarget commits fold/ onto the branch of the user's checkout (B1 to B6).
 // For one caller at a time: whoever holds the store's commit lock.
 type branchTarget struct {
-	l       *Layout
-	dir     string // name of fold/
-	conf    userConf
-	objects *userObjects
-	size    int              // bytes of an object name
-	allowed string           // the branch that is committed to, once known
-	left    map[string]stamp // what our last commit left of git's files
+	l        *Layout
+	dir      string // name of fold/
+	conf     userConf
+	objects  *userObjects
+	size     int              // bytes of an object name
+	branches []string         // that are committed to, as the user named them; see StoreOptions
+	allowed  string           // the default branch, once known
+	left     map[string]stamp // what our last commit left of git's files
 
 	done plumbing.Hash // the journal commit that the branch has; zero if it is not known
 
 	step func(name string) error // asked before each step that can be seen; a test's
+}
+
+func (s *Store) newTarget() *branchTarget {
+	t := newBranchTarget(s.l, s.foldDir())
+	t.branches = s.opt.Branches
+	return t
 }
 
 func newBranchTarget(l *Layout, dir string) *branchTarget {

@@ -169,3 +169,31 @@ func git2(dir string, args ...string) (string, error) {
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
+
+// TestAllowedBranches: memories are committed onto the branches that the user named,
+// and onto the default one only where it is among them (B1).
+func TestAllowedBranches(t *testing.T) {
+	dir := checkout(t)
+	s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Branches = []string{"develop", "release/*"} })
+	remember(t, s, "Second", "x")
+	for _, tc := range []struct {
+		branch, wait string
+	}{
+		{"main", "HEAD is on main; memories are committed on develop, release/*"},
+		{"release/1/fix", "HEAD is on release/1/fix"},
+		{"develop", ""},
+		{"release/2", ""},
+	} {
+		git(t, dir, "checkout", "-q", "-B", tc.branch)
+		head := git(t, dir, "rev-parse", "HEAD")
+		remember(t, s, "On "+tc.branch, "x")
+		b, err := s.CommitBranch(t.Context())
+		must(t, err)
+		if !strings.HasPrefix(b.Wait.Reason, tc.wait) || (b.Wait.Reason == "") != (tc.wait == "") || (b.Oid == "") != (tc.wait != "") {
+			t.Errorf("CommitBranch on %s = %+v, want it to wait: %q", tc.branch, b, tc.wait)
+		}
+		if moved := git(t, dir, "rev-parse", "HEAD") != head; moved != (tc.wait == "") {
+			t.Errorf("%s moved: %t", tc.branch, moved)
+		}
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,6 +152,14 @@ func (t *branchTarget) can() Wait {
 // B3). It is asked before anything is prepared; what is cheap of it is asked again
 // under the lock.
 func (t *branchTarget) gate(ctx context.Context, now time.Time) (p position, w Wait, err error) {
+	if p, w, err = t.stand(ctx, now); err != nil || !w.none() {
+		return p, w, err
+	}
+	return p, t.quiet(p, now), nil
+}
+
+// stand is gate without the question whether git rests (B1).
+func (t *branchTarget) stand(ctx context.Context, now time.Time) (p position, w Wait, err error) {
 	if w = t.can(); !w.none() {
 		return p, w, nil
 	}
@@ -168,8 +178,8 @@ func (t *branchTarget) gate(ctx context.Context, now time.Time) (p position, w W
 	if p, w, err = t.position(); err != nil || !w.none() {
 		return p, w, err
 	}
-	if p.branch != t.allowed {
-		return p, waitFor("HEAD is on %s; memories are committed on %s", p.branch, firstNonEmpty(t.allowed, "the default branch")), nil
+	if !t.allows(p.branch) {
+		return p, waitFor("HEAD is on %s; memories are committed on %s", p.branch, t.allowedText()), nil
 	}
 	if name, email := t.conf.identity(); name == "" || email == "" {
 		return p, waitFor("git does not know who you are").hint("git config --global user.name NAME; git config --global user.email ADDRESS"), nil
@@ -177,10 +187,27 @@ func (t *branchTarget) gate(ctx context.Context, now time.Time) (p position, w W
 	if other := t.elsewhere(p.ref); other != "" {
 		return p, waitFor("%s is checked out in %s too", p.branch, other), nil
 	}
-	if w = t.quiet(p, now); !w.none() {
-		return p, w, nil
-	}
 	return p, w, nil
+}
+
+// allows reports whether memories are committed onto the branch: it is one of those
+// that the user named, or the default one where the user named none.
+func (t *branchTarget) allows(branch string) bool {
+	if len(t.branches) == 0 {
+		return branch == t.allowed
+	}
+	return slices.ContainsFunc(t.branches, func(pattern string) bool {
+		ok, err := path.Match(pattern, branch)
+		return ok && err == nil
+	})
+}
+
+// allowedText names those branches.
+func (t *branchTarget) allowedText() string {
+	if len(t.branches) == 0 {
+		return firstNonEmpty(t.allowed, "the default branch")
+	}
+	return strings.Join(t.branches, ", ")
 }
 
 // learn takes from the configuration what the rest needs.

@@ -64,6 +64,9 @@ type StoreOptions struct {
 	// CommitTo is where what the journal has is to go: "branch" allows
 	// CommitBranch; "" and "sidecar" do not.
 	CommitTo string
+	// Branches are names and patterns ([path.Match]) of the branches that
+	// CommitBranch may commit onto. Empty means the default branch.
+	Branches []string
 	// ReadOnly opens what is there without a lock: every write is refused.
 	ReadOnly bool
 }
@@ -170,7 +173,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 		return nil, err
 	}
 	if opt.CommitTo == toBranch {
-		s.onto = newBranchTarget(s.l, s.foldDir())
+		s.onto = s.newTarget()
 	}
 	if err := s.loadGuard(); err != nil {
 		return nil, err

@@ -93,6 +93,8 @@ func TestEveryKeyIsReadFromFileAndEnvironment(t *testing.T) {
 			value, text = "0.5", "0.5"
 		case *time.Duration:
 			value, text = "1m0s", `"1m"`
+		case *[]string:
+			value, text = "main", `["main"]`
 		}
 		if strings.HasPrefix(k.name, "auth.tls") {
 			continue // they come in pairs
@@ -100,7 +102,7 @@ func TestEveryKeyIsReadFromFileAndEnvironment(t *testing.T) {
 		if c, origins := load(t, k.name+" = "+text+"\n", nil, nil); k.text(&c) != value {
 			t.Errorf("%s from the file = %q, want %q; %+v", k.name, k.text(&c), value, origin(origins, k.name))
 		}
-		if c, origins := load(t, "", []string{envName(k.name) + "=" + strings.Trim(text, `"`)}, nil); k.text(&c) != value || origin(origins, k.name).From != envName(k.name) {
+		if c, origins := load(t, "", []string{envName(k.name) + "=" + strings.Trim(text, `["]`)}, nil); k.text(&c) != value || origin(origins, k.name).From != envName(k.name) {
 			t.Errorf("%s = %q, want %q", envName(k.name), k.text(&c), value)
 		}
 	}
@@ -144,6 +146,9 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		{file: "[chunk]\nmin_lines = 300\n", want: "chunk.min_lines 300 is above"},
 		{file: "[projects.app]\nchunk.min_lines = 300\n", want: "projects.app: chunk.min_lines 300 is above"},
 		{file: "recall_half_life = \"soon\"\n", want: "recall_half_life"},
+		{file: "[commit]\nbranches = [\"refs/heads/main\"]\n", want: "config.toml:2: commit.branches:"},
+		{file: "[commit]\nbranches = [\"release/[\"]\n", want: "is no name or pattern of a branch"},
+		{file: "[commit]\nbranches = [1]\n", want: "is not a list of texts"},
 		{env: "FOLDWATCH_LISTN=x", want: `unknown key "FOLDWATCH_LISTN", did you mean "FOLDWATCH_LISTEN"`},
 		{env: "FOLDWATCH_AUTO_START=maybe", want: "FOLDWATCH_AUTO_START"},
 	} {
@@ -165,6 +170,7 @@ providers = ["gemini", "mine"]
 evolve = "auto"
 decay_half_life_days = 7
 chunk.min_lines = 3
+commit.branches = ["main", "release/*"]
 [projects.other]
 touch_on_search = true
 `
@@ -172,6 +178,9 @@ touch_on_search = true
 	app, other := c.For("app"), c.For("other")
 	if app.Evolve != "auto" || app.Chunk.MinLines != 3 || app.DecayHalfLifeDays != 60 || !slices.Equal(app.Allowed, []string{"gemini", "mine"}) {
 		t.Errorf("For(app) = %+v", app)
+	}
+	if !slices.Equal(app.Commit.Branches, []string{"main", "release/*"}) || other.Commit.Branches != nil {
+		t.Errorf("commit.branches of app = %q, of other = %q", app.Commit.Branches, other.Commit.Branches)
 	}
 	if other.Evolve != "off" || !other.TouchOnSearch || other.Allowed != nil || c.TouchOnSearch {
 		t.Errorf("For(other) = %+v", other)

@@ -3,6 +3,7 @@ package conf
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ type key struct {
 	weight  bool     // a string that is auto or a number from 0 to 1
 	min     float64  // of a number; durations in seconds
 	max     float64
-	project bool // may stand under [projects.<slug>]
+	project bool               // may stand under [projects.<slug>]
+	check   func(string) error // of each word of a list; nil = any
 }
 
 // keys returns every key of the user file, in the order of the manual.
@@ -51,6 +53,7 @@ func keys() []key {
 		{name: "evolve", at: func(c *Config) any { return &c.Evolve }, words: []string{"review", "auto", "off"}, project: true},
 		{name: "sync.poll", at: func(c *Config) any { return &c.Sync.Poll }, min: 5, max: 7 * 86400, project: true},
 		{name: "sync.idle_poll", at: func(c *Config) any { return &c.Sync.IdlePoll }, min: 5, max: 7 * 86400, project: true},
+		{name: "commit.branches", at: func(c *Config) any { return &c.Commit.Branches }, check: branchPattern, project: true},
 		{name: "commit.quiet", at: func(c *Config) any { return &c.Commit.Quiet }, min: 0, max: 60, project: true},
 		{name: "embedding.provider", at: func(c *Config) any { return &c.Embedding.Provider }, project: true},
 		{name: "embedding.model", at: func(c *Config) any { return &c.Embedding.Model }, project: true},
@@ -138,6 +141,32 @@ func (k key) set(c *Config, v any) error {
 			return err
 		}
 		*p = d
+	case *[]string:
+		words, ok := v.([]string)
+		if text, isText := v.(string); isText { // of a flag or of the environment
+			words, ok = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }), true
+		}
+		if !ok {
+			return badType(v, "a list of texts in quotes")
+		}
+		for _, w := range words {
+			if k.check == nil {
+				continue
+			}
+			if err := k.check(w); err != nil {
+				return err
+			}
+		}
+		*p = words
+	}
+	return nil
+}
+
+// branchPattern refuses what names no branch: a name, or a pattern such as
+// release/*, as path.Match reads it.
+func branchPattern(s string) error {
+	if _, err := path.Match(s, "main"); err != nil || s == "" || strings.ContainsAny(s, " ~^:\\\t\n") || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "refs/") {
+		return fmt.Errorf("%q is no name or pattern of a branch, such as \"main\" or \"release/*\": %w", s, fold.ErrInvalid)
 	}
 	return nil
 }
@@ -162,6 +191,8 @@ func (k key) text(c *Config) string {
 		return strconv.FormatFloat(*p, 'g', -1, 64)
 	case *time.Duration:
 		return p.String()
+	case *[]string:
+		return strings.Join(*p, ", ")
 	}
 	return ""
 }
