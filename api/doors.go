@@ -105,4 +105,8 @@ type HistoryDoors interface {
 	Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error)
 	Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error)
+	// Undo takes back what one commit changed.
+	Undo(ctx context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error)
+	// Decay tells which memories have faded, and archives them if asked to.
+	Decay(ctx context.Context, sc fold.Scope, slug string, in wire.DecayRequest) (wire.DecayReply, error)
 }

@@ -364,6 +364,14 @@ func workRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Restore]) (wire.WriteReply, error) {
 				return d.Restore(ctx, sc, in.Slug, in.Body)
 			}),
+		on(Write, "POST", project+"/undo", "undo", "Take back what a commit changed",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Undo]) (wire.Undone, error) {
+				return d.Undo(ctx, sc, in.Slug, in.Body)
+			}),
+		on(Write, "POST", project+"/decay", "decay", "Tell which memories have faded, and archive them if asked to",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inOptional[wire.DecayRequest]) (wire.DecayReply, error) {
+				return d.Decay(ctx, sc, in.Slug, orZero(in.Body))
+			}),
 		on(Read, "GET", "/status", "status", "Get the state of the daemon and its projects",
 			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.Status, error) {
 				return d.Status(ctx, sc)

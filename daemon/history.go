@@ -94,7 +94,7 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		return wire.WriteReply{}, err
 	}
 	if id, ok := fold.OwnPath(path); ok {
-		if err := st.co.parts.state.SetGone(ctx, st.co.rec.Slug, id, false); err != nil {
+		if err := st.co.back(ctx, id, false); err != nil {
 			return wire.WriteReply{}, err
 		}
 	}

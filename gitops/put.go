@@ -243,22 +243,49 @@ const (
 // skipped are the paths of those that were not, because the file was neither
 // Base nor New. After an error the files counted in n are durable.
 func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []string, err error) {
+	done, skipped, err := s.putAll(ctx, ws)
+	if _, size := s.wal.count(); err == nil && !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
+		_, err = s.commitNow(ctx, done, "")
+	}
+	s.changed(done)
+	return len(done), skipped, err
+}
+
+// PutAs is PutMany as one commit of its own with the given subject, which
+// [Store.Undo] takes back: what was pending before is committed first. rev is
+// empty if nothing was written.
+func (s *Store) PutAs(ctx context.Context, ws []Write, subject string) (rev string, done, skipped []string, err error) {
+	s.bulks.Add(1) // no other commit takes a part of them
+	defer s.bulks.Add(-1)
+	if _, err := s.commitNow(ctx, nil, ""); err != nil {
+		return "", nil, nil, err
+	}
+	done, skipped, err = s.putAll(ctx, ws)
+	defer func() { s.changed(done) }()
+	if err != nil || len(done) == 0 {
+		return "", done, skipped, err
+	}
+	made, err := s.commitNow(ctx, done, subject)
+	return made.Oid, done, skipped, err
+}
+
+// putAll writes ws and returns the paths of what is durable, also after an error.
+func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string, err error) {
 	if err := s.writable(); err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	ws = slices.Clone(ws)
 	for i := range ws {
 		if err := ws[i].check(); err != nil {
-			return 0, nil, err
+			return nil, nil, err
 		}
 	}
 	// Sorted, so that two callers take the locks in one order; and the later
 	// of two writes to one path wins.
 	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
-	var done []string
 	for len(ws) > 0 {
 		if err := ctx.Err(); err != nil {
-			return n, skipped, err
+			return done, skipped, err
 		}
 		k, size := 0, 0
 		for k < len(ws) && k < batchFiles && size < batchBytes && (k == 0 || ws[k].Path != ws[k-1].Path) {
@@ -266,18 +293,13 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 			k++
 		}
 		wrote, skip, err := s.putBatch(ws[:k])
-		n, done, skipped = n+len(wrote), append(done, wrote...), append(skipped, skip...)
+		done, skipped = append(done, wrote...), append(skipped, skip...)
 		if err != nil {
-			s.changed(done)
-			return n, skipped, err
+			return done, skipped, err
 		}
 		ws = ws[k:]
 	}
-	if _, size := s.wal.count(); !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
-		_, err = s.commitNow(ctx, done, "")
-	}
-	s.changed(done)
-	return n, skipped, err
+	return done, skipped, nil
 }
 
 func compareStrings(a, b string) int {

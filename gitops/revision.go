@@ -394,8 +394,8 @@ func (s *Store) version(ctx context.Context, path, rev string, have []byte) (b [
 }
 
 // Undo takes back what revision rev changed, as a new change: each file is
-// brought to what it was before rev, and merged where it has changed since. It
-// returns the paths written.
+// brought to what it was before rev, and merged where it has changed since. All
+// is one commit. It returns the paths written.
 func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error) {
 	at, err := s.resolve(ctx, rev)
 	if err != nil {
@@ -420,20 +420,25 @@ func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
+	ws := make([]Write, 0, len(steps))
 	for _, st := range steps {
-		w := Write{Path: st.path, Merge: true, Reason: fmt.Sprintf("fold: Undo %.12s", at)}
+		w := Write{Path: st.path, Merge: true}
 		for h, b := range map[plumbing.Hash]*[]byte{st.was: &w.New, st.is: &w.Base} {
 			if h.IsZero() {
 				continue
 			}
 			if *b, err = s.blob(h); err != nil {
-				return paths, fmt.Errorf("undo %s: %w", st.path, err)
+				return nil, fmt.Errorf("undo %s: %w", st.path, err)
 			}
 		}
-		if _, err := s.Put(ctx, w); err != nil {
-			return paths, fmt.Errorf("undo %s: %w", st.path, err)
-		}
-		paths = append(paths, st.path)
+		ws = append(ws, w)
+	}
+	_, paths, skipped, err := s.PutAs(ctx, ws, fmt.Sprintf("fold: Undo %.12s", at))
+	if err == nil && len(skipped) > 0 {
+		err = fmt.Errorf("%d files cannot be written, %s first: %w", len(skipped), skipped[0], fold.ErrConflict)
+	}
+	if err != nil {
+		return paths, fmt.Errorf("undo: %w", err)
 	}
 	return paths, nil
 }

@@ -205,3 +205,20 @@ func (d *Doors) Restore(_ context.Context, sc fold.Scope, slug string, in wire.R
 	}
 	return reply(m, false), nil
 }
+
+// Undo changes nothing.
+func (d *Doors) Undo(_ context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error) {
+	_, unlock, err := d.open("Undo", sc, slug)
+	defer unlock()
+	return wire.Undone{Rev: in.Rev, Paths: []string{}}, err
+}
+
+// Decay finds nothing that has faded.
+func (d *Doors) Decay(_ context.Context, sc fold.Scope, slug string, in wire.DecayRequest) (wire.DecayReply, error) {
+	h, unlock, err := d.open("Decay", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.DecayReply{}, err
+	}
+	return wire.DecayReply{Threshold: in.Threshold, Checked: len(h.memories), Items: []wire.FadedMemory{}}, nil
+}

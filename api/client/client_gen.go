@@ -329,6 +329,20 @@ func (c *Client) Restore(ctx context.Context, slug string, in wire.Restore) (wir
 	return out, err
 }
 
+// Undo calls POST /api/projects/{slug}/undo: take back what a commit changed.
+func (c *Client) Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error) {
+	var out wire.Undone
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/undo", nil, in, &out)
+	return out, err
+}
+
+// Decay calls POST /api/projects/{slug}/decay: tell which memories have faded, and archive them if asked to.
+func (c *Client) Decay(ctx context.Context, slug string, in wire.DecayRequest) (wire.DecayReply, error) {
+	var out wire.DecayReply
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/decay", nil, in, &out)
+	return out, err
+}
+
 // Status calls GET /status: get the state of the daemon and its projects.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	var out wire.Status

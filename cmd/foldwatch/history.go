@@ -100,11 +100,18 @@ func diffCommand(e *environment) *cobra.Command {
 
 func restoreCommand(e *environment) *cobra.Command {
 	var in wire.Restore
+	var rev string
 	c := &cobra.Command{
-		Use:   "restore ID",
-		Short: "Bring a memory back as it was",
-		Args:  between(1, 1),
+		Use:   "restore ID|--commit REV",
+		Short: "Bring a memory back as it was, or take back a whole commit",
+		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (rev != "") == (len(args) > 0) || rev != "" && in.At != "" {
+				return usagef("foldwatch restore --help", "give either the id of a memory or --commit REV")
+			}
+			if rev != "" {
+				return e.undo(cmd, rev)
+			}
 			var err error
 			if in.ID, err = memoryID(args[0]); err != nil {
 				return err
@@ -119,5 +126,22 @@ func restoreCommand(e *environment) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&in.At, "at", "", "as of revision REV (default: the last that differs)")
+	c.Flags().StringVar(&rev, "commit", "", "take back what commit REV changed, as a new commit")
 	return c
+}
+
+// undo takes back what revision rev changed.
+func (e *environment) undo(cmd *cobra.Command, rev string) error {
+	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+		r, err := c.Undo(cmd.Context(), slug, wire.Undo{Rev: rev})
+		if err != nil {
+			return err
+		}
+		return e.emit(r, func(p printer) {
+			for _, path := range r.Paths {
+				p.printf("fold/%s\n", path)
+			}
+			e.messages(false).printf("took back %s: %s\n", rev, plural(len(r.Paths), "file"))
+		})
+	})
 }

@@ -12,6 +12,10 @@ const DefaultHalfLife = 30 * 24 * time.Hour
 // MinStrength is the least strength a memory has: it fades, it does not vanish.
 const MinStrength = 0.01
 
+// Faded is the strength below which a memory has faded, where nobody says
+// otherwise: it was not used for more than four half-lives.
+const Faded = 0.05
+
 // HalfLife returns the half-life of memories of the given memory_type: an
 // episode fades in a week, a fact in a season, a decision in half a year.
 func HalfLife(memoryType string) time.Duration {

@@ -1,0 +1,106 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A FadedMemory is one whose strength has fallen below a threshold.
+type FadedMemory struct {
+	ID       fold.ID
+	Path     string
+	Title    string
+	Type     string
+	Strength float64
+	Access   meta.Access
+	Pulse    meta.Pulse
+}
+
+// Faded is what has faded of the memories that agents and people wrote.
+type Faded struct {
+	Checked int           // how many were looked at
+	Kept    int           // have faded, but one that has not links to them
+	Items   []FadedMemory // weakest first
+}
+
+// Faded returns the memories whose strength is below threshold, a [rank.Strength].
+// Only those count that agents or people wrote through foldwatch: a description
+// goes with its file, a commit stays told, and a note made by hand is its
+// writer's. What a memory that lives links to is kept, so that no link comes to
+// lead nowhere.
+func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
+	var out Faded
+	rows := map[fold.ID]*FadedMemory{}
+	err := d.Index.EachMemory(ctx, func(r meta.Row) error {
+		if r.Source != fold.SourceAgent || r.Note || r.Path == "" {
+			return nil
+		}
+		out.Checked++
+		if !r.Pinned {
+			rows[r.ID] = &FadedMemory{ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Pulse: meta.Pulse{Type: r.Type, Updated: r.UpdatedAt}}
+		}
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	ids := make([]fold.ID, 0, len(rows))
+	for id := range rows {
+		ids = append(ids, id)
+	}
+	access, err := d.State.Access(ctx, d.Slug, ids)
+	if err != nil {
+		return out, err
+	}
+	now, own := d.Now(), d.HalfLife()
+	for id, m := range rows {
+		m.Access = access[id]
+		m.Strength = rank.Strength(now, m.Pulse.Updated, m.Access.Last, m.Access.Count, halfLife(own, m.Type), false)
+		if m.Strength >= threshold {
+			delete(rows, id)
+		}
+	}
+	faded := len(rows)
+	if err := d.keepLinked(ctx, rows); err != nil {
+		return out, err
+	}
+	out.Kept = faded - len(rows)
+	for _, m := range rows {
+		out.Items = append(out.Items, *m)
+	}
+	slices.SortFunc(out.Items, func(a, b FadedMemory) int {
+		return cmp.Or(cmp.Compare(a.Strength, b.Strength), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// keepLinked takes out of faded what is linked from a memory that is not in it,
+// and what those link to, until nothing more is.
+func (d *Door) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
+	ids := make([]fold.ID, 0, len(faded))
+	for id := range faded {
+		ids = append(ids, id)
+	}
+	_, in, err := d.Index.LinksOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for again := true; again; {
+		again = false
+		for id, links := range in {
+			if faded[id] == nil {
+				continue
+			}
+			if slices.ContainsFunc(links, func(l fold.Link) bool { return !l.Derived && l.From != id && faded[l.From] == nil }) {
+				delete(faded, id)
+				again = true
+			}
+		}
+	}
+	return nil
+}
