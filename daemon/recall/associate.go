@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -207,6 +208,7 @@ func (d *Door) passages(ctx context.Context, row meta.Row) ([]end, []textindex.P
 	if src == nil {
 		return nil, nil, nil // it went since, or cannot be read now: the links of others do not fail for that
 	}
+	licence := chunker.Licence(src) // what many files begin with says nothing of one
 	var ends []end
 	var passages []textindex.Passage
 	for _, c := range own[:min(len(own), mostPassages)] {
@@ -215,6 +217,7 @@ func (d *Door) passages(ctx context.Context, row meta.Row) ([]end, []textindex.P
 		}
 		if text := src[c.StartByte:c.EndByte]; fold.ChunkHash(text) == c.Hash {
 			ends = append(ends, end{"c:" + c.ID, c})
+			text = text[min(max(licence-c.StartByte, 0), len(text)):]
 			passages = append(passages, textindex.Passage{Memory: row.ID, Name: c.NodeName, Text: string(text)})
 		}
 	}

@@ -39,6 +39,7 @@ const (
 	rareMost     = 64      // documents that have a term which is rare, at most
 	rareLeast    = 8       // and in a small index
 	rareOneIn    = 16      // documents that have it, at most
+	rareOfFiles  = 8       // and files and memories, as if each had it once
 	alikeUnknown = 3       // rare terms that a passage is taken to have beside its own
 )
 
@@ -59,7 +60,13 @@ func (x *Index) Alike(ctx context.Context, passages []Passage) (_ [][]Alike, err
 	for _, k := range alikeKinds {
 		s.n += float64(snap.live[k])
 	}
-	s.most = min(max(int(s.n)/rareOneIn, rareLeast), rareMost)
+	// A file of many chunks says once what it imports, and by what licence: were
+	// only chunks counted, that would be rare.
+	shown := snap.live[fileKind] + snap.live[memoryKind]
+	if shown == 0 {
+		shown = int(s.n)
+	}
+	s.most = min(max(min(int(s.n)/rareOneIn, shown/rareOfFiles), rareLeast), rareMost)
 	out := make([][]Alike, len(passages))
 	for i := range passages {
 		if err := ctx.Err(); err != nil {

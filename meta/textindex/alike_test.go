@@ -104,3 +104,24 @@ func TestAlikeIsAFunctionOfWhatIsHeld(t *testing.T) {
 		t.Errorf("an index that grew answers otherwise (-fresh +grown):\n%s", diff)
 	}
 }
+
+// TestAlikeLeavesOutWhatManyFilesSay has few files of many chunks: what each file
+// says once, such as what it imports, is rare among chunks, and common among
+// files.
+func TestAlikeLeavesOutWhatManyFilesSay(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "text"))
+	const imports = "import filepath strconv governing compliance"
+	var docs []textindex.Doc
+	for i := range 12 {
+		id := fmt.Sprintf("f%d", i)
+		docs = append(docs, textindex.Doc{Key: "m:" + id, Kind: textindex.File, Memory: fold.ID(id), Title: id, Source: "file"})
+		docs = append(docs, chunk("c:head"+id, id, imports))
+		for j := range 20 {
+			docs = append(docs, chunk(fmt.Sprintf("c:%s-%d", id, j), id, fmt.Sprintf("func own%d%s() {}", j, strings.Repeat("x", i+1))))
+		}
+	}
+	apply(t, x, 1, docs)
+	if got := alike(t, x, textindex.Passage{Memory: "f0", Text: imports}); len(got) != 0 {
+		t.Errorf("what all files import makes alike: %v", got)
+	}
+}
