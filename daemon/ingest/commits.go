@@ -397,8 +397,9 @@ type twin struct {
 	same bool // nothing but what it stands on
 }
 
-// twins returns, of the commits of list, those that make the change of a commit
-// anew which is no longer on the branch and has a memory: what a rebase leaves.
+// twins returns, of the commits of list, those that take the place of a commit
+// which is no longer on the branch and has a memory: what a rebase or an amend
+// leaves.
 func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Commit) (map[string]twin, error) {
 	if len(list) == 0 || was == "" {
 		return nil, nil
@@ -407,13 +408,40 @@ func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Co
 	if err != nil || len(dropped) == 0 {
 		return nil, err
 	}
+	dropped = slices.DeleteFunc(dropped, func(c gitops.Commit) bool {
+		_, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, c.Oid).Path())
+		return err != nil
+	})
+	pairs, err := in.sameChange(ctx, dropped, list)
+	if err != nil {
+		return nil, err
+	}
+	amended(pairs, dropped, list)
+	twins := map[string]twin{}
+	for c, old := range pairs {
+		id, err := in.firstTwin(fold.CommitID(in.Slug, old.was.Oid))
+		if err != nil {
+			return nil, err
+		}
+		twins[c] = twin{id: id, same: old.moved}
+	}
+	return twins, nil
+}
+
+// A rewritten commit is one that another took the place of.
+type rewritten struct {
+	was   *gitops.Commit
+	moved bool // and the other is the same on top of another history
+}
+
+// sameChange returns, by their oids, the commits of list that make the change of
+// one that was dropped.
+func (in *Ingester) sameChange(ctx context.Context, dropped, list []gitops.Commit) (map[string]rewritten, error) {
 	// Only commits of one author on the same files are compared at length.
 	like := func(c *gitops.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
-	alike := map[string][]gitops.Commit{}
+	alike := map[string][]*gitops.Commit{}
 	for i := range dropped {
-		if _, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, dropped[i].Oid).Path()); err == nil {
-			alike[like(&dropped[i])] = append(alike[like(&dropped[i])], dropped[i])
-		}
+		alike[like(&dropped[i])] = append(alike[like(&dropped[i])], &dropped[i])
 	}
 	var oids []string
 	for i := range list {
@@ -424,29 +452,54 @@ func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Co
 			}
 		}
 	}
+	pairs := map[string]rewritten{}
 	slices.Sort(oids)
 	patches, err := in.Layout.PatchIDs(ctx, slices.Compact(oids))
 	if errors.Is(err, fold.ErrUnavailable) {
-		return nil, nil // each then has a memory of its own
+		return pairs, nil // too much to compare
 	}
 	if err != nil {
 		return nil, err
 	}
-	twins := map[string]twin{}
 	for i := range list {
 		c := &list[i]
 		for _, old := range alike[like(c)] {
-			if patches[c.Oid] == "" || patches[c.Oid] != patches[old.Oid] {
-				continue
+			if patches[c.Oid] != "" && patches[c.Oid] == patches[old.Oid] {
+				pairs[c.Oid] = rewritten{was: old, moved: c.Subject == old.Subject && c.Body == old.Body}
 			}
-			id, err := in.firstTwin(fold.CommitID(in.Slug, old.Oid))
-			if err != nil {
-				return nil, err
-			}
-			twins[c.Oid] = twin{id: id, same: c.Subject == old.Subject && c.Body == old.Body}
 		}
 	}
-	return twins, nil
+	return pairs, nil
+}
+
+// amended adds to pairs the commits that an amend, a fixup or a rebase with
+// conflicts changed: git leaves who wrote them and when. Where several of the
+// same author have one time nothing is guessed.
+func amended(pairs map[string]rewritten, dropped, list []gitops.Commit) {
+	paired := map[string]bool{}
+	for _, old := range pairs {
+		paired[old.was.Oid] = true
+	}
+	type made struct {
+		name, email string
+		at          int64
+	}
+	by := func(commits []gitops.Commit, left func(*gitops.Commit) bool) map[made][]*gitops.Commit {
+		all := map[made][]*gitops.Commit{}
+		for i := range commits {
+			if c := &commits[i]; left(c) {
+				k := made{c.AuthorName, c.AuthorEmail, c.AuthorTime.Unix()}
+				all[k] = append(all[k], c)
+			}
+		}
+		return all
+	}
+	before := by(dropped, func(c *gitops.Commit) bool { return !paired[c.Oid] })
+	for k, now := range by(list, func(c *gitops.Commit) bool { return pairs[c.Oid].was == nil }) {
+		if old := before[k]; len(now) == 1 && len(old) == 1 {
+			pairs[now[0].Oid] = rewritten{was: old[0]}
+		}
+	}
 }
 
 // firstTwin follows a memory that only refers to another to the one that holds

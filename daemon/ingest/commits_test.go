@@ -257,6 +257,42 @@ func TestARebaseRefersToWhatItRewrote(t *testing.T) {
 	}
 }
 
+// TestAnAmendedCommitSupersedesWhatItWas: its change is another, and its author's
+// time the same. Two of one time are not taken for each other.
+func TestAnAmendedCommitSupersedesWhatItWas(t *testing.T) {
+	c := committing(t)
+	c.look(CommitOptions{})
+	first := c.commit("Count the numbats", "numbat.go")
+	c.look(CommitOptions{})
+	amend := func(text string) string {
+		if err := os.WriteFile(filepath.Join(c.dir, "numbat.go"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.git("commit", "-q", "--amend", "-a", "-m", "Count the numbats at dusk")
+		return c.git("rev-parse", "HEAD")
+	}
+	now := amend("package p // amended\n")
+	c.look(CommitOptions{})
+	if text := c.file(now); !strings.Contains(text, "supersedes: [\""+string(fold.CommitID("app", first))+"\"]\n") || !strings.Contains(text, "- `numbat.go`\n") {
+		t.Errorf("the memory of an amended commit:\n%s", text)
+	}
+
+	c.day-- // so that the next has the same time
+	c.commit("Count them again", "again.go")
+	c.look(CommitOptions{})
+	c.git("reset", "-q", "--hard", "HEAD~2")
+	c.day-- // and these two have it too
+	one := c.commit("Count the potoroos", "potoroo.go")
+	c.day--
+	two := c.commit("Count the dunnarts", "dunnart.go")
+	c.look(CommitOptions{})
+	for _, oid := range []string{one, two} {
+		if text := c.file(oid); text == "" || strings.Contains(text, "supersedes") {
+			t.Errorf("the memory of a commit that is like two others:\n%s", text)
+		}
+	}
+}
+
 // TestAYearOfCommitsIsCapped: the rest is told, and had by asking for it.
 func TestAYearOfCommitsIsCapped(t *testing.T) {
 	c := committing(t)
