@@ -326,12 +326,10 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 
 // restore brings vanished files back.
 func (c *committer) restore(ctx context.Context, k *standing) {
-	paths, err := k.sidecar.store.RestoreVanished(ctx)
-	if err != nil {
+	if _, err := k.sidecar.store.RestoreVanished(ctx); err != nil { // which logs what it did
 		c.warn(ctx, "vanished memories not restored", err)
 		return
 	}
-	c.co.log.InfoContext(ctx, "Restored vanished memories", "count", len(paths))
 	c.co.note("vanished", "")
 	c.mu.Lock()
 	c.guarded = ""

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func indexTools() []tool {
 }
 
 func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, error) {
-	slug, below, err := c.indexTarget(ctx, in)
+	slug, err := c.indexTarget(ctx, in)
 	if err != nil {
 		return indexing{}, "", err
 	}
@@ -87,7 +88,7 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	if token != nil {
 		events = c.doors.Subscribe(wait, c.scope, 0) // before the job begins: nothing is missed
 	}
-	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History, Path: below})
+	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History})
 	if err != nil {
 		return indexing{}, "", err
 	}
@@ -184,41 +185,23 @@ func stageText(p wire.Progress) string {
 	return text
 }
 
-// indexTarget returns the project and the folder below its checkout that a call
-// names; "" means all of it.
-func (c *call) indexTarget(ctx context.Context, in inIndex) (slug, below string, err error) {
+// indexTarget returns the project that a call means: that of its path. All of it
+// is looked at, whatever folder in it the path names: what has not changed costs
+// next to nothing.
+func (c *call) indexTarget(ctx context.Context, in inIndex) (slug string, err error) {
 	if in.Path == "" || !filepath.IsAbs(in.Path) {
 		slug, err = c.project(ctx, in.Project)
-		below = strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(in.Path)), "./"), "/")
-		if below == "." {
-			below = ""
-		}
-		if err == nil && (below == ".." || strings.HasPrefix(below, "../")) {
+		if err == nil && !filepath.IsLocal(cmp.Or(in.Path, ".")) {
 			err = fmt.Errorf("path %q leads out of the checkout: %w", clip(in.Path, 80), fold.ErrInvalid)
 		}
-		return slug, below, err
+		return slug, err
 	}
 	slug, err = c.doors.ProjectOfPath(ctx, c.scope, in.Path)
 	if errors.Is(err, fold.ErrNotFound) {
 		err = fold.WithHint(fmt.Errorf("path %q is in no registered checkout: %w", clip(in.Path, 80), fold.ErrNotFound), "ask the user to run: foldwatch up "+in.Path)
 	}
-	if err != nil {
-		return "", "", err
+	if err == nil && in.Project != "" && in.Project != slug {
+		err = fmt.Errorf("path %q belongs to project %s, not %s: %w", clip(in.Path, 80), slug, clip(in.Project, 80), fold.ErrInvalid)
 	}
-	if in.Project != "" && in.Project != slug {
-		return "", "", fmt.Errorf("path %q belongs to project %s, not %s: %w", clip(in.Path, 80), slug, clip(in.Project, 80), fold.ErrInvalid)
-	}
-	p, err := c.doors.Project(ctx, c.scope, slug)
-	if err != nil {
-		return "", "", err
-	}
-	for _, co := range p.Checkouts {
-		if rel, err := filepath.Rel(co.Path, in.Path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			if rel == "." {
-				rel = ""
-			}
-			return slug, filepath.ToSlash(rel), nil
-		}
-	}
-	return slug, "", nil // the same checkout under another name, through a link
+	return slug, err
 }

@@ -268,8 +268,7 @@ type Reindex struct {
 
 	RetryFailed bool `json:"retry_failed,omitempty" doc:"only what an earlier attempt failed on, also what is set aside until it changes"`
 
-	Path    string `json:"path,omitempty" doc:"only below this path"`
-	History int    `json:"history,omitempty" minimum:"0" doc:"also make memories of the last N commits"`
+	History int `json:"history,omitempty" minimum:"0" doc:"also make memories of the last N commits"`
 }
 
 // JobRef names a queued job.
