@@ -72,7 +72,7 @@ func (s *Store) BranchGate(ctx context.Context) (Wait, error) {
 	if err != nil {
 		return Wait{}, err
 	}
-	return t.rested(c, s.opt.Now()), nil
+	return t.rested(p.oid, c, s.opt.Now()), nil
 }
 
 // A branchTarget commits fold/ onto the branch of the user's checkout (B1 to B6).
@@ -86,6 +86,9 @@ type branchTarget struct {
 	branches []string         // that are committed to, as the user named them; see StoreOptions
 	allowed  string           // the default branch, once known
 	left     map[string]stamp // what our last commit left of git's files
+
+	pulled oid      // the commit that the branch was last moved to from the remote
+	owed   []string // trailers of commits of ours that were taken back, for the next one
 
 	done plumbing.Hash // the journal commit that the branch has; zero if it is not known
 
@@ -174,6 +177,7 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 			out.Pending = true
 			return out, err
 		}
+		t.owed = nil
 		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
 	}
 	if !out.Pending {
@@ -231,10 +235,14 @@ type branchDraft struct {
 	trees    map[string]gitindex.TreeChange
 	tree     oid // of the commit
 	next     oid
-	replaced oid // our own last commit, if next takes its place
+	replaced oid    // our own last commit, if next takes its place
+	verb     string // for git's logs; "" means commit
 	subject  string
 	unsigned string
 	at       time.Time
+
+	// take is done under the locks, before the branch moves; nil for nothing.
+	take func() error
 }
 
 // draftBranch finds what is to be committed, and what of the checkout's state
@@ -255,7 +263,7 @@ func (s *Store) draftBranch(ctx context.Context, t *branchTarget, p position) (d
 	if d.changes, d.skipped, err = s.branchChanges(ctx, t, entry.oid); err != nil || len(d.changes) == 0 {
 		return d, err
 	}
-	if d.wait = t.rested(d.head, s.opt.Now()); !d.wait.none() {
+	if d.wait = t.rested(p.oid, d.head, s.opt.Now()); !d.wait.none() {
 		return d, nil
 	}
 	if d.changes, d.wait, err = t.name(ctx, t.dir, d.changes); err != nil || !d.wait.none() || len(d.changes) == 0 {
@@ -418,6 +426,7 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 	if replace {
 		authors = append(authors, coauthorLines(d.head.message)...)
 	}
+	authors = append(authors, t.owed...)
 	slices.Sort(authors)
 	message += strings.Join(slices.Compact(authors), "")
 	d.subject, _, _ = strings.Cut(message, "\n")
@@ -453,6 +462,9 @@ func (t *branchTarget) replaceable(ctx context.Context, d *branchDraft) (bool, e
 	if out != d.pos.ref {
 		return false, nil
 	}
+	if published, err := t.published(ctx, d); err != nil || published {
+		return false, err
+	}
 	heads, _ := filepath.Glob(filepath.Join(t.l.CommonDir, "worktrees", "*", "HEAD"))
 	for _, h := range heads {
 		if b, err := readSmall(h); err == nil && strings.TrimSpace(string(b)) == d.pos.oid.String() {
@@ -464,16 +476,7 @@ func (t *branchTarget) replaceable(ctx context.Context, d *branchDraft) (bool, e
 
 // onlyFold reports whether two root trees differ in fold/ alone.
 func (t *branchTarget) onlyFold(ctx context.Context, a, b oid) (bool, error) {
-	left, err := t.objects.tree(ctx, a)
-	if err != nil {
-		return false, err
-	}
-	right, err := t.objects.tree(ctx, b)
-	if err != nil {
-		return false, err
-	}
-	other := func(e userEntry) bool { return e.name == t.dir }
-	return slices.Equal(slices.DeleteFunc(slices.Clone(left), other), slices.DeleteFunc(slices.Clone(right), other)), nil
+	return t.objects.differOnlyAt(ctx, t.dir, a, b)
 }
 
 // told lists what the commit changes against its parent, for its message.

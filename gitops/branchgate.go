@@ -302,9 +302,10 @@ func (t *branchTarget) quiet(p position, now time.Time) Wait {
 	return Wait{}
 }
 
-// rested returns how long the user's own last commit has still to be left alone.
-func (t *branchTarget) rested(c userCommit, now time.Time) Wait {
-	if ours(c) {
+// rested returns how long the user's own last commit, called id, has still to be left
+// alone. One that we brought from the remote is nobody's to amend here.
+func (t *branchTarget) rested(id oid, c userCommit, now time.Time) Wait {
+	if id == t.pulled || ours(c) {
 		return Wait{}
 	}
 	age := now.Sub(time.Unix(c.when, 0))
@@ -319,6 +320,9 @@ func (t *branchTarget) rested(c userCommit, now time.Time) Wait {
 
 // ours reports whether a commit says that it is one of ours; whether it touches
 // only fold/ is seen in its trees.
-func ours(c userCommit) bool {
-	return c.by == committerName && len(c.parents) == 1 && strings.Contains(c.message, "\n"+trailerCommit+": v1\n")
+func ours(c userCommit) bool { return c.by == committerName && marked(c) }
+
+// marked is ours of a commit that the user may have rebased since, or amended.
+func marked(c userCommit) bool {
+	return len(c.parents) == 1 && strings.Contains(c.message, "\n"+trailerCommit+": v1\n")
 }

@@ -31,6 +31,9 @@ func newIntent(t *branchTarget, d *branchDraft) *intent {
 	if d.replaced != "" {
 		verb = "commit (amend)"
 	}
+	if d.verb != "" {
+		verb = d.verb
+	}
 	at := reflogTime(d.at)
 	return &intent{
 		Ref: d.pos.ref, Old: d.pos.oid.String(), New: d.next.String(), Dir: t.dir, Size: t.size, Lock: lockText(),

@@ -154,6 +154,14 @@ func (t *branchTarget) swap(state string, in *intent, d *branchDraft, scan *proc
 	if moved := t.moved(d, scan); moved != "" {
 		return 0, false, Wait{Reason: moved, After: branchQuiet}, nil
 	}
+	if d.take != nil {
+		if err := d.take(); err != nil {
+			return 0, false, w, err
+		}
+		if err := stop("files"); err != nil {
+			return 0, false, w, err
+		}
+	}
 	if err := os.Rename(filepath.Join(state, branchRef), filepath.Join(t.l.CommonDir, filepath.FromSlash(in.Ref))); err != nil {
 		return 0, false, w, err
 	}

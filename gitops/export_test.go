@@ -16,6 +16,11 @@ func (s *Store) LimitCommits(n int) { s.perCommit = n }
 // OnBranchStep has fn asked before each step of a commit onto the branch.
 func (s *Store) OnBranchStep(fn func(step string) error) { s.onto.step = fn }
 
+// TakeSteps are the steps of taking in what the remote's branch has, in order.
+func TakeSteps() []string {
+	return []string{"objects", "intent", "locked index", "locked HEAD", "locked main", "files", "reference", "log", "index", "synced"}
+}
+
 // BranchSteps are those steps, in order; the branch is main.
 func BranchSteps() []string {
 	return []string{"objects", "intent", "locked index", "locked HEAD", "locked main", "reference", "log", "index", "synced"}

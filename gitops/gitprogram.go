@@ -66,53 +66,73 @@ type gitProgram struct {
 }
 
 func (g *gitProgram) tip(ctx context.Context) (plumbing.Hash, error) {
-	r := g.run(ctx, min(askLimit, g.opt.Timeout), "ls-remote", "--quiet", "--", g.at.url, refBranch)
-	if r.err != nil {
-		return plumbing.ZeroHash, g.fail(ctx, r)
-	}
-	for line := range strings.Lines(r.stdout) {
-		oid, ref, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "\t")
-		// ls-remote also answers with refs whose name ends like ours.
-		if ok && ref == refBranch && plumbing.IsHash(oid) {
-			return plumbing.NewHash(oid), nil
-		}
-	}
-	return plumbing.ZeroHash, nil
+	tip, err := g.tipOf(ctx, refBranch)
+	return plumbing.NewHash(tip), err
 }
 
 func (g *gitProgram) fetch(ctx context.Context) (plumbing.Hash, error) {
+	tip, err := g.fetchRef(ctx, refBranch)
+	return plumbing.NewHash(tip), err
+}
+
+func (g *gitProgram) push(ctx context.Context, was, is plumbing.Hash) error {
+	return g.pushRef(ctx, refBranch, hashText(was), is.String())
+}
+
+// tipOf is transport.tip of any branch; names of commits are hex, "" is none.
+func (g *gitProgram) tipOf(ctx context.Context, ref string) (string, error) {
+	r := g.run(ctx, min(askLimit, g.opt.Timeout), "ls-remote", "--quiet", "--", g.at.url, ref)
+	if r.err != nil {
+		return "", g.fail(ctx, r)
+	}
+	for line := range strings.Lines(r.stdout) {
+		oid, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "\t")
+		// ls-remote also answers with refs whose name ends like ours.
+		if ok && name == ref && isObjectName(oid) {
+			return oid, nil
+		}
+	}
+	return "", nil
+}
+
+// fetchRef is transport.fetch of any branch.
+func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	const head = "FETCH_HEAD" // of our own repository, not of the user's
 	if err := g.obj.fs.Remove(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return plumbing.ZeroHash, syncError(SyncOffline, g.at.host, "", "prepare to fetch: %v", err)
+		return "", syncError(SyncOffline, g.at.host, "", "prepare to fetch: %v", err)
 	}
 	r := g.run(ctx, g.opt.Timeout, "fetch", "--quiet", "--no-tags", "--no-auto-gc", "--no-recurse-submodules",
-		"--refmap=", "--", g.at.url, refBranch)
+		"--refmap=", "--", g.at.url, ref)
 	if r.err != nil {
 		g.obj.sweepPacks()
 		if strings.Contains(r.stderr, "couldn't find remote ref") {
-			return plumbing.ZeroHash, nil
+			return "", nil
 		}
-		return plumbing.ZeroHash, g.fail(ctx, r)
+		return "", g.fail(ctx, r)
 	}
 	g.obj.refresh()
 	b, err := g.obj.fs.root.ReadFile(head)
 	oid, _, _ := strings.Cut(string(b), "\t")
-	if err != nil || !plumbing.IsHash(oid) {
-		return plumbing.ZeroHash, syncError(SyncRefused, g.at.host, "", "git fetched nothing that can be named")
+	if err != nil || !isObjectName(oid) {
+		return "", syncError(SyncRefused, g.at.host, "", "git fetched nothing that can be named")
 	}
-	return plumbing.NewHash(oid), nil
+	return oid, nil
 }
 
-func (g *gitProgram) push(ctx context.Context, was, is plumbing.Hash) error {
-	lease := "--force-with-lease=" + refBranch + ":"
-	if !was.IsZero() {
-		lease += was.String()
-	}
+// isObjectName reports whether s is the name of an object, SHA-1 or SHA-256.
+func isObjectName(s string) bool {
+	_, sha1 := parseOid(s, 20)
+	_, sha256 := parseOid(s, 32)
+	return sha1 || sha256
+}
+
+// pushRef is transport.push of any branch.
+func (g *gitProgram) pushRef(ctx context.Context, ref, was, is string) error {
 	// With a lease on the commit that is the parent of what is pushed nothing
 	// is ever overwritten: the remote has that parent, or rejects.
 	r := g.run(ctx, g.opt.Timeout, "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags",
-		"--recurse-submodules=no", lease, "--", g.at.url, is.String()+":"+refBranch)
-	if err := pushRejected(g.at.host, r); err != nil {
+		"--recurse-submodules=no", "--force-with-lease="+ref+":"+was, "--", g.at.url, is+":"+ref)
+	if err := pushRejected(g.at.host, ref, r); err != nil {
 		return err
 	}
 	if r.err != nil {

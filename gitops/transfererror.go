@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// pushRejected reads the porcelain output of a push and returns why our branch
+// pushRejected reads the porcelain output of a push and returns why the branch ref
 // was not moved, or nil if it does not say that.
-func pushRejected(host string, r ran) error {
+func pushRejected(host, ref string, r ran) error {
 	for line := range strings.Lines(r.stdout) {
 		f := strings.SplitN(strings.TrimRight(line, "\r\n"), "\t", 3)
-		if len(f) != 3 || !strings.HasSuffix(f[1], ":"+refBranch) || f[0] != "!" {
+		if len(f) != 3 || !strings.HasSuffix(f[1], ":"+ref) || f[0] != "!" {
 			continue
 		}
 		return rejection(host, f[2], r.stderr)

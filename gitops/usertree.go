@@ -347,6 +347,21 @@ func (u *userObjects) diff(ctx context.Context, a, b oid, prefix string, fn func
 	return nil
 }
 
+// differOnlyAt reports whether two trees differ in nothing but the entry called
+// name.
+func (u *userObjects) differOnlyAt(ctx context.Context, name string, a, b oid) (bool, error) {
+	left, err := u.tree(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	right, err := u.tree(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	other := func(e userEntry) bool { return e.name == name }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(left), other), slices.DeleteFunc(slices.Clone(right), other)), nil
+}
+
 // child returns the entry called name in a tree.
 func (u *userObjects) child(ctx context.Context, tree oid, name string) (userEntry, error) {
 	entries, err := u.tree(ctx, tree)

@@ -1,0 +1,203 @@
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// upstreamName is the repository in which branch mode speaks to the remote.
+const upstreamName = "upstream.git"
+
+// mostUpstreamPacks is from how many packs on an upstream is begun anew: what the
+// user has fetched meanwhile need not be held twice.
+const mostUpstreamPacks = 40
+
+// An upstream is a bare repository of our own that sees the objects of the user's as
+// its alternates, so that only what that lacks is fetched into it. The transport runs
+// there, by our configuration, and no reference of the user's moves (G15, I4). It is
+// not the sidecar: its history is not whole without the user's, and may be named by
+// SHA-256. It holds nothing that cannot be fetched again, so that it may be deleted at
+// any time. For whoever holds the store's syncing lock.
+type upstream struct {
+	dir     string
+	size    int // bytes of an object name
+	own     *objects
+	objects *userObjects
+	git     *gitProgram
+	at      address
+}
+
+// openUpstream opens the upstream of a store and makes it if need be. The caller
+// closes it.
+func (s *Store) openUpstream(t *branchTarget, opt SyncOptions) (u *upstream, err error) {
+	u = &upstream{dir: filepath.Join(t.l.StateDir(), upstreamName), size: t.size}
+	if u.at, err = parseAddress(opt, s.foldBase()); err != nil {
+		return nil, err
+	}
+	exe, err := exec.LookPath("git")
+	if err != nil {
+		return nil, syncError(SyncRefused, u.at.host, "install git", "only git can push your branch, and it is not on the PATH")
+	}
+	if err := u.prepare(s, t.l); err != nil {
+		u.close()
+		if _, ok := errors.AsType[*SyncError](err); ok {
+			return nil, err
+		}
+		return nil, unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
+	}
+	if opt.MaxBytes <= 0 {
+		opt.MaxBytes = maxReceived
+	}
+	if opt.Timeout <= 0 {
+		opt.Timeout = transferLimit
+	}
+	u.git = &gitProgram{exe: exe, obj: u.own, at: u.at, opt: opt, ssh: s.sshCommand}
+	u.objects = newUserObjects(u.layout(), u.size)
+	return u, nil
+}
+
+// layout is the upstream as a repository that git is asked about.
+func (u *upstream) layout() *Layout {
+	return &Layout{GitDir: u.dir, CommonDir: u.dir, Bare: true}
+}
+
+func (u *upstream) close() {
+	if u.objects != nil {
+		u.objects.close()
+	}
+	if u.own != nil {
+		_ = u.own.close()
+	}
+}
+
+// prepare makes what a bare repository consists of, and sees that git, run in it,
+// reads no other configuration than ours, as [objects.checkOwn] does.
+func (u *upstream) prepare(s *Store, l *Layout) error {
+	if n, err := packsIn(u.dir); err == nil && n > mostUpstreamPacks {
+		if err := os.RemoveAll(u.dir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(u.dir, 0o777); err != nil {
+		return err
+	}
+	own, err := openOwnFS(u.dir, s.opt.Faults)
+	if err != nil {
+		return err
+	}
+	u.own = &objects{fs: own, batch: memory.NewStorage()}
+	u.own.reopen()
+	for _, name := range []string{"commondir", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"} {
+		if _, err := own.Lstat(name); err == nil {
+			return syncError(SyncRefused, "", "delete it, if you did not put it there yourself", "%s/%s is none of our files", u.dir, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/foldwatch"} {
+		if err := own.MkdirAll(d, 0o777); err != nil {
+			return err
+		}
+	}
+	config := repoConfig
+	if u.size == 32 {
+		config = strings.Replace(config, "repositoryformatversion = 0", "repositoryformatversion = 1", 1) + "[extensions]\n\tobjectFormat = sha256\n"
+	}
+	alternates, err := filepath.Rel(filepath.Join(u.dir, "objects"), filepath.Join(l.CommonDir, "objects"))
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"objects/info/alternates", filepath.ToSlash(alternates) + "\n"},
+		{"config", config},
+		{"HEAD", "ref: refs/heads/none\n"},
+	} {
+		if err := u.keep(f.name, []byte(f.text)); err != nil {
+			return err
+		}
+	}
+	// Where the user's history ends, so does what we see of it.
+	shallow, err := os.ReadFile(filepath.Join(l.CommonDir, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := own.root.Remove("shallow"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return u.keep("shallow", shallow)
+}
+
+// keep has a file of the upstream hold b.
+func (u *upstream) keep(name string, b []byte) error {
+	if have, err := u.own.fs.root.ReadFile(name); err == nil && bytes.Equal(have, b) {
+		return nil
+	}
+	return u.own.fs.writeFile(name, b)
+}
+
+// packsIn counts the packs of a repository.
+func packsIn(dir string) (int, error) {
+	list, err := os.ReadDir(filepath.Join(dir, "objects", "pack"))
+	n := 0
+	for _, e := range list {
+		if path.Ext(e.Name()) == ".pack" {
+			n++
+		}
+	}
+	return n, err
+}
+
+// remoteRef is where the upstream keeps what it saw of a branch of the remote: only so
+// that the next fetch need not bring it again.
+func remoteRef(branch string) string {
+	// One level, so that a branch may be called what was a folder of others.
+	return "refs/foldwatch/remote/" + strings.ReplaceAll(branch, "/", "%2F")
+}
+
+// broken matches what git says where objects are gone that history needs: the user's
+// git has removed what nothing of the user's names any more.
+var broken = regexp.MustCompile(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
+
+// fetch brings a branch of the remote, and returns its tip; "" if there is none.
+func (u *upstream) fetch(ctx context.Context, s *Store, t *branchTarget, branch string) (oid, error) {
+	tip, err := u.git.fetchRef(ctx, "refs/heads/"+branch)
+	if err != nil && broken.MatchString(err.Error()) {
+		u.close()
+		if rerr := os.RemoveAll(u.dir); rerr != nil {
+			return "", unavailable(rerr)
+		}
+		if perr := u.prepare(s, t.l); perr != nil {
+			return "", unavailable(perr)
+		}
+		u.git.obj = u.own
+		tip, err = u.git.fetchRef(ctx, "refs/heads/"+branch)
+	}
+	if err != nil || tip == "" {
+		return "", err
+	}
+	id, ok := parseOid(tip, u.size)
+	if !ok {
+		return "", syncError(SyncRefused, u.at.host, "", "the remote names objects in another way than this repository")
+	}
+	return id, unavailable(u.own.fs.writeFile(remoteRef(branch), []byte(tip+"\n")))
+}
+
+// holds reports whether a commit is here, or in the user's repository.
+func (u *upstream) holds(ctx context.Context, id oid) bool {
+	_, err := u.layout().git("cat-file", "-e", id.String()+"^{commit}").output(ctx)
+	return err == nil
+}
