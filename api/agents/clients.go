@@ -17,13 +17,36 @@ import (
 
 // A Client is a program that speaks MCP.
 type Client struct {
-	ID       string // what the command line calls it
-	Name     string
-	Writable bool // Install writes its file; for others Print says what goes where
+	ID   string // what the command line calls it
+	Name string
 
-	file func(Options) string // its user file; nil if that is unknown
-	keys []string             // path of our entry in a JSON file; nil for TOML
-	make func(command string, args []string) any
+	file  func(Options) string // its user file; nil if that is unknown: Print alone says what goes in
+	marks []func(Options) string
+	keys  []string // path of our entry in a JSON file; nil for TOML
+	make  func(command string, args []string) any
+}
+
+// Known reports whether it is known where the client keeps its configuration, so
+// that Install can write it.
+func (c Client) Known() bool { return c.file != nil }
+
+// Present reports whether the client seems to be used here: its file is there, or
+// the folder that the client makes when it is installed.
+func (c Client) Present(o Options) bool {
+	if c.file == nil {
+		return false
+	}
+	marks := []string{c.file(o)}
+	if len(c.marks) == 0 {
+		marks = append(marks, filepath.Dir(marks[0]))
+	}
+	for _, m := range c.marks {
+		marks = append(marks, m(o))
+	}
+	return slices.ContainsFunc(marks, func(m string) bool {
+		_, err := os.Stat(m)
+		return err == nil
+	})
 }
 
 // Options say whose configuration is meant and how foldwatch is called. Home
@@ -56,13 +79,16 @@ func (o Options) args() []string {
 	return o.Args
 }
 
+func (o Options) system() string {
+	if o.GOOS == "" {
+		return runtime.GOOS
+	}
+	return o.GOOS
+}
+
 // config returns where programs keep their configuration: <cfg> of surfaces.md 5.
 func (o Options) config() string {
-	system := o.GOOS
-	if system == "" {
-		system = runtime.GOOS
-	}
-	switch system {
+	switch o.system() {
 	case "windows":
 		if dir := o.env("APPDATA"); dir != "" {
 			return dir
@@ -118,14 +144,14 @@ func plain(command string, args []string) any { return plainEntry{command, args}
 func List() []Client {
 	servers := []string{"mcpServers", "foldwatch"}
 	return []Client{
-		{ID: "claude-code", Name: "Claude Code", Writable: true, file: inHome(".claude.json"), keys: servers, make: plain},
+		{ID: "claude-code", Name: "Claude Code", file: inHome(".claude.json"), marks: []func(Options) string{inHome(".claude")}, keys: servers, make: plain},
 		{ID: "claude-desktop", Name: "Claude Desktop", file: inConfig("Claude", "claude_desktop_config.json"), keys: servers, make: plain},
 		{ID: "cursor", Name: "Cursor", file: inHome(".cursor", "mcp.json"), keys: servers, make: plain},
 		{ID: "vscode", Name: "VS Code", file: inConfig("Code", "User", "mcp.json"), keys: []string{"servers", "foldwatch"}, make: func(c string, a []string) any {
 			return typedEntry{"stdio", c, a}
 		}},
 		{ID: "windsurf", Name: "Windsurf", file: inHome(".codeium", "windsurf", "mcp_config.json"), keys: servers, make: plain},
-		{ID: "zed", Name: "Zed", file: inHome(".config", "zed", "settings.json"), keys: []string{"context_servers", "foldwatch"}, make: func(c string, a []string) any {
+		{ID: "zed", Name: "Zed", file: zedFile, keys: []string{"context_servers", "foldwatch"}, make: func(c string, a []string) any {
 			return sourceEntry{"custom", c, a}
 		}},
 		{ID: "codex", Name: "Codex", file: codexFile, make: plain},
@@ -137,8 +163,8 @@ func List() []Client {
 		{ID: "copilot", Name: "Copilot CLI", file: inHome(".copilot", "mcp-config.json"), keys: servers, make: func(c string, a []string) any {
 			return toolsEntry{typedEntry{"local", c, a}, []string{"*"}}
 		}},
-		{ID: "junie", Name: "JetBrains Junie", file: inHome(".junie", "mcp", "mcp.json"), keys: servers, make: plain},
-		{ID: "cline", Name: "Cline", file: inConfig("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json"), keys: servers, make: plain},
+		{ID: "junie", Name: "JetBrains Junie", file: inHome(".junie", "mcp", "mcp.json"), marks: []func(Options) string{inHome(".junie")}, keys: servers, make: plain},
+		{ID: "cline", Name: "Cline", file: inConfig("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json"), marks: []func(Options) string{inConfig("Code", "User", "globalStorage", "saoudrizwan.claude-dev")}, keys: servers, make: plain},
 		{ID: "generic", Name: "any other client", keys: servers, make: plain},
 	}
 }
@@ -150,9 +176,27 @@ func codexFile(o Options) string {
 	return filepath.Join(o.Home, ".codex", "config.toml")
 }
 
+// zedFile is below ~/.config also on macOS, and in a folder with a capital on
+// Windows.
+func zedFile(o Options) string {
+	if o.system() == "windows" {
+		return filepath.Join(o.config(), "Zed", "settings.json")
+	}
+	return filepath.Join(o.home(), "zed", "settings.json")
+}
+
+// home returns where programs from the Unix world keep their configuration, on
+// each system.
+func (o Options) home() string {
+	if dir := o.env("XDG_CONFIG_HOME"); o.system() == "linux" && filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(o.Home, ".config")
+}
+
 // openCodeFile prefers the file that is there.
 func openCodeFile(o Options) string {
-	base := filepath.Join(o.Home, ".config", "opencode", "opencode.json")
+	base := filepath.Join(o.home(), "opencode", "opencode.json")
 	if _, err := os.Stat(base); err != nil {
 		if _, err := os.Stat(base + "c"); err == nil {
 			return base + "c"

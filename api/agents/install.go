@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -68,17 +69,14 @@ func Check(id string, o Options) (State, error) {
 // Install writes our entry into the client's file and leaves every other byte
 // of it alone. The file as it was is kept beside it. Doing it twice is doing it
 // once. It returns ErrInvalid, and changes nothing, if the file cannot be
-// parsed, and ErrForbidden for a client that is only printed.
+// parsed, and ErrNotFound for a client whose file is not known.
 func Install(id string, o Options) (Result, error) {
 	c, path, err := locate(id, o)
 	if err != nil {
 		return Result{}, err
 	}
-	if !c.Writable {
-		return Result{}, fold.WithHint(fmt.Errorf("%s is not written yet: %w", c.Name, fold.ErrForbidden), "paste what foldwatch setup --print "+c.ID+" prints")
-	}
 	res := Result{File: path}
-	err = edit(path, func(b []byte, there bool) ([]byte, bool, error) {
+	err = edit(path, 0o600, func(b []byte, there bool) ([]byte, bool, error) {
 		now, err := c.set(b, o)
 		if err != nil || bytes.Equal(now, b) && there {
 			return b, there, unparsable(path, err)
@@ -117,7 +115,7 @@ func Remove(id string, o Options) (Result, error) {
 		return Result{}, err
 	}
 	res := Result{File: path}
-	err = edit(path, func(b []byte, there bool) ([]byte, bool, error) {
+	err = edit(path, 0o600, func(b []byte, there bool) ([]byte, bool, error) {
 		if with, err := c.set(before, o); err == nil && there && bytes.Equal(with, b) {
 			res.Changed = true
 			return before, had, nil // nothing else changed since: as it was
@@ -127,7 +125,7 @@ func Remove(id string, o Options) (Result, error) {
 			return b, there, unparsable(path, err)
 		}
 		res.Changed = true
-		return now, had || !empty(now), nil
+		return now, had || len(now) > 0, nil // nothing is left of a file that we made
 	})
 	if err != nil {
 		return Result{File: path}, fmt.Errorf("setup --remove %s: %w", c.ID, err)
@@ -174,12 +172,6 @@ func (c Client) remove(b []byte) ([]byte, error) {
 	return conf.RemoveJSONC(b, c.keys)
 }
 
-// empty reports whether a configuration says nothing.
-func empty(b []byte) bool {
-	b = bytes.TrimSpace(b)
-	return len(b) == 0 || len(b) >= 2 && b[0] == '{' && len(bytes.TrimSpace(b[1:len(b)-1])) == 0
-}
-
 func unparsable(path string, err error) error {
 	if err == nil {
 		return nil
@@ -203,9 +195,9 @@ func read(path string) (b []byte, there bool, err error) {
 }
 
 // edit replaces the file by what fn makes of it; fn says whether it shall
-// exist. The client writes its file too: where it did so meanwhile, fn decides
+// exist. Perm is that of a new file, and of who may enter a new folder. The client writes its file too: where it did so meanwhile, fn decides
 // again on what is there then.
-func edit(path string, fn func(b []byte, there bool) (now []byte, exist bool, err error)) error {
+func edit(path string, perm fs.FileMode, fn func(b []byte, there bool) (now []byte, exist bool, err error)) error {
 	for range 5 {
 		b, there, err := read(path)
 		if err != nil {
@@ -228,7 +220,10 @@ func edit(path string, fn func(b []byte, there bool) (now []byte, exist bool, er
 		if !exist {
 			return os.Remove(path)
 		}
-		return disk.WriteFile(path, now, 0o600)
+		if err := os.MkdirAll(filepath.Dir(path), perm|perm>>2&0o111); err != nil {
+			return err
+		}
+		return disk.WriteFile(path, now, perm)
 	}
 	return fmt.Errorf("%s changes all the time: %w", path, fold.ErrUnavailable)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 )
 
 // setupFlags say what setup does with each client; none of them installs.
-type setupFlags struct{ all, check, remove, print bool }
+type setupFlags struct{ all, check, remove, print, instructions bool }
 
 func setupCommand(e *environment) *cobra.Command {
 	var f setupFlags
@@ -20,25 +21,42 @@ func setupCommand(e *environment) *cobra.Command {
 		Use:   "setup [CLIENT…]",
 		Short: "Connect a coding agent: write or print its MCP entry",
 		Long: "Writes the entry into the client's own configuration, where nothing else changes\n" +
-			"and --remove leaves the file as it was; prints it for clients whose file it does\n" +
-			"not write. Without arguments it lists the clients.",
-		Example: "foldwatch setup claude-code\nfoldwatch setup --all --print\nfoldwatch setup claude-code --remove",
-		RunE: func(_ *cobra.Command, args []string) error {
+			"and --remove leaves the file as it was. With --all, into those of the clients that\n" +
+			"are here. Without arguments it lists the clients.\n\n" +
+			"--instructions is about the file in which agents read how to work in the checkout\n" +
+			"you are in (AGENTS.md, CLAUDE.md, GEMINI.md, Cursor's rules): a short text there\n" +
+			"tells them to ask the memory, and to write into it.",
+		Example: "foldwatch setup claude-code\nfoldwatch setup --all\nfoldwatch setup cursor --print\nfoldwatch setup claude-code --remove\nfoldwatch setup --instructions claude-code",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.instructions {
+				return e.setupInstructions(cmd.Context(), args, f)
+			}
 			return e.setup(args, f)
 		},
 	}
-	c.Flags().BoolVar(&f.all, "all", false, "every client")
+	c.Flags().BoolVar(&f.all, "all", false, "every client that is here")
 	c.Flags().BoolVar(&f.check, "check", false, "only tell whether the entry is there; exit 1 if one is missing")
 	c.Flags().BoolVar(&f.remove, "remove", false, "take the entry out again")
 	c.Flags().BoolVar(&f.print, "print", false, "print the entry, write nothing")
+	c.Flags().BoolVar(&f.instructions, "instructions", false, "the file of the checkout that tells agents how to work in it")
 	return c
+}
+
+// notHere is what is told of a client that nobody seems to use on this machine.
+const notHere = "not here"
+
+func (f setupFlags) valid() error {
+	if f.check && (f.remove || f.print) || f.remove && f.print {
+		return usagef("foldwatch setup --help", "--check, --remove and --print exclude each other")
+	}
+	return nil
 }
 
 // A setupResult tells what setup did for one client.
 type setupResult struct {
 	Client  string `json:"client"`
 	Name    string `json:"name"`
-	Did     string `json:"did"` // installed, unchanged, removed, absent, different, printed
+	Did     string `json:"did"` // installed, unchanged, removed, absent, different, printed, not here
 	File    string `json:"file,omitempty"`
 	Backup  string `json:"backup,omitempty"`
 	Snippet string `json:"snippet,omitempty"`
@@ -46,8 +64,8 @@ type setupResult struct {
 
 func (e *environment) setup(names []string, f setupFlags) error {
 	list := len(names) == 0 && !f.all
-	if f.check && (f.remove || f.print) || f.remove && f.print {
-		return usagef("foldwatch setup --help", "--check, --remove and --print exclude each other")
+	if err := f.valid(); err != nil {
+		return err
 	}
 	if f.all && len(names) > 0 {
 		return usagef("foldwatch setup --all", "give either clients or --all")
@@ -74,12 +92,21 @@ func (e *environment) setup(names []string, f setupFlags) error {
 	missing := 0
 	var failed []error
 	for _, c := range clients {
+		if f.all && !f.check && !f.print && !f.remove && !c.Present(opt) {
+			if c.Known() {
+				results = append(results, setupResult{Client: c.ID, Name: c.Name, Did: notHere, File: c.File(opt)})
+			}
+			continue
+		}
 		r, err := setupOne(c, opt, f)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", c.ID, err))
 			continue
 		}
-		if f.check && r.Did != string(agents.Installed) {
+		if r.Did == string(agents.Absent) && f.all && !c.Present(opt) {
+			r.Did = notHere
+		}
+		if f.check && r.Did != string(agents.Installed) && r.Did != notHere {
 			missing++
 		}
 		results = append(results, r)
@@ -128,7 +155,7 @@ func setupOne(c agents.Client, opt agents.Options, f setupFlags) (setupResult, e
 		st, err := agents.Check(c.ID, opt)
 		r.Did = string(st)
 		return r, err
-	case f.print || !c.Writable && !f.remove:
+	case f.print || !c.Known() && !f.remove:
 		path, snippet, err := agents.Print(c.ID, opt)
 		r.Did, r.File, r.Snippet = "printed", path, snippet
 		return r, err
@@ -152,7 +179,7 @@ func (e *environment) printSetup(p printer, results []setupResult, check bool) {
 	if check {
 		var t table
 		for _, r := range results {
-			t.row(r.Client, r.Did, r.File)
+			t.row(cmp.Or(r.Client, "instructions"), r.Did, r.File)
 		}
 		t.print(p)
 		return
@@ -160,9 +187,12 @@ func (e *environment) printSetup(p printer, results []setupResult, check bool) {
 	say := e.messages(false)
 	for _, r := range results {
 		if r.Did != "printed" {
-			p.printf("%s  %s  %s\n", r.Client, r.Did, r.File)
+			p.printf("%s  %s  %s\n", cmp.Or(r.Client, "instructions"), r.Did, r.File)
 			if r.Backup != "" {
 				say.printf("the file as it was: %s\n", r.Backup)
+			}
+			if r.Did == "installed" && r.Client != "" {
+				say.printf("%s takes it up when it is started again\n", r.Name)
 			}
 			continue
 		}
