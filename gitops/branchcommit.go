@@ -90,6 +90,9 @@ type branchTarget struct {
 	pulled oid      // the commit that the branch was last moved to from the remote
 	owed   []string // trailers of commits of ours that were taken back, for the next one
 
+	made oid           // our last commit
+	sum  string        // what the index ends with that we wrote with it
+	refs *refWatch     // how references stood then; nil if it is not known
 	done plumbing.Hash // the journal commit that the branch has; zero if it is not known
 
 	step func(name string) error // asked before each step that can be seen; a test's
@@ -242,7 +245,8 @@ type branchDraft struct {
 	at       time.Time
 
 	// take is done under the locks, before the branch moves; nil for nothing.
-	take func() error
+	take  func() error
+	again bool // take prepared the index once more
 }
 
 // draftBranch finds what is to be committed, and what of the checkout's state
@@ -278,7 +282,11 @@ func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree 
 	if err := d.readIndex(t.l); err != nil {
 		return err
 	}
-	f, err := gitindex.Parse(d.index, t.size)
+	parse := gitindex.Parse
+	if n := len(d.index) - t.size; n > 0 && d.stamp == t.left[filepath.Join(t.l.GitDir, "index")] && string(d.index[n:]) == t.sum {
+		parse = gitindex.ParseKnown // made here, and not written since
+	}
+	f, err := parse(d.index, t.size)
 	odd := errors.Is(err, gitindex.ErrOdd)
 	if err != nil && !odd {
 		return err
@@ -394,7 +402,7 @@ func (t *branchTarget) assertOnly(ctx context.Context, was, is oid, changes map[
 	return err
 }
 
-// finishDraft makes the commit of d and writes its objects.
+// finishDraft makes the commit of d.
 func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft) error {
 	parent, parentTree := d.pos.oid, d.head.tree
 	replace, err := t.replaceable(ctx, d)
@@ -412,7 +420,7 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 	}
 	if replace && parentTree == d.tree { // all of it was taken back
 		d.next, d.subject = parent, "nothing is left of it"
-		return t.writeObjects(ctx, s)
+		return nil
 	}
 	files, err := t.told(ctx, parentTree, d)
 	if err != nil {
@@ -431,14 +439,7 @@ func (s *Store) finishDraft(ctx context.Context, t *branchTarget, d *branchDraft
 	message += strings.Join(slices.Compact(authors), "")
 	d.subject, _, _ = strings.Cut(message, "\n")
 	d.next, d.unsigned = t.putCommit(ctx, d.tree, parent, message, d.at)
-	return t.writeObjects(ctx, s)
-}
-
-func (t *branchTarget) writeObjects(ctx context.Context, s *Store) error {
-	if err := t.at("objects"); err != nil {
-		return err
-	}
-	return t.objects.write(ctx, s.opt.Faults)
+	return nil
 }
 
 // replaceable reports whether HEAD is a commit of ours that nobody else has seen:
@@ -455,23 +456,20 @@ func (t *branchTarget) replaceable(ctx context.Context, d *branchDraft) (bool, e
 	if err != nil || !inside {
 		return false, err
 	}
+	if published, err := t.published(ctx, d); err != nil || published {
+		return false, err
+	}
+	if t.checkedOutAt(d.pos.oid) {
+		return false, nil
+	}
+	if t.made == d.pos.oid && t.refs.alone(t.l, d.pos.ref) {
+		return true, nil
+	}
 	out, err := t.l.git("for-each-ref", "--count=2", "--format=%(refname)", "--contains="+d.pos.oid.String()).line(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for references: %w", err)
 	}
-	if out != d.pos.ref {
-		return false, nil
-	}
-	if published, err := t.published(ctx, d); err != nil || published {
-		return false, err
-	}
-	heads, _ := filepath.Glob(filepath.Join(t.l.CommonDir, "worktrees", "*", "HEAD"))
-	for _, h := range heads {
-		if b, err := readSmall(h); err == nil && strings.TrimSpace(string(b)) == d.pos.oid.String() {
-			return false, nil
-		}
-	}
-	return true, nil
+	return out == d.pos.ref, nil
 }
 
 // onlyFold reports whether two root trees differ in fold/ alone.

@@ -290,15 +290,10 @@ func (t *branchTarget) attributes(ctx context.Context, dir string, list []*branc
 
 func (t *branchTarget) hasAttributes(dir string, list []*branchChange) bool {
 	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
-	for _, key := range []string{"core.attributesfile"} {
-		if t.conf.get(key) != "" {
-			return true
-		}
+	if t.conf.get("core.attributesfile") != "" {
+		return true
 	}
-	files := []string{filepath.Join(t.l.CommonDir, "info", "attributes"), filepath.Join(t.l.WorkTree, ".gitattributes"), "/etc/gitattributes"}
-	for _, p := range configFiles() {
-		files = append(files, filepath.Join(filepath.Dir(p), "attributes"))
-	}
+	files := attributeFiles(t.l, &t.conf)
 	folders := map[string]bool{}
 	for _, c := range list {
 		for d := path.Dir(joinDir(dir, c.path)); d != "." && !folders[d]; d = path.Dir(d) {
@@ -308,26 +303,3 @@ func (t *branchTarget) hasAttributes(dir string, list []*branchChange) bool {
 	}
 	return slices.ContainsFunc(files, there)
 }
-
-// MergesMemories reports whether git merges memories by their meaning in this
-// checkout: its attributes name our driver for them, and its configuration says
-// which program that is.
-func (s *Store) MergesMemories(ctx context.Context) (bool, error) {
-	l := s.l.mainLayout()
-	t := newBranchTarget(l, s.foldDir())
-	if err := t.conf.read(ctx, s.opt.Now()); err != nil {
-		return false, err
-	}
-	if t.conf.get("merge."+mergeDriver+".driver") == "" {
-		return false, nil
-	}
-	out, err := l.git("check-attr", "-z", "merge", "--", s.foldDir()+"/0/0/0000000000000000.md").output(ctx)
-	if err != nil {
-		return false, fmt.Errorf("read attributes: %w", err)
-	}
-	f := strings.Split(string(out), "\x00")
-	return len(f) > 2 && f[2] == mergeDriver, nil
-}
-
-// mergeDriver is the name of our driver in attributes and configuration.
-const mergeDriver = "foldwatch"

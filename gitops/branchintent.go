@@ -22,7 +22,7 @@ type intent struct {
 	New  string `json:"new"`
 	Dir  string `json:"dir"`  // name of fold/
 	Line string `json:"line"` // for git's logs
-	Lock string `json:"lock"` // what our locks hold
+	Lock string `json:"lock"` // whose the locks are
 	Size int    `json:"size"` // bytes of an object name
 }
 
@@ -41,16 +41,16 @@ func newIntent(t *branchTarget, d *branchDraft) *intent {
 	}
 }
 
-// locked are the files of git that are locked, in git's own order.
+// locked are the files of git that are locked, in that order.
 func (in *intent) locked(l *Layout) []string {
-	return []string{filepath.Join(l.GitDir, "index"), filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, filepath.FromSlash(in.Ref))}
+	return []string{filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.CommonDir, filepath.FromSlash(in.Ref)), filepath.Join(l.GitDir, "index")}
 }
 
 // log adds what was done to git's logs.
 func (in *intent) log(l *Layout) error {
-	return errors.Join(
-		appendLog(filepath.Join(l.CommonDir, "logs", filepath.FromSlash(in.Ref)), in.Line),
-		appendLog(filepath.Join(l.GitDir, "logs", "HEAD"), in.Line))
+	logs := in.openLogs(l)
+	defer logs.close()
+	return logs.add(in.Line)
 }
 
 // recoverBranch finishes or undoes a commit onto the branch that a crash
@@ -82,13 +82,13 @@ func recoverBranch(ctx context.Context, l *Layout) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := clearLocks(state, in.locked(l)...); err != nil {
+		return err
+	}
 	if value == in.New {
 		if err := t.finish(ctx, state, in); err != nil {
 			return err
 		}
-	}
-	if err := clearLocks(in.locked(l)...); err != nil {
-		return err
 	}
 	return t.undo(state)
 }
@@ -122,12 +122,6 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	if err != nil {
 		return err
 	}
-	lock, err := lockGit(filepath.Join(t.l.GitDir, "index"), filepath.Join(state, branchLock), in.Lock)
-	if err == nil {
-		defer func() { _ = lock.release() }()
-	} else if _, ours := ownLock(filepath.Join(t.l.GitDir, "index.lock")); !ours {
-		return in.log(t.l) // the user is at work: the index is theirs now
-	}
 	prepared := filepath.Join(state, branchIndex)
 	if err := disk.WriteFile(prepared, d.patched, 0o644); err != nil {
 		return err
@@ -135,10 +129,20 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	if err := t.likeIndex(prepared, d); err != nil {
 		return err
 	}
-	if !t.sameIndex(d.index) {
+	lock, err := lockGit(filepath.Join(t.l.GitDir, "index"), prepared, in.Lock)
+	if errors.Is(err, errLocked) {
+		return in.log(t.l) // the user is at work: the index is theirs now
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.release() }()
+	index := t.openIndex()
+	defer index.Close() // or nil
+	if !t.sameIndex(d, index) {
 		return fmt.Errorf("git's index changes: %w", fold.ErrUnavailable)
 	}
-	if err := os.Rename(prepared, filepath.Join(t.l.GitDir, "index")); err != nil {
+	if err := lock.put(); err != nil {
 		return err
 	}
 	return in.log(t.l)

@@ -489,11 +489,13 @@ func TestUserAtWork(t *testing.T) {
 	s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return now } })
 	remember(t, s, "Second", "x")
 	head := git(t, dir, "rev-parse", "HEAD")
+	used, err := os.Stat(filepath.Join(dir, ".git/logs/HEAD"))
+	must(t, err)
 	for _, tc := range []struct {
 		after time.Duration
 		want  string
 	}{{9 * time.Second, "git was used a moment ago"}, {9 * time.Minute, "may want to amend"}, {-time.Hour, "amend"}} {
-		now = time.Now().Add(tc.after)
+		now = used.ModTime().Add(tc.after)
 		if tc.after < 0 { // a clock that is behind: by the log's time it is now
 			must(t, os.Chtimes(filepath.Join(dir, ".git/logs/HEAD"), time.Time{}, now.Add(-time.Minute)))
 		}

@@ -409,6 +409,7 @@ func (k *taking) restat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prepared := filepath.Join(t.l.StateDir(), branchIndex)
+	prepared := filepath.Join(t.l.StateDir(), branchAgain)
+	k.d.again = true
 	return errors.Join(writeSynced(prepared, b), t.likeIndex(prepared, k.d))
 }

@@ -18,10 +18,10 @@ func (s *Store) OnBranchStep(fn func(step string) error) { s.onto.step = fn }
 
 // TakeSteps are the steps of taking in what the remote's branch has, in order.
 func TakeSteps() []string {
-	return []string{"objects", "intent", "locked index", "locked HEAD", "locked main", "files", "reference", "log", "index", "synced"}
+	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "files", "reference", "index", "log", "synced"}
 }
 
 // BranchSteps are those steps, in order; the branch is main.
 func BranchSteps() []string {
-	return []string{"objects", "intent", "locked index", "locked HEAD", "locked main", "reference", "log", "index", "synced"}
+	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "reference", "index", "log", "synced"}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A processScan knows which processes it has looked at. On Linux it reads /proc:
@@ -13,6 +14,7 @@ import (
 type processScan struct {
 	dirs []string // of the repository
 	seen map[int]bool
+	buf  [64]byte // of comm
 }
 
 func newProcessScan(l *Layout) *processScan {
@@ -38,11 +40,10 @@ func (p *processScan) git() string {
 			continue
 		}
 		dir := "/proc/" + name
-		comm, err := os.ReadFile(dir + "/comm")
-		if err != nil {
+		c, ok := p.comm(dir)
+		if !ok {
 			continue // ended
 		}
-		c := strings.TrimSpace(string(comm))
 		if c != "git" && !strings.HasPrefix(c, "git-") {
 			p.seen[pid] = !mayBecomeGit(c)
 			continue
@@ -53,6 +54,21 @@ func (p *processScan) git() string {
 		p.seen[pid] = true
 	}
 	return ""
+}
+
+// comm returns the name of a process. There are hundreds of them, and what a file
+// of package os asks the system for beside the bytes would cost more than these.
+func (p *processScan) comm(dir string) (string, bool) {
+	fd, err := syscall.Open(dir+"/comm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer syscall.Close(fd)
+	n, err := syscall.Read(fd, p.buf[:])
+	if err != nil {
+		return "", false
+	}
+	return strings.TrimSpace(string(p.buf[:n])), true
 }
 
 func procNames() ([]string, error) {

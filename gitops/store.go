@@ -97,6 +97,9 @@ type Store struct {
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
 
+	driving sync.Mutex // guards driver
+	driver  driverLook
+
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
 	tipTime  time.Time

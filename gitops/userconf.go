@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,43 +21,73 @@ type setting struct {
 // for one caller at a time.
 type userConf struct {
 	l      *Layout
-	at     time.Time
+	at     time.Time // when it was read
+	until  time.Time // when it is read again, whatever moved
 	stamps map[string]stamp
 	keys   map[string][]setting // lower case; in order
 }
 
-// read brings c up to date. Git is asked when a file of it moved, or after a
-// minute: files that are included are not known.
+// confAge is for how long the configuration is not read again as long as none of
+// its files moved: a file of the machine may come into being. Where there are
+// includes it is identityAge: which of them count, and which are there, is git's
+// to say.
+const confAge = 10 * time.Minute
+
+// read brings c up to date. Git is asked when a file of it moved, or after a while.
 func (c *userConf) read(ctx context.Context, now time.Time) error {
-	files := append(configFiles(), filepath.Join(c.l.CommonDir, "config"), filepath.Join(c.l.GitDir, "config.worktree"))
-	stamps := make(map[string]stamp, len(files))
-	same := c.keys != nil && now.Sub(c.at) < identityAge && !now.Before(c.at)
-	for _, p := range files {
-		stamps[p] = stampAt(p)
-		same = same && stamps[p] == c.stamps[p]
-	}
-	if same {
+	if c.fresh(now) {
 		return nil
 	}
-	out, err := c.l.git("config", "-z", "--list", "--show-scope").output(ctx)
+	files := append(configFiles(), filepath.Join(c.l.CommonDir, "config"), filepath.Join(c.l.GitDir, "config.worktree"))
+	before := map[string]stamp{}
+	for _, p := range files {
+		before[p] = stampAt(p)
+	}
+	git := c.l.git("config", "-z", "--list", "--show-scope", "--show-origin")
+	out, err := git.output(ctx)
 	if err != nil {
 		return fmt.Errorf("read git's configuration: %w", err)
 	}
-	keys := map[string][]setting{}
+	keys, stamps, age := map[string][]setting{}, map[string]stamp{}, confAge
 	f := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(f); i += 2 {
+	for i := 0; i+2 < len(f); i += 3 {
 		scope := f[i]
 		if scope == "command" {
 			continue // what we set ourselves
 		}
-		k, v, valued := strings.Cut(f[i+1], "\n")
+		if p, ok := strings.CutPrefix(f[i+1], "file:"); ok {
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(git.dir, p)
+			}
+			if _, known := before[p]; !known && stamps[p] == (stamp{}) {
+				stamps[p] = stampAt(p).settled(time.Now()) // looked at only now
+			}
+		}
+		k, v, valued := strings.Cut(f[i+2], "\n")
 		if !valued {
 			v = "true"
 		}
+		if strings.HasPrefix(k, "include.") || strings.HasPrefix(k, "includeif.") {
+			age = identityAge
+		}
 		keys[k] = append(keys[k], setting{v, scope == "global" || scope == "system"})
 	}
-	c.keys, c.at, c.stamps = keys, now, stamps
+	maps.Copy(stamps, before)
+	c.keys, c.stamps, c.until, c.at = keys, stamps, now.Add(age), now
 	return nil
+}
+
+// fresh reports whether what was read is still so.
+func (c *userConf) fresh(now time.Time) bool {
+	if c.keys == nil || now.Before(c.at) || now.After(c.until) {
+		return false
+	}
+	for p, was := range c.stamps {
+		if stampAt(p) != was {
+			return false
+		}
+	}
+	return true
 }
 
 // get returns the value in force, "" if there is none.

@@ -33,6 +33,7 @@ type Entry struct {
 	Mode  uint32
 	Stage int // 0, or 1 to 3 of a path that is not merged
 	raw   []byte
+	at    int // of raw in the file
 }
 
 // A File is a parsed index. It refers to the bytes it was made from, which may
@@ -43,7 +44,8 @@ type File struct {
 	hashSize int
 	nullSum  bool // written under index.skipHash
 	exts     []extension
-	size     int
+	b        []byte // all of it
+	end      int    // of the entries in b
 }
 
 type extension struct {
@@ -62,8 +64,14 @@ func NewHash(size int) hash.Hash {
 // Parse reads an index of version 2 or 3 in a repository whose object names have
 // hashSize bytes. Empty b is the index of a repository that has none yet. It
 // returns ErrOdd for all that Patch could not write back.
-func Parse(b []byte, hashSize int) (*File, error) {
-	f := &File{version: 2, hashSize: hashSize, size: len(b)}
+func Parse(b []byte, hashSize int) (*File, error) { return parse(b, hashSize, true) }
+
+// ParseKnown is Parse of an index of which the caller knows that the hash it ends
+// with is that of its bytes, since it made them.
+func ParseKnown(b []byte, hashSize int) (*File, error) { return parse(b, hashSize, false) }
+
+func parse(b []byte, hashSize int, check bool) (*File, error) {
+	f := &File{version: 2, hashSize: hashSize, b: b}
 	if len(b) == 0 {
 		return f, nil
 	}
@@ -75,19 +83,19 @@ func Parse(b []byte, hashSize int) (*File, error) {
 		return nil, ErrOdd
 	}
 	end := len(b) - hashSize
-	if err := f.checkSum(b[:end], b[end:]); err != nil {
+	if err := f.checkSum(b[:end], b[end:], check); err != nil {
 		return nil, err
 	}
-	at, err := f.parseEntries(b[:end], binary.BigEndian.Uint32(b[8:]))
-	if err != nil {
+	var err error
+	if f.end, err = f.parseEntries(b[:end], binary.BigEndian.Uint32(b[8:])); err != nil {
 		return nil, err
 	}
-	return f, f.parseExtensions(b[at:end])
+	return f, f.parseExtensions(b[f.end:end])
 }
 
-func (f *File) checkSum(b, sum []byte) error {
+func (f *File) checkSum(b, sum []byte, check bool) error {
 	f.nullSum = bytes.Equal(sum, make([]byte, f.hashSize))
-	if f.nullSum {
+	if f.nullSum || !check {
 		return nil
 	}
 	h := NewHash(f.hashSize)
@@ -110,7 +118,7 @@ func (f *File) parseEntries(b []byte, count uint32) (int, error) {
 		if len(raw) < least {
 			return 0, ErrOdd
 		}
-		e := Entry{Mode: binary.BigEndian.Uint32(raw[24:]), Oid: raw[statSize : statSize+f.hashSize]}
+		e := Entry{at: at, Mode: binary.BigEndian.Uint32(raw[24:]), Oid: raw[statSize : statSize+f.hashSize]}
 		flags := binary.BigEndian.Uint16(raw[least-2:])
 		e.Stage = int(flags >> 12 & 3)
 		name := least

@@ -48,14 +48,21 @@ func (f *File) Patch(edits []Edit, trees map[string]TreeChange) (out []byte, lef
 	if len(left) > 0 {
 		trees = nil
 	}
-	out = make([]byte, 0, f.size+len(done)*128+headSize+f.hashSize)
+	out = make([]byte, 0, len(f.b)+len(done)*128+headSize+f.hashSize)
 	out = append(out, "DIRC"...)
 	out = binary.BigEndian.AppendUint32(out, f.version)
 	count, moved := len(f.Entries), false
 	at := 0
+	start := func(i int) int { // of entry i in f.b
+		if i == len(f.Entries) {
+			return f.end
+		}
+		return f.Entries[i].at
+	}
 	put := func(to int) {
-		for ; at < to; at++ {
-			out = append(out, f.Entries[at].raw...)
+		if at < to {
+			out = append(out, f.b[start(at):start(to)]...)
+			at = to
 		}
 	}
 	out = binary.BigEndian.AppendUint32(out, 0) // count, known below
