@@ -382,10 +382,7 @@ func (r *Root) remove(p string, was []byte) error {
 	if err := t.d.Rename(t.name, aside); err != nil {
 		return goneIf(p, err)
 	}
-	_, err = t.verify(aside, was)
-	if err == nil {
-		err = r.syncDir(t.f, path.Dir(p))
-	}
+	info, err := t.verify(aside, was)
 	if err != nil {
 		if perr := t.place(aside, t.name); errors.Is(perr, fs.ErrExist) {
 			_ = t.d.Remove(aside) // somebody wrote a newer one meanwhile
@@ -395,6 +392,20 @@ func (r *Root) remove(p string, was []byte) error {
 		return t.changed(err)
 	}
 	if err := t.d.Remove(aside); err != nil {
+		return err
+	}
+	// Synced only now: were the name aside to come back after a power cut,
+	// CleanTemps would put the file back that is long deleted.
+	if err := r.syncDir(t.f, path.Dir(p)); err != nil {
+		// Not durable, so not done: the caller will try again.
+		if temp, terr := t.temp(was, info.Mode.Perm(), true); terr != nil {
+			return errors.Join(err, fmt.Errorf("put back %s: %w", p, terr))
+		} else if perr := t.place(temp, t.name); perr != nil {
+			t.drop(temp)
+			if !errors.Is(perr, fs.ErrExist) {
+				return errors.Join(err, fmt.Errorf("put back %s: %w", p, perr))
+			}
+		}
 		return err
 	}
 	r.prune(path.Dir(p))
