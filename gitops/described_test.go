@@ -104,8 +104,8 @@ func TestDescribedCostsNoObjects(t *testing.T) {
 }
 
 // must2 is must for a call that returns a value too.
-func must2[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
+func must2[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		must(t, err)
 		return v

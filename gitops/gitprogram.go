@@ -110,6 +110,12 @@ func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 		}
 		return "", g.fail(ctx, r)
 	}
+	// Git syncs the pack and not its name: a reference is to follow that must not
+	// outlive it.
+	g.obj.fs.mark("objects/pack/new")
+	if err := g.obj.fs.syncDirs(); err != nil {
+		return "", syncError(SyncOffline, g.at.host, "", "keep what was fetched: %v", err)
+	}
 	g.obj.refresh()
 	b, err := g.obj.fs.root.ReadFile(head)
 	oid, _, _ := strings.Cut(string(b), "\t")

@@ -96,8 +96,9 @@ func (o *objects) reopen() {
 // prepare makes what a bare repository consists of. HEAD comes last: where it
 // stands the rest does too.
 func (o *objects) prepare() error {
-	if _, err := o.fs.Lstat("HEAD"); err == nil {
-		return o.sweep()
+	_, err := o.fs.Lstat("HEAD")
+	if serr := o.sweep(); serr != nil || err == nil {
+		return serr
 	}
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/foldwatch"} {
 		if err := o.fs.MkdirAll(d, 0o777); err != nil {
@@ -114,13 +115,13 @@ func (o *objects) prepare() error {
 	return syncPath(filepath.Dir(o.fs.dir))
 }
 
-// sweep removes what a crash left: temporary files, and indexes whose pack
-// never got its name (go-git writes the index first).
+// sweep removes what a crash left: temporary files, and what belongs to packs that
+// never got their name (go-git writes the index first) or have lost it.
 func (o *objects) sweep() error {
 	const dir = "objects/pack"
 	list, err := o.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return o.fs.MkdirAll(dir, 0o777)
+		err = o.fs.MkdirAll(dir, 0o777)
 	}
 	if err != nil {
 		return err
@@ -132,8 +133,9 @@ func (o *objects) sweep() error {
 		}
 	}
 	for _, fi := range list {
-		name, isIdx := strings.CutSuffix(fi.Name(), ".idx")
-		if strings.HasPrefix(fi.Name(), "tmp_") || isIdx && !packs[name] {
+		name, kind, _ := strings.Cut(fi.Name(), ".")
+		if strings.HasPrefix(fi.Name(), "tmp_") || strings.HasPrefix(fi.Name(), ".tmp-") ||
+			strings.HasPrefix(name, "pack-") && kind != "pack" && !packs[name] {
 			if err := o.fs.Remove(dir + "/" + fi.Name()); err != nil {
 				return err
 			}

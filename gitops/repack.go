@@ -152,11 +152,43 @@ func (o *objects) packLoose(ctx context.Context) error {
 }
 
 // joinPacks lets the git program make one pack of all, since go-git would hold
-// all of it in memory.
+// all of it in memory. What it replaces is removed only once the name of the new
+// pack is durable, which git does not wait for.
 func (o *objects) joinPacks(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, err := call{dir: o.fs.dir, gitDir: o.fs.dir, args: []string{"repack", "-a", "-d", "-q"}}.output(ctx)
-	o.reopen()
-	return err
+	defer o.reopen()
+	old, err := o.packs()
+	if err != nil {
+		return err
+	}
+	repack := func(more ...string) error {
+		c := call{dir: o.fs.dir, gitDir: o.fs.dir, args: append([]string{"-c", "repack.writeBitmaps=false", "repack", "-a", "-q"}, more...)}
+		_, err := c.output(ctx)
+		return err
+	}
+	if err := repack(); err != nil {
+		return err
+	}
+	o.fs.mark("objects/pack/new")
+	if err := o.fs.syncDirs(); err != nil {
+		return err
+	}
+	now, err := o.packs()
+	if err != nil {
+		return err
+	}
+	if len(now) == len(old) {
+		return repack("-d") // one of them had all: it has its name for long
+	}
+	for _, pack := range old {
+		// The pack goes first: sweep removes what is left without one.
+		for _, kind := range []string{".pack", ".idx", ".rev", ".bitmap"} {
+			err := o.fs.Remove("objects/pack/" + strings.TrimSuffix(pack, ".pack") + kind)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -175,6 +175,9 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := recoverBranch(ctx, s.l); err != nil { // also where branch mode was left since
 		return nil, err
 	}
+	if err := s.sweepState(); err != nil {
+		return nil, err
+	}
 	if opt.CommitTo == toBranch {
 		s.onto = s.newTarget()
 	}
