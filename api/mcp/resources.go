@@ -127,9 +127,31 @@ func (s *Server) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-func (s *Server) subscribe(_ context.Context, req *sdk.SubscribeRequest) error {
-	if _, _, ok := parseURI(req.Params.URI); !ok {
+// subscribe lets those follow a resource who may read it. What was mounted
+// knows its own addresses; and while no daemon runs nobody can say what exists,
+// so that the shim subscribes again when one does.
+func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
+	project, id, ok := parseURI(req.Params.URI)
+	if !ok {
+		if s.opt.Mount != nil {
+			return nil
+		}
 		return sdk.ResourceNotFoundError(req.Params.URI)
+	}
+	sc := s.scope(req.Extra)
+	var err error
+	if id == "" {
+		_, err = s.doors.Project(ctx, sc, project)
+	} else {
+		_, err = s.doors.GetMemory(ctx, sc, project, id)
+	}
+	switch {
+	case errors.Is(err, wire.ErrNoDaemon):
+		return nil
+	case errors.Is(err, fold.ErrNotFound), errors.Is(err, fold.ErrInvalid):
+		return sdk.ResourceNotFoundError(req.Params.URI)
+	case err != nil:
+		return s.hide(ctx, "resources/subscribe", err)
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ type Options struct {
 	// Scope says what the sender of a request with these headers may do. Nil
 	// means everything: requests come from the owner of the daemon.
 	Scope func(http.Header) fold.Scope
+	// Mount, if not nil, adds to what is served. The program adds nothing; the
+	// conformance suite asks for tools of its own on the handlers it judges.
+	Mount func(*sdk.Server)
 }
 
 // A Server serves MCP at one URL to clients of every revision. It is safe for
@@ -84,6 +87,9 @@ func Handler(doors Doors, opt Options) *Server {
 	}
 	s.addResources()
 	s.addPrompts()
+	if opt.Mount != nil {
+		opt.Mount(s.mcp)
+	}
 	s.mcp.AddReceivingMiddleware(s.aliases, s.listResources)
 	one := func(*http.Request) *sdk.Server { return s.mcp }
 	s.stateless = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{

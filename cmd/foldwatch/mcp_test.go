@@ -28,16 +28,17 @@ func coreTools() []string {
 // A seat is a checkout on a machine of its own, with a daemon that ends with
 // the test: where an agent is started.
 type seat struct {
-	t   *testing.T
-	dir string
-	env []string
+	t    *testing.T
+	dir  string // the checkout
+	home string // FOLDWATCH_HOME
+	env  []string
 }
 
 func newSeat(t *testing.T) *seat {
 	t.Helper()
 	top := t.TempDir()
 	home := filepath.Join(top, "home")
-	s := &seat{t: t, dir: filepath.Join(top, "app"), env: []string{
+	s := &seat{t: t, dir: filepath.Join(top, "app"), home: filepath.Join(home, "fw"), env: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "TMPDIR=" + os.TempDir(),
 		"FOLDWATCH_HOME=" + filepath.Join(home, "fw"), "GIT_CONFIG_GLOBAL=" + filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Ada Dev", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Ada Dev", "GIT_COMMITTER_EMAIL=ada@example.invalid",
@@ -55,7 +56,7 @@ func newSeat(t *testing.T) *seat {
 	s.run("git", "init", "-q", "-b", "main")
 	s.run("git", "add", "-A")
 	s.run("git", "commit", "-q", "-m", "Begin")
-	t.Cleanup(func() { stopDaemon(t.Log, filepath.Join(home, "fw")) })
+	t.Cleanup(func() { stopDaemon(t.Log, s.home) })
 	s.run("foldwatch", "up", "-d")
 	return s
 }
@@ -216,7 +217,7 @@ func TestMCPInspectorThroughTheShim(t *testing.T) {
 }
 
 // findInspector returns the MCP inspector's command, and the search path with
-// the Node it runs on. The test is skipped where .ci/run has not put both.
+// the Node it runs on. The test is skipped where tools/npm has not put both.
 func findInspector(t *testing.T) (command, path string) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", ".bin"))
@@ -225,10 +226,10 @@ func findInspector(t *testing.T) (command, path string) {
 	}
 	command = filepath.Join(bin, "mcp-inspector")
 	if _, err := os.Stat(command); err != nil {
-		t.Skipf("SKIP: the MCP inspector is not installed (.ci/run does it): %v", err)
+		t.Skipf("SKIP: the MCP inspector is not installed (tools/npm does it): %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(bin, "node")); err != nil {
-		t.Skipf("SKIP: the MCP inspector has no Node of its own version (.ci/run installs it): %v", err)
+		t.Skipf("SKIP: the MCP inspector has no Node of its own version (tools/npm installs it): %v", err)
 	}
 	return command, bin + string(os.PathListSeparator) + os.Getenv("PATH")
 }
