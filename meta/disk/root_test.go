@@ -237,6 +237,24 @@ func TestWalkIsLexicalAndSkipsTemps(t *testing.T) {
 	}
 }
 
+func TestWalkPassesOverFolderThatGoes(t *testing.T) {
+	f := newScript()
+	r, dir := open(t, f)
+	write(t, filepath.Join(dir, "a", "1.md"), "x")
+	write(t, filepath.Join(dir, "b.md"), "x")
+	f.acts[disk.OpWalk] = func(_ int, at string, size int) (int, error) {
+		if at == "a" { // open already
+			return size, os.RemoveAll(filepath.Join(dir, "a"))
+		}
+		return size, nil
+	}
+	var got []string
+	err := r.Walk(func(p string, _ disk.Info) error { got = append(got, p); return nil })
+	if want := []string{"b.md"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("Walk = %v, %v, want %v", got, err, want)
+	}
+}
+
 func TestWalkReportsWhatItCannotRead(t *testing.T) {
 	s := newScript()
 	r, dir := open(t, s)

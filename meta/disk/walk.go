@@ -32,11 +32,17 @@ func (r *Root) walk(d *os.Root, prefix string, fn func(string, Info) error) erro
 		return wrap(OpWalk, at, err)
 	}
 	f, err := d.Open(".")
+	if prefix != "" && errors.Is(err, fs.ErrNotExist) { // it went after it was opened
+		return nil
+	}
 	if err != nil {
 		return wrap(OpWalk, at, err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
+	if prefix != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return wrap(OpWalk, at, err)
 	}
