@@ -78,6 +78,7 @@ func (c *committer) addSeen(k *standing, paths []string) {
 	for _, p := range paths {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
 			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
+				k.sidecar.store.SawGone(p)
 				c.sawGone()
 			}
 			c.add([]string{p})
@@ -337,15 +338,16 @@ func (c *committer) restore(ctx context.Context, k *standing) {
 	c.co.sync.hold()
 }
 
-// settleAtMost is how long a sync waits for files that are just being written, and
-// settleLook how often it looks.
+// settleAtMost is how long a sync waits for files that are just being written, or
+// have just gone, and settleLook how often it looks.
 const (
-	settleAtMost = 1500 * time.Millisecond
+	settleAtMost = goneQuiet + time.Second
 	settleLook   = 100 * time.Millisecond
 )
 
 // settle commits what is pending, so that a sync has it. Files that are still being
-// written are waited for, within bounds.
+// written, and deletions that may be the first of many, are waited for, within
+// bounds.
 func (c *committer) settle(ctx context.Context, k *standing) {
 	late := time.NewTimer(settleAtMost)
 	defer late.Stop()

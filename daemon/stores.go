@@ -156,7 +156,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror:   co.mirror(co.rec.ProjectID),
 		Branches: co.cfg.For(co.rec.Slug).Commit.Branches,
-		Check:    co.checkFile,
+		Check:    co.checkFile, GoneAfter: goneQuiet,
 	}
 	if k.onto {
 		opt.CommitTo = toBranch

@@ -81,6 +81,7 @@ func (s *Store) lowerGuard() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.guard = nil
+	clear(s.gone)
 	return nil
 }
 
@@ -105,6 +106,44 @@ func (s *Store) loadGuard() error {
 
 // limit is up to how many of n files may go in one scan as deletions.
 func limit(n int) int { return max(10, n/20) }
+
+// SawGone notes that the file at path was seen to be gone, which it must be for
+// some time before that is a deletion; see StoreOptions.GoneAfter.
+func (s *Store) SawGone(path string) {
+	if s.opt.GoneAfter <= 0 {
+		return
+	}
+	now := s.opt.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.gone[path]; !known {
+		s.gone[path] = now
+	}
+}
+
+// justGone reports whether the file of c, which is not there, may be the first of
+// many. An acknowledged deletion is none.
+func (s *Store) justGone(c *change) bool {
+	written := c.ours != nil && c.ours.New != nil
+	if s.opt.GoneAfter <= 0 || c.ours != nil && !written || c.ours == nil && c.old.IsZero() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, known := s.gone[c.path]
+	if !known || since.After(c.at) { // or the clock was set back
+		since = c.at
+		s.gone[c.path] = since
+	}
+	return c.at.Sub(since) < s.opt.GoneAfter
+}
+
+// noteThere forgets that the file at path was gone.
+func (s *Store) noteThere(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.gone, path)
+}
 
 // checkVanished puts the guard up if changes delete too much at once, counting
 // also what is gone and not among them: events come in pieces.
@@ -132,7 +171,8 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 			n++
 		}
 	}
-	if n <= limit(total) {
+	// With the project file all went, also where they are few.
+	if n <= limit(total) && (n < 2 || !slices.Contains(missing, fold.ProjectFile)) {
 		return false, nil
 	}
 	s.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))

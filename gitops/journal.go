@@ -214,6 +214,14 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			if c.disk, c.info = b, info; b == nil {
 				c.disk = []byte{}
 			}
+			s.noteThere(p)
+		case errors.Is(err, fs.ErrNotExist) && s.justGone(c):
+			// What we wrote there goes in; that it is gone is for a later look.
+			out.Unsettled = append(out.Unsettled, p)
+			if c.ours == nil {
+				continue
+			}
+			c.disk, c.apart = c.ours.New, true
 		case errors.Is(err, fs.ErrNotExist):
 		default:
 			// A read error is never a deletion. What we wrote there ourselves

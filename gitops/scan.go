@@ -57,6 +57,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 		if !allowed(path) {
 			return nil
 		}
+		s.noteThere(path)
 		blob, known := old[path]
 		delete(old, path)
 		if !known || !s.unchanged(path, info, blob) {

@@ -61,6 +61,10 @@ type StoreOptions struct {
 	Changed func(paths []string)
 	Log     *slog.Logger // nil discards
 	Faults  disk.Faults  // nil in production
+	// GoneAfter is for how long a file must be gone to be taken for deleted: the
+	// first of many that vanish must not be, before they can be counted. Zero
+	// takes the first look for it.
+	GoneAfter time.Duration
 	// CommitTo is where what the journal has is to go: "branch" allows
 	// CommitBranch; "" and "sidecar" do not.
 	CommitTo string
@@ -103,8 +107,9 @@ type Store struct {
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
 	tipTime  time.Time
-	setAside map[string]string // path → reason
-	guard    *guardState       // nil unless the vanish guard is up
+	setAside map[string]string    // path → reason
+	guard    *guardState          // nil unless the vanish guard is up
+	gone     map[string]time.Time // path → since when its file is known to be gone
 	seen     map[string]seenFile
 	// displaced holds, by path, what a version of ours stood over for a moment.
 	displaced map[string][][]byte
@@ -133,7 +138,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	default:
 		return nil, fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid)
 	}
-	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}}
+	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}, gone: map[string]time.Time{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
