@@ -44,6 +44,7 @@ type accounts struct {
 	ops     map[string]int      // by kind, for the table
 	refused map[string]int      // by error
 	trail   map[string][]string // id → what was done to it, and when
+	gone    map[int][]string    // replica → when its fold/ was taken away
 	start   time.Time
 }
 
@@ -56,7 +57,7 @@ type word struct {
 }
 
 func newAccounts() *accounts {
-	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]bool{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, start: time.Now()}
+	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]bool{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now()}
 }
 
 func (l *accounts) token() string {
@@ -118,12 +119,28 @@ func memoryFile(dir, id string) string {
 	return filepath.Join(dir, "fold", id[:1], id[1:2], id+".md")
 }
 
-// vanish forgets what a person wrote a moment ago into the folder that is about
-// to go: nobody told them that it was kept.
-func (l *accounts) vanish(replica int) {
+// vanish is told before the folder of a replica goes, and when it went. It forgets
+// what a person wrote there a moment ago, or since the vanish guard is up: nobody
+// told them that it was kept.
+func (l *accounts) vanish(r *replica, what string) {
+	since := time.Now().Add(-unsettled)
+	if up := r.guardedSince(); !up.IsZero() && up.Before(since) {
+		since = up
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.by == replica && time.Since(w.at) < unsettled })
+	l.gone[r.n] = append(l.gone[r.n], fmt.Sprintf("%.2f s %s", time.Since(l.start).Seconds(), what))
+	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.by == r.n && w.at.After(since) })
+}
+
+// guardedSince returns since when the vanish guard of the replica is up, less the
+// time that what was saved before may have waited for; zero if it is not.
+func (r *replica) guardedSince() time.Time {
+	fi, err := os.Stat(filepath.Join(r.dir, ".git", "foldwatch", "guard.json"))
+	if err != nil {
+		return time.Time{}
+	}
+	return fi.ModTime().Add(-unsettled)
 }
 
 // agent writes memories of one replica until ctx ends. What it does depends on
@@ -279,7 +296,7 @@ func (r *replica) objects() []byte {
 func (l *accounts) fault(token, what string) string {
 	w := l.words[token]
 	return fmt.Sprintf("%s of the %s memory %s, written by replica %d at %.2f s: %s\n\t%s", token, l.fate[w.id], w.id, w.by,
-		w.at.Sub(l.start).Seconds(), what, strings.Join(l.trail[w.id], "\n\t"))
+		w.at.Sub(l.start).Seconds(), what, strings.Join(slices.Concat(l.trail[w.id], l.gone[w.by]), "\n\t"))
 }
 
 // check compares the ledger with what all replicas kept.

@@ -85,6 +85,7 @@ type hammer struct {
 	ledger   *accounts
 	faults   []string
 	crashes  int
+	plan     map[int][]int // round → replicas whose fold/ is taken away in it
 }
 
 func (h *hammer) bad(format string, args ...any) {
@@ -94,7 +95,7 @@ func (h *hammer) bad(format string, args ...any) {
 // newHammer makes a remote and its clones.
 func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 	t.Helper()
-	h := &hammer{t: t, opt: opt, ledger: newAccounts()}
+	h := &hammer{t: t, opt: opt, ledger: newAccounts(), plan: map[int][]int{}}
 	top := t.TempDir()
 	h.origin = filepath.Join(top, "origin.git")
 	for n := range opt.replicas {
@@ -107,7 +108,7 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 			m: m, name: string(rune('a' + n)), dir: filepath.Join(top, string(rune('a'+n))),
 			rnd: rand.New(rand.NewPCG(opt.seed, uint64(n))), editor: slowEditor(m, 200*time.Millisecond),
 		}
-		r.events = func(string) { h.ledger.vanish(r.n) }
+		r.events = func(what string) { h.ledger.vanish(r, what) }
 		if n == 0 {
 			m.git(top, "init", "-q", "--bare", "-b", "main", h.origin)
 			m.git(top, "clone", "-q", h.origin, r.dir)
@@ -197,17 +198,26 @@ func (h *hammer) crash(r *replica) {
 }
 
 // work lets the users do n rounds of steps, side by side, of which one at a time
-// may meet what others pushed. It returns how many rounds there were time for.
-func (h *hammer) work(n int, until time.Time) (rounds int) {
+// may meet what others pushed. It returns how many rounds there were time for. A
+// control run takes fold/ away in the rounds in which h.plan says that the other
+// did.
+func (h *hammer) work(n int, limit time.Duration) (rounds int) {
 	chaos := rand.New(rand.NewPCG(h.opt.seed, 1<<32))
-	for ; rounds < n && (until.IsZero() || time.Now().Before(until)); rounds++ {
+	start := time.Now()
+	rested := limit < 3*time.Minute // there is no time for a rest
+	for ; rounds < n && (limit == 0 || time.Since(start) < limit); rounds++ {
+		if done := time.Since(start).Seconds() / limit.Seconds(); limit > 0 {
+			h.disturb(chaos, rounds, done)
+			if !rested && done > .55 && len(h.plan) > 0 {
+				rested = true
+				h.rest()
+			}
+		}
 		var wg sync.WaitGroup
 		for _, r := range h.replicas {
 			remote := rounds%4 == 3 && rounds/4%len(h.replicas) == r.n
-			wg.Go(func() { r.step(remote, h.opt.vanish) })
-		}
-		if left := h.opt.crashes - h.crashes; h.daemons() && left > 0 && chaos.IntN(max(2, 15)) == 0 {
-			h.crash(h.replicas[chaos.IntN(len(h.replicas))])
+			vanish := slices.Contains(h.plan[rounds], r.n)
+			wg.Go(func() { r.step(remote, vanish) })
 		}
 		wg.Wait()
 	}
@@ -217,7 +227,40 @@ func (h *hammer) work(n int, until time.Time) (rounds int) {
 	return rounds
 }
 
-func (h *hammer) daemons() bool { return h.replicas[0].proc != nil }
+// takenAway are the parts of a run after which users take fold/ away: the second
+// time the first is not made good yet.
+var takenAway = []float64{.35, .45, .9}
+
+// disturb kills a daemon, or has folders vanish in this round, when enough of the
+// run is over.
+func (h *hammer) disturb(chaos *rand.Rand, round int, done float64) {
+	if h.crashes < h.opt.crashes && done > (float64(h.crashes)+.5)/float64(h.opt.crashes) {
+		h.crash(h.replicas[chaos.IntN(len(h.replicas))])
+	}
+	if h.opt.vanish && len(h.plan) < len(takenAway) && done > takenAway[len(h.plan)] {
+		first := chaos.IntN(len(h.replicas))
+		for i := range h.replicas {
+			if i == first || chaos.IntN(2) == 0 {
+				h.plan[round] = append(h.plan[round], i)
+			}
+		}
+	}
+}
+
+// rest waits, while agents go on, until what vanished is back: that takes a minute
+// without a command of the users.
+func (h *hammer) rest() {
+	if !eventually(100*time.Second, 100*time.Millisecond, func() bool {
+		for _, r := range h.replicas {
+			if !r.guardedSince().IsZero() {
+				return false
+			}
+		}
+		return true
+	}) {
+		h.bad("memories that vanished are not back after 100 s of rest")
+	}
+}
 
 // run is one whole run with daemons: work, rest, and what there is to check
 // without a control. It returns how many rounds there were.
@@ -228,7 +271,7 @@ func (h *hammer) run() (rounds int) {
 	for _, r := range h.replicas {
 		agents.Go(func() { r.agent(ctx, h.ledger, rand.New(rand.NewPCG(h.opt.seed, uint64(100+r.n)))) })
 	}
-	rounds = h.work(h.opt.steps, time.Now().Add(h.opt.limit))
+	rounds = h.work(h.opt.steps, h.opt.limit)
 	stop()
 	agents.Wait()
 	h.settle()
@@ -346,8 +389,8 @@ func hammered(t *testing.T, opt hammerOptions, bin string) *hammer {
 	h := newHammer(t, opt, bin)
 	rounds := h.run()
 	control := newHammer(t, opt, bin)
-	control.opt.crashes = 0
-	control.work(rounds, time.Time{})
+	control.plan = h.plan
+	control.work(rounds, 0)
 	h.compare(control)
 
 	failed, all := h.failures()

@@ -27,7 +27,7 @@ type user struct {
 	lines  int
 	topics int
 	done   []did
-	events func(what string) // told what is about to happen to fold/
+	events func(what string) // told before and after fold/ is taken away
 }
 
 // did is one git command and how it ended.
@@ -97,14 +97,15 @@ func (u *user) edit() string {
 	return name
 }
 
-// step does one thing; remote says that it may meet what others pushed.
+// step does one thing; remote says that it may meet what others pushed, vanish
+// that it takes fold/ away.
 func (u *user) step(remote, vanish bool) {
 	u.steps++
 	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly}
 	if remote {
 		kinds = []func(){u.pullMerge, u.pullForward, u.pullRebase, u.push, u.push}
 	}
-	if vanish && u.steps%40 == 30 {
+	if vanish {
 		kinds = []func(){u.removeFold, u.clean}
 	}
 	kinds[u.rnd.IntN(len(kinds))]()
@@ -241,13 +242,15 @@ func (u *user) push() {
 
 // removeFold and clean take all memories away, as no one should.
 func (u *user) removeFold() {
-	u.events("vanish")
+	u.events("rm -rf fold")
 	_ = os.RemoveAll(filepath.Join(u.dir, "fold")) // in which somebody may just write
+	u.events("rm -rf fold ended")
 }
 
 func (u *user) clean() {
-	u.events("vanish")
+	u.events("git clean")
 	u.git("clean", "-fdxq")
+	u.events("git clean ended")
 }
 
 // state is what of a checkout is the user's: refs, index, work tree, stash,
