@@ -147,3 +147,25 @@ func BenchmarkFilter(b *testing.B) {
 		}
 	}
 }
+
+// TestManyResultsAreScanned asks for so many that the sketch would look at most of
+// the rows, one by one.
+func TestManyResultsAreScanned(t *testing.T) {
+	const n, dim = 4000, 32
+	x, queries := filterSet(t, Sketch, n, dim)
+	defer x.Close()
+	x.mu.Lock()
+	x.serves.effort = 100
+	x.mu.Unlock()
+	for _, tc := range []struct {
+		k    int
+		want int64
+	}{{10, 100}, {40, 400}, {100, n}} {
+		for _, q := range queries {
+			hits, looked := x.looks(q, tc.k, nil)
+			if (looked == n) != (tc.want == n) || len(hits) != tc.k {
+				t.Errorf("%d hits of %d, %d rows looked at, want some %d", len(hits), tc.k, looked, tc.want)
+			}
+		}
+	}
+}

@@ -39,6 +39,13 @@ type Report struct {
 	Why    string
 }
 
+// sparse is the share of rows up to which a way may look one by one: a row here
+// and there costs what eight do that follow each other, so that with more of them
+// all rows are scanned as fast, and none is missed. Measured with 126,895 rows of
+// 128 dimensions: of 16,384 rows, and of all, 10 ms each on a busy machine; of
+// 81,920, which is what 100 results take where 10 take 8,192, 12 to 20.
+const sparse = 0.125
+
 // served is what answers searches. The zero value is the exact scan.
 type served struct {
 	way    way
@@ -49,11 +56,13 @@ type served struct {
 // search returns the k best rows that may be found.
 func (s served) search(t *table, a *ask, k int) (hits []Hit, damaged bool) {
 	n := keep(k)
-	if s.way == nil || !s.way.fits(t) || float64(a.passing) < selective*float64(t.live()) {
+	effort := s.effort * max(1, k/gateK) // measured for ten results: more of them need more
+	few := float64(a.passing) < selective*float64(t.live())
+	much := effort > s.effort && float64(effort) > sparse*float64(t.live())
+	if s.way == nil || !s.way.fits(t) || few || much {
 		return t.rank(a, t.scan(a, n), k)
 	}
-	// Measured for ten results: more of them need more.
-	rows := s.way.propose(t, a, n, max(s.effort*max(1, k/10), n))
+	rows := s.way.propose(t, a, n, max(effort, n))
 	if len(rows) < min(k, a.passing) { // it must not find fewer than there are
 		rows = t.scan(a, n)
 	}
