@@ -24,6 +24,7 @@ const maxBatch = 256
 type CachedEmbedder struct {
 	embedder Embedder
 	cache    Cache
+	quick    bool // to embed a question takes less than to look it up, and to keep it
 
 	hits, misses, calls atomic.Int64
 
@@ -33,9 +34,11 @@ type CachedEmbedder struct {
 }
 
 // Cached returns e behind c. Texts that differ only in kind share a vector
-// exactly if the identity has no prompt.
+// exactly if the identity has no prompt. Questions to a [Static], which takes some
+// microseconds for one, pass by the cache.
 func Cached(e Embedder, c Cache) *CachedEmbedder {
-	return &CachedEmbedder{embedder: e, cache: c, flying: map[string]chan struct{}{}}
+	_, quick := e.(*Static)
+	return &CachedEmbedder{embedder: e, cache: c, quick: quick, flying: map[string]chan struct{}{}}
 }
 
 // Identity returns that of the embedder.
@@ -56,6 +59,9 @@ func (c *CachedEmbedder) Calls() int64 { return c.calls.Load() }
 func (c *CachedEmbedder) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
+	}
+	if c.quick && kind == Query {
+		return c.embedder.Embed(ctx, texts, kind)
 	}
 	var err error
 	id := c.embedder.Identity()

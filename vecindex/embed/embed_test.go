@@ -120,6 +120,19 @@ func TestCachedEmbedsEveryTextOnce(t *testing.T) {
 	}
 }
 
+func TestQuestionsToTheBuiltinPassByTheCache(t *testing.T) {
+	cache := &memory{vecs: map[string][]float32{}, fail: errors.New("asked")}
+	c := embed.Cached(embed.Builtin(), cache)
+	got, err := c.Embed(t.Context(), []string{"validate the token", "the"}, embed.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := embed.Builtin().Embed(t.Context(), []string{"validate the token", "the"}, embed.Query)
+	if d := cmp.Diff(want, got); d != "" || err != nil || len(cache.vecs) != 0 {
+		t.Errorf("%v, %d vectors kept, -want +got %s", err, len(cache.vecs), d)
+	}
+}
+
 func TestCachedEmbedsOnceForManyCallers(t *testing.T) {
 	c := embed.Cached(embed.Builtin(), &memory{vecs: map[string][]float32{}})
 	texts := make([]string, 600)
