@@ -22,7 +22,7 @@ func TestCuesOrderWhatWasFound(t *testing.T) {
 	for _, r := range ranked {
 		got = append(got, r.ID)
 		sum := 0.0
-		for _, term := range r.Terms {
+		for _, term := range r.Terms() {
 			sum += term.Value * term.Weight
 		}
 		if math.Abs(sum-r.Relevance) > 1e-9 {

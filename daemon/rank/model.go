@@ -61,29 +61,41 @@ func (m *model) found(s *Sample) bool {
 	return false
 }
 
-// relevance returns the weighted mean of the values of s times share, and the terms
-// with the weights they have in it.
-func (m *model) relevance(s *Sample, share float64) (float64, []Term) {
+// relevance returns the weighted mean of the values of s times share, and what
+// made it.
+func (m *model) relevance(s *Sample, share float64) (float64, Evidence) {
+	e := Evidence{m, s, share, 1}
 	if m.fused != nil {
-		v := m.fused[s.Key]
-		return unit(v * share), []Term{{fused, v, share}}
+		return unit(m.fused[s.Key] * share), e
 	}
 	if m.total == 0 {
-		return 0, nil
+		return 0, Evidence{}
 	}
-	weights := m.weights(s)
-	sum, terms := 0.0, make([]Term, 0, 16)
+	weights, sum := m.weights(s), 0.0
 	for f, v := range s.Values {
-		// What it lacks is told too, so that scores can be compared.
-		if w := weights[f] / m.total * share; w != 0 && m.live[f] {
-			sum += v * w
-			terms = append(terms, Term{featureNames[f], v, w})
+		if v != 0 && m.live[f] {
+			sum += v * (weights[f] / m.total * share)
 		}
 	}
 	if !(sum > 0) {
-		return 0, nil // what speaks against it outweighs what speaks for it
+		return 0, Evidence{} // what speaks against it outweighs what speaks for it
 	}
-	return unit(sum), terms
+	return unit(sum), e
+}
+
+// terms returns the summands of the relevance of s, with the weights they have in it.
+func (m *model) terms(s *Sample, share float64) []Term {
+	if m.fused != nil {
+		return []Term{{fused, m.fused[s.Key], share}}
+	}
+	weights, terms := m.weights(s), make([]Term, 0, 16)
+	for f, v := range s.Values {
+		// What it lacks is told too, so that scores can be compared.
+		if w := weights[f] / m.total * share; w != 0 && m.live[f] {
+			terms = append(terms, Term{featureNames[f], v, w})
+		}
+	}
+	return terms
 }
 
 // channels are the features that vote where rankings are fused: one for each way

@@ -106,21 +106,51 @@ type Term struct {
 	Weight float64
 }
 
+// An Evidence is what made a relevance. Of the hundreds that are ranked a few are
+// shown, so that its terms are worked out when they are asked for. The zero value
+// has none.
+type Evidence struct {
+	model  *model
+	sample *Sample
+	scale  float64 // of the weights of the model
+	times  float64 // of the weights after that
+}
+
+// Terms returns the summands of the relevance.
+func (e Evidence) Terms() []Term {
+	if e.model == nil {
+		return nil
+	}
+	terms := e.model.terms(e.sample, e.scale)
+	for i := range terms {
+		terms[i].Weight *= e.times
+	}
+	return terms
+}
+
+// Times returns the evidence of f times the relevance.
+func (e Evidence) Times(f float64) Evidence {
+	e.times *= f
+	return e
+}
+
 // A RankedChunk is one chunk in its place.
 type RankedChunk struct {
+	Evidence
+
 	Key       string
 	Memory    fold.ID
 	Relevance float64 // in [0, 1]; 1 is the best that this search could give
-	Terms     []Term
 }
 
 // A Ranked is one memory in its place.
 type Ranked struct {
+	Evidence
+
 	ID        fold.ID
-	Score     float64 // Blend of the two below
-	Relevance float64 // in [0, 1]; compares results of one search, not of two
-	Strength  float64 // in [0, 1]
-	Terms     []Term
+	Score     float64       // Blend of the two below
+	Relevance float64       // in [0, 1]; compares results of one search, not of two
+	Strength  float64       // in [0, 1]
 	Chunks    []RankedChunk // that were found, best first
 }
 
@@ -151,7 +181,7 @@ func Rank(c Candidates, opt Options) []Ranked {
 				continue
 			}
 			r := Ranked{ID: s.Memory, Strength: 1, Chunks: byMemory[s.Memory]}
-			r.Relevance, r.Terms = m.relevance(s, kind.share)
+			r.Relevance, r.Evidence = m.relevance(s, kind.share)
 			if st, ok := c.Strength[s.Memory]; ok {
 				r.Strength = unit(st)
 			}
@@ -182,7 +212,7 @@ func RankChunks(c Candidates, opt Options) []RankedChunk {
 			continue
 		}
 		r := RankedChunk{Key: s.Key, Memory: s.Memory}
-		if r.Relevance, r.Terms = m.relevance(s, 1); r.Relevance >= opt.MinScore {
+		if r.Relevance, r.Evidence = m.relevance(s, 1); r.Relevance >= opt.MinScore {
 			out = append(out, r)
 		}
 	}

@@ -138,7 +138,7 @@ func TestRankIsTotalAndDeterministic(t *testing.T) {
 		got := rank.Rank(c, opt)
 		for i, r := range got {
 			sum := 0.0
-			for _, term := range r.Terms {
+			for _, term := range r.Terms() {
 				if !(term.Value >= 0 && term.Value <= 1) {
 					t.Fatalf("term %+v", term)
 				}
@@ -151,7 +151,8 @@ func TestRankIsTotalAndDeterministic(t *testing.T) {
 				t.Fatalf("result %d is out of order", i)
 			}
 		}
-		if d := cmp.Diff(got, rank.Rank(c, opt)); d != "" {
+		terms := cmp.Transformer("terms", rank.Evidence.Terms)
+		if d := cmp.Diff(got, rank.Rank(c, opt), terms); d != "" {
 			t.Fatalf("ranked twice: %s", d)
 		}
 	})

@@ -23,7 +23,7 @@ func TestWhatIsOnlyNearIsNotRelevant(t *testing.T) {
 		}
 		for _, r := range got {
 			sum := 0.0
-			for _, term := range r.Terms {
+			for _, term := range r.Terms() {
 				sum += term.Value * term.Weight
 			}
 			if r.Relevance > .2+1e-9 || math.Abs(sum-r.Relevance) > 1e-9 || math.Abs(r.Score-rank.Blend(.05, r.Relevance, r.Strength)) > 1e-9 {

@@ -377,20 +377,13 @@ func wordless(c rank.Candidates) bool {
 // compares results of one search, and a search that found nothing better does
 // not make the best of it fit.
 func lessSure(r rank.Ranked, f float64, opt rank.Options) rank.Ranked {
-	scaled := func(terms []rank.Term) []rank.Term {
-		out := slices.Clone(terms)
-		for i := range out {
-			out[i].Weight *= f
-		}
-		return out
-	}
 	r.Relevance *= f
 	r.Score = opt.Score(r.ID, r.Relevance, r.Strength)
-	r.Terms = scaled(r.Terms)
+	r.Evidence = r.Times(f)
 	r.Chunks = slices.Clone(r.Chunks)
 	for i := range r.Chunks {
 		r.Chunks[i].Relevance *= f
-		r.Chunks[i].Terms = scaled(r.Chunks[i].Terms)
+		r.Chunks[i].Evidence = r.Chunks[i].Times(f)
 	}
 	return r
 }
@@ -411,7 +404,7 @@ func arrange(c rank.Candidates, req wire.SearchRequest, opt rank.Options) []rank
 			delete(byID, ch.Memory)
 			r.Relevance = ch.Relevance
 			r.Score = opt.Score(r.ID, ch.Relevance, r.Strength)
-			r.Terms = ch.Terms
+			r.Evidence = ch.Evidence
 			out = append(out, r)
 		}
 	}

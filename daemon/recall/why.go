@@ -97,7 +97,7 @@ func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, texts []string, q 
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + strings.Join(in, ", "), Words: in})
 	}
 	adds := map[string]float64{}
-	for _, t := range r.Terms {
+	for _, t := range r.Terms() {
 		adds[rank.AboutTerm(t.Name).Channel] += t.Value * t.Weight
 	}
 	if v := votedFor(past, r.ID); v != nil && adds["commits"] > 0 {
@@ -139,7 +139,7 @@ func votedFor(voters []voter, id fold.ID) *voter {
 func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
 	var out []wire.ScoreTerm
 	sums := map[string]float64{}
-	for _, t := range r.Terms {
+	for _, t := range r.Terms() {
 		w, a := t.Weight*(1-weight), rank.AboutTerm(t.Name)
 		out = append(out, wire.ScoreTerm{Name: t.Name, Channel: a.Channel, About: a.Text, Value: t.Value, Weight: w, Adds: t.Value * w})
 		sums[a.Channel] += t.Value * w
