@@ -150,6 +150,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 		return added, err
 	}
 	co.sync.turn(rec, co.rec.Slug, true)
+	co.note(fetchedNotice, "")
 	co.bus.publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
 	co, reply, err := d.syncNow(ctx, co, false)
 	added = wire.RepositoryAdded{Repository: co.repository(ctx), Project: co.rec.Slug, Sends: remote.sends(co)}

@@ -176,6 +176,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if err := k.takeMirror(ctx, co); err != nil {
 		return t, err
 	}
+	k.takeFetched(ctx, co)
 	return t, k.writeProject(ctx, co)
 }
 
@@ -212,6 +213,38 @@ func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
 		co.note("mirror", fmt.Sprintf("a fresh clone stands where this checkout was: its %d memory files were brought back from this machine's mirror", n))
 	}
 	return err
+}
+
+// fetchedNotice is the subject of what takeFetched says.
+const fetchedNotice = "fetched"
+
+// takeFetched brings the memories along that a clone has on the branch foldwatch of
+// its remote, where there is no mirror to take them from: another machine, or this
+// one anew. It asks nobody and publishes nothing (G17). Where that fails the
+// checkout is opened without them, and says so.
+func (k *standing) takeFetched(ctx context.Context, co *checkout) {
+	store := k.sidecar.store
+	if !store.TakingFetched() && (store.Tip() != "" || !k.empty()) {
+		return
+	}
+	b, err := k.layout.FetchedProject(ctx)
+	if err != nil || b == nil {
+		return // no such branch, or not ours
+	}
+	if p, _, err := conf.ParseProject(b); err != nil || p.ID != co.rec.ProjectID {
+		return // it is registered as another project
+	}
+	got, err := store.TakeFetched(ctx)
+	if err != nil {
+		co.log.WarnContext(ctx, "Memories not taken from the fetched branch", "err", err)
+		co.note(fetchedNotice, fmt.Sprintf("this clone has memories on its branch foldwatch, and they could not be taken from there: %v; foldwatch sync on fetches them", err))
+		return
+	}
+	if len(got.Paths) > 0 {
+		co.log.InfoContext(ctx, "Memories taken from the fetched branch", "branch", got.From, "count", len(got.Paths))
+		co.note(fetchedNotice, fmt.Sprintf("its %d memory files are those of %s, as this clone has it; nothing is fetched or published until you say so: foldwatch sync on",
+			len(got.Paths), got.From))
+	}
 }
 
 // writeProject makes fold/project.toml where there never was one: at the first

@@ -121,23 +121,29 @@ const branchName = "foldwatch"
 // the user's own fetches have brought it: a fresh clone has it. It returns nil if
 // there is none.
 func (l *Layout) FetchedProject(ctx context.Context) ([]byte, error) {
-	refs, err := l.git("for-each-ref", "--format=%(refname)", "refs/remotes/*/"+branchName).output(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look for a branch %s: %w", branchName, err)
-	}
-	var best string
-	for ref := range strings.Lines(string(refs)) {
-		ref = strings.TrimSpace(ref)
-		if best == "" || ref == "refs/remotes/origin/"+branchName {
-			best = ref
-		}
-	}
-	if best == "" {
-		return nil, nil
+	best, err := l.fetchedBranch(ctx)
+	if err != nil || best == "" {
+		return nil, err
 	}
 	b, err := l.git("cat-file", "blob", best+":"+fold.ProjectFile).output(ctx)
 	if exitCode(err) > 0 {
 		return nil, nil // the branch is not ours, or has none
 	}
 	return b, err
+}
+
+// fetchedBranch returns the branch foldwatch of a remote as the user's own fetches
+// have brought it, that of origin before others; "" if there is none.
+func (l *Layout) fetchedBranch(ctx context.Context) (ref string, err error) {
+	refs, err := l.git("for-each-ref", "--format=%(refname)", "refs/remotes/*/"+branchName).output(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for a branch %s: %w", branchName, err)
+	}
+	for r := range strings.Lines(string(refs)) {
+		r = strings.TrimSpace(r)
+		if ref == "" || r == "refs/remotes/origin/"+branchName {
+			ref = r
+		}
+	}
+	return ref, nil
 }

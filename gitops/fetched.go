@@ -1,0 +1,112 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// A clone brings the branch foldwatch of its remote along. Memories are taken from
+// there without a word to anybody: nothing is fetched, and nothing published.
+
+// A fetchedTransport reads the branch that the user's own fetches have brought.
+type fetchedTransport struct {
+	l   *Layout
+	ref string      // refs/remotes/origin/foldwatch, say
+	git *gitProgram // which is told to fetch from the checkout
+}
+
+func (f *fetchedTransport) tip(ctx context.Context) (plumbing.Hash, error) {
+	line, err := f.l.git("rev-parse", "--verify", "--quiet", f.ref+"^{commit}").line(ctx)
+	switch {
+	case exitCode(err) > 0:
+		return plumbing.ZeroHash, nil
+	case err != nil:
+		return plumbing.ZeroHash, err
+	case !plumbing.IsHash(line):
+		return plumbing.ZeroHash, fmt.Errorf("%s is %.80q: %w", f.ref, line, fold.ErrInvalid)
+	}
+	return plumbing.NewHash(line), nil
+}
+
+func (f *fetchedTransport) fetch(ctx context.Context) (plumbing.Hash, error) {
+	tip, err := f.git.fetchRef(ctx, f.ref)
+	return plumbing.NewHash(tip), err
+}
+
+func (f *fetchedTransport) push(context.Context, plumbing.Hash, plumbing.Hash) error {
+	return errors.New("nothing is published to a branch that was fetched")
+}
+
+// A Fetched says what TakeFetched took.
+type Fetched struct {
+	From  string   // the branch, as git shows it: origin/foldwatch
+	Paths []string // the files below fold/ that were written, sorted
+	Aside []SetAside
+}
+
+// TakeFetched takes the memories and their history from the branch foldwatch of a
+// remote, as the user's own fetches have brought it into the repository: a fresh
+// clone has it. It uses no network. It returns the zero Fetched if there is no such
+// branch, and ErrConflict unless the journal is still empty or a crash interrupted
+// an earlier call.
+func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
+	if err := s.writable(); err != nil {
+		return out, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("take memories from a fetched branch: %w", err)
+		}
+	}()
+	ref, err := s.l.fetchedBranch(ctx)
+	if err != nil || ref == "" {
+		return out, err
+	}
+	if s.hasJournal() && !s.TakingFetched() {
+		return out, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)
+	}
+	exe, err := exec.LookPath("git")
+	if err != nil {
+		return out, err
+	}
+	if err := s.obj.checkOwn(); err != nil {
+		return out, err
+	}
+	at := address{url: s.l.CommonDir, scheme: "file", allow: "file"}
+	opt := SyncOptions{MaxBytes: maxReceived, Timeout: transferLimit}
+	t := &fetchedTransport{l: s.l, ref: ref, git: &gitProgram{exe: exe, obj: s.obj, at: at, opt: opt, ssh: s.sshCommand}}
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if err := s.unguarded(ref); err != nil {
+		return out, err
+	}
+	var got Synced
+	r := &round{s: s, t: t, opt: opt, out: &got}
+	if err := r.load(); err != nil {
+		return out, err
+	}
+	r.notes.Taking = true
+	if err := s.writeNotes(r.notes); err != nil {
+		return out, err
+	}
+	err = r.run(ctx, 1)
+	s.changed(got.Paths)
+	if err == nil {
+		r.notes.Taking = false
+		err = s.writeNotes(r.notes)
+	}
+	return Fetched{From: strings.TrimPrefix(ref, "refs/remotes/"), Paths: got.Paths, Aside: got.Aside}, err
+}
+
+// TakingFetched reports whether a call of TakeFetched was interrupted.
+func (s *Store) TakingFetched() bool {
+	n, err := s.readNotes()
+	return err == nil && n.Taking && n.Remote == ""
+}
