@@ -33,6 +33,8 @@ type Doors interface {
 	// Context returns what surrounds one memory, TaskContext what helps with a task.
 	Context(ctx context.Context, sc fold.Scope, slug, id string, in wire.ContextRequest) (wire.ContextReply, error)
 	TaskContext(ctx context.Context, sc fold.Scope, slug string, in wire.TaskContextRequest) (wire.TaskContextReply, error)
+	// Prime returns what an agent should know when its session begins.
+	Prime(ctx context.Context, sc fold.Scope, slug string, in wire.PrimeQuery) (wire.Prime, error)
 
 	// Reindex queues work; Jobs lists it, newest first, slug "" meaning all
 	// projects and limit 0 a default.

@@ -326,6 +326,10 @@ func workRoutes() []Route {
 		ID    string `query:"id" doc:"one memory; default: all"`
 		Limit int    `query:"limit" minimum:"0"`
 	}
+	type inPrime struct {
+		InSlug
+		wire.PrimeQuery
+	}
 	type inDiff struct {
 		InSlug
 		Rev string `query:"rev" doc:"revision; default: the one before the last"`
@@ -351,6 +355,10 @@ func workRoutes() []Route {
 		on(Read, "GET", "/status/jobs/{id}", "job", "Get a job",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inJob) (wire.Job, error) {
 				return d.Job(ctx, sc, in.ID)
+			}),
+		on(Read, "GET", project+"/prime", "prime", "Get the brief of a session",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inPrime) (wire.Prime, error) {
+				return d.Prime(ctx, sc, in.Slug, in.PrimeQuery)
 			}),
 		on(Read, "GET", project+"/log", "log", "List the history, newest first",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inLog) (wire.LogReply, error) {

@@ -17,6 +17,7 @@ type Filter struct {
 	Type   string
 	Author string
 	Tags   []string // all of them; case does not matter
+	Pinned bool     // only those that are
 	Q      string   // text in title, paths or context; case does not matter
 
 	// Times are compared as times: after is inclusive, before exclusive.
@@ -110,6 +111,9 @@ func (f *Filter) where() (string, []any) {
 	}
 	if f.Author != "" {
 		add("m.author = ?", f.Author)
+	}
+	if f.Pinned {
+		cond = append(cond, "m.pinned")
 	}
 	for _, tag := range f.Tags {
 		add("exists (select 1 from memory_tags t where t.memory_id = m.id and t.tag = ?)", strings.ToLower(tag))

@@ -222,3 +222,17 @@ func (d *Doors) Decay(_ context.Context, sc fold.Scope, slug string, in wire.Dec
 	}
 	return wire.DecayReply{Threshold: in.Threshold, Checked: len(h.memories), Items: []wire.FadedMemory{}}, nil
 }
+
+// Prime lists titles.
+func (d *Doors) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.PrimeQuery) (wire.Prime, error) {
+	h, unlock, err := d.open("Prime", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.Prime{}, err
+	}
+	text := "# Memory of the project " + slug + "\n"
+	for _, m := range h.memories {
+		text += "- " + m.Title + "\n"
+	}
+	return wire.Prime{Project: slug, State: "ready", Memories: len(h.memories), Text: text}, nil
+}

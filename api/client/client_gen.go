@@ -303,6 +303,15 @@ func (c *Client) Job(ctx context.Context, id string) (wire.Job, error) {
 	return out, err
 }
 
+// Prime calls GET /api/projects/{slug}/prime: get the brief of a session.
+func (c *Client) Prime(ctx context.Context, slug string, query wire.PrimeQuery) (wire.Prime, error) {
+	q := url.Values{}
+	setInt(q, "budget", query.Budget)
+	var out wire.Prime
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/prime", q, nil, &out)
+	return out, err
+}
+
 // Log calls GET /api/projects/{slug}/log: list the history, newest first.
 func (c *Client) Log(ctx context.Context, slug string, id string, limit int) (wire.LogReply, error) {
 	q := url.Values{}

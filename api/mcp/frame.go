@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/shown"
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
@@ -34,33 +33,11 @@ func roomOf(budget int) room {
 	return room{resultTokens, 2 * resultTokens}
 }
 
-// plain removes what acts on a terminal or hides text: control characters
-// other than line feeds and tabs, and marks that reorder or hide what follows.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F:
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
+func plain(s string) string { return shown.Text(s) }
 
-// line returns s as one plain line.
-func line(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+func line(s string) string { return shown.Line(s) }
 
-// clip cuts s to at most n runes, and says so with an ellipsis.
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	if n <= 0 {
-		return ""
-	}
-	return strings.TrimRightFunc(string([]rune(s)[:n-1]), unicode.IsSpace) + "…"
-}
+func clip(s string, n int) string { return shown.Clip(s, n) }
 
 // A memoryLabel is the provenance of a text.
 type memoryLabel struct {

@@ -55,37 +55,8 @@ func (s *Server) prompt(write func(ctx context.Context, sc fold.Scope, slug stri
 }
 
 func (s *Server) orient(ctx context.Context, sc fold.Scope, slug string, _ map[string]string) (string, error) {
-	st, err := s.doors.ProjectStatus(ctx, sc, slug)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "You work in the project %s (%s), which is %s and has %d memories.", slug, line(st.Path), st.State, st.Memories)
-	if st.Reason != "" {
-		fmt.Fprintf(&b, " %s %s", sentence(line(st.Reason)), st.Hint)
-	}
-	b.WriteString("\n" + about + "\n")
-	for _, part := range []struct {
-		title string
-		query wire.ListQuery
-	}{
-		{"Last decisions", wire.ListQuery{Type: "decision", Limit: 10}},
-		{"Last written by people and agents", wire.ListQuery{Source: "agent", Limit: 10}},
-		{"Last changes", wire.ListQuery{Source: "git", Limit: 5}},
-	} {
-		list, err := s.doors.ListMemories(ctx, sc, slug, part.query)
-		if err != nil {
-			return "", err
-		}
-		if len(list.Items) > 0 {
-			b.WriteString("\n" + part.title + ":\n")
-		}
-		for _, m := range list.Items {
-			fmt.Fprintf(&b, "- %s %s%s %s\n", m.ID, quote(m.Title), after(" by ", m.Author), m.UpdatedAt.Format("2006-01-02"))
-		}
-	}
-	b.WriteString("\nRead with memory_get what bears on the task, search with memory_search before you explore or decide, and add what the next person needs with memory_add.\n")
-	return b.String(), nil
+	p, err := s.doors.Prime(ctx, sc, slug, wire.PrimeQuery{})
+	return p.Text, err
 }
 
 func (s *Server) recall(ctx context.Context, sc fold.Scope, slug string, args map[string]string) (string, error) {

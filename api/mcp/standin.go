@@ -181,3 +181,7 @@ func (d *closedDoors) Subscribe(context.Context, fold.Scope, uint64) <-chan wire
 	close(ch)
 	return ch
 }
+
+func (d *closedDoors) Prime(context.Context, fold.Scope, string, wire.PrimeQuery) (wire.Prime, error) {
+	return wire.Prime{}, d.err()
+}

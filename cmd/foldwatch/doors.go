@@ -51,6 +51,7 @@ type daemonClient interface {
 	Log(ctx context.Context, slug, id string, limit int) (wire.LogReply, error) // id "" = all
 	Diff(ctx context.Context, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, slug string, in wire.Restore) (wire.WriteReply, error)
+	Prime(ctx context.Context, slug string, in wire.PrimeQuery) (wire.Prime, error)
 	Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error)
 	Decay(ctx context.Context, slug string, in wire.DecayRequest) (wire.DecayReply, error)
 	Pause(ctx context.Context, slug string, in wire.Pause) (wire.ProjectStatus, error)

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"sort"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Prime returns what an agent should know when its session begins.
+func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.PrimeQuery) (wire.Prime, error) {
+	st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.Prime{}, err
+	}
+	defer st.letGo()
+	p, _ := st.co.brief()
+	counts, err := st.index.Counts(ctx)
+	if err != nil {
+		return wire.Prime{}, err
+	}
+	out := wire.Prime{Project: p.Slug, Path: p.Path, State: p.State, Memories: counts.Memories, Notices: st.co.troubles()}
+	if p.Reason != "" {
+		out.Notices = append(out.Notices, p.Reason+"; "+p.Hint)
+	}
+	if text := st.co.overdue(ctx); text != "" {
+		out.Notices = append(out.Notices, text)
+	}
+	return st.recall.Prime(ctx, out, in.Budget)
+}
+
+// toldOnce are the subjects of notices that tell how things are, not that
+// something is wrong.
+var toldOnce = map[string]bool{"left out": true, "file memories": true, "kept memories": true, "commits": true, "mirror": true}
+
+// troubles returns the notices that tell of something wrong, sorted.
+func (co *checkout) troubles() []string {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	all := []string{}
+	for subject, text := range co.notices {
+		if !toldOnce[subject] {
+			all = append(all, text)
+		}
+	}
+	sort.Strings(all)
+	return all
+}
