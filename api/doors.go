@@ -36,6 +36,11 @@ type Doors interface {
 	// Prime returns what an agent should know when its session begins.
 	Prime(ctx context.Context, sc fold.Scope, slug string, in wire.PrimeQuery) (wire.Prime, error)
 
+	// ReportEvent records what happened in an agent's session, for as long as it
+	// lasts; SessionEvents returns it.
+	ReportEvent(ctx context.Context, sc fold.Scope, slug, session string, in wire.SessionEvent) error
+	SessionEvents(ctx context.Context, sc fold.Scope, slug, session string) (wire.SessionEvents, error)
+
 	// Reindex queues work; Jobs lists it, newest first, slug "" meaning all
 	// projects and limit 0 a default.
 	Reindex(ctx context.Context, sc fold.Scope, slug string, in wire.Reindex) (wire.JobRef, error)

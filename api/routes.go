@@ -32,6 +32,12 @@ type InMemory struct {
 	ID string `path:"id" doc:"memory: 16 hex digits"`
 }
 
+// InSession names an agent's session in a project.
+type InSession struct {
+	InSlug
+	Session string `path:"session" maxLength:"200" doc:"the agent's name for its session"`
+}
+
 type inBody[B any] struct {
 	Body B
 }
@@ -330,6 +336,10 @@ func workRoutes() []Route {
 		InSlug
 		wire.PrimeQuery
 	}
+	type inEvent struct {
+		InSession
+		Body wire.SessionEvent
+	}
 	type inDiff struct {
 		InSlug
 		Rev string `query:"rev" doc:"revision; default: the one before the last"`
@@ -359,6 +369,14 @@ func workRoutes() []Route {
 		on(Read, "GET", project+"/prime", "prime", "Get the brief of a session",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inPrime) (wire.Prime, error) {
 				return d.Prime(ctx, sc, in.Slug, in.PrimeQuery)
+			}),
+		done(Write, "POST", project+"/sessions/{session}/events", "reportEvent", "Record what happened in an agent's session",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *inEvent) error {
+				return d.ReportEvent(ctx, sc, in.Slug, in.Session, in.Body)
+			}),
+		on(Read, "GET", project+"/sessions/{session}/events", "sessionEvents", "List what a session holds, oldest first",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSession) (wire.SessionEvents, error) {
+				return d.SessionEvents(ctx, sc, in.Slug, in.Session)
 			}),
 		on(Read, "GET", project+"/log", "log", "List the history, newest first",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inLog) (wire.LogReply, error) {

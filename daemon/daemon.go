@@ -21,6 +21,7 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -86,6 +87,7 @@ type parts struct {
 	embedders *embedders
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
 	bus       *bus
+	working   *layer.Memory // of agents' sessions
 	sidecars  *sidecars
 	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
 	syncsMu   sync.Mutex                          // guards syncs
@@ -134,7 +136,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		}
 	}()
 	d.parts = &parts{
-		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(),
+		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), working: layer.New(opt.Now),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,

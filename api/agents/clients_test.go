@@ -165,7 +165,7 @@ func TestEveryClientOnEverySystem(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-if _, err := agents.Remove(c.ID, o); err != nil {
+				if _, err := agents.Remove(c.ID, o); err != nil {
 					t.Fatal(err)
 				}
 				if after := tree(t, o.Home); fmt.Sprint(after) != fmt.Sprint(before) {

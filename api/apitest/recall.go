@@ -236,3 +236,17 @@ func (d *Doors) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.Prim
 	}
 	return wire.Prime{Project: slug, State: "ready", Memories: len(h.memories), Text: text}, nil
 }
+
+// ReportEvent forgets what it is told.
+func (d *Doors) ReportEvent(_ context.Context, sc fold.Scope, slug, _ string, _ wire.SessionEvent) error {
+	_, unlock, err := d.open("ReportEvent", sc, slug)
+	defer unlock()
+	return err
+}
+
+// SessionEvents are none.
+func (d *Doors) SessionEvents(_ context.Context, sc fold.Scope, slug, _ string) (wire.SessionEvents, error) {
+	_, unlock, err := d.open("SessionEvents", sc, slug)
+	defer unlock()
+	return wire.SessionEvents{Items: []wire.SessionEvent{}}, err
+}

@@ -312,6 +312,18 @@ func (c *Client) Prime(ctx context.Context, slug string, query wire.PrimeQuery) 
 	return out, err
 }
 
+// ReportEvent calls POST /api/projects/{slug}/sessions/{session}/events: record what happened in an agent's session.
+func (c *Client) ReportEvent(ctx context.Context, slug string, session string, in wire.SessionEvent) error {
+	return c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/sessions/"+url.PathEscape(session)+"/events", nil, in, nil)
+}
+
+// SessionEvents calls GET /api/projects/{slug}/sessions/{session}/events: list what a session holds, oldest first.
+func (c *Client) SessionEvents(ctx context.Context, slug string, session string) (wire.SessionEvents, error) {
+	var out wire.SessionEvents
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/sessions/"+url.PathEscape(session)+"/events", nil, nil, &out)
+	return out, err
+}
+
 // Log calls GET /api/projects/{slug}/log: list the history, newest first.
 func (c *Client) Log(ctx context.Context, slug string, id string, limit int) (wire.LogReply, error) {
 	q := url.Values{}

@@ -52,6 +52,7 @@ type daemonClient interface {
 	Diff(ctx context.Context, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, slug string, in wire.Restore) (wire.WriteReply, error)
 	Prime(ctx context.Context, slug string, in wire.PrimeQuery) (wire.Prime, error)
+	ReportEvent(ctx context.Context, slug, session string, in wire.SessionEvent) error
 	Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error)
 	Decay(ctx context.Context, slug string, in wire.DecayRequest) (wire.DecayReply, error)
 	Pause(ctx context.Context, slug string, in wire.Pause) (wire.ProjectStatus, error)
