@@ -9,8 +9,13 @@ import (
 	"github.com/foldwatch/foldwatch/gitops"
 )
 
-// toBranch is what a registration says whose commits go onto the branch.
-const toBranch = "branch"
+// Where a registration says that commits go: onto the branch, beside it, or onto it
+// if it holds fold/.
+const (
+	toBranch  = "branch"
+	toSidecar = "sidecar"
+	toEither  = "auto"
+)
 
 // branchRetry is after what time a commit onto the branch that failed is tried
 // again, and one that left files to a later look.
@@ -25,6 +30,8 @@ type branchLook struct {
 	describe bool        // descriptions wait for the same window (B8)
 	name     string      // of the branch, once known
 	unsigned string      // why our commits are not signed, where the user's are
+	remote   gitops.Wait // why the branch and the remote's are not in step
+	pull     time.Time   // when to look whether that may be mended; zero if it need not be
 }
 
 // isOnto reports whether commits go onto the branch.
@@ -53,7 +60,11 @@ func (c *committer) branchDue(k *standing) time.Time {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.branch.due
+	at := c.branch.due
+	if at.IsZero() || !c.branch.pull.IsZero() && c.branch.pull.Before(at) {
+		at = c.branch.pull
+	}
+	return at
 }
 
 // ontoBranch commits onto the branch what may be committed now, and has
@@ -87,6 +98,7 @@ func (c *committer) ontoBranch(ctx context.Context, k *standing) {
 	if res.Oid != "" && b.describe {
 		b.due = now.Add(time.Second)
 	}
+	pull := c.pullNow(res.Wait, now)
 	switch {
 	case b.due.IsZero() || res.Oid != "":
 		b.since = time.Time{}
@@ -98,12 +110,31 @@ func (c *committer) ontoBranch(ctx context.Context, k *standing) {
 		c.warn(ctx, "memories not committed onto the branch", err)
 		return
 	}
+	if pull {
+		c.co.sync.Told()
+	}
 	if res.Oid != "" {
+		c.co.sync.changed()
 		c.co.noteDriver(k)
 		c.co.count.commits.Add(1)
 		c.co.log.InfoContext(ctx, "Committed onto the branch", "branch", res.Branch, "rev", res.Oid, "count", res.Count, "took", res.Held)
 		c.co.bus.publish("memory:published", c.co.rec.Slug, map[string]any{"rev": res.Oid, "branch": res.Branch, "count": res.Count})
 	}
+}
+
+// pullNow reports whether a sync that had to leave the branch alone may be made now.
+// The caller holds mu; w is why nothing may be committed onto it.
+func (c *committer) pullNow(w gitops.Wait, now time.Time) bool {
+	b := &c.branch
+	switch {
+	case b.pull.IsZero() || now.Before(b.pull):
+		return false
+	case w.Waits():
+		b.pull = now.Add(max(w.After, branchRetry))
+		return false
+	}
+	b.pull = time.Time{}
+	return true
 }
 
 // describeNow queues the descriptions that waited, if nothing is in their way.
@@ -155,7 +186,7 @@ func (co *checkout) putsOffDescribing(ctx context.Context, st *stores) bool {
 // branchStatus tells where commits go and what they wait for.
 func (c *committer) branchStatus(k *standing, p *wire.ProjectStatus) {
 	if !k.isOnto() {
-		p.CommitTo = "sidecar"
+		p.CommitTo = toSidecar
 		return
 	}
 	p.CommitTo = toBranch
@@ -179,10 +210,22 @@ func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	return co.noteTracked(st.standing, tracked{head, main, branches})
 }
 
+// goesOnto reports whether commits go onto the branch: as the user said, or where that
+// holds the memories, as main tells.
+func (co *checkout) goesOnto(main bool) bool {
+	switch co.record().CommitTo {
+	case toBranch:
+		return true
+	case toSidecar:
+		return false
+	}
+	return main
+}
+
 // noteTracked has commits go where the branches say: onto the branch if the
 // checkout's own tracks fold/, or was to from the start, else beside it.
 func (co *checkout) noteTracked(k *standing, t tracked) error {
-	onto := t.main || co.record().CommitTo == toBranch
+	onto := co.goesOnto(t.main)
 	k.mu.Lock()
 	changed := k.onto != onto
 	k.onto = onto
@@ -191,6 +234,7 @@ func (co *checkout) noteTracked(k *standing, t tracked) error {
 		if err := k.sidecar.store.OntoBranch(onto); err != nil {
 			return err
 		}
+		co.sync.hold()
 	}
 	switch {
 	case onto:

@@ -282,7 +282,9 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		return false
 	}
 	c.co.count.commits.Add(1)
-	c.co.sync.changed()
+	if !k.isOnto() { // there it is something to push once it is on the branch
+		c.co.sync.changed()
+	}
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }

@@ -177,7 +177,7 @@ func checkCreate(in wire.ProjectCreate) error {
 func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
 	rec := meta.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
-		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: firstOf(in.CommitTo, "sidecar"), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
+		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: firstOf(in.CommitTo, toEither), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
 	for _, co := range d.sorted() {
 		if co.rec.CommonDir != rec.CommonDir {

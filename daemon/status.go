@@ -84,7 +84,7 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
-		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: co.rec.CommitTo, Sync: "off", Chunker: chunker.Engine(),
+		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: toSidecar, Sync: "off", Chunker: chunker.Engine(),
 		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {

@@ -151,7 +151,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if t.head, main, t.branches, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
-	k.onto = main || co.record().CommitTo == toBranch
+	k.onto = co.goesOnto(main)
 	opt := gitops.StoreOptions{
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror:   co.mirror(co.rec.ProjectID),

@@ -161,6 +161,10 @@ func (y *syncing) Poll(ctx context.Context) (moved bool, err error) {
 		return false, errSyncEnds
 	}
 	store := k.sidecar.store
+	if k.isOnto() {
+		moved, err := store.RemoteBranchTip(ctx, y.options())
+		return moved, failed(err)
+	}
 	tip, err := store.RemoteTip(ctx, y.options())
 	if err != nil {
 		return false, failed(err)
@@ -177,6 +181,9 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 		return out, errSyncEnds
 	}
 	co.commits.settle(ctx, k)
+	if k.isOnto() {
+		return y.branchRound(ctx, co, k, in)
+	}
 	store := k.sidecar.store
 	before, err := store.SyncState(ctx)
 	if err != nil {
@@ -217,6 +224,9 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 
 // failed says what an error of the transport means for the next round.
 func failed(err error) error {
+	if err == nil {
+		return nil
+	}
 	bad, ok := errors.AsType[*gitops.SyncError](err)
 	if !ok {
 		return err
@@ -358,8 +368,12 @@ func (co *checkout) holdsSync(k *standing) string {
 	case !co.cfg.AutoCommit:
 		return "auto_commit is off"
 	}
-	if k.isOnto() {
-		return "memories are committed onto your branch, and go where you push that"
+	_, rec := co.sync.on()
+	switch onto := k.isOnto(); {
+	case onto && !rec.OwnBranch:
+		return "memories are on your own branch now, and you agreed to the branch foldwatch"
+	case !onto && rec.OwnBranch:
+		return "memories are beside your branch now, and you agreed to that branch"
 	}
 	co.commits.mu.Lock()
 	defer co.commits.mu.Unlock()
@@ -396,7 +410,9 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 			r.Reason, r.Hint = s.Pause.Held, co.holdHint()
 		}
 	}
-	if _, k := co.sync.leader(); k != nil {
+	if _, k := co.sync.leader(); k != nil && rec.OwnBranch {
+		co.ownBranch(ctx, k, &r)
+	} else if k != nil {
 		st, err := k.sidecar.store.SyncState(ctx)
 		if err == nil {
 			r.LastPush, r.Unpushed = timeOrNil(st.Pushed), st.Unpushed
@@ -420,10 +436,11 @@ func (co *checkout) holdHint() string {
 	switch {
 	case co.isPaused():
 		return "foldwatch resume -p " + co.rec.Slug
-	case k != nil && k.isOnto():
-		return "git push, and here: foldwatch sync off"
 	case !co.cfg.AutoCommit:
 		return "set auto_commit = true in the user file: foldwatch config show --origin"
+	}
+	if _, rec := co.sync.on(); k != nil && k.isOnto() != rec.OwnBranch {
+		return "to have it synced there: foldwatch sync on; or: foldwatch sync off"
 	}
 	return "foldwatch status"
 }

@@ -289,13 +289,17 @@ func (r *branchRound) rewritten(ctx context.Context, rel *relation) error {
 // saw keeps where the remote stands.
 func (r *branchRound) saw(rel *relation) error {
 	b := r.known()
-	was := *b
-	b.Seen, b.Base = r.tip.String(), rel.base.String()
+	was, last := *b, r.notes.Branch
+	r.notes.Branch = r.out.Branch
+	b.Seen = r.tip.String()
+	if rel.local != "" { // else another branch is checked out: what it had in common stays so
+		b.Base = rel.base.String()
+	}
 	if r.tip != "" {
 		b.Offered = "" // it has it, or has it not
 	}
 	r.out.Local = rel.local.String()
-	if *b == was {
+	if *b == was && last == r.notes.Branch {
 		return nil
 	}
 	return r.save()

@@ -103,6 +103,7 @@ type Store struct {
 
 	driving sync.Mutex // guards driver
 	driver  driverLook
+	compare comparing
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash

@@ -19,7 +19,8 @@ const upstreamFile = "upstream.json"
 
 // upstreamNotes is what is kept between syncs in branch mode.
 type upstreamNotes struct {
-	Remote   string                     `json:"remote"` // address that the rest is of
+	Remote   string                     `json:"remote"`           // address that the rest is of
+	Branch   string                     `json:"branch,omitempty"` // that was synced last
 	Branches map[string]*upstreamBranch `json:"branches,omitempty"`
 }
 

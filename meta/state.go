@@ -22,7 +22,7 @@ type State struct {
 }
 
 // versionState is the number of the newest sql/state_<n>.sql.
-const versionState = 3
+const versionState = 4
 
 // OpenState opens or creates state.db at path and brings it to the version of
 // this program, step by step. A damaged file is set aside as <path>.damaged
@@ -128,7 +128,7 @@ type Checkout struct {
 	Slug         string
 	Name         string
 	ProjectID    string
-	CommitTo     string // sidecar or branch
+	CommitTo     string // sidecar, branch, or auto: where the branch says
 	FileMemories string // auto, fold or local
 	RemoteURL    string // without credentials
 	Linked       bool   // shares the fold/ of the main work tree

@@ -13,6 +13,7 @@ import (
 type Sync struct {
 	CommonDir string // common git directory: one for all work trees of a repository
 	Remote    string // URL without credentials, or absolute path
+	OwnBranch bool   // it is the user's own branch that is synced; else the branch foldwatch
 	Given     bool   // the user named this address; else it is that of a remote of the repository
 	Since     time.Time
 	Synced    time.Time // when a round last succeeded; zero if none did
@@ -28,28 +29,28 @@ func (s *State) Syncs(ctx context.Context) ([]Sync, error) {
 	err := s.db.each(ctx, "list syncs", func(scan func(...any) error) error {
 		var y Sync
 		var since, synced, behind int64
-		err := scan(&y.CommonDir, &y.Remote, &y.Given, &since, &synced, &behind, &y.Stopped, &y.Reason, &y.Hint)
+		err := scan(&y.CommonDir, &y.Remote, &y.OwnBranch, &y.Given, &since, &synced, &behind, &y.Stopped, &y.Reason, &y.Hint)
 		y.Since, y.Synced, y.Behind = fromMicros(since), fromMicros(synced), fromMicros(behind)
 		all = append(all, y)
 		return err
-	}, `select common_dir, remote, given, since, synced, behind, stopped, reason, hint from syncs order by common_dir`)
+	}, `select common_dir, remote, own_branch, given, since, synced, behind, stopped, reason, hint from syncs order by common_dir`)
 	return all, err
 }
 
 // PutSync stores a consent and how it stands.
 func (s *State) PutSync(ctx context.Context, y Sync) error {
 	_, err := s.db.exec(ctx, "put sync of "+y.CommonDir, `insert into syncs
-			(common_dir, remote, given, since, synced, behind, stopped, reason, hint) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		on conflict (common_dir) do update set remote = excluded.remote, given = excluded.given, since = excluded.since,
+			(common_dir, remote, own_branch, given, since, synced, behind, stopped, reason, hint) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		on conflict (common_dir) do update set remote = excluded.remote, own_branch = excluded.own_branch, given = excluded.given, since = excluded.since,
 			synced = excluded.synced, behind = excluded.behind, stopped = excluded.stopped, reason = excluded.reason, hint = excluded.hint`,
-		y.CommonDir, y.Remote, bit(y.Given), micros(y.Since), micros(y.Synced), micros(y.Behind), y.Stopped, y.Reason, y.Hint)
+		y.CommonDir, y.Remote, bit(y.OwnBranch), bit(y.Given), micros(y.Since), micros(y.Synced), micros(y.Behind), y.Stopped, y.Reason, y.Hint)
 	return err
 }
 
 // StandSync stores how a sync stands, if it is still on with that remote.
 func (s *State) StandSync(ctx context.Context, y Sync) error {
 	_, err := s.db.exec(ctx, "note sync of "+y.CommonDir, `update syncs set synced = ?, behind = ?, stopped = ?, reason = ?, hint = ?
-		where common_dir = ? and remote = ?`, micros(y.Synced), micros(y.Behind), y.Stopped, y.Reason, y.Hint, y.CommonDir, y.Remote)
+		where common_dir = ? and remote = ? and own_branch = ?`, micros(y.Synced), micros(y.Behind), y.Stopped, y.Reason, y.Hint, y.CommonDir, y.Remote, bit(y.OwnBranch))
 	return err
 }
 

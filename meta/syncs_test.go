@@ -34,7 +34,7 @@ func TestSyncs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	y := meta.Sync{CommonDir: "/src/p/.git", Remote: "https://host/p", Since: at}
+	y := meta.Sync{CommonDir: "/src/p/.git", Remote: "https://host/p", OwnBranch: true, Since: at}
 	must(s.PutCheckout(ctx, meta.Checkout{Key: "one", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at}))
 	must(s.PutCheckout(ctx, meta.Checkout{Key: "two", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at, Linked: true}))
 	must(s.PutSync(ctx, y))
@@ -42,6 +42,9 @@ func TestSyncs(t *testing.T) {
 	must(s.StandSync(ctx, y))
 	other := y
 	other.Remote, other.Reason = "https://host/q", "of another remote"
+	must(s.StandSync(ctx, other))
+	other = y
+	other.OwnBranch, other.Reason = false, "of another branch"
 	must(s.StandSync(ctx, other))
 	expect := func(want ...meta.Sync) {
 		t.Helper()

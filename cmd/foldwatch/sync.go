@@ -21,7 +21,9 @@ func syncCommand(e *environment) *cobra.Command {
 		Short: "Publish memories to the remote, and take those of others",
 		Long: "Syncs now: publishes the memories of this project on the branch foldwatch of its\n" +
 			"remote, takes those that others have published, and returns when they are found by\n" +
-			"searches. After `foldwatch sync on` that happens by itself; before, nothing leaves\n" +
+			"searches. Where your own branch holds the memories, that is pushed, unless commits of\n" +
+			"yours lie among those of memories, and brought forward where the remote has nothing\n" +
+			"but memories that it has not. After `foldwatch sync on` that happens by itself; before, nothing leaves\n" +
 			"this machine. What ended a sync, a login for instance, is tried again.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -171,6 +173,9 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 		return ago(*t, now)
 	}
 	p.printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
+	if r.Theirs > 0 {
+		p.printf("  theirs    %s of the remote wait until you pull %s\n", plural(r.Theirs, "memory"), r.Branch)
+	}
 	if r.Reason != "" {
 		p.printf("  sync      %s: %s\n", r.Sync, r.Reason)
 	}
