@@ -1,3 +1,4 @@
+//nolint:staticcheck // the suite also asks for what the protocol retires: sampling, roots, logging
 package api_test
 
 import (
@@ -108,7 +109,7 @@ func mountContents(s *sdk.Server) {
 // mountTalks adds what says something before it answers.
 func mountTalks(s *sdk.Server) {
 	log := func(ctx context.Context, req *sdk.CallToolRequest, text string) {
-		_ = req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: text}) //nolint:staticcheck // the suite still asks for it
+		_ = req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: text})
 	}
 	toolFixture(s, "test_tool_with_logging", nil, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		for _, text := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
@@ -173,7 +174,7 @@ func mountQuestions(s *sdk.Server) {
 		if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
 			return nil, err
 		}
-		r, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{ //nolint:staticcheck // the suite still asks for it
+		r, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{
 			Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: in.Prompt}}}, MaxTokens: 100,
 		})
 		if err != nil {
@@ -297,37 +298,37 @@ func mountRounds(s *sdk.Server) {
 		})
 	}
 	type request = *sdk.CallToolRequest
-	asking := func(state string, q sdk.InputRequestMap) (*sdk.CallToolResult, error) {
+	asking := func(state string, q sdk.InputRequestMap) *sdk.CallToolResult {
 		res := &sdk.CallToolResult{InputRequests: q}
 		if state != "" {
 			res.RequestState = key.close(state)
 		}
-		return res, nil
+		return res
 	}
 	round("elicitation", func(in sdk.InputResponseMap, _ string, _ request) (*sdk.CallToolResult, error) {
 		if name := accepted(in, "user_name", "name"); name != "" {
 			return said("Hello, %s!", name), nil
 		}
-		return asking("", sdk.InputRequestMap{"user_name": form("What is your name?", "name", "string")})
+		return asking("", sdk.InputRequestMap{"user_name": form("What is your name?", "name", "string")}), nil
 	})
 	round("sampling", func(in sdk.InputResponseMap, _ string, _ request) (*sdk.CallToolResult, error) {
 		if text := sampled(in, "capital_question"); text != "" {
 			return said("The model says: %s", text), nil
 		}
-		return asking("", sdk.InputRequestMap{"capital_question": sample("What is the capital of France?")})
+		return asking("", sdk.InputRequestMap{"capital_question": sample("What is the capital of France?")}), nil
 	})
 	round("list_roots", func(in sdk.InputResponseMap, _ string, _ request) (*sdk.CallToolResult, error) {
 		if r := rootsOf(in, "client_roots"); r != nil {
 			return said("%d roots", len(r.Roots)), nil
 		}
-		return asking("", sdk.InputRequestMap{"client_roots": &sdk.ListRootsParams{}}) //nolint:staticcheck // the suite still asks for it
+		return asking("", sdk.InputRequestMap{"client_roots": &sdk.ListRootsParams{}}), nil
 	})
 	for _, name := range []string{"request_state", "tampered_state"} {
 		round(name, func(in sdk.InputResponseMap, state string, _ request) (*sdk.CallToolResult, error) {
 			if state != "" && accepted(in, "confirm", "ok") != "" {
 				return said("state-ok"), nil
 			}
-			return asking("asked", sdk.InputRequestMap{"confirm": form("Please confirm", "ok", "boolean")})
+			return asking("asked", sdk.InputRequestMap{"confirm": form("Please confirm", "ok", "boolean")}), nil
 		})
 	}
 	round("multiple_inputs", func(in sdk.InputResponseMap, _ string, _ request) (*sdk.CallToolResult, error) {
@@ -337,8 +338,8 @@ func mountRounds(s *sdk.Server) {
 		}
 		return asking("asked", sdk.InputRequestMap{
 			"user_name": form("What is your name?", "name", "string"), "greeting": sample("Generate a greeting"),
-			"client_roots": &sdk.ListRootsParams{}, //nolint:staticcheck // the suite still asks for it
-		})
+			"client_roots": &sdk.ListRootsParams{},
+		}), nil
 	})
 	round("multi_round", func(in sdk.InputResponseMap, state string, _ request) (*sdk.CallToolResult, error) {
 		name, begun := strings.CutPrefix(state, "name:")
@@ -346,9 +347,9 @@ func mountRounds(s *sdk.Server) {
 		case begun && accepted(in, "step2", "color") != "":
 			return said("%s likes %s", name, accepted(in, "step2", "color")), nil
 		case state == "begun" && accepted(in, "step1", "name") != "":
-			return asking("name:"+accepted(in, "step1", "name"), sdk.InputRequestMap{"step2": form("What is your favorite color?", "color", "string")})
+			return asking("name:"+accepted(in, "step1", "name"), sdk.InputRequestMap{"step2": form("What is your favorite color?", "color", "string")}), nil
 		}
-		return asking("begun", sdk.InputRequestMap{"step1": form("What is your name?", "name", "string")})
+		return asking("begun", sdk.InputRequestMap{"step1": form("What is your name?", "name", "string")}), nil
 	})
 	round("capabilities", func(in sdk.InputResponseMap, _ string, req request) (*sdk.CallToolResult, error) {
 		can, q := req.ClientCapabilities(), sdk.InputRequestMap{}
@@ -361,7 +362,7 @@ func mountRounds(s *sdk.Server) {
 		if len(in) > 0 || len(q) == 0 {
 			return said("nothing more to ask"), nil
 		}
-		return asking("", q)
+		return asking("", q), nil
 	})
 }
 

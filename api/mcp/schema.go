@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -88,24 +87,20 @@ func schemaOf(t reflect.Type, input bool, depth int) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
+// objectSchema tells of parameters only what a client must know to call, since
+// every agent pays for it in tokens, in every session: what they mean is in the
+// server's instructions; limits and unknown names are refused in words.
 func objectSchema(t reflect.Type, input bool, depth int) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
 	for _, f := range fieldsOf(t) {
-		p := schemaOf(f.typ, input, depth)
-		if doc := f.tag.Get("doc"); doc != "" && input {
-			p["description"] = doc
+		below := depth
+		if _, brief := f.tag.Lookup("brief"); brief && input {
+			below = 0 // another tool tells it
 		}
+		p := schemaOf(f.typ, input, below)
 		if enum := f.tag.Get("enum"); enum != "" {
 			p["enum"] = strings.Split(enum, ",")
-		}
-		for _, key := range []string{"minimum", "maximum"} {
-			if n, err := strconv.ParseFloat(f.tag.Get(key), 64); err == nil && input {
-				p[key] = n
-			}
-		}
-		if input && f.typ.Kind() == reflect.Slice && f.tag.Get("minItems") != "" {
-			p["minItems"] = 1
 		}
 		properties[f.name] = p
 		if !f.optional {
@@ -115,9 +110,6 @@ func objectSchema(t reflect.Type, input bool, depth int) map[string]any {
 	s := map[string]any{"type": "object", "properties": properties}
 	if len(required) > 0 {
 		s["required"] = required
-	}
-	if input {
-		s["additionalProperties"] = false
 	}
 	return s
 }

@@ -192,9 +192,27 @@ func TestToolsListIsGoldenSortedAndComplete(t *testing.T) {
 		"codebase_index", "codebase_search", "files_upload", "memory_add", "memory_context", "memory_delete", "memory_get",
 		"memory_link_add", "memory_link_list", "memory_list", "memory_search", "memory_update", "project_get", "project_list",
 	}
+	if size := coreSize(t, tools); size > 6<<10 {
+		t.Errorf("names, descriptions and input schemas take %d bytes of 6 KB", size)
+	}
 	if !slices.Equal(names, core) {
 		t.Errorf("tools = %v", names)
 	}
+}
+
+// coreSize is what every agent pays for the tools in every session, in bytes.
+func coreSize(t *testing.T, tools []*sdk.Tool) int {
+	t.Helper()
+	size := 0
+	for _, tool := range tools {
+		b, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(tool.Name) + len(tool.Description) + len(b)
+	}
+	t.Logf("%d bytes", size)
+	return size
 }
 
 func TestProjectIsFoundWhereNoneIsNamed(t *testing.T) {

@@ -15,9 +15,10 @@ func coreTools() []tool {
 	return slices.Concat(projectTools(), memoryTools(), searchTools(), linkTools(), indexTools())
 }
 
-// inProject is the parameter that every tool has.
+// inProject is the parameter that every tool has: a slug. Where it is missing,
+// the project that the agent works in is meant.
 type inProject struct {
-	Project string `json:"project,omitempty" doc:"slug; default: the project you work in"`
+	Project string `json:"project,omitempty"`
 }
 
 type projectItem struct {
@@ -59,11 +60,11 @@ func paths(p wire.Project) []string {
 
 func projectTools() []tool {
 	type inGet struct {
-		Slug string `json:"slug,omitempty" doc:"default: the project you work in"`
+		Slug string `json:"slug,omitempty"`
 	}
 	return []tool{
 		define("project_list", "List projects", reads,
-			"List the projects whose memory you can use, with the paths of their checkouts. The slug is what other tools take as project.",
+			"List the projects you can use: slugs and checkouts.",
 			func(ctx context.Context, c *call, _ struct{}) (projectListed, string, error) {
 				list, err := c.doors.Projects(ctx, c.scope)
 				if err != nil {
@@ -81,7 +82,7 @@ func projectTools() []tool {
 				return out, cmp.Or(text, "No project is registered. Ask the user to run: foldwatch up PATH"), nil
 			}),
 		define("project_get", "Get a project", reads,
-			"Tell the state of a project: checkouts, counts of memories, chunks and files, what is queued, what is wrong and how to mend it.",
+			"State of a project: counts, what is queued, what is wrong and how to mend it.",
 			func(ctx context.Context, c *call, in inGet) (projectGot, string, error) {
 				slug, err := c.project(ctx, in.Slug)
 				if err != nil {
@@ -128,14 +129,14 @@ func omitted(n int) string {
 
 func linkTools() []tool {
 	type inAdd struct {
-		SourceID string `json:"source_id" doc:"memory the link starts from"`
-		TargetID string `json:"target_id" doc:"memory it points to"`
-		LinkType string `json:"link_type,omitempty" doc:"related (default), references, depends_on, modifies, conflicts_with, supersedes or a word of your own"`
-		Context  string `json:"context,omitempty" doc:"why, in a sentence"`
+		SourceID string `json:"source_id"`
+		TargetID string `json:"target_id"`
+		LinkType string `json:"link_type,omitempty"`
+		Context  string `json:"context,omitempty"`
 		inProject
 	}
 	type inList struct {
-		ID string `json:"id" doc:"memory"`
+		ID string `json:"id"`
 		inProject
 	}
 	type listed struct {
@@ -144,7 +145,7 @@ func linkTools() []tool {
 	}
 	return []tool{
 		define("memory_link_add", "Link memories", adds,
-			"Link one memory to another, with a type and a reason. Links are written into the memory file and lead memory_context from one to the other.",
+			"Link a memory to another: related, references, depends_on, modifies, supersedes or your own word. context says why.",
 			func(ctx context.Context, c *call, in inAdd) (wire.Link, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {
@@ -154,7 +155,7 @@ func linkTools() []tool {
 				return l, fmt.Sprintf("Linked %s to %s (%s).", in.SourceID, in.TargetID, cmp.Or(l.Type, in.LinkType, "related")), err
 			}),
 		define("memory_link_list", "List links", reads,
-			"List the links of a memory in both directions: out are its own, in are those of memories that point to it.",
+			"List the links of a memory, out and in.",
 			func(ctx context.Context, c *call, in inList) (listed, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {

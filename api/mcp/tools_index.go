@@ -20,9 +20,9 @@ import (
 const indexWait = 50 * time.Second
 
 type inIndex struct {
-	Path    string `json:"path,omitempty" doc:"checkout or a folder in one; default: the project you work in"`
-	Full    bool   `json:"full,omitempty" doc:"describe also what was deleted by hand"`
-	History int    `json:"history,omitempty" minimum:"0" doc:"also make memories of the last N commits"`
+	Path    string `json:"path,omitempty"`
+	Full    bool   `json:"full,omitempty"`
+	History int    `json:"history,omitempty" minimum:"0"`
 	inProject
 }
 
@@ -40,16 +40,16 @@ type uploaded struct {
 
 func indexTools() []tool {
 	type inUpload struct {
-		Files  []wire.UploadFile `json:"files" minItems:"1" doc:"text files, at most 1 MiB each"`
+		Files  []wire.UploadFile `json:"files" minItems:"1"`
 		Author string            `json:"author,omitempty"`
 		inProject
 	}
 	return []tool{
 		define("codebase_index", "Index source files", adds,
-			"Queue an index run and report its progress. Saved files are indexed by themselves; use this after an error, or to index a folder at once. The checkout must be registered (foldwatch up PATH).",
+			"Index now, with progress. Saved files are indexed by themselves. history: remember the last N commits, too.",
 			codebaseIndex),
 		define("files_upload", "Add files as memories", adds,
-			"Turn text files, given by name and content, into memories, one each: notes, specs, documents that lie outside the checkout. The same name again replaces. Binary files are refused.",
+			"Make memories of text files from outside the checkout. The same name again replaces.",
 			func(ctx context.Context, c *call, in inUpload) (uploaded, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {

@@ -16,34 +16,34 @@ type inAddMemory struct {
 }
 
 type inUpdateMemory struct {
-	ID string `json:"id" doc:"memory: 16 hex digits"`
+	ID string `json:"id"`
 	inProject
 	wire.MemoryUpdate
 }
 
 type inDeleteMemory struct {
-	ID           string `json:"id" doc:"memory: 16 hex digits"`
-	ExpectedHash string `json:"expected_hash,omitempty" doc:"content_hash you read; if it changed since, nothing is deleted"`
+	ID           string `json:"id"`
+	ExpectedHash string `json:"expected_hash,omitempty"`
 	inProject
 }
 
 type inGetMemory struct {
-	ID        string `json:"id" doc:"memory: 16 hex digits, from a search or list"`
-	StartLine int    `json:"start_line,omitempty" minimum:"0" doc:"with end_line: only these lines, of the source file that the memory describes, else of its text"`
-	EndLine   int    `json:"end_line,omitempty" minimum:"0" doc:"inclusive"`
+	ID        string `json:"id"`
+	StartLine int    `json:"start_line,omitempty" minimum:"0"`
+	EndLine   int    `json:"end_line,omitempty" minimum:"0"`
 	inProject
 }
 
 type inListMemories struct {
 	Source        string   `json:"source,omitempty" enum:"file,agent,git"`
-	Type          string   `json:"type,omitempty" doc:"decision, codebase, general, …"`
+	Type          string   `json:"type,omitempty"`
 	Author        string   `json:"author,omitempty"`
-	Tags          []string `json:"tags,omitempty" doc:"all of them"`
-	Q             string   `json:"q,omitempty" doc:"text in title, path or context; for meaning use memory_search"`
-	CreatedAfter  string   `json:"created_after,omitempty" doc:"YYYY-MM-DD or RFC 3339"`
+	Tags          []string `json:"tags,omitempty"`
+	Q             string   `json:"q,omitempty"`
+	CreatedAfter  string   `json:"created_after,omitempty"`
 	CreatedBefore string   `json:"created_before,omitempty"`
-	Limit         int      `json:"limit,omitempty" minimum:"0" maximum:"200" doc:"default 20"`
-	Cursor        string   `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Limit         int      `json:"limit,omitempty" minimum:"0" maximum:"200"`
+	Cursor        string   `json:"cursor,omitempty"`
 	inProject
 }
 
@@ -63,8 +63,7 @@ type memoriesListed struct {
 func memoryTools() []tool {
 	return []tool{
 		define("memory_add", "Add a memory", adds,
-			"Remember something for the project: a decision and its reasons, the cause of a bug, a convention, what a session found. It becomes a markdown file that people and other agents read. "+
-				"Write what cannot be read from the code. Under a slug, adding again replaces the memory; the same text twice is one memory. Text with a credential in it is refused.",
+			"Remember what code does not tell: a decision and its reasons, the cause of a bug, a convention. The same slug again replaces. Credentials are refused.",
 			func(ctx context.Context, c *call, in inAddMemory) (wire.WriteReply, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {
@@ -74,8 +73,7 @@ func memoryTools() []tool {
 				return r, written(r, "Added", "Updated"), err
 			}),
 		define("memory_update", "Update a memory", repeats,
-			"Change the named fields of a memory and leave the rest as it is. Text: content replaces all of it, append and prepend add to it, replace {old, new} changes one exact passage, section {heading, text} what stands under a heading. "+
-				"Send the content_hash you read as expected_hash: if somebody changed the memory since, you get both versions instead.",
+			"Change the named fields only. replace changes one exact passage, section what stands under a heading; links are added. Send the content_hash you read as expected_hash: if it changed since, you get both versions instead.",
 			func(ctx context.Context, c *call, in inUpdateMemory) (wire.WriteReply, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {
@@ -85,7 +83,7 @@ func memoryTools() []tool {
 				return r, written(r, "Updated", "Updated"), err
 			}),
 		define("memory_delete", "Delete a memory", destroys,
-			"Delete a memory. Its history stays: the user can bring it back with foldwatch restore ID. Rather correct a memory that is wrong (memory_update) than delete it.",
+			"Delete a memory; the user can restore it. Rather correct what is wrong.",
 			func(ctx context.Context, c *call, in inDeleteMemory) (wire.WriteReply, string, error) {
 				slug, err := c.project(ctx, in.Project)
 				if err != nil {
@@ -95,10 +93,10 @@ func memoryTools() []tool {
 				return r, written(r, "Deleted", "Deleted"), err
 			}),
 		define("memory_get", "Get a memory", reads,
-			"Read one memory in full: text, provenance, links in both directions, and content_hash, which memory_update takes as expected_hash. With start_line and end_line, read those lines of the source file that it describes.",
+			"Read a memory in full, with links and content_hash; with lines, those of the source file it describes.",
 			getMemory),
 		define("memory_list", "List memories", reads,
-			"List memories by their fields, newest first, without their text. To find by meaning use memory_search.",
+			"List memories by fields, newest first, without text. q is in title, path or context.",
 			listMemories),
 	}
 }

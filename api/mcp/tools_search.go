@@ -11,26 +11,26 @@ import (
 )
 
 type inSearchBase struct {
-	Query         string   `json:"query" minLength:"1" doc:"words, names or a question"`
-	Limit         int      `json:"limit,omitempty" minimum:"0" maximum:"100" doc:"default 10"`
-	Type          string   `json:"type,omitempty" doc:"decision, codebase, general, …"`
-	Tags          []string `json:"tags,omitempty" doc:"all of them"`
-	FilePattern   string   `json:"file_pattern,omitempty" doc:"glob over the source path, ** crosses folders: src/**/*.go"`
+	Query         string   `json:"query" minLength:"1"`
+	Limit         int      `json:"limit,omitempty" minimum:"0" maximum:"100"`
+	Type          string   `json:"type,omitempty"`
+	Tags          []string `json:"tags,omitempty"`
+	FilePattern   string   `json:"file_pattern,omitempty"`
 	Language      string   `json:"language,omitempty"`
-	After         string   `json:"after,omitempty" doc:"changed after: YYYY-MM-DD or RFC 3339"`
+	After         string   `json:"after,omitempty"`
 	Before        string   `json:"before,omitempty"`
 	MinScore      float64  `json:"min_score,omitempty"`
-	IncludeChunks *bool    `json:"include_chunks,omitempty" doc:"default true: the places in the source that matched"`
-	Explain       bool     `json:"explain,omitempty" doc:"add the terms of each score"`
-	Cursor        string   `json:"cursor,omitempty" doc:"next_cursor of the page before, with the same query and filters"`
-	TokenBudget   int      `json:"token_budget,omitempty" minimum:"300" doc:"the most tokens of the whole result, counted on the safe side; default about 2000"`
-	AllProjects   bool     `json:"all_projects,omitempty" doc:"search every project; each result names its own"`
+	IncludeChunks *bool    `json:"include_chunks,omitempty"`
+	Explain       bool     `json:"explain,omitempty"`
+	Cursor        string   `json:"cursor,omitempty"`
+	TokenBudget   int      `json:"token_budget,omitempty" minimum:"300"`
+	AllProjects   bool     `json:"all_projects,omitempty"`
 	inProject
 }
 
 type inSearch struct {
 	inSearchBase
-	Source string `json:"source,omitempty" enum:"file,agent,git" doc:"file: about source files; agent: written by people and agents; git: commits"`
+	Source string `json:"source,omitempty" enum:"file,agent,git"`
 }
 
 func (in inSearchBase) request(source string) wire.SearchRequest {
@@ -55,20 +55,19 @@ type found struct {
 func searchTools() []tool {
 	return []tool{
 		define("memory_search", "Search memories", reads,
-			"Search the project's memory by meaning and by words: what files do, decisions, bugs, conventions, history. Ask before you explore the code or decide something. "+
-				"Results have a score, where they come from, and the lines of source that matched; read one in full with memory_get.",
+			"Search the project's memory by meaning and words: what files do, decisions, bugs, conventions, history. Ask before you explore or decide. Read a result in full with memory_get.",
 			func(ctx context.Context, c *call, in inSearch) (found, string, error) {
 				return search(ctx, c, "memory_search", in.inSearchBase, in.request(in.Source))
 			}),
 		define("codebase_search", "Search source code", reads,
-			"Search the source files of the project by name or by meaning; results are functions, types and sections with path and lines, best first. For decisions and history use memory_search.",
+			"Search source by name or meaning: functions, types, sections with path and lines.",
 			func(ctx context.Context, c *call, in inSearchBase) (found, string, error) {
 				req := in.request("file")
 				req.ChunksFirst = true
 				return search(ctx, c, "codebase_search", in, req)
 			}),
 		define("memory_context", "Get context of a memory", reads,
-			"See what surrounds one memory: memories it is linked to, directly or over up to three links, and memories that are close in meaning.",
+			"What surrounds a memory: what it links to, over depth (1 to 3) links, and what is close in meaning.",
 			memoryContext),
 	}
 }
@@ -180,11 +179,11 @@ func resultText(b *strings.Builder, n int, m wire.SearchResult) {
 func short(v float64) float64 { return float64(int64(v*1e4+0.5)) / 1e4 }
 
 type inContext struct {
-	ID    string `json:"id" doc:"memory: 16 hex digits"`
-	Depth int    `json:"depth,omitempty" minimum:"0" maximum:"3" doc:"how many links away, default 1"`
-	Limit int    `json:"limit,omitempty" minimum:"0" maximum:"100" doc:"default 20"`
+	ID    string `json:"id"`
+	Depth int    `json:"depth,omitempty" minimum:"0" maximum:"3"`
+	Limit int    `json:"limit,omitempty" minimum:"0" maximum:"100"`
 
-	TokenBudget int `json:"token_budget,omitempty" minimum:"300" doc:"the most tokens of the whole result, counted on the safe side; default about 2000"`
+	TokenBudget int `json:"token_budget,omitempty" minimum:"300"`
 	inProject
 }
 

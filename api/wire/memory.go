@@ -79,7 +79,7 @@ type MemoryUpdate struct {
 	Context      *string   `json:"context,omitempty"`
 	Author       *string   `json:"author,omitempty"`
 	FilePath     *string   `json:"file_path,omitempty"`
-	Links        []NewLink `json:"links,omitempty" doc:"added to those that are there"`
+	Links        []NewLink `json:"links,omitempty" brief:"" doc:"added to those that are there"`
 	Pinned       *bool     `json:"pinned,omitempty"`
 	Importance   *float64  `json:"importance,omitempty"`
 	OriginalDate *string   `json:"original_date,omitempty"`
