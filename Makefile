@@ -75,7 +75,7 @@ accept: build ## the release binary on the Go toolchain's source, clocks and mem
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
 
 crash: build ## kill -9 at random moments, compared with an undisturbed run; kill -9 and power cut at every call of commit, push and apply
-	FOLDWATCH_CRASH=1 $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^Test(PowerCut|SyncProcessKilled|KillAtEveryStep)$$|^TestSync$$/^KilledAnywhere$$' ./gitops
+	FOLDWATCH_CRASH=1 $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^Test(PowerCut|SyncProcessKilled|KillAtEveryStep|TenReplicas)$$|^TestSync$$/^KilledAnywhere$$' ./gitops
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^TestCrash' ./testdata/rig
 
 bench: build ## the goals of the performance notes, as a table; GOALS="1 5" for some

@@ -476,6 +476,9 @@ func (d *Daemon) purge(co *checkout) error {
 		}
 		errs = append(errs, os.RemoveAll(l.StateDir()))
 	}
+	if !shared {
+		errs = append(errs, gitops.ForgetCopy(d.parts.mirror(co.rec.ProjectID), co.rec.CommonDir))
+	}
 	if !mirrored {
 		errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(ctx, co.rec, false))
 	}

@@ -188,8 +188,8 @@ func (k *standing) empty() bool {
 
 // takeMirror brings fold/ and its history back from this machine's mirror where a
 // fresh clone stands in for the checkout that was registered, or for one of its
-// project: rm -rf and git clone is the commonest repair there is. Another checkout of
-// that project which is registered has the mirror for itself.
+// project: rm -rf and git clone is the commonest repair there is. A checkout in a new
+// place takes nothing from another of that project which is registered.
 func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
 	store, dir := k.sidecar.store, co.mirror(co.rec.ProjectID)
 	if store.Tip() != "" || !k.empty() {
@@ -203,7 +203,7 @@ func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
 		return err
 	}
 	for _, other := range all {
-		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.rec) {
+		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.rec) && !store.MirrorKnows(dir) {
 			return nil
 		}
 	}

@@ -145,13 +145,14 @@ func (s *Store) setDescribed(tree plumbing.Hash) error {
 	return nil
 }
 
-// copyDescribed copies the tree of descriptions, until ctx ends.
-func copyDescribed(ctx context.Context, from, to *objects) error {
-	h, err := from.ref(refDescribed)
+// copyDescribed copies the tree of descriptions that one reference names, and has
+// another name it, until ctx ends.
+func copyDescribed(ctx context.Context, from, to *objects, ref, as string) error {
+	h, err := from.ref(ref)
 	if err != nil || h.IsZero() {
 		return err
 	}
-	have, err := to.ref(refDescribed)
+	have, err := to.ref(as)
 	if err != nil || have == h {
 		return err
 	}
@@ -163,7 +164,7 @@ func copyDescribed(ctx context.Context, from, to *objects) error {
 		to.drop()
 		return err
 	}
-	return to.setRef(refDescribed, h)
+	return to.setRef(as, h)
 }
 
 // described returns what the newest entry of path that describes it says, and

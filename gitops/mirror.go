@@ -2,10 +2,15 @@ package gitops
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -14,7 +19,9 @@ import (
 )
 
 // The mirror is a copy of the journal outside the checkout: rm -rf and a new
-// clone is the commonest repair there is.
+// clone is the commonest repair there is. Copies of one project share a mirror. Each
+// has references of its own in it, so that none of them loses what only it had; those
+// of the usual names are of the copy that wrote last, for a clone in a new place.
 
 // Mirror copies what the journal has new to the mirror of the options. It does
 // nothing if there is none, or nothing new.
@@ -47,24 +54,34 @@ func (s *Store) Mirror(ctx context.Context) error {
 }
 
 func (s *Store) mirrorTo(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	unlock, err := lockMirror(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	to, err := openObjects(dir, s.opt.Faults, false)
 	if err != nil {
 		return err
 	}
 	defer to.close()
-	for _, ref := range []string{refJournal, refBranch, refSquashed} {
-		if err := copyRef(ctx, s.obj, to, ref); err != nil {
-			return err
+	own := copyPrefix(s.l.CommonDir)
+	for _, ref := range mirrored() {
+		for _, as := range []string{own + path.Base(ref), ref} {
+			if err := copyRef(ctx, s.obj, to, ref, as); err != nil {
+				return err
+			}
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := copyDescribed(ctx, s.obj, to); err != nil {
-		return err
+	for _, as := range []string{own + path.Base(refDescribed), refDescribed} {
+		if err := copyDescribed(ctx, s.obj, to, refDescribed, as); err != nil {
+			return err
+		}
 	}
 	if to.countLoose() > maxLoose {
 		return to.packLoose(ctx)
@@ -72,20 +89,52 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 	return nil
 }
 
-// copyRef copies a reference and all objects it needs.
-func copyRef(ctx context.Context, from, to *objects, ref string) error {
+// mirrored are the references of history that a mirror has, the journal first.
+func mirrored() []string { return []string{refJournal, refBranch, refSquashed} }
+
+// copyPrefix begins the references that the checkout of a common git directory has
+// for itself in a mirror.
+func copyPrefix(commonDir string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(commonDir)))
+	return "refs/foldwatch/copies/" + hex.EncodeToString(sum[:8]) + "/"
+}
+
+// lockMirror waits until no other copy writes to the mirror at dir.
+func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
+	for until := time.Now().Add(mirrorWait); ; {
+		lock, err := disk.Lock(filepath.Join(dir, "foldwatch.lock"), "pid "+strconv.Itoa(os.Getpid()))
+		if err == nil {
+			return func() { _ = lock.Close() }, nil
+		}
+		if _, held := errors.AsType[*disk.LockedError](err); !held || time.Now().After(until) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// mirrorWait is how long another copy is waited for: it writes what came in half a
+// minute.
+const mirrorWait = 10 * time.Second
+
+// copyRef copies all objects that a reference needs, and has another name the same.
+func copyRef(ctx context.Context, from, to *objects, ref, as string) error {
 	h, err := from.ref(ref)
 	if err != nil || h.IsZero() {
 		return err
 	}
-	have, err := to.ref(ref)
+	have, err := to.ref(as)
 	if err != nil || have == h {
 		return err
 	}
 	if err := copyHistory(ctx, from, to, h); err != nil {
 		return err
 	}
-	return to.setRef(ref, h)
+	return to.setRef(as, h)
 }
 
 // copyAtOnce is how many objects are held before they are written.
@@ -215,8 +264,32 @@ func MirrorHolds(dir string) (files int, ok bool) {
 	return len(all), err == nil
 }
 
+// MirrorKnows reports whether the mirror at dir has the journal of a checkout that
+// lay where this store's does.
+func (s *Store) MirrorKnows(dir string) bool {
+	o, err := openObjects(dir, nil, true)
+	if err != nil {
+		return false
+	}
+	defer o.close()
+	tip, err := o.ref(copyPrefix(s.l.CommonDir) + path.Base(refJournal))
+	return err == nil && !tip.IsZero()
+}
+
+// ForgetCopy takes away what the mirror at dir has of the checkout of one common git
+// directory alone.
+func ForgetCopy(dir, commonDir string) error {
+	err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(copyPrefix(commonDir))))
+	if err != nil {
+		return fmt.Errorf("forget a copy: %w", err)
+	}
+	return nil
+}
+
 // RestoreMirror takes the history of the mirror at dir as the store's own and
-// writes its newest files to fold/; files that exist are left as they are. It
+// writes its newest files to fold/; files that exist are left as they are. Where a
+// checkout lay in the same place, it is that one's, else that of the copy that wrote
+// last. It
 // returns ErrConflict unless the journal is still empty.
 func (s *Store) RestoreMirror(ctx context.Context, dir string) (files int, err error) {
 	if err := s.writable(); err != nil {
@@ -236,12 +309,28 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if s.hasJournal() {
 		return nil, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)
 	}
+	unlock, err := lockMirror(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	from, err := openObjects(dir, nil, true)
 	if err != nil {
 		return nil, err
 	}
 	defer from.close()
-	tip, err := from.ref(refJournal)
+	prefix := copyPrefix(s.l.CommonDir)
+	as := func(ref string) string {
+		if prefix == "" {
+			return ref
+		}
+		return prefix + path.Base(ref)
+	}
+	tip, err := from.ref(as(refJournal))
+	if err == nil && tip.IsZero() {
+		prefix = ""
+		tip, err = from.ref(refJournal)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -283,11 +372,11 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err := createMany(root, batch); err != nil {
 		return nil, err
 	}
-	if err := copyDescribed(ctx, from, s.obj); err != nil {
+	if err := copyDescribed(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
 		return nil, err
 	}
 	for _, ref := range []string{refBranch, refSquashed, refJournal} {
-		if err := copyRef(ctx, from, s.obj, ref); err != nil {
+		if err := copyRef(ctx, from, s.obj, as(ref), ref); err != nil {
 			s.obj.drop()
 			return nil, err
 		}

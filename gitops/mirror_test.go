@@ -1,10 +1,13 @@
 package gitops_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -141,4 +144,63 @@ func TestRepack(t *testing.T) {
 		}
 	}
 	fsck(t, dir)
+}
+
+// TestCopiesShareAMirror: two copies of a project have one mirror. A clone in the
+// place of either gets what that one had and nothing of the other's; a clone in a new
+// place gets what was written last.
+func TestCopiesShareAMirror(t *testing.T) {
+	isolate(t)
+	mirror := filepath.Join(realDir(t), "mirrors/p.git")
+	both := func(o *gitops.StoreOptions) { o.Mirror = mirror }
+	var rs []*replica
+	var want []map[string]string
+	for i := range 2 {
+		r := newReplica(t, bareRemote(t), both)
+		id, b := memoryFile(fmt.Sprintf("Of copy %d", i), "x")
+		r.put(id, b)
+		rs = append(rs, r)
+	}
+	shared, text := memoryFile("Shared", "one")
+	var wg sync.WaitGroup
+	for _, r := range rs {
+		r.put(shared, text)
+	}
+	for _, r := range rs { // at one time: neither is in the other's way
+		wg.Go(func() {
+			if err := r.s.Mirror(t.Context()); err != nil {
+				t.Errorf("Mirror = %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	rs[1].put(shared, edited(string(text), "one", "two"))
+	must(t, rs[1].s.Mirror(t.Context()))
+	for _, r := range rs {
+		want = append(want, r.files())
+	}
+	anew := func(dir string) *replica {
+		git(t, realDir(t), "init", "-q", "--template=", dir)
+		r := &replica{t: t, dir: dir, s: openStore(t, dir, both)}
+		must2(r.s.RestoreMirror(t.Context(), mirror))(t)
+		fsck(t, dir)
+		return r
+	}
+	for i, r := range rs {
+		must(t, r.s.Close())
+		must(t, os.RemoveAll(filepath.Join(r.dir, ".git")))
+		must(t, os.RemoveAll(filepath.Join(r.dir, "fold")))
+		if got := anew(r.dir).files(); !maps.Equal(got, want[i]) {
+			t.Errorf("copy %d has %v, want %v", i, got, want[i])
+		}
+	}
+	if got := anew(realDir(t)).files(); !maps.Equal(got, want[1]) {
+		t.Errorf("a new copy has %v, want %v", got, want[1])
+	}
+	must(t, gitops.ForgetCopy(mirror, filepath.Join(rs[0].dir, ".git")))
+	must(t, os.RemoveAll(filepath.Join(rs[0].dir, ".git")))
+	must(t, os.RemoveAll(filepath.Join(rs[0].dir, "fold")))
+	if got := anew(rs[0].dir).files(); !maps.Equal(got, want[1]) {
+		t.Errorf("a forgotten copy has %v, want %v", got, want[1])
+	}
 }
