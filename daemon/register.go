@@ -113,6 +113,7 @@ func (d *Daemon) register(ctx context.Context, layout *gitops.Layout, in wire.Pr
 		notices = append(notices, text)
 	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
+	d.parts.bus.publish("project:added", rec.Slug, nil)
 	added.JobID, err = co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{}, jobSweep)
 	return co, added, err
 }
@@ -397,6 +398,7 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		if err := d.forget(ctx, co); err != nil {
 			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
 		}
+		d.parts.bus.publish("project:removed", co.rec.Slug, nil)
 	}
 	if removed == 0 {
 		return fmt.Errorf("project %s has no checkout at %s: %w", slug, in.Path, fold.ErrNotFound)

@@ -197,6 +197,7 @@ func (d *Doors) AddProject(_ context.Context, _ fold.Scope, in wire.ProjectCreat
 			return wire.ProjectAdded{Project: h.project}, nil
 		}
 	}
+	d.emit("project:added", slug, nil)
 	return wire.ProjectAdded{Project: d.add(slug, in.Path).project, Created: true, JobID: d.job(slug).ID}, nil
 }
 
@@ -227,6 +228,7 @@ func (d *Doors) RemoveProject(_ context.Context, sc fold.Scope, slug string, _ w
 		return err
 	}
 	d.projects = slices.DeleteFunc(d.projects, func(x *held) bool { return x == h })
+	d.emit("project:removed", slug, nil)
 	return nil
 }
 

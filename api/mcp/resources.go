@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,12 +119,23 @@ func (s *Server) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil {
 			return nil, s.hide(ctx, method, err)
 		}
+		list.Resources = slices.DeleteFunc(list.Resources, func(r *sdk.Resource) bool { return r.URI == listChange })
 		for _, p := range projects.Items {
 			list.Resources = append(list.Resources, &sdk.Resource{
 				URI: indexURI(p.Slug), Name: p.Slug, Title: "Memories of " + line(p.Name), MIMEType: "text/markdown",
 			})
 		}
 		return list, nil
+	}
+}
+
+type extraKey struct{}
+
+// withExtra keeps what came with a request in its context: to listen is to
+// subscribe, for which the SDK makes a request that knows nothing of its sender.
+func withExtra(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		return next(context.WithValue(ctx, extraKey{}, req.GetExtra()), method, req)
 	}
 }
 
@@ -138,7 +150,11 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		}
 		return sdk.ResourceNotFoundError(req.Params.URI)
 	}
-	sc := s.scope(req.Extra)
+	extra := req.Extra
+	if extra == nil {
+		extra, _ = ctx.Value(extraKey{}).(*sdk.RequestExtra)
+	}
+	sc := s.scope(extra)
 	var err error
 	if id == "" {
 		_, err = s.doors.Project(ctx, sc, project)

@@ -81,7 +81,7 @@ func Handler(doors Doors, opt Options) *Server {
 		Capabilities: &sdk.ServerCapabilities{
 			Tools:       &sdk.ToolCapabilities{},
 			Prompts:     &sdk.PromptCapabilities{},
-			Resources:   &sdk.ResourceCapabilities{Subscribe: true},
+			Resources:   &sdk.ResourceCapabilities{Subscribe: true, ListChanged: true},
 			Completions: &sdk.CompletionCapabilities{},
 		},
 	})
@@ -93,7 +93,7 @@ func Handler(doors Doors, opt Options) *Server {
 	if opt.Mount != nil {
 		opt.Mount(s.mcp)
 	}
-	s.mcp.AddReceivingMiddleware(s.aliases, s.listResources)
+	s.mcp.AddReceivingMiddleware(withExtra, s.aliases, s.listResources)
 	one := func(*http.Request) *sdk.Server { return s.mcp }
 	s.stateless = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{
 		Stateless: true, Logger: quiet, MaxRequestBodyBytes: bodyLimit, PropagateRequestCancellation: true,
@@ -115,25 +115,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.stateful.ServeHTTP(w, r)
-}
-
-// Run tells subscribers of memories that changed until ctx ends.
-func (s *Server) Run(ctx context.Context) error {
-	for e := range s.doors.Subscribe(ctx, fold.LocalScope(), 0) {
-		if !strings.HasPrefix(e.Type, "memory:") || e.Project == "" {
-			continue
-		}
-		uris := []string{indexURI(e.Project)}
-		for _, id := range eventIDs(e) {
-			uris = append(uris, memoryURI(e.Project, id))
-		}
-		for _, uri := range uris {
-			if err := s.mcp.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-				s.opt.Log.DebugContext(ctx, "Subscriber not told", "err", err)
-			}
-		}
-	}
-	return nil
 }
 
 // aliases accepts dotted tool names, memory.search for memory_search, on call.

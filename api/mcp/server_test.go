@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -423,6 +424,41 @@ func TestResourcesAreReadListedCompletedAndSubscribed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheListOfResourcesIsToldToChange(t *testing.T) {
+	for _, rev := range []string{"2025-06-18", "2026-07-28"} {
+		t.Run(rev, func(t *testing.T) {
+			changed := make(chan bool, 64)
+			doors := apitest.New("app")
+			s := connect(t, doors, rev, nil, &sdk.ClientOptions{ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {
+				changed <- true
+			}})
+			for n := 0; ; n++ { // a change may come before the client listens
+				if _, err := doors.AddProject(t.Context(), fold.LocalScope(), wire.ProjectCreate{Path: fmt.Sprintf("/src/p%d", n)}); err != nil {
+					t.Fatal(err)
+				}
+				list, err := s.ListResources(t.Context(), nil)
+				if err != nil || len(list.Resources) != n+2 {
+					t.Fatalf("list = %+v, %v", list, err)
+				}
+				select {
+				case <-changed:
+					return
+				default:
+				}
+			}
+		})
+	}
+}
+
+func TestOnlyWhatExistsIsSubscribedTo(t *testing.T) {
+	s := connect(t, apitest.New("app"), "2025-11-25", nil, nil)
+	for _, uri := range []string{"fold://app/memory/0000000000000000", "fold://nope/index", "https://example.invalid/"} {
+		if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err == nil {
+			t.Errorf("subscribed to %s", uri)
+		}
 	}
 }
 

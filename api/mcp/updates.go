@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// updateGap is the least time between two notifications of one resource: the
+// first is sent at once, and what happens within the gap is one more at its end.
+const updateGap = time.Second
+
+// A pacer decides when subscribers are told of changes, by what they are told:
+// the address of a resource, or listKey.
+type pacer struct {
+	told map[string]time.Time // when last, while that is less than updateGap ago
+	due  map[string]bool      // changed since
+}
+
+// listKey stands for the list of resources.
+const listKey = ""
+
+func newPacer() *pacer { return &pacer{told: map[string]time.Time{}, due: map[string]bool{}} }
+
+// changed notes a change, and reports whether to tell of it now.
+func (p *pacer) changed(key string, now time.Time) bool {
+	if at, ok := p.told[key]; ok && now.Sub(at) < updateGap {
+		p.due[key] = true
+		return false
+	}
+	delete(p.due, key)
+	p.told[key] = now
+	return true
+}
+
+// ripe returns what is due by now, and forgets what nothing happened to.
+func (p *pacer) ripe(now time.Time) []string {
+	var out []string
+	for key, at := range p.told {
+		switch {
+		case now.Sub(at) < updateGap:
+		case p.due[key]:
+			delete(p.due, key)
+			p.told[key] = now
+			out = append(out, key)
+		default:
+			delete(p.told, key)
+		}
+	}
+	return out
+}
+
+// Run tells subscribers of resources that changed, and everyone when the list of
+// resources did, until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	events := s.doors.Subscribe(ctx, fold.LocalScope(), 0)
+	p := newPacer()
+	tick := time.NewTicker(updateGap / 4)
+	defer tick.Stop()
+	tick.Stop() // runs only while something was told a moment ago
+	for running := false; ; {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return nil
+			}
+			for _, key := range changedBy(e) {
+				if p.changed(key, time.Now()) {
+					s.tell(ctx, key)
+				}
+			}
+		case now := <-tick.C:
+			for _, key := range p.ripe(now) {
+				s.tell(ctx, key)
+			}
+		}
+		switch busy := len(p.told) > 0; {
+		case busy && !running:
+			tick.Reset(updateGap / 4)
+			running = true
+		case !busy && running:
+			tick.Stop()
+			running = false
+		}
+	}
+}
+
+// changedBy returns what an event changes.
+func changedBy(e wire.Event) []string {
+	switch {
+	case e.Project == "":
+		return nil
+	case strings.HasPrefix(e.Type, "project:"), e.Type == "sync:renamed":
+		return []string{listKey}
+	case strings.HasPrefix(e.Type, "memory:"):
+		out := []string{indexURI(e.Project)}
+		for _, id := range eventIDs(e) {
+			out = append(out, memoryURI(e.Project, id))
+		}
+		return out
+	}
+	return nil
+}
+
+// listChange is a resource that comes and goes, and is in no list: the SDK tells
+// of changes of those resources only that it keeps itself.
+const listChange = "fold://change"
+
+func (s *Server) tell(ctx context.Context, key string) {
+	if key == listKey {
+		s.mcp.AddResource(&sdk.Resource{URI: listChange, Name: "change"}, s.readResource)
+		s.mcp.RemoveResources(listChange)
+		return
+	}
+	if err := s.mcp.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: key}); err != nil {
+		s.opt.Log.DebugContext(ctx, "Subscriber not told", "err", err)
+	}
+}
