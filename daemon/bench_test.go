@@ -70,7 +70,7 @@ func TestWeightFollowsWhatTheModelKnows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFakeOllama(t)
-			f.vector = tc.vector
+			f.Vector = tc.vector
 			p := newModelProject(t, map[string]string{"main.go": mainGo})
 			for n := range things {
 				p.write(thing(n)+"/file.go", thingFile(n))

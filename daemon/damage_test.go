@@ -3,11 +3,12 @@ package daemon_test
 import (
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
 // TestDamageOfOneStoreLeavesTheOthers is F20 and F21 as a user sees them: the
@@ -74,38 +75,18 @@ func TestDamageOfOneStoreLeavesTheOthers(t *testing.T) {
 // TestModelThatFailsDelaysOnlyVectors and the faults of package embed.
 func TestModelThatAnswersNonsenseDelaysOnlyVectors(t *testing.T) {
 	t.Parallel()
-	says := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, text)
-		}
-	}
-	for name, fault := range map[string]http.HandlerFunc{
-		"429": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "slow down", http.StatusTooManyRequests)
-		},
-		"HTML": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, "<html>log in</html>")
-		},
-		"NaN":             says(`{"embeddings":[[NaN,0,0,0]]}`),
-		"zero":            says(`{"embeddings":[[0,0,0,0]]}`),
-		"no vectors":      says(`{"embeddings":[]}`),
-		"wrong dimension": says(`{"embeddings":[[1,0,0],[1,0],[1]]}`),
-		"without end":     says(`{"embeddings":[[` + strings.Repeat("0.1,", 1<<20)),
-	} {
+	for _, name := range []string{"429", "HTML", "NaN", "zero", "none", "wrong dimension", "endless"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFakeOllama(t)
 			p := newModelProject(t, map[string]string{"main.go": mainGo})
 			p.settle()
-			f.set(nil, fault)
+			f.Break(embedtest.BrokenBy(name).Faults(f.Provider))
 			p.choose("[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\n")
 			p.eventually("status says why", func() bool { return strings.Contains(fmt.Sprint(p.status().Notices), "vectors are late") })
 			p.write("lynx.go", "package app\n\n// Lynx hunts at night.\nfunc Lynx() {}\n")
 			p.eventually("a save is found by words", func() bool { return p.found("Lynx", "lynx.go") })
-			if n := f.asked(); n > 40 {
+			if n := f.Sent(); n > 40 {
 				t.Errorf("asked for %d texts", n)
 			}
 			if st := p.status(); st.Embedder.Provider != "builtin" || st.State != "ready" {

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,61 +14,20 @@ import (
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
-// A fakeOllama gives vectors, of 16 dimensions unless vector is set before the first
+// A fakeOllama gives vectors, of 16 dimensions unless Vector is set before the first
 // request. It can be held, and be broken.
 type fakeOllama struct {
-	*httptest.Server
-	vector func(text string) []float32
+	*embedtest.Provider
 
-	mu      sync.Mutex
-	texts   []string
-	gate    chan struct{} // closed lets requests through; nil is open
-	answers http.HandlerFunc
+	URL string
 }
 
 func newFakeOllama(t *testing.T) *fakeOllama {
-	f := &fakeOllama{vector: byLetters}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/tags" {
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"models":[{"name":"tiny:latest","digest":"abcdef0123456789"}]}`)
-			return
-		}
-		var in struct {
-			Input []string `json:"input"`
-		}
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			http.Error(w, "bad", http.StatusBadRequest)
-			return
-		}
-		f.mu.Lock()
-		f.texts = append(f.texts, in.Input...)
-		gate, answers := f.gate, f.answers
-		f.mu.Unlock()
-		if gate != nil {
-			select {
-			case <-gate:
-			case <-r.Context().Done():
-				return
-			}
-		}
-		if answers != nil {
-			answers(w, r)
-			return
-		}
-		vecs := make([][]float32, len(in.Input))
-		for i, text := range in.Input {
-			vecs[i] = f.vector(text)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(map[string]any{"embeddings": vecs}); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(f.Close)
-	return f
+	p := &embedtest.Provider{Kind: "ollama", Model: "tiny", Also: []string{"big-cloud"}, Vector: byLetters}
+	return &fakeOllama{p, p.Serve(t)}
 }
 
 // byLetters makes a vector of the first letters of words.
@@ -81,18 +38,6 @@ func byLetters(text string) []float32 {
 	}
 	v[0] += .01
 	return v
-}
-
-func (f *fakeOllama) set(gate chan struct{}, answers http.HandlerFunc) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.gate, f.answers = gate, answers
-}
-
-func (f *fakeOllama) asked() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.texts)
 }
 
 // choose writes the user file and has the daemon take it over.
@@ -138,11 +83,11 @@ func TestAnotherModelIsBuiltBesideAndSwapped(t *testing.T) {
 
 	gate := make(chan struct{})
 	config := "[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\nweight = 0.3\n"
-	f.set(gate, nil)
+	f.Break(embedtest.Faults{Gate: gate})
 	if got := p.choose(config); got.Notice != "" || got.Embedder.Provider != "builtin" || got.Embedder.Next != "near/tiny" {
 		t.Errorf("chosen: %+v, %+v", got, got.Embedder)
 	}
-	p.eventually("the model is asked", func() bool { return f.asked() > 0 })
+	p.eventually("the model is asked", func() bool { return f.Sent() > 0 })
 	if st := p.status(); st.Embedder.Provider != "builtin" || st.Vectors != before.Vectors || !p.found("river fish", "otter.go") {
 		t.Errorf("while it is built: %+v, %d vectors", st.Embedder, st.Vectors)
 	}
@@ -159,7 +104,7 @@ func TestAnotherModelIsBuiltBesideAndSwapped(t *testing.T) {
 	p.eventually("a save gets vectors of the new model", func() bool { st := p.status(); return st.Vectors > before.Vectors && st.VectorsDue == 0 })
 
 	// It outlives a restart, with no model there to ask, and words answer in time.
-	f.set(make(chan struct{}), nil)
+	f.Break(embedtest.Faults{Gate: make(chan struct{})})
 	p.restart()
 	p.settle()
 	if st := p.status(); st.Embedder.Model != "tiny" || st.Vectors <= before.Vectors {
@@ -189,23 +134,26 @@ func TestModelThatFailsDelaysOnlyVectors(t *testing.T) {
 	f := newFakeOllama(t)
 	p := newModelProject(t, map[string]string{"main.go": mainGo})
 	p.settle()
-	f.set(nil, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oops", http.StatusInternalServerError) })
+	f.Break(embedtest.Faults{Fault: func(_ int, w http.ResponseWriter) bool {
+		http.Error(w, "oops", http.StatusInternalServerError)
+		return true
+	}})
 	config := "[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\n"
 	p.choose(config)
 	p.eventually("status says why", func() bool { return strings.Contains(fmt.Sprint(p.status().Notices), "vectors are late") })
-	f.set(make(chan struct{}), nil) // now it hangs
+	f.Break(embedtest.Faults{Gate: make(chan struct{})}) // now it hangs
 	for i := range 3 {
 		name, animal := fmt.Sprintf("a%d.go", i), []string{"Lynx", "Stoat", "Marten"}[i]
 		p.write(name, "package app\n\n// "+animal+" hunts at night.\nfunc "+animal+"() {}\n")
 		p.eventually(animal+" is found by words", func() bool { return p.found(animal, name) })
 	}
-	if n := f.asked(); n > 40 {
+	if n := f.Sent(); n > 40 {
 		t.Errorf("asked for %d texts", n)
 	}
 	if st := p.status(); st.Embedder.Provider != "builtin" || st.State != "ready" {
 		t.Errorf("status %s, %+v", st.State, st.Embedder)
 	}
-	f.set(nil, nil)
+	f.Break(embedtest.Faults{})
 	p.choose(config) // the user asks again
 	p.eventually("it comes in the end", func() bool { return p.status().Embedder.Model == "tiny" })
 	p.eventually("and the notice goes", func() bool { return !strings.Contains(fmt.Sprint(p.status().Notices), "vectors are late") })
@@ -218,11 +166,11 @@ func TestDecisionEndsARequestThatHangs(t *testing.T) {
 	f := newFakeOllama(t)
 	p := newModelProject(t, map[string]string{"main.go": mainGo})
 	p.settle()
-	f.set(make(chan struct{}), nil)
+	f.Break(embedtest.Faults{Gate: make(chan struct{})})
 	config := "[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"tiny\"\nweight = 0.3\n"
 	p.choose(config)
-	p.eventually("it is asked, and hangs", func() bool { return f.asked() > 0 })
-	f.set(nil, nil)
+	p.eventually("it is asked, and hangs", func() bool { return f.Sent() > 0 })
+	f.Break(embedtest.Faults{})
 	p.choose(config)
 	p.eventually("it is asked again", func() bool { return p.status().Embedder.Model == "tiny" })
 }
@@ -240,7 +188,7 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 	p.eventually("status says so", func() bool { return strings.Contains(fmt.Sprint(p.status().Notices), "foldwatch allow near") })
 	p.write("more.go", otterGo)
 	p.settle()
-	if n := f.asked(); n != 0 {
+	if n := f.Sent(); n != 0 {
 		t.Fatalf("%d texts were sent without consent", n)
 	}
 	p.choose(config + "[projects.app]\nproviders = [\"near\"]\n")
@@ -251,11 +199,11 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 	}
 	p.choose(config) // deny
 	p.eventually("denied, the builtin one is back", func() bool { st := p.status(); return st.Embedder.Provider == "builtin" && st.VectorsDue == 0 })
-	sent := f.asked()
+	sent := f.Sent()
 	p.search(wire.SearchRequest{Query: "where does the otter swim"})
 	p.write("again.go", otterGo)
 	p.settle()
-	if n := f.asked(); n != sent {
+	if n := f.Sent(); n != sent {
 		t.Errorf("%d texts were sent after it was denied", n-sent)
 	}
 	list, err := p.d.Audit(p.ctx(), local(), wire.AuditQuery{Limit: 1})

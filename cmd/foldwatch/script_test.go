@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
 // TestMain makes the test binary act as foldwatch where a script, or foldwatch
@@ -90,6 +92,7 @@ func setupScript(env *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"NO_COLOR=1", "TZ=UTC", "LC_ALL=C.UTF-8", goRace,
 	)
+	env.Values[providersKey{}] = &map[string]*embedtest.Provider{}
 	for _, machine := range []string{"fw", "fw2"} { // fw2 is for scripts that have two
 		env.Defer(func() { stopDaemon(env.T().Log, filepath.Join(home, machine)) })
 	}
@@ -157,6 +160,9 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"repeat":   scriptRepeat,
 		"snapshot": scriptSnapshot,
 		"jsonpath": scriptJSONPath,
+
+		"providers": scriptProviders,
+		"broken":    scriptBroken,
 	}
 }
 

@@ -3,12 +3,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +14,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
 // measured are sets whose corpora can be had here, and a search of them. CLONES is
@@ -105,10 +100,10 @@ func TestDefaultsStayAboveTheFloors(t *testing.T) {
 // TestRandomVectorsDoNoHarm plugs in a model that knows nothing, and waits until
 // the daemon has measured what its vectors are worth.
 func TestRandomVectorsDoNoHarm(t *testing.T) {
-	model := randomModel(t)
+	model := &embedtest.Provider{Kind: "ollama", Model: "tiny", Dim: 32}
 	cfg := conf.Default()
 	cfg.Embedding.Provider, cfg.Embedding.Model = "chance", "tiny"
-	cfg.Providers["chance"] = conf.Provider{Kind: "ollama", URL: model.URL, Model: "tiny"}
+	cfg.Providers["chance"] = conf.Provider{Kind: "ollama", URL: model.Serve(t), Model: "tiny"}
 	m := measure(t, "abc", corpus.Options{Config: &cfg})
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
@@ -143,38 +138,6 @@ func projects(questions []eval.Query) map[string]bool {
 		out[corpus.Slug(q)] = true
 	}
 	return out
-}
-
-// randomModel gives each text a vector that has nothing to do with what it says.
-func randomModel(t *testing.T) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/api/tags" {
-			fmt.Fprint(w, `{"models":[{"name":"tiny:latest","digest":"abcdef0123456789"}]}`)
-			return
-		}
-		var in struct {
-			Input []string `json:"input"`
-		}
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		vecs := make([][]float32, len(in.Input))
-		for i, text := range in.Input {
-			h := fnv.New64a()
-			_, _ = h.Write([]byte(text))
-			random := rand.New(rand.NewPCG(h.Sum64(), 1))
-			for range 32 {
-				vecs[i] = append(vecs[i], float32(random.NormFloat64()))
-			}
-		}
-		if err := json.NewEncoder(w).Encode(map[string]any{"embeddings": vecs}); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(s.Close)
-	return s
 }
 
 // TestSearchesOfTenThousandChunksAreFast asks hugo, with its manual 10,000 chunks,

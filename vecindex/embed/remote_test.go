@@ -15,12 +15,13 @@ import (
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
+	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
 // each runs a test against the fake of every kind of provider, in a bubble.
 func each(t *testing.T, test func(t *testing.T, f *fake)) {
 	for _, f := range fakes() {
-		t.Run(f.kind, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, f) }) })
+		t.Run(f.Kind, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, f) }) })
 	}
 }
 
@@ -35,7 +36,7 @@ func texts(n int) []string {
 func TestRemoteGivesUnitVectorsInOrder(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
 		r := f.open(t)
-		if id := r.Identity(); id.Provider != f.kind || id.Model != f.model || id.Dim != f.dim || id.Normalize != "l2" {
+		if id := r.Identity(); id.Provider != f.Kind || id.Model != f.Model || id.Dim != f.Dim || id.Normalize != "l2" {
 			t.Fatalf("identity %+v", id)
 		}
 		in := append(texts(300), "", " \n")
@@ -46,7 +47,7 @@ func TestRemoteGivesUnitVectorsInOrder(t *testing.T) {
 		for i, v := range got {
 			if blank := strings.TrimSpace(in[i]) == ""; blank != (v == nil) {
 				t.Fatalf("text %d: %d dimensions", i, len(v))
-			} else if !blank && (len(v) != f.dim || cosine(v, v) < .999 || cosine(v, v) > 1.001) {
+			} else if !blank && (len(v) != f.Dim || cosine(v, v) < .999 || cosine(v, v) > 1.001) {
 				t.Fatalf("text %d: %d dimensions, length² %v", i, len(v), cosine(v, v))
 			}
 		}
@@ -55,14 +56,14 @@ func TestRemoteGivesUnitVectorsInOrder(t *testing.T) {
 			t.Errorf("alone it is another vector: %v %s", err, d)
 		}
 		sent := 0
-		for _, c := range f.asked[:len(f.asked)-1] {
-			sent += len(c.texts)
-			if len(c.texts) > f.maxTexts {
-				t.Errorf("%d texts in one request", len(c.texts))
+		for _, c := range f.Asked[:len(f.Asked)-1] {
+			sent += len(c.Texts)
+			if len(c.Texts) > f.MaxTexts {
+				t.Errorf("%d texts in one request", len(c.Texts))
 			}
 		}
-		if sent != 300 || len(f.asked) > 12 {
-			t.Errorf("sent %d texts in %d requests", sent, len(f.asked)-1)
+		if sent != 300 || len(f.Asked) > 12 {
+			t.Errorf("sent %d texts in %d requests", sent, len(f.Asked)-1)
 		}
 		if same := r.Identity() == again(t, f).Identity(); !same {
 			t.Error("another identity when opened again")
@@ -80,13 +81,13 @@ func TestRemoteTellsQueriesFromDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d, q := f.asked[0], f.asked[1]
-		differ := d.task != q.task || d.texts[0] != q.texts[0]
+		d, q := f.Asked[0], f.Asked[1]
+		differ := d.Task != q.Task || d.Texts[0] != q.Texts[0]
 		if differ != (r.Identity().Prompt != "") {
-			t.Errorf("document %q %q, query %q %q, prompt %q: the cache would mix them", d.task, d.texts, q.task, q.texts, r.Identity().Prompt)
+			t.Errorf("document %q %q, query %q %q, prompt %q: the cache would mix them", d.Task, d.Texts, q.Task, q.Texts, r.Identity().Prompt)
 		}
-		if wants := f.kind == "ollama" || f.kind == "gemini" || f.kind == "voyage"; wants && !differ {
-			t.Errorf("asked alike: %q", d.texts)
+		if wants := f.Kind == "ollama" || f.Kind == "gemini" || f.Kind == "voyage"; wants && !differ {
+			t.Errorf("asked alike: %q", d.Texts)
 		}
 	})
 }
@@ -94,7 +95,7 @@ func TestRemoteTellsQueriesFromDocuments(t *testing.T) {
 func TestRemoteAsksForSmallerVectors(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
 		r, err := f.tryOpen(t, 256, nil)
-		if f.kind == "ollama" { // this model cannot
+		if f.Kind == "ollama" { // this model cannot
 			if !errors.Is(err, fold.ErrInvalid) || fold.Hint(err) == "" {
 				t.Errorf("open with 256 dimensions = %v, hint %q", err, fold.Hint(err))
 			}
@@ -112,16 +113,16 @@ func TestRemoteAsksForSmallerVectors(t *testing.T) {
 func TestRemoteRemembersWhatItLearned(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
 		known := f.open(t).Identity()
-		f.fault = func(int, http.ResponseWriter) bool { t.Error("asked although everything was known"); return false }
+		f.Fault = func(int, http.ResponseWriter) bool { t.Error("asked although everything was known"); return false }
 		r, err := f.tryOpen(t, 0, &known)
 		if err != nil || r.Identity() != known {
 			t.Errorf("open = %+v, %v", r, err)
 		}
-		f.fault, f.asked = nil, nil
+		f.Fault, f.Asked = nil, nil
 		other := known
 		other.Prompt = "another"
-		if _, err := f.tryOpen(t, 0, &other); err != nil || len(f.asked) != 1 {
-			t.Errorf("asked %d times, %v: what was learned of another prompt says nothing", len(f.asked), err)
+		if _, err := f.tryOpen(t, 0, &other); err != nil || len(f.Asked) != 1 {
+			t.Errorf("asked %d times, %v: what was learned of another prompt says nothing", len(f.Asked), err)
 		}
 	})
 }
@@ -129,10 +130,10 @@ func TestRemoteRemembersWhatItLearned(t *testing.T) {
 func TestRemoteWaitsAsLongAsItIsTold(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
 		r := f.open(t)
-		f.fault = func(n int, w http.ResponseWriter) bool {
+		f.Fault = func(n int, w http.ResponseWriter) bool {
 			if n == 1 {
 				w.Header().Set("Retry-After", "9")
-				f.refuse(w, 429, "rate_limit_exceeded")
+				f.Refuse(w, 429, "rate_limit_exceeded")
 			}
 			return n == 1
 		}
@@ -145,83 +146,11 @@ func TestRemoteWaitsAsLongAsItIsTold(t *testing.T) {
 
 // Every fault ends in an error within bounds, and never in a vector.
 func TestRemoteFaults(t *testing.T) {
-	replace := func(i int, with any) func([]any) []any {
-		return func(vecs []any) []any {
-			v := slices.Clone(vecs[i].([]any))
-			v[7] = with
-			vecs[i] = v
-			return vecs
-		}
-	}
-	html := func(_ int, w http.ResponseWriter) bool {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<html>log in</html>")
-		return true
-	}
-	all := func(s string) func([]any) []any {
-		return func(vecs []any) []any {
-			for i, v := range vecs {
-				out := make([]any, len(v.([]any)))
-				for j := range out {
-					out[j] = s
-				}
-				if s == "0" {
-					for j := range out {
-						out[j] = 0
-					}
-				}
-				vecs[i] = out
-			}
-			return vecs
-		}
-	}
-	for _, tc := range []struct {
-		name  string
-		set   func(f *fake)
-		least int // requests
-		most  int
-	}{
-		{"500", func(f *fake) {
-			f.fault = func(_ int, w http.ResponseWriter) bool { f.refuse(w, 500, "oops"); return true }
-		}, 4, 4},
-		{"401", func(f *fake) {
-			f.fault = func(_ int, w http.ResponseWriter) bool { f.refuse(w, 401, "invalid_api_key"); return true }
-		}, 1, 1},
-		{"HTML", func(f *fake) { f.fault = html }, 4, 4},
-		{"hang", func(f *fake) {
-			f.fault = func(int, http.ResponseWriter) bool { time.Sleep(time.Hour); return true }
-		}, 1, 4},
-		{"cut off", func(f *fake) {
-			f.fault = func(_ int, w http.ResponseWriter) bool {
-				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprint(w, `{"data":[{"index":0,"embedding":[0.1,`)
-				return true
-			}
-		}, 4, 4},
-		{"endless", func(f *fake) {
-			f.fault = func(_ int, w http.ResponseWriter) bool {
-				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprint(w, `{"embeddings":[[`+strings.Repeat("0.1,", 1<<20))
-				return true
-			}
-		}, 4, 4},
-		{"wrong dimension", func(f *fake) {
-			f.bend = func(v []any) []any { v[1] = v[1].([]any)[:100]; return v }
-		}, 1, 1},
-		{"no dimension", func(f *fake) { f.bend = func(v []any) []any { v[1] = []any{}; return v } }, 1, 1},
-		{"NaN", func(f *fake) { f.bend = replace(1, "NAN") }, 4, 4},
-		{"null", func(f *fake) { f.bend = replace(1, nil) }, 4, 4},
-		{"text", func(f *fake) { f.bend = replace(1, "0.5") }, 4, 4},
-		{"too large", func(f *fake) { f.bend = replace(1, "HUGE") }, 1, 1},
-		{"zero", func(f *fake) { f.bend = all("0") }, 1, 1},
-		{"fewer", func(f *fake) { f.shape = func(v []any) []any { return v[1:] } }, 1, 1},
-		{"more", func(f *fake) { f.shape = func(v []any) []any { return append(v, v[0]) } }, 1, 1},
-		{"none", func(f *fake) { f.shape = func([]any) []any { return nil } }, 1, 1},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range embedtest.AllBroken() {
+		t.Run(tc.Name, func(t *testing.T) {
 			each(t, func(t *testing.T, f *fake) {
 				r := f.open(t)
-				tc.set(f)
+				f.Faults = tc.Faults(f.Provider)
 				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 				defer cancel()
@@ -229,16 +158,16 @@ func TestRemoteFaults(t *testing.T) {
 				if err == nil || got != nil {
 					t.Fatalf("Embed = %d vectors, %v", len(got), err)
 				}
-				if n := len(f.asked); n < tc.least || n > tc.most {
-					t.Errorf("%d requests, want %d to %d", n, tc.least, tc.most)
+				if n := len(f.Asked); n < tc.Least || n > tc.Most {
+					t.Errorf("%d requests, want %d to %d", n, tc.Least, tc.Most)
 				}
-				if took := time.Since(start); tc.name != "hang" && took > time.Minute {
+				if took := time.Since(start); tc.Name != "hang" && took > time.Minute {
 					t.Errorf("took %v", took)
 				}
-				if said := err.Error() + fold.Hint(err); f.key != "" && strings.Contains(said, f.key) || strings.Contains(said, "number 3") {
+				if said := err.Error() + fold.Hint(err); f.Key != "" && strings.Contains(said, f.Key) || strings.Contains(said, "number 3") {
 					t.Errorf("the error repeats what was sent: %s", said)
 				}
-				f.fault, f.bend, f.shape = nil, nil, nil
+				f.Faults = embedtest.Faults{}
 				time.Sleep(time.Hour)
 				if _, err := r.Embed(t.Context(), texts(5), embed.Document); err != nil {
 					t.Errorf("after it was mended: %v", err)
@@ -250,7 +179,7 @@ func TestRemoteFaults(t *testing.T) {
 
 func TestRemoteTakesOutOfOrderAnswers(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
-		if f.kind == "ollama" || f.kind == "gemini" {
+		if f.Kind == "ollama" || f.Kind == "gemini" {
 			t.Skip("its answers have no index: their order is all there is")
 		}
 		r := f.open(t)
@@ -258,28 +187,28 @@ func TestRemoteTakesOutOfOrderAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.shape = func(v []any) []any { slices.Reverse(v); return v }
+		f.Shape = func(v []any) []any { slices.Reverse(v); return v }
 		got, err := r.Embed(t.Context(), texts(9), embed.Document)
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("reversed: %v %s", err, d)
 		}
 		for name, bad := range map[string]int{"twice": 3, "negative": -1, "beyond": 9} {
-			f.shape = func(v []any) []any { v[4].(map[string]any)["index"] = bad; return v }
+			f.Shape = func(v []any) []any { v[4].(map[string]any)["index"] = bad; return v }
 			if got, err := r.Embed(t.Context(), texts(9), embed.Document); err == nil {
 				t.Errorf("index %s: %d vectors", name, len(got))
 			}
 		}
-		f.shape = nil
-		f.bend = func(v []any) []any {
+		f.Shape = nil
+		f.Bend = func(v []any) []any {
 			for i := range v {
-				v[i] = asBase64(v[i].([]any))
+				v[i] = embedtest.Base64(v[i].([]any))
 			}
 			return v
 		}
 		if got, err = r.Embed(t.Context(), texts(9), embed.Document); err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("base64: %v", err)
 		}
-		f.bend = func(v []any) []any { v[0] = "AADAfwAAwH8="; return v } // two NaNs
+		f.Bend = func(v []any) []any { v[0] = "AADAfwAAwH8="; return v } // two NaNs
 		if got, err = r.Embed(t.Context(), texts(9), embed.Document); err == nil {
 			t.Errorf("NaN in base64: %d vectors", len(got))
 		}
@@ -288,17 +217,17 @@ func TestRemoteTakesOutOfOrderAnswers(t *testing.T) {
 
 func TestRemoteCutsLongTexts(t *testing.T) {
 	each(t, func(t *testing.T, f *fake) {
-		f.maxBytes = 700 // a server with a small window, which says so only by refusing
-		f.maxTexts = 10
+		f.MaxBytes = 700 // a server with a small window, which says so only by refusing
+		f.MaxTexts = 10
 		r := f.open(t)
 		in := texts(25)
 		in[3] = strings.Repeat("é long ", 4000)
 		got, err := r.Embed(t.Context(), in, embed.Document)
-		if err != nil || slices.ContainsFunc(got, func(v []float32) bool { return len(v) != f.dim }) {
+		if err != nil || slices.ContainsFunc(got, func(v []float32) bool { return len(v) != f.Dim }) {
 			t.Fatalf("Embed = %v", err)
 		}
-		if len(f.asked) > 60 {
-			t.Errorf("%d requests", len(f.asked))
+		if len(f.Asked) > 60 {
+			t.Errorf("%d requests", len(f.Asked))
 		}
 	})
 }
@@ -313,8 +242,8 @@ func TestRemoteNeverSendsSecrets(t *testing.T) {
 				t.Fatalf("Embed = %v", err)
 			}
 		}
-		for _, c := range f.asked {
-			if strings.Contains(strings.Join(c.texts, " "), credential) {
+		for _, c := range f.Asked {
+			if strings.Contains(strings.Join(c.Texts, " "), credential) {
 				t.Error("a credential was sent")
 			}
 		}
@@ -327,8 +256,8 @@ func TestRemoteNeverSendsSecrets(t *testing.T) {
 func TestRemoteNamesTheCommandThatMends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fakes()[0]
-		f.fault = func(_ int, w http.ResponseWriter) bool {
-			f.refuse(w, 404, "not_found")
+		f.Fault = func(_ int, w http.ResponseWriter) bool {
+			f.Refuse(w, 404, "not_found")
 			return true
 		}
 		r, err := f.tryOpen(t, 0, nil)
