@@ -152,10 +152,11 @@ type round struct {
 	out *Synced
 
 	notes  *syncNotes
-	seen   plumbing.Hash // tip of the remote that we saw last
-	lost   plumbing.Hash // the same, where the remote has no branch any more
-	branch plumbing.Hash // ours, with all that may be published
-	from   plumbing.Hash // journal commit that branch holds
+	seen   plumbing.Hash   // tip of the remote that we saw last
+	lost   plumbing.Hash   // the same, where the remote has no branch any more
+	branch plumbing.Hash   // ours, with all that may be published
+	from   plumbing.Hash   // journal commit that branch holds
+	took   map[string]bool // paths that were taken in
 }
 
 // step lets a test stop here.

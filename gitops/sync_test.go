@@ -127,6 +127,7 @@ func TestSync(t *testing.T) {
 		{"Project", syncProject},
 		{"ConcurrentEdit", syncConcurrentEdit},
 		{"Squashed", syncSquashed},
+		{"DeletedAtOnce", syncDeletedAtOnce},
 		{"LostRace", syncLostRace},
 		{"Policy", syncPolicy},
 		{"Addresses", syncAddresses},

@@ -472,3 +472,31 @@ func syncLostRace(t *testing.T) {
 	converge(t, a, b)
 	linear(t, remote)
 }
+
+// What came is deleted before it is committed: that deletion is published, though
+// the journal ends as it was.
+func syncDeletedAtOnce(t *testing.T) {
+	remote := bareRemote(t)
+	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
+	gone, text := memoryFile("soon gone", "said once")
+	kept, other := memoryFile("kept", "said once")
+	a.put(gone, text)
+	a.put(kept, other)
+	a.sync()
+	b.opt.Step = func(step string) error {
+		if step != "journal" {
+			return nil
+		}
+		_, err := b.s.Put(t.Context(), gitops.Write{ID: gone, Base: text})
+		return err
+	}
+	b.sync()
+	b.opt.Step = nil
+	b.sync()
+	a.sync()
+	for _, r := range []*replica{a, b} {
+		if r.read(gone.Path()) != "" || r.read(kept.Path()) != string(other) {
+			t.Errorf("of two memories, one deleted while it came, %s has %q and %q", r.dir, r.read(gone.Path()), r.read(kept.Path()))
+		}
+	}
+}

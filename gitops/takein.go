@@ -74,8 +74,13 @@ func (r *round) moveRefs(ctx context.Context, next plumbing.Hash) error {
 	return r.skipSquash(ctx, next)
 }
 
-// skipSquash notes that the branch holds the journal, if all that came to the
-// journal since is what was just taken in.
+// mostMarks is how many journal commits skipSquash looks at: a take-in makes a few.
+const mostMarks = 64
+
+// skipSquash notes up to where the branch holds the journal: all of it, if all that
+// came to the journal since is what was just taken in. Where something taken in was
+// taken back at once, as by a deletion, the journal is as it was before, and only a
+// commit in between tells that this is to be published.
 func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	s := r.s
 	tip, err := s.start()
@@ -102,12 +107,42 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	for path := range came {
-		if _, ok := differ[path]; ok {
-			return nil
+	owed := map[string]plumbing.Hash{} // what the branch lacks, as the journal has it
+	for path, c := range differ {
+		if _, ok := came[path]; ok || r.took[path] {
+			owed[path] = c.is
 		}
 	}
-	return s.obj.setRef(refSquashed, tip)
+	for at, n := tip, 0; at != r.from && !at.IsZero() && n < mostMarks; n++ {
+		tells, err := r.tells(at, owed)
+		if err != nil {
+			return err
+		}
+		if tells {
+			return s.obj.setRef(refSquashed, at)
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return err
+		}
+		at = firstParent(c)
+	}
+	return nil
+}
+
+// tells reports whether all that is owed has changed since the journal's commit at.
+func (r *round) tells(at plumbing.Hash, owed map[string]plumbing.Hash) (bool, error) {
+	tree, err := r.s.obj.treeOf(at)
+	if err != nil {
+		return false, err
+	}
+	for path, is := range owed {
+		was, err := r.s.obj.lookup(tree, path)
+		if err != nil || was == is {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // takeIn changes the working files and the journal. It returns the files that
@@ -152,6 +187,12 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	for path, why := range failed {
 		held[path] = why.Error()
 		r.aside(path, why)
+	}
+	if r.took == nil {
+		r.took = make(map[string]bool, len(done))
+	}
+	for _, path := range done {
+		r.took[path] = true
 	}
 	r.out.Paths = slices.Compact(slices.Sorted(slices.Values(append(r.out.Paths, done...))))
 	if err != nil {
