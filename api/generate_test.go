@@ -39,7 +39,7 @@ func TestClientIsGenerated(t *testing.T) {
 }
 
 // clientless are routes whose twin is in the client already.
-var clientless = map[string]bool{"removeLinkOf": true, "ready": true}
+var clientless = map[string]bool{"removeLinkOf": true, "ready": true, "createTokenOfAuth": true, "tokensOfAuth": true, "revokeTokenOfAuth": true}
 
 // arguments turns the input of an operation into those of a client method.
 type arguments struct {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/foldwatch/foldwatch/api/auth"
 )
 
 // How much is remembered of what was done under an Idempotency-Key: enough for
@@ -48,7 +50,8 @@ func newIdempotent(now func() time.Time) *idempotent {
 	return &idempotent{now: now, entries: map[string]*list.Element{}, recent: list.New()}
 }
 
-// serve answers r with what the same request was answered before, or by next.
+// serve answers r with what the same request of the same caller was answered
+// before, or by next.
 func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, key string, next http.Handler) {
 	if len(key) > onceKey {
 		writeProblem(w, refusal(http.StatusUnprocessableEntity, "Idempotency-Key is longer than 255 bytes", ""))
@@ -66,7 +69,7 @@ func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, 
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	sum := sha256.Sum256(append([]byte(r.URL.RequestURI()+"\x00"), body...))
 	for {
-		a, first := o.enter(route.Pattern()+"\x00"+key, sum)
+		a, first := o.enter(auth.CallerOf(r.Context()).ID+"\x00"+route.Pattern()+"\x00"+key, sum)
 		if a.body != sum {
 			writeProblem(w, refusal(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request", "use a new key for every request"))
 			return

@@ -64,6 +64,7 @@ func (s *Server) tell(r string, err error, ifMatch bool) *problem {
 // statusCodes names the refusals of the HTTP layer itself.
 var statusCodes = map[int]string{
 	http.StatusBadRequest:            "invalid",
+	http.StatusUnauthorized:          "unauthenticated",
 	http.StatusForbidden:             "forbidden",
 	http.StatusNotFound:              "not_found",
 	http.StatusMethodNotAllowed:      "method_not_allowed",

@@ -8,34 +8,22 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // Access says who may call a route.
-type Access string
+type Access = auth.Access
 
 // Who may call a route.
 const (
-	Public Access = "public" // anybody who can connect
-	Read   Access = "read"   // a scope, whatever it may read
-	Write  Access = "write"  // a scope that may write
-	Admin  Access = "admin"  // a scope that may do everything
+	Public     = auth.Public
+	Read       = auth.Read
+	Write      = auth.Write
+	Admin      = auth.Admin
+	AdminOfAll = auth.AdminOfAll
 )
-
-func (a Access) allows(sc fold.Scope) bool {
-	switch a {
-	case Public:
-		return true
-	case Read:
-		return sc.All || len(sc.Projects) > 0
-	case Write:
-		return sc.Write
-	case Admin:
-		return sc.Admin
-	}
-	return false
-}
 
 // A Route is one operation of the API.
 type Route struct {
@@ -47,6 +35,7 @@ type Route struct {
 	Status  int   // of success; 0 means 200, or 204 where there is no body
 	Limit   int64 // of the request's body in bytes; 0 means bodyLimit
 	Stream  bool  // answers for as long as the client listens
+	Secret  bool  // its answer is shown once: it is not kept for an Idempotency-Key
 
 	// In is the struct of parameters and body, Out that of the answer, nil if
 	// it has none. Both are nil for a route that is no typed operation.
@@ -68,14 +57,21 @@ type reply[B any] struct {
 	Body   B
 }
 
-// on declares an operation that answers with a body.
+// on declares an operation of the doors that answers with a body.
 func on[I, B any](a Access, method, path, id, summary string, h handler[I, B]) Route {
+	return answered(a, method, path, id, summary, func(ctx context.Context, s *Server, in *I) (B, error) {
+		return h(ctx, s.doors, scopeOf(ctx), in)
+	})
+}
+
+// answered declares an operation of the server that answers with a body.
+func answered[I, B any](a Access, method, path, id, summary string, h func(ctx context.Context, s *Server, in *I) (B, error)) Route {
 	return Route{
 		Access: a, Method: method, Path: path, ID: id, Summary: summary,
 		In: reflect.TypeFor[I](), Out: reflect.TypeFor[B](),
 		add: func(s *Server, api huma.API, r Route) {
 			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*reply[B], error) {
-				body, err := h(ctx, s.doors, scopeOf(ctx), in)
+				body, err := h(ctx, s, in)
 				if err != nil {
 					return nil, s.tell(r.ID, err, conditional(in))
 				}
@@ -102,14 +98,21 @@ func on[I, B any](a Access, method, path, id, summary string, h handler[I, B]) R
 	}
 }
 
-// done declares an operation that answers without a body.
+// done declares an operation of the doors that answers without a body.
 func done[I any](a Access, method, path, id, summary string, h func(ctx context.Context, d Doors, sc fold.Scope, in *I) error) Route {
+	return finished(a, method, path, id, summary, func(ctx context.Context, s *Server, in *I) error {
+		return h(ctx, s.doors, scopeOf(ctx), in)
+	})
+}
+
+// finished declares an operation of the server that answers without a body.
+func finished[I any](a Access, method, path, id, summary string, h func(ctx context.Context, s *Server, in *I) error) Route {
 	return Route{
 		Access: a, Method: method, Path: path, ID: id, Summary: summary, Status: http.StatusNoContent,
 		In: reflect.TypeFor[I](),
 		add: func(s *Server, api huma.API, r Route) {
 			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*struct{}, error) {
-				if err := h(ctx, s.doors, scopeOf(ctx), in); err != nil {
+				if err := h(ctx, s, in); err != nil {
 					return nil, s.tell(r.ID, err, conditional(in))
 				}
 				return nil, nil
@@ -195,17 +198,6 @@ func noneMatch(in any, tag string) bool {
 	return ok && tag != "" && c.knows(tag)
 }
 
-type scopeKey struct{}
-
-func withScope(ctx context.Context, sc fold.Scope) context.Context {
-	return context.WithValue(ctx, scopeKey{}, sc)
-}
-
-// ScopeOf returns the scope of the caller whose request ctx belongs to; the
+// scopeOf returns the scope of the caller whose request ctx belongs to; the
 // zero scope, which may do nothing, where there is none.
-func ScopeOf(ctx context.Context) fold.Scope { return scopeOf(ctx) }
-
-func scopeOf(ctx context.Context) fold.Scope {
-	sc, _ := ctx.Value(scopeKey{}).(fold.Scope)
-	return sc
-}
+func scopeOf(ctx context.Context) fold.Scope { return auth.CallerOf(ctx).Scope }

@@ -15,7 +15,7 @@ const project = "/api/projects/{slug}"
 // Routes is the one table of what can be called, and by whom. Every pattern
 // that the server answers is in it.
 func Routes() []Route {
-	return slices.Concat(projectRoutes(), repositoryRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), plainRoutes())
+	return slices.Concat(projectRoutes(), repositoryRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), tokenRoutes(), plainRoutes())
 }
 
 type inNone struct{}
@@ -73,7 +73,7 @@ func projectRoutes() []Route {
 		InSlug
 		wire.ProjectRemove
 	}
-	added := on(Admin, "POST", "/api/projects", "addProject", "Register a checkout",
+	added := on(AdminOfAll, "POST", "/api/projects", "addProject", "Register a checkout",
 		func(ctx context.Context, d Doors, sc fold.Scope, in *inBody[wire.ProjectCreate]) (wire.ProjectAdded, error) {
 			return d.AddProject(ctx, sc, in.Body)
 		})
@@ -128,7 +128,7 @@ func projectRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.ProjectStatus, error) {
 				return d.Resume(ctx, sc, in.Slug)
 			}),
-		on(Admin, "POST", "/api/models/reload", "reloadModels", "Take over the models that the user file names now",
+		on(AdminOfAll, "POST", "/api/models/reload", "reloadModels", "Take over the models that the user file names now",
 			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.EmbedderList, error) {
 				return d.ReloadModels(ctx, sc)
 			}),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/apitest"
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -24,16 +25,14 @@ import (
 func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range api.Routes() {
-		switch r.Access {
-		case api.Public, api.Read, api.Write, api.Admin:
-		default:
+		if !r.Access.Known() {
 			t.Errorf("%s does not say who may call", r.Pattern())
 		}
 		if seen[r.Pattern()] || seen[r.ID] || r.ID == "" || r.Summary == "" {
 			t.Errorf("%s (%s) is declared twice or without a name", r.Pattern(), r.ID)
 		}
 		seen[r.Pattern()], seen[r.ID] = true, true
-		if changes := r.Method != "GET" && !readingPost[r.ID]; changes != (r.Access == api.Write || r.Access == api.Admin) {
+		if changes := r.Method != "GET" && !readingPost[r.ID]; changes != (r.Access == api.Write || r.Access == api.Admin || r.Access == api.AdminOfAll) {
 			t.Errorf("%s is declared %s", r.Pattern(), r.Access)
 		}
 	}
@@ -60,8 +59,8 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 // tools declare by themselves.
 var readingPost = map[string]bool{"search": true, "searchAll": true, "context": true, "taskContext": true, "mcp": true, "mcpEnd": true}
 
-// ask sends one request to a server without a socket.
-func ask(s http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
+// ask sends one request of the owner to a server without a socket.
+func ask(s *api.Server, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -70,7 +69,7 @@ func ask(s http.Handler, method, path, body string, header ...string) *httptest.
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
+	s.Owner().ServeHTTP(w, r)
 	return w
 }
 
@@ -86,15 +85,23 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) wire.Problem {
 	return p
 }
 
+// everybody is who sends every request.
+type everybody auth.Caller
+
+func (e everybody) Authenticate(*http.Request) (auth.Caller, bool, error) {
+	return auth.Caller(e), true, nil
+}
+
 func TestScopesAreHeldOnEveryRoute(t *testing.T) {
 	scopes := map[api.Access]fold.Scope{
-		api.Public: {}, api.Read: {Projects: []string{"app"}}, api.Write: {Projects: []string{"app"}, Write: true}, api.Admin: fold.LocalScope(),
+		api.Public: {}, api.Read: {Projects: []string{"app"}}, api.Write: {Projects: []string{"app"}, Write: true},
+		api.Admin: {Projects: []string{"app"}, Write: true, Admin: true}, api.AdminOfAll: fold.LocalScope(),
 	}
-	rank := map[api.Access]int{api.Public: 0, api.Read: 1, api.Write: 2, api.Admin: 3}
+	rank := map[api.Access]int{api.Public: 0, api.Read: 1, api.Write: 2, api.Admin: 3, api.AdminOfAll: 4}
 	doors := apitest.New("app")
 	servers := map[api.Access]*api.Server{}
 	for who, sc := range scopes {
-		servers[who] = api.NewServer(doors, nil, api.Options{Scope: func(*http.Request) (fold.Scope, error) { return sc, nil }})
+		servers[who] = api.NewServer(doors, nil, api.Options{Auth: everybody{ID: "x", Scope: sc}})
 	}
 	for _, r := range api.Routes() {
 		if r.Stream {

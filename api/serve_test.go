@@ -49,7 +49,12 @@ func TestClientReachesEveryDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	token, err := c.CreateToken(ctx, wire.TokenCreate{Name: "ci", Scope: "read", Projects: []string{"app"}})
+	if err != nil || token.Secret == "" {
+		t.Fatalf("CreateToken = %+v, %v", token, err)
+	}
 	args := map[string][]any{
+		"CreateToken": {wire.TokenCreate{Name: "ci", Scope: "read"}}, "Tokens": {}, "RevokeToken": {token.ID},
 		"AddProject":    {wire.ProjectCreate{Path: "/src/new"}},
 		"ProjectOfPath": {"/src/web/src"}, "Projects": {}, "SearchAll": {wire.SearchRequest{Query: "A"}},
 		"RemoveProject": {"web", wire.ProjectRemove{}}, "Status": {}, "Health": {}, "Jobs": {"app", 5}, "Job": {job.JobID},
@@ -297,7 +302,7 @@ func TestBodyHasADeadlineAndNothingElse(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", key)
 		before := time.Now()
-		s.ServeHTTP(d, r)
+		s.Owner().ServeHTTP(d, r)
 		timed := slices.ContainsFunc(d.set, func(at time.Time) bool { return at.After(before) })
 		if !timed || !d.set[len(d.set)-1].IsZero() || w.Code >= 300 {
 			t.Errorf("key %q: deadlines %v, status %d", key, d.set, w.Code)

@@ -8,17 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // The limits of threats.md 3.
@@ -45,27 +43,28 @@ type Options struct {
 	Log *slog.Logger
 	// Origins lists the values of Origin that may call; none by default.
 	Origins []string
-	// Scope says what the caller of a request may do. Nil means everything: the
-	// listener has checked that it is the owner of the daemon.
-	Scope func(*http.Request) (fold.Scope, error)
+	// Auth knows the credentials that requests may carry. Nil knows none: a
+	// request that carries any is refused.
+	Auth auth.Authenticator
+	// Tokens makes and revokes tokens. Nil means that none are kept here.
+	Tokens *auth.Tokens
 	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
 	Now func() time.Time
 }
 
-// A Server answers requests by calling the doors. It is an http.Handler, safe
-// for concurrent use.
+// A Server answers requests by calling the doors. It is safe for concurrent
+// use.
 type Server struct {
-	doors    Doors
-	mcp      http.Handler
-	opt      Options
-	mux      *http.ServeMux
-	api      huma.API
-	routes   map[string]Route // by pattern
-	once     *idempotent
-	requests chan struct{}
-	streams  chan struct{}
-	stop     context.Context // done when streams shall end
-	stopAll  context.CancelFunc
+	doors   Doors
+	mcp     http.Handler
+	opt     Options
+	mux     *http.ServeMux
+	api     huma.API
+	routes  map[string]Route // by pattern
+	once    *idempotent
+	owner   *gate           // of the socket
+	stop    context.Context // done when streams shall end
+	stopAll context.CancelFunc
 }
 
 // NewServer returns a server of doors. Requests to /mcp go to mcp; nil answers
@@ -74,17 +73,14 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	if opt.Scope == nil {
-		opt.Scope = func(*http.Request) (fold.Scope, error) { return fold.LocalScope(), nil }
-	}
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	s := &Server{
 		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
-		once:     newIdempotent(opt.Now),
-		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
+		once: newIdempotent(opt.Now),
 	}
+	s.owner = newGate(s, nil)
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, s.config())
 	for _, r := range Routes() {
@@ -143,59 +139,6 @@ func fillLists(v reflect.Value) {
 	}
 }
 
-// ServeHTTP checks who calls and how much, then answers.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(s.opt.Origins, o) {
-		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
-		return
-	}
-	if r.URL.Path != path.Clean("/"+r.URL.Path) {
-		// net/http would redirect, and an empty or dotted name would reach
-		// another route than the caller meant.
-		writeProblem(w, refusal(http.StatusNotFound, "the path has empty or dotted parts", ""))
-		return
-	}
-	h, pattern := s.mux.Handler(r)
-	route, ok := s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
-	if !ok {
-		s.unrouted(w, r, h)
-		return
-	}
-	sc, err := s.opt.Scope(r)
-	if err != nil {
-		writeProblem(w, s.tell(route.ID, err, false).Problem)
-		return
-	}
-	if !route.Access.allows(sc) {
-		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller who may "+string(route.Access), ""))
-		return
-	}
-	// In the current revision of MCP clients listen by a POST that stays open.
-	stream := route.Stream || r.Header.Get("Mcp-Method") == "subscriptions/listen"
-	slots := s.requests
-	if stream {
-		slots = s.streams
-	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	default:
-		writeProblem(w, refusal(http.StatusServiceUnavailable, "too many requests at once", "try again in a second"))
-		return
-	}
-	ctx := withScope(r.Context(), sc)
-	if stream {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(s.stop, cancel)()
-	}
-	s.serve(w, r.WithContext(ctx), route)
-}
-
 // serve runs one request of a route within its limits.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	defer func() {
@@ -207,14 +150,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			writeProblem(w, p.Problem)
 		}
 	}()
-	if r.Body != nil && r.ContentLength != 0 {
+	body := r.Body != nil && r.ContentLength != 0
+	if body || len(r.Header["Content-Type"]) > 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(ct) != "application/json" {
 			writeProblem(w, refusal(http.StatusUnsupportedMediaType, "the body must be application/json", "add the header: Content-Type: application/json"))
 			return
 		}
+	}
+	if body {
 		r.Body = timed(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, route.limit()))
 	}
-	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil {
+	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil && !route.Secret {
 		s.once.serve(w, r, route, key, s.mux)
 		return
 	}
@@ -282,14 +228,19 @@ func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(status int)      { p.status = status }
 
-// Serve answers on ln until ctx ends, then lets answers in flight finish for at
-// most 5 seconds, ends streams, and closes ln. It returns nil after such a stop.
-// It is called at most once.
+// Serve answers on ln, whose peers are checked to be the owner, until ctx ends,
+// then lets answers in flight finish for at most 5 seconds, ends streams, and
+// closes ln. It returns nil after such a stop.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	return s.serveOn(ctx, ln, s.owner)
+}
+
+// serveOn is Serve for what comes through any gate.
+func (s *Server) serveOn(ctx context.Context, ln net.Listener, g *gate) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	hs := &http.Server{
-		Handler:           s,
+		Handler:           g,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit - 4096, // net/http adds 4096 to it

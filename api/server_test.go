@@ -9,9 +9,11 @@ import (
 
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/apitest"
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -27,7 +29,10 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3"}).Serve(ctx, ln) }()
+	keeper := tokens(t)
+	go func() {
+		ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3", Auth: keeper, Tokens: keeper}).Serve(ctx, ln)
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -35,6 +40,21 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 		}
 	})
 	return path
+}
+
+// tokens returns a keeper with a state of its own.
+func tokens(t *testing.T) *auth.Tokens {
+	t.Helper()
+	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = state.Close() })
+	keeper, err := auth.OpenTokens(t.Context(), state, auth.TokensOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keeper
 }
 
 func TestConflictCarriesBothVersionsOverTheSocket(t *testing.T) {

@@ -214,6 +214,10 @@ func (d *Daemon) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
+// State returns the store of what this machine knows beside the checkouts, for
+// what decides who may call. It is closed with the daemon.
+func (d *Daemon) State() *meta.State { return d.parts.state }
+
 // sorted returns the checkouts by slug, main work trees first.
 func (d *Daemon) sorted() []*checkout {
 	d.mu.Lock()

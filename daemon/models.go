@@ -14,7 +14,7 @@ import (
 // on.
 func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.EmbedderList, error) {
 	list := wire.EmbedderList{Items: []wire.ProjectEmbedder{}}
-	if !sc.Admin {
+	if !sc.Admin || !sc.All {
 		return list, fmt.Errorf("change models: %w", fold.ErrForbidden)
 	}
 	if d.opt.Reload != nil {

@@ -28,7 +28,7 @@ const DefaultFoldDir = "fold"
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
 	ctx = gitops.WithCounter(ctx, &d.parts.gitProcesses)
-	if !sc.Admin {
+	if !sc.Admin || !sc.All {
 		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
 	}
 	if err := checkCreate(in); err != nil {
@@ -40,7 +40,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	}
 	var remote chosenRemote
 	if in.Sync {
-		if remote, err = chooseRemote(ctx, layout, in.Remote); err != nil {
+		if remote, err = chooseRemote(ctx, sc, layout, in.Remote); err != nil {
 			return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
 		}
 	}

@@ -66,7 +66,7 @@ func (d *Daemon) AddRepository(ctx context.Context, sc fold.Scope, slug string, 
 	if err != nil {
 		return wire.RepositoryAdded{}, err
 	}
-	remote, err := chooseRemote(ctx, layout, in.Remote)
+	remote, err := chooseRemote(ctx, sc, layout, in.Remote)
 	if err != nil {
 		return wire.RepositoryAdded{}, fmt.Errorf("sync project %s: %w", slug, err)
 	}
@@ -82,9 +82,9 @@ type chosenRemote struct {
 
 // chooseRemote returns what the user means by name: a remote of the repository, an
 // address, or by default origin, else the only remote there is. A path of this
-// machine counts only where the user gave it: the configuration of a checkout comes
-// from whoever made that.
-func chooseRemote(ctx context.Context, l *gitops.Layout, name string) (r chosenRemote, err error) {
+// machine counts only where the user gave it here: the configuration of a checkout
+// comes from whoever made that, and a caller elsewhere has paths of their own.
+func chooseRemote(ctx context.Context, sc fold.Scope, l *gitops.Layout, name string) (r chosenRemote, err error) {
 	remotes, err := l.Remotes(ctx)
 	if err != nil {
 		return r, err
@@ -113,6 +113,10 @@ func chooseRemote(ctx context.Context, l *gitops.Layout, name string) (r chosenR
 		return r, fmt.Errorf("the repository has several remotes, and none is called origin: %w", fold.WithHint(fold.ErrInvalid, hintRemotes(names)))
 	}
 	r.address, r.host, err = gitops.CheckRemote(gitops.SyncOptions{Remote: r.address, Local: r.given, PlainHTTP: r.given})
+	if r.given && !sc.Local && (err != nil || r.host == "") {
+		// Also where it is no good: what there is on this machine is not told.
+		return r, fmt.Errorf("remote %q: a path can be given on this machine only: %w", r.address, fold.WithHint(fold.ErrForbidden, "run there: foldwatch sync on --remote PATH"))
+	}
 	return r, err
 }
 

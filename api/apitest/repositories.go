@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -34,6 +35,9 @@ func (d *Doors) AddRepository(_ context.Context, sc fold.Scope, slug string, in 
 	defer unlock()
 	if err != nil {
 		return wire.RepositoryAdded{}, err
+	}
+	if strings.HasPrefix(in.Remote, "/") && !sc.Local {
+		return wire.RepositoryAdded{}, fmt.Errorf("remote %q: a path can be given on this machine only: %w", in.Remote, fold.ErrForbidden)
 	}
 	h.remote = in.Remote
 	if h.remote == "" {

@@ -371,6 +371,25 @@ func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	return out, err
 }
 
+// CreateToken calls POST /me/tokens: make a token that may at most what the caller may.
+func (c *Client) CreateToken(ctx context.Context, in wire.TokenCreate) (wire.TokenCreated, error) {
+	var out wire.TokenCreated
+	err := c.call(ctx, "POST", "/me/tokens", nil, in, &out)
+	return out, err
+}
+
+// Tokens calls GET /me/tokens: list the caller's tokens; an administrator of all projects sees every token.
+func (c *Client) Tokens(ctx context.Context) (wire.TokenList, error) {
+	var out wire.TokenList
+	err := c.call(ctx, "GET", "/me/tokens", nil, nil, &out)
+	return out, err
+}
+
+// RevokeToken calls DELETE /me/tokens/{id}: revoke a token, and those that were made by it.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
+	return c.call(ctx, "DELETE", "/me/tokens/"+url.PathEscape(id), nil, nil, nil)
+}
+
 // Health calls GET /health: tell how the daemon is.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	var out wire.Health

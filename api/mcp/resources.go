@@ -86,12 +86,7 @@ func (s *Server) hide(ctx context.Context, what string, err error) error {
 	return errors.New("something unexpected failed inside foldwatch; its log has the cause")
 }
 
-func (s *Server) scope(extra *sdk.RequestExtra) fold.Scope {
-	if extra == nil {
-		return s.opt.Scope(nil)
-	}
-	return s.opt.Scope(extra.Header)
-}
+func (s *Server) scope(extra *sdk.RequestExtra) fold.Scope { return callerOf(extra).Scope }
 
 func (s *Server) indexText(ctx context.Context, sc fold.Scope, project string) (string, error) {
 	list, err := s.doors.ListMemories(ctx, sc, project, wire.ListQuery{Limit: indexItems})

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/api/auth"
 )
 
 // The headers by which the shim tells where it was started.
@@ -42,9 +43,9 @@ type Options struct {
 	Version string
 	// Log gets what goes wrong inside. Nil discards.
 	Log *slog.Logger
-	// Scope says what the sender of a request with these headers may do. Nil
-	// means everything: requests come from the owner of the daemon.
-	Scope func(http.Header) fold.Scope
+	// Caller says who a request comes from, by its context. Nil means
+	// [auth.CallerOf]: what stands in front of this server has put it there.
+	Caller func(context.Context) auth.Caller
 	// Mount, if not nil, adds to what is served. The program adds nothing; the
 	// conformance suite asks for tools of its own on the handlers it judges.
 	Mount func(*sdk.Server)
@@ -56,6 +57,7 @@ type Server struct {
 	doors     Doors
 	opt       Options
 	mcp       *sdk.Server
+	known     http.Handler // tells the SDK who calls, then hands over
 	stateless http.Handler
 	stateful  http.Handler
 	greeted   greeted
@@ -67,8 +69,8 @@ func Handler(doors Doors, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	if opt.Scope == nil {
-		opt.Scope = func(http.Header) fold.Scope { return fold.LocalScope() }
+	if opt.Caller == nil {
+		opt.Caller = auth.CallerOf
 	}
 	s := &Server{doors: doors, opt: opt}
 	quiet := slog.New(slog.DiscardHandler) // the SDK logs every notification
@@ -94,6 +96,7 @@ func Handler(doors Doors, opt Options) *Server {
 		opt.Mount(s.mcp)
 	}
 	s.mcp.AddReceivingMiddleware(withExtra, s.aliases, s.listResources)
+	s.known = sdkauth.RequireBearerToken(s.identify, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(http.HandlerFunc(s.dispatch))
 	one := func(*http.Request) *sdk.Server { return s.mcp }
 	s.stateless = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{
 		Stateless: true, Logger: quiet, MaxRequestBodyBytes: bodyLimit, PropagateRequestCancellation: true,
@@ -107,9 +110,35 @@ func Handler(doors Doors, opt Options) *Server {
 // bodyLimit is how many bytes one message may have: files_upload carries files.
 const bodyLimit = 10 << 20
 
-// ServeHTTP hands a request to the SDK's handler for its revision: neither of
-// them serves the clients of the other.
+// ServeHTTP answers for the caller that Options.Caller finds. What the request
+// says about that itself stays in front: a token is not handed on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer checked")
+	s.known.ServeHTTP(w, r)
+}
+
+// identify tells the SDK who calls. By that it keeps each session to the one who
+// began it, and hands the caller on to what answers.
+func (s *Server) identify(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
+	who := s.opt.Caller(ctx)
+	return &sdkauth.TokenInfo{UserID: "caller " + who.ID, Extra: map[string]any{callerExtra: who}}, nil
+}
+
+const callerExtra = "caller"
+
+// callerOf returns who a message comes from; nobody where that is not known.
+func callerOf(extra *sdk.RequestExtra) auth.Caller {
+	if extra == nil || extra.TokenInfo == nil {
+		return auth.Caller{}
+	}
+	who, _ := extra.TokenInfo.Extra[callerExtra].(auth.Caller)
+	return who
+}
+
+// dispatch hands a request to the SDK's handler for its revision: neither of
+// them serves the clients of the other.
+func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
 		s.stateless.ServeHTTP(w, r)
 		return

@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/foldwatch/foldwatch/api/apitest"
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -29,6 +30,9 @@ var _ mcp.Doors = (*apitest.Doors)(nil)
 
 // revisions are one of each kind of client.
 var revisions = []string{"2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+// owner is the caller of tests that are about something else.
+func owner(context.Context) auth.Caller { return auth.Owner() }
 
 type headers struct {
 	with http.Header
@@ -44,7 +48,7 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 // connect returns a session of the SDK's client, by HTTP, at a revision.
 func connect(t *testing.T, doors mcp.Doors, revision string, h http.Header, opt *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
-	server := mcp.Handler(doors, mcp.Options{Version: "1.2.3"})
+	server := mcp.Handler(doors, mcp.Options{Version: "1.2.3", Caller: owner})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()

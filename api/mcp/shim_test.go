@@ -46,7 +46,7 @@ func (d *daemon) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	server := mcp.Handler(d.doors, mcp.Options{Version: "1.2.3"})
+	server := mcp.Handler(d.doors, mcp.Options{Version: "1.2.3", Caller: owner})
 	ctx, cancel := context.WithCancel(context.Background())
 	hs := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.posts.Add(1)

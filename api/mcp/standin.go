@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -25,7 +26,7 @@ type standIn struct {
 
 func newStandIn(opt ShimOptions) *standIn {
 	s := &standIn{doors: &closedDoors{}, conns: make(chan net.Conn), done: make(chan struct{})}
-	mcp := Handler(s.doors, Options{Version: opt.Version, Log: opt.Log})
+	mcp := Handler(s.doors, Options{Version: opt.Version, Log: opt.Log, Caller: func(context.Context) auth.Caller { return auth.Owner() }})
 	s.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			// Nothing ever happens here; a stream would keep the client from

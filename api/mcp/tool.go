@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -32,18 +33,31 @@ type result struct {
 // A tool is one entry of tools/list and what it does.
 type tool struct {
 	sdk.Tool
-	run func(ctx context.Context, c *call, raw json.RawMessage) (result, error)
+	access auth.Access // who may call it
+	run    func(ctx context.Context, c *call, raw json.RawMessage) (result, error)
 }
 
-// How a tool acts on the world.
+// How a tool acts on the world. The zero value is no declaration: a tool without
+// one is not served.
 type effect int
 
 const (
-	reads    effect = iota // changes nothing
-	adds                   // only adds; twice is once
-	destroys               // changes or removes; twice is once
-	repeats                // changes; twice is twice
+	reads    effect = iota + 1 // changes nothing
+	adds                       // only adds; twice is once
+	destroys                   // changes or removes; twice is once
+	repeats                    // changes; twice is twice
 )
+
+// access returns who may call a tool with that effect.
+func (e effect) access() auth.Access {
+	switch e {
+	case reads:
+		return auth.Read
+	case adds, destroys, repeats:
+		return auth.Write
+	}
+	return ""
+}
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	destructive, open := e == destroys || e == repeats, false
@@ -61,6 +75,7 @@ func define[In, Out any](name, title string, e effect, description string, run f
 			Name: name, Title: title, Description: description, Annotations: e.annotations(title),
 			InputSchema: inputSchema(reflect.TypeFor[In]()), OutputSchema: outputSchema(reflect.TypeFor[Out]()),
 		},
+		access: e.access(),
 		run: func(ctx context.Context, c *call, raw json.RawMessage) (result, error) {
 			var in In
 			if err := coerce(raw, &in, name); err != nil {
@@ -73,12 +88,18 @@ func define[In, Out any](name, title string, e effect, description string, run f
 }
 
 func (t tool) addTo(s *Server) {
+	if !t.access.Known() {
+		panic("mcp: tool " + t.Name + " does not say who may call it")
+	}
 	s.mcp.AddTool(&t.Tool, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		c := &call{doors: s.doors, request: req}
 		if req.Extra != nil {
 			c.header = req.Extra.Header
 		}
-		c.scope = s.opt.Scope(c.header)
+		c.scope = s.scope(req.Extra)
+		if !t.access.Allows(c.scope) {
+			return s.refuse(ctx, t.Name, fmt.Errorf("%s needs a caller with scope %s: %w", t.Name, t.access, fold.ErrForbidden)), nil
+		}
 		res, err := t.guarded(ctx, c, req.Params.Arguments)
 		if err != nil {
 			return s.refuse(ctx, t.Name, err), nil

@@ -22,6 +22,10 @@ type daemonClient interface {
 	Audit(ctx context.Context, query wire.AuditQuery) (wire.AuditList, error)
 	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)
 
+	CreateToken(ctx context.Context, in wire.TokenCreate) (wire.TokenCreated, error)
+	Tokens(ctx context.Context) (wire.TokenList, error)
+	RevokeToken(ctx context.Context, id string) error
+
 	Repositories(ctx context.Context, slug string) (wire.RepositoryList, error)
 	AddRepository(ctx context.Context, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error)
 	RemoveRepository(ctx context.Context, slug, id string) error

@@ -88,7 +88,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("care", "Care", indexCommand(e), jobsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
 		quarantineCommand(e), doctorCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
-	group("agents", "Agents", mcpCommand(e), primeCommand(e), hookCommand(e))
+	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
 	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e))
 	return root
 }

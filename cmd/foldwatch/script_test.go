@@ -8,6 +8,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
@@ -163,6 +167,7 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 
 		"providers": scriptProviders,
 		"broken":    scriptBroken,
+		"http":      scriptHTTP,
 	}
 }
 
@@ -319,5 +324,39 @@ func scriptJSONPath(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got := fmt.Sprint(v); (got == args[1]) == neg {
 		ts.Fatalf("%s = %s, want %s (negated: %v)", args[0], got, args[1], neg)
+	}
+}
+
+// scriptHTTP: http STATUS METHOD URL [HEADER: VALUE]... sends a request, over the
+// socket where the URL begins with its path, and compares the status. What was
+// answered is in the file reply.
+func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: http STATUS METHOD URL [HEADER: VALUE]...")
+	}
+	url, transport := args[2], &http.Transport{DisableKeepAlives: true}
+	if socket, path, ok := strings.Cut(url, ".sock/"); ok {
+		url = "http://foldwatch/" + path
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return sock.Dial(ctx, socket+".sock") }
+	}
+	r, err := http.NewRequest(args[1], url, http.NoBody)
+	ts.Check(err)
+	for _, h := range args[3:] {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	res, err := transport.RoundTrip(r.WithContext(ctx))
+	ts.Check(err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("reply"), b, 0o600))
+	if got := strconv.Itoa(res.StatusCode); got != args[0] {
+		ts.Fatalf("%s %s = %s, want %s: %s", args[1], args[2], got, args[0], b)
 	}
 }

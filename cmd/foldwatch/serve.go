@@ -14,6 +14,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 
 	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/daemon"
@@ -80,11 +81,16 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	defer stop()
 	clients := newIdleListener(ln, opt.IdleExit, stop)
 	defer clients.end()
+	tokens, err := auth.OpenTokens(ctx, d.State(), auth.TokensOptions{Log: log})
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
-	server := api.NewServer(d, agents, api.Options{Version: fullVersion(), Log: log})
+	server := api.NewServer(d, agents, api.Options{Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
 	g.Go(func() error { return agents.Run(ctx) })
+	g.Go(func() error { return tokens.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, clients) })
 	if opt.OnReady != nil {
 		opt.OnReady(socket)

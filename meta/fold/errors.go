@@ -15,6 +15,8 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrForbidden says that the caller may not do this.
 	ErrForbidden = errors.New("forbidden")
+	// ErrUnauthenticated says that it is not known who is calling.
+	ErrUnauthenticated = errors.New("not authenticated")
 	// ErrUnavailable says that it may work later: read-only disk, no space,
 	// paused, shutting down.
 	ErrUnavailable = errors.New("unavailable")

@@ -9,11 +9,12 @@ type Scope struct {
 	Projects []string // slugs, where not All
 	Write    bool
 	Admin    bool
+	Local    bool   // the caller is on this machine, at the owner's socket: it may name paths as remotes
 	Author   string // name recorded on what the caller writes
 }
 
 // LocalScope is that of the user who owns the daemon: everything.
-func LocalScope() Scope { return Scope{All: true, Write: true, Admin: true} }
+func LocalScope() Scope { return Scope{All: true, Write: true, Admin: true, Local: true} }
 
 // CanRead reports whether the caller may read the project called slug.
 func (s Scope) CanRead(slug string) bool { return s.All || slices.Contains(s.Projects, slug) }

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/auth"
+)
+
+// A gate is what every request of one listener passes before its route is
+// reached: REST, MCP, event streams and documents alike. It is an http.Handler,
+// safe for concurrent use.
+type gate struct {
+	s *Server
+	// hosts says which values of Host name this listener. Nil is the socket, whose
+	// peers are checked to be the owner.
+	hosts func(host string) bool
+
+	// What is served at once, for each listener by itself: others cannot take the
+	// owner's share.
+	requests chan struct{}
+	streams  chan struct{}
+}
+
+func newGate(s *Server, hosts func(string) bool) *gate {
+	return &gate{s: s, hosts: hosts, requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams)}
+}
+
+// Owner returns the handler of the socket: what comes without credentials comes
+// from the owner of the daemon. It stands only behind a listener that has
+// checked this.
+func (s *Server) Owner() http.Handler { return s.owner }
+
+// ServeHTTP checks how a request comes, who sends it and how much there is, then
+// answers it.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := g.s
+	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if !g.comesRight(w, r) {
+		return
+	}
+	h, pattern := s.mux.Handler(r)
+	route, ok := s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
+	if !ok {
+		s.unrouted(w, r, h)
+		return
+	}
+	who, err := g.caller(r)
+	if err == nil && who.ID == "" && route.Access != Public {
+		err = auth.ErrNobody()
+	}
+	if err != nil {
+		challenge(w)
+		writeProblem(w, s.tell(route.ID, err, false).Problem)
+		return
+	}
+	if !route.Access.Allows(who.Scope) {
+		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller with scope "+string(route.Access), ""))
+		return
+	}
+	// In the current revision of MCP clients listen by a POST that stays open.
+	stream := route.Stream || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+	slots := g.requests
+	if stream {
+		slots = g.streams
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	default:
+		writeProblem(w, refusal(http.StatusServiceUnavailable, "too many requests at once", "try again in a second"))
+		return
+	}
+	ctx, end := who.Lasting(auth.WithCaller(r.Context(), who), s.opt.Now())
+	defer end()
+	if stream {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.stop, cancel)()
+	}
+	s.serve(w, r.WithContext(ctx), route)
+}
+
+// comesRight refuses what no caller of ours sends, whoever it is. Host comes
+// first: a page whose name was made to point here has an Origin that looks like
+// its own, or none.
+func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case g.hosts != nil && !g.hosts(r.Host):
+		writeProblem(w, refusal(http.StatusForbidden, "requests to another host are refused", "use the address that foldwatch status names"))
+	case !g.originAllowed(r):
+		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
+	case tokenInURL(r.URL):
+		writeProblem(w, refusal(http.StatusUnauthorized, "a token in a URL is refused: URLs are logged and shared",
+			"revoke that token, and send another one as: Authorization: Bearer fwt_…"))
+	case r.URL.Path != path.Clean("/"+r.URL.Path):
+		// net/http would redirect, and an empty or dotted name would reach
+		// another route than the caller meant.
+		writeProblem(w, refusal(http.StatusNotFound, "the path has empty or dotted parts", ""))
+	default:
+		return true
+	}
+	return false
+}
+
+func (g *gate) originAllowed(r *http.Request) bool {
+	origins, sent := r.Header["Origin"]
+	return !sent || len(origins) == 1 && slices.Contains(g.s.opt.Origins, origins[0])
+}
+
+// caller returns who sent r: the bearer of its credentials, else the owner at
+// the socket, and elsewhere nobody.
+func (g *gate) caller(r *http.Request) (who auth.Caller, err error) {
+	known := false
+	if g.s.opt.Auth != nil {
+		if who, known, err = g.s.opt.Auth.Authenticate(r); err != nil {
+			return auth.Caller{}, err
+		}
+	}
+	local := g.hosts == nil
+	switch {
+	case known:
+		who.Scope.Local = local
+	case len(r.Header["Authorization"]) > 0: // of a kind that nobody here knows
+		return auth.Caller{}, auth.ErrNobody()
+	case local:
+		who = auth.Owner()
+	}
+	return who, nil
+}
+
+// challenge says how to authenticate. What RFC 9728 adds, where to get a token,
+// belongs here.
+func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", "Bearer") }
+
+// tokenInURL reports whether somebody put a token, or a part of one, into u.
+func tokenInURL(u *url.URL) bool {
+	query, err := url.QueryUnescape(u.RawQuery)
+	return auth.InText(u.Path) || auth.InText(u.RawQuery) || err == nil && auth.InText(query) || u.Query().Has("access_token")
+}

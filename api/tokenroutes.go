@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// tokenRoutes are those of a caller's own tokens, under both of their names.
+func tokenRoutes() []Route {
+	type inToken struct {
+		ID string `path:"id" doc:"of the token, not the token"`
+	}
+	under := func(path, of string) []Route {
+		create := answered(Write, "POST", path, "createToken"+of, "Make a token that may at most what the caller may",
+			func(ctx context.Context, s *Server, in *inBody[wire.TokenCreate]) (wire.TokenCreated, error) {
+				return s.createToken(ctx, in.Body)
+			})
+		create.Status, create.Secret = http.StatusCreated, true
+		return []Route{
+			create,
+			answered(Read, "GET", path, "tokens"+of, "List the caller's tokens; an administrator of all projects sees every token",
+				func(ctx context.Context, s *Server, _ *inNone) (wire.TokenList, error) {
+					if s.opt.Tokens == nil {
+						return wire.TokenList{}, errNoTokens()
+					}
+					return s.opt.Tokens.List(auth.CallerOf(ctx)), nil
+				}),
+			finished(Write, "DELETE", path+"/{id}", "revokeToken"+of, "Revoke a token, and those that were made by it",
+				func(ctx context.Context, s *Server, in *inToken) error {
+					if s.opt.Tokens == nil {
+						return errNoTokens()
+					}
+					return s.opt.Tokens.Revoke(ctx, auth.CallerOf(ctx), in.ID)
+				}),
+		}
+	}
+	return append(under("/me/tokens", ""), under("/auth/tokens", "OfAuth")...)
+}
+
+func errNoTokens() error { return fmt.Errorf("no tokens are kept here: %w", fold.ErrUnavailable) }
+
+// createToken makes sure that the projects exist, and are called so.
+func (s *Server) createToken(ctx context.Context, in wire.TokenCreate) (wire.TokenCreated, error) {
+	if s.opt.Tokens == nil {
+		return wire.TokenCreated{}, errNoTokens()
+	}
+	who, slugs := auth.CallerOf(ctx), []string{}
+	for _, slug := range in.Projects {
+		p, err := s.doors.Project(ctx, who.Scope, slug)
+		if err != nil {
+			return wire.TokenCreated{}, err
+		}
+		slugs = append(slugs, p.Slug)
+	}
+	in.Projects = slugs
+	return s.opt.Tokens.Create(ctx, who, in)
+}

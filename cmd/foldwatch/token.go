@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+func tokenCommand(e *environment) *cobra.Command {
+	return parent("token", "Let other machines and programs in", tokenCreateCommand(e), tokenListCommand(e), tokenRevokeCommand(e))
+}
+
+func tokenCreateCommand(e *environment) *cobra.Command {
+	in := wire.TokenCreate{Scope: "read"}
+	c := &cobra.Command{
+		Use:   "create --name NAME",
+		Short: "Make a token, and show it this once",
+		Long: "Makes a token for a program that calls foldwatch over TCP (listen in the user file), or that\n" +
+			"shall be allowed less than you at the socket. It is shown once: foldwatch keeps only its hash.\n" +
+			"Send it as the header Authorization: Bearer fwt_…, never in a URL.",
+		Example: "foldwatch token create --name ci --scope read --project my-app --expires 30d",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if in.Name == "" {
+				return usage(errors.New("a token needs a name"), "foldwatch token create --name NAME")
+			}
+			if e.flags.project != "" {
+				in.Projects = strings.Split(e.flags.project, ",")
+			}
+			cl, err := e.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			made, err := cl.CreateToken(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return e.emit(made, func(p printer) {
+				p.printf("%s\n", made.Secret)
+				e.messages(false).printf("token %s (%s): %s, until %s; it is not shown again\n",
+					made.ID, made.Name, tokenMay(made.Token), made.ExpiresAt.Local().Format(time.DateTime))
+			})
+		},
+	}
+	c.Flags().StringVar(&in.Name, "name", "", "what it is for; the author of what it writes")
+	c.Flags().StringVar(&in.Scope, "scope", in.Scope, "read, write or admin")
+	c.Flags().StringVar(&in.Expires, "expires", "90d", "after how long it ends: 90d, 12h")
+	return c
+}
+
+func tokenListCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List tokens: what they may, until when, when they were last used",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cl, err := e.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list, err := cl.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return e.emit(list, func(p printer) {
+				if len(list.Items) == 0 {
+					e.messages(false).printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
+					return
+				}
+				var t table
+				t.row("ID", "NAME", "MAY", "STATE", "UNTIL", "LAST USED")
+				for _, k := range list.Items {
+					used := time.Time{}
+					if k.LastUsed != nil {
+						used = *k.LastUsed
+					}
+					t.row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), ago(used, e.now()))
+				}
+				t.print(p)
+			})
+		},
+	}
+}
+
+func tokenRevokeCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token at once, and those that were made by it",
+		Args:  between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := e.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := cl.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return e.emit(map[string]string{"revoked": args[0]}, func(p printer) { p.printf("revoked %s\n", args[0]) })
+		},
+	}
+}
+
+// tokenMay says what a token may: "read my-app", "admin, all projects".
+func tokenMay(k wire.Token) string {
+	if len(k.Projects) == 0 {
+		return k.Scope + ", all projects"
+	}
+	return k.Scope + " " + strings.Join(k.Projects, ", ")
+}
