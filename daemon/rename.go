@@ -170,6 +170,8 @@ func (d *Daemon) renameFiles(ctx context.Context, layout *gitops.Layout, co *che
 	for _, f := range files {
 		if id, ok := derivedID(f.m, co.rec.Slug, p.Slug); ok {
 			ids[f.m.ID] = id
+		} else if was, ok := derivedID(f.m, p.Slug, co.rec.Slug); ok {
+			ids[was] = f.m.ID // it has its new id since a call that was broken off: links to it may not
 		}
 	}
 	var entries []fold.ResolverEntry

@@ -189,6 +189,11 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 	if err != nil {
 		return out, err
 	}
+	if p, found, err := projectAt(k.foldPath); err == nil && found && p.Slug != co.rec.Slug {
+		// A crash, or another project of that name, kept the project from being
+		// renamed: under two names nothing is synced, or all would be there twice.
+		return out, &renamedError{p}
+	}
 	opt := y.options()
 	opt.Publish, opt.Resync = in.Publish, in.Resync
 	did, err := store.Sync(ctx, opt)

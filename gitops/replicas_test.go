@@ -16,7 +16,7 @@ func TestTenReplicas(t *testing.T) {
 	isolate(t)
 	trials, steps := 1, 60
 	if os.Getenv("FOLDWATCH_CRASH") != "" {
-		trials, steps = 20, 400 // make crash
+		trials, steps = 6, 400 // make crash
 	}
 	for trial := range trials {
 		t.Run(fmt.Sprint(trial), func(t *testing.T) {
