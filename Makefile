@@ -65,7 +65,7 @@ test: ## all tests with the race detector (at most 6 minutes on 2 cores)
 	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly $(RACE) -parallel 4 -timeout 5m30s ./daemon
 	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly $(RACE) -timeout 5m30s $$($(GO) list -mod=readonly ./... | grep -v '/daemon$$')
 
-conformance: ## clients that are not ours: the official suite of MCP and the inspector (needs npm)
+conformance: ## clients that are not ours: the official suite of MCP, the inspector, the TypeScript SDK (needs npm)
 	@tools/npm
 	FOLDWATCH_CONFORMANCE=1 $(GO) test -mod=readonly -count=1 -v -timeout 5m -run '^TestConformance' ./api ./cmd/foldwatch
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
@@ -81,8 +79,8 @@ func (s *seat) run(name string, args ...string) []byte {
 }
 
 // agentTour is what both clients do with the tools: add, search, get, context.
-// call gives the structured result of one tool.
-func agentTour(t *testing.T, call func(tool string, args map[string]any, result any)) {
+// call gives the structured result of one tool. It returns what was added.
+func agentTour(t *testing.T, call func(tool string, args map[string]any, result any)) wire.WriteReply {
 	t.Helper()
 	var added wire.WriteReply
 	call("memory_add", map[string]any{"content": "Sessions live 7 days: the quokka team asked for it.", "title": "Session lifetime", "type": "decision"}, &added)
@@ -116,58 +114,10 @@ func agentTour(t *testing.T, call func(tool string, args map[string]any, result 
 	if around.Memory.ID != added.ID {
 		t.Errorf("memory_context = %+v", around.Memory)
 	}
+	return added
 }
 
-// TestMCPClientThroughTheShim is an agent: the SDK's client starts the program
-// as its configuration says, and speaks to it by pipes.
-func TestMCPClientThroughTheShim(t *testing.T) {
-	s := newSeat(t)
-	shim := s.command("foldwatch", "mcp")
-	var said bytes.Buffer
-	shim.Stderr = &said
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.CommandTransport{Command: shim}, nil)
-	if err != nil {
-		t.Fatalf("initialize: %v\n%s", err, said.Bytes())
-	}
-	if info := session.InitializeResult().ServerInfo; info.Name != "foldwatch" || info.Version == "" {
-		t.Errorf("server = %+v", info)
-	}
-	list, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	if slices.Sort(names); !slices.Equal(names, coreTools()) {
-		t.Errorf("tools = %q, want %q", names, coreTools())
-	}
-	agentTour(t, func(tool string, args map[string]any, result any) {
-		t.Helper()
-		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-		if err != nil || res.IsError {
-			t.Fatalf("%s: %v, %+v", tool, err, res)
-		}
-		b, err := json.Marshal(res.StructuredContent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(b, result); err != nil {
-			t.Fatalf("%s: %v in %s", tool, err, b)
-		}
-	})
-	// The end of its input ends the shim, with nothing said.
-	if err := session.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if said.Len() > 0 {
-		t.Errorf("stderr: %s", said.Bytes())
-	}
-}
-
-// TestConformanceForTheInspector does the same by a client that is not ours.
+// TestConformanceForTheInspector reads the tools and uses them by a client that is not ours.
 func TestConformanceForTheInspector(t *testing.T) {
 	inspector, path := findInspector(t)
 	s := newSeat(t)
