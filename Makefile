@@ -114,7 +114,7 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
 
-hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1"
+hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1", or mode=branch pace=20 beside
 	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
 MERGES ?= 1000000

@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -239,29 +240,45 @@ func TestCrashRigs(t *testing.T) {
 // and what shall.
 func (m *machine) seeded(file string, changes ...string) string {
 	m.t.Helper()
+	return m.altered(map[string][]string{file: changes})
+}
+
+// altered is seeded for several files.
+func (m *machine) altered(changes map[string][]string) string {
+	m.t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join(root, file))
+	dir := m.t.TempDir()
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	for file, pairs := range changes {
+		b, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		text := string(b)
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.Count(text, pairs[i]) != 1 {
+				m.t.Fatalf("%s does not hold %q once: what is altered must follow the code", file, pairs[i])
+			}
+			text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+		}
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		m.write(to, text)
+		overlay.Replace[filepath.Join(root, file)] = to
+	}
+	list, err := json.Marshal(overlay)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	text := string(b)
-	for i := 0; i < len(changes); i += 2 {
-		if strings.Count(text, changes[i]) != 1 {
-			m.t.Fatalf("%s does not hold %q once: the seeded fault must follow the code", file, changes[i])
-		}
-		text = strings.Replace(text, changes[i], changes[i+1], 1)
-	}
-	dir := m.t.TempDir()
-	m.write(filepath.Join(dir, "changed.go"), text)
-	m.write(filepath.Join(dir, "overlay.json"), fmt.Sprintf("{\"Replace\": {%q: %q}}", filepath.Join(root, file), filepath.Join(dir, "changed.go")))
+	m.write(filepath.Join(dir, "overlay.json"), string(list))
 	bin := filepath.Join(dir, "foldwatch")
 	build := exec.CommandContext(m.t.Context(), "go", "build", "-mod=readonly", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, "./cmd/foldwatch")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		m.t.Fatalf("build with a seeded fault: %v\n%s", err, out)
+		m.t.Fatalf("build an altered program: %v\n%s", err, out)
 	}
 	return bin
 }

@@ -46,6 +46,7 @@ type accounts struct {
 	trail   map[string][]string // id → what was done to it, and when
 	gone    map[int][]string    // replica → when its fold/ was taken away
 	start   time.Time
+	journal bool // what git of the user took out of fold/ may be in the journal only
 }
 
 // A word is a token that was written.
@@ -150,7 +151,7 @@ func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Duration(10+rnd.IntN(120)) * time.Millisecond): // agents think
+		case <-time.After(r.idle(rnd)): // agents think
 		}
 		cl := client.New(r.m.socket())
 		switch k := rnd.IntN(20); {
@@ -173,6 +174,14 @@ func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
 			l.note("sync", "", r.n, err, func() {})
 		}
 	}
+}
+
+// idle is how long an agent does nothing.
+func (r *replica) idle(rnd *rand.Rand) time.Duration {
+	if r.pace > 0 {
+		return time.Duration(20+rnd.IntN(40)) * time.Second / r.pace
+	}
+	return time.Duration(10+rnd.IntN(120)) * time.Millisecond
 }
 
 // sync asks the daemon for one, and returns what the program said.
@@ -260,6 +269,9 @@ func (r *replica) kept() kept {
 		}
 		if b, err := os.ReadFile(p); err == nil {
 			take(k.live, b)
+			if bytes.Contains(b, []byte("\ndeleted: true\n")) {
+				return nil
+			}
 			k.ids[strings.TrimSuffix(d.Name(), ".md")] = true
 		}
 		return nil
@@ -300,7 +312,7 @@ func (l *accounts) fault(token, what string) string {
 }
 
 // check compares the ledger with what all replicas kept.
-func (l *accounts) check(all []*replica) (faults []string) {
+func (l *accounts) check(all []*replica) (faults []fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	live, history, ids := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -315,19 +327,19 @@ func (l *accounts) check(all []*replica) (faults []string) {
 		fate := l.fate[w.id]
 		switch {
 		case live[token]:
-		case fate == fatePlain:
+		case fate == fatePlain && !l.journal:
 			where := "nowhere"
 			if history[token] {
 				where = "in the history only"
 			}
-			faults = append(faults, l.fault(token, where))
+			faults = append(faults, fault{lost, l.fault(token, where)})
 		case !history[token]:
-			faults = append(faults, l.fault(token, "lost"))
+			faults = append(faults, fault{lost, l.fault(token, "lost")})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
 		if ids[id] {
-			faults = append(faults, fmt.Sprintf("memory %s was deleted and is back\n\t%s", id, strings.Join(l.trail[id], "\n\t")))
+			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s", id, strings.Join(l.trail[id], "\n\t"))})
 		}
 	}
 	return faults

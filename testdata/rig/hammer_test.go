@@ -23,15 +23,18 @@ import (
 // slug is the project of all replicas.
 const slug = "hammered"
 
-// hammerOptions say how hard and how long; HAMMER="replicas=3 minutes=10 seed=7".
+// hammerOptions say how hard and how long; HAMMER="replicas=3 minutes=10 seed=7". With
+// mode=branch, commits go onto the branch of users at the speed of people, on a clock
+// that is pace times as fast.
 type hammerOptions struct {
 	replicas int
 	limit    time.Duration // of the users' work
 	steps    int           // of each user, at most
 	seed     uint64
-	crashes  int  // of daemons
-	sync     bool // replicas share their memories
-	vanish   bool // users take fold/ away; what comes back takes more than a minute
+	crashes  int           // of daemons
+	sync     bool          // replicas share their memories
+	vanish   bool          // users take fold/ away; what comes back takes more than a minute
+	pace     time.Duration // in branch mode, how much faster than people's clock all goes; 0 is sidecar
 }
 
 func hammerFromEnv(t *testing.T) hammerOptions {
@@ -39,6 +42,10 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 	o := hammerOptions{replicas: 2, limit: 5 * time.Minute, steps: 2000, seed: 1, crashes: 10, sync: true, vanish: true}
 	for part := range strings.FieldsSeq(os.Getenv("HAMMER")) {
 		key, value, _ := strings.Cut(part, "=")
+		if part == "mode=branch" {
+			o.pace, o.sync, o.vanish, o.crashes = 20, false, false, 2
+			continue
+		}
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			t.Fatalf("HAMMER: %q is not name=number", part)
@@ -60,8 +67,10 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 			o.sync = n != 0
 		case "vanish":
 			o.vanish = n != 0
+		case "pace":
+			o.pace = time.Duration(n)
 		default:
-			t.Fatalf("HAMMER: there is no %q; there are replicas, minutes, seconds, steps, seed, crashes, sync, vanish", key)
+			t.Fatalf("HAMMER: there is no %q; there are mode=branch, replicas, minutes, seconds, steps, seed, crashes, sync, vanish, pace", key)
 		}
 	}
 	return o
@@ -74,6 +83,8 @@ type replica struct {
 	m     *machine
 	proc  *exec.Cmd
 	syncs bool
+	pace  time.Duration // see hammerOptions
+	each  []string      // in branch mode, the index outside fold/ after each step
 }
 
 // A hammer is one run.
@@ -83,13 +94,27 @@ type hammer struct {
 	origin   string
 	replicas []*replica
 	ledger   *accounts
-	faults   []string
+	faults   []fault
 	crashes  int
 	plan     map[int][]int // round → replicas whose fold/ is taken away in it
+	astray   int           // in branch mode, commands that ended otherwise
 }
 
-func (h *hammer) bad(format string, args ...any) {
-	h.faults = append(h.faults, fmt.Sprintf(format, args...))
+// A fault is something that the hammer found, of a kind that the table counts.
+type fault struct{ kind, text string }
+
+// The kinds of faults.
+const (
+	lost     = "acknowledged words lost"
+	undead   = "deleted memories that came back"
+	otherway = "commands that ended otherwise"
+	changed  = "refs, index, source not as without daemons"
+	broken   = "git fsck, locks, operations left open"
+	apart    = "replicas or remote that differ"
+)
+
+func (h *hammer) bad(kind, format string, args ...any) {
+	h.faults = append(h.faults, fault{kind, fmt.Sprintf(format, args...)})
 }
 
 // newHammer makes a remote and its clones.
@@ -103,7 +128,7 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 		if bin != "" {
 			m.bin = bin
 		}
-		r := &replica{n: n, m: m}
+		r := &replica{n: n, m: m, pace: opt.pace}
 		r.user = &user{
 			m: m, name: string(rune('a' + n)), dir: filepath.Join(top, string(rune('a'+n))),
 			rnd: rand.New(rand.NewPCG(opt.seed, uint64(n))), editor: slowEditor(m, 200*time.Millisecond),
@@ -114,12 +139,16 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 			m.git(top, "clone", "-q", h.origin, r.dir)
 			m.git(r.dir, "remote", "set-url", "origin", "../origin.git")
 			m.write(filepath.Join(r.dir, "src", "shared.go"), "package src\n")
+			m.write(filepath.Join(r.dir, ".gitattributes"), "fold/**/*.md merge=foldwatch\n")
 			r.git("add", "-A")
 			r.git("commit", "-q", "-m", "Begin")
 			r.git("push", "-q", "-u", "origin", "main")
 		} else {
 			m.git(top, "clone", "-q", h.origin, r.dir)
 			m.git(r.dir, "remote", "set-url", "origin", "../origin.git") // its name stands in messages of merges
+		}
+		if opt.pace > 0 {
+			h.human(r)
 		}
 		h.replicas = append(h.replicas, r)
 	}
@@ -131,7 +160,11 @@ func (h *hammer) serve() {
 	for _, r := range h.replicas {
 		cl, proc := r.m.serve()
 		r.proc = proc
-		r.m.run(r.dir, "add", ".", "--slug", slug)
+		args := []string{"add", ".", "--slug", slug}
+		if h.opt.pace > 0 {
+			args = append(args, "--commit-to", "branch")
+		}
+		r.m.run(r.dir, args...)
 		r.m.quiet(cl, slug)
 		if r.syncs = h.opt.sync; r.syncs {
 			r.m.run(r.dir, "sync", "on", "--remote", h.origin)
@@ -146,7 +179,7 @@ func (h *hammer) converge() {
 	for range 3 {
 		for _, r := range h.replicas {
 			if out, err := r.sync(h.t.Context()); err != nil {
-				h.bad("replica %d at rest cannot sync: %s", r.n, out)
+				h.bad(apart, "replica %d at rest cannot sync: %s", r.n, out)
 				return
 			}
 			r.m.quiet(client.New(r.m.socket()), slug)
@@ -155,7 +188,7 @@ func (h *hammer) converge() {
 			return
 		}
 	}
-	h.bad("after three rounds of sync: %s", differ)
+	h.bad(apart, "after three rounds of sync: %s", differ)
 }
 
 // differ returns what two replicas, or one and the remote, hold differently.
@@ -258,7 +291,7 @@ func (h *hammer) rest() {
 		}
 		return true
 	}) {
-		h.bad("memories that vanished are not back after 100 s of rest")
+		h.bad(lost, "memories that vanished are not back after 100 s of rest")
 	}
 }
 
@@ -329,18 +362,18 @@ func (h *hammer) fsck() {
 	for _, r := range h.replicas {
 		for _, o := range open {
 			if r.has(o.name) {
-				h.bad("replica %d cannot finish what it began: %s", r.n, o.name)
+				h.bad(broken, "replica %d cannot finish what it began: %s", r.n, o.name)
 			}
 		}
 		for _, dir := range []string{filepath.Join(r.dir, ".git"), r.sidecar(), h.origin} {
 			out, code := r.quietly("--git-dir="+dir, "fsck", "--no-dangling", "--no-progress")
 			out = strings.ReplaceAll(out, "notice: HEAD points to an unborn branch (foldwatch)\n", "")
 			if code != 0 || out != "" {
-				h.bad("git fsck of %s: %s", dir, out)
+				h.bad(broken, "git fsck of %s: %s", dir, out)
 			}
 		}
 		for _, lock := range r.locks() {
-			h.bad("a lock is left: %s", lock)
+			h.bad(broken, "a lock is left: %s", lock)
 		}
 	}
 }
@@ -355,17 +388,17 @@ func (h *hammer) compare(control *hammer) {
 				continue // who writes a memory while its folder is removed keeps git from removing it
 			}
 			if got.what != want.what || got.code != want.code {
-				h.bad("replica %d, step %d: %s ended with %d, without a daemon %s with %d: %s", i, got.step, got.what, got.code, want.what, want.code, got.says)
+				h.bad(otherway, "replica %d, step %d: %s ended with %d, without a daemon %s with %d: %s", i, got.step, got.what, got.code, want.what, want.code, got.says)
 				break
 			}
 		}
 		if len(r.done) != len(c.done) {
-			h.bad("replica %d ran %d commands, without a daemon %d", i, len(r.done), len(c.done))
+			h.bad(otherway, "replica %d ran %d commands, without a daemon %d", i, len(r.done), len(c.done))
 		}
 		got, want := r.state(), c.state()
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if got[name] != want[name] {
-				h.bad("replica %d: %s differs from the run without a daemon:\n%s\n-- without\n%s", i, name, got[name], want[name])
+				h.bad(changed, "replica %d: %s differs from the run without a daemon:\n%s\n-- without\n%s", i, name, got[name], want[name])
 			}
 		}
 	}
@@ -391,21 +424,58 @@ func hammered(t *testing.T, opt hammerOptions, bin string) *hammer {
 	control := newHammer(t, opt, bin)
 	control.plan = h.plan
 	control.work(rounds, 0)
-	h.compare(control)
+	if opt.pace > 0 {
+		h.compareBranch(control)
+	} else {
+		h.compare(control)
+	}
 
+	h.table(control, rounds)
+	return h
+}
+
+// table prints what there was and what was found.
+func (h *hammer) table(control *hammer, rounds int) {
+	h.t.Helper()
+	var f figures
 	failed, all := h.failures()
 	without, _ := control.failures()
-	t.Logf("%-28s %d replicas, %d rounds, seed %d", "hammer", opt.replicas, rounds, opt.seed)
-	t.Logf("%-28s %d, failed %d, without daemons %d", "commands of users", all, failed, without)
-	t.Logf("%-28s %d", "crashes of daemons", h.crashes)
+	f.note("rounds of the users, crashes of daemons", fmt.Sprintf("%d, %d", rounds, h.crashes), "", "")
+	f.note("commands of users", fmt.Sprintf("%d, %d failed", all, failed), fmt.Sprintf("without daemons %d", without), "")
 	for _, kind := range slices.Sorted(maps.Keys(h.ledger.ops)) {
-		t.Logf("%-28s %d", "memories, "+kind, h.ledger.ops[kind])
+		f.note("memories, "+kind, strconv.Itoa(h.ledger.ops[kind]), "", "")
 	}
 	for _, why := range slices.Sorted(maps.Keys(h.ledger.refused)) {
-		t.Logf("%-28s %d", "refused, "+why, h.ledger.refused[why])
+		f.note("refused, "+why, strconv.Itoa(h.ledger.refused[why]), "", "")
 	}
-	t.Logf("%-28s %d", "words acknowledged", len(h.ledger.words))
-	return h
+	f.note("words acknowledged", strconv.Itoa(len(h.ledger.words)), "", "")
+	if h.opt.pace > 0 {
+		held := h.locked()
+		f.note("git's index locked", held.String(), "p99 <= 10 ms", "")
+	}
+	count := map[string]int{}
+	for _, found := range h.faults {
+		count[found.kind]++
+	}
+	for _, kind := range []string{lost, undead, otherway, changed, broken, apart} {
+		limit, verdict := "0", "ok"
+		if kind == otherway && h.opt.pace > 0 {
+			limit = "1 of 1,000"
+		}
+		if count[kind] > 0 {
+			verdict = "MISS"
+		}
+		got := strconv.Itoa(count[kind])
+		if kind == otherway && h.opt.pace > 0 {
+			got = fmt.Sprintf("%d of %d", h.astray, all)
+		}
+		f.note(kind, got, limit, verdict)
+	}
+	mode := "beside the branch"
+	if h.opt.pace > 0 {
+		mode = fmt.Sprintf("onto the branch, clock times %d", h.opt.pace)
+	}
+	f.print(h.t, fmt.Sprintf("hammer %s, %d replicas, %s, seed %d", mode, h.opt.replicas, h.opt.limit, h.opt.seed))
 }
 
 // TestHammer: users and agents at work, daemons killed; nothing that was
@@ -413,9 +483,14 @@ func hammered(t *testing.T, opt hammerOptions, bin string) *hammer {
 // (git.md I1 to I9).
 func TestHammer(t *testing.T) {
 	start := time.Now()
-	h := hammered(t, hammerFromEnv(t), "")
+	opt := hammerFromEnv(t)
+	bin := ""
+	if opt.pace > 0 {
+		bin = newMachine(t).hasty(opt.pace)
+	}
+	h := hammered(t, opt, bin)
 	for _, f := range h.faults {
-		t.Error(f)
+		t.Errorf("%s: %s", f.kind, f.text)
 	}
 	_, n := h.failures()
 	t.Logf("hammer n=%d bad=%d secs=%.0f", n, len(h.faults), time.Since(start).Seconds())

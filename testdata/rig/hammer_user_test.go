@@ -28,6 +28,11 @@ type user struct {
 	topics int
 	done   []did
 	events func(what string) // told before and after fold/ is taken away
+	think  func()            // before each command; nil is at once
+	pause  func()            // now and then; nil is never
+	after  func()            // each step; may be nil
+	human  bool              // commits have the time of the day, and only young ones are amended
+	commit int               // step of the last commit of the user's own
 }
 
 // did is one git command and how it ended.
@@ -43,12 +48,19 @@ type did struct {
 const began = 1_770_000_000
 
 func (u *user) env() []string {
+	env := append(u.m.env(), "GIT_EDITOR="+u.editor, "GIT_MERGE_AUTOEDIT=no")
+	if u.human {
+		return env
+	}
 	at := fmt.Sprintf("%d +0000", began+60*u.steps)
-	return append(u.m.env(), "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at, "GIT_EDITOR="+u.editor, "GIT_MERGE_AUTOEDIT=no")
+	return append(env, "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 }
 
 // git runs one command of the user and notes how it ended.
 func (u *user) git(args ...string) bool {
+	if u.think != nil {
+		u.think()
+	}
 	out, code := u.quietly(args...)
 	u.done = append(u.done, did{u.steps, "git " + strings.Join(args, " "), code, out})
 	return code == 0
@@ -101,6 +113,9 @@ func (u *user) edit() string {
 // that it takes fold/ away.
 func (u *user) step(remote, vanish bool) {
 	u.steps++
+	if u.steps%pauseEvery == 0 && u.pause != nil {
+		u.pause()
+	}
 	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly}
 	if remote {
 		kinds = []func(){u.pullMerge, u.pullForward, u.pullRebase, u.push, u.push}
@@ -110,6 +125,17 @@ func (u *user) step(remote, vanish bool) {
 	}
 	kinds[u.rnd.IntN(len(kinds))]()
 	u.tidy()
+	if u.after != nil {
+		u.after()
+	}
+}
+
+// pauseEvery is how many steps a person does before a pause.
+const pauseEvery = 20
+
+// own counts the commits of the user in a range.
+func (u *user) own(of string) int {
+	return u.number("rev-list", "--count", "--invert-grep", "--grep=^Foldwatch-Commit: v1", of)
 }
 
 // open are what an operation of git leaves that was not finished, and how to
@@ -127,14 +153,30 @@ var open = []struct {
 // tidy gives up what a conflict left half done, as users do.
 func (u *user) tidy() {
 	for _, o := range open {
-		if u.has(o.name) {
-			u.git(o.args...)
+		if u.has(o.name) && !u.git(o.args...) && u.human {
+			u.free(o.args)
 		}
 	}
 	if out, _ := u.quietly("ls-files", "-u"); out != "" { // a stash that did not fit
 		u.git("checkout", "-q", "-f", "HEAD", "--", ".")
 		u.git("reset", "-q")
+		u.events("git checkout -f ended")
 	}
+	if out, _ := u.quietly("rev-parse", "--abbrev-ref", "HEAD"); u.human && strings.TrimSpace(out) == "HEAD" {
+		u.free([]string{"checkout", "-q", "main"})
+	}
+}
+
+// free puts out of the way what kept a command from its end, and gives it another
+// try. The command that failed was counted.
+func (u *user) free(args []string) {
+	u.quietly("stash", "push", "-q", "--include-untracked")
+	u.quietly(args...)
+	if _, code := u.quietly("stash", "pop", "-q"); code != 0 {
+		u.quietly("checkout", "-q", "-f", "HEAD", "--", ".")
+		u.quietly("reset", "-q")
+	}
+	u.events("git stash ended")
 }
 
 func (u *user) has(name string) bool {
@@ -157,6 +199,7 @@ func (u *user) finish() {
 func (u *user) saveOnly() { u.edit() }
 
 func (u *user) commitAll() {
+	u.commit = u.steps
 	u.edit()
 	u.edit()
 	u.git("add", "src")
@@ -173,7 +216,9 @@ func (u *user) commitPart() {
 }
 
 func (u *user) amend() {
-	if u.number("rev-list", "--count", "@{upstream}..HEAD") == 0 {
+	// Who works as people do amends what was committed before the last pause no more.
+	young := u.commit > 0 && u.steps-u.commit < 4 && u.steps/pauseEvery == u.commit/pauseEvery
+	if u.own("@{upstream}..HEAD") == 0 || u.human && !young {
 		u.commitAll()
 		return
 	}
@@ -202,14 +247,14 @@ func (u *user) topic() {
 }
 
 func (u *user) rebaseExec() {
-	if u.number("rev-list", "--count", "@{upstream}..HEAD") < 1 {
+	if u.own("@{upstream}..HEAD") < 1 {
 		u.commitAll()
 	}
 	u.git("rebase", "-q", "--autostash", "--force-rebase", "--exec", "git status -s >/dev/null", "@{upstream}")
 }
 
 func (u *user) bisect() {
-	if u.number("rev-list", "--count", "HEAD") < 4 {
+	if u.own("HEAD") < 4 {
 		u.commitAll()
 		return
 	}
