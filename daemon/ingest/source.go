@@ -28,11 +28,16 @@ import (
 const (
 	batchFiles = 2048    // files of one transaction
 	batchBytes = 4 << 20 // and at most this much of their text
-	textBatch  = 4000    // documents given to the text index at once
 	partFiles  = 16      // files handed to a worker at once
 	groupFiles = 64      // files of one look into the cache
 	groupBytes = 1 << 20 // and at most this much of their text, and one file more
 	racy       = 15 * time.Millisecond
+
+	// textBatch is how many documents are given to the text index at once. Three
+	// rebuilds of the Go source (117,278 chunks) took 11.1 to 13.1 s of processor and
+	// 212 to 232 MB at most with it, three with 4000 took 12.6 to 13.7 s and 234 to
+	// 333 MB, in turns.
+	textBatch = 1000
 )
 
 // prepared is one source file, read and cut, ready to be applied.
