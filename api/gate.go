@@ -42,7 +42,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	if !g.comesRight(w, r) {
+	if isOver(w, r) || !g.comesRight(w, r) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)

@@ -245,6 +245,7 @@ func (s *Server) serveOn(ctx context.Context, ln net.Listener, g *gate) error {
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit - 4096, // net/http adds 4096 to it
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       noteOver,
 		ErrorLog:          slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)

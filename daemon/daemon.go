@@ -43,8 +43,11 @@ type Options struct {
 	Reload func() (conf.Config, error)
 	// Socket is shown in status.
 	Socket string
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Listening, if not nil, says for status where else the daemon listens, and why
+	// it does not where it should.
+	Listening func() (url string, notices []string)
+	Log       *slog.Logger
+	Now       func() time.Time
 	// MostOpen is how many checkouts have their stores open at once. Zero means 16:
 	// an index takes some 20 files, and many systems allow 256.
 	MostOpen int

@@ -31,6 +31,9 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 		Embedder: d.parts.embedders.builtin.Identity().String(), Projects: []wire.ProjectStatus{}, Counters: d.counters(),
 	}
 	s.RSSBytes, s.CPUSeconds = usage()
+	if d.opt.Listening != nil {
+		s.Listen, s.Notices = d.opt.Listening()
+	}
 	if d.parts.state.Forgot != "" {
 		s.Notices = append(s.Notices, d.parts.state.Forgot)
 	}

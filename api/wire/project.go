@@ -74,6 +74,7 @@ type Status struct {
 	Version    string           `json:"version"`
 	PID        int              `json:"pid"`
 	Socket     string           `json:"socket"`
+	Listen     string           `json:"listen,omitempty" doc:"URL by which programs with a token can call; none: socket only"`
 	StartedAt  time.Time        `json:"started_at"`
 	Ready      bool             `json:"ready"`
 	Projects   []ProjectStatus  `json:"projects"`

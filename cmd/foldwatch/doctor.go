@@ -86,6 +86,7 @@ func checks() []check {
 		{"daemon", one(checkDaemon)},
 		{"version", one(checkVersion)},
 		{"socket", one(checkSocket)},
+		{"listen", one(checkListen)},
 		{"watches", one(checkWatches)},
 		{"this folder", one(checkFolder)},
 		{"projects", checkProjects},
@@ -329,6 +330,18 @@ func (p *patient) restart(ctx context.Context) error {
 	st, err := c.Status(ctx)
 	p.c, p.stat = c, &st
 	return err
+}
+
+func checkListen(_ context.Context, p *patient) finding {
+	switch {
+	case p.stat == nil:
+		return skipped("no daemon")
+	case p.stat.Listen != "":
+		return ok("%s, for callers with a token", p.stat.Listen)
+	case p.have && p.st.cfg.Listen != "":
+		return problem("free that address or change listen, then restart the daemon", "listen is %s, and the daemon does not listen there", p.st.cfg.Listen)
+	}
+	return ok("the socket only")
 }
 
 func checkSocket(_ context.Context, p *patient) finding {

@@ -55,8 +55,9 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
+	tcp := &tcpListener{}
 	d, err := openWhenFree(ctx, e, daemon.Options{
-		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket,
+		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket, Listening: tcp.status,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
 		Reload: func() (conf.Config, error) {
 			cfg, _, err := conf.Load(st.dirs.ConfigFile(), e.environ, nil)
@@ -76,6 +77,14 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	defer os.Remove(st.dirs.SocketFile())
 
+	if err := tcp.open(ctx, st.cfg, log); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer tcp.close()
+	if tcp.ln != nil {
+		opt.IdleExit = 0 // nobody elsewhere could start it again
+	}
+
 	log.InfoContext(ctx, "Listening", "socket", socket, "pid", os.Getpid())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -92,6 +101,10 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	g.Go(func() error { return agents.Run(ctx) })
 	g.Go(func() error { return tokens.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, clients) })
+	if tcp.ln != nil {
+		log.InfoContext(ctx, "Listening", "url", tcp.ln.URL())
+		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
+	}
 	if opt.OnReady != nil {
 		opt.OnReady(socket)
 	}

@@ -92,6 +92,9 @@ func printStatus(p printer, st wire.Status, now time.Time) {
 	}
 	p.printf("%s %s  pid %d  up %s  %s\n", bold("foldwatch"), st.Version, st.PID, span(now.Sub(st.StartedAt)), state)
 	p.printf("socket    %s\n", st.Socket)
+	if st.Listen != "" {
+		p.printf("listen    %s, with a token\n", st.Listen)
+	}
 	p.printf("embedder  %s\n", st.Embedder)
 	if st.RSSBytes > 0 {
 		p.printf("memory    %s, %.1f s of CPU\n", size(st.RSSBytes), st.CPUSeconds)

@@ -110,7 +110,7 @@ type Webhooks struct {
 
 // Auth says who may log in over TCP.
 type Auth struct {
-	Required    bool // loopback too needs a login or a token
+	Required    bool // the user knows that listen lets other machines ask, each with a token; loopback needs one in any case
 	URL         string
 	SessionIdle time.Duration
 	SessionMax  time.Duration
