@@ -33,7 +33,8 @@ func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id strin
 		return wire.WriteReply{}, err
 	}
 	defer st.letGo()
-	return st.co.answered(st.door().Update(ctx, sc, fid, in))
+	r, err := st.door().Update(ctx, sc, fid, in)
+	return st.co.answered(r, st.notTheirs(ctx, id, err))
 }
 
 // DeleteMemory removes a memory; its history keeps it.
@@ -43,7 +44,8 @@ func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expe
 		return wire.WriteReply{}, err
 	}
 	defer st.letGo()
-	return st.co.answered(st.door().Delete(ctx, sc, fid, expectedHash))
+	r, err := st.door().Delete(ctx, sc, fid, expectedHash)
+	return st.co.answered(r, st.notTheirs(ctx, id, err))
 }
 
 // answered adds to a write's reply why its later stages may be held up.
@@ -80,6 +82,9 @@ func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string,
 	}
 	fid, err := st.recall.Resolve(ctx, id)
 	if err != nil {
+		if write {
+			err = st.notTheirs(ctx, id, err)
+		}
 		st.letGo()
 	}
 	return st, fid, err
@@ -87,14 +92,18 @@ func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string,
 
 // GetMemory returns one memory and notes that it was used.
 func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
-	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.Memory{}, err
 	}
 	defer st.letGo()
+	fid, err := st.recall.Resolve(ctx, id)
+	if err != nil {
+		return st.getTheirs(ctx, id, err)
+	}
 	m, err := st.recall.Get(ctx, fid)
 	if err != nil {
-		return m, err
+		return st.getTheirs(ctx, id, err)
 	}
 	m.RepositoryID = st.co.rec.Key
 	if m.Path != "" {
@@ -257,6 +266,9 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	}
 	defer end()
 	reply, err := recall.SearchAll(ctx, []recall.Lender{{Lend: st.lend}}, in, channels)
+	if err == nil && channels == nil {
+		st.addTheirs(ctx, in, &reply)
+	}
 	reply.IndexStale = st.co.busy()
 	return reply, err
 }

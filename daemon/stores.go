@@ -46,6 +46,8 @@ type standing struct {
 	// generation of the index that this began with; "" before.
 	generation string
 
+	theirs theirs // what only the remote's branch has
+
 	mu   sync.Mutex // guards the fields below
 	onto bool       // commits go onto the branch of the checkout
 }

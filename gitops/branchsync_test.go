@@ -335,6 +335,17 @@ func branchMoreThanFold(t *testing.T) {
 	a.synced()
 	refs := git(t, b.dir, "for-each-ref")
 	b.waits("change more than fold/")
+	theirs := func(want int) {
+		t.Helper()
+		st, err := b.s.BranchState(t.Context())
+		must(t, err)
+		var text []string
+		must(t, b.s.EachTheirs(t.Context(), st.Theirs, func(path string, b []byte) { text = append(text, path+string(b)) }))
+		if len(st.Theirs) != want || want > 0 && (len(text) != 1 || text[0] != p+a.read(p)) || st.Branch != "main" || st.RemoteTip != tipOf(t, remote) {
+			t.Errorf("BranchState = %+v, %q; want %d memories of theirs", st, text, want)
+		}
+	}
+	theirs(1)
 	b.remember("Meanwhile", "y")
 	b.waits("change more than fold/")
 	if got := git(t, b.dir, "for-each-ref", "refs/remotes", "refs/tags"); !strings.Contains(refs, got) {
@@ -350,6 +361,9 @@ func branchMoreThanFold(t *testing.T) {
 	if got := b.synced(); !got.Pushed {
 		t.Errorf("after the user's pull: %+v", got)
 	}
+	_, err := b.s.CommitAll(t.Context())
+	must(t, err)
+	theirs(0)
 	b.clean()
 }
 

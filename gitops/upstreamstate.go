@@ -2,14 +2,11 @@ package gitops
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A BranchState says how the checkout's branch stands with the remote's, as far as is
@@ -145,17 +142,27 @@ func (s *Store) compareBranch(ctx context.Context, c *compared) error {
 	return nil
 }
 
-// ReadTheirs returns the bytes of a memory of [BranchState] Theirs, or why it may not
-// be shown (G6, G7).
-func (s *Store) ReadTheirs(ctx context.Context, path, blob string) ([]byte, error) {
-	u, ids := s.seenUpstream(blob)
+// EachTheirs calls fn with the bytes of the memories of [BranchState] Theirs, sorted by
+// path. Those that may not be shown are passed over (G6, G7).
+func (s *Store) EachTheirs(ctx context.Context, blobs map[string]string, fn func(path string, b []byte)) error {
+	paths := sortedKeys(blobs)
+	if len(paths) == 0 {
+		return nil
+	}
+	u, _ := s.seenUpstream(blobs[paths[0]])
 	if u == nil {
-		return nil, fmt.Errorf("%s of the remote: %w", path, fold.ErrNotFound)
+		return nil
 	}
 	defer u.close()
-	b, err := u.objects.get(ctx, "blob", ids[0])
-	if err != nil {
-		return nil, err
+	for _, path := range paths {
+		id, _ := parseOid(blobs[path], u.size)
+		b, err := u.objects.get(ctx, "blob", id)
+		if err != nil {
+			return err
+		}
+		if s.gate(path, b) == nil {
+			fn(path, b)
+		}
 	}
-	return b, s.gate(path, b)
+	return nil
 }

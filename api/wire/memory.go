@@ -169,6 +169,7 @@ type Memory struct {
 	RetrievalCount int        `json:"retrieval_count"`
 	LastAccessed   *time.Time `json:"last_accessed,omitempty"`
 	Stale          bool       `json:"stale"`
+	Origin         string     `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it; it can be read, and changed once you pull"`
 	State          WriteState `json:"state"`
 }
 

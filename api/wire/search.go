@@ -50,11 +50,15 @@ type SearchResult struct {
 	UpdatedAt     time.Time      `json:"updated_at"`
 	Stale         bool           `json:"stale"`
 	Project       string         `json:"project,omitempty"`
+	Origin        string         `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it; it can be read, and changed once you pull"`
 	MatchedChunks []MatchedChunk `json:"matched_chunks,omitempty"`
 	Highlights    []Range        `json:"highlights,omitempty" doc:"of snippet: what of the query stands in it"`
 	Why           []Reason       `json:"why,omitempty" doc:"what made it a result, most telling first"`
 	Explain       []ScoreTerm    `json:"explain,omitempty" doc:"the addends of score"`
 }
+
+// OriginRemote is the origin of a memory that only the remote's branch has.
+const OriginRemote = "remote"
 
 // A Range is a part of a text, [Start, End), in characters (Unicode code points)
 // from 0. Ranges of one text are in order and do not touch.

@@ -69,6 +69,9 @@ func (p resultPrinter) result(r wire.SearchResult) {
 	if r.Stale {
 		mark = "  stale"
 	}
+	if r.Origin != "" {
+		mark += "  read-only: " + r.Origin
+	}
 	p.printf("%s%s\n", resultIndent, dim(fmt.Sprintf("%s  %s, %s%s", r.ID, r.Type, r.Metadata.Source, mark)))
 	if p.chunks {
 		for _, ch := range r.MatchedChunks {

@@ -177,6 +177,13 @@ func (d *Door) strength(row meta.Row, a meta.Access) float64 {
 	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, halfLife(d.HalfLife(), row.Type), row.Pinned)
 }
 
+// Bare returns a memory that no index knows, as it is told.
+func Bare(m *fold.Memory) wire.Memory {
+	w := memory(meta.Row{Memory: *m})
+	w.Links, w.Backlinks = []wire.Link{}, []wire.Link{}
+	return w
+}
+
 func memory(row meta.Row) wire.Memory {
 	return wire.Memory{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Slug: row.Slug,
