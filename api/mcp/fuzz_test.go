@@ -32,7 +32,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
-	server := mcp.Handler(apitest.New("app"), mcp.Options{Version: "1.2.3"})
+	server := mcp.Handler(apitest.New("app"), mcp.Options{Version: "1.2.3", Caller: owner})
 	f.Fuzz(func(t *testing.T, body []byte, current bool) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
