@@ -155,14 +155,26 @@ func (c *committer) describeNow(ctx context.Context, k *standing, w gitops.Wait)
 	return w, c.co.later(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
 }
 
-// putsOffDescribing reports whether what the daemon makes by itself has to wait
-// until it can be committed too: a file that is left untracked would be in the way
-// of the user's next pull (git.md B8). The committer asks for it again.
+// putsOffDescribing reports whether descriptions have to wait. If not, the project
+// file that waited for the same is there.
 func (co *checkout) putsOffDescribing(ctx context.Context, st *stores) bool {
 	if !st.isOnto() {
 		return false
 	}
-	w, err := st.sidecar.store.BranchGate(ctx)
+	if co.putsOff(ctx, st.standing) {
+		return true
+	}
+	if err := st.writeProject(ctx, co); err != nil {
+		co.log.WarnContext(ctx, "Project file not written", "err", err)
+	}
+	return false
+}
+
+// putsOff reports whether what the daemon makes by itself has to wait until it can
+// be committed too: a file that is left untracked would be in the way of the
+// user's next pull (git.md B8). The committer asks for it again.
+func (co *checkout) putsOff(ctx context.Context, k *standing) bool {
+	w, err := k.sidecar.store.BranchGate(ctx)
 	if err == nil && !w.Waits() {
 		return false
 	}

@@ -251,11 +251,15 @@ func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 
 // writeProject makes fold/project.toml where there never was one: at the first
 // opening, by when the folder hides itself from git, or at the one after a
-// crash in between.
+// crash in between; and where the branch is to track it, once it can be committed
+// too.
 func (k *standing) writeProject(ctx context.Context, co *checkout) error {
 	_, _, err := k.sidecar.store.LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
+	}
+	if k.isOnto() && co.putsOff(ctx, k) {
+		return nil
 	}
 	p := co.project
 	if p.Slug == "" {
