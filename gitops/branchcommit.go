@@ -38,7 +38,8 @@ func (s *Store) OntoBranch(on bool) error {
 			return err
 		}
 		s.opt.CommitTo, s.onto = "sidecar", nil
-		return nil
+		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
+		return err
 	case s.onto != nil:
 		return nil
 	}
@@ -90,6 +91,8 @@ type branchTarget struct {
 	pulled oid      // the commit that the branch was last moved to from the remote
 	owed   []string // trailers of commits of ours that were taken back, for the next one
 
+	audit audit
+
 	made oid           // our last commit
 	sum  string        // what the index ends with that we wrote with it
 	refs *refWatch     // how references stood then; nil if it is not known
@@ -133,6 +136,8 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	if s.bulks.Load() > 0 {
 		return Branched{Pending: true, Wait: Wait{Reason: "many files are being written", After: time.Second}}, nil
 	}
+	var wrote []string
+	defer func() { s.changed(wrote) }()
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.onto == nil {
@@ -160,16 +165,38 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	}
 	t := s.onto
 	p, w, err := t.gate(ctx, s.opt.Now())
-	out.Branch = p.branch
-	if err != nil || !w.none() {
+	if out.Branch = p.branch; err != nil || p.oid == "" {
 		out.Wait = w
 		return out, err
 	}
 	t.open()
 	defer t.close()
-	d, err := s.draftBranch(ctx, t, p)
+	look, err := s.auditLook(ctx, t, p)
 	if err != nil {
 		return out, err
+	}
+	owed := look != nil && len(look.found) > 0
+	if !w.none() {
+		soon := w.Reason == t.quiet(p, s.opt.Now()).Reason
+		out.Wait, out.Pending = w, out.Pending || owed && soon
+		return out, nil
+	}
+	if wrote, err = s.tidyBranch(ctx, t, p, look); err != nil {
+		return out, err
+	}
+	d, err := s.draftBranch(ctx, t, p)
+	if err == nil && d.wait.none() {
+		var tombs []string
+		tombs, err = s.bury(ctx, t, d)
+		if wrote = append(wrote, tombs...); len(tombs) > 0 && err == nil {
+			d, err = s.draftBranch(ctx, t, p)
+		}
+	}
+	if err != nil {
+		return out, err
+	}
+	if w := t.rested(p.oid, d.head, d.at); owed && d.wait.none() {
+		d.wait = w
 	}
 	out.Wait, out.Pending = d.wait, d.skipped > 0 || !d.wait.none()
 	if len(d.changes) > 0 && d.wait.none() {
@@ -184,9 +211,26 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
 	}
 	if !out.Pending {
-		t.done = tip
+		s.mu.Lock()
+		t.done = s.tip
+		s.mu.Unlock()
 	}
 	return out, nil
+}
+
+// tidyBranch does what belongs to a commit and makes changes of its own, if one may
+// be made now: it is committed in the same window (B8). It returns the paths.
+func (s *Store) tidyBranch(ctx context.Context, t *branchTarget, p position, look *auditLook) ([]string, error) {
+	head, err := t.objects.commit(ctx, p.oid)
+	if err != nil || !t.rested(p.oid, head, s.opt.Now()).none() {
+		return nil, err
+	}
+	wrote, err := s.auditBranch(ctx, t, p, look)
+	if err != nil {
+		return wrote, err
+	}
+	tombs, err := s.exhume(ctx, fold.TombstoneAge)
+	return append(wrote, tombs...), err
 }
 
 // branched returns the journal commit that the branch was last up to date with.

@@ -110,7 +110,7 @@ func TestCommitBranch(t *testing.T) {
 	if b3.Replaced != "" || git(t, dir, "rev-parse", "HEAD~") != b2.Oid {
 		t.Errorf("CommitBranch = %+v replaced a commit that a tag names", b3)
 	}
-	if got := git(t, dir, "diff", "--name-status", "HEAD~", "HEAD"); got != "D\tfold/"+p2 {
+	if got := git(t, dir, "diff", "--name-status", "HEAD~", "HEAD"); got != "M\tfold/"+p2 {
 		t.Errorf("the commit changes %q", got)
 	}
 	git(t, dir, "fsck", "--strict", "--no-dangling")
@@ -160,6 +160,17 @@ func TestCommitBranchOfMany(t *testing.T) {
 		t.Errorf("%d packs", len(packs))
 	}
 	git(t, dir, "fsck", "--strict")
+}
+
+// noLocks expects that no lock of git is left.
+func noLocks(t testing.TB, dir string) {
+	t.Helper()
+	must(t, filepath.WalkDir(filepath.Join(dir, ".git"), func(p string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(p, ".lock") {
+			t.Errorf("stale lock %s", p)
+		}
+		return err
+	}))
 }
 
 // git2 runs git and hands back how it ended.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -88,16 +87,6 @@ func TestBranchKilledAtEveryStep(t *testing.T) {
 			})
 		}
 	}
-}
-
-func noLocks(t testing.TB, dir string) {
-	t.Helper()
-	must(t, filepath.WalkDir(filepath.Join(dir, ".git"), func(p string, _ os.DirEntry, err error) error {
-		if strings.HasSuffix(p, ".lock") {
-			t.Errorf("stale lock %s", p)
-		}
-		return err
-	}))
 }
 
 // TestForeignLockStays: a lock that git made is never removed, also not where one

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A branchChange is a file below fold/ that the branch is to get, or to lose.
@@ -178,15 +179,15 @@ func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]
 	if c.blob.IsZero() {
 		return errors.Is(err, fs.ErrNotExist) && deleted[c.path], nil
 	}
-	if err != nil || s.unsettled(info) {
+	if err != nil {
 		return false, nil //nolint:nilerr // the journal's to tell
 	}
 	want, err := s.blob(c.blob)
 	if err != nil {
 		return false, err
 	}
-	if string(want) != string(b) {
-		return false, nil
+	if _, gone := fold.Buried(b); string(want) != string(b) || !gone && s.unsettled(info) {
+		return false, nil // a tombstone is ours, however young
 	}
 	if local(s.opt.Slug, c.path, b) {
 		return true, nil // the branch loses it, or never gets it

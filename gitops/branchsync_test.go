@@ -434,7 +434,7 @@ func branchLocalEdits(t *testing.T) {
 	if text := b.read(q); !strings.Contains(text, "Y") {
 		t.Errorf("an edit was lost to a deletion: %q", text)
 	}
-	if st := git(t, b.dir, "status", "--porcelain", "-uall"); !strings.Contains(st, "M fold/"+p) || !strings.Contains(st, "?? fold/"+q) {
+	if st := git(t, b.dir, "status", "--porcelain", "-uall"); !strings.Contains(st, "M fold/"+p) || !strings.Contains(st, "M fold/"+q) {
 		t.Errorf("status =\n%s", st)
 	}
 	onto(t, b.s)

@@ -336,10 +336,14 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	if err := s.setDescribed(described); err != nil {
 		return nil, err
 	}
+	if err := s.loadGraves(); err != nil {
+		return nil, err
+	}
 	for _, c := range changes {
 		s.noteSeen(c)
+		s.noteGrave(c.path, c.disk)
 	}
-	return s.upTo(done), nil
+	return s.upTo(done), s.saveGraves()
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

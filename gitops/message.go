@@ -38,6 +38,12 @@ func plainName(s string) string {
 // message returns the whole message of a commit of files: a subject (given,
 // or made up), the ids and paths in it, and the trailers (G12).
 func (s *Store) message(subject string, files []draftFile) string {
+	files = slices.Clone(files)
+	for i := range files {
+		if _, gone := fold.Buried(files[i].b); gone {
+			files[i].b = nil
+		}
+	}
 	if subject == "" && len(files) == 1 {
 		subject = files[0].c.reason
 	}

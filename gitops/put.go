@@ -136,6 +136,9 @@ func (s *Store) entry(w Write, have []byte) (e walEntry, merged bool, err error)
 	if same(have, w.Base) || same(have, w.New) {
 		return e, false, nil
 	}
+	if _, gone := fold.Buried(have); gone && w.Base == nil {
+		return e, false, nil // a tombstone is not there
+	}
 	if !w.Merge {
 		return e, false, conflict(w, have)
 	}

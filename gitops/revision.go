@@ -301,6 +301,9 @@ func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b
 			return true, nil
 		}
 		b, err := s.blob(last)
+		if _, gone := fold.Buried(b); gone && err == nil {
+			return true, nil
+		}
 		return err == nil && fn(rev, b), err
 	}
 	for !at.IsZero() {

@@ -91,8 +91,8 @@ type publish struct {
 	files []draftFile              // the same, for the message
 }
 
-// publishable returns what differs between two journal commits, local
-// memories left out.
+// publishable returns what differs between two journal commits, local memories and
+// tombstones left out.
 func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publish, err error) {
 	a, err := s.obj.treeOf(from)
 	if err != nil {
@@ -120,8 +120,12 @@ func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publ
 			if err != nil {
 				return p, err
 			}
-			isLocal = local(s.opt.Slug, path, b)
-			f.b, f.blob = b, h
+			if _, gone := fold.Buried(b); gone { // of branch mode: here a deletion needs none
+				h, p.blobs[path] = plumbing.ZeroHash, plumbing.ZeroHash
+			} else {
+				isLocal = local(s.opt.Slug, path, b)
+				f.b, f.blob = b, h
+			}
 		}
 		if h.IsZero() || isLocal {
 			// What was never published is not withdrawn either: the branch may
@@ -149,7 +153,8 @@ func (s *Store) wasLocal(path string, old plumbing.Hash) (bool, error) {
 		return true, nil
 	}
 	b, err := s.blob(old)
-	return err == nil && local(s.opt.Slug, path, b), err
+	_, gone := fold.Buried(b)
+	return err == nil && (gone || local(s.opt.Slug, path, b)), err
 }
 
 // local reports whether a memory is never to be published.

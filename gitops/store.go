@@ -101,6 +101,7 @@ type Store struct {
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
 
+	graves  graves
 	driving sync.Mutex // guards driver
 	driver  driverLook
 	compare comparing
@@ -470,7 +471,8 @@ func (s *Store) Tip() string {
 	return s.tip.String()
 }
 
-// Read returns the bytes of the file at path below fold/ as they are on disk.
+// Read returns the bytes of the file at path below fold/ as they are on disk. A
+// tombstone is no file: fs.ErrNotExist.
 func (s *Store) Read(path string) ([]byte, error) {
 	root, err := s.openFold(false)
 	if err != nil {
@@ -478,6 +480,9 @@ func (s *Store) Read(path string) ([]byte, error) {
 	}
 	defer root.Close()
 	b, _, err := root.Read(path, maxFile)
+	if _, gone := fold.Buried(b); gone && err == nil {
+		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
+	}
 	return b, err
 }
 

@@ -233,7 +233,7 @@ type Counts struct {
 	Indexed     int // of Files
 	Skipped     int // of Files
 	Failed      int // of Files
-	FoldFiles   int // files below fold/ in the manifest
+	FoldFiles   int // files below fold/ in the manifest, tombstones apart
 	Quarantined int // of both
 	Memories    int
 	InFold      int // of Memories, with a file below fold/
@@ -250,7 +250,7 @@ func (x *Index) count(ctx context.Context) (Counts, error) {
 	err := x.db.r.QueryRowContext(ctx, `select
 		coalesce(sum(fold = 0), 0), coalesce(sum(fold = 0 and state = 'indexed'), 0),
 		coalesce(sum(fold = 0 and state = 'skipped'), 0), coalesce(sum(fold = 0 and state = 'failed'), 0),
-		coalesce(sum(fold = 1), 0), coalesce(sum(state = 'quarantined'), 0),
+		coalesce(sum(fold = 1 and state <> 'skipped'), 0), coalesce(sum(state = 'quarantined'), 0),
 		(select count(*) from memories), (select count(*) from memories where described = 'fold'),
 		(select count(*) from memories where stale = 1), (select value + 0 from meta where key = 'chunks'),
 		(select count(distinct id) from memory_links),

@@ -88,8 +88,9 @@ type foldChange struct {
 	bytes []byte
 	when  time.Time // last change of the file, whole seconds
 	gone  bool
-	named bool      // other memories may find it by another name than before
-	was   meta.File // manifest entry before
+	tomb  *fold.Memory // that of which the file is the tombstone; nil if it is none
+	named bool         // other memories may find it by another name than before
+	was   meta.File    // manifest entry before
 	known bool
 	// before are the memories that were found under the names which this changes.
 	before []meta.Row
@@ -201,7 +202,7 @@ func isMemoryPath(p string) bool {
 func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old meta.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
 	fc.file = meta.File{Path: p, Fold: true}
-	if known && old.State == "indexed" {
+	if known && (old.State == "indexed" || old.State == buried) {
 		if info, err := from.Lstat(p); err == nil && sameStat(old, info) {
 			return nil, nil // our own write, or an event that came twice
 		}
@@ -241,6 +242,10 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 		fc.file.State, fc.file.Reason = "quarantined", strings.TrimSuffix(err.Error(), ": "+fold.ErrQuarantined.Error())
 		return fc, nil
 	}
+	if m.Deleted {
+		fc.tomb, fc.file.State = m, buried
+		return fc, nil
+	}
 	if reason := in.heldBack(ctx, m.ID, b); reason != "" {
 		fc.file.State, fc.file.Reason, fc.file.MemoryID = "quarantined", reason, m.ID
 		return fc, nil
@@ -248,6 +253,10 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	fc.m, fc.file.MemoryID, fc.file.State = m, m.ID, "indexed"
 	return fc, nil
 }
+
+// buried is the state of a file below fold/ that is the tombstone of a memory
+// (git.md B8).
+const buried = "skipped"
 
 // heldBack returns why a memory file is not taken in: it holds a credential
 // that nobody allowed.
@@ -303,6 +312,12 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 				return nil, nil, err
 			}
 			changes = append(changes, meta.Change{Drop: fc.file.Path, DropFold: true})
+		case fc.tomb != nil:
+			r.Removed++
+			if err := in.deletedForAll(ctx, fc.tomb); err != nil {
+				return nil, nil, err
+			}
+			changes = append(changes, meta.Change{File: &fc.file})
 		case fc.m == nil && fc.file.State == "indexed":
 			r.Unchanged++
 			changes = append(changes, meta.Change{File: &fc.file})
@@ -401,6 +416,15 @@ func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row meta.
 		return nil
 	}
 	return in.State.SetGone(ctx, in.Slug, fc.was.MemoryID, true)
+}
+
+// deletedForAll is deletedByHand of a memory that has a tombstone: whoever deleted
+// it decided for all, however many they were.
+func (in *Ingester) deletedForAll(ctx context.Context, m *fold.Memory) error {
+	if m.Source != fold.SourceFile && m.Source != fold.SourceGit {
+		return nil
+	}
+	return in.State.SetGone(ctx, in.Slug, m.ID, true)
 }
 
 // afterFold files source files anew whose memory came, went or moved to other

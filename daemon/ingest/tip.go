@@ -189,7 +189,7 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 	var todo []string
 	for p, blob := range t.blobs {
 		id := fold.FileID(in.Slug, p)
-		if _, ok := have[id.Path()]; ok || gone[id] {
+		if f, ok := have[id.Path()]; ok && f.State != buried || gone[id] {
 			continue
 		}
 		if f, ok := known[p]; ok && f.State == "skipped" && blob != "" && (f.Blob == blob || f.Truncated) {

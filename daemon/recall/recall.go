@@ -119,6 +119,9 @@ func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 	if err != nil {
 		return row, err
 	}
+	if m.Deleted {
+		return meta.Row{}, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
+	}
 	if err := d.withheld(ctx, m.ID, b); err != nil {
 		return meta.Row{}, err
 	}

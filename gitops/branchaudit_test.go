@@ -1,0 +1,139 @@
+package gitops_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// TestMergeLosesNothing: what a merge or rebase of the user dropped of a memory
+// that one side edited is written again, as a new change (B9). What somebody
+// deleted and nobody edited stays deleted.
+func TestMergeLosesNothing(t *testing.T) {
+	const was, mine, theirs = "Thirty minutes.", "Forty minutes.", "Fifty minutes."
+	// Each begins on main, where the memory says mine, beside the branch side; both
+	// come from a commit in which it says was.
+	for name, tc := range map[string]struct {
+		side string // what side makes of it; "" deletes it
+		do   func(t *testing.T, a *auditRig)
+		want []string // in the memory at the end; none: it is gone
+		none bool     // nothing is restored
+	}{
+		"merge -X ours": {side: theirs, want: []string{mine, theirs}, do: func(t *testing.T, a *auditRig) {
+			git(t, a.dir, "merge", "-q", "-X", "ours", "side")
+		}},
+		"merge -s ours": {side: theirs, want: []string{mine, theirs}, do: func(t *testing.T, a *auditRig) {
+			git(t, a.dir, "merge", "-q", "-s", "ours", "side")
+		}},
+		"conflict resolved by git rm": {want: []string{mine}, do: func(t *testing.T, a *auditRig) {
+			failing(t, a.dir, "merge", "side")
+			git(t, a.dir, "rm", "-q", a.file)
+			git(t, a.dir, "commit", "-qm", "merged")
+		}},
+		"rebase --skip": {side: theirs, want: []string{mine, theirs}, do: func(t *testing.T, a *auditRig) {
+			failing(t, a.dir, "rebase", "side")
+			git(t, a.dir, "rebase", "--skip")
+		}},
+		"pull --rebase, skipped": {side: theirs, want: []string{mine, theirs}, do: func(t *testing.T, a *auditRig) {
+			failing(t, a.dir, "pull", "--rebase", ".", "side")
+			git(t, a.dir, "rebase", "--skip")
+		}},
+		"conflict resolved by hand": {side: theirs, want: []string{"Agreed."}, none: true, do: func(t *testing.T, a *auditRig) {
+			failing(t, a.dir, "merge", "side")
+			write(t, filepath.Join(a.dir, a.file), a.memory("Agreed."))
+			git(t, a.dir, "commit", "-qam", "merged")
+		}},
+		"deleted by a commit of its own": {side: was, none: true, do: func(t *testing.T, a *auditRig) {
+			git(t, a.dir, "merge", "-q", "side")
+			git(t, a.dir, "rm", "-q", a.file)
+			git(t, a.dir, "commit", "-qm", "no longer")
+		}},
+		"lost by a merge, and then changed": {side: theirs, want: []string{"Later."}, none: true, do: func(t *testing.T, a *auditRig) {
+			git(t, a.dir, "merge", "-q", "-X", "ours", "side")
+			write(t, filepath.Join(a.dir, a.file), a.memory("Later."))
+			git(t, a.dir, "commit", "-qam", "later")
+		}},
+		"merged without conflict": {side: was, want: []string{mine}, none: true, do: func(t *testing.T, a *auditRig) {
+			git(t, a.dir, "merge", "-q", "side")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAuditRig(t, was)
+			git(t, a.dir, "checkout", "-q", "-b", "side")
+			write(t, filepath.Join(a.dir, "side.go"), "package side\n")
+			if tc.side == "" {
+				git(t, a.dir, "rm", "-q", a.file)
+			} else {
+				write(t, filepath.Join(a.dir, a.file), a.memory(tc.side))
+			}
+			git(t, a.dir, "add", "-A")
+			git(t, a.dir, "commit", "-qm", "side")
+			git(t, a.dir, "checkout", "-q", "main")
+			write(t, filepath.Join(a.dir, a.file), a.memory(mine))
+			git(t, a.dir, "commit", "-qam", "mine")
+			a.look(t)
+			tc.do(t, a)
+			head := git(t, a.dir, "rev-parse", "HEAD")
+			a.look(t)
+			text := atHead(t, a.dir, strings.TrimPrefix(a.file, "fold/"))
+			if len(tc.want) == 0 && text != "" {
+				t.Errorf("a memory that was deleted is back: %q", text)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("HEAD has %q, want %q in it", text, w)
+				}
+			}
+			if moved := git(t, a.dir, "rev-parse", "HEAD") != head; moved == tc.none {
+				t.Errorf("a commit was made: %t, want %t", moved, !tc.none)
+			}
+			if got := git(t, a.dir, "status", "--porcelain", "--untracked-files=all"); got != "" {
+				t.Errorf("status = %q", got)
+			}
+			head = git(t, a.dir, "rev-parse", "HEAD")
+			a.look(t) // and not once more
+			must(t, a.s.Close())
+			a.s = branchStore(t, a.dir, nil)
+			a.look(t)
+			if now := git(t, a.dir, "rev-parse", "HEAD"); now != head {
+				t.Error("a later look restored something again")
+			}
+		})
+	}
+}
+
+// An auditRig is a checkout that tracks a memory.
+type auditRig struct {
+	dir, file string
+	s         *gitops.Store
+	live      string
+}
+
+func newAuditRig(t *testing.T, text string) *auditRig {
+	dir := checkout(t)
+	a := &auditRig{dir: dir, s: branchStore(t, dir, nil)}
+	remember(t, a.s, "Another", "x") // else the folder goes with its last file
+	p := remember(t, a.s, "Session timeout", text)
+	onto(t, a.s)
+	a.file, a.live = "fold/"+p, string(read(t, filepath.Join(dir, "fold", p)))
+	return a
+}
+
+// memory is the memory with another text.
+func (a *auditRig) memory(text string) string {
+	return strings.Replace(a.live, "Thirty minutes.", text, 1)
+}
+
+// look has what is on disk recorded and committed, as the daemon does an hour on.
+func (a *auditRig) look(t *testing.T) {
+	t.Helper()
+	_, err := a.s.CommitAll(t.Context())
+	must(t, err)
+	b, err := a.s.CommitBranch(t.Context())
+	must(t, err)
+	if b.Wait.Waits() || b.Pending {
+		t.Fatalf("CommitBranch = %+v", b)
+	}
+}
