@@ -34,7 +34,7 @@ func classes() map[string]int {
 		"updateProject removeProject setAlgorithm pause resume addRepository removeRepository",
 		"addProject reloadModels",
 	} {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			all[name] = class
 		}
 	}
@@ -93,9 +93,12 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{creds: []credential{
-		{name: "none"}, {name: "garbage", value: "Bearer fwt_x"}, {name: "basic", value: "Basic YTpi"},
+		{name: "none"},
+		{name: "garbage", value: "Bearer fwt_x"},
+		{name: "basic", value: "Basic YTpi"},
 		{name: "unknown", value: "Bearer " + auth.Secret{1}.String()},
-		{name: "expired", value: "Bearer " + expired.Secret}, {name: "revoked", value: "Bearer " + revoked.Secret},
+		{name: "expired", value: "Bearer " + expired.Secret},
+		{name: "revoked", value: "Bearer " + revoked.Secret},
 	}}
 	for rank, scope := range map[int]string{1: "read", 2: "write", 3: "admin"} {
 		for _, all := range []bool{true, false} {

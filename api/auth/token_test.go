@@ -87,7 +87,7 @@ func FuzzParseSecret(f *testing.F) {
 // FuzzAuthorization sends headers to a keeper of one token: only that token, in
 // its one form, is let in.
 func FuzzAuthorization(f *testing.F) {
-	keeper, _ := open(f, "")
+	keeper, _ := open(f)
 	made := create(f, keeper, auth.Owner(), "read")
 	f.Add("Bearer " + made.Secret)
 	f.Add("bearer  " + made.Secret)

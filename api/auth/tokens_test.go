@@ -22,13 +22,10 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// open returns a keeper of the state in dir, "" being a new one, and its clock.
-func open(t testing.TB, dir string) (*auth.Tokens, *clock) {
+// open returns a keeper of a new state, and its clock.
+func open(t testing.TB) (*auth.Tokens, *clock) {
 	t.Helper()
-	if dir == "" {
-		dir = t.TempDir()
-	}
-	state, err := meta.OpenState(t.Context(), filepath.Join(dir, "state.db"))
+	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +62,7 @@ func bearer(t testing.TB, k *auth.Tokens, made wire.TokenCreated) auth.Caller {
 
 func TestScopesOfTokens(t *testing.T) {
 	t.Parallel()
-	k, _ := open(t, "")
+	k, _ := open(t)
 	for _, tc := range []struct {
 		scope    string
 		projects []string
@@ -90,7 +87,7 @@ func TestScopesOfTokens(t *testing.T) {
 // TestRefusalsLookAlike holds every way not to have a token to one answer.
 func TestRefusalsLookAlike(t *testing.T) {
 	t.Parallel()
-	k, c := open(t, "")
+	k, c := open(t)
 	good := create(t, k, auth.Owner(), "read")
 	revoked := create(t, k, auth.Owner(), "read")
 	short, err := k.Create(t.Context(), auth.Owner(), wire.TokenCreate{Name: "n", Scope: "read", Expires: "1h"})
@@ -128,7 +125,7 @@ func TestRefusalsLookAlike(t *testing.T) {
 // TestNobodyMakesMoreThanTheyMay asks, with every caller, for every token.
 func TestNobodyMakesMoreThanTheyMay(t *testing.T) {
 	t.Parallel()
-	k, _ := open(t, "")
+	k, _ := open(t)
 	rank := map[string]int{"read": 0, "write": 1, "admin": 2}
 	cells := 0
 	for scope := range rank {
@@ -165,9 +162,17 @@ func TestNobodyMakesMoreThanTheyMay(t *testing.T) {
 		t.Errorf("nobody made a token: %v", err)
 	}
 	for _, in := range []wire.TokenCreate{
-		{Scope: "read"}, {Name: " ", Scope: "read"}, {Name: "a\nb", Scope: "read"}, {Name: strings.Repeat("x", 101), Scope: "read"},
-		{Name: "n", Scope: "root"}, {Name: "n"}, {Name: "n", Scope: "read", Expires: "0d"}, {Name: "n", Scope: "read", Expires: "-1h"},
-		{Name: "n", Scope: "read", Expires: "3651d"}, {Name: "n", Scope: "read", Expires: "never"}, {Name: "n", Scope: "read", Expires: "99999999999d"},
+		{Scope: "read"},
+		{Name: " ", Scope: "read"},
+		{Name: "a\nb", Scope: "read"},
+		{Name: strings.Repeat("x", 101), Scope: "read"},
+		{Name: "n", Scope: "root"},
+		{Name: "n"},
+		{Name: "n", Scope: "read", Expires: "0d"},
+		{Name: "n", Scope: "read", Expires: "-1h"},
+		{Name: "n", Scope: "read", Expires: "3651d"},
+		{Name: "n", Scope: "read", Expires: "never"},
+		{Name: "n", Scope: "read", Expires: "99999999999d"},
 	} {
 		if _, err := k.Create(t.Context(), auth.Owner(), in); !errors.Is(err, fold.ErrInvalid) {
 			t.Errorf("Create(%+v): %v", in, err)
@@ -177,7 +182,7 @@ func TestNobodyMakesMoreThanTheyMay(t *testing.T) {
 
 func TestRevokingTakesWhatWasMadeAlong(t *testing.T) {
 	t.Parallel()
-	k, _ := open(t, "")
+	k, _ := open(t)
 	one := create(t, k, auth.Owner(), "write")
 	two := create(t, k, bearer(t, k, one), "write", "a")
 	three := create(t, k, bearer(t, k, two), "read")
@@ -279,7 +284,7 @@ func TestNoTokenIsOnDisk(t *testing.T) {
 
 func TestTheTableIsBounded(t *testing.T) {
 	t.Parallel()
-	k, _ := open(t, "")
+	k, _ := open(t)
 	first := create(t, k, auth.Owner(), "read")
 	for range 999 {
 		create(t, k, auth.Owner(), "read")
