@@ -160,7 +160,7 @@ func copyDescribed(ctx context.Context, from, to *objects, ref, as string) error
 		to.drop()
 		return err
 	}
-	if err := to.flushWhile(ctx); err != nil {
+	if err := to.flushAbove(ctx, 0); err != nil {
 		to.drop()
 		return err
 	}

@@ -83,8 +83,17 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if to.countLoose() > maxLoose {
-		return to.packLoose(ctx)
+	if to.countLoose() > maxLoose { // of a mirror from before there were packs
+		if err := to.packLoose(ctx); err != nil {
+			return err
+		}
+	}
+	packs, err := to.packs()
+	if err == nil && len(packs) > maxPacks {
+		err = to.joinPacks(ctx)
+	}
+	if err != nil { // slower, not wrong; there may be no git program
+		s.log.WarnContext(ctx, "Packs of the mirror not joined", "packs", len(packs), "err", err)
 	}
 	return nil
 }
@@ -141,7 +150,8 @@ func copyRef(ctx context.Context, from, to *objects, ref, as string) error {
 const copyAtOnce = 5000
 
 // copyHistory copies a commit, its ancestors and their trees. What is there is
-// taken as complete: objects are written before what names them.
+// taken as complete: objects are written before what names them, or with it in one
+// pack.
 func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
 	type visit struct {
 		id   plumbing.Hash
@@ -180,12 +190,12 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 			return err
 		}
 		if to.pending() > copyAtOnce {
-			if err := to.flushWhile(ctx); err != nil {
+			if err := to.flushAbove(ctx, 0); err != nil {
 				return err
 			}
 		}
 	}
-	return to.flushWhile(ctx)
+	return to.flushAbove(ctx, 0)
 }
 
 // copyBelow copies a tree and what is in it, until ctx ends. What a tree names
@@ -219,7 +229,7 @@ func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error
 			return err
 		}
 		if to.pending() > copyAtOnce {
-			if err := to.flushWhile(ctx); err != nil {
+			if err := to.flushAbove(ctx, 0); err != nil {
 				return err
 			}
 		}

@@ -205,6 +205,13 @@ func (o *objects) flush() error { return o.flushWhile(context.Background()) }
 // flushWhile is flush that gives up when ctx ends: a pack of ten thousand objects
 // takes a second, and more on a slow disk.
 func (o *objects) flushWhile(ctx context.Context) error {
+	return o.flushAbove(ctx, packAbove)
+}
+
+// flushAbove is flush that makes a pack of more than so many objects. A pack is
+// there whole or not at all, while of files written side by side a crash may leave
+// any.
+func (o *objects) flushAbove(ctx context.Context, packAbove int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(o.batch.Objects)
