@@ -126,6 +126,12 @@ func (o *objects) sweep() error {
 	if err != nil {
 		return err
 	}
+	if err := o.dropHalfPacks(list); err != nil {
+		return err
+	}
+	if list, err = o.fs.ReadDir(dir); err != nil {
+		return err
+	}
 	packs := map[string]bool{}
 	for _, fi := range list {
 		if name, ok := strings.CutSuffix(fi.Name(), ".pack"); ok {
@@ -161,6 +167,26 @@ func (o *objects) sweep() error {
 				if err := o.fs.Remove(d + "/" + fi.Name()); err != nil {
 					return err
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// dropHalfPacks removes the packs of a list of files that have no index: git gives
+// the index its name last, and go-git reads nothing while one is missing. What is in
+// them is in the packs they were to replace, or was never fetched whole.
+func (o *objects) dropHalfPacks(list []os.FileInfo) error {
+	indexed := map[string]bool{}
+	for _, fi := range list {
+		if name, ok := strings.CutSuffix(fi.Name(), ".idx"); ok {
+			indexed[name] = true
+		}
+	}
+	for _, fi := range list {
+		if name, ok := strings.CutSuffix(fi.Name(), ".pack"); ok && !indexed[name] {
+			if err := o.fs.Remove("objects/pack/" + fi.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
 		}
 	}

@@ -57,6 +57,7 @@ func (o *objects) sweepPacks() {
 	if err != nil {
 		return
 	}
+	_ = o.dropHalfPacks(list) // the next start tries again
 	for _, fi := range list {
 		if strings.HasPrefix(fi.Name(), "tmp_pack_") || strings.HasPrefix(fi.Name(), "tmp_idx_") || strings.HasPrefix(fi.Name(), "tmp_rev_") {
 			_ = o.fs.Remove(dir + "/" + fi.Name())
