@@ -52,11 +52,11 @@ func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err 
 	if err != nil || tip.IsZero() || done == tip {
 		return branch, done, err
 	}
-	changed, err := s.publishable(ctx, done, tip)
+	tree, err := s.obj.treeOf(branch)
 	if err != nil {
 		return branch, journal, err
 	}
-	tree, err := s.obj.treeOf(branch)
+	changed, err := s.publishable(ctx, done, tip, tree)
 	if err != nil {
 		return branch, journal, err
 	}
@@ -91,9 +91,10 @@ type publish struct {
 	files []draftFile              // the same, for the message
 }
 
-// publishable returns what differs between two journal commits, local memories and
-// tombstones left out.
-func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publish, err error) {
+// publishable returns what differs between two journal commits, and what branch, a
+// tree, got from one in between and was taken back since: local memories and
+// tombstones are left out.
+func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash) (p publish, err error) {
 	a, err := s.obj.treeOf(from)
 	if err != nil {
 		return p, err
@@ -106,6 +107,9 @@ func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publ
 	old := map[string]plumbing.Hash{}
 	err = s.obj.diff(a, b, func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
 	if err != nil {
+		return p, err
+	}
+	if err := s.takenBack(ctx, from, to, branch, p.blobs, old); err != nil {
 		return p, err
 	}
 	for _, path := range sortedKeys(p.blobs) {
@@ -145,6 +149,64 @@ func (s *Store) publishable(ctx context.Context, from, to plumbing.Hash) (p publ
 		p.files = append(p.files, f)
 	}
 	return p, nil
+}
+
+// mostBetween is how many journal commits takenBack looks at: more than lie between
+// two syncs, and than a day has.
+const mostBetween = 5000
+
+// takenBack adds to is and was the files that are in both journal commits the same,
+// but were another in between, as branch has them now: a sync had brought that, and
+// an edit or a deletion took it back before the journal was squashed again.
+func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, is, was map[string]plumbing.Hash) error {
+	if branch.IsZero() || from.IsZero() {
+		return nil
+	}
+	held := map[string]map[plumbing.Hash]bool{} // what files were in between
+	for at, n := to, 0; at != from && !at.IsZero() && n < mostBetween; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return err
+		}
+		at = firstParent(c)
+		before, err := s.obj.treeOf(at)
+		if err != nil {
+			return err
+		}
+		err = s.obj.diff(before, c.TreeHash, func(path string, a, _ plumbing.Hash) {
+			if _, differs := is[path]; differs || a.IsZero() {
+				return
+			}
+			if held[path] == nil {
+				held[path] = map[plumbing.Hash]bool{}
+			}
+			held[path][a] = true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	now, err := s.obj.treeOf(to)
+	if err != nil {
+		return err
+	}
+	for path, blobs := range held {
+		has, err := s.obj.lookup(branch, path)
+		if err != nil {
+			return err
+		}
+		h, err := s.obj.lookup(now, path)
+		if err != nil {
+			return err
+		}
+		if has != h && blobs[has] {
+			is[path], was[path] = h, has
+		}
+	}
+	return nil
 }
 
 // wasLocal reports whether what a path held before was not published.

@@ -128,7 +128,7 @@ func (s *Store) unpushed(ctx context.Context, remote, branch, squashed, tip plum
 		return 0, err
 	}
 	if squashed != tip {
-		p, err := s.publishable(ctx, squashed, tip)
+		p, err := s.publishable(ctx, squashed, tip, ours)
 		if err != nil {
 			return 0, err
 		}

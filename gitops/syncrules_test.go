@@ -473,30 +473,54 @@ func syncLostRace(t *testing.T) {
 	linear(t, remote)
 }
 
-// What came is deleted before it is committed: that deletion is published, though
-// the journal ends as it was.
+// What came is deleted, or brought back to what it was, before the branch has
+// moved: that is published, though the journal ends as it was, and also where
+// something else was written between the last squash and the sync.
 func syncDeletedAtOnce(t *testing.T) {
-	remote := bareRemote(t)
-	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
-	gone, text := memoryFile("soon gone", "said once")
-	kept, other := memoryFile("kept", "said once")
-	a.put(gone, text)
-	a.put(kept, other)
-	a.sync()
-	b.opt.Step = func(step string) error {
-		if step != "journal" {
+	for _, wrote := range []bool{false, true} {
+		remote := bareRemote(t)
+		a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
+		gone, text := memoryFile("soon gone", "said once")
+		kept, other := memoryFile("kept", "said once")
+		edited, first := memoryFile("edited", "first")
+		late, words := memoryFile("late", "written while others sync")
+		a.put(edited, first)
+		a.sync()
+		b.sync()
+		_, second := memoryFile("edited", "second")
+		if _, err := a.s.Put(t.Context(), gitops.Write{ID: edited, Base: first, New: second}); err != nil {
+			t.Fatal(err)
+		}
+		a.put(gone, text)
+		a.put(kept, other)
+		a.sync()
+		b.opt.Step = func(step string) error {
+			switch {
+			case step == "files" && wrote:
+				b.put(late, words)
+				b.commit()
+			case step == "refs":
+				for _, w := range []gitops.Write{{ID: gone, Base: text}, {ID: edited, Base: second, New: first}} {
+					if _, err := b.s.Put(t.Context(), w); err != nil {
+						return err
+					}
+				}
+				b.commit()
+			}
 			return nil
 		}
-		_, err := b.s.Put(t.Context(), gitops.Write{ID: gone, Base: text})
-		return err
-	}
-	b.sync()
-	b.opt.Step = nil
-	b.sync()
-	a.sync()
-	for _, r := range []*replica{a, b} {
-		if r.read(gone.Path()) != "" || r.read(kept.Path()) != string(other) {
-			t.Errorf("of two memories, one deleted while it came, %s has %q and %q", r.dir, r.read(gone.Path()), r.read(kept.Path()))
+		b.sync()
+		b.opt.Step = nil
+		b.sync()
+		a.sync()
+		b.sync()
+		for _, r := range []*replica{a, b} {
+			if r.read(gone.Path()) != "" || r.read(kept.Path()) != string(other) || r.read(edited.Path()) != string(first) {
+				t.Errorf("of three memories, one deleted and one brought back as they came, %s has %q, %q and %q", r.dir, r.read(gone.Path()), r.read(kept.Path()), r.read(edited.Path()))
+			}
+			if wrote && r.read(late.Path()) != string(words) {
+				t.Errorf("%s has not what was written meanwhile: %q", r.dir, r.read(late.Path()))
+			}
 		}
 	}
 }

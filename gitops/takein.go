@@ -74,13 +74,9 @@ func (r *round) moveRefs(ctx context.Context, next plumbing.Hash) error {
 	return r.skipSquash(ctx, next)
 }
 
-// mostMarks is how many journal commits skipSquash looks at: a take-in makes a few.
-const mostMarks = 64
-
-// skipSquash notes up to where the branch holds the journal: all of it, if all that
-// came to the journal since is what was just taken in. Where something taken in was
-// taken back at once, as by a deletion, the journal is as it was before, and only a
-// commit in between tells that this is to be published.
+// skipSquash notes that the branch holds the journal, if all that came to the
+// journal since is what was just taken in. Else the next squash looks at all that
+// the journal has had since.
 func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	s := r.s
 	tip, err := s.start()
@@ -107,42 +103,13 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	owed := map[string]plumbing.Hash{} // what the branch lacks, as the journal has it
-	for path, c := range differ {
+	for path := range differ {
+		// What was taken in and taken back at once looks as if nothing had come.
 		if _, ok := came[path]; ok || r.took[path] {
-			owed[path] = c.is
+			return nil
 		}
 	}
-	for at, n := tip, 0; at != r.from && !at.IsZero() && n < mostMarks; n++ {
-		tells, err := r.tells(at, owed)
-		if err != nil {
-			return err
-		}
-		if tells {
-			return s.obj.setRef(refSquashed, at)
-		}
-		c, err := s.obj.commitOf(at)
-		if err != nil {
-			return err
-		}
-		at = firstParent(c)
-	}
-	return nil
-}
-
-// tells reports whether all that is owed has changed since the journal's commit at.
-func (r *round) tells(at plumbing.Hash, owed map[string]plumbing.Hash) (bool, error) {
-	tree, err := r.s.obj.treeOf(at)
-	if err != nil {
-		return false, err
-	}
-	for path, is := range owed {
-		was, err := r.s.obj.lookup(tree, path)
-		if err != nil || was == is {
-			return false, err
-		}
-	}
-	return true, nil
+	return s.obj.setRef(refSquashed, tip)
 }
 
 // takeIn changes the working files and the journal. It returns the files that
