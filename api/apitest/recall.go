@@ -230,11 +230,12 @@ func (d *Doors) Prime(_ context.Context, sc fold.Scope, slug string, _ wire.Prim
 	if err != nil {
 		return wire.Prime{}, err
 	}
-	text := "# Memory of the project " + slug + "\n"
+	var text strings.Builder
+	text.WriteString("# Memory of the project " + slug + "\n")
 	for _, m := range h.memories {
-		text += "- " + m.Title + "\n"
+		text.WriteString("- " + m.Title + "\n")
 	}
-	return wire.Prime{Project: slug, State: "ready", Memories: len(h.memories), Text: text}, nil
+	return wire.Prime{Project: slug, State: "ready", Memories: len(h.memories), Text: text.String()}, nil
 }
 
 // ReportEvent forgets what it is told.
