@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ func (in *intent) log(l *Layout) error {
 
 // recoverBranch finishes or undoes a commit onto the branch that a crash
 // interrupted: where the branch has moved, the index follows; where it has not,
-// nothing was done. Locks of ours are removed, others never (F05). The caller
+// the index goes back, should a power cut have kept it and not the reference. Locks of ours are removed, others never (F05). The caller
 // holds the lock of the store.
 func recoverBranch(ctx context.Context, l *Layout) (err error) {
 	l = l.mainLayout()
@@ -85,32 +86,44 @@ func recoverBranch(ctx context.Context, l *Layout) (err error) {
 	if err := clearLocks(state, in.locked(l)...); err != nil {
 		return err
 	}
-	if value == in.New {
-		if err := t.finish(ctx, state, in); err != nil {
+	switch value {
+	case in.New:
+		if err := t.moveIndex(ctx, state, in, in.Old, in.New); err != nil {
+			return err
+		}
+		if err := in.log(t.l); err != nil {
+			return err
+		}
+	case in.Old:
+		// A commit that is not there whole never came to the index.
+		if err := t.moveIndex(ctx, state, in, in.New, in.Old); err != nil && !errors.Is(err, errNoCommit) {
 			return err
 		}
 	}
 	return t.undo(state)
 }
 
-// finish brings the index and the logs to a branch that has moved. Of the index
-// only entries that are as the old commit had them are changed, so that it does not
-// matter how far the crash let it come, nor what the user did since.
-func (t *branchTarget) finish(ctx context.Context, state string, in *intent) error {
+// errNoCommit says that a commit of ours, or what it names, is not in the repository.
+var errNoCommit = errors.New("the commit cannot be read")
+
+// moveIndex brings the index from one commit to another. Only entries that are as
+// the first has them are changed, so that it does not matter how far the crash let it
+// come, nor what the user did since.
+func (t *branchTarget) moveIndex(ctx context.Context, state string, in *intent, from, to string) error {
 	t.open()
 	defer t.close()
 	d := &branchDraft{}
 	if err := d.readIndex(t.l); err != nil {
 		return err
 	}
-	was, ok := parseOid(in.Old, in.Size)
-	is, ok2 := parseOid(in.New, in.Size)
+	was, ok := parseOid(from, in.Size)
+	is, ok2 := parseOid(to, in.Size)
 	if !ok || !ok2 {
 		return fmt.Errorf("%s is damaged: %w", branchIntent, fold.ErrInvalid)
 	}
 	edits, err := t.editsBetween(ctx, was, is)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNoCommit, err)
 	}
 	f, err := gitindex.Parse(d.index, t.size)
 	switch {
@@ -122,6 +135,9 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	if err != nil {
 		return err
 	}
+	if bytes.Equal(d.patched, d.index) {
+		return nil
+	}
 	prepared := filepath.Join(state, branchIndex)
 	if err := disk.WriteFile(prepared, d.patched, 0o644); err != nil {
 		return err
@@ -131,7 +147,7 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	}
 	lock, err := lockGit(filepath.Join(t.l.GitDir, "index"), prepared, in.Lock)
 	if errors.Is(err, errLocked) {
-		return in.log(t.l) // the user is at work: the index is theirs now
+		return nil // the user is at work: the index is theirs now
 	}
 	if err != nil {
 		return err
@@ -142,10 +158,7 @@ func (t *branchTarget) finish(ctx context.Context, state string, in *intent) err
 	if !t.sameIndex(d, index) {
 		return fmt.Errorf("git's index changes: %w", fold.ErrUnavailable)
 	}
-	if err := lock.put(); err != nil {
-		return err
-	}
-	return in.log(t.l)
+	return lock.put()
 }
 
 // editsBetween are the edits that bring an index from one commit to another.
