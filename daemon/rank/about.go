@@ -9,7 +9,7 @@ type About struct {
 // about is what explanations say of the features.
 var about = map[Feature]About{
 	Words:        {"words", "BM25 over all fields"},
-	Expanded:     {"words", "BM25 of all fields, synonyms of it too"},
+	Expanded:     {"words", "BM25 over all fields, with synonyms"},
 	Body:         {"words", "BM25 of the text alone"},
 	Coverage:     {"words", "share of the question that occurs"},
 	Coverage2:    {"words", "its square"},
