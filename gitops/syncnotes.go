@@ -33,24 +33,33 @@ type syncNotes struct {
 }
 
 func (s *Store) readNotes() (*syncNotes, error) {
-	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), syncName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", syncName, err)
-	}
-	n := &syncNotes{}
-	if json.Unmarshal(b, n) != nil {
-		n = &syncNotes{} // damaged or none
-	}
-	return n, nil
+	return readKept[syncNotes](s.l.StateDir(), syncName)
 }
 
-func (s *Store) writeNotes(n *syncNotes) error {
-	b, err := json.Marshal(n)
+func (s *Store) writeNotes(n *syncNotes) error { return writeKept(s.l.StateDir(), syncName, n) }
+
+// readKept reads what writeKept left in the state folder; a file that is damaged, or
+// none, is the zero value.
+func readKept[T any](state, name string) (*T, error) {
+	b, err := os.ReadFile(filepath.Join(state, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	v := new(T)
+	if json.Unmarshal(b, v) != nil {
+		v = new(T)
+	}
+	return v, nil
+}
+
+// writeKept replaces a file of the state folder by v as JSON, durably.
+func writeKept(state, name string, v any) error {
+	b, err := json.Marshal(v)
 	if err == nil {
-		err = disk.WriteFile(filepath.Join(s.l.StateDir(), syncName), b, 0o600)
+		err = disk.WriteFile(filepath.Join(state, name), b, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", syncName, unavailable(err))
+		return fmt.Errorf("write %s: %w", name, unavailable(err))
 	}
 	return nil
 }

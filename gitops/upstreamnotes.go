@@ -2,15 +2,8 @@ package gitops
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // upstreamFile is what is known of the branches of the remote. Without it the next
@@ -47,27 +40,10 @@ func (n *upstreamNotes) of(branch string) *upstreamBranch {
 }
 
 func readUpstream(state string) (*upstreamNotes, error) {
-	b, err := os.ReadFile(filepath.Join(state, upstreamFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", upstreamFile, err)
-	}
-	n := &upstreamNotes{}
-	if json.Unmarshal(b, n) != nil {
-		n = &upstreamNotes{} // damaged or none
-	}
-	return n, nil
+	return readKept[upstreamNotes](state, upstreamFile)
 }
 
-func (n *upstreamNotes) write(state string) error {
-	b, err := json.Marshal(n)
-	if err == nil {
-		err = disk.WriteFile(filepath.Join(state, upstreamFile), b, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", upstreamFile, unavailable(err))
-	}
-	return nil
-}
+func (n *upstreamNotes) write(state string) error { return writeKept(state, upstreamFile, n) }
 
 // published reports whether the remote has, or may have, the commit that a draft
 // begins with. The user's own references do not say so: none of them moves when we
