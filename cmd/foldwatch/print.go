@@ -7,10 +7,11 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
 // Rules of the terminal: what was asked for goes to stdout, everything said
@@ -105,7 +106,7 @@ func cleanText(s string) string {
 }
 
 func strip(s string, keep func(rune) (rune, bool)) string {
-	if !strings.ContainsFunc(s, unprintable) && utf8.ValidString(s) {
+	if !strings.ContainsFunc(s, shown.Unprintable) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -116,7 +117,7 @@ func strip(s string, keep func(rune) (rune, bool)) string {
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
-		if !unprintable(r) {
+		if !shown.Unprintable(r) {
 			b.WriteRune(r) // invalid UTF-8 becomes U+FFFD
 			continue
 		}
@@ -125,18 +126,6 @@ func strip(s string, keep func(rune) (rune, bool)) string {
 		}
 	}
 	return b.String()
-}
-
-// unprintable reports control characters, line separators and the characters
-// that change the direction of text.
-func unprintable(r rune) bool {
-	switch {
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-		return true
-	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c':
-		return true
-	}
-	return false
 }
 
 // escapeLen returns the length of the escape sequence that s begins with, 0 if
@@ -214,7 +203,7 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-func needsEscape(r rune) bool { return r != '\n' && unprintable(r) }
+func needsEscape(r rune) bool { return r != '\n' && shown.Unprintable(r) }
 
 // ago tells an age as people do.
 func ago(t, now time.Time) string {

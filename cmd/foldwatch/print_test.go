@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
 // What a title may hold, and what a terminal may see of it (F49).
@@ -54,7 +55,7 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got := clean(s)
-		if strings.ContainsFunc(got, unprintable) {
+		if strings.ContainsFunc(got, shown.Unprintable) {
 			t.Errorf("clean(%q) = %q still steers the terminal", s, got)
 		}
 		if clean(got) != got {

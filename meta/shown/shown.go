@@ -8,15 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// Text removes what acts on a terminal or hides text: control characters other
-// than line feeds and tabs, and marks that reorder or hide what follows. Bytes that
-// are no UTF-8 become U+FFFD.
+// Unprintable reports what acts on a terminal or hides text: control characters,
+// line separators, the marks that reorder text, and the tags that nobody sees.
+func Unprintable(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c', r >= 0xE0000 && r <= 0xE007F:
+		return true
+	}
+	return false
+}
+
+// Text removes what is [Unprintable] but line feeds and tabs; other separators of
+// lines become line feeds. Bytes that are no UTF-8 become U+FFFD.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
 			return r
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F:
+		case r == '\u2028', r == '\u2029':
+			return '\n'
+		case Unprintable(r):
 			return -1
 		}
 		return r

@@ -14,6 +14,7 @@ func TestShown(t *testing.T) {
 		"\u202Eright\u2066":      "right",
 		"\U000E0041hidden\x00 é": "hidden é",
 		"bad \xff":               "bad \uFFFD",
+		"a\u2028b\u200ec":        "a\nbc",
 	} {
 		if got := shown.Text(in); got != want {
 			t.Errorf("Text(%q) = %q, want %q", in, got, want)
