@@ -32,7 +32,7 @@ func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.
 
 // toldOnce are the subjects of notices that tell how things are, not that
 // something is wrong.
-var toldOnce = map[string]bool{"left out": true, "file memories": true, "kept memories": true, "commits": true, "mirror": true}
+var toldOnce = map[string]bool{"left out": true, "file memories": true, "kept memories": true, "commits": true, "mirror": true, driverNotice: true}
 
 // troubles returns the notices that tell of something wrong, sorted.
 func (co *checkout) troubles() []string {
