@@ -53,6 +53,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 			return added, err
 		}
 	}
+	added.Key = co.rec.Key
 	if in.Sync {
 		on, err := d.turnOn(ctx, co, remote)
 		if err != nil {

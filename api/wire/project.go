@@ -50,6 +50,7 @@ type ProjectList struct {
 type ProjectAdded struct {
 	Project Project `json:"project"`
 	Created bool    `json:"created" doc:"false if the checkout was registered already"`
+	Key     string  `json:"key" doc:"of the checkout, which may be one of several of the project"`
 	JobID   string  `json:"job_id,omitempty" doc:"the first index"`
 
 	Repository *RepositoryAdded `json:"repository,omitempty" doc:"the sync that was turned on"`

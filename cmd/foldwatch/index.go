@@ -67,7 +67,7 @@ func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) e
 		if err := e.follow(ctx, c, ref.JobID, b); err != nil {
 			return err
 		}
-		st, err := e.settled(ctx, c, slug, b)
+		st, err := e.settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 		if err != nil {
 			return err
 		}

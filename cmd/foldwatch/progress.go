@@ -274,13 +274,13 @@ func (e *environment) progressOf(ctx context.Context, c daemonClient, j wire.Job
 	return wire.Progress{Stage: "waiting"}
 }
 
-// settled waits until the checkout has no first work left, showing progress,
-// and returns its state.
-func (e *environment) settled(ctx context.Context, c daemonClient, slug string, b *bar) (wire.ProjectStatus, error) {
+// settled waits until the checkout that was added has no first work left, showing
+// progress, and returns its state.
+func (e *environment) settled(ctx context.Context, c daemonClient, added wire.ProjectAdded, b *bar) (wire.ProjectStatus, error) {
 	defer b.clear()
 	var p pulse
 	for {
-		st, err := c.ProjectStatus(ctx, slug)
+		st, err := statusOf(ctx, c, added)
 		if err != nil {
 			return st, err
 		}
@@ -296,4 +296,23 @@ func (e *environment) settled(ctx context.Context, c daemonClient, slug string, 
 			return st, err
 		}
 	}
+}
+
+// statusOf returns the state of the checkout that was added. The state of its
+// project is that of the main one, where there are several.
+func statusOf(ctx context.Context, c daemonClient, added wire.ProjectAdded) (wire.ProjectStatus, error) {
+	main, err := c.ProjectStatus(ctx, added.Project.Slug)
+	if err != nil || added.Key == "" || main.Key == added.Key {
+		return main, err
+	}
+	all, err := c.Status(ctx)
+	if err != nil {
+		return main, err
+	}
+	for _, st := range all.Projects {
+		if st.Key == added.Key {
+			return st, nil
+		}
+	}
+	return main, nil // it was taken off the list meanwhile
 }

@@ -33,7 +33,7 @@ func statusCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				st.Projects = []wire.ProjectStatus{one}
+				st.Projects = slices.DeleteFunc(st.Projects, func(p wire.ProjectStatus) bool { return p.Slug != one.Slug })
 			}
 			if err := e.emit(st, func(p printer) { printStatus(p, st, e.now()) }); err != nil {
 				return err

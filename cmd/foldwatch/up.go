@@ -166,7 +166,7 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 			return err
 		}
 	}
-	st, err := e.settled(ctx, c, added.Project.Slug, b)
+	st, err := e.settled(ctx, c, added, b)
 	if err != nil {
 		return err
 	}
