@@ -490,6 +490,20 @@ func TestStatusCheck(t *testing.T) {
 	}
 }
 
+func TestReadinessNamesWhatIsNot(t *testing.T) {
+	for want, states := range map[string][]string{
+		"ready": {"ready", "ready"}, "a is paused": {"paused", "ready"}, "2 of 3 projects are not ready": {"indexing", "failed", "ready"},
+	} {
+		st := wire.Status{Ready: want == "ready"}
+		for i, state := range states {
+			st.Projects = append(st.Projects, wire.ProjectStatus{Slug: string(rune('a' + i)), State: state})
+		}
+		if got := readiness(st); got != want {
+			t.Errorf("readiness of %v = %q, want %q", states, got, want)
+		}
+	}
+}
+
 func TestStatusShowsFewProblems(t *testing.T) {
 	f := twoProjects()
 	f.state = wire.ProjectStatus{Slug: "my-app", State: "ready", ProblemCount: 40}

@@ -85,12 +85,28 @@ func setAside(problems []wire.FileProblem) int {
 	return n
 }
 
-func printStatus(p printer, st wire.Status, now time.Time) {
-	state := "ready"
-	if !st.Ready {
-		state = "starting"
+// readiness says in a few words whether all projects are ready, and else how they are.
+func readiness(st wire.Status) string {
+	var not []string
+	for _, p := range st.Projects {
+		if p.State != "ready" {
+			not = append(not, p.Slug+" is "+p.State)
+		}
 	}
-	p.printf("%s %s  pid %d  up %s  %s\n", bold("foldwatch"), st.Version, st.PID, span(now.Sub(st.StartedAt)), state)
+	switch {
+	case st.Ready:
+		return "ready"
+	case len(not) == 0:
+		return "starting"
+	case len(not) == 1:
+		return not[0]
+	default:
+		return fmt.Sprintf("%d of %d projects are not ready", len(not), len(st.Projects))
+	}
+}
+
+func printStatus(p printer, st wire.Status, now time.Time) {
+	p.printf("%s %s  pid %d  up %s  %s\n", bold("foldwatch"), st.Version, st.PID, span(now.Sub(st.StartedAt)), readiness(st))
 	p.printf("socket    %s\n", st.Socket)
 	if st.Listen != "" {
 		p.printf("listen    %s, with a token\n", st.Listen)
