@@ -26,7 +26,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 MINGW ?= x86_64-w64-mingw32-gcc
 QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 
-.PHONY: help up build install test conformance accept lint cross bench crash hammer merges vectors eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test conformance accept openapi lint cross bench crash hammer merges vectors eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ test: ## all tests with the race detector (at most 6 minutes on 2 cores)
 	@tools/step "compile with the race detector" $(GO) build -mod=readonly $(RACE) ./...
 	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly $(RACE) -parallel 4 -timeout 5m30s ./daemon
 	GORACE="atexit_sleep_ms=20 $(GORACE)" $(GO) test -mod=readonly $(RACE) -timeout 5m30s $$($(GO) list -mod=readonly ./... | grep -v '/daemon$$')
+
+openapi: ## rewrite api/openapi.json, and the client, as the routes are now
+	$(GO) test -mod=readonly -count=1 -run '^(TestDocumentIsCheckedIn|TestClientIsGenerated|TestContract)$$' ./api -update
 
 conformance: ## clients that are not ours: the official suite of MCP, the inspector, the TypeScript SDK (needs npm)
 	@tools/npm

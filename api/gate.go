@@ -39,10 +39,11 @@ func (s *Server) Owner() http.Handler { return s.owner }
 // answers it.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.s
+	r = identified(w, r)
 	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	if isOver(w, r) || !g.comesRight(w, r) {
+	if isOver(w, r) || g.hosts != nil && !s.rates.mayPeer(w, r) || !g.comesRight(w, r) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)
@@ -57,7 +58,10 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		challenge(w)
-		writeProblem(w, s.tell(route.ID, err, false).Problem)
+		writeProblem(w, s.tell(r.Context(), route.ID, err, false).Problem)
+		return
+	}
+	if !s.rates.mayCaller(w, who) {
 		return
 	}
 	if !route.Access.Allows(who.Scope) {
@@ -98,6 +102,7 @@ func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
 	case !g.originAllowed(r):
 		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
 	case tokenInURL(r.URL):
+		challenge(w)
 		writeProblem(w, refusal(http.StatusUnauthorized, "a token in a URL is refused: URLs are logged and shared",
 			"revoke that token, and send another one as: Authorization: Bearer fwt_…"))
 	case r.URL.Path != path.Clean("/"+r.URL.Path):

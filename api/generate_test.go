@@ -34,7 +34,7 @@ func TestClientIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the routes give; run go generate ./api/client", generated)
+		t.Errorf("%s is not what the routes give; run: make openapi", generated)
 	}
 }
 

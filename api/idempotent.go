@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/list"
 	"crypto/sha256"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -57,14 +56,9 @@ func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, 
 		writeProblem(w, refusal(http.StatusUnprocessableEntity, "Idempotency-Key is longer than 255 bytes", ""))
 		return
 	}
-	body, err := readAll(r)
-	if err != nil {
-		status := http.StatusBadRequest
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			status = http.StatusRequestEntityTooLarge
-		}
-		writeProblem(w, refusal(status, "the body could not be read: "+err.Error(), ""))
-		return
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body) // in memory, see readWhole
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	sum := sha256.Sum256(append([]byte(r.URL.RequestURI()+"\x00"), body...))

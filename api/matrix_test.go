@@ -118,7 +118,9 @@ func newRig(t *testing.T) *rig {
 	}
 	now = now.Add(2 * time.Hour)
 	doors := apitest.New("app", "web")
-	r.server = api.NewServer(doors, mcp.Handler(doors, mcp.Options{}), api.Options{Auth: keeper, Tokens: keeper, Now: clock})
+	r.server = api.NewServer(doors, mcp.Handler(doors, mcp.Options{}), api.Options{
+		Auth: keeper, Tokens: keeper, Now: clock, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1},
+	})
 	r.run, r.tcp = r.server.Owner(), r.server.OtherAt("7350")
 	return r
 }
@@ -177,6 +179,7 @@ func (r *rig) send(c cell) *httptest.ResponseRecorder {
 	}
 	req.Host = c.host
 	req.Header.Set("Content-Type", c.contentType)
+	req.Header.Set("X-Request-Id", "matrix") // so that answers can be compared whole
 	if c.cred.value != "" {
 		req.Header.Set("Authorization", c.cred.value)
 	}

@@ -18,7 +18,7 @@ func (s *Server) metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		st, err := s.doors.Status(r.Context(), scopeOf(r.Context()))
 		if err != nil {
-			writeProblem(w, s.tell("metrics", err, false).Problem)
+			writeProblem(w, s.tell(r.Context(), "metrics", err, false).Problem)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

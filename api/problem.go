@@ -1,11 +1,10 @@
 package api
 
 import (
-	"crypto/rand"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,29 +39,40 @@ func (p *problem) ContentType(string) string { return "application/problem+json"
 // unwilling daemon again.
 const retryAfter = "1"
 
-// tell makes a problem of err. One that came of an If-Match is a 412. The text
-// of an internal error goes to the log under a random id and only the id out.
-func (s *Server) tell(r string, err error, ifMatch bool) *problem {
+// tell makes a problem of err for the operation named. One that came of an
+// If-Match is a 412. The text of an internal error goes to the log under the id
+// of the request and only the id out; so does that of an error which the
+// operation is not documented to give.
+func (s *Server) tell(ctx context.Context, operation string, err error, ifMatch bool) *problem {
 	if done, ok := errors.AsType[*problem](err); ok {
 		return done
 	}
 	p := &problem{Problem: wire.NewProblem(err)}
-	switch {
-	case p.Code == "internal":
-		p.ID = rand.Text()[:12]
-		p.Detail = "something unexpected failed; the log has the cause under " + p.ID
-		s.opt.Log.Error("Request failed", "id", p.ID, "operation", r, "err", err)
-	case p.Code == "conflict" && ifMatch:
+	if p.Code == "conflict" && ifMatch {
 		p.Status = http.StatusPreconditionFailed
+	}
+	if p.Code == "internal" || !s.documented[operation][p.Status] {
+		undocumented := p.Code
+		p.Problem = wire.NewProblem(errInternal)
+		if p.ID = requestID(ctx); p.ID == "" {
+			p.ID = newRequestID()
+		}
+		p.Detail = "something unexpected failed; the log has the cause under " + p.ID
+		s.opt.Log.ErrorContext(ctx, "Request failed", "id", p.ID, "operation", operation, "code", undocumented, "err", err)
 	}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		p.header = http.Header{"Retry-After": {retryAfter}}
 	}
+	p.Request = requestID(ctx)
 	return p
 }
 
-// statusCodes names the refusals of the HTTP layer itself.
-var statusCodes = map[int]string{
+// errInternal is of no kind.
+var errInternal = errors.New("internal")
+
+// refusalCodes names the refusals of the HTTP layer itself, by codes of the
+// registry, see [wire.Codes].
+var refusalCodes = map[int]string{
 	http.StatusBadRequest:            "invalid",
 	http.StatusUnauthorized:          "unauthenticated",
 	http.StatusForbidden:             "forbidden",
@@ -73,20 +83,17 @@ var statusCodes = map[int]string{
 	http.StatusRequestEntityTooLarge: "too_large",
 	http.StatusUnsupportedMediaType:  "not_json",
 	http.StatusUnprocessableEntity:   "invalid",
+	http.StatusTooManyRequests:       "rate_limited",
 	http.StatusServiceUnavailable:    "unavailable",
 }
 
 // refusal makes the problem of an HTTP status that no error kind stands behind.
 func refusal(status int, detail, hint string) wire.Problem {
-	code := statusCodes[status]
-	if code == "" {
-		code = "http_" + strconv.Itoa(status)
+	k, ok := wire.KindByCode(refusalCodes[status])
+	if !ok {
+		k, status, detail = wire.KindOf(errInternal), http.StatusInternalServerError, "" // no status of ours
 	}
-	title := http.StatusText(status)
-	if k, ok := wire.KindByCode(code); ok {
-		title = k.Title
-	}
-	return wire.Problem{Type: wire.ProblemType(code), Title: title, Status: status, Detail: detail, Code: code, Hint: hint}
+	return wire.Problem{Type: wire.ProblemType(k.Code), Title: k.Title, Status: status, Detail: detail, Code: k.Code, Hint: hint}
 }
 
 // fromHuma turns the errors that huma makes while it reads a request into ours.
@@ -103,9 +110,10 @@ func fromHuma(m *huma.ErrorModel) wire.Problem {
 // writeProblem answers with p outside of huma.
 func writeProblem(w http.ResponseWriter, p wire.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", retryAfter)
 	}
+	p.Request = w.Header().Get(requestHeader)
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the client left: nobody to tell
 }

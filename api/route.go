@@ -37,6 +37,12 @@ type Route struct {
 	Stream  bool  // answers for as long as the client listens
 	Secret  bool  // its answer is shown once: it is not kept for an Idempotency-Key
 
+	// Also are its answers beside the usual one and its refusals; all but the
+	// refusals of the gate where In is nil. Never are statuses of refusals that it
+	// has no way to come to. See [Route.Answers].
+	Also  []Answer
+	Never []int
+
 	// In is the struct of parameters and body, Out that of the answer, nil if
 	// it has none. Both are nil for a route that is no typed operation.
 	In, Out reflect.Type
@@ -70,10 +76,12 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 		Access: a, Method: method, Path: path, ID: id, Summary: summary,
 		In: reflect.TypeFor[I](), Out: reflect.TypeFor[B](),
 		add: func(s *Server, api huma.API, r Route) {
-			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*reply[B], error) {
+			op := operation(api, r)
+			defer untag(&op, r)
+			huma.Register(api, op, func(ctx context.Context, in *I) (*reply[B], error) {
 				body, err := h(ctx, s, in)
 				if err != nil {
-					return nil, s.tell(r.ID, err, conditional(in))
+					return nil, s.tell(ctx, r.ID, err, conditional(in))
 				}
 				out := &reply[B]{Status: r.status(), Body: body}
 				switch b := any(body).(type) {
@@ -86,6 +94,10 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 					out.ETag = etag(b.ContentHash)
 					if b.Created {
 						out.Status = http.StatusCreated
+					}
+				case wire.ProjectAdded:
+					if !b.Created {
+						out.Status = http.StatusOK // it was registered already
 					}
 				case wire.Health:
 					if b.Status == "starting" && r.ID == "ready" {
@@ -113,7 +125,7 @@ func finished[I any](a Access, method, path, id, summary string, h func(ctx cont
 		add: func(s *Server, api huma.API, r Route) {
 			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*struct{}, error) {
 				if err := h(ctx, s, in); err != nil {
-					return nil, s.tell(r.ID, err, conditional(in))
+					return nil, s.tell(ctx, r.ID, err, conditional(in))
 				}
 				return nil, nil
 			})
@@ -125,7 +137,11 @@ func finished[I any](a Access, method, path, id, summary string, h func(ctx cont
 func raw(a Access, method, path, id, summary string, h func(s *Server) http.Handler) Route {
 	return Route{
 		Access: a, Method: method, Path: path, ID: id, Summary: summary,
-		add: func(s *Server, _ huma.API, r Route) { s.mux.Handle(r.Pattern(), h(s)) },
+		add: func(s *Server, api huma.API, r Route) {
+			op := operation(api, r)
+			api.OpenAPI().AddOperation(&op)
+			s.mux.Handle(r.Pattern(), h(s))
+		},
 	}
 }
 
@@ -153,12 +169,7 @@ func operation(api huma.API, r Route) huma.Operation {
 		Description:   "Callable with scope: " + string(r.Access) + ".",
 		DefaultStatus: r.status(), MaxBodyBytes: r.limit(),
 		BodyReadTimeout: untimed,
-		Responses: map[string]*huma.Response{"default": {
-			Description: "Problem (RFC 9457)",
-			Content: map[string]*huma.MediaType{"application/problem+json": {
-				Schema: huma.SchemaFromType(api.OpenAPI().Components.Schemas, reflect.TypeFor[wire.Problem]()),
-			}},
-		}},
+		Responses:       r.responses(api.OpenAPI()),
 	}
 }
 

@@ -78,6 +78,7 @@ func projectRoutes() []Route {
 			return d.AddProject(ctx, sc, in.Body)
 		})
 	added.Status = http.StatusCreated
+	added.Also = []Answer{{Status: http.StatusOK, Says: "It was registered already.", Type: jsonType, Body: added.Out}}
 	return []Route{
 		added,
 		on(Read, "GET", "/api/projects", "projects", "List projects",
@@ -219,18 +220,21 @@ func memoryRoutes() []Route {
 			return d.Upload(ctx, sc, in.Slug, in.Body)
 		})
 	upload.Limit = uploadLimit
+	add := on(Write, "POST", memories, "addMemory", "Add a memory",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.MemoryCreate]) (wire.WriteReply, error) {
+			return d.AddMemory(ctx, sc, in.Slug, in.Body)
+		})
+	add.Also = []Answer{{Status: http.StatusCreated, Says: "It is new; 200 is for one that was there already.", Type: jsonType, Body: add.Out}}
+	get := on(Read, "GET", memory, "getMemory", "Get a memory in full",
+		func(ctx context.Context, d Doors, sc fold.Scope, in *inGet) (wire.Memory, error) {
+			return d.GetMemory(ctx, sc, in.Slug, in.ID)
+		})
+	get.Also = []Answer{{Status: http.StatusNotModified, Says: "It is what If-None-Match names."}}
 	return append([]Route{
-		on(Write, "POST", memories, "addMemory", "Add a memory",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.MemoryCreate]) (wire.WriteReply, error) {
-				return d.AddMemory(ctx, sc, in.Slug, in.Body)
-			}),
+		add, get,
 		on(Read, "GET", memories, "listMemories", "List memories",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inList) (wire.MemoryList, error) {
 				return d.ListMemories(ctx, sc, in.Slug, in.ListQuery)
-			}),
-		on(Read, "GET", memory, "getMemory", "Get a memory in full",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *inGet) (wire.Memory, error) {
-				return d.GetMemory(ctx, sc, in.Slug, in.ID)
 			}),
 		on(Write, "PUT", memory, "updateMemory", "Change the named fields of a memory",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inUpdate) (_ wire.WriteReply, err error) {
@@ -402,30 +406,5 @@ func workRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.Status, error) {
 				return d.Status(ctx, sc)
 			}),
-	}
-}
-
-func plainRoutes() []Route {
-	events := raw(Read, "GET", "/api/events", "events", "Follow what happens (server-sent events)", (*Server).events)
-	events.Stream = true
-	mcpGet := raw(Read, "GET", "/mcp", "mcpStream", "MCP stream of older clients", (*Server).mcpHandler)
-	mcpGet.Stream = true
-	mcpPost := raw(Read, "POST", "/mcp", "mcp", "MCP", (*Server).mcpHandler)
-	mcpPost.Limit = uploadLimit
-	return []Route{
-		on(Public, "GET", "/health", "health", "Tell how the daemon is",
-			func(ctx context.Context, d Doors, _ fold.Scope, _ *inNone) (wire.Health, error) {
-				return d.Health(ctx), nil
-			}),
-		on(Public, "GET", "/health/ready", "ready", "Answer 200 once searches are served, 503 before",
-			func(ctx context.Context, d Doors, _ fold.Scope, _ *inNone) (wire.Health, error) {
-				return d.Health(ctx), nil
-			}),
-		raw(Public, "GET", "/health/live", "live", "Answer 200 as long as the daemon runs", (*Server).live),
-		raw(Read, "GET", "/metrics", "metrics", "Prometheus metrics", (*Server).metrics),
-		raw(Public, "GET", "/openapi.json", "openapi", "OpenAPI 3.1 description", (*Server).openapi),
-		events, mcpPost, mcpGet,
-		raw(Read, "DELETE", "/mcp", "mcpEnd", "End an MCP session of older clients", (*Server).mcpHandler),
-		raw(Public, "GET", "/mcp/sse", "mcpSSE", "Gone: points to /mcp", (*Server).gone),
 	}
 }

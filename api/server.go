@@ -1,13 +1,16 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -48,6 +51,8 @@ type Options struct {
 	Auth auth.Authenticator
 	// Tokens makes and revokes tokens. Nil means that none are kept here.
 	Tokens *auth.Tokens
+	// Rates are how much callers may ask for in a second.
+	Rates Rates
 	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
 	Now func() time.Time
 }
@@ -55,16 +60,19 @@ type Options struct {
 // A Server answers requests by calling the doors. It is safe for concurrent
 // use.
 type Server struct {
-	doors   Doors
-	mcp     http.Handler
-	opt     Options
-	mux     *http.ServeMux
-	api     huma.API
-	routes  map[string]Route // by pattern
-	once    *idempotent
-	owner   *gate           // of the socket
-	stop    context.Context // done when streams shall end
-	stopAll context.CancelFunc
+	doors  Doors
+	mcp    http.Handler
+	opt    Options
+	mux    *http.ServeMux
+	api    huma.API
+	routes map[string]Route // by pattern
+	// documented are the statuses that each operation may answer with, by its ID.
+	documented map[string]map[int]bool
+	once       *idempotent
+	rates      limiter
+	owner      *gate           // of the socket
+	stop       context.Context // done when streams shall end
+	stopAll    context.CancelFunc
 }
 
 // NewServer returns a server of doors. Requests to /mcp go to mcp; nil answers
@@ -78,26 +86,37 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 	}
 	s := &Server{
 		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
-		once: newIdempotent(opt.Now),
+		documented: map[string]map[int]bool{}, once: newIdempotent(opt.Now), rates: newLimiter(opt.Rates),
 	}
 	s.owner = newGate(s, nil)
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, s.config())
+	describe(s.api.OpenAPI())
 	for _, r := range Routes() {
 		s.routes[r.Pattern()] = r
+		s.documented[r.ID] = map[int]bool{}
+		for _, a := range r.Answers() {
+			s.documented[r.ID][a.Status] = true
+		}
 		r.add(s, s.api, r)
 	}
 	return s
 }
 
+// documentVersion is that of the description of the API, which is the same for
+// every build: a client is told the daemon's own with each answer.
+const documentVersion = "1"
+
 func (s *Server) config() huma.Config {
-	c := huma.DefaultConfig("foldwatch", s.opt.Version)
+	c := huma.DefaultConfig("foldwatch", documentVersion)
 	c.CreateHooks, c.DocsPath, c.SchemasPath, c.OpenAPIPath = nil, "", "", ""
 	c.Info.Description = "The memory of the projects on this machine."
-	c.Transformers = []huma.Transformer{func(_ huma.Context, _ string, v any) (any, error) {
+	c.Transformers = []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
 		switch v := v.(type) {
 		case *huma.ErrorModel:
-			return fromHuma(v), nil
+			p := fromHuma(v)
+			p.Request = requestID(ctx.Context())
+			return p, nil
 		case *problem:
 			return v.Problem, nil
 		}
@@ -146,10 +165,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 				panic(v)
 			}
-			p := s.tell(route.ID, panicError{v}, false)
-			writeProblem(w, p.Problem)
+			writeProblem(w, s.tell(r.Context(), route.ID, panicError{v}, false).Problem)
 		}
 	}()
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		r.Body, r.ContentLength = http.NoBody, 0 // it would mean nothing
+	}
 	body := r.Body != nil && r.ContentLength != 0
 	if body || len(r.Header["Content-Type"]) > 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(ct) != "application/json" {
@@ -159,6 +180,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 	if body {
 		r.Body = timed(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, route.limit()))
+		if err := readWhole(r); err != nil {
+			writeProblem(w, unreadable(err, route.limit()))
+			return
+		}
 	}
 	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil && !route.Secret {
 		s.once.serve(w, r, route, key, s.mux)
@@ -291,22 +316,49 @@ func (s *Server) mcpHandler() http.Handler {
 	return s.mcp
 }
 
+// OpenAPI returns the description of the API, OpenAPI 3.1 as indented JSON that
+// ends in a line feed. It is the same for every server.
+func (s *Server) OpenAPI() ([]byte, error) {
+	b, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
 func (s *Server) openapi() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		b, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := s.OpenAPI()
 		if err != nil {
-			writeProblem(w, s.tell("openapi", err, false).Problem)
+			writeProblem(w, s.tell(r.Context(), "openapi", err, false).Problem)
 			return
 		}
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		w.Header().Set("Content-Type", documentType)
 		_, _ = w.Write(b)
 	})
 }
 
-// readAll reads a body within the limit that was set on it.
-func readAll(r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
+const documentType = "application/vnd.oai.openapi+json;version=3.1"
+
+// readWhole reads the body of r within the limits that were set on it, and
+// leaves it to be read again. That it cannot be read is then told in one way,
+// whoever wants it.
+func readWhole(r *http.Request) error {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
 	}
-	return io.ReadAll(r.Body)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+	return nil
+}
+
+// unreadable is the problem of a body that could not be read.
+func unreadable(err error, limit int64) wire.Problem {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit), "send less at once")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refusal(http.StatusRequestTimeout, "the body did not arrive within "+bodyTime.String(), "")
+	}
+	return refusal(http.StatusBadRequest, "the body cannot be read", "")
 }

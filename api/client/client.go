@@ -22,8 +22,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-//go:generate go test ../ -run TestClientIsGenerated -update
-
 // ErrNoDaemon says that nothing listens on the socket.
 var ErrNoDaemon = wire.ErrNoDaemon
 

@@ -157,6 +157,13 @@ func (c *Client) AddMemory(ctx context.Context, slug string, in wire.MemoryCreat
 	return out, err
 }
 
+// GetMemory calls GET /api/projects/{slug}/memories/{id}: get a memory in full.
+func (c *Client) GetMemory(ctx context.Context, slug string, id string) (wire.Memory, error) {
+	var out wire.Memory
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/memories/"+url.PathEscape(id), nil, nil, &out)
+	return out, err
+}
+
 // ListMemories calls GET /api/projects/{slug}/memories: list memories.
 func (c *Client) ListMemories(ctx context.Context, slug string, query wire.ListQuery) (wire.MemoryList, error) {
 	q := url.Values{}
@@ -175,13 +182,6 @@ func (c *Client) ListMemories(ctx context.Context, slug string, query wire.ListQ
 	setString(q, "cursor", query.Cursor)
 	var out wire.MemoryList
 	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/memories", q, nil, &out)
-	return out, err
-}
-
-// GetMemory calls GET /api/projects/{slug}/memories/{id}: get a memory in full.
-func (c *Client) GetMemory(ctx context.Context, slug string, id string) (wire.Memory, error) {
-	var out wire.Memory
-	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/memories/"+url.PathEscape(id), nil, nil, &out)
 	return out, err
 }
 

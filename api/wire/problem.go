@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -10,6 +11,15 @@ import (
 
 // ErrNoDaemon says that nothing listens on the socket.
 var ErrNoDaemon = errors.New("foldwatch is not running")
+
+// What a request can be refused for before it reaches the doors.
+var (
+	ErrRateLimited = errors.New("too many requests")
+	ErrTooLarge    = errors.New("body is too large")
+	ErrNotJSON     = errors.New("body is not JSON")
+	ErrMethod      = errors.New("method is not possible here")
+	ErrGone        = errors.New("retired")
+)
 
 // A Problem is an error as every door tells it: an RFC 9457 problem document.
 type Problem struct {
@@ -19,7 +29,8 @@ type Problem struct {
 	Detail  string         `json:"detail,omitempty" doc:"what failed, and on what"`
 	Code    string         `json:"code" doc:"stable short name of the kind"`
 	Hint    string         `json:"hint,omitempty" doc:"what resolves it"`
-	ID      string         `json:"id,omitempty" doc:"memory in conflict, or the number of the log line of a failure inside"`
+	Request string         `json:"request_id,omitempty" doc:"X-Request-Id of the request, by which the log names it"`
+	ID      string         `json:"id,omitempty" doc:"memory in conflict, or what the log has a failure inside under"`
 	Want    string         `json:"want,omitempty" doc:"content hash the caller had read"`
 	Current *Version       `json:"current,omitempty" doc:"what is stored now"`
 	Yours   *Version       `json:"yours,omitempty" doc:"what would have been stored"`
@@ -45,6 +56,7 @@ type Kind struct {
 	Code   string // stable
 	Title  string
 	Status int    // of HTTP
+	Also   int    // the status where HTTP has a closer one, 0 if it has none: 412 for a stale If-Match
 	Exit   int    // of the command line, surfaces.md 1
 	Tell   string // what a model can do about it; "" if the error says it all
 }
@@ -57,19 +69,36 @@ var internal = Kind{Code: "internal", Title: "Unexpected failure", Status: 500, 
 func Kinds() []Kind {
 	return []Kind{
 		{Err: ErrNoDaemon, Code: "no_daemon", Title: "Not running", Status: 503, Exit: 3, Tell: "Ask the user to run: foldwatch serve"},
-		{Err: fold.ErrConflict, Code: "conflict", Title: "Changed since it was read", Status: 409, Exit: 5, Tell: "Read it again with memory_get, merge, and send its content_hash as expected_hash."},
+		{Err: fold.ErrConflict, Code: "conflict", Title: "Changed since it was read", Status: 409, Also: 412, Exit: 5, Tell: "Read it again with memory_get, merge, and send its content_hash as expected_hash."},
 		{Err: fold.ErrSecret, Code: "secret", Title: "Holds a credential", Status: 422, Exit: 6, Tell: "Remove the credential from the text and try again; nothing was stored."},
 		{Err: fold.ErrQuarantined, Code: "quarantined", Title: "File set aside", Status: 422, Exit: 1, Tell: "The file must be mended by hand first; foldwatch quarantine says why it is set aside."},
 		{Err: fold.ErrUnauthenticated, Code: "unauthenticated", Title: "Who is calling is not known", Status: 401, Exit: 6},
 		{Err: fold.ErrForbidden, Code: "forbidden", Title: "Not allowed", Status: 403, Exit: 6},
 		{Err: fold.ErrNotFound, Code: "not_found", Title: "Not found", Status: 404, Exit: 4, Tell: "memory_search and memory_list give the ids that exist, project_list the projects."},
-		{Err: fold.ErrInvalid, Code: "invalid", Title: "Input breaks a rule", Status: 422, Exit: 2},
+		{Err: fold.ErrInvalid, Code: "invalid", Title: "Input breaks a rule", Status: 422, Also: 400, Exit: 2},
 		{Err: syscall.ENOSPC, Code: "no_space", Title: "No space left", Status: 507, Exit: 1, Tell: "Nothing was stored; the disk is full."},
 		{Err: syscall.EDQUOT, Code: "no_space", Title: "No space left", Status: 507, Exit: 1, Tell: "Nothing was stored; the quota is used up."},
 		{Err: fold.ErrUnavailable, Code: "unavailable", Title: "Not available now", Status: 503, Exit: 1, Tell: "Try again later."},
-		{Err: context.DeadlineExceeded, Code: "timeout", Title: "Took too long", Status: 503, Exit: 1, Tell: "Try again, with a smaller request."},
-		{Err: context.Canceled, Code: "cancelled", Title: "Cancelled", Status: 499, Exit: 1},
+		{Err: context.DeadlineExceeded, Code: "timeout", Title: "Took too long", Status: 503, Also: 408, Exit: 1, Tell: "Try again, with a smaller request."},
+		{Err: context.Canceled, Code: "cancelled", Title: "Cancelled", Status: 503, Exit: 1},
+		{Err: ErrRateLimited, Code: "rate_limited", Title: "Too many requests", Status: 429, Exit: 1, Tell: "Wait a moment, then go on more slowly."},
+		{Err: ErrTooLarge, Code: "too_large", Title: "Body is too large", Status: 413, Exit: 2, Tell: "Send less at once."},
+		{Err: ErrNotJSON, Code: "not_json", Title: "Body is not JSON", Status: 415, Exit: 1},
+		{Err: ErrMethod, Code: "method_not_allowed", Title: "Method is not possible here", Status: 405, Exit: 1},
+		{Err: ErrGone, Code: "gone", Title: "Retired", Status: 410, Exit: 1},
 	}
+}
+
+// Codes returns the registry of codes: the table, each code once, and that of
+// failures inside.
+func Codes() []Kind {
+	all := append(Kinds(), internal)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(k Kind) bool {
+		twice := seen[k.Code]
+		seen[k.Code] = true
+		return twice
+	})
 }
 
 // KindOf returns the row of err. An error of no kind is internal.

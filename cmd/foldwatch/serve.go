@@ -95,7 +95,9 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
-	server := api.NewServer(d, agents, api.Options{Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens})
+	server := api.NewServer(d, agents, api.Options{
+		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Rates: ratesOf(st.cfg.Rate),
+	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
 	g.Go(func() error { return agents.Run(ctx) })
@@ -110,6 +112,17 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	dropStartPages()
 	return g.Wait()
+}
+
+// ratesOf are those of the user file, where 0 is no limit.
+func ratesOf(r conf.Rate) api.Rates {
+	orNone := func(n int) int {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	return api.Rates{Owner: orNone(r.Owner), Token: orNone(r.Token), Peer: orNone(r.Peer)}
 }
 
 // anotherDaemon says who runs already, where that is what went wrong.

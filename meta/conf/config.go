@@ -43,6 +43,7 @@ type Config struct {
 	Commit    Commit
 	Embedding Embedding
 	Qdrant    Qdrant
+	Rate      Rate
 	Webhooks  Webhooks
 	Auth      Auth
 
@@ -100,6 +101,14 @@ type Qdrant struct {
 	URL        string
 	KeyEnv     string // variable that holds the key
 	Collection string // prefix of the collections' names
+}
+
+// Rate says how many requests a second are answered on the long run, 0 being any
+// number; ten seconds' worth may come at once.
+type Rate struct {
+	Owner int // the user, at the socket
+	Token int // each token
+	Peer  int // each address that connects over TCP
 }
 
 // Webhooks is the listener that only takes webhooks; off while Listen is "".
@@ -174,6 +183,7 @@ func Default() Config {
 		Commit:    Commit{Quiet: 300 * time.Millisecond},
 		Embedding: Embedding{Weight: "auto"},
 		Qdrant:    Qdrant{Collection: "foldwatch", KeyEnv: "QDRANT_API_KEY"},
+		Rate:      Rate{Owner: 10_000, Token: 50, Peer: 100},
 		Auth:      Auth{SessionIdle: 12 * time.Hour, SessionMax: 7 * 24 * time.Hour},
 
 		Providers: map[string]Provider{},

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// plainRoutes tell of the daemon itself, and carry what is no JSON of ours.
+func plainRoutes() []Route {
+	return append([]Route{healthRoute("health", "/health", "Tell how the daemon is"), readyRoute(), liveRoute(), metricsRoute(), documentRoute(), eventsRoute()}, mcpRoutes()...)
+}
+
+// healthRoute is open to all who can connect: whoever may not read a project
+// does not learn that there is one.
+func healthRoute(id, path, summary string) Route {
+	r := on(Public, "GET", path, id, summary,
+		func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.Health, error) {
+			h := d.Health(ctx)
+			checks := map[string]string{}
+			for slug, state := range h.Checks {
+				if sc.CanRead(slug) {
+					checks[slug] = state
+				}
+			}
+			h.Checks = checks
+			return h, nil
+		})
+	r.Never = []int{http.StatusInsufficientStorage}
+	return r
+}
+
+func readyRoute() Route {
+	r := healthRoute("ready", "/health/ready", "Answer 200 once searches are served, 503 before")
+	r.Also = []Answer{{Status: http.StatusServiceUnavailable, Says: "Starting, or too much is asked at once.", Type: jsonType, Body: r.Out}}
+	return r
+}
+
+func liveRoute() Route {
+	r := raw(Public, "GET", "/health/live", "live", "Answer 200 as long as the daemon runs", (*Server).live)
+	r.Also = []Answer{{Status: http.StatusOK, Type: jsonType, Body: reflect.TypeFor[wire.Health]()}}
+	r.Never = []int{http.StatusInternalServerError}
+	return r
+}
+
+func metricsRoute() Route {
+	r := raw(Read, "GET", "/metrics", "metrics", "Prometheus metrics", (*Server).metrics)
+	r.Also = []Answer{{Status: http.StatusOK, Says: "Text format 0.0.4.", Type: "text/plain"}}
+	return r
+}
+
+func documentRoute() Route {
+	r := raw(Public, "GET", "/openapi.json", "openapi", "OpenAPI 3.1 description", (*Server).openapi)
+	r.Also = []Answer{{Status: http.StatusOK, Says: "This document.", Type: documentType, Body: reflect.TypeFor[map[string]any]()}}
+	r.Never = []int{http.StatusInternalServerError}
+	return r
+}
+
+func eventsRoute() Route {
+	r := raw(Read, "GET", "/api/events", "events", "Follow what happens (server-sent events)", (*Server).events)
+	r.Stream = true
+	r.Also = []Answer{
+		{Status: http.StatusOK, Says: "Events until the caller leaves; the data of each is an Event.", Type: "text/event-stream"},
+		{Status: http.StatusUnprocessableEntity, Says: "Last-Event-ID is no number.", Type: problemType, Body: reflect.TypeFor[wire.Problem]()},
+	}
+	return r
+}
+
+// mcpRoutes are those of MCP. What a message is answered with is said by that
+// protocol; statuses are those of its streamable HTTP.
+func mcpRoutes() []Route {
+	post := raw(Read, "POST", "/mcp", "mcp", "MCP", (*Server).mcpHandler)
+	get := raw(Read, "GET", "/mcp", "mcpStream", "MCP stream of older clients", (*Server).mcpHandler)
+	end := raw(Read, "DELETE", "/mcp", "mcpEnd", "End an MCP session of older clients", (*Server).mcpHandler)
+	gone := raw(Public, "GET", "/mcp/sse", "mcpSSE", "Gone: points to /mcp", (*Server).gone)
+	post.Limit, get.Stream = uploadLimit, true
+	message := reflect.TypeFor[map[string]any]()
+	refused := func(status int, says string) Answer { return Answer{status, says, "text/plain", nil} }
+	post.Also = []Answer{
+		{http.StatusOK, "The answer to a request.", jsonType, message},
+		{http.StatusOK, "", "text/event-stream", nil},
+		{http.StatusAccepted, "A notification, or an answer to us.", "", nil},
+		refused(http.StatusBadRequest, "No message of MCP."),
+		refused(http.StatusNotFound, "The session is not known here any more: begin another."),
+	}
+	get.Also = []Answer{
+		{http.StatusOK, "What the server tells by itself.", "text/event-stream", nil},
+		refused(http.StatusBadRequest, "No session is named, or the client does not accept a stream."),
+		refused(http.StatusNotFound, "The session is not known here any more: begin another."),
+	}
+	end.Also = []Answer{
+		{http.StatusNoContent, "Ended.", "", nil},
+		refused(http.StatusBadRequest, "No session is named."),
+		refused(http.StatusNotFound, "The session is not known here any more."),
+	}
+	gone.Also = []Answer{{http.StatusGone, "", problemType, reflect.TypeFor[wire.Problem]()}}
+	gone.Never = []int{http.StatusInternalServerError}
+	return []Route{post, get, end, gone}
+}
