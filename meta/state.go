@@ -27,7 +27,7 @@ const versionState = 4
 // OpenState opens or creates state.db at path and brings it to the version of
 // this program, step by step. A damaged file is set aside as <path>.damaged
 // (see State.Forgot). A file of a newer version is refused, unchanged, with
-// fold.ErrUnavailable and a hint.
+// fold.ErrConflict and a hint.
 func OpenState(ctx context.Context, path string) (*State, error) {
 	fresh, err := missing(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func refuseNewer(ctx context.Context, path string) error {
 		return nil
 	}
 	return fold.WithHint(
-		fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Base(path), v, versionState, fold.ErrUnavailable),
+		fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Base(path), v, versionState, fold.ErrConflict),
 		"install the newer foldwatch that wrote it, or move the file away to begin with an empty registry")
 }
 

@@ -38,7 +38,7 @@ func Path(path string) string {
 // safe for concurrent use.
 type Listener struct {
 	net *net.UnixListener
-	at  fs.FileInfo // the socket as it was made
+	at  fs.FileInfo // the socket as it was made; nil if it is the system's
 	log *slog.Logger
 }
 
@@ -165,7 +165,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) Close() error {
 	path := l.net.Addr().String()
 	err := l.net.Close()
-	if errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, net.ErrClosed) || l.at == nil {
 		return err
 	}
 	if e := removeSame(path, l.at); e != nil && !errors.Is(e, ErrForeign) {

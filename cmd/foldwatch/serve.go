@@ -50,7 +50,15 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		out = file
 	}
 	log := newLog(out, st.cfg.LogLevel)
+	system, err := supervised(e.getenv, log)
+	if err != nil {
+		return err
+	}
 	socket := sock.Path(st.dirs.Socket)
+	if system.ln != nil {
+		socket = system.ln.Addr().String()
+		defer system.ln.Close() // closed already where it was served
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -68,7 +76,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return anotherDaemon(err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	ln, err := sock.Listen(st.dirs.Socket, sock.Options{Log: log})
+	ln, err := system.listen(st.dirs.Socket, log)
 	if err != nil {
 		return anotherDaemon(err)
 	}
@@ -107,6 +115,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		log.InfoContext(ctx, "Listening", "url", tcp.ln.URL())
 		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
 	}
+	g.Go(func() error { return system.tell(ctx, socket, log) })
 	if opt.OnReady != nil {
 		opt.OnReady(socket)
 	}
@@ -130,9 +139,9 @@ func anotherDaemon(err error) error {
 	var held *disk.LockedError
 	switch {
 	case errors.As(err, &held):
-		return fold.WithHint(fmt.Errorf("another daemon runs already (%s): %w", held.Info, fold.ErrUnavailable), "foldwatch status")
+		return fold.WithHint(fmt.Errorf("another daemon runs already (%s): %w", held.Info, fold.ErrConflict), "foldwatch status")
 	case errors.Is(err, sock.ErrInUse):
-		return fold.WithHint(fmt.Errorf("%w: %w", err, fold.ErrUnavailable), "foldwatch status")
+		return fold.WithHint(fmt.Errorf("%w: %w", err, fold.ErrConflict), "foldwatch status")
 	}
 	return err
 }

@@ -1,0 +1,50 @@
+//go:build unix
+
+package sock
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstInherited is the first descriptor that systemd passes (sd_listen_fds(3)).
+const firstInherited = 3
+
+// InheritedVariables returns the names of what [Inherited] reads, so that who
+// starts other programs can take them out of their environment.
+func InheritedVariables() []string { return []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} }
+
+// Inherited returns the listener that the system opened for the process pid and
+// passed on, or nil if it passed none. Its peers are checked as those of
+// [Listen] are; its file is the system's, and stays when it is closed. It
+// returns ErrForeign if what was passed is not one listening unix socket.
+func Inherited(getenv func(string) string, pid int, opt Options) (*Listener, error) {
+	passed := getenv("LISTEN_FDS")
+	if passed == "" || passed == "0" || getenv("LISTEN_PID") != strconv.Itoa(pid) {
+		return nil, nil // nothing, or meant for who started us
+	}
+	if passed != "1" {
+		return nil, fmt.Errorf("LISTEN_FDS %q: one socket is expected: %w", passed, ErrForeign)
+	}
+	unix.CloseOnExec(firstInherited)
+	return fromFile(os.NewFile(firstInherited, "inherited socket"), opt)
+}
+
+// fromFile makes a listener of an open socket, and closes f.
+func fromFile(f *os.File, opt Options) (*Listener, error) {
+	ln, err := net.FileListener(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("inherited socket: %w (%w)", ErrForeign, err)
+	}
+	l, ok := ln.(*net.UnixListener)
+	if !ok || l.Addr().Network() != "unix" || l.Addr().String() == "" {
+		return nil, errors.Join(fmt.Errorf("inherited socket %s (%s) is no unix socket with a path: %w", ln.Addr(), ln.Addr().Network(), ErrForeign), ln.Close())
+	}
+	l.SetUnlinkOnClose(false)
+	return &Listener{net: l, log: opt.log()}, nil
+}
