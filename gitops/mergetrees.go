@@ -39,8 +39,9 @@ type merging struct {
 // paths that both changed are decoded. What the remote holds besides memories,
 // or in a form that may not enter (G6), is not touched: neither taken, nor
 // removed from the branch, which other people may use too. Again are files that
-// were held back before and are not in ours. It writes nothing.
-func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again map[string]plumbing.Hash) (*merging, error) {
+// were held back before and are not in ours; before are files whose base is another
+// than that of the tree, see tookBefore. It writes nothing.
+func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again, before map[string]plumbing.Hash) (*merging, error) {
 	m := &merging{
 		change: map[string]plumbing.Hash{}, fresh: map[string][]byte{},
 		take: map[string]plumbing.Hash{}, aside: map[string]error{}, back: map[string]error{},
@@ -52,6 +53,14 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 	others, err := s.changesFrom(ctx, base, theirs)
 	if err != nil {
 		return nil, err
+	}
+	for path, was := range before {
+		if err := s.rebase(mine, ours, path, was); err != nil {
+			return nil, err
+		}
+		if err := s.rebase(others, theirs, path, was); err != nil {
+			return nil, err
+		}
 	}
 	for path, h := range again {
 		if _, ok := mine[path]; !ok {
@@ -107,6 +116,18 @@ func (s *Store) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string
 		}
 	}}
 	return out, d.run(a, b, "")
+}
+
+// rebase makes one file's change in a tree that from another base.
+func (s *Store) rebase(changes map[string]pathChange, tree plumbing.Hash, path string, base plumbing.Hash) error {
+	is, err := s.obj.lookup(tree, path)
+	if err != nil {
+		return err
+	}
+	if delete(changes, path); is != base {
+		changes[path] = pathChange{was: base, is: is}
+	}
+	return nil
 }
 
 // mergePath merges one file that both sides hold and changed.

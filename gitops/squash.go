@@ -151,10 +151,6 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 	return p, nil
 }
 
-// mostBetween is how many journal commits takenBack looks at: more than lie between
-// two syncs, and than a day has.
-const mostBetween = 5000
-
 // takenBack adds to is and was the files that are in both journal commits the same,
 // but were another in between, as branch has them now: a sync had brought that, and
 // an edit or a deletion took it back before the journal was squashed again.
@@ -163,31 +159,17 @@ func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, i
 		return nil
 	}
 	held := map[string]map[plumbing.Hash]bool{} // what files were in between
-	for at, n := to, 0; at != from && !at.IsZero() && n < mostBetween; n++ {
-		if err := ctx.Err(); err != nil {
-			return err
+	_, err := s.backTo(ctx, from, to, func(path string, was plumbing.Hash) {
+		if _, differs := is[path]; differs || was.IsZero() {
+			return
 		}
-		c, err := s.obj.commitOf(at)
-		if err != nil {
-			return err
+		if held[path] == nil {
+			held[path] = map[plumbing.Hash]bool{}
 		}
-		at = firstParent(c)
-		before, err := s.obj.treeOf(at)
-		if err != nil {
-			return err
-		}
-		err = s.obj.diff(before, c.TreeHash, func(path string, a, _ plumbing.Hash) {
-			if _, differs := is[path]; differs || a.IsZero() {
-				return
-			}
-			if held[path] == nil {
-				held[path] = map[plumbing.Hash]bool{}
-			}
-			held[path][a] = true
-		})
-		if err != nil {
-			return err
-		}
+		held[path][was] = true
+	})
+	if err != nil {
+		return err
 	}
 	now, err := s.obj.treeOf(to)
 	if err != nil {

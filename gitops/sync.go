@@ -70,7 +70,7 @@ const syncTries = 5
 // in the object store, push the merge as one commit on the remote's tip, then
 // change the working files, the journal, and last our references. A crash
 // leaves the replica behind and never ahead; the next call goes on from what
-// the references say (G11 to G14). Where nothing is new it costs one run of the
+// the references say, and what this one had begun (G11 to G14). Where nothing is new it costs one run of the
 // git program and writes nothing. Errors that end a sync are *SyncError. One
 // call runs at a time.
 func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
@@ -174,7 +174,7 @@ func (r *round) load() (err error) {
 	}
 	if r.notes.Remote != r.at.url {
 		// Another remote: what was seen elsewhere says nothing about it.
-		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held, Back: r.notes.Back}
+		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held, Back: r.notes.Back, Begun: r.notes.Begun}
 		return nil
 	}
 	r.seen, err = r.s.obj.ref(refRemote)
@@ -215,7 +215,13 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 	if err != nil {
 		return err
 	}
-	if next != tip && r.opt.Publish {
+	push := next != tip && r.opt.Publish
+	if push || len(m.take) > 0 {
+		if err := r.begin(onto, next); err != nil {
+			return err
+		}
+	}
+	if push {
 		if err := r.push(ctx, tip, next); err != nil {
 			return err
 		}
@@ -326,7 +332,11 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	if err != nil {
 		return next, nil, err
 	}
-	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again); err != nil {
+	before, err := r.tookBefore(ctx, base, tip)
+	if err != nil {
+		return next, nil, err
+	}
+	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, before); err != nil {
 		if errors.Is(err, fold.ErrInvalid) {
 			err = syncError(SyncRefused, r.at.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
 		}

@@ -116,6 +116,7 @@ func TestSync(t *testing.T) {
 		{"Deletions", syncDeletions},
 		{"Random", syncRandom},
 		{"StopsAtEveryStep", syncStopsAtEveryStep},
+		{"StopsAndGoesOn", syncStopsAndGoesOn},
 		{"KilledAnywhere", syncKilledAnywhere},
 		{"Foreign", syncForeign},
 		{"Malformed", syncMalformed},

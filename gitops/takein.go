@@ -40,7 +40,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 		back[path] = why.Error()
 		r.aside(path, why)
 	}
-	if maps.Equal(held, r.notes.Held) && maps.Equal(back, r.notes.Back) && !r.out.Pushed {
+	if maps.Equal(held, r.notes.Held) && maps.Equal(back, r.notes.Back) && !r.out.Pushed && r.notes.Begun == nil {
 		return nil
 	}
 	for path := range r.notes.Back {
@@ -48,7 +48,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 			s.noteSetAside(path, "")
 		}
 	}
-	r.notes.Held, r.notes.Back = held, back
+	r.notes.Held, r.notes.Back, r.notes.Begun = held, back, nil
 	return s.writeNotes(r.notes)
 }
 

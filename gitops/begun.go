@@ -1,0 +1,138 @@
+package gitops
+
+import (
+	"context"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// A begun is a sync that may have pushed its merge and taken part of it in, but has
+// not moved our references. They alone would have the next one merge from where this
+// one began: what came and was deleted, or brought back to what it was, would come
+// again. What the files have been meanwhile says how far it got.
+type begun struct {
+	From string `json:"from"` // journal commit that was merged
+	Onto string `json:"onto"` // tip of the remote it was merged with
+	Next string `json:"next"` // the merge: a commit on Onto
+}
+
+// begin keeps what the sync is about to do, before anything tells of it: onto is the
+// tip of the remote, next the commit that both are to stand at.
+func (r *round) begin(onto, next plumbing.Hash) error {
+	if r.from.IsZero() || next.IsZero() {
+		return nil
+	}
+	b := begun{From: r.from.String(), Onto: onto.String(), Next: next.String()}
+	if r.notes.Begun != nil && *r.notes.Begun == b {
+		return nil
+	}
+	r.notes.Begun = &b
+	return r.s.writeNotes(r.notes)
+}
+
+// tookBefore returns the files that our side has merged already, in a sync that did
+// not end, as they were on the remote then; the zero hash for one it did not have.
+// That is what both sides have changed them from since, and no longer base, the last
+// commit that both branches have.
+func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[string]plumbing.Hash, error) {
+	was := r.notes.Begun
+	if was == nil {
+		return nil, nil
+	}
+	s := r.s
+	from, onto, next := plumbing.NewHash(was.From), plumbing.NewHash(was.Onto), plumbing.NewHash(was.Next)
+	if !s.obj.holds(next) {
+		return nil, nil // nothing named it, and a repack has dropped it
+	}
+	if pushed, err := s.obj.descends(ctx, tip, next); err != nil {
+		return nil, err
+	} else if pushed {
+		onto = next
+	} else if on, err := s.obj.descends(ctx, tip, onto); err != nil || !on || onto.IsZero() {
+		return nil, err // the remote was rewritten
+	}
+	if beyond, err := s.obj.descends(ctx, onto, base); err != nil || !beyond || onto == base {
+		return nil, err // our references have moved
+	}
+	var trees [3]plumbing.Hash
+	for i, h := range []plumbing.Hash{base, onto, next} {
+		var err error
+		if trees[i], err = s.obj.treeOf(h); err != nil {
+			return nil, err
+		}
+	}
+	came, err := s.changesFrom(ctx, trees[0], trees[1])
+	if err != nil {
+		return nil, err
+	}
+	have, err := r.hadSince(ctx, from, trees[2], came)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]plumbing.Hash{}
+	for path := range have {
+		out[path] = came[path].is
+	}
+	return out, nil
+}
+
+// hadSince returns which of the paths the journal has had, at a commit or after it,
+// the way a tree has them.
+func (r *round) hadSince(ctx context.Context, from, tree plumbing.Hash, paths map[string]pathChange) (map[string]bool, error) {
+	s := r.s
+	journal, err := s.obj.treeOf(r.from)
+	if err != nil {
+		return nil, err
+	}
+	want, out := make(map[string]plumbing.Hash, len(paths)), map[string]bool{}
+	for path := range paths {
+		if want[path], err = s.obj.lookup(tree, path); err != nil {
+			return nil, err
+		}
+		is, err := s.obj.lookup(journal, path)
+		if err != nil {
+			return nil, err
+		}
+		if is == want[path] {
+			out[path] = true
+		}
+	}
+	whole, err := s.backTo(ctx, from, r.from, func(path string, was plumbing.Hash) {
+		if h, ok := want[path]; ok && h == was {
+			out[path] = true
+		}
+	})
+	if !whole {
+		clear(out) // thinned since: what it was before from proves nothing
+	}
+	return out, err
+}
+
+// mostBetween is how many journal commits backTo looks at: more than lie between
+// two syncs, and than a day has.
+const mostBetween = 5000
+
+// backTo tells fn what each commit of the journal found that it changed, from the
+// commit to back to the one after from: newest first, the zero hash for a file that
+// was not there. It reports whether it came to from.
+func (s *Store) backTo(ctx context.Context, from, to plumbing.Hash, fn func(path string, was plumbing.Hash)) (whole bool, err error) {
+	at := to
+	for n := 0; at != from && !at.IsZero() && n < mostBetween; n++ {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return false, err
+		}
+		at = firstParent(c)
+		before, err := s.obj.treeOf(at)
+		if err != nil {
+			return false, err
+		}
+		if err := s.obj.diff(before, c.TreeHash, func(path string, was, _ plumbing.Hash) { fn(path, was) }); err != nil {
+			return false, err
+		}
+	}
+	return at == from, nil
+}
