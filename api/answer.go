@@ -176,12 +176,11 @@ func tagged(answers []Answer) bool {
 	})
 }
 
-// untag takes out of the operation what huma writes for every answer: an ETag.
+// untag takes out of the operation what huma writes for every answer, since some
+// have it: ETag and Retry-After.
 func untag(op *huma.Operation, r Route) {
 	for _, res := range op.Responses {
-		if tag := res.Headers["ETag"]; tag != nil && tag.Ref == "" {
-			delete(res.Headers, "ETag")
-		}
+		maps.DeleteFunc(res.Headers, func(_ string, h *huma.Param) bool { return h.Ref == "" })
 	}
 	if r.Out == reflect.TypeFor[wire.Memory]() || r.Out == reflect.TypeFor[wire.WriteReply]() {
 		op.Responses[strconv.Itoa(r.status())].Headers["ETag"] = headerRef("ETag")

@@ -15,6 +15,7 @@ const checkedIn = "openapi.json"
 // served, byte for byte; with -update it writes it.
 func TestDocumentIsCheckedIn(t *testing.T) {
 	w := ask(api.NewServer(apitest.New(), nil, api.Options{Version: "any"}), "GET", "/openapi.json", "")
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(checkedIn, w.Body.Bytes(), 0o644); err != nil {
 			t.Fatal(err)

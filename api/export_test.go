@@ -17,3 +17,16 @@ func (s *Server) Redeclare(id string, a Access) {
 func (s *Server) OtherAt(port string) http.Handler {
 	return newGate(s, (&TCPListener{port: port, loops: true}).names)
 }
+
+// Fill has the server answer as many requests, and streams, as it ever does.
+func (s *Server) Fill() {
+	for range maxRequests {
+		s.owner.requests <- struct{}{}
+	}
+	for range maxStreams {
+		s.owner.streams <- struct{}{}
+	}
+}
+
+// BodyLimit is how many bytes of a body are taken.
+func (r Route) BodyLimit() int64 { return r.limit() }

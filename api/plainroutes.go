@@ -79,22 +79,23 @@ func mcpRoutes() []Route {
 	post.Limit, get.Stream = uploadLimit, true
 	message := reflect.TypeFor[map[string]any]()
 	refused := func(status int, says string) Answer { return Answer{status, says, "text/plain", nil} }
+	none := Answer{http.StatusNotFound, "", problemType, reflect.TypeFor[wire.Problem]()} // MCP is not served here
 	post.Also = []Answer{
 		{http.StatusOK, "The answer to a request.", jsonType, message},
 		{http.StatusOK, "", "text/event-stream", nil},
 		{http.StatusAccepted, "A notification, or an answer to us.", "", nil},
 		refused(http.StatusBadRequest, "No message of MCP."),
-		refused(http.StatusNotFound, "The session is not known here any more: begin another."),
+		refused(http.StatusNotFound, "The session is not known here any more: begin another."), none,
 	}
 	get.Also = []Answer{
 		{http.StatusOK, "What the server tells by itself.", "text/event-stream", nil},
 		refused(http.StatusBadRequest, "No session is named, or the client does not accept a stream."),
-		refused(http.StatusNotFound, "The session is not known here any more: begin another."),
+		refused(http.StatusNotFound, "The session is not known here any more: begin another."), none,
 	}
 	end.Also = []Answer{
 		{http.StatusNoContent, "Ended.", "", nil},
 		refused(http.StatusBadRequest, "No session is named."),
-		refused(http.StatusNotFound, "The session is not known here any more."),
+		refused(http.StatusNotFound, "The session is not known here any more."), none,
 	}
 	gone.Also = []Answer{{http.StatusGone, "", problemType, reflect.TypeFor[wire.Problem]()}}
 	gone.Never = []int{http.StatusInternalServerError}

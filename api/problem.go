@@ -60,11 +60,20 @@ func (s *Server) tell(ctx context.Context, operation string, err error, ifMatch 
 		p.Detail = "something unexpected failed; the log has the cause under " + p.ID
 		s.opt.Log.ErrorContext(ctx, "Request failed", "id", p.ID, "operation", operation, "code", undocumented, "err", err)
 	}
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		p.header = http.Header{"Retry-After": {retryAfter}}
-	}
+	p.header = headersOf(p.Status)
 	p.Request = requestID(ctx)
 	return p
+}
+
+// headersOf are what belongs to a problem of that status.
+func headersOf(status int) http.Header {
+	switch status {
+	case http.StatusUnauthorized:
+		return http.Header{"Www-Authenticate": {"Bearer"}}
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return http.Header{"Retry-After": {retryAfter}}
+	}
+	return nil
 }
 
 // errInternal is of no kind.
@@ -110,8 +119,10 @@ func fromHuma(m *huma.ErrorModel) wire.Problem {
 // writeProblem answers with p outside of huma.
 func writeProblem(w http.ResponseWriter, p wire.Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
-		w.Header().Set("Retry-After", retryAfter)
+	for name, value := range headersOf(p.Status) {
+		if w.Header().Get(name) == "" {
+			w.Header()[name] = value
+		}
 	}
 	p.Request = w.Header().Get(requestHeader)
 	w.WriteHeader(p.Status)

@@ -58,9 +58,10 @@ type handler[I, B any] func(ctx context.Context, d Doors, sc fold.Scope, in *I) 
 
 // reply is what huma writes: a body with its ETag.
 type reply[B any] struct {
-	Status int
-	ETag   string `header:"ETag"`
-	Body   B
+	Status     int
+	ETag       string `header:"ETag"`
+	RetryAfter string `header:"Retry-After"`
+	Body       B
 }
 
 // on declares an operation of the doors that answers with a body.
@@ -101,7 +102,7 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 					}
 				case wire.Health:
 					if b.Status == "starting" && r.ID == "ready" {
-						out.Status = http.StatusServiceUnavailable
+						out.Status, out.RetryAfter = http.StatusServiceUnavailable, retryAfter
 					}
 				}
 				return out, nil

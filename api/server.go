@@ -13,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -70,8 +71,9 @@ type Server struct {
 	documented map[string]map[int]bool
 	once       *idempotent
 	rates      limiter
-	owner      *gate           // of the socket
-	stop       context.Context // done when streams shall end
+	owner      *gate                  // of the socket
+	document   func() ([]byte, error) // written once: it has some 200 KB
+	stop       context.Context        // done when streams shall end
 	stopAll    context.CancelFunc
 }
 
@@ -88,6 +90,7 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
 		documented: map[string]map[int]bool{}, once: newIdempotent(opt.Now), rates: newLimiter(opt.Rates),
 	}
+	s.document = sync.OnceValues(s.writeDocument)
 	s.owner = newGate(s, nil)
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, s.config())
@@ -318,7 +321,9 @@ func (s *Server) mcpHandler() http.Handler {
 
 // OpenAPI returns the description of the API, OpenAPI 3.1 as indented JSON that
 // ends in a line feed. It is the same for every server.
-func (s *Server) OpenAPI() ([]byte, error) {
+func (s *Server) OpenAPI() ([]byte, error) { return s.document() }
+
+func (s *Server) writeDocument() ([]byte, error) {
 	b, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)

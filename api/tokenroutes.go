@@ -21,23 +21,23 @@ func tokenRoutes() []Route {
 				return s.createToken(ctx, in.Body)
 			})
 		create.Status, create.Secret = http.StatusCreated, true
-		return []Route{
-			create,
-			answered(Read, "GET", path, "tokens"+of, "List the caller's tokens; an administrator of all projects sees every token",
-				func(ctx context.Context, s *Server, _ *inNone) (wire.TokenList, error) {
-					if s.opt.Tokens == nil {
-						return wire.TokenList{}, errNoTokens()
-					}
-					return s.opt.Tokens.List(auth.CallerOf(ctx)), nil
-				}),
-			finished(Write, "DELETE", path+"/{id}", "revokeToken"+of, "Revoke a token, and those that were made by it",
-				func(ctx context.Context, s *Server, in *inToken) error {
-					if s.opt.Tokens == nil {
-						return errNoTokens()
-					}
-					return s.opt.Tokens.Revoke(ctx, auth.CallerOf(ctx), in.ID)
-				}),
-		}
+		list := answered(Read, "GET", path, "tokens"+of, "List the caller's tokens; an administrator of all projects sees every token",
+			func(ctx context.Context, s *Server, _ *inNone) (wire.TokenList, error) {
+				if s.opt.Tokens == nil {
+					return wire.TokenList{}, errNoTokens()
+				}
+				return s.opt.Tokens.List(auth.CallerOf(ctx)), nil
+			})
+		list.Never = []int{http.StatusInsufficientStorage}
+		revoke := finished(Write, "DELETE", path+"/{id}", "revokeToken"+of, "Revoke a token, and those that were made by it",
+			func(ctx context.Context, s *Server, in *inToken) error {
+				if s.opt.Tokens == nil {
+					return errNoTokens()
+				}
+				return s.opt.Tokens.Revoke(ctx, auth.CallerOf(ctx), in.ID)
+			})
+		revoke.Never = []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusInsufficientStorage}
+		return []Route{create, list, revoke}
 	}
 	return append(under("/me/tokens", ""), under("/auth/tokens", "OfAuth")...)
 }

@@ -63,10 +63,8 @@ func (d *Doors) add(slug, path string) *held {
 // function in any case.
 func (d *Doors) open(method string, sc fold.Scope, slug string) (*held, func(), error) {
 	d.mu.Lock()
-	if d.Fail != nil {
-		if err := d.Fail(method); err != nil {
-			return nil, d.mu.Unlock, err
-		}
+	if err := d.failing(method); err != nil {
+		return nil, d.mu.Unlock, err
 	}
 	for _, h := range d.projects {
 		if h.project.Slug == slug && sc.CanRead(slug) {
@@ -74,6 +72,14 @@ func (d *Doors) open(method string, sc fold.Scope, slug string) (*held, func(), 
 		}
 	}
 	return nil, d.mu.Unlock, fmt.Errorf("project %q: %w", slug, fold.ErrNotFound)
+}
+
+// failing is called with mu held.
+func (d *Doors) failing(method string) error {
+	if d.Fail == nil {
+		return nil
+	}
+	return d.Fail(method)
 }
 
 func (h *held) memory(id string) (wire.Memory, error) {
@@ -165,6 +171,9 @@ func (d *Doors) Subscribe(ctx context.Context, _ fold.Scope, after uint64) <-cha
 func (d *Doors) Projects(_ context.Context, sc fold.Scope) (wire.ProjectList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("Projects"); err != nil {
+		return wire.ProjectList{}, err
+	}
 	var out wire.ProjectList
 	for _, h := range d.projects {
 		if sc.CanRead(h.project.Slug) {
@@ -188,6 +197,9 @@ func (d *Doors) Project(_ context.Context, sc fold.Scope, slug string) (wire.Pro
 func (d *Doors) AddProject(_ context.Context, _ fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("AddProject"); err != nil {
+		return wire.ProjectAdded{}, err
+	}
 	slug := in.Slug
 	if slug == "" {
 		slug = fold.Slug(in.Path[strings.LastIndex(in.Path, "/")+1:])
@@ -236,6 +248,9 @@ func (d *Doors) RemoveProject(_ context.Context, sc fold.Scope, slug string, _ w
 func (d *Doors) Status(_ context.Context, sc fold.Scope) (wire.Status, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("Status"); err != nil {
+		return wire.Status{}, err
+	}
 	st := wire.Status{Version: "1.2.3", PID: 1, StartedAt: d.now, Ready: true, Embedder: "builtin", Counters: map[string]int64{"files_read": 7, "parses": 3}}
 	for _, h := range d.projects {
 		if sc.CanRead(h.project.Slug) {
@@ -323,6 +338,9 @@ func (d *Doors) setPaused(method string, sc fold.Scope, slug string, on bool) (w
 func (d *Doors) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("ReloadModels"); err != nil {
+		return wire.EmbedderList{}, err
+	}
 	list := wire.EmbedderList{Items: []wire.ProjectEmbedder{}}
 	for _, h := range d.projects {
 		if sc.CanRead(h.project.Slug) {
@@ -336,6 +354,9 @@ func (d *Doors) ReloadModels(_ context.Context, sc fold.Scope) (wire.EmbedderLis
 func (d *Doors) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("ProjectOfPath"); err != nil {
+		return "", err
+	}
 	for _, h := range d.projects {
 		root := h.project.Checkouts[0].Path
 		if sc.CanRead(h.project.Slug) && (path == root || strings.HasPrefix(path, root+"/")) {
@@ -347,7 +368,12 @@ func (d *Doors) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (st
 
 // Audit has one request.
 func (d *Doors) Audit(_ context.Context, sc fold.Scope, in wire.AuditQuery) (wire.AuditList, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	list := wire.AuditList{Items: []wire.AuditLine{}}
+	if err := d.failing("Audit"); err != nil {
+		return list, err
+	}
 	if sc.CanRead("app") && (in.Project == "" || in.Project == "app") {
 		list.Items = append(list.Items, wire.AuditLine{
 			At: time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC), Project: "app", Host: "api.example.com", Action: "openai: 32 texts", Bytes: 20480, Outcome: "200 OK",

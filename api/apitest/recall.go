@@ -29,6 +29,9 @@ func (d *Doors) Search(_ context.Context, sc fold.Scope, slug string, in wire.Se
 func (d *Doors) SearchAll(_ context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("SearchAll"); err != nil {
+		return wire.SearchReply{}, err
+	}
 	out := wire.SearchReply{Query: in.Query}
 	for _, h := range d.projects {
 		if sc.CanRead(h.project.Slug) {
@@ -148,6 +151,9 @@ func (d *Doors) Finish() {
 func (d *Doors) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (wire.JobList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("Jobs"); err != nil {
+		return wire.JobList{}, err
+	}
 	var out wire.JobList
 	for _, j := range slices.Backward(d.jobs) {
 		if (slug == "" || j.Project == slug) && (limit == 0 || len(out.Items) < limit) {
@@ -161,6 +167,9 @@ func (d *Doors) Jobs(_ context.Context, _ fold.Scope, slug string, limit int) (w
 func (d *Doors) Job(_ context.Context, _ fold.Scope, id string) (wire.Job, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.failing("Job"); err != nil {
+		return wire.Job{}, err
+	}
 	for _, j := range d.jobs {
 		if j.ID == id {
 			return j, nil
