@@ -327,17 +327,30 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 	return true
 }
 
+// guardedBy is why nothing is committed or synced, "" if memories have not vanished.
+func (c *committer) guardedBy() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.guarded
+}
+
 // restore brings vanished files back.
 func (c *committer) restore(ctx context.Context, k *standing) {
 	if _, err := k.sidecar.store.RestoreVanished(ctx); err != nil { // which logs what it did
 		c.warn(ctx, "vanished memories not restored", err)
 		return
 	}
+	c.unguard()
+}
+
+// unguard is told that the guard was lowered: commits and syncs go on at once.
+func (c *committer) unguard() {
 	c.co.note("vanished", "")
 	c.mu.Lock()
-	c.guarded = ""
+	c.guarded, c.retry = "", time.Time{}
 	c.mu.Unlock()
 	c.co.sync.hold()
+	c.nudge()
 }
 
 // settleAtMost is how long a sync waits for files that are just being written, or

@@ -237,7 +237,9 @@ func (d *Daemon) RemoveMissing(ctx context.Context, sc fold.Scope, slug string, 
 			}
 		}
 	}
-	st.co.note("vanished", "")
+	if !st.sidecar.store.Status().Guarded {
+		st.co.commits.unguard()
+	}
 	st.co.written(paths)
 	return wire.RemovedMissing{Removed: append([]string{}, paths...)}, nil
 }

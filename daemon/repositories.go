@@ -163,7 +163,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 		added.Synced = &reply
 		return added, nil
 	}
-	if bad, ok := errors.AsType[*rounds.Error](err); ok && bad.Kind == "" || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return added, err
 	}
 	if added.Repository.Reason == "" { // held, for instance

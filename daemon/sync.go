@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -241,7 +242,7 @@ func failed(err error) error {
 	case gitops.SyncUntrusted:
 		kind = rounds.Refused
 	case gitops.SyncGuarded:
-		kind = rounds.Offline
+		kind = rounds.Guarded
 	case gitops.SyncMissing:
 		kind = rounds.Missing
 	}
@@ -302,11 +303,16 @@ func (y *syncing) tell(ctx context.Context, co *checkout, deed rounds.Deed, out 
 	switch {
 	case err != nil && news:
 		data := map[string]any{"error": err.Error()}
-		if bad, ok := errors.AsType[*rounds.Error](err); ok {
+		bad, ok := errors.AsType[*rounds.Error](err)
+		if ok {
 			data["kind"] = string(bad.Kind)
 		}
 		co.bus.publish("sync:failed", co.rec.Slug, data)
-		co.log.WarnContext(ctx, "Not synced", "err", err)
+		level := slog.LevelWarn
+		if bad != nil && bad.Kind == rounds.Guarded {
+			level = slog.LevelInfo // nothing failed: memories are kept from loss
+		}
+		co.log.Log(ctx, level, "Not synced", "err", err)
 	case err == nil && deed == rounds.Round:
 		co.bus.publish("sync:completed", co.rec.Slug, map[string]any{"pushed": out.Pushed, "received": out.Received, "merged": out.Merged, "conflicts": out.Conflicts})
 		if out.Pushed+out.Received+out.Merged > 0 {
@@ -360,8 +366,15 @@ func (y *syncing) Told() {
 func (y *syncing) hold() {
 	co, k := y.leader()
 	runner, _ := y.on()
-	if runner != nil && co != nil {
-		runner.Held(co.holdsSync(k))
+	if runner == nil || co == nil {
+		return
+	}
+	switch why := co.holdsSync(k); {
+	case !runner.Held(why):
+	case why != "":
+		co.log.Info("Sync held", "why", why)
+	default:
+		co.log.Info("Sync goes on")
 	}
 }
 
@@ -380,9 +393,10 @@ func (co *checkout) holdsSync(k *standing) string {
 	case !onto && rec.OwnBranch:
 		return "memories are beside your branch now, and you agreed to that branch"
 	}
-	co.commits.mu.Lock()
-	defer co.commits.mu.Unlock()
-	return co.commits.guarded
+	if why := co.commits.guardedBy(); why != "" {
+		return "the vanish guard is up: " + why
+	}
+	return ""
 }
 
 // unpushed is why a write is not pushed, "" if it is going to be.
@@ -446,6 +460,9 @@ func (co *checkout) holdHint() string {
 	}
 	if _, rec := co.sync.on(); k != nil && k.isOnto() != rec.OwnBranch {
 		return "to have it synced there: foldwatch sync on; or: foldwatch sync off"
+	}
+	if co.commits.guardedBy() != "" {
+		return "they come back by themselves, and it goes on; foldwatch status says what is waited for"
 	}
 	return "foldwatch status"
 }

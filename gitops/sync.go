@@ -114,16 +114,23 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 // unguarded returns why nothing may be published, or nil (G8).
 func (s *Store) unguarded(host string) error {
 	if reason, up := s.guarded(); up {
-		return syncError(SyncGuarded, host, "", "%s: nothing is synced meanwhile", reason)
+		return guardedSync(host, reason)
 	}
 	root, err := s.openFold(false)
 	if err != nil {
 		if absentFold(err) && !s.hasJournal() {
 			return nil
 		}
+		if absentFold(err) {
+			return guardedSync(host, reasonFoldMissing)
+		}
 		return syncError(SyncGuarded, host, "", "%v", err)
 	}
 	return root.Close()
+}
+
+func guardedSync(host, reason string) error {
+	return syncError(SyncGuarded, host, "", "the vanish guard is up: %s: nothing is synced meanwhile", reason)
 }
 
 // RemoteTip asks the remote for the tip of its branch; "" if there is none. It

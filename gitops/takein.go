@@ -178,7 +178,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 		return nil, err
 	}
 	if rec.Guarded {
-		return nil, syncError(SyncGuarded, r.at.host, "", "%s: nothing is synced meanwhile", rec.Reason)
+		return nil, guardedSync(r.at.host, rec.Reason)
 	}
 	return held, r.noteProject(take)
 }

@@ -87,6 +87,7 @@ func NewRunner(remote Remote, opt Options) *Runner {
 func (r *Runner) change(event func(Table) Table) {
 	r.mu.Lock()
 	r.table = event(r.table)
+	r.refuseWaiters()
 	r.mu.Unlock()
 	r.poke()
 }
@@ -107,20 +108,24 @@ func (r *Runner) Used() { r.change(func(t Table) Table { return t.Used(time.Now(
 // Told tells, for a webhook, that the remote has something new.
 func (r *Runner) Told() { r.change(Table.Told) }
 
-// Held says why nothing may be done for now; "" if it may again.
-func (r *Runner) Held(why string) { r.change(func(t Table) Table { return t.Held(why) }) }
+// Held says why nothing may be done for now; "" if it may again. It reports whether
+// that is news.
+func (r *Runner) Held(why string) (news bool) {
+	r.change(func(t Table) Table {
+		news = t.held != why
+		return t.Held(why)
+	})
+	return news
+}
 
 // Ask has a round made now and returns what it did. It ends pauses as Table.Asked
 // says; where it cannot, it returns their *Error at once. It returns
-// fold.ErrUnavailable if Run or ctx ends before the round.
+// fold.ErrUnavailable while nothing may be done, or if Run or ctx ends before the round.
 func (r *Runner) Ask(ctx context.Context, resync bool) (Outcome, error) {
 	w := make(waiter, 1)
 	r.mu.Lock()
 	t := r.table.Asked(resync)
-	if f := t.refuses(time.Now()); f != nil {
-		if f.Err == nil && r.last != nil {
-			f.Err = r.last.Err
-		}
+	if f := r.refusal(t); f != nil {
 		r.mu.Unlock()
 		return Outcome{}, f
 	}
@@ -134,6 +139,27 @@ func (r *Runner) Ask(ctx context.Context, resync bool) (Outcome, error) {
 		return a.out, a.err
 	case <-ctx.Done():
 		return Outcome{}, fmt.Errorf("wait for the sync: %w", errors.Join(fold.ErrUnavailable, ctx.Err()))
+	}
+}
+
+// refusal is why who asks cannot have a round by t, nil if they can. r.mu is held.
+func (r *Runner) refusal(t Table) *Error {
+	f := t.refuses(time.Now())
+	if f != nil && f.Err == nil && r.last != nil {
+		f.Err = r.last.Err
+	}
+	return f
+}
+
+// refuseWaiters answers who asked, where something has got in the way since. r.mu is
+// held.
+func (r *Runner) refuseWaiters() {
+	if len(r.waiters) == 0 {
+		return
+	}
+	if f := r.refusal(r.table); f != nil {
+		r.answer(r.waiters, answer{err: f})
+		r.waiters, r.resync = nil, false
 	}
 }
 
@@ -232,6 +258,7 @@ func (r *Runner) do(ctx context.Context) {
 		r.synced = now
 		r.table = r.table.Synced(now, plan.Publish, out.Published, out.Left, r.opt.Random())
 	}
+	r.refuseWaiters()
 	r.mu.Unlock()
 	if r.opt.Done != nil {
 		r.opt.Done(plan.Do, out, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -238,7 +239,9 @@ func TestRunnerHeld(t *testing.T) {
 		f := &farRemote{}
 		r := running(t, f, Options{})
 		synctest.Wait()
-		r.Held("files vanished")
+		if !r.Held("files vanished") || r.Held("files vanished") {
+			t.Error("Held: news is what was not said before")
+		}
 		f.write(r)
 		time.Sleep(time.Hour)
 		f.set(func() {
@@ -246,10 +249,12 @@ func TestRunnerHeld(t *testing.T) {
 				t.Errorf("asked %d times while held, want only the first round", n)
 			}
 		})
-		if _, err := r.Ask(t.Context(), false); err == nil {
-			t.Error("Ask while held: no error")
+		if _, err := r.Ask(t.Context(), false); !errors.Is(err, fold.ErrUnavailable) || !strings.Contains(err.Error(), "files vanished") {
+			t.Errorf("Ask while held: %v, want ErrUnavailable and why", err)
 		}
-		r.Held("")
+		if !r.Held("") {
+			t.Error("Held: its end is no news")
+		}
 		time.Sleep(time.Second)
 		f.set(func() {
 			if len(f.pushes) != 1 {
@@ -257,6 +262,40 @@ func TestRunnerHeld(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestRunnerRefusesWhoWaits: who asked during a round need not wait for one that
+// something is in the way of since.
+func TestRunnerRefusesWhoWaits(t *testing.T) {
+	denied := &Error{Kind: Auth, Err: errors.New("no key")}
+	for _, tc := range []struct {
+		name string
+		fail error
+		meet func(r *Runner)
+		want error
+		at   time.Duration
+	}{
+		{"held", nil, func(r *Runner) { r.Held("files vanished") }, fold.ErrUnavailable, time.Second},
+		{"not let in", denied, func(*Runner) {}, denied.Err, time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &farRemote{takes: time.Minute, fail: tc.fail}
+				r := running(t, f, Options{})
+				time.Sleep(time.Second) // the first round has begun
+				asked := make(chan error, 1)
+				go func() {
+					_, err := r.Ask(t.Context(), false)
+					asked <- err
+				}()
+				synctest.Wait()
+				tc.meet(r)
+				if err := <-asked; !errors.Is(err, tc.want) || time.Since(f.began) != tc.at {
+					t.Errorf("Ask: %v after %v, want %v after %v", err, time.Since(f.began), tc.want, tc.at)
+				}
+			})
+		})
+	}
 }
 
 func TestRunnerEnds(t *testing.T) {

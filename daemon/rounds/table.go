@@ -6,6 +6,8 @@ package rounds
 import (
 	"fmt"
 	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A Kind is why a poll or a round failed, as far as it decides what comes next.
@@ -16,6 +18,7 @@ const (
 	Offline   Kind = "offline"   // not reached: tried again, with growing waits
 	Missing   Kind = "missing"   // reached, but there is no such repository: the same
 	Lost      Kind = "lost"      // others pushed first, every time: the same
+	Guarded   Kind = "guarded"   // memories are being kept from loss here: the same
 	Limited   Kind = "limited"   // the remote asks for time: not before it says
 	Auth      Kind = "auth"      // it does not let us in: until the user acts
 	Refused   Kind = "refused"   // we refuse what it does: until the user acts
@@ -309,7 +312,7 @@ func (t Table) Paused() (Pause, bool) {
 func (t Table) refuses(now time.Time) *Error {
 	switch {
 	case t.held != "":
-		return &Error{Err: fmt.Errorf("nothing is synced for now: %s", t.held)}
+		return &Error{Err: fmt.Errorf("nothing is synced for now: %s: %w", t.held, fold.ErrUnavailable)}
 	case t.stopped != "":
 		return &Error{Kind: t.stopped}
 	case t.limited && t.notBefore.After(now):
