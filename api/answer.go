@@ -112,6 +112,7 @@ func describe(doc *huma.OpenAPI) {
 		"Retry":        {Description: "Seconds to wait before the next try.", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^[0-9]+$"}},
 		"Authenticate": {Description: "How to authenticate.", Required: true, Schema: text},
 	}
+	doc.Components.Schemas.Schema(reflect.TypeFor[wire.Event](), true, "") // of a stream, so no body has it
 	doc.Components.Responses = map[string]*huma.Response{}
 	for status, says := range problems {
 		doc.Components.Responses[problemName(status)] = inline(doc, []Answer{{Status: status, Says: says, Type: problemType, Body: reflect.TypeFor[wire.Problem]()}})

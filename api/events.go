@@ -5,10 +5,21 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+const (
+	// heartbeatTime is how long a stream is silent before it says that it lives.
+	heartbeatTime = 15 * time.Second
+	// eventTime is how long a client may take to read what is sent to it.
+	eventTime = 30 * time.Second
 )
 
 // events streams what happens as server-sent events. A client that comes back
-// with Last-Event-ID gets what it missed, as far as that is still known.
+// with Last-Event-ID gets what it missed, as far as that is still known, and is
+// told where it is not. One that does not read is left.
 func (s *Server) events() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last := r.Header.Get("Last-Event-ID")
@@ -26,21 +37,26 @@ func (s *Server) events() http.Handler {
 		project := r.URL.Query().Get("project")
 		ch := s.doors.Subscribe(r.Context(), scopeOf(r.Context()), after)
 		w.Header().Set("Content-Type", "text/event-stream")
-		out := http.NewResponseController(w)
-		if _, err := w.Write([]byte(": events of foldwatch\n\n")); err != nil {
+		out := eventWriter{w, http.NewResponseController(w)}
+		if !out.write(": events of foldwatch\n\n") {
 			return
 		}
-		if err := out.Flush(); err != nil {
-			return
-		}
+		beat := time.NewTicker(heartbeatTime)
+		defer beat.Stop()
 		for {
 			select {
 			case <-r.Context().Done():
 				return
+			case now := <-beat.C:
+				// Without an id: a client that comes back names its last event.
+				if b, err := json.Marshal(wire.Event{ID: after, Type: "heartbeat", Time: now.UTC()}); err != nil || !out.write(fmt.Sprintf("event: heartbeat\ndata: %s\n\n", b)) {
+					return
+				}
 			case e, ok := <-ch:
 				if !ok {
 					return
 				}
+				after = e.ID
 				if project != "" && e.Project != "" && e.Project != project {
 					continue
 				}
@@ -49,13 +65,26 @@ func (s *Server) events() http.Handler {
 					s.opt.Log.WarnContext(r.Context(), "Event left out", "id", e.ID, "err", err)
 					continue
 				}
-				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b); err != nil {
+				if !out.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Type, b)) {
 					return
 				}
-				if err := out.Flush(); err != nil {
-					return
-				}
+				beat.Reset(heartbeatTime)
 			}
 		}
 	})
+}
+
+// An eventWriter writes to a client that may have stopped reading.
+type eventWriter struct {
+	w   http.ResponseWriter
+	out *http.ResponseController
+}
+
+// write reports whether text was sent in time.
+func (e eventWriter) write(text string) bool {
+	_ = e.out.SetWriteDeadline(time.Now().Add(eventTime)) // writers of tests have none
+	if _, err := e.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return e.out.Flush() == nil
 }

@@ -63,7 +63,7 @@ func eventsRoute() Route {
 	r := raw(Read, "GET", "/api/events", "events", "Follow what happens (server-sent events)", (*Server).events)
 	r.Stream = true
 	r.Also = []Answer{
-		{Status: http.StatusOK, Says: "Events until the caller leaves; the data of each is an Event.", Type: "text/event-stream"},
+		{Status: http.StatusOK, Says: "Events until the caller leaves, or is dropped because it does not keep up; the data of each is an Event.", Type: "text/event-stream"},
 		{Status: http.StatusUnprocessableEntity, Says: "Last-Event-ID is no number.", Type: problemType, Body: reflect.TypeFor[wire.Problem]()},
 	}
 	return r

@@ -139,7 +139,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		}
 	}()
 	d.parts = &parts{
-		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(), working: layer.New(opt.Now),
+		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(time.Now()), working: layer.New(opt.Now),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
@@ -186,6 +186,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wg.Go(func() { co.run(ctx) })
 	}
 	d.mu.Unlock()
+	wg.Go(func() { d.watchHealth(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

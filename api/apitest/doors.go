@@ -20,7 +20,7 @@ type Doors struct {
 	mu       sync.Mutex
 	projects []*held
 	jobs     []wire.Job
-	subs     map[chan wire.Event]bool
+	subs     map[chan wire.Event]fold.Scope
 	events   []wire.Event
 	now      time.Time
 
@@ -39,7 +39,7 @@ type held struct {
 
 // New returns doors with one project a slug, its checkout at /src/<slug>.
 func New(slugs ...string) *Doors {
-	d := &Doors{subs: map[chan wire.Event]bool{}, now: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)}
+	d := &Doors{subs: map[chan wire.Event]fold.Scope{}, now: time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)}
 	for _, s := range slugs {
 		d.add(s, "/src/"+s)
 	}
@@ -130,10 +130,15 @@ func (d *Doors) Emit(typ, project string, data map[string]any) {
 func (d *Doors) emit(typ, project string, data map[string]any) {
 	e := wire.Event{ID: uint64(len(d.events) + 1), Type: typ, Project: project, Time: d.now, Data: data}
 	d.events = append(d.events, e)
-	for ch := range d.subs {
+	for ch, sc := range d.subs {
+		if project != "" && !sc.CanRead(project) {
+			continue
+		}
 		select {
 		case ch <- e:
-		default: // a reader that is 64 behind loses events, as in the daemon
+		default: // a reader that is 64 behind is dropped, as in the daemon
+			delete(d.subs, ch)
+			close(ch)
 		}
 	}
 }
@@ -146,23 +151,25 @@ func (d *Doors) Subscribers() int {
 }
 
 // Subscribe sends events until ctx ends.
-func (d *Doors) Subscribe(ctx context.Context, _ fold.Scope, after uint64) <-chan wire.Event {
+func (d *Doors) Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ch := make(chan wire.Event, 64)
+	ch := make(chan wire.Event, 64+len(d.events))
 	if after > 0 {
 		for _, e := range d.events {
-			if e.ID > after {
+			if e.ID > after && (e.Project == "" || sc.CanRead(e.Project)) {
 				ch <- e
 			}
 		}
 	}
-	d.subs[ch] = true
+	d.subs[ch] = sc
 	context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.subs, ch)
-		close(ch)
+		if _, ok := d.subs[ch]; ok {
+			delete(d.subs, ch)
+			close(ch)
+		}
 	})
 	return ch
 }

@@ -44,6 +44,9 @@ func (c *Client) Events(ctx context.Context, after uint64, connected func(), fn 
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			return fmt.Errorf("event: %w", err)
 		}
+		if e.Type == "heartbeat" {
+			continue
+		}
 		if err := fn(e); err != nil {
 			return err
 		}

@@ -59,16 +59,21 @@ func (p *pacer) ripe(now time.Time) []string {
 // resources did, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	events := s.doors.Subscribe(ctx, fold.LocalScope(), 0)
-	p := newPacer()
+	p, last := newPacer(), uint64(0)
 	tick := time.NewTicker(updateGap / 4)
 	defer tick.Stop()
 	tick.Stop() // runs only while something was told a moment ago
 	for running := false; ; {
 		select {
 		case e, ok := <-events:
-			if !ok {
+			if !ok && ctx.Err() != nil {
 				return nil
 			}
+			if !ok { // this one did not keep up: it goes on where it stopped
+				events = s.doors.Subscribe(ctx, fold.LocalScope(), last)
+				continue
+			}
+			last = e.ID
 			for _, key := range changedBy(e) {
 				if p.changed(key, time.Now()) {
 					s.tell(ctx, key)
@@ -93,6 +98,8 @@ func (s *Server) Run(ctx context.Context) error {
 // changedBy returns what an event changes.
 func changedBy(e wire.Event) []string {
 	switch {
+	case e.Type == "events:missed":
+		return []string{listKey}
 	case e.Project == "":
 		return nil
 	case strings.HasPrefix(e.Type, "project:"), e.Type == "sync:renamed":
