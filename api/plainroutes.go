@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -62,6 +64,11 @@ func documentRoute() Route {
 func eventsRoute() Route {
 	r := raw(Read, "GET", "/api/events", "events", "Follow what happens (server-sent events)", (*Server).events)
 	r.Stream = true
+	r.Params = []*huma.Param{
+		{Name: "project", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: "only what happens in it, and to the daemon; default: all that may be read"},
+		{Name: "last_event_id", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: "as Last-Event-ID, for who cannot send that"},
+		{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "id of the last event that was seen: those after it come first"},
+	}
 	r.Also = []Answer{
 		{Status: http.StatusOK, Says: "Events until the caller leaves, or is dropped because it does not keep up; the data of each is an Event.", Type: "text/event-stream"},
 		{Status: http.StatusUnprocessableEntity, Says: "Last-Event-ID is no number.", Type: problemType, Body: reflect.TypeFor[wire.Problem]()},

@@ -43,6 +43,8 @@ type Route struct {
 	Also  []Answer
 	Never []int
 
+	Params []*huma.Param // beside those of In
+
 	// In is the struct of parameters and body, Out that of the answer, nil if
 	// it has none. Both are nil for a route that is no typed operation.
 	In, Out reflect.Type
@@ -170,8 +172,21 @@ func operation(api huma.API, r Route) huma.Operation {
 		Description:   "Callable with scope: " + string(r.Access) + ".",
 		DefaultStatus: r.status(), MaxBodyBytes: r.limit(),
 		BodyReadTimeout: untimed,
+		Parameters:      r.params(),
 		Responses:       r.responses(api.OpenAPI()),
 	}
+}
+
+// params are the parameters that are no part of In.
+func (r Route) params() []*huma.Param {
+	if r.Method == http.MethodPost && r.In != nil && !r.Secret {
+		most := onceKey
+		return append(r.Params, &huma.Param{
+			Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
+			Description: "What was done under it is not done again within 24 hours, but answered as it was.",
+		})
+	}
+	return r.Params
 }
 
 // Match is the precondition of a write.
