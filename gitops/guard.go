@@ -282,7 +282,9 @@ func (s *Store) waits(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	last := s.guard.Since
 	s.mu.Unlock()
-	for _, f := range []string{"HEAD", "index", "logs/HEAD", "ORIG_HEAD", "FETCH_HEAD"} {
+	// Not FETCH_HEAD: a fetch moves no file here, and programs that make one every
+	// minute would keep the memories away for good.
+	for _, f := range []string{"HEAD", "index", "logs/HEAD", "ORIG_HEAD"} {
 		if fi, err := os.Lstat(filepath.Join(s.l.GitDir, f)); err == nil && fi.ModTime().After(last) {
 			last = fi.ModTime()
 		}

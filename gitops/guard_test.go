@@ -138,6 +138,16 @@ func TestVanishWaitsForGitAndBranches(t *testing.T) {
 		t.Errorf("Guard during a merge = %+v, %v", v, err)
 	}
 	must(t, os.Remove(filepath.Join(dir, ".git/MERGE_HEAD")))
+	// A fetch moves nothing in the checkout, and editors make one every minute.
+	write(t, filepath.Join(dir, ".git/FETCH_HEAD"), "x")
+	must(t, os.Chtimes(filepath.Join(dir, ".git/FETCH_HEAD"), clock, clock))
+	if v, err := s.Guard(ctx); err != nil || !v.Guarded || v.Waits != "" {
+		t.Errorf("Guard just after a fetch = %+v, %v, want no wait", v, err)
+	}
+	must(t, os.Chtimes(filepath.Join(dir, ".git/index"), clock, clock))
+	if v, err := s.Guard(ctx); err != nil || !strings.Contains(v.Waits, "quiet") {
+		t.Errorf("Guard just after git moved files = %+v, %v", v, err)
+	}
 	// A branch of the user's that tracks fold/: git moves these files itself.
 	git(t, dir, "checkout", "-q", "-b", "tracks")
 	write(t, filepath.Join(dir, "fold/project.toml"), "x")
