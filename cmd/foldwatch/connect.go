@@ -70,7 +70,8 @@ func (e *environment) start(ctx context.Context) (daemonClient, error) {
 	return e.spawn(ctx, "--auto")
 }
 
-// spawn starts `foldwatch serve ARGS…` on its own, and waits for its socket.
+// spawn has the service start the daemon, where one is installed, or starts
+// `foldwatch serve ARGS…` on its own, and waits for its socket.
 // Of several programs that find no daemon at once, one starts it and the
 // others wait for that one.
 func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, error) {
@@ -92,6 +93,9 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 		return c, err
 	}
 
+	if c, err := e.startService(ctx); c != nil || err != nil {
+		return c, err
+	}
 	logPath := filepath.Join(st.dirs.State, "start.log")
 	exited, err := e.launch(logPath, append([]string{"serve", "--log-file"}, args...))
 	if err != nil {

@@ -84,6 +84,7 @@ func checks() []check {
 		{"state folder", one(checkState)},
 		{"disk space", one(checkDisk)},
 		{"daemon", one(checkDaemon)},
+		{"service", checkUnit},
 		{"version", one(checkVersion)},
 		{"socket", one(checkSocket)},
 		{"listen", one(checkListen)},
@@ -302,6 +303,20 @@ func checkVersion(_ context.Context, p *patient) finding {
 
 // restart ends the daemon and starts one of this program's version.
 func (p *patient) restart(ctx context.Context) error {
+	if err := p.end(ctx); err != nil {
+		return err
+	}
+	c, err := p.e.spawn(ctx, "--auto")
+	if err != nil {
+		return err
+	}
+	st, err := c.Status(ctx)
+	p.c, p.stat = c, &st
+	return err
+}
+
+// end ends the daemon, and waits until its socket is gone.
+func (p *patient) end(ctx context.Context) error {
 	proc, err := os.FindProcess(p.stat.PID)
 	if err != nil {
 		return err
@@ -315,7 +330,7 @@ func (p *patient) restart(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if c, err := p.e.dial(ctx, p.e); err == nil && c == nil {
-			break
+			return nil
 		}
 		select {
 		case <-tick.C:
@@ -323,13 +338,6 @@ func (p *patient) restart(ctx context.Context) error {
 			return fmt.Errorf("pid %d does not stop", p.stat.PID)
 		}
 	}
-	c, err := p.e.spawn(ctx, "--auto")
-	if err != nil {
-		return err
-	}
-	st, err := c.Status(ctx)
-	p.c, p.stat = c, &st
-	return err
 }
 
 func checkListen(_ context.Context, p *patient) finding {

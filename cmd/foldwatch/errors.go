@@ -55,6 +55,13 @@ func exitCode(err error) int {
 	return wire.KindOf(err).Exit
 }
 
+// final reports whether a daemon that ended with err would end so again, until a
+// person has done something: bad configuration; a second daemon, or newer state.
+func final(err error) bool {
+	code := exitCode(err)
+	return code == exitUsage || code == wire.KindOf(fold.ErrConflict).Exit
+}
+
 // report tells a person what went wrong and what to do about it.
 func (e *environment) report(err error) {
 	text := err.Error()

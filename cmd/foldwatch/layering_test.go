@@ -26,7 +26,7 @@ func levels() map[string]int {
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
-		"daemon/provider": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
+		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2,
 		"daemon/ingest": 3, "daemon/evolve": 3, "daemon/remember": 3, "daemon/recall": 3,
 		"daemon/jobs": 3, "daemon/port": 3, "api/auth": 3, "api/client": 3,
@@ -81,7 +81,7 @@ func owners() []owner {
 		{"github.com/spf13/pflag", []string{"cmd/foldwatch"}, "flags are the program's business"},
 		{"github.com/charmbracelet", []string{"cmd/foldwatch"}, "looks are the program's business"},
 		{"charm.land", []string{"cmd/foldwatch"}, "looks are the program's business"},
-		{"github.com/kardianos/service", []string{"cmd/foldwatch"}, "only the program installs itself"},
+		{"github.com/kardianos/service", []string{"packaging/unit"}, "it is the service control manager of Windows; systemd and launchd get files of our own"},
 		{"gopkg.in/natefinch/lumberjack.v2", []string{"cmd/foldwatch"}, "where logs go is wiring"},
 		{"golang.org/x/term", []string{"cmd/foldwatch"}, "only the program talks to a terminal"},
 	}

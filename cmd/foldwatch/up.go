@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // idleExit is how long a daemon that nobody asked for by name stays without a
@@ -65,7 +66,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 	if err != nil {
 		return err
 	}
-	if c == nil && detach {
+	if c == nil && (detach || e.asService()) {
 		if c, err = e.spawn(ctx); err != nil {
 			return err
 		}
@@ -298,6 +299,7 @@ func quoteArg(s string) string {
 
 func serveCommand(e *environment) *cobra.Command {
 	var auto, logFile bool
+	var by string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon in the foreground for all registered checkouts",
@@ -310,16 +312,29 @@ func serveCommand(e *environment) *cobra.Command {
 			if auto {
 				opt.IdleExit = idleExit
 			}
-			err := e.serve(ctx, e, opt)
-			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-				err = nil // Ctrl-C is how it ends
+			opt.LogFile = opt.LogFile || by != ""
+			run := func(ctx context.Context) error {
+				err := e.serve(ctx, e, opt)
+				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+					err = nil // Ctrl-C is how it ends
+				}
+				return err
+			}
+			if asked, err := unit.RunSCM(ctx, run, final); asked {
+				return err
+			}
+			err := run(ctx)
+			if by != "" && final(err) {
+				e.report(err) // these systems know no exit code to leave alone
+				err = nil
 			}
 			return err
 		},
 	}
+	c.Flags().StringVar(&by, "by", "", "what starts it: launchd, task or scm")
 	c.Flags().BoolVar(&auto, "auto", false, "end after 30 minutes without a client")
 	c.Flags().BoolVar(&logFile, "log-file", false, "log to daemon.log in the state folder")
-	for _, ours := range []string{"auto", "log-file"} { // for daemons that no person starts
+	for _, ours := range []string{"auto", "log-file", "by"} { // for daemons that no person starts
 		if err := c.Flags().MarkHidden(ours); err != nil {
 			panic(err) // the flag is defined above
 		}

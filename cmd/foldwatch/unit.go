@@ -1,0 +1,629 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// unitFlags are those of the commands about the service.
+type unitFlags struct {
+	user, system  bool
+	account       string
+	dryRun, print bool
+	linger        bool
+	purge, yes    bool
+	lines         int
+	follow        bool
+}
+
+func (f unitFlags) scope() unit.Scope {
+	if f.system {
+		return unit.System
+	}
+	return unit.User
+}
+
+func unitCommand(e *environment) *cobra.Command {
+	var fl unitFlags
+	sub := func(use, short, long string, run func(ctx context.Context, fl unitFlags) error) *cobra.Command {
+		c := &cobra.Command{
+			Use: use, Short: short, Long: long, Args: between(0, 0),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				e.noticesTold = true
+				return run(cmd.Context(), fl)
+			},
+		}
+		c.Flags().BoolVar(&fl.user, "user", false, "that of this user (the default)")
+		c.Flags().BoolVar(&fl.system, "system", false, "that of the machine, under an account of its own")
+		c.MarkFlagsMutuallyExclusive("user", "system")
+		return c
+	}
+	plans := func(c *cobra.Command) *cobra.Command {
+		c.Flags().BoolVar(&fl.dryRun, "dry-run", false, "print what would be done, and do nothing")
+		return c
+	}
+	install := plans(sub("install", "Have the system start foldwatch, now and after every login",
+		"Installs foldwatch as a service of this user (systemd, launchd, a task at logon) or, with\n"+
+			"--system, of the machine, and starts it. Done again it brings the service up to date.", e.unitInstall))
+	install.Flags().BoolVar(&fl.print, "print", false, "print the file that would be written, and do nothing")
+	install.Flags().BoolVar(&fl.linger, "linger", false, "also run while this user is not logged in (systemd)")
+	install.Flags().StringVar(&fl.account, "account", "", "account to run as, with --system (default: foldwatch, made if need be)")
+	uninstall := plans(sub("uninstall", "Stop the service and take it out of the system",
+		"Leaves memories, and what foldwatch keeps about them; --purge also deletes index, registry,\n"+
+			"caches, configuration and logs. fold/ and its history stay in each checkout.", e.unitUninstall))
+	uninstall.Flags().BoolVar(&fl.purge, "purge", false, "also delete index, registry, caches, configuration, logs")
+	uninstall.Flags().BoolVar(&fl.yes, "yes", false, "do not ask")
+	logs := sub("logs", "Show the last lines of the service's log", "", e.unitLogs)
+	logs.Flags().IntVarP(&fl.lines, "lines", "n", 50, "how many")
+	logs.Flags().BoolVarP(&fl.follow, "follow", "f", false, "go on as they come")
+	control := func(verb, short string) *cobra.Command {
+		return plans(sub(verb, short, "", func(ctx context.Context, fl unitFlags) error { return e.unitControl(ctx, fl, verb) }))
+	}
+	return parent("service", "Run foldwatch as a service of the system",
+		install, uninstall, control("start", "Start the service"), control("stop", "Stop the service"), control("restart", "Restart the service"),
+		sub("status", "Tell how the service is, and what it can reach", "", e.unitStatus), logs)
+}
+
+// unitSpec says what a service of foldwatch is on this machine.
+func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
+	s := unit.Spec{OS: runtime.GOOS, Scope: fl.scope(), Linger: fl.linger}
+	var err error
+	if s.Program, err = thisProgram(); err != nil {
+		return s, err
+	}
+	if s.Scope == unit.System {
+		return e.systemSpec(s, fl.account)
+	}
+	if fl.account != "" {
+		return s, usagef("foldwatch service install --system --account "+fl.account, "--account is for --system")
+	}
+	me, err := user.Current()
+	if err != nil {
+		return s, fmt.Errorf("who we are: %w", err)
+	}
+	dirs, err := conf.Locate(e.getenv)
+	if err != nil {
+		return s, err
+	}
+	s.Account, s.Home, s.State = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir), dirs.State
+	s.UID, _ = strconv.Atoi(me.Uid) // is a word on Windows, where it is not used
+	if x := e.getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
+		s.Config = x
+	}
+	s.Env, _ = unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
+	if now, text := e.installed(s); now.Installed && strings.Contains(text, "X-FoldwatchLinger=yes") {
+		s.Linger = true // once asked for, it stays
+	}
+	return s, s.Check()
+}
+
+// systemSpec is the service of the machine. It has its own folders, and of this
+// session only where programs are.
+func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error) {
+	s.State = unit.SystemState(s.OS)
+	s.Account, s.Home = account, s.State
+	switch s.OS {
+	case "windows":
+		s.Account = cmp.Or(account, `NT SERVICE\`+unit.Name)
+	case "darwin":
+		s.Account = cmp.Or(account, e.getenv("SUDO_USER"))
+	default:
+		s.Account = cmp.Or(account, accountOf(s.Path()), unit.Name)
+	}
+	if s.OS != "windows" {
+		u, err := user.Lookup(s.Account)
+		switch {
+		case err == nil:
+			s.Home = u.HomeDir
+		case s.OS == "linux" && s.Account == unit.Name:
+			s.NewAccount = true
+		default:
+			return s, fold.WithHint(fmt.Errorf("account %q: %w", s.Account, fold.ErrNotFound), "foldwatch service install --system --account NAME")
+		}
+	}
+	if s.Home == "" || s.Home == "/" || s.Home == "/nonexistent" {
+		s.Home = s.State
+	}
+	vars, _ := unit.Lasting(e.getenv, "", "")
+	for _, v := range vars {
+		if v.Name == "PATH" {
+			s.Env = append(s.Env, v)
+		}
+	}
+	s.Env = append([]unit.Var{{Name: "HOME", Value: s.Home}}, append(s.Env, unit.Var{Name: "FOLDWATCH_HOME", Value: s.State})...)
+	return s, s.Check()
+}
+
+// accountOf returns the account that an installed unit of the system runs as.
+func accountOf(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		if name, ok := strings.CutPrefix(line, "User="); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
+}
+
+// thisProgram returns where this program lies, by the name under which the user
+// finds it: a package manager's link stays where it is, what it points at does
+// not.
+func thisProgram() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if found, err := exec.LookPath(unit.Name); err == nil && filepath.IsAbs(found) {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(exe)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return found, nil
+		}
+	}
+	return exe, nil
+}
+
+// installed tells whether the service is, and what its file says.
+func (e *environment) installed(s unit.Spec) (unit.Standing, string) {
+	if s.Path() == "" {
+		st, known := s.SCM()
+		return unit.Standing{Installed: known, Running: st.State == "active"}, ""
+	}
+	b, err := os.ReadFile(s.Path())
+	return unit.Standing{Installed: err == nil, BySpec: strings.Contains(string(b), "X-FoldwatchLinger=yes")}, string(b)
+}
+
+// unitState asks the system how the service is.
+func (e *environment) unitState(ctx context.Context, s unit.Spec) (unit.State, error) {
+	if s.OS == "windows" && s.Scope == unit.System {
+		st, _ := s.SCM()
+		return st, nil
+	}
+	ask := s.Ask()
+	if ask == nil {
+		return unit.State{}, nil
+	}
+	out, err := unit.Machine{}.Output(ctx, ask)
+	if err != nil && s.OS == "darwin" {
+		return unit.State{}, nil // it is not loaded
+	}
+	return s.ParseState(out), err
+}
+
+// unitReply is what the commands that change something print with --json.
+type unitReply struct {
+	Scope   unit.Scope  `json:"scope"`
+	Manager string      `json:"manager"`
+	Path    string      `json:"path,omitempty"`
+	Done    bool        `json:"done"` // false with --dry-run
+	Changed bool        `json:"changed"`
+	Steps   []unit.Step `json:"steps"`
+	Notes   []string    `json:"notes,omitempty"`
+}
+
+// carryOut does the steps, or prints them.
+func (e *environment) carryOut(ctx context.Context, s unit.Spec, steps []unit.Step, dryRun bool) (unitReply, error) {
+	r := unitReply{Scope: s.Scope, Manager: s.Manager(), Path: s.Path(), Done: !dryRun, Steps: steps}
+	if dryRun {
+		return r, nil
+	}
+	if s.Scope == unit.System && s.OS != "windows" && os.Geteuid() != 0 {
+		return r, fold.WithHint(fmt.Errorf("the service of the machine is root's to change: %w", fold.ErrForbidden), "sudo "+strings.Join(os.Args, " "))
+	}
+	return r, unit.Machine{Spec: s}.Apply(ctx, steps)
+}
+
+func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	if fl.print {
+		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
+	}
+	now, text := e.installed(s)
+	state, err := e.unitState(ctx, s)
+	if err != nil && !fl.dryRun {
+		return err
+	}
+	now.Running = now.Running || state.State == "active" || state.State == "activating"
+	now.Lingers = now.BySpec || lingering(s.Account)
+	var others daemonClient
+	if s.Scope == unit.User {
+		if others, err = e.running(ctx); err != nil {
+			return err
+		}
+	}
+	now.Same = now.Installed && text == s.Text() && e.sameVersion(ctx, others, now.Running)
+	steps := s.Install(now)
+	if others != nil && !now.Running && !fl.dryRun {
+		if err := e.endDaemon(ctx, others); err != nil {
+			return err
+		}
+	}
+	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
+	if err != nil {
+		return err
+	}
+	r.Changed = !now.Same || !now.Running
+	if s.Scope == unit.User {
+		_, r.Notes = unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+	}
+	r.Notes = append(r.Notes, e.unitNotes(s)...)
+	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers {
+		r.Notes = append(r.Notes, "it stops when you log out; to keep it: foldwatch service install --linger")
+	}
+	if r.Done {
+		if err := e.awaitUnit(ctx, s); err != nil {
+			return err
+		}
+	}
+	return e.emit(r, func(p printer) {
+		switch {
+		case !r.Done:
+			printSteps(p, r.Steps)
+		case r.Changed:
+			p.printf("installed  %s (%s, %s)\nready\n", cmp.Or(s.Path(), s.Manager()), s.Manager(), s.Scope)
+		default:
+			p.printf("installed already, and up to date: %s\n", cmp.Or(s.Path(), s.Manager()))
+		}
+		for _, n := range r.Notes {
+			p.printf("note  %s\n", n)
+		}
+	})
+}
+
+// sameVersion reports whether the service's daemon is of this program's version,
+// as far as it can be told.
+func (e *environment) sameVersion(ctx context.Context, c daemonClient, running bool) bool {
+	if c == nil || !running {
+		return true
+	}
+	h, err := c.Health(ctx)
+	return err == nil && h.Version == fullVersion()
+}
+
+// endDaemon ends a daemon that is not the service's, so that the service's finds
+// socket and state free.
+func (e *environment) endDaemon(ctx context.Context, c daemonClient) error {
+	st, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	return (&patient{e: e, stat: &st}).end(ctx)
+}
+
+// awaitUnit waits until the daemon of the user's service answers. The system's
+// own may answer to nobody but its account.
+func (e *environment) awaitUnit(ctx context.Context, s unit.Spec) error {
+	if s.Scope == unit.System {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, err := e.running(ctx); err == nil && c != nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fold.WithHint(fmt.Errorf("the service was started and does not answer: %w", fold.ErrUnavailable), "foldwatch service logs")
+		}
+	}
+}
+
+// unitNotes says what of the service's environment will not do.
+func (e *environment) unitNotes(s unit.Spec) []string {
+	var notes []string
+	vars := map[string]string{}
+	for _, v := range s.Env {
+		vars[v.Name] = v.Value
+	}
+	if p, ok := vars["PATH"]; ok && !onPath("git", p) {
+		notes = append(notes, "git is in no folder of the service's PATH ("+p+"): install git, then run foldwatch service install again")
+	}
+	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
+		notes = append(notes, "the service's ssh agent is not there ("+a+"): start it, or run foldwatch service install again from where one runs")
+	}
+	if s.Program == "" || exists(s.Program) {
+		return notes
+	}
+	return append(notes, "the program is not there any more ("+s.Program+"): run foldwatch service install again")
+}
+
+// onPath reports whether one of the folders of list has the program.
+func onPath(program, list string) bool {
+	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool {
+		found, err := exec.LookPath(filepath.Join(dir, program))
+		return err == nil && found != ""
+	})
+}
+
+func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	now, _ := e.installed(s)
+	steps := s.Uninstall(now)
+	if !now.Installed {
+		steps = nil
+	}
+	var folders []string
+	if fl.purge {
+		if folders, err = e.kept(s); err != nil {
+			return err
+		}
+		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
+			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
+			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes")
+		}
+	}
+	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
+	if err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		r.Notes = append(r.Notes, "delete "+dir)
+		if !fl.dryRun {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
+	r.Changed = now.Installed || len(folders) > 0
+	return e.emit(r, func(p printer) {
+		switch {
+		case !r.Done:
+			printSteps(p, r.Steps)
+			for _, n := range r.Notes {
+				p.printf("%s\n", n)
+			}
+		case !r.Changed:
+			p.printf("not installed\n")
+		default:
+			p.printf("uninstalled\n")
+			if !fl.purge {
+				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge\n", s.State)
+			}
+		}
+	})
+}
+
+// kept returns the folders that --purge deletes.
+func (e *environment) kept(s unit.Spec) ([]string, error) {
+	dirs := []string{s.State}
+	if s.Scope == unit.User {
+		d, err := conf.Locate(e.getenv)
+		if err != nil {
+			return nil, err
+		}
+		if dirs = []string{d.State, d.Cache, d.Data, d.Config}; d.Home != "" {
+			dirs = []string{d.Home}
+		}
+		if runtime.GOOS != "windows" && d.Home == "" {
+			dirs = append(dirs, filepath.Dir(d.Socket))
+		}
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	return slices.DeleteFunc(dirs, func(d string) bool { return !exists(d) }), nil
+}
+
+func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	if now, _ := e.installed(s); !now.Installed && !fl.dryRun {
+		return notInstalled(s)
+	}
+	if verb != "stop" && !fl.dryRun && s.Scope == unit.User {
+		if err := e.yield(ctx, s); err != nil {
+			return err
+		}
+	}
+	r, err := e.carryOut(ctx, s, s.Control(verb), fl.dryRun)
+	if err == nil && verb != "stop" && r.Done {
+		err = e.awaitUnit(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	r.Changed = r.Done
+	return e.emit(r, func(p printer) {
+		if !r.Done {
+			printSteps(p, r.Steps)
+			return
+		}
+		p.printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
+	})
+}
+
+// yield ends a daemon that holds the state and is not the service's.
+func (e *environment) yield(ctx context.Context, s unit.Spec) error {
+	state, err := e.unitState(ctx, s)
+	if err != nil || state.State == "active" || state.State == "activating" {
+		return err
+	}
+	c, err := e.running(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	return e.endDaemon(ctx, c)
+}
+
+func notInstalled(s unit.Spec) error {
+	at := ""
+	if s.Scope == unit.System {
+		at = " --system"
+	}
+	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+at)
+}
+
+func printSteps(p printer, steps []unit.Step) {
+	for _, st := range steps {
+		p.printf("%s\n", st)
+	}
+	if len(steps) == 0 {
+		p.printf("nothing is to be done\n")
+	}
+}
+
+func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	if now, _ := e.installed(s); !now.Installed {
+		return notInstalled(s)
+	}
+	command, file := s.Logs(fl.lines, fl.follow)
+	if file != "" {
+		return e.tail(ctx, file, fl.lines, fl.follow)
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
+	if err := cmd.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+	}
+	return nil
+}
+
+// lingering reports whether the user's services outlast the session.
+func lingering(account string) bool { return exists("/var/lib/systemd/linger/" + account) }
+
+// A unitReport is what `service status --json` prints.
+type unitReport struct {
+	Scope       unit.Scope `json:"scope"`
+	Manager     string     `json:"manager"`
+	Installed   bool       `json:"installed"`
+	Path        string     `json:"path,omitempty"`
+	Program     string     `json:"program,omitempty"`
+	Account     string     `json:"account"`
+	Ready       bool       `json:"ready"` // the daemon answers
+	unit.State             // as the system has it
+	Linger      bool       `json:"linger"`
+	Environment []unit.Var `json:"environment"` // as it was recorded
+	Notes       []string   `json:"notes"`       // what of it will not do
+}
+
+func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	r, err := e.unitReport(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
+		return err
+	}
+	switch {
+	case !r.Installed:
+		return fmt.Errorf("%w: %w", errShown, fold.ErrNotFound)
+	case r.State.State != "" && r.State.State != "active", r.Scope == unit.User && !r.Ready:
+		return fmt.Errorf("%w: %w", errShown, wire.ErrNoDaemon)
+	}
+	return nil
+}
+
+func (e *environment) unitReport(ctx context.Context, s unit.Spec) (unitReport, error) {
+	now, text := e.installed(s)
+	r := unitReport{
+		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: s.Path(), Account: s.Account,
+		Linger: s.OS == "linux" && s.Scope == unit.User && lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
+	}
+	if !now.Installed {
+		return r, nil
+	}
+	var err error
+	if r.State, err = e.unitState(ctx, s); err != nil {
+		r.Notes = append(r.Notes, err.Error())
+	}
+	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
+	r.Program = was.Program
+	r.Environment = append(r.Environment, was.Env...)
+	r.Notes = append(r.Notes, e.unitNotes(was)...)
+	if s.Path() != "" && text != s.Text() {
+		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install")
+	}
+	if s.Scope == unit.User {
+		c, err := e.running(ctx)
+		r.Ready = err == nil && c != nil
+	} else {
+		r.Ready = r.State.State == "active" // Type=notify, where there is one
+	}
+	return r, nil
+}
+
+// programOf returns the program that an installed unit starts; "" where the file
+// is no unit.
+func programOf(text string) string {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, `ExecStart="`); ok {
+			v, _, _ = strings.Cut(v, `" serve`)
+			return strings.NewReplacer("$$", "$", "%%", "%", `\"`, `"`, `\\`, `\`).Replace(v)
+		}
+	}
+	return ""
+}
+
+func printUnit(p printer, r unitReport) {
+	if !r.Installed {
+		p.printf("not installed (%s, %s); to install it: foldwatch service install\n", r.Manager, r.Scope)
+		return
+	}
+	state := cmp.Or(r.State.State, "installed")
+	if r.Ready {
+		state += ", ready"
+	}
+	if r.Restarts > 0 {
+		state += fmt.Sprintf(", restarted %d times", r.Restarts)
+	}
+	p.printf("%s  %s\n", bold(state), r.Says)
+	p.printf("  %-12s %s\n", r.Manager, r.Path)
+	if r.PID > 0 {
+		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
+	}
+	if r.Result != "" {
+		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs\n", "ended", r.Result, r.Code)
+	}
+	p.printf("  %-12s %t", "at login", r.Enabled)
+	if r.Linger {
+		p.printf(", and before and after")
+	}
+	p.printf("\n")
+	for _, v := range r.Environment {
+		p.printf("  %-12s %s\n", v.Name, v.Value)
+	}
+	for _, n := range r.Notes {
+		p.printf("note  %s\n", n)
+	}
+}

@@ -1,0 +1,348 @@
+package unit_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// specs are one machine of each kind.
+func specs() map[string]unit.Spec {
+	linux := []unit.Var{{Name: "HOME", Value: "/home/ada"}, {Name: "PATH", Value: "/usr/local/bin:/usr/bin"}, {Name: "SSH_AUTH_SOCK", Value: "/run/user/1000/agent"}}
+	mac := []unit.Var{{Name: "HOME", Value: "/Users/ada"}, {Name: "PATH", Value: "/opt/homebrew/bin:/usr/bin"}}
+	at := func(system string) []unit.Var {
+		return []unit.Var{{Name: "PATH", Value: "/usr/bin"}, {Name: "FOLDWATCH_HOME", Value: unit.SystemState(system)}}
+	}
+	return map[string]unit.Spec{
+		"systemd-user.service": {
+			OS: "linux", Scope: unit.User, Program: "/home/ada/.local/bin/foldwatch", Account: "ada", UID: 1000, Home: "/home/ada",
+			State: "/home/ada/.local/state/foldwatch", Env: linux, Linger: true,
+		},
+		"systemd-system.service": {
+			OS: "linux", Scope: unit.System, Program: "/usr/bin/foldwatch", Account: "foldwatch", Home: "/var/lib/foldwatch",
+			State: unit.SystemState("linux"), Env: at("linux"), NewAccount: true,
+		},
+		"systemd-account.service": {
+			OS: "linux", Scope: unit.System, Program: "/usr/bin/foldwatch", Account: "ada", Home: "/home/ada",
+			State: unit.SystemState("linux"), Env: at("linux"),
+		},
+		"launchd-agent.plist": {
+			OS: "darwin", Scope: unit.User, Program: "/opt/homebrew/bin/foldwatch", Account: "ada", UID: 501, Home: "/Users/ada",
+			State: "/Users/ada/Library/Application Support/foldwatch", Env: mac,
+		},
+		"launchd-daemon.plist": {
+			OS: "darwin", Scope: unit.System, Program: "/opt/homebrew/bin/foldwatch", Account: "ada", Home: "/Users/ada",
+			State: unit.SystemState("darwin"), Env: at("darwin"),
+		},
+		"windows-logon.xml": {
+			OS: "windows", Scope: unit.User, Program: `C:\Program Files\foldwatch\foldwatch.exe`, Account: `PC\ada`, Home: `C:\Users\ada`,
+			State: `C:\Users\ada\AppData\Local\foldwatch\state`, Env: []unit.Var{{Name: "PATH", Value: `C:\Windows`}},
+		},
+		"windows-service": {
+			OS: "windows", Scope: unit.System, Program: `C:\Program Files\foldwatch\foldwatch.exe`, Account: `NT SERVICE\foldwatch`,
+			Home: unit.SystemState("windows"), State: unit.SystemState("windows"), Env: at("windows"),
+		},
+	}
+}
+
+// Every template, and what is done with it, on every system.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, s := range specs() {
+		if err := s.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var b strings.Builder
+		if s.Path() != "" {
+			golden(t, name, s.Text())
+		}
+		section := func(title string, steps []unit.Step) {
+			b.WriteString(title + "\n")
+			for _, st := range steps {
+				b.WriteString("  " + st.String())
+				if st.Optional {
+					b.WriteString("   (may fail)")
+				}
+				b.WriteString("\n")
+			}
+		}
+		b.WriteString(s.Manager() + ", " + string(s.Scope) + ", " + s.Path() + "\n")
+		section("install", s.Install(unit.Standing{}))
+		section("install again, the same", s.Install(unit.Standing{Installed: true, Same: true, Running: true, Lingers: true}))
+		section("upgrade", s.Install(unit.Standing{Installed: true, Running: true, Lingers: true}))
+		section("uninstall", s.Uninstall(unit.Standing{Installed: true, BySpec: s.Linger}))
+		for _, verb := range []string{"start", "stop", "restart"} {
+			section(verb, s.Control(verb))
+		}
+		if s.OS == "linux" && s.Scope == unit.System {
+			section("bind", s.Bind("/srv/a b", true))
+			section("unbind", s.Bind("/srv/a b", false))
+		}
+		command, file := s.Logs(100, true)
+		b.WriteString("state: " + strings.Join(s.Ask(), " ") + "\nlogs: " + strings.Join(command, " ") + file + "\n")
+		golden(t, name+".steps", b.String())
+	}
+	_, text := unit.DropIn("/srv/a b%c")
+	golden(t, "checkout.conf", text)
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); diff != "" {
+		t.Errorf("%s, -want +got:\n%s", file, diff)
+	}
+}
+
+func TestXMLIsWellFormed(t *testing.T) {
+	t.Parallel()
+	for name, s := range specs() {
+		if !strings.HasPrefix(s.Text(), "<?xml") || s.Path() == "" {
+			continue
+		}
+		s.Program += `<&">` // a path may have them
+		d := xml.NewDecoder(strings.NewReader(s.Text()))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// What a file records is read back as it was, whatever characters it has.
+func TestRecordedIsWhatWasGiven(t *testing.T) {
+	t.Parallel()
+	for name, s := range specs() {
+		if s.OS == "windows" {
+			continue
+		}
+		s.Env = append(s.Env, unit.Var{Name: "XDG_DATA_HOME", Value: `/a "b" \c %d $e <f> & ü`})
+		if got := unit.Recorded(s.Text()); !slices.Equal(got, s.Env) {
+			t.Errorf("%s: Recorded = %v, want %v", name, got, s.Env)
+		}
+	}
+}
+
+func TestCheckRefusesWhatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	base := specs()["systemd-user.service"]
+	for name, spoil := range map[string]func(*unit.Spec){
+		"scope":    func(s *unit.Spec) { s.Scope = "world" },
+		"system":   func(s *unit.Spec) { s.OS = "plan9" },
+		"relative": func(s *unit.Spec) { s.Program = "bin/foldwatch" },
+		"newline":  func(s *unit.Spec) { s.Program = "/bin/a\nExecStartPre=/bin/sh" },
+		"variable": func(s *unit.Spec) { s.Env = []unit.Var{{Name: "PATH", Value: "/bin\n[Install]"}} },
+		"account":  func(s *unit.Spec) { s.Scope, s.Account = unit.System, "" },
+	} {
+		s := base
+		spoil(&s)
+		if err := s.Check(); !errors.Is(err, fold.ErrInvalid) {
+			t.Errorf("%s: Check = %v, want ErrInvalid", name, err)
+		}
+	}
+}
+
+func TestLastingKeepsWhatTheNextSessionHas(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{
+		"PATH": "/usr/bin:bin:/usr/bin:.:/bin", "SSH_AUTH_SOCK": "/tmp/ssh-X/agent.7", "AWS_SECRET_ACCESS_KEY": "no", "FOLDWATCH_HOME": "/srv/fw",
+	}
+	getenv := func(name string) string { return vars[name] }
+	got, left := unit.Lasting(getenv, "/home/ada", "/run/user/1000")
+	want := []unit.Var{{Name: "HOME", Value: "/home/ada"}, {Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "FOLDWATCH_HOME", Value: "/srv/fw"}}
+	if !slices.Equal(got, want) || len(left) != 1 || !strings.Contains(left[0], "/tmp/ssh-X/agent.7") {
+		t.Errorf("Lasting = %v, %v, want %v", got, left, want)
+	}
+	vars["SSH_AUTH_SOCK"] = "/run/user/1000/agent"
+	if got, left := unit.Lasting(getenv, "/home/ada", "/run/user/1000"); len(left) > 0 || !slices.Contains(got, unit.Var{Name: "SSH_AUTH_SOCK", Value: "/run/user/1000/agent"}) {
+		t.Errorf("Lasting = %v, %v: an agent that lasts is left out", got, left)
+	}
+}
+
+func TestStateIsReadFromTheSystem(t *testing.T) {
+	t.Parallel()
+	linux, mac := specs()["systemd-user.service"], specs()["launchd-agent.plist"]
+	for _, tc := range []struct {
+		spec unit.Spec
+		out  string
+		want unit.State
+	}{
+		{
+			linux, "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nMainPID=77\nNRestarts=2\nResult=success\nStatusText=1 project: 1 ready\nExecMainStatus=0\n",
+			unit.State{State: "active", Enabled: true, PID: 77, Restarts: 2, Says: "1 project: 1 ready"},
+		},
+		{
+			linux, "ActiveState=failed\nUnitFileState=disabled\nMainPID=0\nResult=exit-code\nExecMainStatus=5\n",
+			unit.State{State: "failed", Result: "exit-code", Code: 5},
+		},
+		{
+			mac, "gui/501/io.github.foldwatch = {\n\tstate = running\n\tpid = 77\n\tlast exit code = 0\n\tspawn = {\n\t\tstate = active\n\t}\n}\n",
+			unit.State{State: "active", Enabled: true, PID: 77},
+		},
+		{mac, "", unit.State{}},
+	} {
+		if got := tc.spec.ParseState(tc.out); got != tc.want {
+			t.Errorf("ParseState(%q) = %+v, want %+v", tc.out, got, tc.want)
+		}
+	}
+}
+
+func TestApplyWritesOnceAndRemovesAll(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var ran []string
+	fail := ""
+	m := unit.Machine{Root: root, Exec: func(_ context.Context, argv []string) (string, error) {
+		ran = append(ran, strings.Join(argv, " "))
+		if fail != "" && strings.Contains(ran[len(ran)-1], fail) {
+			return "Failed: " + fail + "\nmore", errors.New("exit status 1")
+		}
+		return "", nil
+	}}
+	s := specs()["systemd-system.service"]
+	steps := append(s.Install(unit.Standing{}), s.Bind("/srv/a", true)...)
+	if err := m.Apply(t.Context(), steps); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(root, s.Path())
+	before, err := os.Stat(at)
+	if err != nil || runtime.GOOS != "windows" && before.Mode().Perm() != 0o644 {
+		t.Fatalf("%s: %v, %v", at, before, err)
+	}
+	if err := m.Apply(t.Context(), steps); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(at); err != nil || !os.SameFile(before, after) {
+		t.Errorf("an unchanged file was written again: %v", err)
+	}
+	fail = "systemctl enable"
+	if err := m.Apply(t.Context(), steps); err == nil || !strings.Contains(err.Error(), "Failed: systemctl enable") || strings.Contains(err.Error(), "more") {
+		t.Errorf("a step that fails: %v", err)
+	}
+	fail = "reset-failed" // is optional
+	if err := m.Apply(t.Context(), append(s.Uninstall(unit.Standing{Installed: true}), s.Bind("/srv/a", false)...)); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err == nil && (!d.IsDir() || strings.HasSuffix(p, ".d") && strings.Contains(p, "foldwatch")) {
+			t.Errorf("left behind: %s", p)
+		}
+		return err
+	})
+	if err != nil || len(ran) == 0 {
+		t.Error(err, ran)
+	}
+}
+
+func TestApplyWritesThroughNoLink(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	target := filepath.Join(root, "target")
+	if err := os.WriteFile(target, []byte("theirs"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, filepath.Join(root, "link")); err != nil {
+		t.Skipf("SKIP: no links here: %v", err)
+	}
+	err := unit.Machine{Root: root}.Apply(t.Context(), []unit.Step{{Write: "/link", Text: "ours"}})
+	if b, _ := os.ReadFile(target); !errors.Is(err, fold.ErrConflict) || string(b) != "theirs" {
+		t.Errorf("Apply = %v, the target has %q", err, b)
+	}
+}
+
+// analyze is systemd's own reader of units.
+func analyze(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("SKIP: systemd-analyze is missing (Debian: apt-get install systemd)")
+	}
+	cmd := exec.CommandContext(t.Context(), "systemd-analyze", args...)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func TestSystemdAcceptsTheUnits(t *testing.T) {
+	t.Parallel()
+	for name, s := range specs() {
+		if s.OS != "linux" {
+			continue
+		}
+		dir := t.TempDir()
+		s.Program = "/bin/true" // has to be there
+		if s.Scope == unit.System {
+			s.Account = "root"
+			drop := filepath.Join(dir, "foldwatch.service.d")
+			_, text := unit.DropIn("/srv/a b%c:d")
+			if err := errors.Join(os.Mkdir(drop, 0o700), os.WriteFile(filepath.Join(drop, "a.conf"), []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := filepath.Join(dir, "foldwatch.service")
+		if err := os.WriteFile(file, []byte(s.Text()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(analyze(t, "--"+string(s.Scope), "--man=no", "verify", file)) {
+			if strings.Contains(line, "foldwatch.service") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}
+
+// mostExposure is the bound on what systemd reckons that a daemon of the system
+// scope could reach, from 0 to 10.
+const mostExposure = 1.5
+
+func TestSystemUnitIsHardened(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"systemd-system.service", "systemd-account.service"} {
+		file := filepath.Join(t.TempDir(), "foldwatch.service")
+		if err := os.WriteFile(file, []byte(specs()[name].Text()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := analyze(t, "security", "--offline=true", "--no-pager", file)
+		found := regexp.MustCompile(`exposure level for foldwatch\.service: ([0-9.]+)`).FindStringSubmatch(out)
+		if found == nil {
+			t.Fatalf("no figure in:\n%s", out)
+		}
+		got, err := strconv.ParseFloat(found[1], 64)
+		if err != nil || got > mostExposure {
+			t.Errorf("%s: exposure %s, at most %.1f\n%s", name, found[1], mostExposure, out)
+		}
+		t.Logf("%s: exposure %s", name, found[1])
+	}
+}
