@@ -81,6 +81,9 @@ accept: build ## the release binary on the Go toolchain's source, clocks and mem
 	$(GO) test -mod=readonly -count=1 -timeout 5m -run '^Test(ReportCountsAsTheScorer|OneConversationIsFound)$$' ./daemon/eval ./cmd/rank-fit
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
 
+service: build ## install, kill, stop and uninstall as a service, in a systemd booted in a container for it (needs root)
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 3m -run '^TestSystemd$$' ./testdata/rig
+
 crash: build ## kill -9 at random moments, compared with an undisturbed run; kill -9 and power cut at every call of commit, push and apply
 	FOLDWATCH_CRASH=1 $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^Test(PowerCut|SyncProcessKilled|KillAtEveryStep|TenReplicas)$$|^TestSync$$/^KilledAnywhere$$' ./gitops
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^TestCrash' ./testdata/rig

@@ -3,7 +3,6 @@ package unit
 import (
 	"encoding/xml"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -62,7 +61,7 @@ func recordedPlist(text string) []Var {
 	depth, within := 0, false
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
 		tok, err := d.Token()
-		if err == io.EOF || err != nil {
+		if err != nil { // at the end, or where it is no plist
 			return vars
 		}
 		switch t := tok.(type) {

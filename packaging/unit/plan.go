@@ -61,8 +61,8 @@ func (s Spec) Install(now Standing) []Step {
 	if !now.Same {
 		steps = append(steps, Step{Write: s.Path(), Text: s.Text()})
 	}
-	switch {
-	case s.OS == "darwin":
+	switch s.OS {
+	case "darwin":
 		if !now.Same && now.Installed {
 			steps = append(steps, Step{Run: []string{"launchctl", "bootout", s.target()}, Optional: true})
 		}
@@ -71,7 +71,7 @@ func (s Spec) Install(now Standing) []Step {
 				Step{Run: []string{"launchctl", "bootstrap", s.domain(), s.Path()}, Optional: now.Same})
 		}
 		return steps
-	case s.OS == "windows":
+	case "windows":
 		if !now.Same {
 			steps = append(steps, Step{Run: []string{"schtasks", "/Create", "/TN", Name, "/XML", s.Path(), "/F"}})
 		}
@@ -107,7 +107,8 @@ func (s Spec) Uninstall(now Standing) []Step {
 	case s.OS == "windows" && s.Scope == User:
 		return []Step{
 			{Run: []string{"schtasks", "/End", "/TN", Name}, Optional: true},
-			{Run: []string{"schtasks", "/Delete", "/TN", Name, "/F"}}, {Remove: s.Path()},
+			{Run: []string{"schtasks", "/Delete", "/TN", Name, "/F"}},
+			{Remove: s.Path()},
 		}
 	case s.OS == "windows":
 		return []Step{{SCM: "stop", Optional: true}, {SCM: "uninstall"}}

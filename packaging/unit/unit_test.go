@@ -130,7 +130,7 @@ func TestXMLIsWellFormed(t *testing.T) {
 		s.Program += `<&">` // a path may have them
 		d := xml.NewDecoder(strings.NewReader(s.Text()))
 		for {
-			if _, err := d.Token(); err == io.EOF {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)

@@ -1,0 +1,268 @@
+//go:build accept && linux
+
+package rig
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// inside is set where the test runs in the machine that it booted.
+const inside = "FOLDWATCH_INSIDE_SYSTEMD"
+
+// tryUnit runs this test binary in that machine, and ends the machine with it.
+const tryUnit = `[Unit]
+Description=try foldwatch as a service
+Requires=dbus.socket systemd-logind.service
+After=dbus.socket systemd-logind.service systemd-user-sessions.service
+SuccessAction=exit
+FailureAction=exit
+
+[Service]
+Type=oneshot
+Environment=` + inside + `=1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=/out/rig -test.v -test.timeout=100s -test.run=^TestService(Of|In)
+StandardOutput=file:/out/log
+StandardError=file:/out/log
+`
+
+// TestSystemd boots this machine's own system in a container, in memory above
+// the disk, which it leaves as it is: a systemd with a user's manager, in which
+// the service is installed, killed, stopped and uninstalled.
+func TestSystemd(t *testing.T) {
+	if os.Getenv(inside) != "" {
+		t.Skip("the machine is booted")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("SKIP: to boot a systemd needs root")
+	}
+	for program, pkg := range map[string]string{
+		"systemd-nspawn": "systemd-container", "loginctl": "systemd", "dbus-daemon": "dbus", "useradd": "passwd", "unshare": "util-linux",
+	} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("SKIP: %s is missing (Debian: apt-get install %s)", program, pkg)
+		}
+	}
+	if _, err := os.Stat("/lib/systemd/systemd"); err != nil {
+		t.Skip("SKIP: systemd is missing (Debian: apt-get install systemd libpam-systemd dbus-user-session)")
+	}
+	bin := os.Getenv("FOLDWATCH_BIN")
+	if bin == "" {
+		t.Fatal("FOLDWATCH_BIN is not set; run it by make")
+	}
+	dir := t.TempDir()
+	root, out := filepath.Join(dir, "root"), filepath.Join(dir, "out")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(dir, "try.service")
+	if err := errors.Join(os.Mkdir(root, 0o700), os.Mkdir(out, 0o700), os.WriteFile(unit, []byte(tryUnit), 0o600),
+		os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(out, "rig")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, copied)
+	}
+	// A mount of / in a namespace of its own is gone with the container.
+	boot := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", `mount --bind / "$1" && shift && exec "$@"`, "sh", root,
+		"timeout", "--kill-after=5", "110", "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot", "--volatile=overlay",
+		"--private-network", "--directory="+root, "--bind-ro="+unit+":/etc/systemd/system/try.service", "--bind="+out+":/out",
+		"--bind-ro="+bin+":/usr/local/bin/foldwatch", "systemd.unit=try.service")
+	console, err := boot.CombinedOutput()
+	log, lerr := os.ReadFile(filepath.Join(out, "log"))
+	if lerr != nil {
+		t.Skipf("SKIP: no systemd boots here: %v\n%s", err, console)
+	}
+	t.Logf("in a systemd by systemd-nspawn:\n%s", log)
+	if err != nil || !strings.Contains(string(log), "--- PASS: TestServiceOfUser") || !strings.Contains(string(log), "\nPASS\n") {
+		t.Errorf("it fails there: %v", err)
+	}
+}
+
+// A booted is the user at work in the machine that TestSystemd booted.
+type booted struct {
+	t        *testing.T
+	uid, run string // its number, its runtime folder
+}
+
+func newBooted(t *testing.T) *booted {
+	t.Helper()
+	if os.Getenv(inside) == "" {
+		t.Skip("runs as part of TestSystemd")
+	}
+	b := &booted{t: t}
+	b.root("useradd", "--create-home", "try")
+	b.uid = strings.TrimSpace(b.root("id", "-u", "try"))
+	b.run = "/run/user/" + b.uid
+	b.root("loginctl", "enable-linger", "try")
+	b.await("the user's manager", 20*time.Second, func() bool {
+		_, err := os.Stat(b.run + "/systemd/private")
+		return err == nil
+	})
+	return b
+}
+
+// root runs a command as root, who must succeed.
+func (b *booted) root(argv ...string) string {
+	b.t.Helper()
+	out, err := exec.CommandContext(b.t.Context(), argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+// user runs a command as the user, in a login that knows its runtime folder.
+func (b *booted) user(argv ...string) (string, int) {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "runuser", append([]string{
+		"-u", "try", "--", "env", "-i", "HOME=/home/try", "USER=try", "XDG_RUNTIME_DIR=" + b.run,
+		"PATH=/usr/local/bin:/usr/bin:/bin", "FOLDWATCH_AUTO_START=false",
+	}, argv...)...)
+	cmd.Dir = "/home/try"
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.t.Fatalf("%s: %v", strings.Join(argv, " "), err)
+	}
+	return string(out) + stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// must is user for what must succeed.
+func (b *booted) must(argv ...string) string {
+	b.t.Helper()
+	out, code := b.user(argv...)
+	if code != 0 {
+		b.t.Fatalf("%s: exit code %d\n%s", strings.Join(argv, " "), code, out)
+	}
+	return out
+}
+
+func (b *booted) await(what string, within time.Duration, is func() bool) time.Duration {
+	b.t.Helper()
+	began := time.Now()
+	for !is() {
+		if time.Since(began) > within {
+			b.t.Fatalf("%s: not within %v", what, within)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// files lists what there is of the user's and of the system's units, but for
+// what is in the checkout, and folders that are anybody's.
+func (b *booted) files() string {
+	b.t.Helper()
+	return b.root("sh", "-c", `find /home/try "$1" /etc/systemd /etc/sysusers.d /var/lib/systemd/linger /var/lib -maxdepth 9 \
+		-path /home/try/app -prune -o -path "$1/systemd" -prune -o \( ! -type d -path '*/try*' -o -name '*foldwatch*' \) -print 2>/dev/null | sort`, "sh", b.run)
+}
+
+func (b *booted) status() (pid int, state string, ready bool) {
+	b.t.Helper()
+	var r struct {
+		PID   int    `json:"pid"`
+		State string `json:"state"`
+		Ready bool   `json:"ready"`
+	}
+	out, _ := b.user("foldwatch", "service", "status", "--json")
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&r); err != nil {
+		b.t.Fatalf("%v in %s", err, out)
+	}
+	return r.PID, r.State, r.Ready
+}
+
+func TestServiceOfUser(t *testing.T) {
+	b := newBooted(t)
+	fw := func(args ...string) []string { return append([]string{"foldwatch"}, args...) }
+	b.must("git", "config", "--global", "user.name", "Try")
+	b.must("git", "config", "--global", "user.email", "try@example.invalid")
+	b.must("sh", "-c", "git init -q app && cd app && echo 'package app // Quokka feeds the quokkas' > a.go && git add . && git commit -qm first")
+	before := b.files()
+
+	began := time.Now()
+	b.must(fw("service", "install")...)
+	t.Logf("install until ready: %v", time.Since(began).Round(time.Millisecond))
+	pid, state, ready := b.status()
+	if state != "active" || !ready || pid == 0 {
+		t.Fatalf("after install: pid %d, %s, ready %t\n%s", pid, state, ready, b.must(fw("service", "logs")...))
+	}
+	if out := b.must(fw("service", "install")...); !strings.Contains(out, "up to date") {
+		t.Errorf("install again: %s", out)
+	}
+	if again, _, _ := b.status(); again != pid {
+		t.Errorf("install again: the daemon is pid %d, it was %d", again, pid)
+	}
+	b.must(fw("up", "app", "--once")...)
+
+	// What the daemon keeps, it keeps through kill -9.
+	b.must(fw("memory", "add", "The aardvark sleeps at noon.", "-p", "app")...)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	back := b.await("back after kill -9", 5*time.Second, func() bool {
+		now, _, ready := b.status()
+		return ready && now != pid && now != 0
+	})
+	t.Logf("back after kill -9: %v", back.Round(time.Millisecond))
+	if out := b.must(fw("search", "aardvark", "-p", "app")...); !strings.Contains(out, "noon") {
+		t.Errorf("after kill -9 the memory is not found: %s", out)
+	}
+	b.must("sh", "-c", "echo 'package app // Wombat digs' > app/b.go")
+	watched := b.await("a saved file is found", 5*time.Second, func() bool {
+		out, _ := b.user(fw("search", "Wombat", "-p", "app")...)
+		return strings.Contains(out, "b.go")
+	})
+	t.Logf("after kill -9 a save is found after %v", watched.Round(time.Millisecond))
+	if out := b.must(fw("service", "logs")...); !strings.Contains(out, "Listening") {
+		t.Errorf("logs: %s", out)
+	}
+	if out, code := b.user(fw("doctor")...); !strings.Contains(out, "foldwatch.service") || strings.Contains(out, "service        it") {
+		t.Errorf("doctor: exit code %d\n%s", code, out)
+	}
+
+	began = time.Now()
+	b.must(fw("service", "stop")...)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("stop took %v", took)
+	} else {
+		t.Logf("stop: %v", took.Round(time.Millisecond))
+	}
+	if _, state, _ := b.status(); state != "inactive" {
+		t.Errorf("after stop: %s\n%s", state, b.must(fw("service", "logs")...))
+	}
+	if _, code := b.user(fw("status")...); code != 3 {
+		t.Errorf("status after stop: exit code %d, want 3", code)
+	}
+
+	// Bad configuration: no restart mends it, and none is tried.
+	b.must("sh", "-c", "mkdir -p .config/foldwatch && echo 'lisen = 1' > .config/foldwatch/config.toml")
+	b.user("systemctl", "--user", "start", "foldwatch")
+	if out := b.must("systemctl", "--user", "show", "foldwatch", "-p", "NRestarts,ActiveState,ExecMainStatus"); !strings.Contains(out, "NRestarts=0") ||
+		!strings.Contains(out, "ActiveState=failed") || !strings.Contains(out, "ExecMainStatus=2") {
+		t.Errorf("with bad configuration:\n%s", out)
+	}
+	b.must("rm", "-r", ".config/foldwatch")
+	b.must(fw("service", "start")...)
+
+	b.must(fw("service", "uninstall", "--purge", "--yes")...)
+	if after := b.files(); after != before {
+		t.Errorf("uninstall leaves something; before:\n%s\nafter:\n%s", before, after)
+	}
+	if out, err := exec.CommandContext(t.Context(), "pgrep", "-u", "try", "foldwatch").Output(); err == nil {
+		t.Errorf("uninstall leaves processes: %s", out)
+	}
+	if out := b.must("git", "-C", "app", "status", "--porcelain"); strings.TrimSpace(out) != "?? b.go" {
+		t.Errorf("the checkout: %s", out)
+	}
+}
