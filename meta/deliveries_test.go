@@ -1,0 +1,68 @@
+package meta_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// TestDeliveriesAreTakenOnce takes webhooks, again, after a restart and after a
+// day.
+func TestDeliveriesAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	ctx, path := t.Context(), filepath.Join(t.TempDir(), "state.db")
+	s, err := meta.OpenState(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	one := meta.Delivery{IDs: []string{"one", "body"}, CommonDir: "/git", At: at, Work: `{"event":"push"}`}
+	two := meta.Delivery{IDs: []string{"two"}, CommonDir: "/git", At: at.Add(time.Second)}
+	for _, d := range []meta.Delivery{one, two} {
+		if err := s.TakeDelivery(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := meta.Delivery{IDs: []string{"three", "body"}, CommonDir: "/git", At: at.Add(time.Hour), Work: "x"}
+	due := func() []meta.Delivery {
+		t.Helper()
+		list, err := s.DueDeliveries(ctx, "/git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for range 2 {
+		if err := s.TakeDelivery(ctx, again); !errors.Is(err, fold.ErrConflict) {
+			t.Errorf("the same body: %v", err)
+		}
+		want := []meta.Delivery{{IDs: []string{"one"}, CommonDir: "/git", At: at, Work: one.Work}}
+		if diff := cmp.Diff(want, due()); diff != "" {
+			t.Error(diff)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = meta.OpenState(ctx, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer s.Close()
+	again.At, again.IDs = at.Add(25*time.Hour), []string{"one"}
+	if err := s.TakeDelivery(ctx, again); !errors.Is(err, fold.ErrConflict) {
+		t.Errorf("a day later, with work left: %v", err)
+	}
+	if err := s.DeliveriesDone(ctx, []string{"one"}); err != nil || len(due()) > 0 {
+		t.Errorf("DeliveriesDone: %v, left %v", err, due())
+	}
+	again.IDs = []string{"one", "two", "body"}
+	if err := s.TakeDelivery(ctx, again); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
+}
