@@ -105,8 +105,11 @@ func (r *Runner) Changed() { r.change(func(t Table) Table { return t.Changed(tim
 // Used tells that the project is worked on.
 func (r *Runner) Used() { r.change(func(t Table) Table { return t.Used(time.Now()) }) }
 
-// Told tells, for a webhook, that the remote has something new.
+// Told tells that the remote has something new.
 func (r *Runner) Told() { r.change(Table.Told) }
+
+// Hooked tells so for a webhook.
+func (r *Runner) Hooked() { r.change(func(t Table) Table { return t.Hooked(time.Now()) }) }
 
 // Held says why nothing may be done for now; "" if it may again. It reports whether
 // that is news.

@@ -50,6 +50,7 @@ type Limits struct {
 	Publish time.Duration // between pushes; 30 s
 	Settle  time.Duration // from a change to its push, so that a burst is one; 2 s
 	Active  time.Duration // how long after its last use a project counts as worked on; 10 min
+	Hooked  time.Duration // between rounds that webhooks ask for; 2 s
 	Backoff time.Duration // the longest wait after failures; 15 min
 }
 
@@ -64,6 +65,7 @@ func (l Limits) orDefault() Limits {
 	set(&l.Publish, 30*time.Second)
 	set(&l.Settle, 2*time.Second)
 	set(&l.Active, 10*time.Minute)
+	set(&l.Hooked, 2*time.Second)
 	set(&l.Backoff, 15*time.Minute)
 	return l
 }
@@ -99,7 +101,9 @@ type Table struct {
 
 	dirty     time.Time // since when something is to be published; zero if nothing is
 	fresh     bool      // some of it since the round began
-	due       bool      // a round is due at once
+	due       bool      // a round is due at once, or at dueAt
+	dueAt     time.Time // zero: at once
+	hooked    time.Time // when the last round is, or was, due that a webhook asked for
 	asked     bool      // by the user
 	polled    time.Time // when the remote answered last
 	pushed    time.Time
@@ -132,10 +136,24 @@ func (t Table) Used(now time.Time) Table {
 	return t
 }
 
-// Told is told, by a webhook or the like, that the remote has something new. It ends
-// neither a pause nor a wait.
+// Told is told that the remote has something new. It ends neither a pause nor a wait.
 func (t Table) Told() Table {
-	t.due = true
+	t.due, t.dueAt = true, time.Time{}
+	return t
+}
+
+// Hooked is Told by a webhook, as many as may come: the first of a burst has a round
+// made at once, those that follow have one round together.
+func (t Table) Hooked(now time.Time) Table {
+	if t.due {
+		return t
+	}
+	at := t.hooked.Add(t.limits.Hooked)
+	if t.hooked.IsZero() || !at.After(now) {
+		t.hooked = now
+		return t.Told()
+	}
+	t.due, t.dueAt, t.hooked = true, at, at
 	return t
 }
 
@@ -143,7 +161,7 @@ func (t Table) Told() Table {
 // rewritten remote, which only resync ends, and every wait but one that the remote
 // asked for.
 func (t Table) Asked(resync bool) Table {
-	t.due, t.asked, t.mute = true, true, false
+	t.due, t.dueAt, t.asked, t.mute = true, time.Time{}, true, false
 	if t.stopped != Rewritten || resync {
 		t.stopped = ""
 	}
@@ -171,14 +189,16 @@ func (t Table) Stopped(k Kind) Table {
 
 // Began is told that a round begins: what comes from now on is for the next one.
 func (t Table) Began() Table {
-	t.due, t.asked, t.fresh = false, false, false
+	t.due, t.dueAt, t.asked, t.fresh = false, time.Time{}, false, false
 	return t
 }
 
 // Polled is told that the remote answered, and whether it has moved.
 func (t Table) Polled(now time.Time, moved bool, r float64) Table {
 	t = t.answered(now, r)
-	t.due = t.due || moved
+	if moved {
+		t = t.Told()
+	}
 	return t
 }
 
@@ -240,7 +260,7 @@ func (t Table) Next() Plan {
 	}
 	plan := Plan{Do: Poll, At: t.nextPoll()}
 	if t.due {
-		plan = Plan{Do: Round}
+		plan = Plan{Do: Round, At: t.dueAt}
 	}
 	if !t.dirty.IsZero() && !t.mute {
 		at := later(t.dirty.Add(t.limits.Settle), t.nextPush())
