@@ -387,6 +387,9 @@ func (c *Config) keepSecrets(env []string) {
 	for _, p := range c.Auth.Providers {
 		want[p.SecretEnv] = true
 	}
+	for slug := range c.projects {
+		want[c.For(slug).Webhooks.SecretEnv] = true
+	}
 	delete(want, "")
 	values := map[string]string{}
 	for _, kv := range env {
