@@ -1,0 +1,97 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A RemoteBranch is a branch of the remote as it was last fetched, beside the
+// user's repository: no reference of the user's names it, and no object of it lies
+// among theirs.
+type RemoteBranch struct {
+	// Layout is of a repository that has its commits, and sees those of the user's.
+	// It is to be read only.
+	Layout *Layout
+	Tip    string    // "" if it was never fetched, or the remote has none
+	Seen   time.Time // when Tip was fetched
+}
+
+// FetchBranch brings what a branch of the remote holds, into a repository of our
+// own, and returns it. Local names a commit of the user's, by which is known how
+// the repository names objects. It asks opt.Remote and nobody else. Errors are
+// *SyncError.
+func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncOptions) (RemoteBranch, error) {
+	if err := s.writable(); err != nil {
+		return RemoteBranch{}, err
+	}
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	t := newBranchTarget(s.l, s.foldDir())
+	t.size = len(local) / 2
+	u, err := s.openUpstream(t, opt)
+	if err != nil {
+		return RemoteBranch{}, err
+	}
+	defer u.close()
+	tip, err := u.fetch(ctx, s, t, branch)
+	if err != nil {
+		return RemoteBranch{}, err
+	}
+	if tip == "" { // there is no such branch, or not any more
+		err := u.own.fs.root.Remove(remoteRef(branch))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return RemoteBranch{}, unavailable(err)
+		}
+	}
+	return s.FetchedBranch(branch), nil
+}
+
+// FetchedBranch returns a branch of the remote as it was fetched last. It asks
+// nobody and runs no program.
+func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
+	dir := filepath.Join(s.l.StateDir(), upstreamName)
+	b.Layout = &Layout{GitDir: dir, CommonDir: dir, Bare: true}
+	path := filepath.Join(dir, filepath.FromSlash(remoteRef(branch)))
+	text, err := os.ReadFile(path)
+	fi, serr := os.Stat(path)
+	if tip := strings.TrimSpace(string(text)); err == nil && serr == nil && isObjectName(tip) {
+		b.Tip, b.Seen = tip, fi.ModTime().UTC()
+	}
+	return b
+}
+
+// KnowsTip reports whether a branch of the remote is known to have stood at a
+// commit, because it was fetched or pushed there.
+func (s *Store) KnowsTip(branch, commit string) bool {
+	if branch == branchName && s.obj != nil {
+		if tip, err := s.obj.ref(refRemote); err == nil && hashText(tip) == commit {
+			return true
+		}
+	}
+	if s.FetchedBranch(branch).Tip == commit {
+		return true
+	}
+	notes, err := readUpstream(s.l.StateDir())
+	return err == nil && notes.of(branch).Seen == commit
+}
+
+// Apart returns how many commits two histories have that the other lacks: a and b
+// name their newest.
+func (l *Layout) Apart(ctx context.Context, a, b string) (onlyA, onlyB int, err error) {
+	line, err := l.git("rev-list", "--count", "--left-right", "--end-of-options", a+"..."+b, "--").line(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("compare %.12s with %.12s: %w", a, b, err)
+	}
+	left, right, _ := strings.Cut(line, "\t")
+	if onlyA, err = strconv.Atoi(left); err == nil {
+		onlyB, err = strconv.Atoi(right)
+	}
+	return onlyA, onlyB, err
+}
