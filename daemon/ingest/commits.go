@@ -103,7 +103,7 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 			fresh, more, now.since, err = nil, 0, tip, nil
 		}
 		if err == nil {
-			twins, err = in.twins(ctx, was.at, tip, fresh)
+			twins, err = in.twins(ctx, in.Layout, was.at, tip, fresh)
 		}
 		if err != nil {
 			return r, err
@@ -399,12 +399,12 @@ type twin struct {
 
 // twins returns, of the commits of list, those that take the place of a commit
 // which is no longer on the branch and has a memory: what a rebase or an amend
-// leaves.
-func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Commit) (map[string]twin, error) {
+// leaves. The repository of l has both.
+func (in *Ingester) twins(ctx context.Context, l *gitops.Layout, was, tip string, list []gitops.Commit) (map[string]twin, error) {
 	if len(list) == 0 || was == "" {
 		return nil, nil
 	}
-	dropped, err := in.Layout.Changes(ctx, was, []string{tip}, 0, in.MostCommits)
+	dropped, err := l.Changes(ctx, was, []string{tip}, 0, in.MostCommits)
 	if err != nil || len(dropped) == 0 {
 		return nil, err
 	}
@@ -412,7 +412,7 @@ func (in *Ingester) twins(ctx context.Context, was, tip string, list []gitops.Co
 		_, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, c.Oid).Path())
 		return err != nil
 	})
-	pairs, err := in.sameChange(ctx, dropped, list)
+	pairs, err := in.sameChange(ctx, l, dropped, list)
 	if err != nil {
 		return nil, err
 	}
@@ -436,7 +436,7 @@ type rewritten struct {
 
 // sameChange returns, by their oids, the commits of list that make the change of
 // one that was dropped.
-func (in *Ingester) sameChange(ctx context.Context, dropped, list []gitops.Commit) (map[string]rewritten, error) {
+func (in *Ingester) sameChange(ctx context.Context, l *gitops.Layout, dropped, list []gitops.Commit) (map[string]rewritten, error) {
 	// Only commits of one author on the same files are compared at length.
 	like := func(c *gitops.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
 	alike := map[string][]*gitops.Commit{}
@@ -454,7 +454,7 @@ func (in *Ingester) sameChange(ctx context.Context, dropped, list []gitops.Commi
 	}
 	pairs := map[string]rewritten{}
 	slices.Sort(oids)
-	patches, err := in.Layout.PatchIDs(ctx, slices.Compact(oids))
+	patches, err := l.PatchIDs(ctx, slices.Compact(oids))
 	if errors.Is(err, fold.ErrUnavailable) {
 		return pairs, nil // too much to compare
 	}

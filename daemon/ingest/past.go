@@ -25,11 +25,18 @@ const (
 // ReadPast keeps the commits of the default branch that came since it was read
 // last, all of the newest where it was not or where history was rewritten.
 // Merges, the commits of bots, messages that hold a credential, and commits of
-// too many files are left out. It returns at once if the branch has not moved.
-func (in *Ingester) ReadPast(ctx context.Context) error {
+// too many files are left out. Where the remote's default branch, ahead, goes on
+// from ours, its past is read. It returns at once if neither has moved.
+func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) error {
 	_, tip, err := in.branch.Default(ctx)
 	if err != nil || tip == "" {
 		return err
+	}
+	l := in.Layout
+	if ahead.Tip != "" && ahead.Tip != tip {
+		if left, _, err := ahead.Layout.Apart(ctx, tip, ahead.Tip); err == nil && left == 0 {
+			l, tip = ahead.Layout, ahead.Tip
+		}
 	}
 	known, err := in.Index.PastTip(ctx)
 	if err != nil || known == tip {
@@ -37,14 +44,14 @@ func (in *Ingester) ReadPast(ctx context.Context) error {
 	}
 	anew := known == ""
 	if !anew {
-		left, err := in.Layout.Commits(ctx, tip, known, 1)
+		left, err := l.Commits(ctx, tip, known, 1)
 		anew = err != nil || len(left) > 0 // gone, or no longer in the past of the tip
 	}
 	from := known
 	if anew {
 		from = ""
 	}
-	commits, err := in.Layout.Commits(ctx, from, tip, pastCommits)
+	commits, err := l.Commits(ctx, from, tip, pastCommits)
 	if err != nil {
 		return fmt.Errorf("read past commits: %w", err)
 	}
