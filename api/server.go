@@ -263,12 +263,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return s.serveOn(ctx, ln, s.owner)
 }
 
-// serveOn is Serve for what comes through any gate.
-func (s *Server) serveOn(ctx context.Context, ln net.Listener, g *gate) error {
+// serveOn is Serve for any handler, a gate mostly.
+func (s *Server) serveOn(ctx context.Context, ln net.Listener, h http.Handler) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	hs := &http.Server{
-		Handler:           g,
+		Handler:           h,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit - 4096, // net/http adds 4096 to it

@@ -46,8 +46,10 @@ type Options struct {
 	// Listening, if not nil, says for status where else the daemon listens, and why
 	// it does not where it should.
 	Listening func() (url string, notices []string)
-	Log       *slog.Logger
-	Now       func() time.Time
+	// Webhooks is Listening for the listener that only takes webhooks.
+	Webhooks func() (url string, notices []string)
+	Log      *slog.Logger
+	Now      func() time.Time
 	// MostOpen is how many checkouts have their stores open at once. Zero means 16:
 	// an index takes some 20 files, and many systems allow 256.
 	MostOpen int

@@ -34,6 +34,10 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	if d.opt.Listening != nil {
 		s.Listen, s.Notices = d.opt.Listening()
 	}
+	if d.opt.Webhooks != nil {
+		at, notices := d.opt.Webhooks()
+		s.Webhooks, s.Notices = at, append(s.Notices, notices...)
+	}
 	if d.parts.state.Forgot != "" {
 		s.Notices = append(s.Notices, d.parts.state.Forgot)
 	}

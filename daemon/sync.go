@@ -36,6 +36,7 @@ type syncing struct {
 	lead chan struct{} // held, by an element in it, by the checkout that makes the rounds
 
 	told atomic.Int64 // when the runner was last told of use, in Unix seconds
+	main defaultBranch
 
 	mu     sync.Mutex     // guards the fields below
 	rec    meta.Sync      // as registered; Remote is "" while it is off
@@ -174,8 +175,9 @@ func (y *syncing) Poll(ctx context.Context) (moved bool, err error) {
 	return err == nil && tip != st.RemoteTip, err
 }
 
-// Round commits what is pending, and brings the journal and the remote together.
-// What comes enters the index as any change in fold/ does.
+// Round commits what is pending, brings memories and the remote together, and
+// fetches what webhooks told of. What comes enters the index as any change in fold/
+// does.
 func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome, err error) {
 	co, k := y.leader()
 	if k == nil {
@@ -183,8 +185,18 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 	}
 	co.commits.settle(ctx, k)
 	if k.isOnto() {
-		return y.branchRound(ctx, co, k, in)
+		out, err = y.branchRound(ctx, co, k, in)
+	} else {
+		out, err = y.sidecarRound(ctx, co, k, in)
 	}
+	if err == nil {
+		err = y.fetchTold(ctx, co, k)
+	}
+	return out, err
+}
+
+// sidecarRound is Round where memories are on a branch of their own.
+func (y *syncing) sidecarRound(ctx context.Context, co *checkout, k *standing, in rounds.Ask) (out rounds.Outcome, err error) {
 	store := k.sidecar.store
 	before, err := store.SyncState(ctx)
 	if err != nil {
@@ -353,8 +365,8 @@ func (y *syncing) used() {
 	}
 }
 
-// Told is for a webhook: the remote has something new. All it does is to have the
-// registered remote fetched, as soon as the pauses and waits of the sync allow.
+// Told has the registered remote fetched, as soon as the pauses and waits of the sync
+// allow.
 func (y *syncing) Told() {
 	if runner, _ := y.on(); runner != nil {
 		runner.Told()
@@ -442,6 +454,9 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 		for path, why := range st.Held {
 			r.Held = append(r.Held, wire.FileProblem{Path: co.rec.FoldDir + "/" + path, State: "quarantined", Reason: why})
 		}
+	}
+	if _, k := co.sync.leader(); k != nil {
+		r.Ahead = co.ahead(ctx, k)
 	}
 	if r.Unpushed == 0 {
 		r.UnpushedSince = nil

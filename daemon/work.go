@@ -208,17 +208,18 @@ func (co *checkout) rememberCommits(ctx context.Context, st *stores, opt ingest.
 		text = fmt.Sprintf("many commits came at once: only the newest have a memory. For all of them: foldwatch index --history %d", left)
 	}
 	co.note("commits", text)
-	if len(r.Memories) == 0 {
-		return nil
+	if len(r.Memories) > 0 {
+		if _, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
+			return err
+		}
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	return co.rememberAhead(ctx, st)
 }
 
-// readPast keeps what past commits say up to the tip of the default branch.
-// Searches go without what cannot be read.
+// readPast keeps what past commits say up to the tip of the default branch, or to
+// that of the remote's where it is ahead. Searches go without what cannot be read.
 func (co *checkout) readPast(ctx context.Context, st *stores) {
-	if err := st.in.ReadPast(ctx); err != nil && ctx.Err() == nil {
+	if err := st.in.ReadPast(ctx, co.fetchedAhead(ctx, st.standing)); err != nil && ctx.Err() == nil {
 		co.log.WarnContext(ctx, "Past commits not read", "err", err)
 	}
 }

@@ -76,6 +76,7 @@ type Status struct {
 	PID        int              `json:"pid"`
 	Socket     string           `json:"socket"`
 	Listen     string           `json:"listen,omitempty" doc:"URL by which programs with a token can call; none: socket only"`
+	Webhooks   string           `json:"webhooks,omitempty" doc:"URL at which only webhooks are taken, below /webhooks/{github|gitlab}/{repository id}; none: they are not"`
 	StartedAt  time.Time        `json:"started_at"`
 	Ready      bool             `json:"ready"`
 	Projects   []ProjectStatus  `json:"projects"`

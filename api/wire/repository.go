@@ -21,7 +21,16 @@ type Repository struct {
 	Reason        string     `json:"reason,omitempty" doc:"why less than everything is synced"`
 	Hint          string     `json:"hint,omitempty" doc:"what resolves Reason"`
 
-	Held []FileProblem `json:"held,omitempty" doc:"files of the remote that did not become memories here, and why"`
+	Held  []FileProblem `json:"held,omitempty" doc:"files of the remote that did not become memories here, and why"`
+	Ahead *RemoteAhead  `json:"ahead,omitempty" doc:"what the default branch of the remote has and the local one has not, as a webhook told last"`
+}
+
+// RemoteAhead says how far the default branch of a remote is ahead.
+type RemoteAhead struct {
+	Branch  string    `json:"branch"`
+	Commits int       `json:"commits" doc:"that the local branch lacks; they are memories already"`
+	Rev     string    `json:"rev" doc:"the newest of them"`
+	SeenAt  time.Time `json:"seen_at" doc:"when it was fetched"`
 }
 
 // RepositoryList is the remotes of a project's checkouts.

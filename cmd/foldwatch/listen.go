@@ -6,11 +6,13 @@ import (
 	"log/slog"
 
 	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/webhook"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A tcpListener is where programs with a token connect, if listen says so.
+// A tcpListener is where others connect, if the user file says so: programs with a
+// token, or forges with webhooks.
 type tcpListener struct {
 	ln     *api.TCPListener // nil if there is none
 	notice string           // why there is none where there should be
@@ -26,9 +28,48 @@ func (t *tcpListener) open(ctx context.Context, cfg conf.Config, log *slog.Logge
 	ln, err := api.ListenTCP(ctx, api.TCPOptions{
 		Address: cfg.Listen, CertFile: cfg.Auth.TLSCert, KeyFile: cfg.Auth.TLSKey, AuthRequired: cfg.Auth.Required, URL: cfg.Auth.URL,
 	})
+	return t.keep(ctx, log, "listen", ln, err)
+}
+
+// openWebhooks is open for webhooks. Without a secret nobody could be told from
+// anybody: then there is no listener.
+func (t *tcpListener) openWebhooks(ctx context.Context, cfg conf.Config, log *slog.Logger) error {
+	if cfg.Webhooks.Listen == "" {
+		return nil
+	}
+	if why := noSecret(cfg); why != "" {
+		log.ErrorContext(ctx, "Not listening", "reason", why)
+		t.notice = why + "; then restart the daemon"
+		return nil
+	}
+	ln, err := api.ListenWebhooks(ctx, api.TCPOptions{Address: cfg.Webhooks.Listen, CertFile: cfg.Auth.TLSCert, KeyFile: cfg.Auth.TLSKey})
+	return t.keep(ctx, log, "webhooks.listen", ln, err)
+}
+
+// noSecret is why webhooks of no project can be told from what anybody sends, "" if
+// those of one can.
+func noSecret(cfg conf.Config) string {
+	first := ""
+	for _, slug := range append([]string{""}, cfg.ProjectSlugs()...) {
+		name := cfg.For(slug).Webhooks.SecretEnv
+		why := "webhooks.secret_env names no variable: set it to the name of the one that holds the secret"
+		if name != "" {
+			if why = webhook.CheckSecret(cfg.Secret(name)); why == "" {
+				return ""
+			}
+			why = "no webhook is taken: the secret in $" + name + " " + why
+		}
+		if first == "" {
+			first = why
+		}
+	}
+	return first
+}
+
+func (t *tcpListener) keep(ctx context.Context, log *slog.Logger, key string, ln *api.TCPListener, err error) error {
 	if errors.Is(err, fold.ErrUnavailable) {
 		log.ErrorContext(ctx, "Not listening", "err", err)
-		t.notice = err.Error() + "; free the address or change listen, then restart the daemon"
+		t.notice = err.Error() + "; free the address or change " + key + ", then restart the daemon"
 		return nil
 	}
 	t.ln = ln

@@ -17,6 +17,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/webhook"
 	"github.com/foldwatch/foldwatch/daemon"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -63,9 +64,9 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	tcp := &tcpListener{}
+	tcp, hooks := &tcpListener{}, &tcpListener{}
 	d, err := openWhenFree(ctx, e, daemon.Options{
-		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket, Listening: tcp.status,
+		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket, Listening: tcp.status, Webhooks: hooks.status,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
 		Reload: func() (conf.Config, error) {
 			cfg, _, err := conf.Load(st.dirs.ConfigFile(), e.environ, nil)
@@ -89,7 +90,11 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	defer tcp.close()
-	if tcp.ln != nil {
+	if err := hooks.openWebhooks(ctx, st.cfg, log); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer hooks.close()
+	if tcp.ln != nil || hooks.ln != nil {
 		opt.IdleExit = 0 // nobody elsewhere could start it again
 	}
 
@@ -116,6 +121,10 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
 	}
 	g.Go(func() error { return system.tell(ctx, socket, log) })
+	if hooks.ln != nil {
+		log.InfoContext(ctx, "Listening for webhooks", "url", hooks.ln.URL())
+		g.Go(func() error { return server.ServeWebhooks(ctx, hooks.ln, webhook.New(d, webhook.Options{Log: log})) })
+	}
 	if opt.OnReady != nil {
 		opt.OnReady(socket)
 	}

@@ -111,6 +111,9 @@ func printStatus(p printer, st wire.Status, now time.Time) {
 	if st.Listen != "" {
 		p.printf("listen    %s, with a token\n", st.Listen)
 	}
+	if st.Webhooks != "" {
+		p.printf("webhooks  %s, signed\n", st.Webhooks)
+	}
 	p.printf("embedder  %s\n", st.Embedder)
 	if st.RSSBytes > 0 {
 		p.printf("memory    %s, %.1f s of CPU\n", size(st.RSSBytes), st.CPUSeconds)
@@ -123,6 +126,7 @@ func printStatus(p printer, st wire.Status, now time.Time) {
 	}
 	for _, pr := range st.Projects {
 		printProjectStatus(p, pr, now)
+		printWebhook(p, st.Webhooks, pr.Repository)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +177,10 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 	if r.Theirs > 0 {
 		p.printf("  theirs    %s of the remote wait until you pull %s\n", plural(r.Theirs, "memory"), r.Branch)
 	}
+	if a := r.Ahead; a != nil {
+		p.printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
+			a.Branch, plural(a.Commits, "commit"), ago(a.SeenAt, now))
+	}
 	if r.Reason != "" {
 		p.printf("  sync      %s: %s\n", r.Sync, r.Reason)
 	}
@@ -187,5 +192,19 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 	}
 	for _, f := range r.Held {
 		p.printf("  held      %s: %s\n", f.Path, f.Reason)
+	}
+}
+
+// printWebhook tells where the forge of a synced repository can send webhooks.
+func printWebhook(p printer, at string, r *wire.Repository) {
+	if at == "" || r == nil || r.Sync == "off" {
+		return
+	}
+	forges := []string{"github", "gitlab"}
+	if slices.Contains(forges, r.Kind) {
+		forges = []string{r.Kind}
+	}
+	for _, forge := range forges {
+		p.printf("  webhook   %s/webhooks/%s/%s\n", at, forge, r.ID)
 	}
 }
