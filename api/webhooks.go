@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -14,14 +15,11 @@ import (
 func ListenWebhooks(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	opt.AuthRequired = true
 	ln, err := ListenTCP(ctx, opt)
-	if err == nil {
-		return ln, nil
+	if opt.CertFile == "" && errors.Is(err, fold.ErrInvalid) { // with a hint of its own: that of err speaks of tokens
+		return nil, fold.WithHint(fmt.Errorf("webhooks: %v: %w", err, fold.ErrInvalid), //nolint:errorlint // see above
+			`set webhooks.listen = "127.0.0.1:7351" and have a tunnel or proxy in front of it, or set auth.tls_cert and auth.tls_key`)
 	}
-	hint := fold.Hint(err)
-	if opt.CertFile == "" {
-		hint = `webhooks.listen = "127.0.0.1:7351", and a tunnel or proxy in front of it; or set auth.tls_cert and auth.tls_key`
-	}
-	return nil, fold.WithHint(fmt.Errorf("webhooks: %w", err), hint)
+	return ln, err
 }
 
 // ServeWebhooks answers webhooks at ln by hooks, until ctx ends. No route of
