@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -216,11 +217,45 @@ func (co *checkout) rememberAhead(ctx context.Context, st *stores) error {
 		co.log.WarnContext(ctx, "Commits of the remote not read", "err", err)
 		err = nil
 	}
-	if err != nil || len(r.Memories) == 0 {
+	if err != nil {
+		return err
+	}
+	pulls, err := co.rememberPulls(ctx, st)
+	if err != nil || len(r.Memories)+len(pulls.Memories) == 0 {
 		return err
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
 	return err
+}
+
+// rememberPulls makes memories of the merged requests that webhooks brought.
+func (co *checkout) rememberPulls(ctx context.Context, st *stores) (r ingest.Report, err error) {
+	due, err := co.parts.state.DueDeliveries(ctx, co.rec.CommonDir)
+	if err != nil {
+		return r, err
+	}
+	var list []wire.MergeRequest
+	var done []string
+	_, rec := co.sync.on()
+	for _, d := range due {
+		var in wire.Delivery
+		if json.Unmarshal([]byte(d.Work), &in) != nil || in.Merged == nil {
+			continue
+		}
+		done = append(done, d.IDs...)
+		if sameRepository(rec.Remote, in.Merged) {
+			list = append(list, *in.Merged)
+		}
+	}
+	if len(done) == 0 {
+		return r, nil
+	}
+	r, err = st.in.RememberPulls(ctx, list)
+	co.after(ctx, st, r)
+	if err != nil {
+		return r, err
+	}
+	return r, co.parts.state.DeliveriesDone(ctx, done)
 }
 
 // ahead tells how far the remote's default branch is ahead, nil where it is not or

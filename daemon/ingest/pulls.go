@@ -1,0 +1,151 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/secret"
+	"github.com/foldwatch/foldwatch/meta/shown"
+)
+
+// maxPullText is how much of the text of a merged request is kept, in bytes.
+const maxPullText = 64 << 10
+
+// RememberPulls makes memories of merged requests, once: what is there stays as it
+// is, and what was deleted by hand stays deleted. Those that hold a credential are
+// left out.
+func (in *Ingester) RememberPulls(ctx context.Context, list []wire.MergeRequest) (r Report, err error) {
+	if in.Store == nil || in.NoCommits || len(list) == 0 {
+		return r, nil
+	}
+	gone, err := in.State.Gone(ctx, in.Slug)
+	if err != nil {
+		return r, err
+	}
+	var writes []gitops.Write
+	var written []string
+	for i := range list {
+		w, ok := in.pullWrite(&list[i])
+		if !ok || gone[w.ID] || slices.Contains(written, w.Path) {
+			continue
+		}
+		if _, err := in.Options.Fold.Lstat(w.Path); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		writes, written = append(writes, w), append(written, w.Path)
+	}
+	if len(writes) == 0 {
+		return r, nil
+	}
+	if _, _, err := in.Store.PutMany(ctx, writes); err != nil {
+		return r, fmt.Errorf("remember merged requests: %w", err)
+	}
+	return in.Fold(ctx, written, nil)
+}
+
+// pullWrite is the memory file of a merged request; false for one that gets none.
+func (in *Ingester) pullWrite(p *wire.MergeRequest) (w gitops.Write, ok bool) {
+	m := pullMemory(in.Slug, p, false)
+	none := func(fold.ID) string { return "" }
+	b := fold.Encode(m, none)
+	if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+		// Its text looks like something that no memory may hold, as with commits.
+		m = pullMemory(in.Slug, p, true)
+		b = fold.Encode(m, none)
+		if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+			return w, false
+		}
+	}
+	return gitops.Write{ID: m.ID, Path: m.Path, New: b}, len(secret.Scan(b)) == 0
+}
+
+// pullMemory is the memory of a merged request: a function of what was sent and of
+// nothing else, so that every machine that is told writes the same. What people wrote
+// stands in a fence: nothing in it is a link, an image or a heading.
+func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
+	kind, mark := "Pull request", "#"
+	if p.Forge == "gitlab" {
+		kind, mark = "Merge request", "!"
+	}
+	of := fmt.Sprintf("%s/%s%s%d", p.Host, p.Repo, mark, p.Number)
+	id := fold.PullID(slug, p.Host+"/"+p.Repo, p.Number)
+	subject := shown.Line(p.Title)
+	title := clipRunes(subject, maxTitle)
+	if title == "" {
+		title = kind + " " + of
+	}
+	text := strings.TrimSpace(shown.Text(p.Text[:min(len(p.Text), maxPullText)]))
+	m := &fold.Memory{
+		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "pr", Source: fold.SourceGit,
+		Author: clipRunes(shown.Line(p.Author), maxTitle), Commit: p.Commit, CreatedAt: p.At, UpdatedAt: p.At,
+		Keywords: Keywords(subject + "\n" + text), Tags: pullTags(p.Labels),
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s %s", title, kind, of)
+	if from := branchShown(p.From); from != "" {
+		fmt.Fprintf(&b, ", from `%s`", from)
+	}
+	if onto := branchShown(p.Onto); onto != "" {
+		fmt.Fprintf(&b, ", merged into `%s`", onto)
+	}
+	b.WriteString(".\n")
+	if title != subject && subject != "" {
+		text = strings.TrimSpace(subject + "\n\n" + text)
+	}
+	if text != "" {
+		if indent {
+			text = "    " + strings.ReplaceAll(text, "\n", "\n    ")
+		}
+		fence := fenceOf(text)
+		fmt.Fprintf(&b, "\nWhat its author wrote there:\n\n%stext\n%s\n%s\n", fence, text, fence)
+	}
+	m.Body = b.String()
+	return m
+}
+
+// fenceOf returns a fence of tildes that nothing in text ends.
+func fenceOf(text string) string {
+	n := 3
+	for run := 0; len(text) > 0; text = text[1:] {
+		if text[0] != '~' {
+			run = 0
+			continue
+		}
+		run++
+		n = max(n, run+1)
+	}
+	return strings.Repeat("~", n)
+}
+
+// branchShown is the name of a branch as it may stand between backquotes.
+func branchShown(name string) string {
+	return clipRunes(strings.ReplaceAll(shown.Line(name), "`", ""), maxTitle)
+}
+
+// pullTags returns tags of the labels that can be: lower case, words joined.
+func pullTags(labels []string) (tags []string) {
+	for _, l := range labels {
+		tag := strings.Trim(strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+				return r
+			case r >= 'A' && r <= 'Z':
+				return r + 'a' - 'A'
+			case r == ' ', r == '_', r == ':', r == '/':
+				return '-'
+			}
+			return -1
+		}, l), "-")
+		if tag != "" && len(tag) <= 24 && len(tags) < maxTags && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
