@@ -26,7 +26,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 MINGW ?= x86_64-w64-mingw32-gcc
 QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 
-.PHONY: help up build install test conformance accept openapi lint cross bench crash hammer merges vectors eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test conformance accept openapi load lint cross bench crash hammer merges vectors eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -90,6 +90,9 @@ crash: build ## kill -9 at random moments, compared with an undisturbed run; kil
 
 bench: build ## the goals of the performance notes, as a table; GOALS="1 5" for some
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 150m -run '^TestBench' ./testdata/rig
+
+load: build ## 64 clients at 10,000 memories, alone and beside 1,200 idle and slow ones; overhead of a call; LOAD_SECONDS=30
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 30m -run '^TestLoad' ./testdata/rig
 
 lint: $(GOLANGCI) ## gofumpt and golangci-lint, pinned
 	$(GOLANGCI) run --timeout 10m ./...

@@ -18,6 +18,7 @@ type daemonClient interface {
 	Status(ctx context.Context) (wire.Status, error)
 	ProjectStatus(ctx context.Context, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) (wire.Health, error)
+	Events(ctx context.Context, after uint64, connected func(), fn func(wire.Event) error) error
 	ReloadModels(ctx context.Context) (wire.EmbedderList, error)
 	Audit(ctx context.Context, query wire.AuditQuery) (wire.AuditList, error)
 	Problems(ctx context.Context, slug string, query wire.ProblemQuery) (wire.ProblemList, error)

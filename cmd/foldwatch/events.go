@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+)
+
+// errEnough ends a stream whose reader has what it asked for.
+var errEnough = errors.New("enough")
+
+// comeBack is how long events waits before it asks for another daemon.
+const comeBack = time.Second
+
+func eventsCommand(e *environment) *cobra.Command {
+	var after uint64
+	var count int
+	c := &cobra.Command{
+		Use:   "events",
+		Short: "Follow what happens, until Ctrl-C",
+		Long: "Prints a line for each thing that happens: jobs, indexing, memories, syncs, health.\n" +
+			"It goes on when the daemon is started again.",
+		Args: between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.followEvents(cmd.Context(), after, count)
+		},
+	}
+	c.Flags().Uint64Var(&after, "after", 0, "begin after the event with that NUMBER, as far as events are kept (default: from now on)")
+	c.Flags().IntVarP(&count, "count", "n", 0, "end after that many")
+	return c
+}
+
+// followEvents prints events until ctx ends or there were count of them, 0 being
+// any number.
+func (e *environment) followEvents(ctx context.Context, after uint64, count int) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	seen := 0
+	show := func(ev wire.Event) error {
+		after = ev.ID
+		if slug := e.flags.project; slug != "" && ev.Project != "" && ev.Project != slug {
+			return nil
+		}
+		if err := e.showEvent(ev); err != nil {
+			return err
+		}
+		if seen++; seen == count {
+			return errEnough
+		}
+		return nil
+	}
+	for {
+		err := c.Events(ctx, after, nil, show)
+		switch {
+		case errors.Is(err, errEnough), ctx.Err() != nil:
+			return nil
+		case err != nil && refused(err):
+			return err
+		}
+		e.messages(false).printf("foldwatch: the daemon ended the stream; waiting for it\n")
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(comeBack):
+		}
+		if next, err := e.running(ctx); err == nil && next != nil {
+			c = next
+		}
+	}
+}
+
+// refused reports whether err is an answer of the daemon, and not that it went.
+func refused(err error) bool {
+	code := wire.KindOf(err).Code
+	return code != "internal" && code != "no_daemon" && code != "unavailable"
+}
+
+// showEvent prints one event on one line.
+func (e *environment) showEvent(ev wire.Event) error {
+	if e.flags.json {
+		return json.NewEncoder(e.stdout).Encode(ev)
+	}
+	var more []string
+	for _, key := range slices.Sorted(maps.Keys(ev.Data)) {
+		text := fmt.Sprint(ev.Data[key])
+		if list, ok := ev.Data[key].([]any); ok {
+			text = strings.Trim(text, "[]")
+			if len(list) > 5 {
+				text = fmt.Sprintf("%d of them", len(list))
+			}
+		}
+		more = append(more, key+"="+text)
+	}
+	e.data().printf("%s  %-18s %-16s %s\n", ev.Time.Local().Format(time.TimeOnly), ev.Type, ev.Project, strings.Join(more, "  "))
+	return nil
+}
