@@ -152,7 +152,7 @@ func (m *machine) underLoad(t *testing.T, slug string) *crowd {
 		return &c.searches, err
 	})
 	each(loadWriters, func(cl *client.Client, rnd *rand.Rand) (*spread, error) {
-		text := fmt.Sprintf("# What was decided %d\n\n%s comes before %s.", c.written.Load(), vocabulary[rnd.IntN(len(vocabulary))], newWord(rnd))
+		text := fmt.Sprintf("# What was decided at %d\n\n%s comes before %s.", time.Now().UnixNano(), vocabulary[rnd.IntN(len(vocabulary))], newWord(rnd))
 		r, err := cl.AddMemory(ctx, slug, wire.MemoryCreate{Content: text, Type: "decision"})
 		if err == nil && !r.Durable {
 			err = fmt.Errorf("memory %s is not durable", r.ID)
