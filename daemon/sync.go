@@ -477,7 +477,7 @@ func (co *checkout) holdHint() string {
 		return "to have it synced there: foldwatch sync on; or: foldwatch sync off"
 	}
 	if co.commits.guardedBy() != "" {
-		return "they come back by themselves, and it goes on; foldwatch status says what is waited for"
+		return "the memories come back by themselves, and then the sync goes on; foldwatch status says what is waited for"
 	}
 	return "foldwatch status"
 }

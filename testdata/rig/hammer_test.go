@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -97,6 +98,7 @@ type hammer struct {
 	faults   []fault
 	crashes  int
 	plan     map[int][]int // round → replicas whose fold/ is taken away in it
+	restAt   int           // round before which users finish what is open, and rest; 0 is never
 	astray   int           // in branch mode, commands that ended otherwise
 }
 
@@ -233,7 +235,7 @@ func (h *hammer) crash(r *replica) {
 // work lets the users do n rounds of steps, side by side, of which one at a time
 // may meet what others pushed. It returns how many rounds there were time for. A
 // control run takes fold/ away in the rounds in which h.plan says that the other
-// did.
+// did, and its users finish what is open where those of the other did.
 func (h *hammer) work(n int, limit time.Duration) (rounds int) {
 	chaos := rand.New(rand.NewPCG(h.opt.seed, 1<<32))
 	start := time.Now()
@@ -242,7 +244,12 @@ func (h *hammer) work(n int, limit time.Duration) (rounds int) {
 		if done := time.Since(start).Seconds() / limit.Seconds(); limit > 0 {
 			h.disturb(chaos, rounds, done)
 			if !rested && done > .55 && len(h.plan) > 0 {
-				rested = true
+				rested, h.restAt = true, rounds
+			}
+		}
+		if rounds > 0 && rounds == h.restAt {
+			h.finish()
+			if limit > 0 {
 				h.rest()
 			}
 		}
@@ -254,10 +261,16 @@ func (h *hammer) work(n int, limit time.Duration) (rounds int) {
 		}
 		wg.Wait()
 	}
+	h.finish()
+	return rounds
+}
+
+// finish has users end what they left open: nothing comes back during a rebase or a
+// bisect, which may have taken it away.
+func (h *hammer) finish() {
 	for _, r := range h.replicas {
 		r.finish()
 	}
-	return rounds
 }
 
 // takenAway are the parts of a run after which users take fold/ away: the second
@@ -281,18 +294,45 @@ func (h *hammer) disturb(chaos *rand.Rand, round int, done float64) {
 }
 
 // rest waits, while agents go on, until what vanished is back: that takes a minute
-// without a command of the users.
+// without a command of the users, and what the machine takes for it.
 func (h *hammer) rest() {
-	if !eventually(100*time.Second, 100*time.Millisecond, func() bool {
-		for _, r := range h.replicas {
-			if !r.guardedSince().IsZero() {
-				return false
-			}
-		}
-		return true
+	limit := 90*time.Second + h.slack()
+	if !eventually(limit, 100*time.Millisecond, func() bool {
+		return !slices.ContainsFunc(h.replicas, func(r *replica) bool { return !r.guardedSince().IsZero() })
 	}) {
-		h.bad(lost, "memories that vanished are not back after 100 s of rest")
+		h.bad(lost, "memories that vanished are not back after %.0f s of rest: %s", limit.Seconds(), h.stand())
 	}
+}
+
+// slack is what a wait may take longer on a machine that is slow just now: twenty
+// times as long as it takes to make a hundred files durable.
+func (h *hammer) slack() time.Duration {
+	dir := h.t.TempDir()
+	start := time.Now()
+	for i := range 100 {
+		f, err := os.Create(filepath.Join(dir, strconv.Itoa(i)))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return 20 * time.Since(start)
+}
+
+// stand is what the daemons say of themselves.
+func (h *hammer) stand() string {
+	var b strings.Builder
+	for _, r := range h.replicas {
+		st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
+		if err != nil {
+			fmt.Fprintf(&b, "\n\treplica %d: %v", r.n, err)
+			continue
+		}
+		fmt.Fprintf(&b, "\n\treplica %d: %s, %d queued, %q", r.n, st.State, st.Queued, st.Notices)
+	}
+	return b.String()
 }
 
 // run is one whole run with daemons: work, rest, and what there is to check
@@ -323,23 +363,20 @@ func (h *hammer) run() (rounds int) {
 // settle waits until every daemon has taken in and committed everything. After
 // fold/ was taken away that is when git has been quiet for a minute.
 func (h *hammer) settle() {
-	limit := time.Minute
+	limit := time.Minute + h.slack()
 	if h.opt.vanish {
-		limit = 150 * time.Second
+		limit += 90 * time.Second
 	}
 	if !eventually(limit, 500*time.Millisecond, func() bool {
 		for _, r := range h.replicas {
 			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
-			if err != nil || st.State != "ready" || st.Queued > 0 {
-				return false
+			if err != nil || st.State != "ready" || st.Queued > 0 || !r.guardedSince().IsZero() {
+				return false // another replica may have what is not back here
 			}
 		}
 		return len(h.ledger.check(h.replicas)) == 0
 	}) {
-		for _, r := range h.replicas {
-			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
-			h.t.Logf("replica %d does not settle: %v, %s, %d queued, %q", r.n, err, st.State, st.Queued, st.Notices)
-		}
+		h.t.Logf("it does not settle: %s", h.stand())
 	}
 }
 
@@ -422,7 +459,7 @@ func hammered(t *testing.T, opt hammerOptions, bin string) *hammer {
 	h := newHammer(t, opt, bin)
 	rounds := h.run()
 	control := newHammer(t, opt, bin)
-	control.plan = h.plan
+	control.plan, control.restAt = h.plan, h.restAt
 	control.work(rounds, 0)
 	if opt.pace > 0 {
 		h.compareBranch(control)

@@ -261,7 +261,7 @@ func (u *user) bisect() {
 	u.git("stash", "push", "-q")
 	u.git("bisect", "start", "HEAD", "HEAD~3")
 	u.git("bisect", "run", "sh", "-c", "test $(ls src | wc -l) -lt 3")
-	u.git("bisect", "reset", "-q")
+	u.git("bisect", "reset")
 	u.git("stash", "pop", "-q")
 }
 
