@@ -28,14 +28,17 @@ func (m *machine) hasty(pace time.Duration) string {
 
 func hastened(pace time.Duration) map[string][]string {
 	by := fmt.Sprintf(" / %d", pace)
-	gate, look := []string{}, []string{}
+	gate, look, off := []string{}, []string{}, []string{}
 	for _, s := range []string{"branchQuiet = 10 * time.Second", "amendQuiet  = 10 * time.Minute", "branchLook  = 5 * time.Second"} {
 		gate = append(gate, s, s+by)
+	}
+	for _, s := range []string{"switchQuiet = 2 * time.Minute", "stashHolds = 30 * time.Minute"} {
+		off = append(off, s, s+by)
 	}
 	for _, s := range []string{"const branchRetry = 30 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
 		look = append(look, s, s+by)
 	}
-	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look}
+	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look, "gitops/putoff.go": off}
 }
 
 // human has the user of a replica work as people do.
@@ -53,7 +56,14 @@ func (h *hammer) human(r *replica) {
 			time.Sleep(12 * time.Minute / r.pace)
 		}
 	}
+	r.room = r.makeRoom
+	byHand := rand.New(rand.NewPCG(h.opt.seed, uint64(2000+r.n)))
 	r.after = func() {
+		defer func() {
+			if r.proc != nil && byHand.IntN(6) == 0 {
+				r.byHand(h.ledger, h.ledger.pick(byHand, r.dir, fateHand, fateContested))
+			}
+		}()
 		out, _ := r.quietly("ls-files", "-s", "--", ".", ":!fold")
 		r.each = append(r.each, out)
 		// No user stages memories, so that nobody may find them staged.
@@ -66,42 +76,80 @@ func (h *hammer) human(r *replica) {
 	r.m.git(r.dir, "config", "merge.foldwatch.driver", r.m.bin+" merge-driver %O %A %B %P")
 }
 
-// inTheWay is what git says where the daemon, or what it wrote, kept a command from
-// its end.
-var inTheWay = regexp.MustCompile(`(?m)^\s+fold/|\.lock'|cannot lock|index file`)
+// inTheWay are the memories that git says kept a command from its end, locked the
+// locks.
+var (
+	inTheWay = regexp.MustCompile(`(?m)^\s+(fold/\S+)$`)
+	locked   = regexp.MustCompile(`\.lock'|cannot lock|index file`)
+)
 
-// disturbed are the steps with a command that failed over a memory or a lock, or,
-// up to the first of them, that ended otherwise than without a daemon: after it two
-// runs have different work trees, and different conflicts of their own.
-func (h *hammer) disturbed(control *hammer, r *replica) (steps map[int]string) {
-	steps = map[int]string{}
-	group := func(r *replica) map[int][]string {
-		m := map[int][]string{}
+// makeRoom puts aside what kept a command from its end, as a person does who reads
+// what git says: their own work stays where it is.
+func (r *replica) makeRoom(says string) bool {
+	found := inTheWay.FindAllStringSubmatch(says, -1)
+	for _, m := range found {
+		if _, code := r.quietly("checkout", "-q", "--", m[1]); code != 0 { // not git's
+			_ = os.Remove(filepath.Join(r.dir, m[1]))
+		}
+	}
+	if len(found) > 0 {
+		r.events("git checkout of memories in the way")
+		return true
+	}
+	if locked.MatchString(says) {
+		time.Sleep(time.Second / r.pace)
+		return true
+	}
+	return false
+}
+
+// disturbed returns the commands that met a memory or a lock in their way, or ended
+// otherwise than without a daemon, by step. Where a step had other commands, all of
+// them count that have no equal.
+func (h *hammer) disturbed(control *hammer, r *replica) (found map[int][]string) {
+	found = map[int][]string{}
+	group := func(r *replica) map[int][]did {
+		m := map[int][]did{}
 		for _, d := range r.done {
-			m[d.step] = append(m[d.step], fmt.Sprintf("%s ended with %d", d.what, d.code))
+			m[d.step] = append(m[d.step], d)
 		}
 		return m
 	}
 	got, want := group(r), group(control.replicas[r.n])
-	first := r.steps + 1
-	for step := 1; step < first; step++ {
-		if !slices.Equal(got[step], want[step]) {
-			first = step
-			steps[step] = fmt.Sprintf("%q, without a daemon %q", got[step], want[step])
+	for step := 1; step <= r.steps; step++ {
+		g, w := got[step], want[step]
+		for k := range max(len(g), len(w)) {
+			switch {
+			case k >= len(g):
+				found[step] = append(found[step], fmt.Sprintf("not done is %s", w[k].what))
+			case g[k].met != "":
+				found[step] = append(found[step], fmt.Sprintf("%s at %.2f s: %s%s", g[k].what, g[k].at.Sub(h.ledger.start).Seconds(), g[k].met, h.ledger.told(g[k].met)))
+			case k >= len(w):
+				found[step] = append(found[step], fmt.Sprintf("only with a daemon: %s ended with %d: %s", g[k].what, g[k].code, g[k].says))
+			case g[k].what != w[k].what || g[k].code != w[k].code:
+				found[step] = append(found[step], fmt.Sprintf("%s ended with %d, without a daemon %s with %d: %s-- without: %s", g[k].what, g[k].code, w[k].what, w[k].code, g[k].says, w[k].says))
+			}
 		}
 	}
-	for _, d := range r.done {
-		if d.code != 0 && inTheWay.MatchString(d.says) && (steps[d.step] == "" || d.step == first) {
-			steps[d.step] = d.what + ": " + d.says
-		}
+	return found
+}
+
+// told returns what was done to the memories that a text of git names.
+func (l *accounts) told(says string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out strings.Builder
+	for _, m := range inTheWay.FindAllStringSubmatch(says, -1) {
+		id := strings.TrimSuffix(filepath.Base(m[1]), ".md")
+		fmt.Fprintf(&out, "\t%s: %s\n", id, strings.Join(l.trail[id], ", "))
 	}
-	return steps
+	return out.String()
 }
 
 var took = regexp.MustCompile(`Committed onto the branch.* took=([0-9.a-zµ]+)`)
 
-// locked returns for how long git's index was locked, by commit onto the branch.
-func (h *hammer) locked() (all spread) {
+// heldFor returns for how long git's index was locked, by commit onto the branch.
+func (h *hammer) heldFor() (all spread) {
 	for _, r := range h.replicas {
 		b, err := os.ReadFile(filepath.Join(r.m.home, "serve.log"))
 		if err != nil {
@@ -121,26 +169,23 @@ func (h *hammer) compareBranch(control *hammer) {
 	all := 0
 	for i, r := range h.replicas {
 		all += len(r.done)
-		steps := h.disturbed(control, r)
-		h.astray += len(steps)
-		first := r.steps + 1
-		for _, step := range slices.Sorted(maps.Keys(steps)) {
-			first = min(first, step)
-			h.t.Logf("disturbed: replica %d, step %d: %s", i, step, steps[step])
+		found := h.disturbed(control, r)
+		for _, step := range slices.Sorted(maps.Keys(found)) {
+			h.astray += len(found[step])
+			for _, text := range found[step] {
+				h.t.Logf("disturbed: replica %d, step %d: %s", i, step, text)
+			}
 		}
-		// From a command on that ended otherwise, two runs have different work trees.
-		for step := range min(first-1, len(r.each), len(control.replicas[i].each)) {
+		for step := range min(len(r.each), len(control.replicas[i].each)) {
 			if r.each[step] != control.replicas[i].each[step] {
 				h.bad(changed, "replica %d, step %d: the index outside fold/ differs from the run without a daemon:\n%s\n-- without\n%s", i, step+1, r.each[step], control.replicas[i].each[step])
 				break
 			}
 		}
-		if len(steps) == 0 {
-			got, want := r.state(), control.replicas[i].state()
-			for name := range want {
-				if strings.HasPrefix(name, "src/") && got[name] != want[name] {
-					h.bad(changed, "replica %d: %s differs from the run without a daemon", i, name)
-				}
+		got, want := r.state(), control.replicas[i].state()
+		for name := range want {
+			if strings.HasPrefix(name, "src/") && got[name] != want[name] {
+				h.bad(changed, "replica %d: %s differs from the run without a daemon", i, name)
 			}
 		}
 		h.onlyMemories(r)

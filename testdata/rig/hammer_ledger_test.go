@@ -161,6 +161,8 @@ func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
 			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested, fateHand))
 		case k < 16:
 			r.remove(ctx, cl, l, l.pick(rnd, r.dir, fateDoomed, fateDoomed, fateContested))
+		case r.human: // whose own edits are made between commands: see human
+			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested))
 		case k < 18 || !r.syncs:
 			r.byHand(l, l.pick(rnd, r.dir, fateHand, fateContested))
 		case k < 19:

@@ -487,7 +487,7 @@ func (h *hammer) table(control *hammer, rounds int) {
 	}
 	f.note("words acknowledged", strconv.Itoa(len(h.ledger.words)), "", "")
 	if h.opt.pace > 0 {
-		held := h.locked()
+		held := h.heldFor()
 		f.note("git's index locked", held.String(), "p99 <= 10 ms", "")
 	}
 	count := map[string]int{}

@@ -32,15 +32,19 @@ type user struct {
 	pause  func()            // now and then; nil is never
 	after  func()            // each step; may be nil
 	human  bool              // commits have the time of the day, and only young ones are amended
+	room   func(string) bool // makes room where git says that something is in the way; may be nil
 	commit int               // step of the last commit of the user's own
 }
 
-// did is one git command and how it ended.
+// did is one git command and how it ended: the first time, if it met something in
+// the way and was given another try.
 type did struct {
 	step int
 	what string
 	code int
 	says string
+	at   time.Time
+	met  string // what it said that was in the way; "" if nothing was
 }
 
 // began is the time of the first commit; each step is a minute later, so that
@@ -56,13 +60,24 @@ func (u *user) env() []string {
 	return append(env, "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 }
 
-// git runs one command of the user and notes how it ended.
+// git runs one command of the user and notes how it ended. Who finds something in
+// the way puts it aside and tries again, so that what follows is what it would have
+// been.
 func (u *user) git(args ...string) bool {
 	if u.think != nil {
 		u.think()
 	}
 	out, code := u.quietly(args...)
-	u.done = append(u.done, did{u.steps, "git " + strings.Join(args, " "), code, out})
+	d := did{step: u.steps, what: "git " + strings.Join(args, " "), at: time.Now()}
+	for range 5 {
+		if code == 0 || u.room == nil || !u.room(out) {
+			break
+		}
+		d.met += out
+		out, code = u.quietly(args...)
+	}
+	d.code, d.says = code, out
+	u.done = append(u.done, d)
 	return code == 0
 }
 
@@ -153,8 +168,8 @@ var open = []struct {
 // tidy gives up what a conflict left half done, as users do.
 func (u *user) tidy() {
 	for _, o := range open {
-		if u.has(o.name) && !u.git(o.args...) && u.human {
-			u.free(o.args)
+		if u.has(o.name) {
+			u.git(o.args...)
 		}
 	}
 	if out, _ := u.quietly("ls-files", "-u"); out != "" { // a stash that did not fit
@@ -162,21 +177,6 @@ func (u *user) tidy() {
 		u.git("reset", "-q")
 		u.events("git checkout -f ended")
 	}
-	if out, _ := u.quietly("rev-parse", "--abbrev-ref", "HEAD"); u.human && strings.TrimSpace(out) == "HEAD" {
-		u.free([]string{"checkout", "-q", "main"})
-	}
-}
-
-// free puts out of the way what kept a command from its end, and gives it another
-// try. The command that failed was counted.
-func (u *user) free(args []string) {
-	u.quietly("stash", "push", "-q", "--include-untracked")
-	u.quietly(args...)
-	if _, code := u.quietly("stash", "pop", "-q"); code != 0 {
-		u.quietly("checkout", "-q", "-f", "HEAD", "--", ".")
-		u.quietly("reset", "-q")
-	}
-	u.events("git stash ended")
 }
 
 func (u *user) has(name string) bool {
@@ -226,10 +226,15 @@ func (u *user) amend() {
 	u.git("commit", "-q", "-a", "--amend")
 }
 
-func (u *user) stash() {
+// putAway stashes what the user is at.
+func (u *user) putAway() {
 	u.edit()
 	u.git("add", "src")
 	u.git("stash", "push", "-q")
+}
+
+func (u *user) stash() {
+	u.putAway()
 	if u.rnd.IntN(2) == 0 {
 		u.commitAll()
 	}
@@ -258,7 +263,7 @@ func (u *user) bisect() {
 		u.commitAll()
 		return
 	}
-	u.git("stash", "push", "-q")
+	u.putAway()
 	u.git("bisect", "start", "HEAD", "HEAD~3")
 	u.git("bisect", "run", "sh", "-c", "test $(ls src | wc -l) -lt 3")
 	u.git("bisect", "reset")
@@ -267,7 +272,7 @@ func (u *user) bisect() {
 
 // older looks at an older commit and comes back.
 func (u *user) older() {
-	u.git("stash", "push", "-q")
+	u.putAway()
 	u.git("checkout", "-q", "HEAD~1")
 	u.git("checkout", "-q", "main")
 	u.git("stash", "pop", "-q")
