@@ -11,7 +11,7 @@ import (
 // names. Hosts are not compared: ssh and proxies have names of their own for them. A
 // path of this machine has no name at any forge: what is signed for it counts.
 func sameRepository(remote string, m *wire.MergeRequest) bool {
-	path := remote
+	var path string
 	switch u, err := url.Parse(remote); {
 	case strings.HasPrefix(remote, "/"), strings.HasPrefix(remote, "file:"), kindOf(remote) == "local":
 		return true

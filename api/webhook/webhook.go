@@ -162,7 +162,7 @@ func (l *Listener) know(forge, repository string, h http.Header, body []byte) (s
 	if !known {
 		secret = l.nobody
 	}
-	ok := false
+	var ok bool
 	if forge == "github" {
 		said, ok = fromGitHub(h, body, secret)
 	} else {

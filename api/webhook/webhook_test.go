@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -95,9 +96,7 @@ func (r request) send(h http.Handler) *httptest.ResponseRecorder {
 // with returns r with other headers; "" removes one.
 func (r request) with(pairs ...string) request {
 	header := map[string]string{}
-	for k, v := range r.header {
-		header[k] = v
-	}
+	maps.Copy(header, r.header)
 	for i := 0; i < len(pairs); i += 2 {
 		if delete(header, pairs[i]); pairs[i+1] != "" {
 			header[pairs[i]] = pairs[i+1]
@@ -422,6 +421,7 @@ func TestF61SlowBodiesEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer res.Body.Close()
 		if took := time.Since(begun); res.StatusCode != 401 || took > 11*time.Second || f.count() > 0 {
 			t.Errorf("%d after %v", res.StatusCode, took)
 		}
