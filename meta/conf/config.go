@@ -128,13 +128,32 @@ type Auth struct {
 	Providers   map[string]AuthProvider
 }
 
-// An AuthProvider is one OpenID Connect issuer.
+// An AuthProvider is one that people log in by.
 type AuthProvider struct {
+	Kind         string // oidc or github; "" is oidc
+	Name         string // as people call it
 	Issuer       string
 	ClientID     string
 	ClientSecret string // from the environment only
 	SecretEnv    string // variable that holds ClientSecret
 	Scopes       []string
+	Disabled     bool
+	// RoleClaim is the claim whose values give roles: those of Admin, of Member
+	// and of Viewer, "*" being whoever can log in. Projects are the slugs that the
+	// roles are for; none is all.
+	RoleClaim             string
+	Admin, Member, Viewer []string
+	Projects              []string
+}
+
+// texts are the keys of a provider that have one value, by their names.
+func (p *AuthProvider) texts() map[string]*string {
+	return map[string]*string{"type": &p.Kind, "name": &p.Name, "issuer": &p.Issuer, "client_id": &p.ClientID, "secret_env": &p.SecretEnv, "role_claim": &p.RoleClaim}
+}
+
+// lists are the keys of a provider that have several, by their names.
+func (p *AuthProvider) lists() map[string]*[]string {
+	return map[string]*[]string{"scopes": &p.Scopes, "admin": &p.Admin, "member": &p.Member, "viewer": &p.Viewer, "projects": &p.Projects}
 }
 
 // A Provider is a model endpoint the user has named.

@@ -199,10 +199,20 @@ func (c *Config) applyAuthProvider(s setting, from map[string]string) error {
 	}
 	name := s.path[2]
 	p := c.Auth.Providers[name]
-	if words, ok := s.value.([]string); ok && len(s.path) == 4 && s.path[3] == "scopes" {
-		p.Scopes = words
-	} else if s.value != nil || len(s.path) != 3 {
-		fields := map[string]*string{"issuer": &p.Issuer, "client_id": &p.ClientID, "secret_env": &p.SecretEnv, "scopes": nil}
+	key := strings.Join(s.path[3:], ".")
+	words, several := s.value.([]string)
+	on, truth := s.value.(bool)
+	switch at := p.lists()[key]; {
+	case at != nil && several:
+		*at = words
+	case key == "enabled" && truth:
+		p.Disabled = !on
+	case s.value != nil || len(s.path) != 3:
+		fields := p.texts()
+		fields["enabled"] = nil
+		for name := range p.lists() {
+			fields[name] = nil
+		}
 		if err := setField(s, 3, fields); err != nil {
 			return err
 		}
@@ -346,29 +356,38 @@ func (c *Config) applySeeds(env []string, from map[string]string) error {
 	return nil
 }
 
-// applyAuthSeed reads AUTH_PROVIDER_<NAME>_ISSUER, …_CLIENT_ID, …_CLIENT_SECRET
-// and …_SCOPES.
+// authSeeds are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
+// they are.
+func authSeeds() map[string]string {
+	return map[string]string{
+		"TYPE": "type", "DISPLAY_NAME": "name", "ISSUER": "issuer", "ISSUER_URL": "issuer", "CLIENT_ID": "client_id", "CLIENT_SECRET": "client_secret",
+		"SCOPES": "scopes", "ENABLED": "enabled", "ROLE_CLAIM": "role_claim", "ADMIN": "admin", "MEMBER": "member", "VIEWER": "viewer", "PROJECTS": "projects",
+	}
+}
+
+// applyAuthSeed reads one variable AUTH_PROVIDER_<NAME>_…. One that it does not
+// know may be another program's.
 func (c *Config) applyAuthSeed(variable, rest, value string, from map[string]string) {
-	for _, suffix := range []string{"ISSUER_URL", "ISSUER", "CLIENT_ID", "CLIENT_SECRET", "SCOPES"} {
+	for suffix, key := range authSeeds() {
 		name, ok := strings.CutSuffix(rest, "_"+suffix)
 		if !ok || name == "" {
 			continue
 		}
 		name = strings.ToLower(name)
 		p := c.Auth.Providers[name]
-		field := "issuer"
-		switch suffix {
-		case "ISSUER", "ISSUER_URL":
-			p.Issuer = value
-		case "CLIENT_ID":
-			p.ClientID, field = value, "client_id"
-		case "CLIENT_SECRET":
-			p.ClientSecret, field = value, "client_secret"
-		case "SCOPES":
-			p.Scopes, field = strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' }), "scopes"
+		switch at := p.lists()[key]; {
+		case at != nil:
+			*at = strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
+		case key == "enabled":
+			on, err := strconv.ParseBool(value)
+			p.Disabled = err != nil || !on
+		case key == "client_secret":
+			p.ClientSecret = value
+		default:
+			*p.texts()[key] = value
 		}
 		c.Auth.Providers[name] = p
-		from["auth.providers."+name+"."+field] = variable
+		from["auth.providers."+name+"."+key] = variable
 		return
 	}
 }
@@ -458,7 +477,14 @@ func (c *Config) freeValue(name string) string {
 	if rest, ok := strings.CutPrefix(name, "auth.providers."); ok {
 		for n, p := range c.Auth.Providers {
 			if field, ok := strings.CutPrefix(rest, n+"."); ok {
-				return map[string]string{"issuer": p.Issuer, "client_id": p.ClientID, "secret_env": p.SecretEnv, "scopes": strings.Join(p.Scopes, " ")}[field]
+				switch {
+				case p.lists()[field] != nil:
+					return strings.Join(*p.lists()[field], " ")
+				case p.texts()[field] != nil:
+					return *p.texts()[field]
+				case field == "enabled":
+					return strconv.FormatBool(!p.Disabled)
+				}
 			}
 		}
 	}
