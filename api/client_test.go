@@ -18,7 +18,8 @@ import (
 
 // byOthers are operations that no method of the client calls: MCP is spoken by the
 // shim, and what is gone is called by nobody.
-var byOthers = []string{"mcp", "mcpStream", "mcpEnd", "mcpSSE"}
+// Browsers log in.
+var byOthers = []string{"mcp", "mcpStream", "mcpEnd", "mcpSSE", "login", "loginCallback", "logout", "resource", "resourceOfMCP"}
 
 // TestClientCoversTheDocument calls every method of the client, generated or
 // written by hand, and holds what it sends to the document: each request is an

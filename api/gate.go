@@ -16,9 +16,9 @@ import (
 // safe for concurrent use.
 type gate struct {
 	s *Server
-	// hosts says which values of Host name this listener. Nil is the socket, whose
-	// peers are checked to be the owner.
-	hosts func(host string) bool
+	// ln is the listener that requests come by. Nil is the socket, whose peers are
+	// checked to be the owner.
+	ln *TCPListener
 
 	// What is served at once, for each listener by itself: others cannot take the
 	// owner's share.
@@ -26,8 +26,8 @@ type gate struct {
 	streams  chan struct{}
 }
 
-func newGate(s *Server, hosts func(string) bool) *gate {
-	return &gate{s: s, hosts: hosts, requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams)}
+func newGate(s *Server, ln *TCPListener) *gate {
+	return &gate{s: s, ln: ln, requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams)}
 }
 
 // Owner returns the handler of the socket: what comes without credentials comes
@@ -43,7 +43,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	if isOver(w, r) || g.hosts != nil && !s.rates.mayPeer(w, r) || !g.comesRight(w, r) {
+	if isOver(w, r) || g.ln != nil && !s.rates.mayPeer(w, r) || !g.comesRight(w, r) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)
@@ -57,7 +57,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = auth.ErrNobody()
 	}
 	if err != nil {
-		challenge(w)
+		s.challenge(w, r)
 		writeProblem(w, s.tell(r.Context(), route.ID, err, false).Problem)
 		return
 	}
@@ -66,6 +66,11 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !route.Access.Allows(who.Scope) {
 		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller with scope "+string(route.Access), ""))
+		return
+	}
+	if who.Browser && route.Method != http.MethodGet && !g.ownPage(r) {
+		writeProblem(w, refusal(http.StatusForbidden, "a browser's session changes things from pages of this server only",
+			"send the header Origin with the address of this server, or use a token"))
 		return
 	}
 	// In the current revision of MCP clients listen by a POST that stays open.
@@ -97,12 +102,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // its own, or none.
 func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
 	switch {
-	case g.hosts != nil && !g.hosts(r.Host):
+	case g.ln != nil && !g.ln.names(r.Host):
 		writeProblem(w, refusal(http.StatusForbidden, "requests to another host are refused", "use the address that foldwatch status names"))
 	case !g.originAllowed(r):
 		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
 	case tokenInURL(r.URL):
-		challenge(w)
+		g.s.challenge(w, r)
 		writeProblem(w, refusal(http.StatusUnauthorized, "a token in a URL is refused: URLs are logged and shared",
 			"revoke that token, and send another one as: Authorization: Bearer fwt_…"))
 	case r.URL.Path != path.Clean("/"+r.URL.Path):
@@ -115,35 +120,67 @@ func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// originAllowed reports whether a page, if it is one, may ask: one of the list,
+// and our own with the session of its browser.
 func (g *gate) originAllowed(r *http.Request) bool {
 	origins, sent := r.Header["Origin"]
-	return !sent || len(origins) == 1 && slices.Contains(g.s.opt.Origins, origins[0])
+	return !sent || len(origins) == 1 && (slices.Contains(g.s.opt.Origins, origins[0]) || g.ownPage(r))
+}
+
+// ownPage reports whether r comes of a page of this very address and port, in a
+// browser of somebody who is logged in. Cookies alone show no such thing: pages
+// of other ports of this machine send them too.
+func (g *gate) ownPage(r *http.Request) bool {
+	if g.ln == nil || len(r.Header["Authorization"]) > 0 {
+		return false
+	}
+	origins := r.Header["Origin"]
+	if len(origins) != 1 || !strings.EqualFold(origins[0], g.ln.origin(r.Host)) {
+		return false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return false
+	}
+	_, known := g.s.opt.Logins.Session(r)
+	return known
 }
 
 // caller returns who sent r: the bearer of its credentials, else the owner at
-// the socket, and elsewhere nobody.
-func (g *gate) caller(r *http.Request) (who auth.Caller, err error) {
-	known := false
-	if g.s.opt.Auth != nil {
-		if who, known, err = g.s.opt.Auth.Authenticate(r); err != nil {
+// the socket, and elsewhere whoever is logged in with that browser, or nobody.
+func (g *gate) caller(r *http.Request) (auth.Caller, error) {
+	local := g.ln == nil
+	for _, a := range []auth.Authenticator{g.s.opt.Logins, g.s.opt.Auth} {
+		if a == nil {
+			continue
+		}
+		who, known, err := a.Authenticate(r)
+		if err != nil {
 			return auth.Caller{}, err
 		}
+		if known {
+			who.Scope.Local = local
+			return who, nil
+		}
 	}
-	local := g.hosts == nil
 	switch {
-	case known:
-		who.Scope.Local = local
 	case len(r.Header["Authorization"]) > 0: // of a kind that nobody here knows
 		return auth.Caller{}, auth.ErrNobody()
 	case local:
-		who = auth.Owner()
+		return auth.Owner(), nil
 	}
+	who, _ := g.s.opt.Logins.Session(r)
 	return who, nil
 }
 
-// challenge says how to authenticate. What RFC 9728 adds, where to get a token,
-// belongs here.
-func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", "Bearer") }
+// challenge says how to authenticate, and for MCP where to get an access token
+// (RFC 9728).
+func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
+	how := "Bearer"
+	if _, ok := s.metadata(); ok && r.URL.Path == "/mcp" {
+		how += ` resource_metadata="` + s.opt.Logins.URL() + resourcePath + `/mcp"`
+	}
+	w.Header().Set("WWW-Authenticate", how)
+}
 
 // tokenInURL reports whether somebody put a token, or a part of one, into u.
 func tokenInURL(u *url.URL) bool {

@@ -1,7 +1,10 @@
 package api_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +21,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
 // classes is what each route asks of its caller, written down apart from the
@@ -26,13 +30,13 @@ import (
 func classes() map[string]int {
 	all := map[string]int{}
 	for class, names := range []string{
-		"health ready live openapi mcpSSE",
+		"health ready live openapi mcpSSE authProviders login loginCallback resource resourceOfMCP",
 		`projects projectOfPath project projectStatus projectStats algorithm audit problems repositories listMemories getMemory memorySource
-			links search searchAll context taskContext jobs job log diff status metrics events mcp mcpStream mcpEnd tokens tokensOfAuth prime sessionEvents`,
+			links search searchAll context taskContext jobs job log diff status metrics events mcp mcpStream mcpEnd tokens tokensOfAuth prime sessionEvents me logout`,
 		`sync addMemory updateMemory deleteMemory adopt removeMissing upload addLink removeLink removeLinkOf reindex restore undo decay
 			createToken createTokenOfAuth revokeToken revokeTokenOfAuth reportEvent`,
 		"updateProject removeProject setAlgorithm pause resume addRepository removeRepository",
-		"addProject reloadModels",
+		"addProject reloadModels addAuthProvider removeAuthProvider users assignRole removeUser",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = class
@@ -58,6 +62,7 @@ type credential struct {
 	rank   int  // 1 read, 2 write, 3 admin; as in classes
 	all    bool // of all projects, else of app
 	socket bool
+	cookie string // of a session; at the socket it says nothing
 }
 
 // A rig is a server with every credential.
@@ -109,20 +114,60 @@ func newRig(t *testing.T) *rig {
 			r.creds = append(r.creds, credential{name: fmt.Sprint(scope, projects), value: "Bearer " + create(scope, "90d", projects...).Secret, valid: true, rank: rank, all: all})
 		}
 	}
+	logins, sessions := withSessions(t, state, keeper, clock, func() { now = now.Add(13 * time.Hour) })
+	r.creds = append(r.creds, sessions...)
 	for _, c := range slices.Clone(r.creds) { // the same at the socket
+		if c.cookie != "" && c.name != "session of viewer" {
+			continue // there none of them says anything
+		}
 		c.socket = true
-		if c.name == "none" {
+		if c.name == "none" || c.cookie != "" {
 			c.name, c.valid, c.rank, c.all = "owner", true, 3, true
 		}
 		r.creds = append(r.creds, c)
 	}
-	now = now.Add(2 * time.Hour)
 	doors := apitest.New("app", "web")
 	r.server = api.NewServer(doors, mcp.Handler(doors, mcp.Options{}), api.Options{
-		Auth: keeper, Tokens: keeper, Now: clock, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1},
+		Auth: keeper, Tokens: keeper, Logins: logins, Now: clock, Rates: api.Rates{Owner: -1, Token: -1, Peer: -1},
 	})
 	r.run, r.tcp = r.server.Owner(), r.server.OtherAt("7350")
 	return r
+}
+
+// withSessions returns logins with a session of every kind, put into state as a
+// login puts them; later is to pass between those that are over and the others.
+func withSessions(t *testing.T, state *meta.State, keeper *auth.Tokens, now func() time.Time, later func()) (*auth.Logins, []credential) {
+	t.Helper()
+	creds := []credential{{name: "no session", cookie: strings.Repeat("0", 43)}, {name: "short cookie", cookie: "x"}}
+	add := func(name, provider, role string, projects []string, valid bool, life time.Duration) {
+		value := fmt.Sprintf("%043d", len(creds))
+		id, at := fmt.Sprintf("user%d", len(creds)), now()
+		sum := sha256.Sum256([]byte(value))
+		err := errors.Join(
+			state.PutUser(t.Context(), meta.User{ID: id, Issuer: "https://id.example.com", Subject: id, Provider: provider, Assigned: role, Projects: projects, Created: at}),
+			state.PutSession(t.Context(), meta.Session{Hash: hex.EncodeToString(sum[:]), UserID: id, Created: at, Seen: at, Expires: at.Add(life)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		creds = append(creds, credential{name: name, cookie: value, valid: valid, rank: slices.Index([]string{"", "viewer", "member", "admin"}, role), all: len(projects) == 0})
+	}
+	add("idle session", "corp", "admin", nil, false, 100*time.Hour)
+	add("expired session", "corp", "admin", nil, false, time.Hour)
+	later()
+	add("session of a provider that is gone", "gone", "admin", nil, false, 100*time.Hour)
+	add("session without a role", "corp", "", nil, false, 100*time.Hour)
+	for _, role := range []string{"viewer", "member", "admin"} {
+		add("session of "+role, "corp", role, nil, true, 100*time.Hour)
+		add("session of "+role+" of app", "corp", role, []string{"app"}, true, 100*time.Hour)
+	}
+	logins, err := auth.OpenLogins(t.Context(), state, auth.LoginsOptions{
+		URL: "http://127.0.0.1:7350", Providers: map[string]conf.AuthProvider{"corp": {Issuer: "https://id.example.com", ClientID: "fold"}},
+		Secrets: t.TempDir(), Idle: 12 * time.Hour, Max: 100 * time.Hour, Tokens: keeper, Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logins, creds
 }
 
 // A cell is one request, and what must come of it.
@@ -139,12 +184,15 @@ type cell struct {
 func (c cell) want(class int) int {
 	rightHost := c.cred.socket || c.host == "127.0.0.1:7350" || c.host == "[::1]:7350"
 	inScope := c.cred.all || c.project == "app" || !strings.Contains(c.route.Path, "{slug}")
+	own := c.cred.cookie != "" && c.cred.valid && !c.cred.socket && c.origin == "http://"+c.host
 	switch {
-	case !rightHost || c.origin != "":
+	case !rightHost || c.origin != "" && !own:
 		return http.StatusForbidden
 	case c.cred.value != "" && !c.cred.valid, class > 0 && !c.cred.valid:
 		return http.StatusUnauthorized
 	case class > 3 && !c.cred.all, c.cred.rank < min(class, 3):
+		return http.StatusForbidden
+	case class > 0 && c.cred.cookie != "" && !c.cred.socket && c.route.Method != "GET" && !own:
 		return http.StatusForbidden
 	case c.contentType != "application/json" && c.route.Method != "GET":
 		return http.StatusUnsupportedMediaType
@@ -156,7 +204,11 @@ func (c cell) want(class int) int {
 
 // odd counts what is unlike the usual request of its caller.
 func (c cell) odd(host string) (n int) {
-	for _, is := range []bool{c.host != host, c.origin != "", c.contentType != "application/json", c.project != "app"} {
+	usual := ""
+	if c.cred.cookie != "" && !c.cred.socket {
+		usual = "http://" + c.host
+	}
+	for _, is := range []bool{c.host != host, c.origin != usual, c.contentType != "application/json", c.project != "app"} {
 		if is {
 			n++
 		}
@@ -165,11 +217,17 @@ func (c cell) odd(host string) (n int) {
 }
 
 func (r *rig) send(c cell) *httptest.ResponseRecorder {
-	path := strings.NewReplacer("{slug}", c.project, "{id}", "0123456789abcdef", "{link_id}", "0123456789abcdef").Replace(c.route.Path)
+	path := strings.NewReplacer("{slug}", c.project, "{id}", "0123456789abcdef", "{link_id}", "0123456789abcdef", "{provider}", "none").Replace(c.route.Path)
 	if c.route.ID == "projectOfPath" {
 		path += "?path=/nowhere"
 	}
 	body := `{"content":"x","target_id":"0123456789abcdef","query":"x","task":"x","files":[{"path":"a","content":"b"}],"id":"0123456789abcdef"}`
+	switch c.route.ID {
+	case "addAuthProvider":
+		body = `{"id":"other","issuer":"https://id.example.com","client_id":"fold"}`
+	case "assignRole":
+		body = `{"role":"viewer"}`
+	}
 	if c.route.ID == "addProject" {
 		body = `{"path":"/src/app","slug":"app"}`
 	}
@@ -182,6 +240,9 @@ func (r *rig) send(c cell) *httptest.ResponseRecorder {
 	req.Header.Set("X-Request-Id", "matrix") // so that answers can be compared whole
 	if c.cred.value != "" {
 		req.Header.Set("Authorization", c.cred.value)
+	}
+	if c.cred.cookie != "" {
+		req.Header.Set("Cookie", "foldwatch="+c.cred.cookie)
 	}
 	if c.origin != "" {
 		req.Header.Set("Origin", c.origin)
@@ -207,8 +268,8 @@ func (r *rig) check(t *testing.T, only string) (wrong []string, cells, admitted 
 			wrong = append(wrong, route.ID+": say in classes who may call it")
 			continue
 		}
-		if route.Stream || route.ID == "removeProject" || only != "" && route.ID != only {
-			continue // streams have a test of their own; the project is needed
+		if route.Stream || route.ID == "removeProject" || route.ID == "logout" || only != "" && route.ID != only {
+			continue // streams and logout have tests of their own; the project is needed
 		}
 		hosts := []string{"127.0.0.1:7350", "[::1]:7350", "127.0.0.1:7351", "evil.example:7350", "localhost:7350"}
 		for _, cred := range r.creds {
@@ -223,7 +284,7 @@ func (r *rig) check(t *testing.T, only string) (wrong []string, cells, admitted 
 						}
 						for _, ct := range []string{"application/json", "text/plain"} {
 							c := cell{route, cred, project, host, origin, ct}
-							if odd := c.odd(hosts[0]); odd > 1 || odd == 1 && cred.value != "" && !cred.valid {
+							if odd := c.odd(hosts[0]); odd > 1 || odd == 1 && cred.value+cred.cookie != "" && !cred.valid {
 								continue // what is refused anyway is asked for in one way
 							}
 							cells++
@@ -320,7 +381,7 @@ func TestWhoMayCallWhichTool(t *testing.T) {
 	web := httptest.NewServer(r.run)
 	defer web.Close()
 	for _, cred := range r.creds {
-		if !cred.socket {
+		if !cred.socket || cred.cookie != "" {
 			continue
 		}
 		client := &http.Client{Transport: bearing{cred.value}}

@@ -54,6 +54,8 @@ func TestClientReachesEveryDoor(t *testing.T) {
 		t.Fatalf("CreateToken = %+v, %v", token, err)
 	}
 	args := map[string][]any{
+		"AddAuthProvider": {wire.AuthProviderCreate{ID: "corp", Issuer: "https://id.example.com", ClientID: "fold"}}, "AuthProviders": {}, "RemoveAuthProvider": {"corp"},
+		"AssignRole": {"ada", wire.UserAssign{Role: "viewer", Projects: []string{"app"}}}, "Users": {}, "RemoveUser": {"bob"}, "Me": {},
 		"CreateToken": {wire.TokenCreate{Name: "ci", Scope: "read"}}, "Tokens": {}, "RevokeToken": {token.ID},
 		"AddProject":    {wire.ProjectCreate{Path: "/src/new"}},
 		"ProjectOfPath": {"/src/web/src"}, "Projects": {}, "SearchAll": {wire.SearchRequest{Query: "A"}},

@@ -54,6 +54,8 @@ type Options struct {
 	Tokens *auth.Tokens
 	// Rates are how much callers may ask for in a second.
 	Rates Rates
+	// Logins lets people in by other listeners than the socket. Nil lets nobody.
+	Logins *auth.Logins
 	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
 	Now func() time.Time
 }

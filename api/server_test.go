@@ -29,9 +29,9 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	keeper := tokens(t)
+	keeper, logins := tokens(t), loginsOfSomebody(t)
 	go func() {
-		ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3", Auth: keeper, Tokens: keeper}).Serve(ctx, ln)
+		ended <- api.NewServer(doors, mcp, api.Options{Version: "1.2.3", Auth: keeper, Tokens: keeper, Logins: logins}).Serve(ctx, ln)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -40,6 +40,26 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 		}
 	})
 	return path
+}
+
+// loginsOfSomebody returns logins with two users.
+func loginsOfSomebody(t *testing.T) *auth.Logins {
+	t.Helper()
+	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = state.Close() })
+	for _, id := range []string{"ada", "bob"} {
+		if err := state.PutUser(t.Context(), meta.User{ID: id, Issuer: "https://id.example.com", Subject: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logins, err := auth.OpenLogins(t.Context(), state, auth.LoginsOptions{URL: "http://127.0.0.1:1", Secrets: filepath.Join(t.TempDir(), "logins")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logins
 }
 
 // tokens returns a keeper with a state of its own.

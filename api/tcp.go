@@ -43,6 +43,7 @@ type TCPListener struct {
 	port  string
 	loops bool   // only this machine can connect
 	named string // host of TCPOptions.URL with its port, "" if there is none
+	given string // TCPOptions.URL
 }
 
 // ListenTCP listens at opt.Address. It returns ErrInvalid, with what to set,
@@ -78,7 +79,7 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("auth.url %q is no URL: %w", opt.URL, fold.ErrInvalid)
 		}
-		l.named = withPort(strings.ToLower(u.Host), u.Scheme == "https")
+		l.named, l.given = withPort(strings.ToLower(u.Host), u.Scheme == "https"), u.Scheme+"://"+strings.ToLower(u.Host)
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
@@ -107,16 +108,40 @@ func missingFor(opt TCPOptions) string {
 // URL is where the listener can be called.
 func (l *TCPListener) URL() string { return l.url }
 
+// Called is how browsers call the listener: as the user says, else by its
+// address, which must be one.
+func (l *TCPListener) Called() string {
+	if l.given != "" {
+		return l.given
+	}
+	return l.url
+}
+
+// origin returns the origin of pages that host, which names this listener, has.
+func (l *TCPListener) origin(host string) string {
+	host = strings.ToLower(host)
+	if l.tls && !l.called(host) || strings.HasPrefix(l.given, "https://") && l.called(host) {
+		return "https://" + host
+	}
+	return "http://" + host
+}
+
+// called reports whether host, in lower case, is that of TCPOptions.URL, which
+// may be that of a proxy with another scheme than ours.
+func (l *TCPListener) called(host string) bool {
+	return l.named != "" && withPort(host, strings.HasPrefix(l.given, "https://")) == l.named
+}
+
 // names reports whether the value of a Host header means this listener: a
 // literal address with our port, or the name that the user gave. A page whose
 // name was made to point here has that name as Host; no page has an address for
 // one that it does not come from.
 func (l *TCPListener) names(host string) bool {
-	host = withPort(strings.ToLower(host), l.tls)
-	if l.named != "" && host == l.named {
+	host = strings.ToLower(host)
+	if l.called(host) {
 		return true
 	}
-	at, err := netip.ParseAddrPort(host)
+	at, err := netip.ParseAddrPort(withPort(host, l.tls))
 	if err != nil || strconv.Itoa(int(at.Port())) != l.port || at.Addr().Zone() != "" {
 		return false
 	}
@@ -137,11 +162,11 @@ func withPort(host string, secure bool) string {
 // ServeTCP is [Server.Serve] for callers who must say who they are: REST, MCP
 // and event streams alike need a token, and a Host that names ln.
 func (s *Server) ServeTCP(ctx context.Context, ln *TCPListener) error {
-	return s.serveOn(ctx, ln, newGate(s, ln.names))
+	return s.serveOn(ctx, ln, newGate(s, ln))
 }
 
 // Other returns the handler of requests that come by ln.
-func (s *Server) Other(ln *TCPListener) http.Handler { return newGate(s, ln.names) }
+func (s *Server) Other(ln *TCPListener) http.Handler { return newGate(s, ln) }
 
 // A bounded listener has at most maxConns+overConns connections. Those beyond
 // maxConns know it.

@@ -49,14 +49,10 @@ func (s *Server) createToken(ctx context.Context, in wire.TokenCreate) (wire.Tok
 	if s.opt.Tokens == nil {
 		return wire.TokenCreated{}, errNoTokens()
 	}
-	who, slugs := auth.CallerOf(ctx), []string{}
-	for _, slug := range in.Projects {
-		p, err := s.doors.Project(ctx, who.Scope, slug)
-		if err != nil {
-			return wire.TokenCreated{}, err
-		}
-		slugs = append(slugs, p.Slug)
+	slugs, err := s.slugs(ctx, in.Projects)
+	if err != nil {
+		return wire.TokenCreated{}, err
 	}
 	in.Projects = slugs
-	return s.opt.Tokens.Create(ctx, who, in)
+	return s.opt.Tokens.Create(ctx, auth.CallerOf(ctx), in)
 }

@@ -15,7 +15,8 @@ import (
 // nothing.
 type Caller struct {
 	// ID tells this caller from every other, and is no secret: "owner", "token:"
-	// and the id of a token. "" is nobody.
+	// and the id of a token, "user:" and that of somebody who logged in. "" is
+	// nobody.
 	ID    string
 	Name  string // as people call it
 	Scope fold.Scope
@@ -24,6 +25,9 @@ type Caller struct {
 	// Life ends when its credentials are taken back; nil is never. What runs for
 	// the caller ends with it.
 	Life context.Context
+	// Browser says that a cookie was enough: what a page sends may come of
+	// another page than ours.
+	Browser bool
 }
 
 // Owner is the user whose daemon this is, at the socket of this machine.

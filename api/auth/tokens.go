@@ -359,6 +359,15 @@ func (t *Tokens) Revoke(ctx context.Context, who Caller, id string) error {
 		return fmt.Errorf("token %.40q: %w", id, fold.WithHint(fold.ErrNotFound, "foldwatch token list"))
 	}
 	ids := t.family(id)
+	if err := t.revoke(ctx, ids); err != nil {
+		return err
+	}
+	t.log.InfoContext(ctx, "Token revoked", "token", id, "by", who.ID, "with", len(ids)-1)
+	return nil
+}
+
+// revoke is called with mu held.
+func (t *Tokens) revoke(ctx context.Context, ids []string) error {
 	now := t.now().UTC()
 	if err := t.state.RevokeAPITokens(ctx, ids, now); err != nil {
 		return err
@@ -370,8 +379,24 @@ func (t *Tokens) Revoke(ctx context.Context, who Caller, id string) error {
 		}
 		k.end()
 	}
-	t.log.InfoContext(ctx, "Token revoked", "token", id, "by", who.ID, "with", len(ids)-1)
 	return nil
+}
+
+// revokeOf revokes every token that a user made, and what was made by those.
+func (t *Tokens) revokeOf(ctx context.Context, userID string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for id, k := range t.byID {
+		if k.rec.UserID == userID && k.rec.Revoked.IsZero() {
+			ids = append(ids, t.family(id)...)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	t.log.InfoContext(ctx, "Tokens of a user revoked", "user", userID, "count", len(ids))
+	return t.revoke(ctx, ids)
 }
 
 // family returns a token and all that were made by it, and by those. It is

@@ -390,6 +390,51 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return c.call(ctx, "DELETE", "/me/tokens/"+url.PathEscape(id), nil, nil, nil)
 }
 
+// AuthProviders calls GET /auth/providers: list what people can log in by.
+func (c *Client) AuthProviders(ctx context.Context) (wire.AuthProviderList, error) {
+	var out wire.AuthProviderList
+	err := c.call(ctx, "GET", "/auth/providers", nil, nil, &out)
+	return out, err
+}
+
+// AddAuthProvider calls POST /auth/providers: let the people of one more provider log in.
+func (c *Client) AddAuthProvider(ctx context.Context, in wire.AuthProviderCreate) (wire.AuthProvider, error) {
+	var out wire.AuthProvider
+	err := c.call(ctx, "POST", "/auth/providers", nil, in, &out)
+	return out, err
+}
+
+// RemoveAuthProvider calls DELETE /auth/providers/{provider}: end a login provider, with the sessions that came by it.
+func (c *Client) RemoveAuthProvider(ctx context.Context, provider string) error {
+	return c.call(ctx, "DELETE", "/auth/providers/"+url.PathEscape(provider), nil, nil, nil)
+}
+
+// Me calls GET /auth/me: tell who is calling.
+func (c *Client) Me(ctx context.Context) (wire.Me, error) {
+	var out wire.Me
+	err := c.call(ctx, "GET", "/auth/me", nil, nil, &out)
+	return out, err
+}
+
+// Users calls GET /auth/users: list who logged in once.
+func (c *Client) Users(ctx context.Context) (wire.UserList, error) {
+	var out wire.UserList
+	err := c.call(ctx, "GET", "/auth/users", nil, nil, &out)
+	return out, err
+}
+
+// RemoveUser calls DELETE /auth/users/{id}: forget a user, with sessions and tokens.
+func (c *Client) RemoveUser(ctx context.Context, id string) error {
+	return c.call(ctx, "DELETE", "/auth/users/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// AssignRole calls PUT /auth/users/{id}: give a user a role, whatever the claims say.
+func (c *Client) AssignRole(ctx context.Context, id string, in wire.UserAssign) (wire.User, error) {
+	var out wire.User
+	err := c.call(ctx, "PUT", "/auth/users/"+url.PathEscape(id), nil, in, &out)
+	return out, err
+}
+
 // Health calls GET /health: tell how the daemon is.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	var out wire.Health

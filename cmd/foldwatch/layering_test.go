@@ -151,13 +151,13 @@ func shared() []string {
 	return []string{
 		"golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text",
 		"github.com/bmatcuk/doublestar/v4",
-		"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "pgregory.net/rapid",
+		"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/zitadel/oidc/v3", "pgregory.net/rapid",
 	}
 }
 
 // testOnly are those of shared that product code may not use.
 func testOnly() []string {
-	return []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "pgregory.net/rapid"}
+	return []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/zitadel/oidc/v3", "pgregory.net/rapid"}
 }
 
 // checkLayering returns one sentence for each import that is not allowed.

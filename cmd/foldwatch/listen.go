@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/webhook"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -14,8 +19,10 @@ import (
 // A tcpListener is where others connect, if the user file says so: programs with a
 // token, or forges with webhooks.
 type tcpListener struct {
-	ln     *api.TCPListener // nil if there is none
-	notice string           // why there is none where there should be
+	ln *api.TCPListener // nil if there is none
+
+	mu      sync.Mutex // guards notices
+	notices []string   // why there is none where there should be, or nobody can log in
 }
 
 // open listens where the user file says. A setting that would let in more than
@@ -39,7 +46,7 @@ func (t *tcpListener) openWebhooks(ctx context.Context, cfg conf.Config, log *sl
 	}
 	if why := noSecret(cfg); why != "" {
 		log.ErrorContext(ctx, "Not listening", "reason", why)
-		t.notice = why + "; then restart the daemon"
+		t.notice(why + "; then restart the daemon")
 		return nil
 	}
 	ln, err := api.ListenWebhooks(ctx, api.TCPOptions{Address: cfg.Webhooks.Listen, CertFile: cfg.Auth.TLSCert, KeyFile: cfg.Auth.TLSKey})
@@ -69,22 +76,43 @@ func noSecret(cfg conf.Config) string {
 func (t *tcpListener) keep(ctx context.Context, log *slog.Logger, key string, ln *api.TCPListener, err error) error {
 	if errors.Is(err, fold.ErrUnavailable) {
 		log.ErrorContext(ctx, "Not listening", "err", err)
-		t.notice = err.Error() + "; free the address or change " + key + ", then restart the daemon"
+		t.notice(err.Error() + "; free the address or change " + key + ", then restart the daemon")
 		return nil
 	}
 	t.ln = ln
 	return err
 }
 
-// status says where it listens, or why it does not.
+func (t *tcpListener) notice(texts ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices = append(t.notices, texts...)
+}
+
+// logins opens what people log in by, nil where they cannot connect.
+func (t *tcpListener) logins(ctx context.Context, state *meta.State, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
+	if t.ln == nil {
+		return nil, nil
+	}
+	l, err := auth.OpenLogins(ctx, state, auth.LoginsOptions{
+		URL: t.ln.Called(), Providers: st.cfg.Auth.Providers, Secrets: filepath.Join(st.dirs.State, "logins"),
+		Idle: st.cfg.Auth.SessionIdle, Max: st.cfg.Auth.SessionMax, Tokens: tokens, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.notice(l.Notices()...)
+	return l, nil
+}
+
+// status says where it listens, and what should be and is not.
 func (t *tcpListener) status() (url string, notices []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.ln != nil {
-		return t.ln.URL(), nil
+		url = t.ln.URL()
 	}
-	if t.notice != "" {
-		return "", []string{t.notice}
-	}
-	return "", nil
+	return url, slices.Clone(t.notices)
 }
 
 func (t *tcpListener) close() {

@@ -107,9 +107,13 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	logins, err := tcp.logins(ctx, d.State(), st, tokens, log)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
 	server := api.NewServer(d, agents, api.Options{
-		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Rates: ratesOf(st.cfg.Rate),
+		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Logins: logins, Rates: ratesOf(st.cfg.Rate),
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
@@ -119,6 +123,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if tcp.ln != nil {
 		log.InfoContext(ctx, "Listening", "url", tcp.ln.URL())
 		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
+		g.Go(func() error { return logins.Run(ctx) })
 	}
 	g.Go(func() error { return system.tell(ctx, socket, log) })
 	if hooks.ln != nil {

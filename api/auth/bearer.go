@@ -1,0 +1,77 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/shown"
+)
+
+// Authenticate returns whose access token (a JWT of a provider) r carries, for
+// MCP. It reports false where r has none, and returns the one refusal of
+// [ErrNobody] where it is not for us. A token that a provider gave for another
+// audience is nobody's here. A nil l knows nobody.
+func (l *Logins) Authenticate(r *http.Request) (Caller, bool, error) {
+	values := r.Header.Values("Authorization")
+	if l == nil || r.URL.Path != mcpPath || len(values) != 1 {
+		return Caller{}, false, nil
+	}
+	scheme, raw, _ := strings.Cut(values[0], " ")
+	var about struct {
+		Issuer string `json:"iss"`
+	}
+	if !strings.EqualFold(scheme, "Bearer") || part(raw, 1, &about) != nil {
+		return Caller{}, false, nil
+	}
+	for _, p := range l.issuers(about.Issuer) {
+		who, until, err := p.identifier.(*issuer).access(r.Context(), raw, l.Resource(), l.now())
+		if err != nil {
+			l.log.InfoContext(r.Context(), "Refused an access token", "provider", p.id, "reason", shown.Clip(shown.Line(strings.ReplaceAll(err.Error(), raw, "…")), 300))
+			continue
+		}
+		c := l.bearer(p, who)
+		if c.ID == "" {
+			l.log.InfoContext(r.Context(), "Refused an access token", "provider", p.id, "reason", "whom it was given to has no role")
+			continue
+		}
+		c.Until = until
+		return c, true, nil
+	}
+	return Caller{}, true, errRefused()
+}
+
+// issuers returns the providers that vouch for issuer.
+func (l *Logins) issuers(name string) (found []*provider) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.providers {
+		if p.set.Kind == "oidc" && p.set.Issuer == name {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// bearer returns the caller that an access token was given to, nobody if there is
+// no role for them: that which was assigned, else what the claims of this very
+// token say.
+func (l *Logins) bearer(p *provider, who identity) Caller {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	role, projects, name := roleOf(p.set, who.claims), p.set.Projects, shown.Clip(shown.Line(who.name), nameRunes)
+	id, life := "subject:"+hashText(who.issuer + " " + who.subject)[:16], context.Context(nil)
+	if u := l.known(who.issuer, who.subject); u != nil {
+		id, life, name = "user:"+u.rec.ID, u.life, u.name()
+		if u.rec.Assigned != "" {
+			role, projects = u.rec.Assigned, u.rec.Projects
+		}
+	}
+	if role == "" {
+		return Caller{}
+	}
+	if name == "" {
+		name = shown.Clip(shown.Line(who.subject), nameRunes)
+	}
+	return Caller{ID: id, Name: name, Scope: scopeOf(role, projects, name), Life: life}
+}

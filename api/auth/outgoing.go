@@ -1,0 +1,125 @@
+package auth
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+const (
+	askTime  = 10 * time.Second // for one question to a provider
+	askLimit = 1 << 20          // bytes of its answer
+)
+
+// outgoing returns a client that asks providers: within askTime and askLimit,
+// and without following where an answer leads. No answer that we need is a
+// redirect, and what is sent (codes, secrets) is for one address only.
+func outgoing() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableKeepAlives = true // asked now and then; nothing stays open
+	t.MaxResponseHeaderBytes = 64 << 10
+	return &http.Client{
+		Timeout:   askTime,
+		Transport: capped{t},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+}
+
+// capped fails where an answer is larger than askLimit.
+type capped struct{ next http.RoundTripper }
+
+var errTooLong = errors.New("the answer is too long")
+
+func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		_ = res.Body.Close()
+		return nil, errors.New("the answer is a redirect")
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, askLimit+1))
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		return nil, err
+	}
+	if len(body) > askLimit {
+		return nil, errTooLong
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}
+
+// sparing asks for the same address at most once in every: who sends us tokens
+// with keys that nobody has must not make us ask the provider each time.
+type sparing struct {
+	next  http.RoundTripper
+	every time.Duration
+
+	mu   sync.Mutex // guards the fields below; held while it asks
+	at   time.Time
+	body []byte
+	head http.Header
+}
+
+func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.body == nil || time.Since(s.at) >= s.every {
+		res, err := s.next.RoundTrip(r)
+		if err != nil || res.StatusCode != http.StatusOK {
+			return res, err
+		}
+		body, err := io.ReadAll(res.Body)
+		if err = errors.Join(err, res.Body.Close()); err != nil {
+			return nil, err
+		}
+		s.at, s.body, s.head = time.Now(), body, res.Header
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: s.head.Clone(), Body: io.NopCloser(bytes.NewReader(s.body)), ContentLength: int64(len(s.body)), Request: r,
+	}, nil
+}
+
+// checkIssuer holds the address of a provider to https, or http on this machine,
+// where nobody is in between.
+func checkIssuer(issuer string) error {
+	u, err := url.Parse(issuer)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(issuer, "?# "):
+		return fmt.Errorf("issuer %.100q is not an address such as https://id.example.com: %w", issuer, fold.ErrInvalid)
+	case u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u)):
+		return fmt.Errorf("issuer %.100q is neither https nor on this machine: %w", issuer, fold.ErrInvalid)
+	}
+	return nil
+}
+
+func onLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// checkEndpoint holds what an issuer says of its endpoints to the same: they are
+// https, and http on this machine only where the issuer is.
+func checkEndpoint(issuer, name, endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.User != nil {
+		return fmt.Errorf("%s is no address", name)
+	}
+	if u.Scheme == "https" || u.Scheme == "http" && onLoopback(u) && strings.HasPrefix(issuer, "http://") {
+		return nil
+	}
+	return fmt.Errorf("%s is not https", name)
+}

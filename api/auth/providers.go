@@ -1,0 +1,281 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/shown"
+)
+
+// mostProviders bounds how many may be added.
+const mostProviders = 50
+
+var providerID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// A provider is one that people can log in by.
+type provider struct {
+	id    string
+	set   conf.AuthProvider
+	added bool // by an administrator, else by the user file or the environment
+	identifier
+}
+
+// newProvider checks the settings, and fills in what goes without saying.
+func (l *Logins) newProvider(id string, set conf.AuthProvider) (*provider, error) {
+	if !providerID.MatchString(id) {
+		return nil, fmt.Errorf("%.40q is no name for a login provider: a to z, digits, _ and -, at most 32: %w", id, fold.ErrInvalid)
+	}
+	p := &provider{id: id, set: set}
+	p.set.Kind = cmp.Or(set.Kind, "oidc")
+	if p.set.Kind == "github" {
+		p.set.Issuer = cmp.Or(set.Issuer, publicGitHub)
+	}
+	p.set.Name = cmp.Or(shown.Clip(shown.Line(set.Name), nameRunes), id)
+	if err := checkIssuer(p.set.Issuer); err != nil {
+		return nil, fmt.Errorf("login provider %s: %w", id, err)
+	}
+	switch {
+	case p.set.ClientID == "":
+		return nil, fmt.Errorf("login provider %s has no client_id: %w", id, fold.ErrInvalid)
+	case p.set.ClientID == l.Resource():
+		// Then an id_token would be for the audience of access tokens.
+		return nil, fmt.Errorf("login provider %s: the client_id is the address of /mcp: %w", id, fold.ErrInvalid)
+	case p.set.Kind == "github":
+		p.identifier = newGitHub(p.set)
+	case p.set.Kind == "oidc":
+		p.identifier = newIssuer(p.set)
+	default:
+		return nil, fmt.Errorf("login provider %s: %.20q is neither oidc nor github: %w", id, p.set.Kind, fold.ErrInvalid)
+	}
+	return p, nil
+}
+
+func (l *Logins) openProviders(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(l.opt.Providers)) {
+		set := l.opt.Providers[id]
+		if set.Disabled {
+			continue
+		}
+		p, err := l.newProvider(id, set)
+		if err != nil {
+			l.leftOut(ctx, id, err)
+			continue
+		}
+		l.providers[id] = p
+	}
+	recs, err := l.state.AuthProviders(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range recs {
+		if _, taken := l.opt.Providers[rec.ID]; taken || !rec.Enabled {
+			continue // the user file has the last word
+		}
+		p, err := l.readProvider(rec)
+		if err != nil {
+			l.leftOut(ctx, rec.ID, err)
+			continue
+		}
+		l.providers[rec.ID] = p
+	}
+	return nil
+}
+
+// leftOut notes that there is a provider that cannot be: no reason not to serve.
+func (l *Logins) leftOut(ctx context.Context, id string, err error) {
+	l.log.WarnContext(ctx, "Login provider left out", "provider", id, "err", err)
+	l.notices = append(l.notices, fmt.Sprintf("nobody can log in by %s: %v", id, err))
+}
+
+// Notices say which providers were left out at the start, and why.
+func (l *Logins) Notices() []string { return l.notices }
+
+// kept is what the column settings holds.
+type kept struct {
+	Kind      string   `json:"kind"`
+	Scopes    []string `json:"scopes,omitempty"`
+	RoleClaim string   `json:"role_claim,omitempty"`
+	Admin     []string `json:"admin,omitempty"`
+	Member    []string `json:"member,omitempty"`
+	Viewer    []string `json:"viewer,omitempty"`
+	Projects  []string `json:"projects,omitempty"`
+}
+
+func (l *Logins) readProvider(rec meta.AuthProvider) (*provider, error) {
+	var k kept
+	if err := json.Unmarshal(rec.Settings, &k); err != nil {
+		return nil, err
+	}
+	set := conf.AuthProvider{
+		Kind: k.Kind, Name: rec.Name, Issuer: rec.Issuer, ClientID: rec.ClientID, Scopes: k.Scopes,
+		RoleClaim: k.RoleClaim, Admin: k.Admin, Member: k.Member, Viewer: k.Viewer, Projects: k.Projects,
+	}
+	if rec.SecretRef != "" {
+		b, err := os.ReadFile(l.secretFile(rec.ID))
+		if err != nil {
+			return nil, err
+		}
+		set.ClientSecret = string(b)
+	}
+	p, err := l.newProvider(rec.ID, set)
+	if err != nil {
+		return nil, err
+	}
+	p.added = true
+	return p, nil
+}
+
+// secretFile holds the secret of a client that an administrator added. Whoever
+// copies the database has no secret with it.
+func (l *Logins) secretFile(id string) string { return filepath.Join(l.opt.Secrets, id+".secret") }
+
+// provider returns the one called id, and ErrNotFound.
+func (l *Logins) provider(id string) (*provider, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.providers[id]
+	if p == nil {
+		return nil, fold.WithHint(fmt.Errorf("login provider %.40q: %w", id, fold.ErrNotFound), "GET /auth/providers lists them")
+	}
+	return p, nil
+}
+
+// Providers returns what people can log in by.
+func (l *Logins) Providers() wire.AuthProviderList {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := wire.AuthProviderList{Items: []wire.AuthProvider{}}
+	for _, id := range slices.Sorted(maps.Keys(l.providers)) {
+		list.Items = append(list.Items, l.providers[id].told())
+	}
+	return list
+}
+
+func (p *provider) told() wire.AuthProvider {
+	source := "config"
+	if p.added {
+		source = "added"
+	}
+	return wire.AuthProvider{ID: p.id, Name: p.set.Name, Kind: p.set.Kind, Issuer: p.set.Issuer, Source: source, Login: "/auth/login/" + p.id}
+}
+
+// AddProvider makes people of one more provider known. Its secret is kept in a
+// file that only this user can read, and never told. It returns ErrConflict for
+// a name that is taken, and ErrInvalid.
+func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (wire.AuthProvider, error) {
+	k := kept{Kind: in.Kind, Scopes: in.Scopes, RoleClaim: in.RoleClaim, Admin: in.Admin, Member: in.Member, Viewer: in.Viewer, Projects: in.Projects}
+	p, err := l.newProvider(in.ID, conf.AuthProvider{
+		Kind: k.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, ClientSecret: in.ClientSecret, Scopes: k.Scopes,
+		RoleClaim: k.RoleClaim, Admin: k.Admin, Member: k.Member, Viewer: k.Viewer, Projects: k.Projects,
+	})
+	if err != nil {
+		return wire.AuthProvider{}, err
+	}
+	p.added = true
+	settings, err := json.Marshal(k)
+	if err != nil {
+		return wire.AuthProvider{}, err
+	}
+	rec := meta.AuthProvider{ID: p.id, Name: p.set.Name, Issuer: p.set.Issuer, ClientID: in.ClientID, Settings: settings, Enabled: true, Created: l.now().UTC()}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, named := l.opt.Providers[p.id]; named || l.providers[p.id] != nil {
+		return wire.AuthProvider{}, fold.WithHint(fmt.Errorf("login provider %s is there already: %w", p.id, fold.ErrConflict), "delete it first, or take another name")
+	}
+	if len(l.providers) >= mostProviders {
+		return wire.AuthProvider{}, fmt.Errorf("there are %d login providers: %w", mostProviders, fold.ErrInvalid)
+	}
+	if in.ClientSecret != "" {
+		rec.SecretRef = "file"
+		if err := l.keepSecret(p.id, in.ClientSecret); err != nil {
+			return wire.AuthProvider{}, err
+		}
+	}
+	if err := l.replaceProvider(ctx, rec); err != nil {
+		return wire.AuthProvider{}, err
+	}
+	l.providers[p.id] = p
+	l.log.InfoContext(ctx, "Login provider added", "provider", p.id, "by", CallerOf(ctx).ID)
+	return p.told(), nil
+}
+
+// replaceProvider stores one that may have been left out at the start.
+func (l *Logins) replaceProvider(ctx context.Context, rec meta.AuthProvider) error {
+	if err := l.state.DeleteAuthProvider(ctx, rec.ID); err != nil && !errors.Is(err, fold.ErrNotFound) {
+		return err
+	}
+	return l.state.PutAuthProvider(ctx, rec)
+}
+
+func (l *Logins) keepSecret(id, secret string) error {
+	if strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r > '~' }) || len(secret) > 4096 {
+		return fmt.Errorf("client_secret has characters that no secret has: %w", fold.ErrInvalid)
+	}
+	if err := os.MkdirAll(l.opt.Secrets, 0o700); err != nil {
+		return fmt.Errorf("keep client_secret: %w", err)
+	}
+	return disk.WriteFile(l.secretFile(id), []byte(secret), 0o600)
+}
+
+// RemoveProvider ends what AddProvider began, with every session that came by
+// it. It returns ErrNotFound, and ErrConflict for one that the user file or the
+// environment names.
+func (l *Logins) RemoveProvider(ctx context.Context, id string) error {
+	p, err := l.provider(id)
+	if err != nil {
+		return err
+	}
+	if !p.added {
+		return fold.WithHint(fmt.Errorf("login provider %s stands in the configuration: %w", id, fold.ErrConflict),
+			"remove it there (foldwatch config show --origin tells where), then restart the daemon")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.state.DeleteAuthProvider(ctx, id); err != nil {
+		return err
+	}
+	delete(l.providers, id)
+	for _, u := range l.users {
+		if u.rec.Provider == id {
+			err = errors.Join(err, l.endAll(ctx, u))
+		}
+	}
+	if e := os.Remove(l.secretFile(id)); !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	l.log.InfoContext(ctx, "Login provider removed", "provider", id, "by", CallerOf(ctx).ID)
+	return err
+}
+
+// Resource is the address that access tokens for MCP are for.
+func (l *Logins) Resource() string { return l.opt.URL + mcpPath }
+
+// Metadata says where to get an access token for MCP (RFC 9728), and false where
+// no provider gives any.
+func (l *Logins) Metadata() (wire.ResourceMetadata, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := wire.ResourceMetadata{Resource: l.Resource(), Name: "foldwatch", Methods: []string{"header"}}
+	for _, id := range slices.Sorted(maps.Keys(l.providers)) {
+		if p := l.providers[id]; p.set.Kind == "oidc" && !slices.Contains(m.Servers, p.set.Issuer) {
+			m.Servers = append(m.Servers, p.set.Issuer)
+		}
+	}
+	return m, len(m.Servers) > 0
+}

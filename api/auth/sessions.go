@@ -1,0 +1,444 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/shown"
+)
+
+const (
+	// mostOfUser is how many sessions one user may have; mostStrangers how many
+	// users are remembered who have no role. Beyond that the oldest go.
+	mostOfUser    = 20
+	mostStrangers = 200
+)
+
+// A user is somebody who logged in once.
+type user struct {
+	rec  meta.User
+	life context.Context // of access tokens: ends when the user may less
+	end  context.CancelFunc
+}
+
+func newUser(rec meta.User) *user {
+	u := &user{rec: rec}
+	u.life, u.end = context.WithCancel(context.Background())
+	return u
+}
+
+// role returns what the user may, "" is nothing, and in which projects; none is
+// all.
+func (u *user) role(p *provider) (string, []string) {
+	if u.rec.Assigned != "" {
+		return u.rec.Assigned, u.rec.Projects
+	}
+	return u.rec.Role, p.set.Projects
+}
+
+// scopeOf returns what a role may.
+func scopeOf(role string, projects []string, author string) fold.Scope {
+	scope := roleScopes[role]
+	if scope == "" {
+		return fold.Scope{}
+	}
+	return fold.Scope{
+		All: len(projects) == 0, Projects: slices.Clone(projects),
+		Write: rank(scope) >= rank("write"), Admin: scope == "admin", Author: author,
+	}
+}
+
+func (u *user) name() string { return cmp.Or(u.rec.Name, u.rec.Email, u.rec.Subject) }
+
+// A session is one browser of a user.
+type session struct {
+	rec  meta.Session
+	user *user
+	life context.Context // ends at logout, and when the user may less
+	end  context.CancelFunc
+}
+
+func newSession(rec meta.Session, u *user) *session {
+	s := &session{rec: rec, user: u}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// hold is called with mu held, or before anybody else knows l.
+func (l *Logins) hold(rec meta.Session, u *user) error {
+	var hash [sha256.Size]byte
+	if n, err := hex.Decode(hash[:], []byte(rec.Hash)); err != nil || n != len(hash) {
+		return fmt.Errorf("session of %s: its hash is damaged: %w", rec.UserID, fold.ErrUnavailable)
+	}
+	l.sessions[hash] = newSession(rec, u)
+	return nil
+}
+
+func (l *Logins) openUsers(ctx context.Context) error {
+	users, err := l.state.Users(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range users {
+		l.users[rec.ID] = newUser(rec)
+	}
+	sessions, err := l.state.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range sessions {
+		if u := l.users[rec.UserID]; u != nil {
+			if err := l.hold(rec, u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// known returns the user whom a provider calls so, nil if there is none. It is
+// called with mu held.
+func (l *Logins) known(issuer, subject string) *user {
+	for _, u := range l.users {
+		if u.rec.Issuer == issuer && u.rec.Subject == subject {
+			return u
+		}
+	}
+	return nil
+}
+
+// welcome notes who logged in and returns the cookie of a new session. What the
+// browser had before ends. Who has no role is remembered, so that somebody can
+// give one, and gets ErrForbidden.
+func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before string) (string, error) {
+	now := l.now().UTC()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.known(who.issuer, who.subject)
+	if u == nil {
+		var id [8]byte
+		rand.Read(id[:]) // never fails (crypto/rand)
+		u = newUser(meta.User{ID: hex.EncodeToString(id[:]), Issuer: who.issuer, Subject: who.subject, Created: now})
+	}
+	rec, was := u.rec, u.rec
+	rec.Email, rec.Name = shown.Clip(shown.Line(who.email), nameRunes), shown.Clip(shown.Line(who.name), nameRunes)
+	rec.Provider, rec.LastLogin, rec.Role = p.id, now, roleOf(p.set, who.claims)
+	gone := l.strangers(u)
+	if err := l.state.PutUser(ctx, rec, gone...); err != nil {
+		return "", err
+	}
+	for _, id := range gone {
+		l.users[id].end()
+		delete(l.users, id)
+	}
+	u.rec, l.users[rec.ID] = rec, u
+	if was.Role != "" && (was.Role != rec.Role || was.Provider != rec.Provider) {
+		if err := l.lessen(ctx, u); err != nil {
+			return "", err
+		}
+	}
+	role, projects := u.role(p)
+	if role == "" {
+		l.log.WarnContext(ctx, "Login refused", "provider", p.id, "user", rec.ID, "reason", "the user has no role")
+		return "", fold.WithHint(fmt.Errorf("you are user %s here, without a role: %w", rec.ID, fold.ErrForbidden),
+			"ask an administrator of this foldwatch for one: PUT /auth/users/"+rec.ID)
+	}
+	value := secretText()
+	rest := meta.Session{Hash: hashText(value), UserID: rec.ID, Created: now, Seen: now, Expires: now.Add(l.opt.Max).Truncate(time.Microsecond)}
+	ending := l.crowding(u, before, now)
+	if err := l.state.PutSession(ctx, rest, ending...); err != nil {
+		return "", err
+	}
+	l.drop(ending)
+	if err := l.hold(rest, u); err != nil {
+		return "", err
+	}
+	l.log.InfoContext(ctx, "Logged in", "provider", p.id, "user", rec.ID, "scope", roleScopes[role], "projects", len(projects))
+	return value, nil
+}
+
+// strangers returns which users without a role go, so that there is room for u.
+// It is called with mu held.
+func (l *Logins) strangers(u *user) []string {
+	var without []*user
+	for _, o := range l.users {
+		if o != u && o.rec.Assigned == "" && o.rec.Role == "" {
+			without = append(without, o)
+		}
+	}
+	if len(without) < mostStrangers {
+		return nil
+	}
+	oldest := slices.MinFunc(without, func(a, b *user) int { return a.rec.LastLogin.Compare(b.rec.LastLogin) })
+	return []string{oldest.rec.ID}
+}
+
+// crowding returns the hashes of the sessions that end when u logs in: what this
+// browser had, what is over, and the oldest of too many. It is called with mu
+// held.
+func (l *Logins) crowding(u *user, before string, now time.Time) (hashes []string) {
+	var left []*session
+	for _, s := range l.sessions {
+		switch {
+		case before != "" && s.rec.Hash == hashText(before), s.state(now, l.opt.Idle) != "active":
+			hashes = append(hashes, s.rec.Hash)
+		case s.user == u:
+			left = append(left, s)
+		}
+	}
+	slices.SortFunc(left, func(a, b *session) int { return a.rec.Created.Compare(b.rec.Created) })
+	for i := range len(left) - mostOfUser + 1 {
+		hashes = append(hashes, left[i].rec.Hash)
+	}
+	return hashes
+}
+
+// drop forgets sessions that are stored no more. It is called with mu held.
+func (l *Logins) drop(hashes []string) {
+	for hash, s := range l.sessions {
+		if slices.Contains(hashes, s.rec.Hash) {
+			s.end()
+			delete(l.sessions, hash)
+			delete(l.seen, s.rec.Hash)
+		}
+	}
+}
+
+func (s *session) state(now time.Time, idle time.Duration) string {
+	switch {
+	case !now.Before(s.rec.Expires):
+		return "expired"
+	case !now.Before(s.rec.Seen.Add(idle)):
+		return "idle"
+	}
+	return "active"
+}
+
+// Session returns whom the cookie of r belongs to, false where it has none that
+// is valid: a browser keeps cookies that have ended, and must be able to log in.
+// A nil l knows nobody.
+func (l *Logins) Session(r *http.Request) (Caller, bool) {
+	if l == nil {
+		return Caller{}, false
+	}
+	value := l.sent(r, sessionCookie)
+	if len(value) != secretDigits {
+		return Caller{}, false
+	}
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.sessions[digest(value)]
+	if s == nil || s.state(now, l.opt.Idle) != "active" {
+		return Caller{}, false
+	}
+	p := l.providers[s.user.rec.Provider]
+	if p == nil || p.set.Issuer != s.user.rec.Issuer {
+		return Caller{}, false // who vouched for the user does so no more
+	}
+	role, projects := s.user.role(p)
+	if role == "" {
+		return Caller{}, false
+	}
+	if now.After(s.rec.Seen) {
+		s.rec.Seen = now
+		l.seen[s.rec.Hash] = now
+	}
+	return Caller{
+		ID: "user:" + s.user.rec.ID, Name: s.user.name(), Scope: scopeOf(role, projects, s.user.name()),
+		Until: s.rec.Expires, Life: s.life, Browser: true,
+	}, true
+}
+
+// Logout ends the session of r, and returns the cookie that says so.
+func (l *Logins) Logout(r *http.Request) (*http.Cookie, error) {
+	value := l.sent(r, sessionCookie)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.sessions[digest(value)]; s != nil {
+		if err := l.state.DeleteSessions(r.Context(), []string{s.rec.Hash}); err != nil {
+			return nil, err
+		}
+		l.drop([]string{s.rec.Hash})
+		l.log.InfoContext(r.Context(), "Logged out", "user", s.user.rec.ID)
+	}
+	return l.gone(sessionCookie), nil
+}
+
+// lessen ends what the user made and what runs by what the user could until now.
+// It is called with mu held.
+func (l *Logins) lessen(ctx context.Context, u *user) error {
+	u.end()
+	u.life, u.end = context.WithCancel(context.Background())
+	for hash, s := range l.sessions {
+		if s.user == u {
+			s.end()
+			l.sessions[hash] = newSession(s.rec, u)
+		}
+	}
+	if l.opt.Tokens == nil {
+		return nil
+	}
+	return l.opt.Tokens.revokeOf(ctx, "user:"+u.rec.ID)
+}
+
+// endAll ends every session of a user. It is called with mu held.
+func (l *Logins) endAll(ctx context.Context, u *user) error {
+	var hashes []string
+	for _, s := range l.sessions {
+		if s.user == u {
+			hashes = append(hashes, s.rec.Hash)
+		}
+	}
+	if err := l.state.DeleteSessions(ctx, hashes); err != nil {
+		return err
+	}
+	l.drop(hashes)
+	return l.lessen(ctx, u)
+}
+
+// Run writes down when sessions were last used, until ctx ends.
+func (l *Logins) Run(ctx context.Context) error {
+	tick := time.NewTicker(noteEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			l.note(ctx)
+		case <-ctx.Done():
+			l.note(context.WithoutCancel(ctx))
+			return nil
+		}
+	}
+}
+
+func (l *Logins) note(ctx context.Context) {
+	l.mu.Lock()
+	seen := l.seen
+	l.seen = map[string]time.Time{}
+	l.mu.Unlock()
+	if len(seen) == 0 {
+		return
+	}
+	if err := l.state.SetSessionsSeen(ctx, seen); err != nil {
+		l.log.WarnContext(ctx, "Use of sessions not noted", "err", err)
+	}
+}
+
+// Users returns who logged in once, the last to do so first.
+func (l *Logins) Users() wire.UserList {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := wire.UserList{Items: []wire.User{}}
+	for _, u := range l.users {
+		list.Items = append(list.Items, l.told(u, now))
+	}
+	slices.SortFunc(list.Items, func(a, b wire.User) int {
+		return cmp.Or(b.LastLogin.Compare(a.LastLogin), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// told is called with mu held.
+func (l *Logins) told(u *user, now time.Time) wire.User {
+	out := wire.User{
+		ID: u.rec.ID, Name: u.rec.Name, Email: u.rec.Email, Issuer: u.rec.Issuer, Subject: u.rec.Subject, Provider: u.rec.Provider,
+		Assigned: u.rec.Assigned != "", Projects: []string{}, CreatedAt: u.rec.Created, LastLogin: u.rec.LastLogin,
+	}
+	if p := l.providers[u.rec.Provider]; p != nil && p.set.Issuer == u.rec.Issuer {
+		out.Role, out.Projects = u.role(p)
+	}
+	for _, s := range l.sessions {
+		if s.user == u && s.state(now, l.opt.Idle) == "active" {
+			out.Sessions++
+		}
+	}
+	return out
+}
+
+// Assign gives a user a role that stands whatever the claims say; "" takes it
+// back. What the user made until now ends. It returns ErrNotFound, and
+// ErrInvalid.
+func (l *Logins) Assign(ctx context.Context, id string, in wire.UserAssign) (wire.User, error) {
+	if in.Role != "" && roleScopes[in.Role] == "" {
+		return wire.User{}, fmt.Errorf("role %.20q is not admin, member or viewer: %w", in.Role, fold.ErrInvalid)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[id]
+	if u == nil {
+		return wire.User{}, fmt.Errorf("user %.40q: %w", id, fold.WithHint(fold.ErrNotFound, "GET /auth/users lists who logged in once"))
+	}
+	rec := u.rec
+	rec.Assigned, rec.Projects = in.Role, slices.Clone(in.Projects)
+	if in.Role == "" {
+		rec.Projects = nil
+	}
+	if err := l.state.PutUser(ctx, rec); err != nil {
+		return wire.User{}, err
+	}
+	u.rec = rec
+	l.log.InfoContext(ctx, "Role given", "user", id, "scope", roleScopes[in.Role], "by", CallerOf(ctx).ID)
+	if err := l.lessen(ctx, u); err != nil {
+		return wire.User{}, err
+	}
+	return l.told(u, l.now()), nil
+}
+
+// RemoveUser forgets a user, with every session and what was made by it. It
+// returns ErrNotFound.
+func (l *Logins) RemoveUser(ctx context.Context, id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[id]
+	if u == nil {
+		return fmt.Errorf("user %.40q: %w", id, fold.WithHint(fold.ErrNotFound, "GET /auth/users lists who logged in once"))
+	}
+	if err := l.state.DeleteUser(ctx, id); err != nil {
+		return err
+	}
+	delete(l.users, id)
+	err := l.endAll(ctx, u)
+	u.end()
+	l.log.InfoContext(ctx, "User removed", "user", id, "by", CallerOf(ctx).ID)
+	return err
+}
+
+// Me tells a caller who they are.
+func (l *Logins) Me(who Caller) wire.Me {
+	me := MeOf(who)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range l.users {
+		if who.ID == "user:"+u.rec.ID {
+			me.Email, me.Provider = u.rec.Email, u.rec.Provider
+		}
+	}
+	return me
+}
+
+// MeOf tells what holds of every caller.
+func MeOf(who Caller) wire.Me {
+	scope := []string{"read", "write", "admin"}[rankOf(who.Scope)]
+	me := wire.Me{ID: who.ID, Name: who.Name, Scope: scope, Projects: slices.Clone(who.Scope.Projects)}
+	for role, s := range roleScopes {
+		if s == scope {
+			me.Role = role
+		}
+	}
+	if !who.Until.IsZero() {
+		me.ExpiresAt = &who.Until
+	}
+	return me
+}

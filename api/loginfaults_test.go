@@ -1,0 +1,175 @@
+package api_test
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/conf"
+)
+
+// newFaultyLodge has one provider for each fault, and "none", which has none.
+func newFaultyLodge(t *testing.T) (*lodge, *faultyOP) {
+	t.Helper()
+	op := newFaultyOP(t)
+	h := newLodge(t, func(string) map[string]conf.AuthProvider {
+		all := map[string]conf.AuthProvider{}
+		for _, fault := range append(slices.Collect(maps.Keys(faults())), "none", "none2") {
+			all[fault] = conf.AuthProvider{Issuer: op.issuer(fault), ClientID: "fold", ClientSecret: faultySecret, Viewer: []string{"*"}}
+		}
+		return all
+	})
+	return h, op
+}
+
+// mustRefuse holds an answer to a refusal after which nobody is logged in, and
+// the log to its reason.
+func mustRefuse(t *testing.T, h *lodge, b *browser, status int, body, logged, reason string) {
+	t.Helper()
+	if status != http.StatusForbidden && status != http.StatusServiceUnavailable || !strings.Contains(body, `"code"`) {
+		t.Errorf("answered %d %s", status, body)
+	}
+	if _, in := b.cookies()["foldwatch"]; in {
+		t.Error("there is a session")
+	}
+	if status, _, _ := b.get("/auth/me"); status != http.StatusUnauthorized {
+		t.Errorf("somebody is logged in: %d", status)
+	}
+	if !strings.Contains(logged, "Login refused") || !strings.Contains(logged, reason) {
+		t.Errorf("the log has no reason %q: %s", reason, logged)
+	}
+}
+
+// TestFaultyProvidersLetNobodyIn logs in by a provider with each of its faults
+// (F60). Without a fault it works.
+func TestFaultyProvidersLetNobodyIn(t *testing.T) {
+	t.Parallel()
+	h, op := newFaultyLodge(t)
+	if len(faults()) < 20 {
+		t.Fatalf("%d faults", len(faults()))
+	}
+	for _, fault := range slices.Sorted(maps.Keys(faults())) {
+		if fault == "ignores-pkce" {
+			continue // shows with a code of somebody else, see below
+		}
+		b, before := newBrowser(t, h.url), len(h.log.String())
+		status, body, _ := b.get("/auth/login/" + fault)
+		t.Run(fault, func(t *testing.T) { mustRefuse(t, h, b, status, body, h.log.String()[before:], faults()[fault]) })
+	}
+	b := newBrowser(t, h.url)
+	if status, body, _ := b.get("/auth/login/none"); status != http.StatusOK || !strings.Contains(body, `"role":"viewer"`) {
+		t.Fatalf("without a fault: %d %s\n%s", status, body, h.log)
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	logged := h.log.String()
+	for _, s := range append(op.secrets, faultySecret) {
+		if s != "" && strings.Contains(logged, s) {
+			t.Errorf("the log holds %q", s)
+		}
+	}
+	t.Logf("LOGIN FAULTS n=%d secrets=%d", len(faults()), len(op.secrets))
+}
+
+// begin goes as far as the provider would send the browser back, and returns
+// that address.
+func (b *browser) begin(path string) *url.URL {
+	b.t.Helper()
+	var back *url.URL
+	b.http.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.Path, "/auth/callback/") {
+			back = r.URL
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	status, body, _ := b.get(path)
+	b.http.CheckRedirect = nil
+	if back == nil {
+		b.t.Fatalf("%s: %d %s", path, status, body)
+	}
+	return back
+}
+
+// changed returns the address with other parameters; "" takes one out.
+func changed(at *url.URL, changes ...string) string {
+	u, q := *at, at.Query()
+	for i := 0; i < len(changes); i += 2 {
+		q.Set(changes[i], changes[i+1])
+		if changes[i+1] == "" {
+			q.Del(changes[i])
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// TestOnlyTheBrowserThatBeganEndsALogin sends the provider's answer in every way
+// in which it must not come (F60).
+func TestOnlyTheBrowserThatBeganEndsALogin(t *testing.T) {
+	t.Parallel()
+	h, _ := newFaultyLodge(t)
+	for name, tc := range map[string]struct {
+		reason string
+		by     func(b, other *browser) string // the address to open
+	}{
+		"no state": {"state is missing", func(b, _ *browser) string { return changed(b.begin("/auth/login/none"), "state", "") }},
+		"changed state": {"state is unknown", func(b, _ *browser) string {
+			return changed(b.begin("/auth/login/none"), "state", strings.Repeat("B", 43))
+		}},
+		"two states": {"state is there twice", func(b, _ *browser) string { u := b.begin("/auth/login/none"); return u.String() + "&state=x" }},
+		"two codes":  {"code is there twice", func(b, _ *browser) string { u := b.begin("/auth/login/none"); return u.String() + "&code=x" }},
+		"old state": {"took too long", func(b, _ *browser) string {
+			u := b.begin("/auth/login/none")
+			h.wait(10 * time.Minute)
+			return u.String()
+		}},
+		"state used before": {"state is unknown or was used", func(b, _ *browser) string {
+			u := b.begin("/auth/login/none")
+			b.get(changed(u, "code", "")) // which fails, and uses it up
+			return u.String()
+		}},
+		"another browser":  {"another browser", func(_, other *browser) string { return other.begin("/auth/login/none").String() }},
+		"another provider": {"began with another provider", func(b, _ *browser) string { u := b.begin("/auth/login/none"); u.Path += "2"; return u.String() }},
+		"swapped code": {"refused the code", func(b, other *browser) string {
+			return changed(b.begin("/auth/login/none"), "code", other.begin("/auth/login/none").Query().Get("code"))
+		}},
+		"swapped code where PKCE is ignored": {"nonce differs", func(b, other *browser) string {
+			return changed(b.begin("/auth/login/ignores-pkce"), "code", other.begin("/auth/login/ignores-pkce").Query().Get("code"))
+		}},
+		"code of nobody": {"refused the code", func(b, _ *browser) string { return changed(b.begin("/auth/login/none"), "code", "x") }},
+	} {
+		b, other, before := newBrowser(t, h.url), newBrowser(t, h.url), len(h.log.String())
+		status, body, _ := b.get(tc.by(b, other))
+		t.Run(name, func(t *testing.T) { mustRefuse(t, h, b, status, body, h.log.String()[before:], tc.reason) })
+	}
+	b := newBrowser(t, h.url)
+	u := b.begin("/auth/login/none")
+	if status, body, _ := b.get(u.String()); status != http.StatusOK {
+		t.Fatalf("as it should come: %d %s", status, body)
+	}
+	if status, _, _ := newBrowser(t, h.url).get(u.String()); status != http.StatusForbidden {
+		t.Errorf("the same answer again: %d", status)
+	}
+}
+
+// TestReturnToStaysHere tries to have a login end elsewhere.
+func TestReturnToStaysHere(t *testing.T) {
+	t.Parallel()
+	h, _ := newFaultyLodge(t)
+	for _, to := range []string{
+		"https://evil.example/", "//evil.example", `/\evil.example`, `\\evil.example`, "javascript:alert(1)", "evil", "http:/evil.example", "/a b", "/\tx", "/ä",
+		"///evil.example", "/x\r\nSet-Cookie: a=b", "@evil.example", "/" + strings.Repeat("x", 2000),
+	} {
+		if status, body, _ := newBrowser(t, h.url).get("/auth/login/none?return_to=" + url.QueryEscape(to)); status != http.StatusUnprocessableEntity {
+			t.Errorf("return_to %q: %d %s", to, status, body)
+		}
+	}
+	if status, _, res := newBrowser(t, h.url).get("/auth/login/none?return_to=" + url.QueryEscape("/api/projects?limit=1#x")); status != http.StatusOK || res.Request.URL.Path != "/api/projects" {
+		t.Errorf("a path of ours: %d, at %s", status, res.Request.URL)
+	}
+}
