@@ -192,7 +192,11 @@ func (e *environment) installed(s unit.Spec) (unit.Standing, string) {
 		return unit.Standing{Installed: known, Running: st.State == "active"}, ""
 	}
 	b, err := os.ReadFile(s.Path())
-	return unit.Standing{Installed: err == nil, BySpec: strings.Contains(string(b), "X-FoldwatchLinger=yes")}, string(b)
+	now := unit.Standing{Installed: err == nil, BySpec: strings.Contains(string(b), "X-FoldwatchLinger=yes")}
+	if s.Scope == unit.System && s.OS == "linux" {
+		now.DropIns = dropIns()
+	}
+	return now, string(b)
 }
 
 // unitState asks the system how the service is.

@@ -39,6 +39,8 @@ type Standing struct {
 	Running   bool
 	Lingers   bool // the user's services outlast the session already
 	BySpec    bool // the installed unit says that foldwatch made the user linger
+	// DropIns are the files that Bind wrote.
+	DropIns []string
 }
 
 // Install returns the steps that make what the spec says out of what is there.
@@ -117,6 +119,9 @@ func (s Spec) Uninstall(now Standing) []Step {
 	if s.Scope == System {
 		p, _ := s.sysusers()
 		steps = append(steps, Step{Remove: p})
+		for _, p = range now.DropIns {
+			steps = append(steps, Step{Remove: p})
+		}
 	}
 	steps = append(
 		steps,
@@ -161,7 +166,12 @@ func (s Spec) Bind(dir string, bind bool) []Step {
 	if bind {
 		step = Step{Write: p, Text: text}
 	}
-	return []Step{step, {Run: s.systemctl("daemon-reload")}, {Run: s.systemctl("try-restart", unitName)}}
+	return append([]Step{step}, s.Reload()...)
+}
+
+// Reload returns the steps that give a running daemon the view that drop-ins say.
+func (s Spec) Reload() []Step {
+	return []Step{{Run: s.systemctl("daemon-reload")}, {Run: s.systemctl("try-restart", unitName)}}
 }
 
 // Ask returns the command whose output ParseState reads; nil where there is

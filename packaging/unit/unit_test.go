@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 		section("install", s.Install(unit.Standing{}))
 		section("install again, the same", s.Install(unit.Standing{Installed: true, Same: true, Running: true, Lingers: true}))
 		section("upgrade", s.Install(unit.Standing{Installed: true, Running: true, Lingers: true}))
-		section("uninstall", s.Uninstall(unit.Standing{Installed: true, BySpec: s.Linger}))
+		section("uninstall", s.Uninstall(unit.Standing{Installed: true, BySpec: s.Linger, DropIns: []string{"/etc/systemd/system/foldwatch.service.d/checkout-x.conf"}}))
 		for _, verb := range []string{"start", "stop", "restart"} {
 			section(verb, s.Control(verb))
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // inside is set where the test runs in the machine that it booted.
-const inside = "FOLDWATCH_INSIDE_SYSTEMD"
+const inside = "RIG_INSIDE_SYSTEMD"
 
 // tryUnit runs this test binary in that machine, and ends the machine with it.
 const tryUnit = `[Unit]
@@ -28,7 +28,7 @@ FailureAction=exit
 [Service]
 Type=oneshot
 Environment=` + inside + `=1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ExecStart=/out/rig -test.v -test.timeout=100s -test.run=^TestService(Of|In)
+ExecStart=/out/rig -test.v -test.timeout=100s -test.run=^TestServiceOf
 StandardOutput=file:/out/log
 StandardError=file:/out/log
 `
@@ -82,7 +82,7 @@ func TestSystemd(t *testing.T) {
 		t.Skipf("SKIP: no systemd boots here: %v\n%s", err, console)
 	}
 	t.Logf("in a systemd by systemd-nspawn:\n%s", log)
-	if err != nil || !strings.Contains(string(log), "--- PASS: TestServiceOfUser") || !strings.Contains(string(log), "\nPASS\n") {
+	if err != nil || strings.Count(string(log), "\n--- PASS: TestServiceOf") != 2 || !strings.Contains(string(log), "\nPASS\n") {
 		t.Errorf("it fails there: %v", err)
 	}
 }
@@ -99,7 +99,9 @@ func newBooted(t *testing.T) *booted {
 		t.Skip("runs as part of TestSystemd")
 	}
 	b := &booted{t: t}
-	b.root("useradd", "--create-home", "try")
+	if _, err := exec.CommandContext(t.Context(), "id", "try").Output(); err != nil {
+		b.root("useradd", "--create-home", "try")
+	}
 	b.uid = strings.TrimSpace(b.root("id", "-u", "try"))
 	b.run = "/run/user/" + b.uid
 	b.root("loginctl", "enable-linger", "try")
@@ -264,5 +266,53 @@ func TestServiceOfUser(t *testing.T) {
 	}
 	if out := b.must("git", "-C", "app", "status", "--porcelain"); strings.TrimSpace(out) != "?? b.go" {
 		t.Errorf("the checkout: %s", out)
+	}
+}
+
+// The machine's service runs under an account of its own, which sees the
+// checkouts that root lets it see.
+func TestServiceOfMachine(t *testing.T) {
+	b := newBooted(t)
+	before := b.files()
+	b.root("foldwatch", "service", "install", "--system")
+	if out := b.root("foldwatch", "service", "status", "--system"); !strings.Contains(out, "active") || !strings.Contains(out, "as foldwatch") {
+		t.Errorf("status: %s", out)
+	}
+	security := b.root("systemd-analyze", "security", "--no-pager", "--threshold=15", "foldwatch.service")
+	t.Log(security[strings.LastIndex(strings.TrimSpace(security), "\n")+1:])
+
+	// A folder of home is hidden from it but for what is bound in.
+	for _, dir := range []string{"/srv/app", "/home/app"} {
+		b.root("sh", "-c", `install -d -o foldwatch "$1" && cd "$1" && runuser -u foldwatch -- sh -c "git init -q . && echo 'package app // Okapi' > a.go && git add . &&
+			git -c user.name=T -c user.email=t@example.invalid commit -qm first"`, "sh", dir)
+		b.root("foldwatch", "add", "--system", dir, "--slug", filepath.Base(filepath.Dir(dir)))
+	}
+	fw := func(args ...string) string {
+		return b.root(append([]string{"runuser", "-u", "foldwatch", "--", "env", "FOLDWATCH_HOME=/var/lib/foldwatch", "foldwatch"}, args...)...)
+	}
+	for _, slug := range []string{"srv", "home"} {
+		fw("memory", "add", "An okapi is shy.", "-p", slug)
+		defer func() {
+			if t.Failed() {
+				t.Logf("%s%s", fw("search", "okapi", "-p", slug), fw("status"))
+				t.Log(b.root("journalctl", "--unit=foldwatch", "--no-pager", "--lines=30"))
+			}
+		}()
+		b.await("memory and source are found in "+slug, 5*time.Second, func() bool {
+			out := fw("search", "okapi", "-p", slug)
+			return strings.Contains(out, "shy") && strings.Contains(out, "a.go")
+		})
+		if out := fw("status", "--check", "-p", slug); !strings.Contains(out, "ready") {
+			t.Errorf("status of %s: %s", slug, out)
+		}
+	}
+	b.root("foldwatch", "remove", "--system", "-p", "home")
+	if out := b.root("ls", "/etc/systemd/system/foldwatch.service.d"); strings.Count(out, "checkout-") != 1 {
+		t.Errorf("after remove there are drop-ins: %s", out)
+	}
+	b.root("foldwatch", "service", "uninstall", "--system", "--purge", "--yes")
+	b.root("rm", "-r", "/srv/app", "/home/app")
+	if after := b.files(); after != before {
+		t.Errorf("uninstall leaves something; before:\n%s\nafter:\n%s", before, after)
 	}
 }
