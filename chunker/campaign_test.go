@@ -267,17 +267,19 @@ func (c *campaign) run(ctx context.Context, workers, n int, file func(i int) spe
 	}
 }
 
-// TestPoolOutlivesMutants cuts 10,000 mutated and truncated files of all
-// languages in worker processes: none ends a worker or comes back in pieces, and
+// TestPoolOutlivesMutants cuts 2,000 mutated and truncated files of all
+// languages, 10,000 in full, in worker processes: none ends a worker or comes back in pieces, and
 // neither the workers nor this process, which stands for the daemon, grow.
 func TestPoolOutlivesMutants(t *testing.T) {
-	const files, warm, most = 10_000, 2_000, 50 << 20
+	const most = 50 << 20
+	files := full(2_000, 10_000)
+	warm := files / 5
 	all := samples(t)
 	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 500 * time.Millisecond}})
 	var ours, theirs [2]int64 // bytes resident after warming up, and at most after that
 	c := campaign{pool: p}
 	c.mark = func(done int) {
-		if done < warm || done%250 > 0 {
+		if done < warm || done%(warm/8) > 0 {
 			return
 		}
 		if done == warm {
@@ -352,8 +354,8 @@ func TestCampaignReports(t *testing.T) {
 // TestPoolBounds is F52: in no language do 100,000 nested brackets or a line of
 // 50 MB cost more than the caps.
 func TestPoolBounds(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 300 * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	const deep = 100_000
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: time.Duration(full(40, 300)) * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	const deep = 100_000 // what these cost is bounded by the deadline
 	open, end := "([{", ")]}"
 	var b bytes.Buffer
 	for i := range 2 * deep { // round, square and curly ones in one another

@@ -83,8 +83,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "vectors")
-	rounds := []int{1, 2, 5, 12, 30}
-	for _, lines := range rounds {
+	for _, lines := range []int{1, 2, 5, full(8, 12), full(3, 30)} {
 		child := exec.CommandContext(t.Context(), exe, "-test.run", "^TestKillChild$")
 		child.Env = append(os.Environ(), killDir+"="+dir)
 		out, err := child.StdoutPipe()
