@@ -213,12 +213,11 @@ func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b gitops.Rem
 func (co *checkout) rememberAhead(ctx context.Context, st *stores) error {
 	r, err := st.in.RememberAhead(ctx, co.fetchedAhead(ctx, st.standing))
 	co.after(ctx, st, r)
-	if gitops.UnknownCommit(err) || errors.Is(err, fold.ErrNotFound) { // what was fetched is gone: the next fetch brings it
-		co.log.WarnContext(ctx, "Commits of the remote not read", "err", err)
-		err = nil
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	if err != nil {
-		return err
+	if err != nil { // of objects that git has removed, say: what is here is described all the same
+		co.log.WarnContext(ctx, "Commits of the remote not read", "err", err)
 	}
 	pulls, err := co.rememberPulls(ctx, st)
 	if err != nil || len(r.Memories)+len(pulls.Memories) == 0 {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,11 +36,22 @@ type hookRig struct {
 	repo   string // id of the repository
 	server *httptest.Server
 	sent   int
+
+	evil   *httptest.Server // named by every payload
+	called atomic.Int64     // how often somebody asked it
 }
 
 func newHookRig(t *testing.T) *hookRig {
 	t.Helper()
-	r := &hookRig{t: t, remote: filepath.Join(realDir(t), "remote.git"), other: filepath.Join(realDir(t), "other")}
+	r := &hookRig{t: t}
+	r.evil = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { r.called.Add(1) }))
+	t.Cleanup(func() {
+		r.evil.Close()
+		if n := r.called.Load(); n > 0 {
+			t.Errorf("what the payloads named was asked %d times", n)
+		}
+	})
+	r.remote, r.other = filepath.Join(realDir(t), "remote.git"), filepath.Join(realDir(t), "other")
 	dir := newCheckout(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
 	git(t, dir, "init", "-q", "--bare", r.remote)
 	git(t, dir, "remote", "add", "origin", r.remote)
@@ -114,7 +126,7 @@ func (r *hookRig) send(event, id, body string) (status int, answer string, took 
 func (r *hookRig) pushed(branch, after string) (status int, answer string, took time.Duration) {
 	r.t.Helper()
 	r.sent++
-	body := fmt.Sprintf(`{"ref":"refs/heads/%s","after":%q,"compare":"http://127.0.0.1:1/x","repository":{"clone_url":"http://127.0.0.1:1/evil.git","full_name":"a/b"},"n":%d}`, branch, after, r.sent)
+	body := fmt.Sprintf(`{"ref":"refs/heads/%[1]s","after":%[2]q,"compare":"%[3]s/x","repository":{"url":"%[3]s","clone_url":"%[3]s/evil.git","ssh_url":"ext::curl %[3]s","full_name":"a/b"},"n":%[4]d}`, branch, after, r.evil.URL, r.sent)
 	return r.send("push", fmt.Sprint("delivery ", r.sent), body)
 }
 
