@@ -344,12 +344,22 @@ func checkListen(_ context.Context, p *patient) finding {
 	switch {
 	case p.stat == nil:
 		return skipped("no daemon")
-	case p.stat.Listen != "":
-		return ok("%s, for callers with a token", p.stat.Listen)
-	case p.have && p.st.cfg.Listen != "":
+	case p.stat.Listen == "" && p.have && p.st.cfg.Listen != "":
 		return problem("free that address or change listen, then restart the daemon", "listen is %s, and the daemon does not listen there", p.st.cfg.Listen)
+	case p.stat.Webhooks == "" && p.have && p.st.cfg.Webhooks.Listen != "":
+		return problem("foldwatch status says why; then restart the daemon", "webhooks.listen is %s, and the daemon does not listen there", p.st.cfg.Webhooks.Listen)
 	}
-	return ok("the socket only")
+	var where []string
+	if p.stat.Listen != "" {
+		where = append(where, p.stat.Listen+", for callers with a token")
+	}
+	if p.stat.Webhooks != "" {
+		where = append(where, p.stat.Webhooks+", for signed webhooks")
+	}
+	if len(where) == 0 {
+		return ok("the socket only")
+	}
+	return ok("%s", strings.Join(where, "; "))
 }
 
 func checkSocket(_ context.Context, p *patient) finding {
