@@ -153,8 +153,14 @@ func newBrowser(t *testing.T, home string) *browser {
 	return &browser{t: t, home: home, http: &http.Client{Jar: jar, Timeout: 20 * time.Second}}
 }
 
+// A landing is where redirects ended.
+type landing struct {
+	url    *url.URL
+	header http.Header
+}
+
 // get opens an address, a path being one of home.
-func (b *browser) get(at string) (status int, body string, res *http.Response) {
+func (b *browser) get(at string) (status int, body string, res landing) {
 	b.t.Helper()
 	if strings.HasPrefix(at, "/") {
 		at = b.home + at
@@ -162,7 +168,7 @@ func (b *browser) get(at string) (status int, body string, res *http.Response) {
 	return b.do(http.MethodGet, at, nil, nil)
 }
 
-func (b *browser) do(method, at string, head map[string]string, body io.Reader) (status int, text string, res *http.Response) {
+func (b *browser) do(method, at string, head map[string]string, body io.Reader) (status int, text string, end landing) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, at, body)
 	if err != nil {
@@ -171,7 +177,7 @@ func (b *browser) do(method, at string, head map[string]string, body io.Reader) 
 	for name, value := range head {
 		req.Header.Set(name, value)
 	}
-	res, err = b.http.Do(req)
+	res, err := b.http.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -180,7 +186,7 @@ func (b *browser) do(method, at string, head map[string]string, body io.Reader) 
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return res.StatusCode, string(all), res
+	return res.StatusCode, string(all), landing{res.Request.URL, res.Header}
 }
 
 // cookies returns those that home gets, by name.
@@ -212,13 +218,13 @@ func zitadel(t *testing.T, redirect string) (issuer string) {
 func logInAtZitadel(b *browser, provider, returnTo, name string) (status int, body string) {
 	b.t.Helper()
 	_, page, res := b.get("/auth/login/" + provider + "?return_to=" + url.QueryEscape(returnTo))
-	id := res.Request.URL.Query().Get("authRequestID")
+	id := res.url.Query().Get("authRequestID")
 	if id == "" {
-		b.t.Fatalf("no page to log in: %s: %s", res.Request.URL, page)
+		b.t.Fatalf("no page to log in: %s: %s", res.url, page)
 	}
 	form := url.Values{"id": {id}, "username": {name}, "password": {"verysecure"}}
-	res.Request.URL.RawQuery = ""
-	status, body, _ = b.do(http.MethodPost, res.Request.URL.String(), map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, strings.NewReader(form.Encode()))
+	res.url.RawQuery = ""
+	status, body, _ = b.do(http.MethodPost, res.url.String(), map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, strings.NewReader(form.Encode()))
 	return status, body
 }
 

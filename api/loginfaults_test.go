@@ -28,7 +28,7 @@ func newFaultyLodge(t *testing.T) (*lodge, *faultyOP) {
 
 // mustRefuse holds an answer to a refusal after which nobody is logged in, and
 // the log to its reason.
-func mustRefuse(t *testing.T, h *lodge, b *browser, status int, body, logged, reason string) {
+func mustRefuse(t *testing.T, b *browser, status int, body, logged, reason string) {
 	t.Helper()
 	if status != http.StatusForbidden && status != http.StatusServiceUnavailable || !strings.Contains(body, `"code"`) {
 		t.Errorf("answered %d %s", status, body)
@@ -58,7 +58,7 @@ func TestFaultyProvidersLetNobodyIn(t *testing.T) {
 		}
 		b, before := newBrowser(t, h.url), len(h.log.String())
 		status, body, _ := b.get("/auth/login/" + fault)
-		t.Run(fault, func(t *testing.T) { mustRefuse(t, h, b, status, body, h.log.String()[before:], faults()[fault]) })
+		t.Run(fault, func(t *testing.T) { mustRefuse(t, b, status, body, h.log.String()[before:], faults()[fault]) })
 	}
 	b := newBrowser(t, h.url)
 	if status, body, _ := b.get("/auth/login/none"); status != http.StatusOK || !strings.Contains(body, `"role":"viewer"`) {
@@ -145,7 +145,7 @@ func TestOnlyTheBrowserThatBeganEndsALogin(t *testing.T) {
 	} {
 		b, other, before := newBrowser(t, h.url), newBrowser(t, h.url), len(h.log.String())
 		status, body, _ := b.get(tc.by(b, other))
-		t.Run(name, func(t *testing.T) { mustRefuse(t, h, b, status, body, h.log.String()[before:], tc.reason) })
+		t.Run(name, func(t *testing.T) { mustRefuse(t, b, status, body, h.log.String()[before:], tc.reason) })
 	}
 	b := newBrowser(t, h.url)
 	u := b.begin("/auth/login/none")
@@ -169,7 +169,7 @@ func TestReturnToStaysHere(t *testing.T) {
 			t.Errorf("return_to %q: %d %s", to, status, body)
 		}
 	}
-	if status, _, res := newBrowser(t, h.url).get("/auth/login/none?return_to=" + url.QueryEscape("/api/projects?limit=1#x")); status != http.StatusOK || res.Request.URL.Path != "/api/projects" {
-		t.Errorf("a path of ours: %d, at %s", status, res.Request.URL)
+	if status, _, res := newBrowser(t, h.url).get("/auth/login/none?return_to=" + url.QueryEscape("/api/projects?limit=1#x")); status != http.StatusOK || res.url.Path != "/api/projects" {
+		t.Errorf("a path of ours: %d, at %s", status, res.url)
 	}
 }

@@ -139,7 +139,7 @@ func TestFaultyGitHubsLetNobodyIn(t *testing.T) {
 	for _, fault := range slices.Sorted(maps.Keys(gitHubFaults())) {
 		b, before := newBrowser(t, h.url), len(h.log.String())
 		status, body, _ := b.get("/auth/login/" + fault)
-		t.Run(fault, func(t *testing.T) { mustRefuse(t, h, b, status, body, h.log.String()[before:], gitHubFaults()[fault]) })
+		t.Run(fault, func(t *testing.T) { mustRefuse(t, b, status, body, h.log.String()[before:], gitHubFaults()[fault]) })
 	}
 	if status, body, _ := newBrowser(t, h.url).get("/auth/login/none"); status != http.StatusOK || !strings.Contains(body, `"name":"octocat"`) || !strings.Contains(body, `"role":"member"`) {
 		t.Fatalf("without a fault: %d %s\n%s", status, body, h.log)
@@ -246,7 +246,7 @@ func TestAccessTokensAreForMCPAlone(t *testing.T) {
 	ask := func(path, bearer string) (int, string) {
 		head := map[string]string{"Authorization": "Bearer " + bearer, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 		status, _, res := newBrowser(t, h.url).do("POST", h.url+path, head, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`))
-		return status, res.Header.Get("WWW-Authenticate")
+		return status, res.header.Get("WWW-Authenticate")
 	}
 	atJWT := map[string]any{"alg": "ES256", "kid": "k", "typ": "at+jwt"}
 	if status, _ := ask("/mcp", token("none", atJWT, nil)); status != http.StatusOK {

@@ -95,20 +95,21 @@ func (s *State) PutUser(ctx context.Context, u User, gone ...string) error {
 			u.ID, u.Issuer, u.Subject, u.Email, u.Name, u.Provider, u.Role, u.Assigned, list(u.Projects), micros(u.Created), micros(u.LastLogin))
 		return err
 	})
-	return errors.Join(err, s.synced(ctx, err))
+	return s.synced(ctx, err)
 }
 
 // DeleteUser forgets a user and ends the sessions. It is durable when it
 // returns, and returns fold.ErrNotFound if there is none.
 func (s *State) DeleteUser(ctx context.Context, id string) error {
 	err := s.one(ctx, "delete user "+id, `delete from users where id = ?`, id)
-	return errors.Join(err, s.synced(ctx, err))
+	return s.synced(ctx, err)
 }
 
-// synced writes the log of the database into the file, which syncs it.
+// synced writes the log of the database into the file, which syncs it, after a
+// change that returned err.
 func (s *State) synced(ctx context.Context, err error) error {
 	if err != nil {
-		return nil
+		return err
 	}
 	_, err = s.db.exec(ctx, "sync logins", "pragma wal_checkpoint(passive)")
 	return err
@@ -143,7 +144,7 @@ func (s *State) PutSession(ctx context.Context, x Session, gone ...string) error
 // DeleteSessions ends sessions, by their hashes. It is durable when it returns.
 func (s *State) DeleteSessions(ctx context.Context, hashes []string) error {
 	_, err := s.db.exec(ctx, "end sessions", `delete from sessions where hash in (select value from json_each(?))`, list(hashes))
-	return errors.Join(err, s.synced(ctx, err))
+	return s.synced(ctx, err)
 }
 
 // SetSessionsSeen notes when sessions were last used, by their hashes.
@@ -209,12 +210,12 @@ func (s *State) PutAuthProvider(ctx context.Context, p AuthProvider) error {
 	_, err := s.db.exec(ctx, "put login provider "+p.ID, `insert into auth_providers
 			(id, name, issuer, client_id, secret_ref, settings, enabled, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.ID, p.Name, p.Issuer, p.ClientID, p.SecretRef, string(p.Settings), bit(p.Enabled), micros(p.Created))
-	return errors.Join(err, s.synced(ctx, err))
+	return s.synced(ctx, err)
 }
 
 // DeleteAuthProvider forgets a provider of logins. It is durable when it
 // returns, and returns fold.ErrNotFound if there is none.
 func (s *State) DeleteAuthProvider(ctx context.Context, id string) error {
 	err := s.one(ctx, "delete login provider "+id, `delete from auth_providers where id = ?`, id)
-	return errors.Join(err, s.synced(ctx, err))
+	return s.synced(ctx, err)
 }

@@ -21,7 +21,8 @@ func (l *Logins) Authenticate(r *http.Request) (Caller, bool, error) {
 	var about struct {
 		Issuer string `json:"iss"`
 	}
-	if !strings.EqualFold(scheme, "Bearer") || part(raw, 1, &about) != nil {
+	jwt := part(raw, 1, &about) == nil
+	if !jwt || !strings.EqualFold(scheme, "Bearer") {
 		return Caller{}, false, nil
 	}
 	for _, p := range l.issuers(about.Issuer) {

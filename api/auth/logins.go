@@ -172,7 +172,7 @@ func (l *Logins) Begin(ctx context.Context, provider, returnTo string) (string, 
 		return "", nil, fmt.Errorf("return_to is no path of this server: %w", fold.ErrInvalid)
 	}
 	a := attempt{state: secretText(), nonce: secretText(), verifier: oauth2.GenerateVerifier(), redirect: l.opt.URL + callbackPath + p.id, now: l.now()}
-	to, err := p.identifier.begin(ctx, a)
+	to, err := p.begin(ctx, a)
 	if err != nil {
 		l.refused(ctx, p, err)
 		return "", nil, fold.WithHint(fmt.Errorf("login provider %s does not answer as it should: %w", p.id, fold.ErrUnavailable), "try again later; the daemon's log has the reason")
@@ -212,7 +212,7 @@ func (l *Logins) Finish(r *http.Request, provider string) (returnTo string, cook
 	}
 	var who identity
 	if err == nil {
-		who, err = p.identifier.finish(ctx, a, answer)
+		who, err = p.finish(ctx, a, answer)
 	}
 	if lost, ok := errors.AsType[*stateError](err); ok {
 		return "", nil, lost.error // which is no fault of the login

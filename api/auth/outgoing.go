@@ -100,7 +100,7 @@ func checkIssuer(issuer string) error {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(issuer, "?# "):
 		return fmt.Errorf("issuer %.100q is not an address such as https://id.example.com: %w", issuer, fold.ErrInvalid)
-	case u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u)):
+	case u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)):
 		return fmt.Errorf("issuer %.100q is neither https nor on this machine: %w", issuer, fold.ErrInvalid)
 	}
 	return nil
