@@ -86,7 +86,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("write", "Write", memoryCommand(e), linkCommand(e), decayCommand(e))
 	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), publishCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), eventsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
-		quarantineCommand(e), doctorCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
+		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
 	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e))

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/meta/disk"
+)
+
+// reportLines is how much of the log a bug report has.
+const reportLines = 1000
+
+// A bugReport is what a stranger may see of this machine. It is made by naming
+// what goes in, not by looking for what may not: numbers and truth values, words
+// of ours, and for every other text a digest of it under a salt that is thrown
+// away, by which equal ones can be told within the report.
+type bugReport struct {
+	Made    string          `json:"made"`
+	Program versionReply    `json:"program"`
+	Git     string          `json:"git"`
+	Cores   int             `json:"cores"`
+	Checks  []reportedCheck `json:"checks"` // of doctor
+	Config  []reportedKey   `json:"config"` // that are set
+	Service any             `json:"service,omitempty"`
+	Status  any             `json:"status,omitempty"`
+	Log     []string        `json:"log"`
+}
+
+type reportedCheck struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+type reportedKey struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+func bugreportCommand(e *environment) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "bugreport",
+		Short: "Write what a bug report needs into a file, without anything of yours",
+		Long: "Writes one JSON file: versions, checks, counts, states and the log, without names, paths,\n" +
+			"texts, addresses or keys. Read it before you send it.",
+		Args: between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e.noticesTold = true
+			b, err := json.MarshalIndent(e.bugReport(cmd.Context()), "", "  ")
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
+			}
+			path, err := e.absolute(out)
+			if err != nil {
+				return err
+			}
+			if err := disk.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+				return err
+			}
+			return e.emit(map[string]any{"file": path, "bytes": len(b) + 1}, func(p printer) {
+				p.printf("%s\n", path)
+				e.messages(false).printf("it has no name, path, text, address or key of yours; read it before you send it\n")
+			})
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "the file (default: foldwatch-bugreport-TIME.json, here)")
+	return c
+}
+
+func (e *environment) bugReport(ctx context.Context) bugReport {
+	d := newDigester(e.now())
+	r := bugReport{
+		Made:    e.now().UTC().Format(time.RFC3339),
+		Program: versionReply{Version: version, Commit: commit, Go: runtime.Version(), Platform: platform(), Parsers: chunker.Engine()},
+		Cores:   runtime.NumCPU(), Checks: []reportedCheck{}, Config: []reportedKey{}, Log: []string{},
+	}
+	if v, err := exec.CommandContext(ctx, "git", "--version").Output(); err == nil {
+		r.Git = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`).FindString(string(v))
+	}
+	for _, f := range examine(ctx, e, false) {
+		r.Checks = append(r.Checks, reportedCheck{f.Name, f.Status})
+	}
+	if st, err := e.settings(); err == nil {
+		for _, o := range st.origins {
+			if o.From != "default" {
+				r.Config = append(r.Config, reportedKey{d.dotted(o.Key), d.text(o.Value)})
+			}
+		}
+		if b, err := os.ReadFile(filepath.Join(st.dirs.State, "daemon.log")); err == nil {
+			r.Log = append(r.Log, d.log(lastOf(b, reportLines))...)
+		}
+	}
+	if s, err := e.unitSpec(unitFlags{}); err == nil {
+		if u, err := e.unitReport(ctx, s); err == nil {
+			r.Service = d.value("", u)
+			if command, _ := s.Logs(reportLines, false); u.Installed && command != nil {
+				if b, err := exec.CommandContext(ctx, command[0], command[1:]...).Output(); err == nil {
+					r.Log = append(r.Log, d.log(b)...)
+				}
+			}
+		}
+	}
+	if c, err := e.running(ctx); err == nil && c != nil {
+		if st, err := c.Status(ctx); err == nil {
+			r.Status = d.value("", st)
+		}
+	}
+	return r
+}
+
+// A digester writes texts that are the user's so that nobody can read them.
+type digester struct{ salt string }
+
+func newDigester(now time.Time) digester {
+	return digester{strconv.FormatInt(now.UnixNano(), 36) + strconv.Itoa(os.Getpid())}
+}
+
+func (d digester) digest(s string) string {
+	sum := sha256.Sum256([]byte(d.salt + "\x00" + s))
+	return "~" + hex.EncodeToString(sum[:4])
+}
+
+// plainNumber are numbers, times, durations, sizes and truth values.
+var plainNumber = regexp.MustCompile(`^(true|false|-?[0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h|d|[KMG]?B)?|([0-9]+(\.[0-9]+)?(h|ms|µs|m|s))+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+))$`)
+
+// text keeps what is a number, and digests the rest.
+func (d digester) text(s string) string {
+	if s == "" || len(s) < 40 && plainNumber.MatchString(s) {
+		return s
+	}
+	return d.digest(s)
+}
+
+// dotted keeps the key of a setting but for the name of a project or provider.
+func (d digester) dotted(key string) string {
+	parts := strings.Split(key, ".")
+	if len(parts) > 2 && (parts[0] == "projects" || parts[0] == "providers") {
+		parts = append([]string{parts[0], d.digest(parts[1])}, parts[len(parts)-1])
+	}
+	return strings.Join(parts, ".")
+}
+
+// spoken are the fields whose values are words of ours, and what such a word
+// looks like.
+var (
+	spoken = []string{"state", "version", "watch", "sync", "manager", "scope", "kind", "source", "file_memories", "vector_index", "history", "commit_to"}
+	word   = regexp.MustCompile(`^[a-z0-9.+-]{1,30}$`)
+)
+
+// value returns v as JSON has it, digested. A field is named as it is in v; the
+// keys of a table that is no struct are the user's.
+func (d digester) value(field string, v any) any {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var tree any
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&tree); err != nil {
+		return nil
+	}
+	return d.walk(field, tree)
+}
+
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
+
+func (d digester) walk(field string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			if !fieldName.MatchString(k) {
+				out[d.digest(k)] = d.walk("", x)
+				continue
+			}
+			out[k] = d.walk(k, x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = d.walk(field, x)
+		}
+		return out
+	case string:
+		if slices.Contains(spoken, field) && word.MatchString(v) {
+			return v
+		}
+		return d.text(v)
+	}
+	return v // a number, a truth value, nothing
+}
+
+// logField is one of a line of our log: name=value, quoted where it must be.
+var logField = regexp.MustCompile(`([A-Za-z_.]+)=("(?:[^"\\]|\\.)*"|\S*)`)
+
+// logLine is how a line of our log begins.
+var logLine = regexp.MustCompile(`^time=[0-9]{4}-[0-9:.TZ+-]+ level=(DEBUG|INFO|WARN|ERROR)\S* msg=`)
+
+// log returns the lines that are ours, with their time, level and sentence, and
+// the other fields digested. Sentences are constants of the program.
+func (d digester) log(b []byte) []string {
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		i := strings.Index(line, "time=")
+		if i < 0 || !logLine.MatchString(line[i:]) {
+			continue // what a crash prints, or another program
+		}
+		var parts []string
+		for _, m := range logField.FindAllStringSubmatch(line[i:], -1) {
+			name, value := m[1], m[2]
+			switch {
+			case name == "time" && len(parts) == 0, name == "level" && len(parts) == 1, name == "msg" && len(parts) == 2:
+			default:
+				value = d.text(value)
+			}
+			parts = append(parts, name+"="+value)
+		}
+		if len(parts) >= 3 {
+			out = append(out, strings.Join(parts, " "))
+		}
+	}
+	return out
+}
