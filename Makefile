@@ -75,7 +75,7 @@ test: ## all tests with the race detector (at most 6 minutes on 2 cores)
 openapi: ## rewrite api/openapi.json, and the client, as the routes are now
 	$(GO) test -mod=readonly -count=1 -run '^(TestDocumentIsCheckedIn|TestClientIsGenerated|TestContract)$$' ./api -update
 
-conformance: ## clients that are not ours: the official suite of MCP, the inspector, the TypeScript SDK (needs npm)
+conformance: ## clients that are not ours: the official suite of MCP, the inspector, the TypeScript SDK; a login by oidc-provider (needs npm)
 	@tools/npm
 	FOLDWATCH_CONFORMANCE=1 $(GO) test -mod=readonly -count=1 -v -timeout 5m -run '^TestConformance' ./api ./cmd/foldwatch
 
