@@ -40,6 +40,13 @@ func (s *Server) Owner() http.Handler { return s.owner }
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.s
 	r = identified(w, r)
+	var (
+		route Route
+		who   auth.Caller
+		tell  func(Route, auth.Caller)
+	)
+	w, tell = s.logged(w, r)
+	defer func() { tell(route, who) }()
 	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -47,12 +54,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)
-	route, ok := s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
+	ok := false
+	route, ok = s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
 	if !ok {
 		s.unrouted(w, r, h)
 		return
 	}
-	who, err := g.caller(r)
+	var err error
+	who, err = g.caller(r)
 	if err == nil && who.ID == "" && route.Access != Public {
 		err = auth.ErrNobody()
 	}

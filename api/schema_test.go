@@ -25,6 +25,7 @@ type document struct {
 	root     map[string]any
 	compiler *jsonschema.Compiler
 	compiled map[string]*jsonschema.Schema
+	places   map[string]place
 }
 
 func openDocument(t *testing.T) *document {
@@ -38,7 +39,7 @@ func openDocument(t *testing.T) *document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &document{root: root.(map[string]any), compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
+	d := &document{root: root.(map[string]any), compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}, places: map[string]place{}}
 	d.compiler.AssertFormat()
 	if err := d.compiler.AddResource("file:///openapi.json", root); err != nil {
 		t.Fatal(err)
@@ -48,22 +49,37 @@ func openDocument(t *testing.T) *document {
 
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
+// A place is an object of the document, and where it stands.
+type place struct {
+	object map[string]any
+	at     string
+}
+
 // at follows keys, and references, to an object and the place where it stands.
 func (d *document) at(keys ...string) (map[string]any, string) {
+	whole := strings.Join(keys, "\x00")
+	if p, ok := d.places[whole]; ok {
+		return p.object, p.at
+	}
+	p := d.follow(keys)
+	d.places[whole] = p
+	return p.object, p.at
+}
+
+func (d *document) follow(keys []string) place {
 	v, at := any(d.root), ""
 	for _, key := range keys {
 		o, ok := v.(map[string]any)
 		if !ok || o[key] == nil {
-			return nil, ""
+			return place{}
 		}
 		v, at = o[key], at+"/"+url.PathEscape(pointer.Replace(key))
 		if ref, ok := v.(map[string]any)["$ref"].(string); ok {
-			o, to := d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
-			v, at = o, to
+			v, at = d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 		}
 	}
 	o, _ := v.(map[string]any)
-	return o, at
+	return place{o, at}
 }
 
 func (d *document) validate(at string, body []byte) error {
