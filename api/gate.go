@@ -54,7 +54,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)
-	ok := false
+	var ok bool
 	route, ok = s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
 	if !ok {
 		s.unrouted(w, r, h)
