@@ -96,7 +96,11 @@ func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 		}
 	}()
 	dir := co.indexDir()
-	if st.index, err = meta.OpenIndex(ctx, dir); err != nil {
+	remove := func(path string) func() error { return func() error { return os.RemoveAll(path) } }
+	if err := guarded(dir, "index", co.log, remove(dir), func() (err error) {
+		st.index, err = meta.OpenIndex(ctx, dir)
+		return err
+	}); err != nil {
 		return st, err
 	}
 	if err := matchGeneration(ctx, co, st.index.Generation, dir); err != nil {
@@ -106,10 +110,17 @@ func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 	if _, err := st.index.Recut(ctx, ingest.IndexRules(cut)); err != nil {
 		return st, err
 	}
-	if st.text, err = textindex.Open(filepath.Join(dir, wordsDir), textindex.Options{Log: co.log}); err != nil {
+	words, vectors := filepath.Join(dir, wordsDir), filepath.Join(dir, vectorsDir)
+	if err := guarded(dir, "words", co.log, remove(words), func() (err error) {
+		st.text, err = textindex.Open(words, textindex.Options{Log: co.log})
+		return err
+	}); err != nil {
 		return st, err
 	}
-	if st.meaning, err = co.openMeaning(ctx); err != nil {
+	if err := guarded(dir, "vectors", co.log, remove(vectors), func() (err error) {
+		st.meaning, err = co.openMeaning(ctx)
+		return err
+	}); err != nil {
 		return st, err
 	}
 	co.removeStaleVectors(st.meaning)

@@ -109,18 +109,17 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 		}
 	}
 	if s, err := e.unitSpec(unitFlags{}); err == nil {
-		if u, err := e.unitReport(ctx, s); err == nil {
-			r.Service = d.value("", u)
-			if command, _ := s.Logs(reportLines, false); u.Installed && command != nil {
-				if b, err := exec.CommandContext(ctx, command[0], command[1:]...).Output(); err == nil {
-					r.Log = append(r.Log, d.log(b)...)
-				}
+		u := e.unitReport(ctx, s)
+		r.Service = d.value(u)
+		if command, _ := s.Logs(reportLines, false); u.Installed && command != nil {
+			if b, err := exec.CommandContext(ctx, command[0], command[1:]...).Output(); err == nil {
+				r.Log = append(r.Log, d.log(b)...)
 			}
 		}
 	}
 	if c, err := e.running(ctx); err == nil && c != nil {
 		if st, err := c.Status(ctx); err == nil {
-			r.Status = d.value("", st)
+			r.Status = d.value(st)
 		}
 	}
 	return r
@@ -165,9 +164,9 @@ var (
 	word   = regexp.MustCompile(`^[a-z0-9.+-]{1,30}$`)
 )
 
-// value returns v as JSON has it, digested. A field is named as it is in v; the
+// value returns v as JSON has it, digested. The
 // keys of a table that is no struct are the user's.
-func (d digester) value(field string, v any) any {
+func (d digester) value(v any) any {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil
@@ -178,7 +177,7 @@ func (d digester) value(field string, v any) any {
 	if err := dec.Decode(&tree); err != nil {
 		return nil
 	}
-	return d.walk(field, tree)
+	return d.walk("", tree)
 }
 
 var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)

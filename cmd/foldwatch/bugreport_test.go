@@ -19,9 +19,9 @@ func fill(v reflect.Value, depth int) {
 	case reflect.String:
 		v.SetString("/home/" + canary + "/Quokka secret")
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i), depth)
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				fill(f, depth)
 			}
 		}
 	case reflect.Pointer:
@@ -52,7 +52,7 @@ func TestBugReportHasNothingOfTheUsers(t *testing.T) {
 		`2026-11-22T15:00:00 pc foldwatch[7]: time=2026-11-22T15:00:00Z level=WARN msg=Refused uid=7 title=canary level=canary`,
 		`canary panicked here`, `time=canary`, `time=canary level=canary msg=canary`,
 	}, "\n")))
-	b, err := json.Marshal([]any{d.value("", st), d.value("", u), log, d.dotted("projects.canary.exclude"), d.text("canary@example.invalid")})
+	b, err := json.Marshal([]any{d.value(st), d.value(u), log, d.dotted("projects.canary.exclude"), d.text("canary@example.invalid")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestBugReportTellsWhatHelps(t *testing.T) {
 	var st wire.Status
 	st.Version, st.PID = "0.1.0", 7
 	st.Projects = []wire.ProjectStatus{{Slug: "a", State: "ready"}, {Slug: "a", State: "failed"}}
-	b, err := json.Marshal(d.value("", st))
+	b, err := json.Marshal(d.value(st))
 	if err != nil {
 		t.Fatal(err)
 	}

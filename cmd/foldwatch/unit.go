@@ -542,10 +542,7 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := e.unitReport(ctx, s)
-	if err != nil {
-		return err
-	}
+	r := e.unitReport(ctx, s)
 	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
 		return err
 	}
@@ -558,14 +555,14 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 	return nil
 }
 
-func (e *environment) unitReport(ctx context.Context, s unit.Spec) (unitReport, error) {
+func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	now, text := e.installed(s)
 	r := unitReport{
 		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: s.Path(), Account: s.Account,
 		Linger: s.OS == "linux" && s.Scope == unit.User && lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
 	}
 	if !now.Installed {
-		return r, nil
+		return r
 	}
 	var err error
 	if r.State, err = e.unitState(ctx, s); err != nil {
@@ -584,7 +581,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) (unitReport, 
 	} else {
 		r.Ready = r.State.State == "active" // Type=notify, where there is one
 	}
-	return r, nil
+	return r
 }
 
 // programOf returns the program that an installed unit starts; "" where the file

@@ -63,11 +63,8 @@ func checkUnit(ctx context.Context, p *patient) []finding {
 	if err != nil {
 		return []finding{skipped(err.Error())}
 	}
-	r, err := p.e.unitReport(ctx, s)
-	switch {
-	case err != nil:
-		return []finding{note("", "%v", err)}
-	case !r.Installed:
+	r := p.e.unitReport(ctx, s)
+	if !r.Installed {
 		return []finding{ok("none is installed; to have the daemon after each login: foldwatch service install")}
 	}
 	var found []finding
