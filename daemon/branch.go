@@ -283,8 +283,8 @@ func (co *checkout) noteDriver(k *standing) {
 	text := ""
 	if !merges {
 		text = fmt.Sprintf("git merges memories line by line here, and so may leave conflicts in them. To have it merge them as foldwatch does, run in %s: "+
-			"git config merge.foldwatch.driver 'foldwatch merge-driver %%O %%A %%B %%P' && echo '%s/**/*.md merge=foldwatch' >> .gitattributes",
-			k.layout.MainTree, co.rec.FoldDir)
+			"git config merge.foldwatch.driver 'foldwatch merge-driver %%O %%A %%B %%P' && printf '%%s merge=foldwatch\\n' '%s/**/*.md' %s/project.toml >> .gitattributes",
+			k.layout.MainTree, co.rec.FoldDir, co.rec.FoldDir)
 	}
 	co.note(driverNotice, text)
 }

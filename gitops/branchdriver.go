@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // mergeDriver is the name of our driver in attributes and configuration.
@@ -22,7 +24,7 @@ type driverLook struct {
 }
 
 // MergesMemories reports whether git merges memories by their meaning in this
-// checkout: its attributes name our driver for them, and its configuration says
+// checkout: its attributes name our driver for them and for the project file, and its configuration says
 // which program that is. Git is asked when one of their files moved.
 func (s *Store) MergesMemories(ctx context.Context) (bool, error) {
 	l := s.l.mainLayout()
@@ -44,12 +46,12 @@ func (s *Store) MergesMemories(ctx context.Context) (bool, error) {
 	}
 	merges := false
 	if look.conf.get("merge."+mergeDriver+".driver") != "" {
-		out, err := l.git("check-attr", "-z", "merge", "--", s.foldDir()+"/0/0/0000000000000000.md").output(ctx)
+		out, err := l.git("check-attr", "-z", "merge", "--", s.foldDir()+"/0/0/0000000000000000.md", s.foldDir()+"/"+fold.ProjectFile).output(ctx)
 		if err != nil {
 			return false, fmt.Errorf("read attributes: %w", err)
 		}
 		f := strings.Split(string(out), "\x00")
-		merges = len(f) > 2 && f[2] == mergeDriver
+		merges = len(f) > 5 && f[2] == mergeDriver && f[5] == mergeDriver
 	}
 	look.at, look.stamps, look.merges = look.conf.at, stamps, merges
 	return merges, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -22,7 +23,7 @@ func mergeDriverCommand(*environment) *cobra.Command {
 		Short: "Merge one memory for git",
 		Long: "Merge one memory for git, the way the daemon does:\n\n" +
 			"  git config merge.foldwatch.driver 'foldwatch merge-driver %O %A %B %P'\n" +
-			"  echo 'fold/**/*.md merge=foldwatch' >> .gitattributes",
+			"  printf '%s merge=foldwatch\\n' 'fold/**/*.md' fold/project.toml >> .gitattributes",
 		Hidden: true,
 		Args:   between(4, 4),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -42,14 +43,7 @@ func driveMerge(base, ours, theirs, path string, now time.Time) error {
 		}
 		sides[i] = b
 	}
-	at := belowFold(path)
-	if fold.ValidPath(at) != nil || at == fold.ProjectFile {
-		return fmt.Errorf("merge %s: only memories are merged: %w", path, fold.ErrInvalid)
-	}
-	if len(sides[0]) == 0 {
-		sides[0] = nil // git has no other way to say that there is none
-	}
-	r, err := fold.MergeAt(sides[0], sides[1], sides[2], fold.MergeOptions{Now: now, Path: at})
+	merged, err := mergeSides(sides, belowFold(path), now)
 	if err != nil {
 		return fmt.Errorf("merge %s: %w", path, err)
 	}
@@ -57,11 +51,35 @@ func driveMerge(base, ours, theirs, path string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(r.Bytes); err != nil {
+	if _, err := f.Write(merged); err != nil {
 		_ = f.Close()
 		return err
 	}
 	return f.Close()
+}
+
+// mergeSides merges base, ours and theirs of what lies at a path below the folder of
+// memories. Two clones that began side by side have a project file each.
+func mergeSides(sides [3][]byte, at string, now time.Time) ([]byte, error) {
+	if at == fold.ProjectFile {
+		ours, _, err := conf.ParseProject(sides[1])
+		if err != nil {
+			return nil, err
+		}
+		theirs, _, err := conf.ParseProject(sides[2])
+		if err != nil {
+			return nil, err
+		}
+		return conf.EncodeProject(conf.MergeProject(ours, theirs)), nil
+	}
+	if fold.ValidPath(at) != nil {
+		return nil, fmt.Errorf("only memories are merged: %w", fold.ErrInvalid)
+	}
+	if len(sides[0]) == 0 {
+		sides[0] = nil // git has no other way to say that there is none
+	}
+	r, err := fold.MergeAt(sides[0], sides[1], sides[2], fold.MergeOptions{Now: now, Path: at})
+	return r.Bytes, err
 }
 
 func readMerged(name string) ([]byte, error) {

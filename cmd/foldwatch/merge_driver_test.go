@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/google/go-cmp/cmp"
 )
@@ -34,7 +36,7 @@ func newDriven(t *testing.T) *driven {
 	d := &driven{t, t.TempDir()}
 	d.git("init", "-q", "-b", "main")
 	d.git("config", "merge.foldwatch.driver", "'"+bin+"' merge-driver %O %A %B %P")
-	d.write(".gitattributes", "fold/**/*.md merge=foldwatch\n")
+	d.write(".gitattributes", "fold/**/*.md merge=foldwatch\nfold/project.toml merge=foldwatch\n")
 	return d
 }
 
@@ -178,6 +180,27 @@ func TestDriverKeepsIDs(t *testing.T) {
 	d.git("merge", "-q", "--no-edit", "topic")
 	if got, want := d.read(at(is)), driverMemory(is, "", body); got != want {
 		t.Errorf("memory %s is now\n%s", is, cmp.Diff(want, got))
+	}
+}
+
+// TestDriverJoinsProjects: two clones that began side by side have a project file each,
+// and who pulls has no conflict to resolve (git.md G19).
+func TestDriverJoinsProjects(t *testing.T) {
+	t.Parallel()
+	project := func(id string, day int, exclude string) string {
+		return string(conf.EncodeProject(conf.Project{ID: id, Slug: "app", CreatedAt: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), Exclude: []string{exclude}}))
+	}
+	const file = "fold/project.toml"
+	d := newDriven(t)
+	d.commit("Base", map[string]string{"a.txt": "a\n"})
+	d.git("checkout", "-q", "-b", "topic")
+	d.commit("Theirs", map[string]string{file: project("proj_aaaa", 1, "dist/**")})
+	d.git("checkout", "-q", "main")
+	d.commit("Ours", map[string]string{file: project("proj_bbbb", 2, "build/**")})
+	d.git("rebase", "-q", "topic")
+	p, _, err := conf.ParseProject([]byte(d.read(file)))
+	if err != nil || p.ID != "proj_aaaa" || strings.Join(p.Exclude, " ") != "build/** dist/**" {
+		t.Errorf("git rebase joined the projects to %+v, %v:\n%s", p, err, d.read(file))
 	}
 }
 

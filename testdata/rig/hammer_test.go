@@ -141,7 +141,7 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 			m.git(top, "clone", "-q", h.origin, r.dir)
 			m.git(r.dir, "remote", "set-url", "origin", "../origin.git")
 			m.write(filepath.Join(r.dir, "src", "shared.go"), "package src\n")
-			m.write(filepath.Join(r.dir, ".gitattributes"), "fold/**/*.md merge=foldwatch\n")
+			m.write(filepath.Join(r.dir, ".gitattributes"), "fold/**/*.md merge=foldwatch\nfold/project.toml merge=foldwatch\n")
 			r.git("add", "-A")
 			r.git("commit", "-q", "-m", "Begin")
 			r.git("push", "-q", "-u", "origin", "main")
