@@ -292,8 +292,10 @@ func (l *loop) event(ev fsnotify.Event) {
 		if ev.Has(fsnotify.Create) && up.name != "" && !l.isExtra(up.dir) { // a repository of its own from now on
 			l.dirs.drop(up.dir, func(d string) { _ = l.n.Remove(d) })
 			l.settle.add(now, up.name)
-			l.nested = append(l.nested, up.name)
-			l.nestedAt = now.Add(nestedAfter)
+			if !slices.Contains(l.nested, up.name) {
+				l.nested = append(l.nested, up.name)
+			}
+			l.nestedIn, l.nestedAt = nestedAfter, now.Add(nestedAfter)
 			l.report()
 		}
 		return

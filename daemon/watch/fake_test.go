@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -275,6 +276,37 @@ func TestTheRootGoesAndComesBack(t *testing.T) {
 		synctest.Wait()
 		if s := w.State(); s.Watched != 3 {
 			t.Errorf("State() = %+v, want all directories watched again", s)
+		}
+	})
+}
+
+// TestAFolderThatBecomesARepository is looked at when its .git came up, and again,
+// ever more rarely: git takes it for one from its first commit on, which may come
+// minutes later.
+func TestAFolderThatBecomesARepository(t *testing.T) {
+	root := t.TempDir()
+	mkdirs(t, root, "became")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(100)
+		out := runFake(t, New(Options{Root: root}), func() (notifier, error) { return f, nil })
+		start := time.Now()
+		mkdirs(t, root, "became/.git")
+		f.events <- fsnotify.Event{Name: filepath.Join(root, "became", ".git"), Op: fsnotify.Create}
+		var looks []time.Duration
+		for b := range out {
+			if b.Reason == "sweep" {
+				break
+			}
+			if slices.Contains(b.Paths, "became") {
+				looks = append(looks, time.Since(start).Truncate(time.Second))
+			}
+		}
+		want := []time.Duration{0, 2, 6, 14, 30, 62, 126, 254}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if len(looks) < len(want) || !slices.Equal(looks[:len(want)], want) || len(looks) > len(want)+1 {
+			t.Errorf("looked at after %v, want %v and at most once more", looks, want)
 		}
 	})
 }

@@ -162,9 +162,13 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Batch) error {
 	return l.run(ctx, out)
 }
 
-// nestedAfter is when a directory in which .git came up is looked at once more:
-// git takes it for a repository only when that is complete.
-const nestedAfter = 2 * time.Second
+// A directory in which .git came up is looked at once more after nestedAfter, and
+// then after twice as long each time, up to nestedMost: git takes it for a
+// repository only when that has a commit, and people write before they commit.
+const (
+	nestedAfter = 2 * time.Second
+	nestedMost  = 256 * time.Second
+)
 
 // A loop is the state of one Run; only its goroutine touches it.
 type loop struct {
@@ -182,8 +186,9 @@ type loop struct {
 
 	restUntil time.Time // when events are taken again; zero if they are
 
-	nested   []string  // directories that become repositories, to be looked at again
-	nestedAt time.Time // when; zero if there are none
+	nested   []string      // directories that become repositories, to be looked at again
+	nestedAt time.Time     // when; zero if there are none
+	nestedIn time.Duration // how long that was from the look before
 
 	fresh    map[string]place // directories that came up, not yet asked about
 	asking   bool             // a goroutine asks
@@ -331,7 +336,11 @@ func (l *loop) tick(ctx context.Context, ready *Batch) *Batch {
 		for _, name := range l.nested {
 			l.settle.add(now, name)
 		}
-		l.nested, l.nestedAt = nil, time.Time{}
+		if l.nestedIn *= 2; l.nestedIn <= nestedMost {
+			l.nestedAt = now.Add(l.nestedIn)
+		} else {
+			l.nested, l.nestedAt = nil, time.Time{}
+		}
 	}
 	if !now.Before(l.sweepAt) {
 		l.settle.lost(now, "sweep")
