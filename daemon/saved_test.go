@@ -1,7 +1,9 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,10 +54,11 @@ func TestASaveIsDescribedAlone(t *testing.T) {
 					}
 					file := p.described(name)
 					p.eventually(what+" is described", func() bool {
-						if !p.exists(file) {
-							return done("")
+						text, err := os.ReadFile(p.file(file)) // it may go while it is looked for
+						if err != nil && !errors.Is(err, fs.ErrNotExist) {
+							t.Fatal(err)
 						}
-						return done(p.read(file))
+						return done(string(text))
 					})
 					p.settle()
 					w := did[what]
