@@ -351,7 +351,8 @@ func TestRemovePurgeAsks(t *testing.T) {
 		{"no\n", []string{"remove", "--purge"}, 1},
 		{"y\n", []string{"remove", "--purge"}, 0},
 		{"", []string{"remove", "--purge", "--yes"}, 0},
-		{"", []string{"remove", "--purge", "--no-input"}, 0},
+		{"", []string{"remove", "--purge", "--no-input"}, 1},
+		{"", []string{"remove", "--purge", "--no-input", "--yes"}, 0},
 		{"", []string{"remove"}, 0},
 	} {
 		f := twoProjects()

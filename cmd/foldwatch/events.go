@@ -63,8 +63,8 @@ func (e *environment) followEvents(ctx context.Context, after uint64, count int)
 	for {
 		err := c.Events(ctx, after, nil, show)
 		switch {
-		case errors.Is(err, errEnough), ctx.Err() != nil:
-			return nil
+		case errors.Is(err, errEnough), ctx.Err() != nil: // Ctrl-C is how it ends
+			return nil //nolint:nilerr // neither is a failure
 		case err != nil && refused(err):
 			return err
 		}

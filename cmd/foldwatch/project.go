@@ -169,7 +169,7 @@ func removeCommand(e *environment) *cobra.Command {
 		Short: "Unregister a checkout; fold/ and its history stay",
 		Long: "Unregisters the checkout you are in, or with -p every checkout of that project.\n" +
 			"fold/ and its history stay where they are. --purge deletes both, the index and\n" +
-			"the mirror too; it asks first (--no-input or --yes: it does not).",
+			"the mirror too; it asks first. With --no-input it needs --yes.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -182,7 +182,7 @@ func removeCommand(e *environment) *cobra.Command {
 					return err
 				}
 				in := wire.ProjectRemove{Purge: purge, Path: e.checkoutHere(pr)}
-				if purge && !yes && !e.flags.noInput {
+				if purge && !yes {
 					if !e.ask(fmt.Sprintf("Delete all memories of %s, with their history?", slug)) {
 						return fold.WithHint(errors.New("nothing was deleted"), "foldwatch remove --purge --yes")
 					}
