@@ -16,7 +16,7 @@ import (
 
 // An editor that had a file open when we replaced it may still write to the
 // old one, whose name is gone (G9). The old file is kept open for a while and
-// looked at once more.
+// looked at once more, and again for as long as it changes.
 
 // lateAfter is when the look is due.
 const lateAfter = 2 * time.Second
@@ -103,10 +103,18 @@ func (s *Store) lookAgain(now time.Time, tries int) (paths []string, err error) 
 			_ = l.file.Close() // read only
 			continue
 		}
+		if len(b) == 0 && l.tries+1 < tries {
+			s.waitOn(l) // half a save: it is emptied before it is written
+			continue
+		}
+		if len(b) == 0 {
+			_ = l.file.Close()
+			continue
+		}
 		if len(b) <= maxFile {
 			if _, err = s.put(Write{Path: l.path, Base: l.was, New: b, Merge: true}); err == nil {
-				_ = l.file.Close()
 				paths = append(paths, l.path)
+				s.follow(l, b, tries)
 				continue
 			}
 			errs = append(errs, fmt.Errorf("merge a late save of %s: %w", l.path, err))
@@ -131,12 +139,28 @@ func (s *Store) again(l lateFile, tries int) error {
 		_ = l.file.Close()
 		return fmt.Errorf("a late save of %s is lost", l.path)
 	}
+	s.waitOn(l)
+	return nil
+}
+
+// waitOn has a file looked at later, and later each time.
+func (s *Store) waitOn(l lateFile) {
 	l.tries++
 	l.due = s.opt.Now().Add(lateAfter << min(l.tries, 8))
 	s.mu.Lock()
 	s.late = append(s.late, l)
 	s.mu.Unlock()
-	return nil
+}
+
+// follow keeps a file whose content b was merged, since who wrote that may write
+// more, unless there is no later.
+func (s *Store) follow(l lateFile, b []byte, tries int) {
+	if tries <= 1 {
+		_ = l.file.Close()
+		return
+	}
+	l.file.Seen(b)
+	s.keepLate(l.path, b, l.file)
 }
 
 // lateDir holds, in the state folder, what editors wrote to files whose place

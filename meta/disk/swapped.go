@@ -34,8 +34,8 @@ func (s *Swapped) release() {
 	}
 }
 
-// Late returns what was written in place to the replaced file since the swap,
-// and whether anything was. The caller merges it.
+// Late returns what was written in place to the replaced file since the swap, or
+// what was Seen, and whether anything was. The caller merges it.
 func (s *Swapped) Late() ([]byte, bool, error) {
 	if s == nil || s.f == nil {
 		return nil, false, nil
@@ -48,6 +48,13 @@ func (s *Swapped) Late() ([]byte, bool, error) {
 		return nil, false, err
 	}
 	return b, !bytes.Equal(b, s.was), nil
+}
+
+// Seen says that the caller has b, which Late returned.
+func (s *Swapped) Seen(b []byte) {
+	if s != nil {
+		s.was = b
+	}
 }
 
 // Close lets go of the replaced file.
