@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestLateSaveIsFollowedToItsEnd(t *testing.T) {
 	editor, err := os.OpenFile(filepath.Join(dir, "fold", id.Path()), os.O_RDWR, 0)
 	must(t, err)
 	defer editor.Close()
-	must2(s.Put(t.Context(), gitops.Write{ID: id, Base: v1, New: append(v1[:len(v1):len(v1)], "\ntwo\n"...)}))(t)
+	must2(s.Put(t.Context(), gitops.Write{ID: id, Base: v1, New: append(slices.Clip(v1), "\ntwo\n"...)}))(t)
 	if s.RecheckAt().IsZero() {
 		t.Skip("SKIP: replaced files cannot be kept open here")
 	}
