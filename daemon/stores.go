@@ -395,7 +395,6 @@ func (st *stores) attach(co *checkout, k *standing) {
 	st.recall = recall.New(recall.Options{
 		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
 		Fold: k.fold, Lexicon: co.lexicon.Table(), Source: k.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
-		PutOff:   k.putOff,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, st.meaning)
@@ -403,14 +402,6 @@ func (st *stores) attach(co *checkout, k *standing) {
 		Slug: co.rec.Slug, Store: k.sidecar.store, Index: st.index, State: co.parts.state,
 		Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
 	})
-}
-
-// putOff is [gitops.Store.PutOff], also where there is no store.
-func (k *standing) putOff(path string) ([]byte, bool) {
-	if k.sidecar.store == nil {
-		return nil, false
-	}
-	return k.sidecar.store.PutOff(path)
 }
 
 // door is the way in.

@@ -38,17 +38,12 @@ func (s *Store) OntoBranch(on bool) error {
 			return err
 		}
 		s.opt.CommitTo, s.onto = "sidecar", nil
-		s.off.turn(false)
-		if _, _, err := s.placeRested(context.Background(), true); err != nil {
-			return err
-		}
 		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
 		return err
 	case s.onto != nil:
 		return nil
 	}
 	s.opt.CommitTo, s.onto = toBranch, s.newTarget()
-	s.off.turn(true)
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil //nolint:nilerr // missing: the vanish guard's
@@ -156,11 +151,6 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	if err := recoverBranch(ctx, s.l); err != nil {
 		return out, err
 	}
-	placed, waits, err := s.placeRested(ctx, false)
-	if wrote = append(wrote, placed...); err != nil {
-		s.log.WarnContext(ctx, "Not all is written that was put off", "err", err)
-	}
-	defer func() { out.Pending = out.Pending || waits }()
 	done, err := s.branched()
 	if err != nil {
 		return out, err
@@ -191,8 +181,7 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		out.Wait, out.Pending = w, out.Pending || owed && soon
 		return out, nil
 	}
-	tidied, err := s.tidyBranch(ctx, t, p, look)
-	if wrote = append(wrote, tidied...); err != nil {
+	if wrote, err = s.tidyBranch(ctx, t, p, look); err != nil {
 		return out, err
 	}
 	d, err := s.draftBranch(ctx, t, p)

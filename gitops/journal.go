@@ -232,13 +232,6 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
-		if c.ours != nil && c.ours.Off {
-			// The journal has it before its place.
-			if s.off.tell(p, c.disk) {
-				c.lost = append(c.lost, c.disk)
-			}
-			c.disk, c.info, c.apart = c.ours.New, disk.Info{}, true
-		}
 		c.lost = append(s.takeDisplaced(p, c.disk), c.lost...)
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
@@ -317,7 +310,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 				s.noteSetAside(c.path, "")
 			}
 		}
-		if oursErr == nil && (!mine || diskErr == nil) && c.ours != nil && !c.ours.Off {
+		if oursErr == nil && (!mine || diskErr == nil) && c.ours != nil {
 			done = append(done, c.ours.Seq)
 		}
 	}

@@ -57,8 +57,7 @@ func (w *Write) check() error {
 }
 
 // Put writes one file. When it returns without error the write cannot be lost:
-// it is in the wal, and the file is durable (G3, G9), or follows when git
-// rests, see putOff. If the file is not
+// it is in the wal, and the file is durable (G3, G9). If the file is not
 // w.Base it is merged, or refused with a *fold.ConflictError that carries both
 // versions and leaves the disk as it was.
 func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
@@ -71,7 +70,7 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	if err := ctx.Err(); err != nil {
 		return Put{}, err
 	}
-	p, err := s.putBy(w, s.putWhen)
+	p, err := s.put(w)
 	if err != nil {
 		return Put{}, err
 	}
@@ -79,17 +78,7 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	return p, nil
 }
 
-// put is Put of what is not put off, whatever git does.
 func (s *Store) put(w Write) (Put, error) {
-	return s.putBy(w, func(root *disk.Root, w Write) (Put, error) {
-		if err := s.placeOff(root, w.Path); err != nil {
-			return Put{}, err
-		}
-		return s.putAt(root, w)
-	})
-}
-
-func (s *Store) putBy(w Write, write func(*disk.Root, Write) (Put, error)) (Put, error) {
 	s.flight.RLock()
 	defer s.flight.RUnlock()
 	defer s.paths.lock(w.Path)()
@@ -98,7 +87,7 @@ func (s *Store) putBy(w Write, write func(*disk.Root, Write) (Put, error)) (Put,
 		return Put{}, err
 	}
 	defer root.Close()
-	return write(root, w)
+	return s.putAt(root, w)
 }
 
 // putAt is put with fold/ open and the path locked.
@@ -340,10 +329,6 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	defer root.Close()
 	var entries []walEntry
 	for _, w := range ws {
-		if s.off.get(w.Path) != nil {
-			skipped = append(skipped, w.Path) // changed by others, and git holds the file
-			continue
-		}
 		have, err := readFile(root, w.Path)
 		if err != nil {
 			skipped = append(skipped, w.Path) // a link or the like; the scan reports it

@@ -50,9 +50,6 @@ func (s *Store) replay() (written []string, err error) {
 func (s *Store) chains() map[string][]walEntry {
 	out := map[string][]walEntry{}
 	for _, e := range s.wal.entries() {
-		if e.Off {
-			continue // what became of it came after, or is still to come
-		}
 		out[e.Path] = append(out[e.Path], e)
 	}
 	return out

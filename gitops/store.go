@@ -101,7 +101,6 @@ type Store struct {
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
 
-	off     putOffs
 	graves  graves
 	driving sync.Mutex // guards driver
 	driver  driverLook
@@ -189,8 +188,6 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if opt.CommitTo == toBranch {
 		s.onto = s.newTarget()
 	}
-	s.off.turn(s.onto != nil)
-	s.loadPutOffs()
 	if err := s.loadGuard(); err != nil {
 		return nil, err
 	}
@@ -200,12 +197,6 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	changed, err := s.replay()
 	if err != nil {
 		return nil, err
-	}
-	if s.onto == nil { // left since
-		placed, _, err := s.placeRested(ctx, true)
-		if changed = append(changed, placed...); err != nil {
-			s.log.WarnContext(ctx, "Not all is written that was put off", "err", err)
-		}
 	}
 	s.changed(changed)
 	return s, nil
@@ -480,12 +471,9 @@ func (s *Store) Tip() string {
 	return s.tip.String()
 }
 
-// Read returns the bytes of the file at path below fold/ as they are on disk, or as
-// they are to be there once git rests. A tombstone is no file: fs.ErrNotExist.
+// Read returns the bytes of the file at path below fold/ as they are on disk. A
+// tombstone is no file: fs.ErrNotExist.
 func (s *Store) Read(path string) ([]byte, error) {
-	if b, ok := s.off.content(path); ok {
-		return b, nil
-	}
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,6 @@ type walEntry struct {
 	New    []byte // nil = deleted
 	Author string // of an agent; "" for the user
 	Reason string
-	Off    bool // the file has still to get it, see putOff
 
 	Described []byte // see Write.Described
 }
@@ -75,9 +74,6 @@ func (e *walEntry) encode(b []byte) []byte {
 		flags |= 8
 		fields = append(fields, e.Described)
 	}
-	if e.Off {
-		flags |= 16
-	}
 	b = append(b, flags)
 	for _, f := range fields {
 		b = binary.AppendUvarint(b, uint64(len(f)))
@@ -119,7 +115,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		}
 		f[i], body = body[k:k+int(l):k+int(l)], body[k+int(l):]
 	}
-	e = walEntry{Seq: seq, ID: fold.ID(f[0]), Path: string(f[1]), Author: string(f[2]), Reason: string(f[3]), Off: flags&16 != 0}
+	e = walEntry{Seq: seq, ID: fold.ID(f[0]), Path: string(f[1]), Author: string(f[2]), Reason: string(f[3])}
 	if flags&1 != 0 {
 		e.Base = bytes.Clone(f[4])
 	}

@@ -202,20 +202,13 @@ func isMemoryPath(p string) bool {
 func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old meta.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
 	fc.file = meta.File{Path: p, Fold: true}
-	off, isOff := []byte(nil), false
-	if in.Store != nil {
-		off, isOff = in.Store.PutOff(p)
-	}
-	if !isOff && known && (old.State == "indexed" || old.State == buried) {
+	if known && (old.State == "indexed" || old.State == buried) {
 		if info, err := from.Lstat(p); err == nil && sameStat(old, info) {
 			return nil, nil // our own write, or an event that came twice
 		}
 	}
 	start := time.Now()
 	b, info, err := from.Read(p, maxMemory)
-	if isOff { // the file follows when git rests, and is looked at again
-		b, info, err = off, disk.Info{Size: int64(len(off)), MtimeNS: start.UnixNano()}, nil
-	}
 	switch {
 	case missing(err):
 		fc.gone = true

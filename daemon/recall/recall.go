@@ -32,10 +32,6 @@ type Options struct {
 	Fold    disk.Folder
 	Lexicon *embed.Table // widens questions; nil does not
 
-	// PutOff returns what a memory is to hold whose file waits for git to rest.
-	// Nil means that none does.
-	PutOff func(path string) ([]byte, bool)
-
 	// Source returns a source file as it lies in the checkout, nil if it is not
 	// what was indexed.
 	Source func(ctx context.Context, path string) ([]byte, error)
@@ -93,17 +89,6 @@ func (d *Door) Resolve(ctx context.Context, s string) (fold.ID, error) {
 	return ids[0], nil
 }
 
-// read returns what the file of a memory holds, or is to hold once git rests.
-func (d *Door) read(path string) ([]byte, error) {
-	if d.PutOff != nil {
-		if b, ok := d.PutOff(path); ok {
-			return b, nil
-		}
-	}
-	b, _, err := d.Fold.Read(path, 1<<20)
-	return b, err
-}
-
 // row returns the memory id: the file as it lies on disk where it has one, so
 // that what was acknowledged is seen at once. It returns ErrSecret for one that
 // holds a credential nobody allowed.
@@ -117,7 +102,7 @@ func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 	if known && row.Path != "" {
 		path = row.Path
 	}
-	b, rerr := d.read(path)
+	b, _, rerr := d.Fold.Read(path, 1<<20)
 	if errors.Is(rerr, fs.ErrNotExist) {
 		if known && row.Described == "index" {
 			return row, nil
