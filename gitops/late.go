@@ -160,6 +160,9 @@ func (s *Store) follow(l lateFile, b []byte, tries int) {
 		return
 	}
 	l.file.Seen(b)
+	if _, err := fold.Decode(s.opt.Slug, l.path, b); err != nil {
+		b = l.was // a part of a save is no base of what follows
+	}
 	s.keepLate(l.path, b, l.file)
 }
 
