@@ -175,6 +175,9 @@ func TestRolesAreGivenAndTaken(t *testing.T) {
 	if status, body, _ := b.get("/auth/login/corp"); status != http.StatusForbidden || !strings.Contains(body, "without a role") || len(b.cookies()) != 0 {
 		t.Fatalf("without a role: %d %s, %v", status, body, b.cookies())
 	}
+	if status, _, _ := b.do("GET", h.url+"/auth/login/corp", map[string]string{"Sec-Fetch-Mode": "no-cors"}, nil); status != http.StatusForbidden {
+		t.Errorf("a login that a page loads as a picture: %d", status)
+	}
 	var users wire.UserList
 	h.asOwner("GET", "/auth/users", "", http.StatusOK, &users)
 	if len(users.Items) != 1 || users.Items[0].Subject != "ada" || users.Items[0].Role != "" {
@@ -223,6 +226,50 @@ func TestRolesAreGivenAndTaken(t *testing.T) {
 	h.asOwner("DELETE", path, "", http.StatusNoContent, nil)
 }
 
+// TestWhoMayLessLosesAtOnce: an administrator takes the role from the very session
+// that asks for it, and all that was made with it ends all the same.
+func TestWhoMayLessLosesAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, lessen := range map[string]func(b *browser, h *lodge, id string) int{
+		"gives themself another role": func(b *browser, h *lodge, id string) int {
+			status, _, _ := b.do("PUT", h.url+"/auth/users/"+id, map[string]string{"Origin": h.url, "Content-Type": "application/json"}, strings.NewReader(`{"role":"viewer"}`))
+			return status
+		},
+		"removes themself": func(b *browser, h *lodge, id string) int {
+			status, _, _ := b.do("DELETE", h.url+"/auth/users/"+id, map[string]string{"Origin": h.url}, nil)
+			return status
+		},
+		"removes the provider": func(b *browser, h *lodge, _ string) int {
+			status, _, _ := b.do("DELETE", h.url+"/auth/providers/corp", map[string]string{"Origin": h.url}, nil)
+			return status
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op := newFaultyOP(t)
+			h := newLodge(t, func(string) map[string]conf.AuthProvider { return nil })
+			h.asOwner("POST", "/auth/providers", fmt.Sprintf(`{"id":"corp","name":"Corp","issuer":%q,"client_id":"fold","client_secret":%q}`, op.issuer("none"), faultySecret), http.StatusCreated, nil)
+			b := newBrowser(t, h.url)
+			b.get("/auth/login/corp")
+			var users wire.UserList
+			h.asOwner("GET", "/auth/users", "", http.StatusOK, &users)
+			h.asOwner("PUT", "/auth/users/"+users.Items[0].ID, `{"role":"admin"}`, http.StatusOK, nil)
+			if status, body, _ := b.get("/auth/login/corp"); status != http.StatusOK {
+				t.Fatalf("an administrator: %d %s", status, body)
+			}
+			_, made, _ := b.do("POST", h.url+"/me/tokens", map[string]string{"Origin": h.url, "Content-Type": "application/json"}, strings.NewReader(`{"name":"n","scope":"admin"}`))
+			var token wire.TokenCreated
+			if err := json.Unmarshal([]byte(made), &token); err != nil || token.Secret == "" {
+				t.Fatalf("a token: %s", made)
+			}
+			lessen(b, h, users.Items[0].ID) // its answer may be lost: the session is the one that ends
+			if status, _, _ := newBrowser(t, h.url).do("GET", h.url+"/auth/me", map[string]string{"Authorization": "Bearer " + token.Secret}, nil); status != http.StatusUnauthorized {
+				t.Errorf("the token: %d", status)
+			}
+		})
+	}
+}
+
 // TestAccessTokensAreForMCPAlone sends access tokens that are ours, and those
 // that are not.
 func TestAccessTokensAreForMCPAlone(t *testing.T) {
@@ -252,11 +299,16 @@ func TestAccessTokensAreForMCPAlone(t *testing.T) {
 	if status, _ := ask("/mcp", token("none", atJWT, nil)); status != http.StatusOK {
 		t.Fatalf("a token for us: %d\n%s", status, h.log)
 	}
+	plain := map[string]any{"alg": "ES256", "kid": "k", "typ": "JWT"}
+	if status, _ := ask("/mcp", token("none", plain, map[string]any{"scope": "openid"})); status != http.StatusOK {
+		t.Errorf("a token with a scope, of a provider that knows no at+jwt: %d", status)
+	}
 	for name, bad := range map[string]string{
 		"other audience": token("none", atJWT, map[string]any{"aud": "https://other.example/mcp"}), "audience is the client": token("none", atJWT, map[string]any{"aud": "fold"}),
 		"no audience": token("none", atJWT, map[string]any{"aud": nil}), "expired": token("none", atJWT, map[string]any{"exp": now - 1}), "no expiry": token("none", atJWT, map[string]any{"exp": nil}),
 		"nobody": token("none", atJWT, map[string]any{"sub": nil}), "an id_token": token("none", atJWT, map[string]any{"nonce": "n"}), "bound": token("none", atJWT, map[string]any{"cnf": map[string]any{"jkt": "x"}}),
 		"future": token("none", atJWT, map[string]any{"iat": now + 3600}), "other issuer": token("none", atJWT, map[string]any{"iss": "https://evil.example"}),
+		"an id_token for an audience of its holder's choice": token("none", plain, map[string]any{"azp": "robot", "email": "robot@corp.example", "email_verified": true}),
 		"logout token": token("none", map[string]any{"alg": "ES256", "kid": "k", "typ": "logout+jwt"}, nil),
 		"other key":    token("other-key", nil, nil), "none": token("alg-none", nil, nil), "hs256": token("hs256-public-key", nil, nil), "own key": token("own-key-in-head", nil, nil), "garbage": "a.b.c",
 	} {

@@ -161,6 +161,9 @@ func (s *Server) slugs(ctx context.Context, named []string) ([]string, error) {
 // one goes there first.
 func (s *Server) login() http.Handler {
 	return s.logins("login", func(w http.ResponseWriter, r *http.Request, l *auth.Logins) error {
+		if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
+			return fmt.Errorf("a login is begun by a person, not by what a page loads: %w", fold.ErrForbidden)
+		}
 		if at, err := url.Parse(l.URL()); err == nil && !strings.EqualFold(at.Host, r.Host) {
 			leave(w, l.URL()+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 			return nil

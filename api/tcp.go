@@ -38,12 +38,13 @@ type TCPOptions struct {
 // A TCPListener is where [Server.ServeTCP] answers.
 type TCPListener struct {
 	net.Listener
-	url   string
-	tls   bool
-	port  string
-	loops bool   // only this machine can connect
-	named string // host of TCPOptions.URL with its port, "" if there is none
-	given string // TCPOptions.URL
+	url      string
+	tls      bool
+	port     string
+	loops    bool   // only this machine can connect
+	anywhere bool   // at every address of the machine
+	named    string // host of TCPOptions.URL with its port, "" if there is none
+	given    string // TCPOptions.URL
 }
 
 // ListenTCP listens at opt.Address. It returns ErrInvalid, with what to set,
@@ -61,7 +62,7 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	if host != "" && err != nil {
 		return nil, fold.WithHint(fmt.Errorf("listen %q: the host is neither an address nor localhost: %w", opt.Address, fold.ErrInvalid), `listen = "127.0.0.1:7350"`)
 	}
-	l := &TCPListener{tls: opt.CertFile != "", loops: host != "" && ip.IsLoopback()}
+	l := &TCPListener{tls: opt.CertFile != "", loops: host != "" && ip.IsLoopback(), anywhere: host == "" || ip.IsUnspecified()}
 	if !l.loops && (!l.tls || !opt.AuthRequired) {
 		return nil, fold.WithHint(fmt.Errorf("listen %q would let other machines connect, without %s: %w", opt.Address, missingFor(opt), fold.ErrInvalid),
 			"set auth.tls_cert, auth.tls_key and auth.required = true, or listen on 127.0.0.1")
@@ -79,6 +80,9 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("auth.url %q is no URL: %w", opt.URL, fold.ErrInvalid)
 		}
+		if u.Scheme != "https" && (u.Scheme != "http" || !loopbackName(u.Hostname())) {
+			return nil, fold.WithHint(fmt.Errorf("auth.url %q would send cookies of sessions in the clear: %w", opt.URL, fold.ErrInvalid), "begin it with https://")
+		}
 		l.named, l.given = withPort(strings.ToLower(u.Host), u.Scheme == "https"), u.Scheme+"://"+strings.ToLower(u.Host)
 	}
 	var lc net.ListenConfig
@@ -93,6 +97,16 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	}
 	return l, nil
 }
+
+// loopbackName reports whether a host of a URL is this machine, by whatever name.
+func loopbackName(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// Nameless reports whether the listener takes every address of the machine and none
+// was said that it is called by: a browser cannot be sent back to it.
+func (l *TCPListener) Nameless() bool { return l.anywhere && l.given == "" }
 
 func missingFor(opt TCPOptions) string {
 	var missing []string

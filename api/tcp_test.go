@@ -79,6 +79,7 @@ func TestListenLetsInNoMoreThanWasDecided(t *testing.T) {
 		{api.TCPOptions{Address: "example.invalid:0"}, "neither an address nor localhost"},
 		{api.TCPOptions{Address: "7350"}, "is not host:port"},
 		{api.TCPOptions{Address: "127.0.0.1:0", URL: "x"}, "auth.url"},
+		{api.TCPOptions{Address: "127.0.0.1:0", URL: "http://fold.example.com"}, "in the clear"},
 	} {
 		if _, err := api.ListenTCP(t.Context(), tc.opt); !errors.Is(err, fold.ErrInvalid) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("ListenTCP(%+v): %v, want %q", tc.opt, err, tc.want)

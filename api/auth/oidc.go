@@ -78,6 +78,10 @@ func (i *issuer) discover(ctx context.Context) (*metadata, error) {
 	}
 	// It serves others too: that this caller leaves is no failure of the provider.
 	m, err := i.learn(context.WithoutCancel(ctx))
+	if err != nil && i.known != nil { // what it said before serves on, and it is asked again soon
+		i.at = time.Now().Add(failureLife - metadataLife)
+		return i.known, nil
+	}
 	i.at, i.known, i.failed = time.Now(), m, err
 	return m, err
 }
@@ -281,7 +285,8 @@ func (i *issuer) access(ctx context.Context, raw, resource string, now time.Time
 	if err := part(raw, 0, &head); err != nil {
 		return refuse("the head is no JSON")
 	}
-	if typ := strings.TrimPrefix(strings.ToLower(head.Type), "application/"); typ != "at+jwt" && typ != "jwt" && typ != "" {
+	typ := strings.TrimPrefix(strings.ToLower(head.Type), "application/")
+	if typ != "at+jwt" && typ != "jwt" && typ != "" {
 		return refuse("it is no access token")
 	}
 	m, err := i.discover(ctx)
@@ -300,7 +305,7 @@ func (i *issuer) access(ctx context.Context, raw, resource string, now time.Time
 	switch {
 	case id.Subject == "" || len(id.Subject) > 255:
 		return refuse("it names nobody")
-	case id.Nonce != "":
+	case id.Nonce != "" || typ != "at+jwt" && !delegated(claims):
 		return refuse("it is an id_token")
 	case claims["cnf"] != nil:
 		return refuse("it is bound to a key that we do not check")
@@ -308,6 +313,18 @@ func (i *issuer) access(ctx context.Context, raw, resource string, now time.Time
 		return refuse("it was made in the future")
 	}
 	return identified(i.set.Issuer, id.Subject, claims), id.Expiry, nil
+}
+
+// delegated reports whether claims say by which client, or for what, access was
+// given (RFC 9068, 2.2). An id_token says neither, and some providers make one for
+// any audience that its holder asks for.
+func delegated(claims map[string]any) bool {
+	for _, name := range []string{"client_id", "cid", "appid", "scope", "scp"} {
+		if claims[name] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // part decodes the n-th part of a JWT, nothing of which was checked.

@@ -245,9 +245,10 @@ func (l *Logins) RemoveProvider(ctx context.Context, id string) error {
 		return fold.WithHint(fmt.Errorf("login provider %s stands in the configuration: %w", id, fold.ErrConflict),
 			"remove it there (foldwatch config show --origin tells where), then restart the daemon")
 	}
+	ctx = context.WithoutCancel(ctx) // it may be of a session that came by it
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.state.DeleteAuthProvider(ctx, id); err != nil {
+	if err := l.state.DeleteAuthProvider(ctx, id); err != nil && !errors.Is(err, fold.ErrNotFound) { // it went, and what came after failed
 		return err
 	}
 	delete(l.providers, id)

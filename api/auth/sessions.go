@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -121,9 +122,13 @@ func (l *Logins) known(issuer, subject string) *user {
 // browser had before ends. Who has no role is remembered, so that somebody can
 // give one, and gets ErrForbidden.
 func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before string) (string, error) {
+	ctx = context.WithoutCancel(ctx) // it may be of the session that ends here
 	now := l.now().UTC()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.providers[p.id] != p {
+		return "", errLogin(p.id) // replaced while it was asked
+	}
 	u := l.known(who.issuer, who.subject)
 	if u == nil {
 		var id [8]byte
@@ -275,8 +280,9 @@ func (l *Logins) Logout(r *http.Request) (*http.Cookie, error) {
 	return l.gone(sessionCookie), nil
 }
 
-// lessen ends what the user made and what runs by what the user could until now.
-// It is called with mu held.
+// lessen ends what the user made and what runs by what the user could until now:
+// maybe the very request that asks for it, whose context must not be ctx. It is
+// called with mu held.
 func (l *Logins) lessen(ctx context.Context, u *user) error {
 	u.end()
 	u.life, u.end = context.WithCancel(context.Background())
@@ -300,11 +306,9 @@ func (l *Logins) endAll(ctx context.Context, u *user) error {
 			hashes = append(hashes, s.rec.Hash)
 		}
 	}
-	if err := l.state.DeleteSessions(ctx, hashes); err != nil {
-		return err
-	}
-	l.drop(hashes)
-	return l.lessen(ctx, u)
+	err := l.state.DeleteSessions(ctx, hashes)
+	l.drop(hashes) // also where that could not be written: it is tried again by who is told
+	return errors.Join(err, l.lessen(ctx, u))
 }
 
 // Run writes down when sessions were last used, until ctx ends.
@@ -374,6 +378,7 @@ func (l *Logins) Assign(ctx context.Context, id string, in wire.UserAssign) (wir
 	if in.Role != "" && roleScopes[in.Role] == "" {
 		return wire.User{}, fmt.Errorf("role %.20q is not admin, member or viewer: %w", in.Role, fold.ErrInvalid)
 	}
+	ctx = context.WithoutCancel(ctx) // it may be of a session of the user
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.users[id]
@@ -399,20 +404,24 @@ func (l *Logins) Assign(ctx context.Context, id string, in wire.UserAssign) (wir
 // RemoveUser forgets a user, with every session and what was made by it. It
 // returns ErrNotFound.
 func (l *Logins) RemoveUser(ctx context.Context, id string) error {
+	ctx = context.WithoutCancel(ctx) // it may be of a session of the user
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.users[id]
 	if u == nil {
 		return fmt.Errorf("user %.40q: %w", id, fold.WithHint(fold.ErrNotFound, "GET /auth/users lists who logged in once"))
 	}
-	if err := l.state.DeleteUser(ctx, id); err != nil {
-		return err
+	err := l.endAll(ctx, u)
+	if e := l.state.DeleteUser(ctx, id); !errors.Is(e, fold.ErrNotFound) { // it went, and what came after failed
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return err // the user is kept, so that it can be asked for again
 	}
 	delete(l.users, id)
-	err := l.endAll(ctx, u)
 	u.end()
 	l.log.InfoContext(ctx, "User removed", "user", id, "by", CallerOf(ctx).ID)
-	return err
+	return nil
 }
 
 // Me tells a caller who they are.

@@ -366,12 +366,11 @@ func (t *Tokens) Revoke(ctx context.Context, who Caller, id string) error {
 	return nil
 }
 
-// revoke is called with mu held.
+// revoke ends tokens, also where that cannot be written down, which it says. It is
+// called with mu held.
 func (t *Tokens) revoke(ctx context.Context, ids []string) error {
 	now := t.now().UTC()
-	if err := t.state.RevokeAPITokens(ctx, ids, now); err != nil {
-		return err
-	}
+	err := t.state.RevokeAPITokens(context.WithoutCancel(ctx), ids, now) // one of them may be what asks
 	for _, id := range ids {
 		k := t.byID[id]
 		if k.rec.Revoked.IsZero() {
@@ -379,7 +378,7 @@ func (t *Tokens) revoke(ctx context.Context, ids []string) error {
 		}
 		k.end()
 	}
-	return nil
+	return err
 }
 
 // revokeOf revokes every token that a user made, and what was made by those.
@@ -388,7 +387,7 @@ func (t *Tokens) revokeOf(ctx context.Context, userID string) error {
 	defer t.mu.Unlock()
 	var ids []string
 	for id, k := range t.byID {
-		if k.rec.UserID == userID && k.rec.Revoked.IsZero() {
+		if k.rec.UserID == userID { // a revoked one, too: it may not have been written down
 			ids = append(ids, t.family(id)...)
 		}
 	}

@@ -94,6 +94,12 @@ func (t *tcpListener) logins(ctx context.Context, state *meta.State, st settings
 	if t.ln == nil {
 		return nil, nil
 	}
+	if t.ln.Nameless() {
+		if len(st.cfg.Auth.Providers) > 0 {
+			t.notice("nobody can log in: listen has no address of its own; set auth.url to the one that browsers know")
+		}
+		return nil, nil
+	}
 	l, err := auth.OpenLogins(ctx, state, auth.LoginsOptions{
 		URL: t.ln.Called(), Providers: st.cfg.Auth.Providers, Secrets: filepath.Join(st.dirs.State, "logins"),
 		Idle: st.cfg.Auth.SessionIdle, Max: st.cfg.Auth.SessionMax, Tokens: tokens, Log: log,
