@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"maps"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -14,6 +15,9 @@ type begun struct {
 	From string `json:"from"` // journal commit that was merged
 	Onto string `json:"onto"` // tip of the remote it was merged with
 	Next string `json:"next"` // the merge: a commit on Onto
+	// Was are the bases of files by a sync before, which did not end either: what
+	// that took in, this one may not have got to.
+	Was map[string]string `json:"was,omitempty"`
 }
 
 // begin keeps what the sync is about to do, before anything tells of it: onto is the
@@ -23,7 +27,13 @@ func (r *round) begin(onto, next plumbing.Hash) error {
 		return nil
 	}
 	b := begun{From: r.from.String(), Onto: onto.String(), Next: next.String()}
-	if r.notes.Begun != nil && *r.notes.Begun == b {
+	for path, h := range r.before {
+		if b.Was == nil {
+			b.Was = make(map[string]string, len(r.before))
+		}
+		b.Was[path] = h.String()
+	}
+	if has := r.notes.Begun; has != nil && has.From == b.From && has.Onto == b.Onto && has.Next == b.Next && maps.Equal(has.Was, b.Was) {
 		return nil
 	}
 	r.notes.Begun = &b
@@ -70,6 +80,9 @@ func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[st
 		return nil, err
 	}
 	out := map[string]plumbing.Hash{}
+	for path, h := range was.Was {
+		out[path] = plumbing.NewHash(h)
+	}
 	for path := range have {
 		out[path] = came[path].is
 	}

@@ -164,6 +164,8 @@ type round struct {
 	branch plumbing.Hash   // ours, with all that may be published
 	from   plumbing.Hash   // journal commit that branch holds
 	took   map[string]bool // paths that were taken in
+
+	before map[string]plumbing.Hash // bases of files by a sync that did not end
 }
 
 // step lets a test stop here.
@@ -339,11 +341,10 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	if err != nil {
 		return next, nil, err
 	}
-	before, err := r.tookBefore(ctx, base, tip)
-	if err != nil {
+	if r.before, err = r.tookBefore(ctx, base, tip); err != nil {
 		return next, nil, err
 	}
-	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, before); err != nil {
+	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, r.before); err != nil {
 		if errors.Is(err, fold.ErrInvalid) {
 			err = syncError(SyncRefused, r.at.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
 		}

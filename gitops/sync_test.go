@@ -117,6 +117,7 @@ func TestSync(t *testing.T) {
 		{"Random", syncRandom},
 		{"StopsAtEveryStep", syncStopsAtEveryStep},
 		{"StopsAndGoesOn", syncStopsAndGoesOn},
+		{"StopsTwice", syncStopsTwice},
 		{"KilledAnywhere", syncKilledAnywhere},
 		{"Foreign", syncForeign},
 		{"Malformed", syncMalformed},

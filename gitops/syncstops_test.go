@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
@@ -120,4 +121,45 @@ func stopAndGoOn(t *testing.T, stop, then string) {
 	}
 	linear(t, remote)
 	fsck(t, b.dir)
+}
+
+// syncStopsTwice: I7. What a sync took in that did not end is the base of a file also
+// after a second one, which merged with it and lost the race for the remote.
+func syncStopsTwice(t *testing.T) {
+	remote := bareRemote(t)
+	a, b := newReplica(t, remote, nil), newReplica(t, remote, nil)
+	id, text := memoryFile("Both", "one\ntwo\nthree\nfour\nfive")
+	a.put(id, text)
+	converge(t, a, b)
+	set := func(r *replica, old, is string) { r.put(id, edited(r.read(id.Path()), old, is)) }
+	ends := func(at string) {
+		t.Helper()
+		ended, opt := errors.New("ended"), b.opt
+		opt.Step = func(step string) error {
+			if step == at {
+				return ended
+			}
+			return nil
+		}
+		if _, err := b.s.Sync(t.Context(), opt); !errors.Is(err, ended) {
+			t.Fatalf("Sync = %v, want it to end at %q", err, at)
+		}
+		b.reopen()
+	}
+	set(a, "one\n", "one of a\n")
+	a.sync()
+	ends("refs")
+	set(b, "one of a\n", "one\n") // the user takes it back
+	b.commit()
+	set(a, "five\n", "five of a\n")
+	a.sync()
+	ends("push")
+	b.commit()
+	b.sync()
+	converge(t, a, b)
+	for _, r := range []*replica{a, b} {
+		if got := r.read(id.Path()); strings.Contains(got, "one of a") || !strings.Contains(got, "five of a") {
+			t.Errorf("%s has\n%s", r.dir, got)
+		}
+	}
 }
