@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -130,6 +131,9 @@ func derivedID(m *fold.Memory, was, now string) (fold.ID, bool) {
 		return fold.FileID(now, m.FilePath), true
 	case m.Commit != "" && m.ID == fold.CommitID(was, m.Commit):
 		return fold.CommitID(now, m.Commit), true
+	}
+	if of, n, ok := ingest.PulledFrom(m); ok && m.ID == fold.PullID(was, of, n) {
+		return fold.PullID(now, of, n), true
 	}
 	return "", false
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -15,8 +17,11 @@ import (
 	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
-// maxPullText is how much of the text of a merged request is kept, in bytes.
-const maxPullText = 64 << 10
+const (
+	// MaxPullText is how much of the text of a merged request is kept, in bytes.
+	MaxPullText = 64 << 10
+	pullType    = "pr"
+)
 
 // RememberPulls makes memories of merged requests, once: what is there stays as it
 // is, and what was deleted by hand stays deleted. Those that hold a credential are
@@ -81,9 +86,9 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 	if title == "" {
 		title = kind + " " + of
 	}
-	text := strings.TrimSpace(shown.Text(p.Text[:min(len(p.Text), maxPullText)]))
+	text := strings.TrimSpace(shown.Text(p.Text[:min(len(p.Text), MaxPullText)]))
 	m := &fold.Memory{
-		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "pr", Source: fold.SourceGit,
+		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: pullType, Source: fold.SourceGit,
 		Author: clipRunes(shown.Line(p.Author), maxTitle), Commit: p.Commit, CreatedAt: p.At, UpdatedAt: p.At,
 		Keywords: Keywords(subject + "\n" + text), Tags: pullTags(p.Labels),
 	}
@@ -108,6 +113,23 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 	}
 	m.Body = b.String()
 	return m
+}
+
+// pulledFrom is what pullMemory says that a merged request is of.
+var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request (\S+)[#!]([1-9][0-9]{0,8})[.,]`)
+
+// PulledFrom returns which request of which host/repo m says to be the memory of. What
+// it says is not known to be true: its id shows that.
+func PulledFrom(m *fold.Memory) (hostRepo string, n int, ok bool) {
+	if m.Type != pullType {
+		return "", 0, false
+	}
+	found := pulledFrom.FindStringSubmatch(m.Body)
+	if found == nil {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(found[2])
+	return found[1], n, err == nil
 }
 
 // fenceOf returns a fence of tildes that nothing in text ends.

@@ -41,6 +41,13 @@ func TestPullMemoryIsWhatWasSent(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, m.Body)
 		}
 	}
+	if of, n, ok := PulledFrom(m); !ok || of != "github.com/zoo/pool" || n != 7 {
+		t.Errorf("PulledFrom = %q, %d, %v", of, n, ok)
+	}
+	m.Body = strings.Replace(m.Body, "Pull request", "A pull request", 1)
+	if of, n, ok := PulledFrom(m); ok {
+		t.Errorf("PulledFrom what says nothing = %q, %d", of, n)
+	}
 	p.Text = "the key is AKIA" + "Z7QLMX4RTNV2WYKD"
 	if _, ok := in.pullWrite(&p); ok {
 		t.Error("a credential was kept")
