@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -59,6 +60,11 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 	co := d.hooked(repository)
 	if co == nil {
 		return wire.DeliveryReply{}, fmt.Errorf("repository %q: %w", repository, fold.ErrNotFound)
+	}
+	if in.Merged != nil { // what will not be kept need not be stored until it is looked at
+		request := *in.Merged
+		request.Text = strings.ToValidUTF8(request.Text[:min(len(request.Text), ingest.MaxPullText)], "")
+		in.Merged = &request
 	}
 	why := co.sync.passesOver(ctx, in)
 	work := ""

@@ -16,6 +16,10 @@ const (
 	// mostDeliveries are known at once, some 10 MB. Beyond that new ones are refused:
 	// to forget one would let it be sent again.
 	mostDeliveries = 50_000
+	// mostDue of one repository wait for their work at once, so that one whose remote
+	// cannot be reached leaves room for others; and each for dueKept at most.
+	mostDue = 1000
+	dueKept = 30 * 24 * time.Hour
 )
 
 // A Delivery is one webhook that was taken.
@@ -30,11 +34,12 @@ type Delivery struct {
 // ids is known, and ErrUnavailable where there is no room for it.
 func (s *State) TakeDelivery(ctx context.Context, d Delivery) error {
 	return s.db.write(ctx, "take a delivery", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `delete from deliveries where at < ? and work = ''`, micros(d.At.Add(-deliveryKept))); err != nil {
+		if _, err := tx.ExecContext(ctx, `delete from deliveries where at < ? and work = '' or at < ?`, micros(d.At.Add(-deliveryKept)), micros(d.At.Add(-dueKept))); err != nil {
 			return err
 		}
-		var known, all int
-		err := tx.QueryRowContext(ctx, `select count(*) filter (where id in (select value from json_each(?))), count(*) from deliveries`, list(d.IDs)).Scan(&known, &all)
+		var known, all, due int
+		err := tx.QueryRowContext(ctx, `select count(*) filter (where id in (select value from json_each(?))), count(*),
+			count(*) filter (where common_dir = ? and work <> '') from deliveries`, list(d.IDs), d.CommonDir).Scan(&known, &all, &due)
 		switch {
 		case err != nil:
 			return err
@@ -42,6 +47,8 @@ func (s *State) TakeDelivery(ctx context.Context, d Delivery) error {
 			return fmt.Errorf("it was taken before: %w", fold.ErrConflict)
 		case all >= mostDeliveries:
 			return fmt.Errorf("%d were taken within a day: %w", all, fold.ErrUnavailable)
+		case d.Work != "" && due >= mostDue:
+			return fmt.Errorf("%d of the repository wait for a sync: %w", due, fold.ErrUnavailable)
 		case len(d.IDs) == 0:
 			return errors.New("a delivery without an id")
 		}

@@ -3,6 +3,7 @@ package meta_test
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -64,5 +65,37 @@ func TestDeliveriesAreTakenOnce(t *testing.T) {
 	again.IDs = []string{"one", "two", "body"}
 	if err := s.TakeDelivery(ctx, again); err != nil {
 		t.Errorf("a day later: %v", err)
+	}
+}
+
+// TestDeliveriesThatWaitLeaveRoom: a repository whose remote cannot be reached takes
+// some, for a while, and keeps nobody else's out.
+func TestDeliveriesThatWaitLeaveRoom(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, err := meta.OpenState(ctx, filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	take := func(dir string, n int, at time.Time) error {
+		return s.TakeDelivery(ctx, meta.Delivery{IDs: []string{dir + strconv.Itoa(n)}, CommonDir: dir, At: at, Work: "x"})
+	}
+	n := 0
+	for ; err == nil && n < 2000; n++ {
+		err = take("/away", n, at)
+	}
+	if !errors.Is(err, fold.ErrUnavailable) || n != 1001 {
+		t.Errorf("%d were taken: %v", n-1, err)
+	}
+	if err := take("/here", 0, at); err != nil {
+		t.Errorf("another repository's: %v", err)
+	}
+	if err := take("/away", n, at.Add(31*24*time.Hour)); err != nil {
+		t.Errorf("a month later: %v", err)
+	}
+	if due, err := s.DueDeliveries(ctx, "/away"); err != nil || len(due) != 1 {
+		t.Errorf("%d are due a month later, %v", len(due), err)
 	}
 }
