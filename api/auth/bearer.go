@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/shown"
@@ -51,6 +52,7 @@ func (l *Logins) issuers(name string) (found []*provider) {
 			found = append(found, p)
 		}
 	}
+	slices.SortFunc(found, func(a, b *provider) int { return strings.Compare(a.id, b.id) }) // the same role each time
 	return found
 }
 

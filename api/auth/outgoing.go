@@ -69,6 +69,7 @@ type sparing struct {
 
 	mu   sync.Mutex // guards the fields below; held while it asks
 	at   time.Time
+	fail time.Time // when it last answered nothing of use
 	body []byte
 	head http.Header
 }
@@ -77,8 +78,12 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.body == nil || time.Since(s.at) >= s.every {
+		if time.Since(s.fail) < failureLife {
+			return nil, errors.New("it had no answer a moment ago")
+		}
 		res, err := s.next.RoundTrip(r)
 		if err != nil || res.StatusCode != http.StatusOK {
+			s.fail = time.Now()
 			return res, err
 		}
 		body, err := io.ReadAll(res.Body)
