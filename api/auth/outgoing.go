@@ -88,6 +88,7 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		body, err := io.ReadAll(res.Body)
 		if err = errors.Join(err, res.Body.Close()); err != nil {
+			s.fail = time.Now()
 			return nil, err
 		}
 		s.at, s.body, s.head = time.Now(), body, res.Header
