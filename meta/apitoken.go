@@ -62,11 +62,7 @@ func (s *State) PutAPIToken(ctx context.Context, t APIToken, gone ...string) err
 func (s *State) RevokeAPITokens(ctx context.Context, ids []string, at time.Time) error {
 	_, err := s.db.exec(ctx, "revoke tokens", `update api_tokens set revoked_at = ?
 		where revoked_at = 0 and id in (select value from json_each(?))`, micros(at), list(ids))
-	if err != nil {
-		return err
-	}
-	_, err = s.db.exec(ctx, "sync revoked tokens", "pragma wal_checkpoint(passive)")
-	return err
+	return s.synced(ctx, err)
 }
 
 // SetAPITokensUsed notes when tokens were last used, by their ids.

@@ -111,7 +111,7 @@ func (s *State) synced(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.exec(ctx, "sync logins", "pragma wal_checkpoint(passive)")
+	_, err = s.db.exec(ctx, "sync rights", "pragma wal_checkpoint(passive)")
 	return err
 }
 
