@@ -67,7 +67,7 @@ RACE := -race -gcflags=modernc.org/...=-d=checkptr=0 $(patsubst %,-gcflags=moder
 # A test that hangs is ended after ten minutes: with others at work on the machine
 # a package may take twice its time.
 test: export GORACE := atexit_sleep_ms=20 $(GORACE)
-test: ## all tests with the race detector (at most 6 minutes on 2 cores)
+test: ## all tests with the race detector (8 to 10 minutes on 2 cores; 6 is the bound)
 	@tools/cold
 	@tools/step "compile with the race detector" $(GO) list -mod=readonly $(RACE) -export -test -f '{{""}}' ./...
 	tools/in-memory $(GO) test -mod=readonly $(RACE) -parallel 4 -timeout 10m ./daemon
