@@ -28,17 +28,14 @@ func (m *machine) hasty(pace time.Duration) string {
 
 func hastened(pace time.Duration) map[string][]string {
 	by := fmt.Sprintf(" / %d", pace)
-	gate, look, off := []string{}, []string{}, []string{}
+	gate, look := []string{}, []string{}
 	for _, s := range []string{"branchQuiet = 10 * time.Second", "amendQuiet  = 10 * time.Minute", "branchLook  = 5 * time.Second"} {
 		gate = append(gate, s, s+by)
-	}
-	for _, s := range []string{"switchQuiet = 2 * time.Minute", "stashHolds = 30 * time.Minute"} {
-		off = append(off, s, s+by)
 	}
 	for _, s := range []string{"const branchRetry = 30 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
 		look = append(look, s, s+by)
 	}
-	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look, "gitops/putoff.go": off}
+	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look}
 }
 
 // human has the user of a replica work as people do.
