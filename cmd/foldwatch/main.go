@@ -89,7 +89,7 @@ func newRoot(e *environment) *cobra.Command {
 		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
-	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e))
+	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand())
 	return root
 }
 

@@ -7,9 +7,15 @@ import (
 	"strings"
 )
 
-// header of every file that we write for systemd.
+// header of every unit that we write; see headed.
 const header = "# Written by `foldwatch service install`, which writes it again at the next one.\n" +
-	"# Put changes of your own into a drop-in: systemctl%s edit foldwatch\n\n"
+	"# Put changes of your own into a drop-in: systemctl{systemctl} edit foldwatch\n\n"
+
+// headed puts in by which flag systemctl, and by which we ourselves mean the
+// scope.
+func headed(header, systemctl, scope string) string {
+	return strings.NewReplacer("{systemctl}", systemctl, "{scope}", scope).Replace(header)
+}
 
 // lingers marks, in a unit, that its user did not linger before: X- lines are
 // ours, systemd does not read them.
@@ -40,9 +46,9 @@ const limits = "StartLimitIntervalSec=300\nStartLimitBurst=10\n"
 
 // userUnit is the unit of systemd's user manager, which starts it at login and
 // has no multi-user.target.
-func (s Spec) userUnit() string {
+func (s Spec) userUnit(header string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, header, " --user")
+	b.WriteString(headed(header, " --user", ""))
 	b.WriteString("[Unit]\nDescription=Memory of your projects and their agents, in git\n" +
 		"Documentation=https://github.com/foldwatch/foldwatch\n" + limits)
 	if s.Linger {
@@ -97,9 +103,9 @@ SystemCallFilter=~@privileged @resources
 
 // systemUnit is the unit of the system's manager. What git of the account needs
 // from its home folder is bound in, to be read only.
-func (s Spec) systemUnit() string {
+func (s Spec) systemUnit(header string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, header, "")
+	b.WriteString(headed(header, "", " --system"))
 	b.WriteString("[Unit]\nDescription=Memory of projects and their agents, in git\n" +
 		"Documentation=https://github.com/foldwatch/foldwatch\nAfter=network.target\n" + limits)
 	fmt.Fprintf(&b, "\n[Service]\nUser=%s\nExecStart=%s serve\nWorkingDirectory=/\n", s.Account, command(s.Program))

@@ -154,9 +154,9 @@ func (s Spec) Text() string {
 	case s.OS == "windows":
 		return s.task()
 	case s.Scope == User:
-		return s.userUnit()
+		return s.userUnit(header)
 	}
-	return s.systemUnit()
+	return s.systemUnit(header)
 }
 
 // lasting are the variables that a service is given as they are when it is

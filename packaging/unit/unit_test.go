@@ -102,6 +102,9 @@ func TestGolden(t *testing.T) {
 	}
 	_, text := unit.DropIn("/srv/a b%c")
 	golden(t, "checkout.conf", text)
+	for _, st := range unit.Packaged("/usr/bin/foldwatch") {
+		golden(t, "packaged"+strings.ReplaceAll(st.Write, "/", "-"), st.Text)
+	}
 }
 
 func golden(t *testing.T, name, got string) {

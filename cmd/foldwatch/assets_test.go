@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Each command has a page, and the page each flag; twice gives the same.
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(strings.NewReader(""), io.Discard, io.Discard)
+	root := newRoot(e)
+	files, err := assets(root, "/opt/foldwatch", "2026-01-31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := assets(newRoot(e), "/opt/foldwatch", "2026-01-31")
+	if err != nil || !maps.EqualFunc(files, again, bytes.Equal) {
+		t.Errorf("assets twice differ (%v)", err)
+	}
+	for _, c := range root.Commands() {
+		page := string(files["usr/share/man/man1/foldwatch-"+c.Name()+".1"])
+		if c.IsAvailableCommand() != (page != "") {
+			t.Errorf("%s: available %t, page of %d bytes", c.Name(), c.IsAvailableCommand(), len(page))
+		}
+		for _, s := range append([]*cobra.Command{c}, c.Commands()...) {
+			s.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if c.IsAvailableCommand() && s.IsAvailableCommand() && !f.Hidden && f.Name != "help" && !strings.Contains(page, roffEscape("--"+f.Name)) {
+					t.Errorf("the page of %s lacks --%s of %s", c.Name(), f.Name, s.CommandPath())
+				}
+			})
+		}
+	}
+	for _, path := range []string{
+		"usr/lib/systemd/user/foldwatch.service", "usr/lib/systemd/system/foldwatch.service", "usr/lib/sysusers.d/foldwatch.conf",
+		"usr/share/bash-completion/completions/foldwatch", "usr/share/zsh/site-functions/_foldwatch", "usr/share/fish/vendor_completions.d/foldwatch.fish",
+	} {
+		if len(files[path]) == 0 {
+			t.Errorf("%s is missing", path)
+		}
+	}
+	if !bytes.Contains(files["usr/lib/systemd/user/foldwatch.service"], []byte("/opt/foldwatch")) {
+		t.Error("the unit does not start the program that was named")
+	}
+}
+
+func TestManPagesAreRoff(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("groff"); err != nil {
+		t.Skip("SKIP: groff is missing (Debian: apt-get install groff-base)")
+	}
+	var all strings.Builder
+	pages := manPages(newRoot(newEnvironment(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
+	for _, p := range pages {
+		all.WriteString(p.text)
+	}
+	warnings := func(text string) string {
+		cmd := exec.CommandContext(t.Context(), "groff", "-man", "-ww", "-k", "-Tutf8", "-z")
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("groff: %v: %s", err, out)
+		}
+		return string(out)
+	}
+	if w := warnings(all.String()); w != "" {
+		t.Errorf("groff says:\n%s", w)
+	}
+	if warnings(all.String()+".nonsense\n") == "" {
+		t.Error("groff says nothing of a request that is none")
+	}
+}
+
+func TestRoffEscape(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a-b": `a\-b`, `C:\x`: `C:\ex`, ".env files": `\&.env files`, "a\n'b": "a\n\\&'b", `say "x"`: `say \(dqx\(dq`,
+	} {
+		if got := roffEscape(in); got != want {
+			t.Errorf("roffEscape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
