@@ -3,10 +3,12 @@ package auth_test
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
 func TestSecretsAreWrittenOneWay(t *testing.T) {
@@ -64,6 +66,35 @@ func TestTokensAreSeenInTexts(t *testing.T) {
 	for _, text := range []string{"", "fwt_", "fwt_short", "soft_wt_" + strings.Repeat("x", 60), "fwt_-" + token[4:]} {
 		if auth.InText(text) {
 			t.Errorf("InText(%q) = true", text)
+		}
+	}
+}
+
+// TestATokenInATextIsFound: who scans texts for credentials knows ours, and only
+// those.
+func TestATokenInATextIsFound(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var s auth.Secret
+		for i := range s {
+			s[i] = byte(r.Uint32())
+		}
+		token := s.String()
+		for _, text := range []string{token, "one\ntwo\n\tours = '" + token + "'\nthree", "(fwt_" + token + ")"} {
+			want := []secret.Finding{{Rule: "foldwatch-token", Line: 1 + strings.Count(text[:strings.Index(text, token)], "\n")}}
+			if got := secret.Scan([]byte(text)); !slices.Equal(got, want) {
+				t.Fatalf("Scan(%q) = %v, want %v", text, got, want)
+			}
+		}
+		c := "a"
+		if token[20] == 'a' {
+			c = "b"
+		}
+		for _, text := range []string{token[:len(token)-1], strings.ToUpper(token[:4]) + token[4:], token[:20] + c + token[21:]} {
+			if got := secret.Scan([]byte(text)); len(got) > 0 {
+				t.Fatalf("Scan(%q) = %v", text, got)
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ type ruleSet struct {
 	byWord [][]int // word → rules
 }
 
-// A rule is one rule of gitleaks with a detector that knows no other. Its find
+// A rule is one rule of gitleaks with a detector that knows no other, or ours. Its find
 // is safe for concurrent use: the detector only reads. It is made when first
 // needed: it holds 64 KB, and of some two hundred rules few meet their keyword
 // where they could match.
@@ -31,6 +31,7 @@ type rule struct {
 	// keyword b[at:end] at all.
 	likely func(b []byte, at, end int) bool
 	det    func() *detect.Detector
+	own    func(b []byte) []int // instead of det: see find
 }
 
 // rules loads the rules at the first call. It is a variable because the library
@@ -46,13 +47,8 @@ func loadRules() *ruleSet {
 	rs := &ruleSet{}
 	wordAt := map[string]int{}
 	var words []string
-	for _, id := range slices.Sorted(maps.Keys(d.Config.Rules)) {
-		r := d.Config.Rules[id]
-		if r.Regex == nil || len(r.Keywords) == 0 || r.Path != nil {
-			continue // goes by the name of the file: see IsSecretFile
-		}
-		rs.add(d.Config, id, r)
-		for _, k := range r.Keywords {
+	begins := func(keywords []string) { // the last rule is tried where one of them stands
+		for _, k := range keywords {
 			k = strings.ToLower(k)
 			if _, ok := wordAt[k]; !ok {
 				wordAt[k] = len(words)
@@ -62,6 +58,16 @@ func loadRules() *ruleSet {
 			rs.byWord[wordAt[k]] = append(rs.byWord[wordAt[k]], len(rs.all)-1)
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(d.Config.Rules)) {
+		r := d.Config.Rules[id]
+		if r.Regex == nil || len(r.Keywords) == 0 || r.Path != nil {
+			continue // goes by the name of the file: see IsSecretFile
+		}
+		rs.add(d.Config, id, r)
+		begins(r.Keywords)
+	}
+	rs.all = append(rs.all, &rule{id: ownRule, reach: after, likely: isOwn, own: ownTokens})
+	begins([]string{ownPrefix})
 	rs.words = newWordSet(words)
 	return rs
 }
@@ -155,6 +161,9 @@ func distinct(b []byte) int {
 
 // find returns the lines, from 1, on which the rule matches in b.
 func (r *rule) find(b []byte) []int {
+	if r.own != nil {
+		return r.own(b)
+	}
 	var lines []int
 	for _, f := range r.det().DetectString(string(b)) {
 		if harmless(r.id, f.Secret, f.Line) {

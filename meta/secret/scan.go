@@ -15,7 +15,7 @@ type Finding struct {
 
 // Version tells the rules from others, for what is cached of what they found.
 // Whoever changes what [Scan] finds changes it.
-const Version = "1"
+const Version = "2"
 
 // Scan returns what looks like a credential in b, by line, one finding per rule
 // and line. Rules named in allow are not applied. The first call loads the
