@@ -1,6 +1,7 @@
 package meta_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
 
 // listed makes ten memories; of each two, created_at and titles are equal.
-func listed(t *testing.T) *meta.Index {
+func listed(t testing.TB) *meta.Index {
 	x := openIndex(t, t.TempDir())
 	for n := range 10 {
 		r := &meta.Row{Memory: fold.Memory{
@@ -122,4 +123,36 @@ func TestListRefuses(t *testing.T) {
 			t.Errorf("List(%+v) = %v, want ErrInvalid", f, err)
 		}
 	}
+}
+
+// FuzzCursor gives lists cursors that somebody else made: each is refused, or is a
+// place in the list.
+func FuzzCursor(f *testing.F) {
+	x := listed(f)
+	for _, by := range []string{"updated_at", "title"} {
+		_, next, _, err := x.List(f.Context(), meta.Filter{SortBy: by, Limit: 2})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(next)
+		b, _ := base64.RawURLEncoding.DecodeString(next)
+		f.Add(string(b))
+	}
+	f.Add(`{"by":"updated_at","i":"zz","t":-9223372036854775808}`)
+	f.Add(`{"r":1e99,"p":"\u0000","f":true}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, cursor := range []string{text, base64.RawURLEncoding.EncodeToString([]byte(text))} {
+			for _, by := range []string{"updated_at", "created_at", "title"} {
+				for _, asc := range []bool{false, true} {
+					rows, _, total, err := x.List(t.Context(), meta.Filter{SortBy: by, Asc: asc, Cursor: cursor})
+					if err != nil && !errors.Is(err, fold.ErrInvalid) || err == nil && (total != 10 || len(rows) > 10) {
+						t.Errorf("List by %s with cursor %q: %d of %d, %v", by, cursor, len(rows), total, err)
+					}
+				}
+			}
+			if _, _, err := x.ProblemsAfter(t.Context(), cursor, 10); err != nil && !errors.Is(err, fold.ErrInvalid) {
+				t.Errorf("ProblemsAfter(%q): %v", cursor, err)
+			}
+		}
+	})
 }
