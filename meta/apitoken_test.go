@@ -12,11 +12,8 @@ import (
 
 func TestAPITokens(t *testing.T) {
 	t.Parallel()
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx := t.Context()
+	s, again := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -38,11 +35,7 @@ func TestAPITokens(t *testing.T) {
 	must(s.SetAPITokensUsed(ctx, map[string]time.Time{"one": at}))
 	must(s.RevokeAPITokens(ctx, []string{"two"}, at.Add(time.Second)))
 	must(s.RevokeAPITokens(ctx, []string{"two"}, at.Add(time.Minute)))
-	must(s.Close())
-
-	s, err = meta.OpenState(ctx, path)
-	must(err)
-	defer s.Close()
+	s = again()
 	one.Used, two.Revoked = at.Add(time.Minute), at.Add(time.Second)
 	got, err := s.APITokens(ctx)
 	if d := cmp.Diff([]meta.APIToken{one, two}, got); err != nil || d != "" {

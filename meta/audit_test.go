@@ -11,11 +11,7 @@ import (
 )
 
 func TestAuditIsKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, again := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	first := meta.Audit{At: at, Slug: "app", Host: "api.example.com", Action: "openai: 64 texts", Bytes: 123456, Outcome: "200 OK"}
 	second := first
@@ -25,13 +21,7 @@ func TestAuditIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = meta.OpenState(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s = again()
 	first.N, second.N = 1, 2
 	got, err := s.Audits(t.Context(), "", 0, 10)
 	if d := cmp.Diff([]meta.Audit{second, first}, got); err != nil || d != "" {

@@ -17,11 +17,8 @@ import (
 // day.
 func TestDeliveriesAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx := t.Context()
+	s, reopen := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one := meta.Delivery{IDs: []string{"one", "body"}, CommonDir: "/git", At: at, Work: `{"event":"push"}`}
 	two := meta.Delivery{IDs: []string{"two"}, CommonDir: "/git", At: at.Add(time.Second)}
@@ -47,14 +44,8 @@ func TestDeliveriesAreTakenOnce(t *testing.T) {
 		if diff := cmp.Diff(want, due()); diff != "" {
 			t.Error(diff)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if s, err = meta.OpenState(ctx, path); err != nil {
-			t.Fatal(err)
-		}
+		s = reopen()
 	}
-	defer s.Close()
 	again.At, again.IDs = at.Add(25*time.Hour), []string{"one"}
 	if err := s.TakeDelivery(ctx, again); !errors.Is(err, fold.ErrConflict) {
 		t.Errorf("a day later, with work left: %v", err)
@@ -72,17 +63,12 @@ func TestDeliveriesAreTakenOnce(t *testing.T) {
 // some, for a while, and keeps nobody else's out.
 func TestDeliveriesThatWaitLeaveRoom(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	s, err := meta.OpenState(ctx, filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	take := func(dir string, n int, at time.Time) error {
 		return s.TakeDelivery(ctx, meta.Delivery{IDs: []string{dir + strconv.Itoa(n)}, CommonDir: dir, At: at, Work: "x"})
 	}
-	n := 0
+	n, err := 0, error(nil)
 	for ; err == nil && n < 2000; n++ {
 		err = take("/away", n, at)
 	}

@@ -16,11 +16,8 @@ import (
 
 func TestLogins(t *testing.T) {
 	t.Parallel()
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx := t.Context()
+	s, again := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -58,11 +55,7 @@ func TestLogins(t *testing.T) {
 		t.Errorf("delete a provider twice: %v", err)
 	}
 
-	must(s.Close())
-	if s, err = meta.OpenState(ctx, path); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s = again()
 	users, err := s.Users(ctx)
 	if d := cmp.Diff([]meta.User{one}, users); err != nil || d != "" {
 		t.Errorf("Users: %v, -want +got %s", err, d)
@@ -81,12 +74,7 @@ func TestLogins(t *testing.T) {
 // TestLoginsUnderWay holds them to one use, to their time, and to a number.
 func TestLoginsUnderWay(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	s, err := meta.OpenState(ctx, filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	put := func(n int) meta.OAuthState {
 		x := meta.OAuthState{

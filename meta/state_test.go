@@ -14,6 +14,39 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// openState opens a state of its own for a test.
+func openState(t testing.TB) *meta.State {
+	t.Helper()
+	s, _ := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
+	return s
+}
+
+// openStateTwice is openState at a path; again closes the state and opens what it
+// has kept.
+func openStateTwice(t testing.TB, path string) (s *meta.State, again func() *meta.State) {
+	t.Helper()
+	open := func() *meta.State {
+		t.Helper()
+		var err error
+		if s, err = meta.OpenState(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	end := func() {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { end() })
+	return open(), func() *meta.State {
+		t.Helper()
+		end()
+		return open()
+	}
+}
+
 func TestState(t *testing.T) {
 	ctx := t.Context()
 	// A path with characters that mean something in a URI.
@@ -21,10 +54,7 @@ func TestState(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		path = filepath.Join(t.TempDir(), "a b#%41", "state.db")
 	}
-	s, err := meta.OpenState(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, again := openStateTwice(t, path)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	one := meta.Checkout{
 		Key: "0123456789abcdef", Path: "/src/p", CommonDir: "/src/p/.git", MainTree: "/src/p", FoldDir: "/src/p/fold", Slug: "p", Name: "P",
@@ -56,11 +86,7 @@ func TestState(t *testing.T) {
 	must(s.SetPaused(ctx, one.Key, true, time.Time{}))
 	one.Paused = true
 	must(s.PutCheckout(ctx, one)) // changes neither cursor nor notes
-	must(s.Close())
-
-	s, err = meta.OpenState(ctx, path)
-	must(err)
-	defer s.Close()
+	s = again()
 	if s.Forgot != "" {
 		t.Errorf("Forgot = %q", s.Forgot)
 	}

@@ -1,7 +1,6 @@
 package meta_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,22 +10,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func openTestState(t *testing.T) *meta.State {
-	t.Helper()
-	s, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func TestSyncs(t *testing.T) {
-	ctx, s := t.Context(), openTestState(t)
+	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	must := func(err error) {
 		t.Helper()
@@ -65,7 +50,7 @@ func TestSyncs(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
-	ctx, s := t.Context(), openTestState(t)
+	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := meta.Checkout{Key: "one", CommonDir: "/p/.git", Slug: "old", ProjectID: "a", AddedAt: at}
 	must := func(err error) {
