@@ -22,6 +22,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/layer"
+	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -72,6 +73,7 @@ type Daemon struct {
 	starts  chan *checkout // loops to run
 	// registry is held, by an element in it, while a checkout is added or removed.
 	registry chan struct{}
+	kept     recall.Kept // the order of searches, for their next pages
 
 	mu        sync.Mutex // guards the fields below
 	checkouts map[string]*checkout

@@ -267,7 +267,11 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 		return wire.SearchReply{}, err
 	}
 	defer end()
-	reply, err := recall.SearchAll(ctx, []recall.Lender{{Lend: st.lend}}, in, channels)
+	kept := &d.kept
+	if channels != nil {
+		kept = nil
+	}
+	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
 	if err == nil && channels == nil {
 		st.addTheirs(ctx, in, &reply)
 	}
@@ -292,7 +296,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	var doors []recall.Lender
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, recall.Lender{Ready: cos[0].isOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].isOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
 			st, err := holdAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it
@@ -310,7 +314,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 		}})
 	}
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
-	reply, err := recall.SearchAll(ctx, doors, in, nil)
+	reply, err := recall.SearchAll(ctx, doors, in, nil, &d.kept)
 	reply.IndexStale = stale.Load()
 	return reply, err
 }

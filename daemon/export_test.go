@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -30,6 +31,9 @@ func (d *Daemon) IndexDir(path string) string {
 	}
 	return ""
 }
+
+// ForgetOrders has d know no more in which order searches ranked what they found.
+func (d *Daemon) ForgetOrders() { d.kept = recall.Kept{} }
 
 // RetryAt tells when files that failed are tried again by themselves; zero if
 // none are.

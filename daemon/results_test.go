@@ -246,6 +246,60 @@ func TestResultsSayWhy(t *testing.T) {
 	}
 }
 
+// TestPagesFitTogetherWhateverIsWritten adds, changes and deletes memories between
+// two pages: the rest is shown once each, in the order of the first page.
+func TestPagesFitTogetherWhateverIsWritten(t *testing.T) {
+	t.Parallel()
+	p := quokkas(t, 10)
+	in := wire.SearchRequest{Query: "quokka eats leaves", Source: "agent", Limit: 100}
+	whole := ids(p.search(in))
+	bare := func(i int) string { return strings.TrimPrefix(whole[i], p.slug+"/") }
+	in.Limit = 2
+	var got []string
+	var added string
+	for page := 0; ; page++ {
+		reply, err := p.d.Search(p.ctx(), local(), p.slug, in)
+		if err != nil || page > 20 || strings.Contains(reply.Notice, "anew") {
+			t.Fatalf("page %d: %q, %v", page, reply.Notice, err)
+		}
+		got = append(got, ids(reply.Results)...)
+		if in.Cursor = reply.NextCursor; in.Cursor == "" {
+			break
+		}
+		switch page {
+		case 0: // better than any other
+			added = p.slug + "/" + p.addMemory(wire.MemoryCreate{Title: "A quokka eats leaves", Content: "Quokka, quokka: it eats leaves, leaves, leaves."}).ID
+		case 1: // it would be the first now, and is one of a page to come
+			if _, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, bare(8), wire.MemoryUpdate{Append: "The quokka eats leaves. Quokka! Leaves!"}); err != nil {
+				t.Fatal(err)
+			}
+		case 2:
+			if _, err := p.d.DeleteMemory(p.ctx(), local(), p.slug, bare(7), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.search(wire.SearchRequest{Query: "quokka", WaitForPending: true})
+	}
+	if want := slices.Delete(slices.Clone(whole), 7, 8); len(whole) != 10 || !slices.Equal(got, want) {
+		t.Errorf("pages hold\n%q, want\n%q", got, want)
+	}
+	in.Cursor = ""
+	first, err := p.d.Search(p.ctx(), local(), p.slug, in)
+	if err != nil || !slices.Contains(ids(first.Results), added) {
+		t.Fatalf("a new search has %q, %v", ids(first.Results), err)
+	}
+	p.d.ForgetOrders() // as after a start
+	in.Cursor = first.NextCursor
+	second, err := p.d.Search(p.ctx(), local(), p.slug, in)
+	if err != nil || len(second.Results) != 2 || !strings.Contains(second.Notice, "ranked anew") {
+		t.Errorf("after a start: %d results, %q, %v", len(second.Results), second.Notice, err)
+	}
+	in.Cursor = second.NextCursor
+	if third, err := p.d.Search(p.ctx(), local(), p.slug, in); err != nil || strings.Contains(third.Notice, "anew") {
+		t.Errorf("the page after that: %q, %v", third.Notice, err)
+	}
+}
+
 // TestStrengthsOfAllPagesAreOfOneTime moves the clock between two pages.
 func TestStrengthsOfAllPagesAreOfOneTime(t *testing.T) {
 	t.Parallel()

@@ -10,9 +10,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A SearchCursor says where a page of results begins. Searches with one cursor
-// see strengths as they were when the first page was shown, so that pages fit
-// together as long as nothing is written.
+// A SearchCursor says where a page of results begins, in the order that the search
+// had at its time. Where nobody knows that order any more, strengths at least are as
+// they were then.
 type SearchCursor struct {
 	Offset int       // results before the page
 	At     time.Time // of the first page, in milliseconds

@@ -22,6 +22,7 @@ const lentAtOnce = 4
 // find, and to show what was found, and for some at a time: those that are ready
 // before the others, which may need the places of those.
 type Lender struct {
+	Project string // slug; each lender of a search has another
 	// Lend returns the door to the stores, and what closes it again. It is called
 	// from several goroutines, each of which has one door at most.
 	Lend func(ctx context.Context) (d *Door, done func(), err error)
@@ -78,6 +79,14 @@ type part struct {
 	strength float64 // how much it counts
 	table    rank.Weights
 	fusion   string
+}
+
+func projectsOf(doors []Lender) []string {
+	slugs := make([]string, len(doors))
+	for i := range doors {
+		slugs[i] = doors[i].Project
+	}
+	return slugs
 }
 
 // gatherAll asks all doors for what they find, under ids and keys that tell which

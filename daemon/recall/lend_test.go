@@ -46,7 +46,7 @@ func TestDoorsAreOpenedSomeAtATime(t *testing.T) {
 			},
 		})
 	}
-	reply, err := SearchAll(t.Context(), doors, wire.SearchRequest{Query: "emu"}, nil)
+	reply, err := SearchAll(t.Context(), doors, wire.SearchRequest{Query: "emu"}, nil, nil)
 	if err != nil || len(reply.Results) != 0 {
 		t.Errorf("a search of what cannot be opened: %+v, %v", reply, err)
 	}
@@ -76,7 +76,7 @@ func TestASearchThatEndsOpensNoMoreDoors(t *testing.T) {
 			return nil, nil, ctx.Err()
 		}})
 	}
-	if _, err := SearchAll(ctx, doors, wire.SearchRequest{Query: "emu"}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := SearchAll(ctx, doors, wire.SearchRequest{Query: "emu"}, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search that was given up returns %v", err)
 	}
 }

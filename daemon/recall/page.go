@@ -3,9 +3,11 @@ package recall
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
@@ -18,31 +20,47 @@ const leastBudget = 300
 // chosen: two cursors and three numbers.
 const frameTokens = 90
 
-// cursorOf returns where the page that req asks for begins. That of a first page
-// has no time yet.
-func cursorOf(req wire.SearchRequest) (wire.SearchCursor, error) {
+// cursorOf returns where the page that req asks for begins, in the search of
+// projects. That of a first page has no time yet. It returns ErrInvalid for a
+// cursor of another search.
+func cursorOf(req wire.SearchRequest, projects []string) (wire.SearchCursor, error) {
+	sum := req.Sum(projects...)
 	if req.Cursor == "" {
-		return wire.SearchCursor{}, nil
+		return wire.SearchCursor{Of: sum}, nil
 	}
-	return wire.ParseSearchCursor(req.Cursor)
+	c, err := wire.ParseSearchCursor(req.Cursor)
+	if err == nil && c.Of != sum {
+		err = fmt.Errorf("cursor %.40q is of another search: repeat its query, filters and project: %w", req.Cursor, fold.ErrInvalid)
+	}
+	return c, err
 }
 
-// cursorFor is c for the search of req in the projects slugs. It returns
-// ErrInvalid for a cursor of another search.
-func cursorFor(c wire.SearchCursor, req wire.SearchRequest, slugs []string) (wire.SearchCursor, error) {
-	sum := req.Sum(slugs...)
-	if req.Cursor != "" && c.Of != sum {
-		return c, fmt.Errorf("cursor %.40q is of another search: repeat its query, filters and project: %w", req.Cursor, fold.ErrInvalid)
+// without returns ranked without those of gone, in order.
+func without(ranked []rank.Ranked, gone []fold.ID) []rank.Ranked {
+	if len(gone) == 0 {
+		return ranked
 	}
-	c.Of = sum
-	return c, nil
+	out := make([]rank.Ranked, 0, len(ranked))
+	for i := range ranked {
+		if !slices.Contains(gone, ranked[i].ID) {
+			out = append(out, ranked[i])
+		}
+	}
+	return out
+}
+
+// note adds what holds of all results.
+func note(reply *wire.SearchReply, text string) {
+	if reply.Notice != "" {
+		reply.Notice += "; "
+	}
+	reply.Notice += text
 }
 
 // turn keeps as many results as budget has room for, all if it is 0, and says
-// where the next page begins. The page began at c and has n places, some of
-// which may have been forgotten meanwhile.
-func turn(reply *wire.SearchReply, c wire.SearchCursor, n, budget int) {
-	if n > 0 {
+// where the next page begins. The page began at c.
+func turn(reply *wire.SearchReply, c wire.SearchCursor, budget int) {
+	if len(reply.Results) > 0 {
 		reply.Cursor = c.String()
 	}
 	if budget > 0 {
@@ -51,10 +69,9 @@ func turn(reply *wire.SearchReply, c wire.SearchCursor, n, budget int) {
 	if kept := within(reply.Results, budget); kept < len(reply.Results) {
 		reply.Omitted = len(reply.Results) - kept
 		reply.Results = reply.Results[:kept]
-		n = kept
 	}
-	if c.Offset+n < reply.Total {
-		reply.NextCursor = c.Plus(n).String()
+	if next := c.Plus(len(reply.Results)); next.Offset < reply.Total {
+		reply.NextCursor = next.String()
 	}
 }
 

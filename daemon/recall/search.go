@@ -32,19 +32,19 @@ const (
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
 func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
-	return SearchAll(ctx, []Lender{{Lend: func(context.Context) (*Door, func(), error) { return d, func() {}, nil }}}, req, nil)
+	return SearchAll(ctx, []Lender{{Project: d.Slug, Lend: func(context.Context) (*Door, func(), error) { return d, func() {}, nil }}}, req, nil, nil)
 }
 
 // SearchAll searches several checkouts and ranks what they have together, as
 // far as the channels found it. Checkouts that cannot be opened are left out.
-func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, channels Channels) (wire.SearchReply, error) {
+func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, channels Channels, kept *Kept) (wire.SearchReply, error) {
 	start := time.Now()
 	reply := wire.SearchReply{Query: req.Query, Results: []wire.SearchResult{}}
 	f, err := checkSearch(&req)
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
-	cursor, err := cursorOf(req)
+	cursor, err := cursorOf(req, projectsOf(doors))
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
@@ -52,9 +52,8 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	if err != nil {
 		return reply, err
 	}
-	slugs, tables, fusion := make([]string, len(doors)), []rank.Weights(nil), rank.RRF
-	for i, p := range parts {
-		slugs[i] = p.slug
+	tables, fusion := []rank.Weights(nil), rank.RRF
+	for _, p := range parts {
 		if p.slug == "" {
 			continue // left out
 		}
@@ -63,33 +62,46 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 			fusion = rank.Linear // unless all agree
 		}
 	}
-	if cursor, err = cursorFor(cursor, req, slugs); err != nil {
-		return reply, fmt.Errorf("search: %w", err)
-	}
 	weightOf := func(id fold.ID) float64 {
 		i, _ := untag(id)
 		return parts[i].strength
 	}
 	table := weightsOf(tables)
 	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
-	reply.Total = len(ranked)
 	if wordless(all) && len(ranked) > 0 {
-		reply.Notice = "near; no word matched"
+		note(&reply, "near; no word matched")
 	}
-	ranked = ranked[min(cursor.Offset, len(ranked)):]
-	ranked = ranked[:min(len(ranked), req.Limit)]
-	limitChunks(ranked, req)
-	shown, err := showAll(ctx, doors, ranked, req, parts)
+	known := false
+	if req.Cursor != "" {
+		if ranked, known = kept.order(cursor, ranked, len(doors) > 1); !known && kept != nil && cursor.Offset > 0 {
+			note(&reply, "ranked anew: a result of the pages before may come again, or one be missing")
+		}
+	}
+	page := ranked[min(cursor.Offset, len(ranked)):]
+	page = page[:min(len(page), req.Limit)]
+	limitChunks(page, req)
+	shown, err := showAll(ctx, doors, page, req, parts)
 	if err != nil {
 		return reply, err
 	}
-	for _, r := range ranked {
+	var gone []fold.ID // since they were ranked; a cursor counts results
+	for _, r := range page {
 		i, id := untag(r.ID)
 		if res, ok := shown[i][id]; ok {
 			reply.Results = append(reply.Results, res)
+		} else {
+			gone = append(gone, r.ID)
 		}
 	}
-	turn(&reply, cursor, len(ranked), req.TokenBudget)
+	ranked = without(ranked, gone)
+	switch {
+	case req.Cursor == "":
+		cursor = kept.begin(cursor, ranked)
+	case !known || len(gone) > 0:
+		kept.replace(cursor, ranked)
+	}
+	reply.Total = len(ranked)
+	turn(&reply, cursor, req.TokenBudget)
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
 }

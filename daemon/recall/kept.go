@@ -1,0 +1,148 @@
+package recall
+
+import (
+	"container/list"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// mostKept is how many places Kept remembers, of all searches: 5 MB of them, as
+// many as 800 searches of a large project have.
+const mostKept = 200_000
+
+// Kept remembers in which order searches ranked what they found when their first
+// page was shown. The next pages follow that order: what is written meanwhile
+// changes how rare a word is, and with it the score of everything. Searches that
+// nobody asked about for longest are forgotten first. Nil remembers nothing. Safe
+// for concurrent use.
+type Kept struct {
+	mu     sync.Mutex // guards the fields below
+	by     map[keptKey]*list.Element
+	recent list.List // of *keptOrder, the last to be asked for first
+	places int
+}
+
+// A keptKey tells one search, begun at one time, from others.
+type keptKey struct {
+	at int64 // milliseconds
+	of uint32
+}
+
+func keyOf(c wire.SearchCursor) keptKey { return keptKey{c.At.UnixMilli(), c.Of} }
+
+type keptOrder struct {
+	key    keptKey
+	places []place
+}
+
+// A place is what is kept of one result: enough to show it when it is no candidate
+// any more, since others have more of what is asked for by now.
+type place struct {
+	id                         uint64
+	door                       uint16
+	score, relevance, strength float32
+}
+
+func placeOf(r *rank.Ranked) (place, bool) {
+	door, bare := untag(r.ID)
+	id, err := strconv.ParseUint(string(bare), 16, 64)
+	return place{id, uint16(door), float32(r.Score), float32(r.Relevance), float32(r.Strength)}, err == nil
+}
+
+// ranked is the result without what made it one. One of many doors tells by its id
+// which has it.
+func (p place) ranked(several bool) rank.Ranked {
+	id := fold.ID(fmt.Sprintf("%016x", p.id))
+	if several {
+		id = tag(int(p.door), id)
+	}
+	return rank.Ranked{ID: id, Score: float64(p.score), Relevance: float64(p.relevance), Strength: float64(p.strength)}
+}
+
+// order returns what the search of c found in the order of its first page, and
+// whether that is still known; if not, it is ranked.
+func (k *Kept) order(c wire.SearchCursor, ranked []rank.Ranked, several bool) ([]rank.Ranked, bool) {
+	if k == nil {
+		return ranked, false
+	}
+	k.mu.Lock()
+	e := k.by[keyOf(c)]
+	if e == nil {
+		k.mu.Unlock()
+		return ranked, false
+	}
+	k.recent.MoveToFront(e)
+	places := e.Value.(*keptOrder).places // never changed, only replaced
+	k.mu.Unlock()
+	by := make(map[fold.ID]*rank.Ranked, len(ranked))
+	for i := range ranked {
+		by[ranked[i].ID] = &ranked[i]
+	}
+	out := make([]rank.Ranked, len(places))
+	for i, p := range places {
+		out[i] = p.ranked(several)
+		if r := by[out[i].ID]; r != nil {
+			out[i] = *r
+		}
+	}
+	return out, true
+}
+
+// begin keeps the order of a search whose first page is about to be shown, and
+// returns c with a time that no other such search has.
+func (k *Kept) begin(c wire.SearchCursor, ranked []rank.Ranked) wire.SearchCursor {
+	if k == nil || len(ranked) < 2 {
+		return c
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.by[keyOf(c)] != nil {
+		c.At = c.At.Add(time.Millisecond)
+	}
+	k.put(keyOf(c), ranked)
+	return c
+}
+
+// replace keeps the order of a search that was begun, as it is now.
+func (k *Kept) replace(c wire.SearchCursor, ranked []rank.Ranked) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drop(k.by[keyOf(c)])
+	k.put(keyOf(c), ranked)
+}
+
+// put is called with mu held.
+func (k *Kept) put(key keptKey, ranked []rank.Ranked) {
+	o := &keptOrder{key, make([]place, 0, len(ranked))}
+	for i := range ranked {
+		if p, ok := placeOf(&ranked[i]); ok {
+			o.places = append(o.places, p)
+		}
+	}
+	if k.by == nil {
+		k.by = map[keptKey]*list.Element{}
+	}
+	k.by[key] = k.recent.PushFront(o)
+	for k.places += len(o.places); k.places > mostKept; {
+		k.drop(k.recent.Back())
+	}
+}
+
+// drop is called with mu held. Nil is nothing to drop.
+func (k *Kept) drop(e *list.Element) {
+	if e == nil {
+		return
+	}
+	o := k.recent.Remove(e).(*keptOrder)
+	k.places -= len(o.places)
+	delete(k.by, o.key)
+}
