@@ -119,14 +119,13 @@ func (c *contract) ownLogin(r api.Route) {
 		c.send(c.plain, r, at(""))
 		c.send(c.plain, r, at("?return_to=x"))
 		c.send(c.plain, r, visitOf(r.Method, "/auth/login/unknown", ""))
-		c.send(lost, r, at("")) // it asks its provider before the state is gone
-		_ = closed.state.Close()
-		c.send(lost, r, at(""))
 	case "loginCallback":
 		c.send(c.plain, r, c.arriving())
 		c.send(c.plain, r, other)
+		at := *c
+		at.plain, at.lodging = lost, closed
+		req := at.arriving()
 		_ = closed.state.Close()
-		req := c.arriving()
 		c.send(lost, r, req)
 	case "logout":
 		w := httptest.NewRecorder()

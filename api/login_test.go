@@ -33,6 +33,7 @@ type lodge struct {
 	t      *testing.T
 	url    string
 	state  string // folder
+	db     *meta.State
 	tokens *auth.Tokens
 	logins *auth.Logins
 	owner  http.Handler
@@ -74,6 +75,7 @@ func newLodge(t *testing.T, providers func(url string) map[string]conf.AuthProvi
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.db = state
 	if h.tokens, err = auth.OpenTokens(t.Context(), state, auth.TokensOptions{Now: h.now, Log: log}); err != nil {
 		t.Fatal(err)
 	}

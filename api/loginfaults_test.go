@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"maps"
 	"net/http"
 	"net/url"
@@ -171,5 +172,67 @@ func TestReturnToStaysHere(t *testing.T) {
 	}
 	if status, _, res := newBrowser(t, h.url).get("/auth/login/none?return_to=" + url.QueryEscape("/api/projects?limit=1#x")); status != http.StatusOK || res.url.Path != "/api/projects" {
 		t.Errorf("a path of ours: %d, at %s", status, res.url)
+	}
+}
+
+// TestStrangersBeginNoLoginsOfOthers: many logins are begun, from one address and by
+// one browser, while somebody logs in.
+func TestStrangersBeginNoLoginsOfOthers(t *testing.T) {
+	t.Parallel()
+	h, _ := newFaultyLodge(t)
+	b := newBrowser(t, h.url)
+	u := b.begin("/auth/login/none?return_to=" + url.QueryEscape("/auth/me?"+strings.Repeat("x", 1980)))
+	stranger := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for range 1200 {
+		res, err := stranger.Get(h.url + "/auth/login/none")
+		if err != nil || res.StatusCode != http.StatusSeeOther {
+			t.Fatalf("a stranger's login: %+v, %v", res, err)
+		}
+		_ = res.Body.Close()
+	}
+	cookie := http.Header{}
+	for _, c := range b.http.Jar.Cookies(u) {
+		cookie.Add("Cookie", c.String())
+	}
+	if status, body, _ := b.get(u.String()); status != http.StatusOK || !strings.Contains(body, `"role":"viewer"`) {
+		t.Errorf("after 1,200 logins of a stranger: %d %s", status, body)
+	}
+	// The browser has forgotten the login; one that has not gets nothing by it.
+	before := len(h.log.String())
+	other := newBrowser(t, h.url)
+	status, body, _ := other.do("GET", u.String(), map[string]string{"Cookie": cookie.Get("Cookie")}, nil)
+	mustRefuse(t, other, status, body, h.log.String()[before:], "state is unknown or was used")
+
+	for range 25 { // each leaves a cookie, and the head of a request is bounded
+		b.begin("/auth/login/none?return_to=" + url.QueryEscape("/"+strings.Repeat("y", 1999)))
+	}
+	if n := len(b.cookies()); n > 11 {
+		t.Errorf("a browser keeps %d cookies", n)
+	}
+	if status, _, _ := b.get("/auth/login/none"); status != http.StatusOK {
+		t.Errorf("the last of many logins: %d", status)
+	}
+}
+
+// TestSealedLogins changes what a browser keeps of a login.
+func TestSealedLogins(t *testing.T) {
+	t.Parallel()
+	h, _ := newFaultyLodge(t)
+	for name, change := range map[string]func(value string) string{
+		"empty": func(string) string { return "" }, "no base64": func(string) string { return "%" }, "short": func(v string) string { return v[:12] },
+		"cut": func(v string) string { return v[:len(v)-4] }, "changed": func(v string) string { return v[:40] + string('A'+v[40]&1) + string('C'+v[41]&1) + v[42:] },
+		"plain": func(string) string {
+			return base64.RawURLEncoding.EncodeToString([]byte(`{"s":"","p":"none","e":9999999999999999}`))
+		},
+	} {
+		b, before := newBrowser(t, h.url), len(h.log.String())
+		u := b.begin("/auth/login/none")
+		var head string
+		for name, value := range b.cookies() {
+			head = name + "=" + change(value)
+		}
+		other := newBrowser(t, h.url)
+		status, body, _ := other.do("GET", u.String(), map[string]string{"Cookie": head}, nil)
+		t.Run(name, func(t *testing.T) { mustRefuse(t, other, status, body, h.log.String()[before:], "another browser") })
 	}
 }

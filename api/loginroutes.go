@@ -116,6 +116,7 @@ func browserRoutes() []Route {
 		{http.StatusNotFound, "", problemType, problem},
 		{http.StatusUnprocessableEntity, "return_to is no path of this server.", problemType, problem},
 	}
+	login.Never = []int{http.StatusInternalServerError, http.StatusInsufficientStorage} // it keeps nothing
 	back := raw(Public, "GET", "/auth/callback/{provider}", "loginCallback", "Where the provider sends the browser back to", (*Server).callback)
 	back.Also = []Answer{
 		{http.StatusSeeOther, "Logged in, to where the login was begun.", "", nil},
@@ -168,11 +169,13 @@ func (s *Server) login() http.Handler {
 			leave(w, l.URL()+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 			return nil
 		}
-		to, cookie, err := l.Begin(r.Context(), r.PathValue("provider"), r.URL.Query().Get("return_to"))
+		to, cookies, err := l.Begin(r, r.PathValue("provider"), r.URL.Query().Get("return_to"))
 		if err != nil {
 			return err
 		}
-		http.SetCookie(w, cookie)
+		for _, c := range cookies {
+			http.SetCookie(w, c)
+		}
 		leave(w, to, http.StatusSeeOther)
 		return nil
 	})

@@ -1,10 +1,10 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,10 +21,19 @@ type User struct {
 	Name      string
 	Provider  string   // by which the last login came
 	Role      string   // admin, member or viewer, as claims said at the last login; "" is none
+	Said      Said     // what Role came from
 	Assigned  string   // role that an administrator gave; "" is none
 	Projects  []string // slugs of Assigned; none is all
 	Created   time.Time
 	LastLogin time.Time
+}
+
+// A Said is what a provider said of a user at the last login, as far as it decides
+// what the user may, and the projects that it was for; none is all.
+type Said struct {
+	Claim    string   `json:"claim,omitempty"`
+	Values   []string `json:"values,omitempty"`
+	Projects []string `json:"projects,omitempty"`
 }
 
 // A Session is what is kept of a login: the hash of its cookie, and never the
@@ -35,17 +44,6 @@ type Session struct {
 	Created time.Time
 	Seen    time.Time
 	Expires time.Time
-}
-
-// An OAuthState is a login under way.
-type OAuthState struct {
-	State    string // SHA-256 of what the provider hands back, 64 hex digits
-	Provider string
-	Nonce    string
-	Verifier string // of PKCE
-	Binding  string // SHA-256 of the cookie of the browser that began it
-	ReturnTo string
-	Expires  time.Time
 }
 
 // An AuthProvider is a provider of logins that an administrator added.
@@ -65,10 +63,13 @@ func (s *State) Users(ctx context.Context) ([]User, error) {
 	var all []User
 	err := s.db.each(ctx, "list users", func(scan func(...any) error) error {
 		var u User
-		var projects string
+		var projects, said string
 		var created, login int64
-		if err := scan(&u.ID, &u.Issuer, &u.Subject, &u.Email, &u.Name, &u.Provider, &u.Role, &u.Assigned, &projects, &created, &login); err != nil {
+		if err := scan(&u.ID, &u.Issuer, &u.Subject, &u.Email, &u.Name, &u.Provider, &u.Role, &said, &u.Assigned, &projects, &created, &login); err != nil {
 			return err
+		}
+		if err := json.Unmarshal([]byte(said), &u.Said); err != nil {
+			return fmt.Errorf("role of user %s: %w", u.ID, err)
 		}
 		if err := json.Unmarshal([]byte(projects), &u.Projects); err != nil {
 			return fmt.Errorf("projects of user %s: %w", u.ID, err)
@@ -76,7 +77,7 @@ func (s *State) Users(ctx context.Context) ([]User, error) {
 		u.Created, u.LastLogin = fromMicros(created), fromMicros(login)
 		all = append(all, u)
 		return nil
-	}, `select id, issuer, subject, email, name, provider, role, assigned, projects, created_at, last_login
+	}, `select id, issuer, subject, email, name, provider, role, said, assigned, projects, created_at, last_login
 		from users order by created_at, id`)
 	return all, err
 }
@@ -84,15 +85,19 @@ func (s *State) Users(ctx context.Context) ([]User, error) {
 // PutUser stores a user, new or changed. Those of gone make room. It is durable
 // when it returns: a power cut must not give a role back.
 func (s *State) PutUser(ctx context.Context, u User, gone ...string) error {
-	err := s.db.write(ctx, "put user "+u.ID, func(tx *sql.Tx) error {
+	said, err := json.Marshal(u.Said)
+	if err != nil {
+		return err
+	}
+	err = s.db.write(ctx, "put user "+u.ID, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `delete from users where id in (select value from json_each(?))`, list(gone)); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `insert into users
-				(id, issuer, subject, email, name, provider, role, assigned, projects, created_at, last_login) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			on conflict (id) do update set email = excluded.email, name = excluded.name, provider = excluded.provider, role = excluded.role,
+				(id, issuer, subject, email, name, provider, role, said, assigned, projects, created_at, last_login) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			on conflict (id) do update set email = excluded.email, name = excluded.name, provider = excluded.provider, role = excluded.role, said = excluded.said,
 				assigned = excluded.assigned, projects = excluded.projects, last_login = excluded.last_login`,
-			u.ID, u.Issuer, u.Subject, u.Email, u.Name, u.Provider, u.Role, u.Assigned, list(u.Projects), micros(u.Created), micros(u.LastLogin))
+			u.ID, u.Issuer, u.Subject, u.Email, u.Name, u.Provider, u.Role, string(said), u.Assigned, list(u.Projects), micros(u.Created), micros(u.LastLogin))
 		return err
 	})
 	return s.synced(ctx, err)
@@ -159,35 +164,26 @@ func (s *State) SetSessionsSeen(ctx context.Context, seen map[string]time.Time) 
 	})
 }
 
-// PutOAuthState stores a login under way, and forgets those that are over at
-// now, and the oldest beyond most.
-func (s *State) PutOAuthState(ctx context.Context, x OAuthState, now time.Time, most int) error {
-	return s.db.write(ctx, "begin a login", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `delete from oauth_states where expires_at <= ? or state in
-				(select state from oauth_states order by expires_at desc limit -1 offset ?)`, micros(now), most-1); err != nil {
+// UseOAuthState notes that a login, by the hash of its state (64 hex digits), goes
+// on, and forgets those whose time was over at now, and the oldest beyond most. It
+// returns fold.ErrConflict if that login went on before.
+func (s *State) UseOAuthState(ctx context.Context, state, provider string, expires, now time.Time, most int) error {
+	return s.db.write(ctx, "go on with a login", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `delete from oauth_states where expires_at <= ?`, micros(now)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `insert into oauth_states (state, provider, nonce, verifier, binding, return_to, expires_at) values (?, ?, ?, ?, ?, ?, ?)`,
-			x.State, x.Provider, x.Nonce, x.Verifier, x.Binding, x.ReturnTo, micros(x.Expires))
-		return err
-	})
-}
-
-// TakeOAuthState returns a login under way and forgets it, so that it goes on
-// once. It returns fold.ErrNotFound if there is none.
-func (s *State) TakeOAuthState(ctx context.Context, state string) (x OAuthState, err error) {
-	err = s.db.write(ctx, "go on with a login", func(tx *sql.Tx) error {
-		var expires int64
-		err := tx.QueryRowContext(ctx, `delete from oauth_states where state = ?
-			returning state, provider, nonce, verifier, binding, return_to, expires_at`, state).
-			Scan(&x.State, &x.Provider, &x.Nonce, &x.Verifier, &x.Binding, &x.ReturnTo, &expires)
-		if errors.Is(err, sql.ErrNoRows) {
-			return fold.ErrNotFound
+		res, err := tx.ExecContext(ctx, `insert into oauth_states (state, provider, nonce, verifier, binding, return_to, expires_at)
+			values (?, ?, '', '', '', '', ?) on conflict do nothing`, state, provider, micros(expires))
+		if err != nil {
+			return err
 		}
-		x.Expires = fromMicros(expires)
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return cmp.Or(err, fold.ErrConflict)
+		}
+		_, err = tx.ExecContext(ctx, `delete from oauth_states where state <> ? and state in
+			(select state from oauth_states order by expires_at desc limit -1 offset ?)`, state, most)
 		return err
 	})
-	return x, err
 }
 
 // AuthProviders returns the providers of logins that were added, oldest first.

@@ -25,7 +25,7 @@ func TestLogins(t *testing.T) {
 		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	one := meta.User{ID: "one", Issuer: "https://id", Subject: "1", Name: "Ada", Provider: "corp", Role: "viewer", Projects: []string{}, Created: at, LastLogin: at}
+	one := meta.User{ID: "one", Issuer: "https://id", Subject: "1", Name: "Ada", Provider: "corp", Role: "viewer", Said: meta.Said{Claim: "groups", Values: []string{"a", "b"}, Projects: []string{"p"}}, Projects: []string{}, Created: at, LastLogin: at}
 	two := meta.User{ID: "two", Issuer: "https://id", Subject: "2", Provider: "corp", Projects: []string{}, Created: at.Add(1000), LastLogin: at}
 	must(s.PutUser(ctx, one))
 	must(s.PutUser(ctx, two))
@@ -71,32 +71,35 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// TestLoginsUnderWay holds them to one use, to their time, and to a number.
-func TestLoginsUnderWay(t *testing.T) {
+// TestLoginsGoOnOnce: also when others do, and as long as they may.
+func TestLoginsGoOnOnce(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	put := func(n int) meta.OAuthState {
-		x := meta.OAuthState{
-			State: fmt.Sprintf("s%d", n), Provider: "corp", Nonce: "n", Verifier: "v", Binding: "b", ReturnTo: "/",
-			Expires: at.Add(time.Duration(n) * time.Second),
-		}
-		if err := s.PutOAuthState(ctx, x, at, 3); err != nil {
+	use := func(n int, now time.Time) error {
+		return s.UseOAuthState(ctx, fmt.Sprintf("s%d", n), "corp", at.Add(time.Duration(n)*time.Second), now, 3)
+	}
+	for n := 1; n < 4; n++ {
+		if err := use(n, at); err != nil {
 			t.Fatal(err)
 		}
-		return x
 	}
-	put(0) // over at once
-	put(1)
-	put(2)
-	put(3)
-	four := put(4)
-	if got, err := s.TakeOAuthState(ctx, "s4"); err != nil || got != four {
-		t.Errorf("TakeOAuthState = %+v, %v", got, err)
+	for n := 1; n < 4; n++ {
+		if err := use(n, at); !errors.Is(err, fold.ErrConflict) {
+			t.Errorf("login %d goes on again: %v", n, err)
+		}
 	}
-	for name, want := range map[string]error{"s0": fold.ErrNotFound, "s1": fold.ErrNotFound, "s2": nil, "s3": nil, "s4": fold.ErrNotFound, "": fold.ErrNotFound} {
-		if _, err := s.TakeOAuthState(ctx, name); !errors.Is(err, want) {
-			t.Errorf("TakeOAuthState(%q): %v, want %v", name, err, want)
+	if err := use(3, at.Add(3*time.Second)); err != nil {
+		t.Errorf("a login whose time was over is remembered: %v", err)
+	}
+	for n := 4; n < 8; n++ {
+		if err := use(n, at); err != nil {
+			t.Errorf("login %d: %v", n, err)
+		}
+	}
+	for n, want := range map[int]error{7: fold.ErrConflict, 3: nil} { // of three
+		if err := use(n, at); !errors.Is(err, want) {
+			t.Errorf("login %d goes on again: %v, want %v", n, err, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
@@ -43,9 +44,30 @@ var roleScopes = map[string]string{"viewer": "read", "member": "write", "admin":
 // everybody stands, among the values of a claim, for whoever can log in.
 const everybody = "*"
 
+// mostValues bounds what is kept of a claim, in bytes.
+const mostValues = 64 << 10
+
+// saidOf returns what the claims say by which p gives a role.
+func saidOf(p conf.AuthProvider, claims map[string]any) meta.Said {
+	said := meta.Said{Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
+	slices.Sort(said.Values)
+	n := 0
+	for i, v := range said.Values {
+		if n += len(v); n > mostValues {
+			said.Values = said.Values[:i] // what is not kept may have the user log in again
+			break
+		}
+	}
+	return said
+}
+
 // roleOf returns the highest role that the claims give by p, "" if none.
 func roleOf(p conf.AuthProvider, claims map[string]any) string {
-	values := claimValues(p.RoleClaim, claims)
+	return roleFor(p, claimValues(p.RoleClaim, claims))
+}
+
+// roleFor is roleOf of the values of the claim.
+func roleFor(p conf.AuthProvider, values []string) string {
 	for _, role := range []struct {
 		name string
 		of   []string

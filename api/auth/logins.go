@@ -2,9 +2,9 @@ package auth
 
 import (
 	"context"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -26,29 +26,23 @@ import (
 )
 
 const (
-	// loginTime is how long a login may take, mostLogins how many may be under
-	// way: beyond that the oldest is forgotten.
-	loginTime  = 10 * time.Minute
-	mostLogins = 1000
-
 	sessionCookie = "foldwatch"
-	loginCookie   = "foldwatch-login-" // and the first letters of its state: two tabs log in side by side
-	stateShown    = 8
-
-	callbackPath = "/auth/callback/"
-	mcpPath      = "/mcp"
+	callbackPath  = "/auth/callback/"
+	mcpPath       = "/mcp"
 )
 
 var unpadded = base64.RawURLEncoding
 
 // LoginsOptions are options of [OpenLogins].
 type LoginsOptions struct {
-	// URL is how browsers call this server: scheme, host and port.
+	// URL is how browsers call this server: scheme, host and port. Where it is ""
+	// nobody can, and Begin and Finish must not be called.
 	URL string
 	// Providers are those that the user file and the environment name.
 	Providers map[string]conf.AuthProvider
 	// Secrets is the folder for the secrets of the clients that administrators
-	// add; it is made when there is one.
+	// add, and for the key that logins under way are sealed with; it is made if
+	// need be.
 	Secrets string
 	// Idle ends a session that was not used for so long, Max any.
 	Idle, Max time.Duration
@@ -67,7 +61,9 @@ type Logins struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	notices []string // of the start
+	notices []string        // of the start
+	absent  map[string]bool // providers that were left out at the start
+	seal    cipher.AEAD
 
 	mu        sync.Mutex // guards the fields below; held while a change is stored
 	providers map[string]*provider
@@ -76,12 +72,13 @@ type Logins struct {
 	seen      map[string]time.Time // not yet written down
 }
 
-// OpenLogins reads the users, sessions and providers that state has. It asks
-// nobody, and leaves out a provider that cannot be; see [Logins.Notices].
+// OpenLogins reads the users, sessions and providers that state has, and ends what
+// the settings give no more. It asks nobody, and leaves out a provider that cannot
+// be; see [Logins.Notices].
 func OpenLogins(ctx context.Context, state *meta.State, opt LoginsOptions) (*Logins, error) {
 	l := &Logins{
 		state: state, opt: opt, now: opt.Now, log: opt.Log,
-		providers: map[string]*provider{}, users: map[string]*user{}, sessions: map[[sha256.Size]byte]*session{}, seen: map[string]time.Time{},
+		providers: map[string]*provider{}, users: map[string]*user{}, sessions: map[[sha256.Size]byte]*session{}, seen: map[string]time.Time{}, absent: map[string]bool{},
 	}
 	if l.now == nil {
 		l.now = time.Now
@@ -90,10 +87,18 @@ func OpenLogins(ctx context.Context, state *meta.State, opt LoginsOptions) (*Log
 		l.log = slog.New(slog.DiscardHandler)
 	}
 	l.opt.URL = strings.TrimSuffix(opt.URL, "/")
+	if opt.URL != "" {
+		if err := l.openSeal(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.openProviders(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.openUsers(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.review(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -156,11 +161,12 @@ func errLogin(provider string) error {
 		"begin again at /auth/login/"+provider+"; the daemon's log has the reason")
 }
 
-// Begin starts a login. It returns where the browser goes and the cookie by
-// which it is known when it comes back, and ErrInvalid for a return_to that is
-// not a path of this server, ErrNotFound for a provider that there is not, and
-// ErrUnavailable for one that does not answer.
-func (l *Logins) Begin(ctx context.Context, provider, returnTo string) (string, *http.Cookie, error) {
+// Begin starts the login that r asks for. It returns where the browser goes and the
+// cookie by which it is known when it comes back, and ErrInvalid for a return_to
+// that is not a path of this server, ErrNotFound for a provider that there is not,
+// and ErrUnavailable for one that does not answer.
+func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*http.Cookie, error) {
+	ctx := r.Context()
 	p, err := l.provider(provider)
 	if err != nil {
 		return "", nil, err
@@ -177,14 +183,11 @@ func (l *Logins) Begin(ctx context.Context, provider, returnTo string) (string, 
 		l.refused(ctx, p, err)
 		return "", nil, fold.WithHint(fmt.Errorf("login provider %s does not answer as it should: %w", p.id, fold.ErrUnavailable), "try again later; the daemon's log has the reason")
 	}
-	binding := secretText()
-	err = l.state.PutOAuthState(ctx, meta.OAuthState{
-		State: hashText(a.state), Provider: p.id, Nonce: a.nonce, Verifier: a.verifier, Binding: hashText(binding), ReturnTo: returnTo, Expires: a.now.Add(loginTime),
-	}, a.now, mostLogins)
+	c, err := l.sealed(begun{State: a.state, Provider: p.id, Nonce: a.nonce, Verifier: a.verifier, ReturnTo: returnTo, Expires: a.now.Add(loginTime).UnixMicro()})
 	if err != nil {
 		return "", nil, err
 	}
-	return to, l.cookie(loginCookie+a.state[:stateShown], binding, loginTime), nil
+	return to, append(l.crowded(r), c), nil
 }
 
 // localPath reports whether a browser that is sent to path stays here.
@@ -199,14 +202,14 @@ func localPath(path string) bool {
 // local path where it began, the cookie of the session, and cookies to drop.
 // Whatever is wrong is ErrForbidden, and its reason in the log; but
 // ErrUnavailable says that the provider does not answer.
-func (l *Logins) Finish(r *http.Request, provider string) (returnTo string, cookies []*http.Cookie, err error) {
+func (l *Logins) Finish(r *http.Request, provider string) (_ string, cookies []*http.Cookie, err error) {
 	ctx := r.Context()
 	p, err := l.provider(provider)
 	if err != nil {
 		return "", nil, err
 	}
 	answer := r.URL.Query()
-	a, begun, err := l.resume(r, p, answer)
+	a, returnTo, err := l.resume(r, p, answer)
 	if a.state != "" {
 		cookies = append(cookies, l.gone(loginCookie+a.state[:stateShown]))
 	}
@@ -228,45 +231,7 @@ func (l *Logins) Finish(r *http.Request, provider string) (returnTo string, cook
 	if err != nil {
 		return "", cookies, err
 	}
-	return begun.ReturnTo, append(cookies, l.cookie(sessionCookie, value, l.opt.Max)), nil
-}
-
-// stateError is one of our database.
-type stateError struct{ error }
-
-// resume finds the login that an answer belongs to. From here on it cannot be
-// used again.
-func (l *Logins) resume(r *http.Request, p *provider, answer url.Values) (a attempt, begun meta.OAuthState, err error) {
-	for _, name := range []string{"state", "code", "iss", "error"} {
-		if len(answer[name]) > 1 {
-			return a, begun, fmt.Errorf("%s is there twice", name)
-		}
-	}
-	state := answer.Get("state")
-	if len(state) != secretDigits || strings.Trim(state, alphabet) != "" {
-		return a, begun, errors.New("state is missing, or none of ours")
-	}
-	a.state = state
-	begun, err = l.state.TakeOAuthState(r.Context(), hashText(state))
-	switch {
-	case errors.Is(err, fold.ErrNotFound):
-		return a, begun, errors.New("state is unknown or was used")
-	case err != nil:
-		return a, begun, &stateError{err}
-	}
-	a.nonce, a.verifier, a.redirect, a.now = begun.Nonce, begun.Verifier, l.opt.URL+callbackPath+p.id, l.now()
-	bound := hashText(l.sent(r, loginCookie+state[:stateShown]))
-	switch {
-	case subtle.ConstantTimeCompare([]byte(bound), []byte(begun.Binding)) != 1:
-		return a, begun, errors.New("another browser began this login")
-	case !a.now.Before(begun.Expires):
-		return a, begun, errors.New("the login took too long")
-	case begun.Provider != p.id:
-		return a, begun, errors.New("the login began with another provider")
-	case answer.Get("error") != "":
-		return a, begun, fmt.Errorf("the provider says %q", shown.Clip(shown.Line(answer.Get("error")), 60))
-	}
-	return a, begun, nil
+	return returnTo, append(cookies, l.cookie(sessionCookie, value, l.opt.Max)), nil
 }
 
 // refused writes down why, without what the reason may quote: whoever reads the

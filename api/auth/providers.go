@@ -99,6 +99,7 @@ func (l *Logins) openProviders(ctx context.Context) error {
 // leftOut notes that there is a provider that cannot be: no reason not to serve.
 func (l *Logins) leftOut(ctx context.Context, id string, err error) {
 	l.log.WarnContext(ctx, "Login provider left out", "provider", id, "err", err)
+	l.absent[id] = true
 	l.notices = append(l.notices, fmt.Sprintf("nobody can log in by %s: %v", id, err))
 }
 

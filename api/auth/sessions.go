@@ -137,7 +137,7 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	}
 	rec, was := u.rec, u.rec
 	rec.Email, rec.Name = shown.Clip(shown.Line(who.email), nameRunes), shown.Clip(shown.Line(who.name), nameRunes)
-	rec.Provider, rec.LastLogin, rec.Role = p.id, now, roleOf(p.set, who.claims)
+	rec.Provider, rec.LastLogin, rec.Role, rec.Said = p.id, now, roleOf(p.set, who.claims), saidOf(p.set, who.claims)
 	gone := l.strangers(u)
 	if err := l.state.PutUser(ctx, rec, gone...); err != nil {
 		return "", err

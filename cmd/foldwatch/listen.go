@@ -89,23 +89,25 @@ func (t *tcpListener) notice(texts ...string) {
 	t.notices = append(t.notices, texts...)
 }
 
-// logins opens what people log in by, nil where they cannot connect.
+// logins opens what people log in by, nil where they cannot connect. What the user
+// file gives no more ends in any case.
 func (t *tcpListener) logins(ctx context.Context, state *meta.State, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
-	if t.ln == nil {
-		return nil, nil
+	url := ""
+	if t.ln != nil && !t.ln.Nameless() {
+		url = t.ln.Called()
 	}
-	if t.ln.Nameless() {
+	l, err := auth.OpenLogins(ctx, state, auth.LoginsOptions{
+		URL: url, Providers: st.cfg.Auth.Providers, Secrets: filepath.Join(st.dirs.State, "logins"),
+		Idle: st.cfg.Auth.SessionIdle, Max: st.cfg.Auth.SessionMax, Tokens: tokens, Log: log,
+	})
+	if err != nil || t.ln == nil {
+		return nil, err
+	}
+	if url == "" {
 		if len(st.cfg.Auth.Providers) > 0 {
 			t.notice("nobody can log in: listen has no address of its own; set auth.url to the one that browsers know")
 		}
 		return nil, nil
-	}
-	l, err := auth.OpenLogins(ctx, state, auth.LoginsOptions{
-		URL: t.ln.Called(), Providers: st.cfg.Auth.Providers, Secrets: filepath.Join(st.dirs.State, "logins"),
-		Idle: st.cfg.Auth.SessionIdle, Max: st.cfg.Auth.SessionMax, Tokens: tokens, Log: log,
-	})
-	if err != nil {
-		return nil, err
 	}
 	t.notice(l.Notices()...)
 	return l, nil
