@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,4 +101,32 @@ func TestEveryKindOfEventIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.hear(events, "project:removed")
+}
+
+// TestEveryMemoryOfABatchIsTold: what many writers saved at once is indexed at once,
+// and a listener hears of each.
+func TestEveryMemoryOfABatchIsTold(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": mainGo})
+	events := p.d.Subscribe(p.ctx(), local(), 0)
+	missing := map[string]bool{}
+	for i := range 130 { // more than one event names
+		name := fmt.Sprintf("note %d.md", i)
+		p.write("fold/"+name, fmt.Sprintf("Note %d of a batch.", i))
+		missing[string(fold.NoteID(p.slug, name))] = true
+	}
+	for deadline := time.After(patience); len(missing) > 0; {
+		select {
+		case e := <-events:
+			if e.Type != "memory:changed" {
+				continue
+			}
+			ids, _ := e.Data["ids"].([]string)
+			for _, id := range ids {
+				delete(missing, id)
+			}
+		case <-deadline:
+			t.Fatalf("%d memories were never told of", len(missing))
+		}
+	}
 }

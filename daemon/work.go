@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // doSweep compares disk with the database, describes what the default branch
@@ -320,12 +322,35 @@ func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
 		co.note("kept memories", fmt.Sprintf("%d memories of files that are not indexed any more hold words of yours: they are kept as memories "+
 			"of type general whose moved_from names the file. To find them: foldwatch memory list --type general", r.Kept))
 	}
-	if len(r.Memories) > 0 && len(r.Memories) <= 20 {
-		ids := make([]string, len(r.Memories))
-		for i, id := range r.Memories {
-			ids[i] = string(id)
+	for data := range changedData(r.Memories) {
+		co.bus.publish("memory:changed", co.rec.Slug, data)
+	}
+}
+
+// Of the memories that changed at once, one event names at most toldTogether: it
+// has to be read by whoever listens. More than toldMost are a first index or a
+// switch, of which only their number is told: who shows any of them looks again.
+const (
+	toldTogether = 100
+	toldMost     = 2000
+)
+
+// changedData returns what the events about memories that changed at once say.
+func changedData(ids []fold.ID) iter.Seq[map[string]any] {
+	return func(yield func(map[string]any) bool) {
+		if len(ids) > toldMost {
+			yield(map[string]any{"count": len(ids)})
+			return
 		}
-		co.bus.publish("memory:changed", co.rec.Slug, map[string]any{"ids": ids})
+		for part := range slices.Chunk(ids, toldTogether) {
+			told := make([]string, len(part))
+			for i, id := range part {
+				told[i] = string(id)
+			}
+			if !yield(map[string]any{"ids": told}) {
+				return
+			}
+		}
 	}
 }
 
