@@ -394,7 +394,7 @@ func (st *stores) attach(co *checkout, k *standing) {
 	cfg := co.cfg.For(co.rec.Slug)
 	st.recall = recall.New(recall.Options{
 		Slug: co.rec.Slug, Index: st.index, Text: st.text, Vectors: st.meaning.vectors, State: co.parts.state, Embed: st.meaning.embedder,
-		Fold: k.fold, Lexicon: co.lexicon.Table(), Source: k.in.ReadSource, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
+		Fold: k.fold, Lexicon: co.lexicon.Table(), Source: k.in.ReadSource, SourceParts: k.in.ReadParts, Allowed: co.allowed, StrengthWeight: co.weight, Compared: &co.count.compared, TouchOnSearch: cfg.TouchOnSearch, Fusion: cfg.Fusion, Now: co.now,
 		HalfLife: func() time.Duration { return time.Duration(co.algorithm().DecayHalfLifeDays * 24 * float64(time.Hour)) },
 	})
 	st.use(co, st.meaning)

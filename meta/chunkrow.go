@@ -3,8 +3,8 @@ package meta
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,18 +84,27 @@ func encodeChunks(b []byte, chunks []fold.Chunk) []byte {
 // decodeChunks reads what encodeChunks wrote. It returns ErrDamaged if it did
 // not.
 func decodeChunks(memory fold.ID, value []byte) ([]fold.Chunk, error) {
+	return decodeSome(memory, value, nil)
+}
+
+// decodeSome is decodeChunks of those chunks alone whose ids are wanted; nil wants
+// all. A search shows three of a file's hundred.
+func decodeSome(memory fold.ID, value []byte, want map[string]bool) ([]fold.Chunk, error) {
 	d := chunkDecoder{s: string(value)} // the strings are parts of one copy
 	n := d.uint()
 	if n > uint64(len(d.s)) {
 		return nil, fmt.Errorf("chunks of memory %s: %w", memory, ErrDamaged)
 	}
-	chunks := make([]fold.Chunk, n)
+	room := int(n)
+	if want != nil {
+		room = min(room, len(want))
+	}
+	chunks := make([]fold.Chunk, 0, room)
 	end, line := 0, 0
-	for i := range chunks {
+	for range n {
 		flags := d.byte()
-		c := &chunks[i]
-		c.MemoryID, c.Hidden = memory, flags&chunkHidden != 0
-		c.ID, c.Hash = d.name(flags&chunkRawID != 0), d.name(flags&chunkRawHash != 0)
+		id, hash := d.name(flags&chunkRawID != 0), d.name(flags&chunkRawHash != 0)
+		c := fold.Chunk{MemoryID: memory, Hidden: flags&chunkHidden != 0}
 		c.StartByte = end + d.int()
 		c.EndByte = c.StartByte + d.int()
 		c.StartLine = line + d.int()
@@ -104,6 +113,10 @@ func decodeChunks(memory fold.ID, value []byte) ([]fold.Chunk, error) {
 		c.NodeType, c.NodeName, c.Parent, c.Language, c.Doc = d.str(), d.str(), d.str(), d.str(), d.str()
 		if d.bad {
 			break
+		}
+		if want == nil || id.in(want) {
+			c.ID, c.Hash = id.text(), hash.text()
+			chunks = append(chunks, c)
 		}
 	}
 	if d.bad || len(d.s) > 0 {
@@ -169,18 +182,48 @@ func (d *chunkDecoder) str() string {
 	return s
 }
 
-func (d *chunkDecoder) name(raw bool) string {
+// A chunkName is an id or a hash as it is stored: as text, or as 8 bytes.
+type chunkName struct {
+	s   string
+	raw bool
+}
+
+func (d *chunkDecoder) name(raw bool) chunkName {
 	if !raw {
-		return d.str()
+		return chunkName{d.str(), false}
 	}
 	if len(d.s) < 8 {
 		d.fail()
-		return ""
+		return chunkName{}
 	}
-	var digits [16]byte
-	hex.Encode(digits[:], []byte(d.s[:8]))
+	s := d.s[:8]
 	d.s = d.s[8:]
+	return chunkName{s, true}
+}
+
+// digits are those of a raw name.
+func (n chunkName) digits() (digits [16]byte) {
+	const hexDigits = "0123456789abcdef"
+	for i := range 8 {
+		digits[2*i], digits[2*i+1] = hexDigits[n.s[i]>>4], hexDigits[n.s[i]&15]
+	}
+	return digits
+}
+
+func (n chunkName) text() string {
+	if !n.raw {
+		return n.s
+	}
+	digits := n.digits()
 	return string(digits[:])
+}
+
+func (n chunkName) in(set map[string]bool) bool {
+	if !n.raw {
+		return set[n.s]
+	}
+	digits := n.digits()
+	return set[string(digits[:])]
 }
 
 func isHex16(s string) bool {
@@ -219,15 +262,26 @@ func scanChunks(scan func(...any) error) (fold.ID, []fold.Chunk, error) {
 
 // ChunksOf returns the chunks of memories, each in the order of the file.
 func (x *Index) ChunksOf(ctx context.Context, ids []fold.ID) (map[fold.ID][]fold.Chunk, error) {
-	all := make(map[fold.ID][]fold.Chunk, len(ids))
-	if len(ids) == 0 {
+	return x.someChunks(ctx, ids, nil)
+}
+
+// someChunks returns the chunks of memories, of those ids that are wanted; nil
+// wants all.
+func (x *Index) someChunks(ctx context.Context, memories []fold.ID, want map[string]bool) (map[fold.ID][]fold.Chunk, error) {
+	all := make(map[fold.ID][]fold.Chunk, len(memories))
+	if len(memories) == 0 {
 		return all, nil
 	}
 	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
-		id, chunks, err := scanChunks(scan)
+		var id fold.ID
+		var value sql.RawBytes // is read before the next row is
+		if err := scan(&id, &value); err != nil {
+			return err
+		}
+		chunks, err := decodeSome(id, value, want)
 		all[id] = chunks
 		return err
-	}, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))`, list(ids))
+	}, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))`, list(memories))
 	return all, err
 }
 
@@ -243,12 +297,10 @@ func (x *Index) ChunksByID(ctx context.Context, memories []fold.ID, ids []string
 		want[id] = true
 	}
 	slices.Sort(memories)
-	of, err := x.ChunksOf(ctx, slices.Compact(memories))
+	of, err := x.someChunks(ctx, slices.Compact(memories), want)
 	for _, chunks := range of {
 		for i := range chunks {
-			if want[chunks[i].ID] {
-				all[chunks[i].ID] = chunks[i]
-			}
+			all[chunks[i].ID] = chunks[i]
 		}
 	}
 	return all, err

@@ -44,8 +44,8 @@ type Index struct {
 // number in the file means that it is deleted and rebuilt.
 const formatIndex = 11
 
-// memoRoom is how many memories a memo holds. Pulses take some 150 bytes each, and
-// spans 16 for a chunk.
+// memoRoom is how many memories a memo holds of those asked for lately. Pulses take
+// some 170 bytes each, and spans 16 for a chunk.
 const memoRoom = 1 << 14
 
 // indexCheckLimit bounds the look at the whole file after a crash. It passes

@@ -8,29 +8,42 @@ import (
 )
 
 // A memo keeps what was read of some memories, for questions that every search
-// asks again. It holds at most room values; one more, and it begins anew. It is
-// safe for concurrent use.
+// asks again. It holds room values that were asked for lately, and as many of
+// before: who asks for one of those keeps it. It is safe for concurrent use.
 type memo[V any] struct {
 	room int
 
 	mu    sync.RWMutex // guards the fields below
 	held  map[fold.ID]V
+	older map[fold.ID]V
 	drops uint64 // how often drop was called
 }
 
-// take puts what is held of ids into all and returns the others, and what put
-// wants to know.
-func (m *memo[V]) take(ids []fold.ID, all map[fold.ID]V) (missing []fold.ID, drops uint64) {
+// take sets the values of all, which is as long as ids, that are held. It returns
+// the places of the others, and what put wants to know.
+func (m *memo[V]) take(ids []fold.ID, all []V) (missing []int, drops uint64) {
+	var kept map[fold.ID]V
 	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for _, id := range ids {
-		if v, ok := m.held[id]; ok {
-			all[id] = v
-		} else {
-			missing = append(missing, id)
+	for i, id := range ids {
+		v, ok := m.held[id]
+		if !ok {
+			if v, ok = m.older[id]; ok {
+				if kept == nil {
+					kept = map[fold.ID]V{}
+				}
+				kept[id] = v
+			}
+		}
+		if all[i] = v; !ok {
+			missing = append(missing, i)
 		}
 	}
-	return missing, m.drops
+	drops = m.drops
+	m.mu.RUnlock()
+	if kept != nil {
+		m.put(kept, drops)
+	}
+	return missing, drops
 }
 
 // put holds what was read after take. Where something was dropped meanwhile it
@@ -42,7 +55,7 @@ func (m *memo[V]) put(read map[fold.ID]V, drops uint64) {
 		return
 	}
 	if m.held == nil || len(m.held)+len(read) > m.room {
-		m.held = make(map[fold.ID]V, len(read))
+		m.held, m.older = make(map[fold.ID]V, len(read)), m.held
 	}
 	maps.Copy(m.held, read)
 }
@@ -54,5 +67,15 @@ func (m *memo[V]) drop(ids []fold.ID) {
 	m.drops++
 	for _, id := range ids {
 		delete(m.held, id)
+		delete(m.older, id)
 	}
+}
+
+// pick returns those of ids that stand at places.
+func pick(ids []fold.ID, places []int) []fold.ID {
+	out := make([]fold.ID, len(places))
+	for n, i := range places {
+		out[n] = ids[i]
+	}
+	return out
 }

@@ -10,9 +10,9 @@ import (
 // What was read before a change must not be held after it.
 func TestAMemoHoldsNothingOld(t *testing.T) {
 	m := memo[int]{room: 3}
-	take := func(ids ...fold.ID) (map[fold.ID]int, []fold.ID, uint64) {
-		all := map[fold.ID]int{}
-		missing, drops := m.take(ids, all)
+	take := func(ids ...fold.ID) (all, missing []int, drops uint64) {
+		all = make([]int, len(ids))
+		missing, drops = m.take(ids, all)
 		return all, missing, drops
 	}
 	_, missing, drops := take("a", "b")
@@ -23,12 +23,20 @@ func TestAMemoHoldsNothingOld(t *testing.T) {
 	_, _, before := take("c")
 	m.drop([]fold.ID{"a"})
 	m.put(map[fold.ID]int{"a": 1, "c": 3}, before) // read before the change
-	if all, missing, _ := take("a", "b", "c"); fmt.Sprint(all, missing) != "map[b:2] [a c]" {
+	if all, missing, _ := take("a", "b", "c"); fmt.Sprint(all, missing) != "[0 2 0] [0 2]" {
 		t.Errorf("after a change: %v, missing %v", all, missing)
 	}
 	_, _, drops = take()
 	m.put(map[fold.ID]int{"d": 4, "e": 5, "f": 6}, drops)
-	if all, _, _ := take("b", "d", "e", "f"); len(all) != 3 {
+	if all, _, _ := take("b", "d", "e", "f"); fmt.Sprint(all) != "[2 4 5 6]" { // b is kept, d to f were new before it
 		t.Errorf("beyond its room it holds %v", all)
+	}
+	m.put(map[fold.ID]int{"g": 7, "h": 8, "i": 9}, drops)
+	if all, missing, _ := take("b", "d"); fmt.Sprint(all, missing) != "[2 0] [1]" {
+		t.Errorf("after as many new ones, of one that was asked for and one that was not: %v, missing %v", all, missing)
+	}
+	m.drop([]fold.ID{"b", "g"})
+	if all, missing, _ := take("b", "g", "h"); fmt.Sprint(missing) != "[0 1]" {
+		t.Errorf("after a change of what was kept: %v, missing %v", all, missing)
 	}
 }

@@ -22,26 +22,28 @@ func (x *Index) Places(ctx context.Context, chunks map[fold.ID][]string) (map[st
 	for id := range chunks {
 		ids = append(ids, id)
 	}
-	spans := make(map[fold.ID][]span, len(ids))
+	spans := make([][]span, len(ids))
 	missing, drops := x.spans.take(ids, spans)
 	places := map[string]int{}
 	if len(missing) > 0 {
 		read := make(map[fold.ID][]span, len(missing))
-		of, err := x.ChunksOf(ctx, missing)
+		of, err := x.ChunksOf(ctx, pick(ids, missing))
 		if err != nil {
 			return nil, err
 		}
-		for id, all := range of {
+		for _, i := range missing {
+			all, id := of[ids[i]], ids[i]
 			s, ok := spansOf(all)
 			if !ok {
 				number(places, all, chunks[id])
 				continue
 			}
-			spans[id], read[id] = s, s
+			spans[i], read[id] = s, s
 		}
 		x.spans.put(read, drops)
 	}
-	for id, all := range spans {
+	for i, all := range spans {
+		id := ids[i]
 		wanted := make(map[uint64]string, len(chunks[id]))
 		for _, c := range chunks[id] {
 			if n, ok := chunkNumber(c); ok {

@@ -43,7 +43,7 @@ func TestChunksThatTouchHaveConsecutiveNumbers(t *testing.T) {
 func TestPulsesFollowTheIndex(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	ids := []fold.ID{id(1), id(2)}
-	check := func(what string, want map[fold.ID]meta.Pulse) {
+	check := func(what string, want ...meta.Pulse) {
 		t.Helper()
 		for range 2 { // the second time without the database
 			got, err := x.Pulses(t.Context(), ids)
@@ -52,16 +52,16 @@ func TestPulsesFollowTheIndex(t *testing.T) {
 			}
 		}
 	}
-	check("of nothing", map[fold.ID]meta.Pulse{})
+	check("of nothing", meta.Pulse{}, meta.Pulse{})
 	one := row(1)
 	apply(t, x, meta.Change{Memory: one})
-	pulse := meta.Pulse{Type: one.Type, Language: one.Language, Updated: one.UpdatedAt.UTC().Truncate(time.Microsecond), Pinned: one.Pinned}
-	check("of one", map[fold.ID]meta.Pulse{id(1): pulse})
+	pulse := meta.Pulse{Type: one.Type, Language: one.Language, Updated: one.UpdatedAt.UTC().Truncate(time.Microsecond), Pinned: one.Pinned, Known: true}
+	check("of one", pulse, meta.Pulse{})
 	changed := row(1)
 	changed.Pinned, changed.Type = !one.Pinned, "fact"
 	apply(t, x, meta.Change{Memory: changed})
 	pulse.Pinned, pulse.Type = changed.Pinned, "fact"
-	check("after a change", map[fold.ID]meta.Pulse{id(1): pulse})
+	check("after a change", pulse, meta.Pulse{})
 	apply(t, x, meta.Change{Forget: id(1)})
-	check("after it is forgotten", map[fold.ID]meta.Pulse{})
+	check("after it is forgotten", meta.Pulse{}, meta.Pulse{})
 }

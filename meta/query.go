@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"maps"
 	"time"
 	"unique"
 
@@ -148,46 +147,54 @@ type Pulse struct {
 	Language string // of the source file it describes; "" if not known or none
 	Updated  time.Time
 	Pinned   bool
+	Known    bool // there is such a memory
 }
 
-// A pulse is a Pulse that may be that of no memory: not known, which is held too.
+// A pulse is what is held of a memory.
 type pulse struct {
 	Pulse
-	known bool
+	session string // "" for none
 }
 
-// Pulses returns the pulses of ids; those that are unknown are left out.
-func (x *Index) Pulses(ctx context.Context, ids []fold.ID) (map[fold.ID]Pulse, error) {
-	held := make(map[fold.ID]pulse, len(ids))
-	missing, drops := x.pulses.take(ids, held)
-	if len(missing) > 0 {
-		read := make(map[fold.ID]pulse, len(missing))
-		for _, id := range missing {
-			read[id] = pulse{}
-		}
-		err := x.db.each(ctx, "pulses", func(scan func(...any) error) error {
-			var id fold.ID
-			p := pulse{known: true}
-			var updated int64
-			if err := scan(&id, &p.Type, &p.Language, &updated, &p.Pinned); err != nil {
-				return err
-			}
-			p.Type, p.Language = unique.Make(p.Type).Value(), unique.Make(p.Language).Value()
-			p.Updated = fromMicros(updated)
-			read[id] = p
-			return nil
-		}, `select id, memory_type, language, updated_at, pinned from memories where id in (select value from json_each(?))`, list(missing))
-		if err != nil {
-			return nil, err
-		}
-		x.pulses.put(read, drops)
-		maps.Copy(held, read)
+// Pulses returns the pulses of ids, in their order; those of unknown ones are zero.
+func (x *Index) Pulses(ctx context.Context, ids []fold.ID) ([]Pulse, error) {
+	held, err := x.pulsesOf(ctx, ids)
+	all := make([]Pulse, len(held))
+	for i := range held {
+		all[i] = held[i].Pulse
 	}
-	all := make(map[fold.ID]Pulse, len(held))
-	for id, p := range held {
-		if p.known {
-			all[id] = p.Pulse
+	return all, err
+}
+
+func (x *Index) pulsesOf(ctx context.Context, ids []fold.ID) ([]pulse, error) {
+	all := make([]pulse, len(ids))
+	missing, drops := x.pulses.take(ids, all)
+	if len(missing) == 0 {
+		return all, nil
+	}
+	read := make(map[fold.ID]pulse, len(missing))
+	for _, i := range missing {
+		read[ids[i]] = pulse{} // that it is not known is held, too
+	}
+	err := x.db.each(ctx, "pulses", func(scan func(...any) error) error {
+		var id fold.ID
+		p := pulse{Pulse: Pulse{Known: true}}
+		var updated int64
+		if err := scan(&id, &p.Type, &p.Language, &updated, &p.Pinned, &p.session); err != nil {
+			return err
 		}
+		p.Type, p.Language, p.session = unique.Make(p.Type).Value(), unique.Make(p.Language).Value(), unique.Make(p.session).Value()
+		p.Updated = fromMicros(updated)
+		read[id] = p
+		return nil
+	}, `select id, memory_type, language, updated_at, pinned, coalesce(json_extract(more, '$.session'), '')
+		from memories where id in (select value from json_each(?))`, list(pick(ids, missing)))
+	if err != nil {
+		return nil, err
+	}
+	x.pulses.put(read, drops)
+	for _, i := range missing {
+		all[i] = read[ids[i]]
 	}
 	return all, nil
 }

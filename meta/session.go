@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"slices"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -13,10 +14,20 @@ const maxMembers = 10_000
 // to, as they followed each other. Memories without a session belong to none.
 func (x *Index) Sessions(ctx context.Context, ids []fold.ID) (map[string][]fold.ID, error) {
 	members := map[string][]fold.ID{}
-	if len(ids) == 0 {
+	held, err := x.pulsesOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var asked []string
+	for i := range held {
+		if s := held[i].session; s != "" && !slices.Contains(asked, s) {
+			asked = append(asked, s)
+		}
+	}
+	if len(asked) == 0 {
 		return members, nil
 	}
-	err := x.db.each(ctx, "sessions", func(scan func(...any) error) error {
+	err = x.db.each(ctx, "sessions", func(scan func(...any) error) error {
 		var id fold.ID
 		var session string
 		if err := scan(&id, &session); err != nil {
@@ -24,11 +35,9 @@ func (x *Index) Sessions(ctx context.Context, ids []fold.ID) (map[string][]fold.
 		}
 		members[session] = append(members[session], id)
 		return nil
-	}, `with asked as materialized (
-			select distinct json_extract(more, '$.session') as session from memories
-			where id in (select value from json_each(?)) and json_extract(more, '$.session') is not null)
+	}, `with asked(session) as materialized (select value from json_each(?))
 		select m.id, asked.session from asked join memories m on json_extract(m.more, '$.session') = asked.session
 		where json_extract(m.more, '$.session') is not null
-		order by asked.session, m.created_at, m.id limit ?`, list(ids), maxMembers)
+		order by asked.session, m.created_at, m.id limit ?`, list(asked), maxMembers)
 	return members, err
 }

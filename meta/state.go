@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -15,7 +16,8 @@ import (
 // A State is state.db: the registry of checkouts, counters, tokens. Safe for
 // concurrent use.
 type State struct {
-	db *db
+	db     *db
+	access sync.Map // by slug: *accesses
 	// Forgot says, if not empty, that the file was damaged, where its copy is
 	// and what that costs the user.
 	Forgot string
@@ -204,38 +206,6 @@ func (s *State) one(ctx context.Context, op, query string, args ...any) error {
 		return fmt.Errorf("%s: %w", op, fold.ErrNotFound)
 	}
 	return err
-}
-
-// Access is how often, and when last, a memory was recalled.
-type Access struct {
-	Count int
-	Last  time.Time
-}
-
-// Touch counts one recall of a memory.
-func (s *State) Touch(ctx context.Context, slug string, id fold.ID, now time.Time) error {
-	_, err := s.db.exec(ctx, "touch "+string(id), `insert into access (slug, memory_id, count, last) values (?, ?, 1, ?)
-		on conflict do update set count = count + 1, last = max(last, excluded.last)`, slug, string(id), micros(now))
-	return err
-}
-
-// Access returns the counters of those of ids that were ever touched.
-func (s *State) Access(ctx context.Context, slug string, ids []fold.ID) (map[fold.ID]Access, error) {
-	all := make(map[fold.ID]Access)
-	if len(ids) == 0 {
-		return all, nil
-	}
-	err := s.db.each(ctx, "read access", func(scan func(...any) error) error {
-		var id fold.ID
-		var a Access
-		var last int64
-		err := scan(&id, &a.Count, &last)
-		a.Last = fromMicros(last)
-		all[id] = a
-		return err
-	}, `select memory_id, count, last from access where slug = ? and memory_id in (select value from json_each(?))`,
-		slug, list(ids))
-	return all, err
 }
 
 // Cursor returns the commit that was described last, "" if none was.

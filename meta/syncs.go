@@ -68,6 +68,10 @@ func (s *State) Rename(ctx context.Context, was string, c Checkout, ids map[fold
 	if err := s.PutCheckout(ctx, c); err != nil {
 		return err
 	}
+	now := s.accessOf(c.Slug)
+	now.writing.Lock()
+	defer now.writing.Unlock()
+	defer now.forget()
 	return s.db.write(ctx, "rename project "+was, func(tx *sql.Tx) error {
 		for from, to := range ids {
 			if _, err := tx.ExecContext(ctx, `insert into access (slug, memory_id, count, last)

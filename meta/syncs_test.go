@@ -66,6 +66,9 @@ func TestRename(t *testing.T) {
 	must(s.SetGone(ctx, "old", id(3), true))
 	c.Slug, c.ProjectID = "new", "b"
 	ids := map[fold.ID]fold.ID{id(2): id(4), id(3): id(5)}
+	if used, err := s.Access(ctx, "new", []fold.ID{id(1)}); err != nil || used[0].Count != 0 {
+		t.Errorf("Access before = %v, %v", used, err)
+	}
 	for range 2 { // a second time changes nothing
 		must(s.Rename(ctx, "old", c, ids))
 	}
@@ -74,7 +77,7 @@ func TestRename(t *testing.T) {
 		t.Errorf("Checkouts = %+v, %v", got, err)
 	}
 	used, err := s.Access(ctx, "new", []fold.ID{id(1), id(4)})
-	if err != nil || used[id(1)].Count != 1 || used[id(4)].Count != 1 {
+	if err != nil || used[0].Count != 1 || used[1].Count != 1 {
 		t.Errorf("Access = %v, %v, want one of each", used, err)
 	}
 	gone, err := s.Gone(ctx, "new")

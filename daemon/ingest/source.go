@@ -683,3 +683,15 @@ func (in *Ingester) ReadSource(_ context.Context, path string) ([]byte, error) {
 	}
 	return src, err
 }
+
+// ReadParts reads parts of a source file as [disk.ReadParts] does; of one that is
+// not there, none.
+func (in *Ingester) ReadParts(_ context.Context, path string, parts [][2]int, fn func(i int, part []byte)) error {
+	if in.root == nil {
+		return nil
+	}
+	if err := disk.ReadParts(in.root, path, in.MaxBytes, parts, fn); !missing(err) {
+		return err
+	}
+	return nil
+}

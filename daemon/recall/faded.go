@@ -58,8 +58,9 @@ func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 		return out, err
 	}
 	now, own := d.Now(), d.HalfLife()
-	for id, m := range rows {
-		m.Access = access[id]
+	for i, id := range ids {
+		m := rows[id]
+		m.Access = access[i]
 		m.Strength = rank.Strength(now, m.Pulse.Updated, m.Access.Last, m.Access.Count, halfLife(own, m.Type), false)
 		if m.Strength >= threshold {
 			delete(rows, id)

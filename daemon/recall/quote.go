@@ -20,11 +20,20 @@ const (
 
 // A question is what a search asks, as far as it can be seen in a text.
 type question struct {
-	terms  map[string]uint64 // as the analyser sees them, each with a bit; the last has all after the 64th
-	joined map[string]bool   // identifiers and word pairs without their separators
-	words  []askedWord       // in order, each once
-	sift   *sift             // what may have them
-	room   *quoteRoom
+	forms map[string]form // as the analyser sees them
+	asks  int             // how many forms have a number
+	parts int             // how many of those are of parts of words
+	words []askedWord     // in order, each once
+	sift  *sift           // what may have them
+	room  *quoteRoom
+}
+
+// A form is what a term or joined form of a text says of a question.
+type form struct {
+	bit    uint64 // of a term; the last has all after the 64th
+	joined bool   // an identifier or word pair without its separators
+	number int    // among what [question.has] asks for, from 1; 0 for none
+	part   bool   // it is that of a part of a word
 }
 
 // A quoteRoom is what quotes of one search are worked out in, one after the other.
@@ -32,68 +41,120 @@ type quoteRoom struct {
 	analysis words.Analysis
 	lines    []quotedLine
 	found    []uint64
+	has      []bool // by number of a form
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
 // of: getUser of get and User.
 type askedWord struct {
-	text  string
-	parts []wordPart
+	text   string
+	parts  []wordPart
+	number int // of the form text, in small letters
 }
 
-type wordPart struct{ text, term string }
+type wordPart struct {
+	text, term string
+	number     int // of the form term
+}
 
 // asked analyses a query.
 func asked(query string) question {
-	q := question{terms: map[string]uint64{}, joined: map[string]bool{}, sift: &sift{}, room: &quoteRoom{}}
+	q := question{forms: map[string]form{}, sift: &sift{}, room: &quoteRoom{}}
 	for _, j := range words.Exact(query) {
-		q.joined[j] = true
+		q.forms[j] = form{joined: true}
 		q.sift.joined(j)
 	}
-	end := -1
+	end, terms := -1, 0
 	for _, t := range words.Tokens(query) {
-		if q.terms[t.Term] == 0 {
-			q.terms[t.Term] = 1 << min(len(q.terms), 63)
+		f := q.forms[t.Term]
+		if f.bit == 0 {
+			f.bit = 1 << min(terms, 63)
+			terms++
 			q.sift.term(t.Term)
 		}
-		part := wordPart{query[t.Start:t.End], t.Term}
+		if !f.part {
+			f.part = true
+			q.parts++
+		}
+		f.number = q.numbered(f)
+		q.forms[t.Term] = f
+		part := wordPart{query[t.Start:t.End], t.Term, f.number}
 		last := len(q.words) - 1
 		if last >= 0 && t.Start >= end && strings.Trim(query[end:t.Start], "_-") == "" {
 			w := &q.words[last]
 			w.text += query[end:t.Start] + part.text
 			w.parts = append(w.parts, part)
 		} else {
-			q.words = append(q.words, askedWord{part.text, []wordPart{part}})
+			q.words = append(q.words, askedWord{text: part.text, parts: []wordPart{part}})
 		}
 		end = t.End
 	}
-	for _, w := range q.words {
-		q.sift.joined(strings.ToLower(w.text))
+	for i := range q.words {
+		w := &q.words[i]
+		whole := strings.ToLower(w.text)
+		q.sift.joined(whole)
+		f := q.forms[whole]
+		f.number = q.numbered(f)
+		q.forms[whole], w.number = f, f.number
 	}
 	return q
+}
+
+// numbered returns the number of f, a new one if it has none.
+func (q *question) numbered(f form) int {
+	if f.number == 0 {
+		q.asks++
+		return q.asks
+	}
+	return f.number
 }
 
 // A span is a part of a line in bytes, [start, end).
 type span struct{ start, end int }
 
 // marks returns where words of the question stand in line, in order, no two of
-// them touching, and the bits of the terms that do.
-func (q question) marks(line string) (out []span, found uint64) {
+// them touching, and the bits of the terms that do. It notes in seen what forms
+// there are.
+func (q question) marks(line string, seen *seenForms) (out []span, found uint64) {
 	a := &q.room.analysis
 	a.Reset(line)
 	for _, t := range a.Terms {
-		if bit := q.terms[string(a.Bytes(t))]; bit != 0 {
-			found |= bit
-			out = append(out, span{int(t.Start), int(t.End)})
+		b := a.Bytes(t)
+		if !q.sift.begins(b) {
+			continue
+		}
+		if f := q.forms[string(b)]; f.bit|uint64(f.number) != 0 {
+			seen.note(f.number)
+			if found |= f.bit; f.bit != 0 {
+				out = append(out, span{int(t.Start), int(t.End)})
+			}
 		}
 	}
 	for _, j := range a.Joined {
-		if q.joined[string(a.Bytes(j))] {
-			out = append(out, span{int(j.Start), int(j.End)})
+		b := a.Bytes(j)
+		if !q.sift.begins(b) {
+			continue
+		}
+		if f := q.forms[string(b)]; f.joined || f.number != 0 {
+			if seen.note(f.number); f.joined {
+				out = append(out, span{int(j.Start), int(j.End)})
+			}
 		}
 	}
 	return merged(out), found
 }
+
+// SeenForms are which forms of a question stand in a text, of the first that
+// have a number.
+type seenForms uint64
+
+func (s *seenForms) note(number int) {
+	if number > 0 && number <= 64 {
+		*s |= 1 << (number - 1)
+	}
+}
+
+func (s seenForms) has(number int) bool { return number <= 64 && s>>(number-1)&1 == 1 }
 
 // merged sorts spans and makes those one that overlap or touch.
 func merged(spans []span) []span {
@@ -124,15 +185,16 @@ type quote []quotedLine
 // quoteOf returns the lines of text that together have most of the question,
 // early ones before late ones, without empty lines. White space that all of them
 // begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
-// U+FFFD.
-func quoteOf(text string, q question) quote {
+// U+FFFD. What is read of text for that has the forms seen, and may have more that
+// go from one line to the next.
+func quoteOf(text string, q question) (_ quote, seen seenForms) {
 	lines := readable(text, q.room.lines[:0])
 	found := append(q.room.found[:0], make([]uint64, len(lines))...)
 	q.room.lines, q.room.found = lines, found
 	for i := range lines {
 		if l := &lines[i]; q.sift.may(l.text) {
 			l.show()
-			l.marks, found[i] = q.marks(l.text)
+			l.marks, found[i] = q.marks(l.text, &seen)
 		}
 	}
 	best, at := -1, 0
@@ -155,7 +217,7 @@ func quoteOf(text string, q question) quote {
 	for i := range out {
 		out[i] = out[i].cropped(quotedRunes)
 	}
-	return out
+	return out, seen
 }
 
 // readable appends the lines of text that are not empty to lines, as far as it is

@@ -21,7 +21,8 @@ func TestAQuoteDoesNotRepeatTheTitle(t *testing.T) {
 		{"empty", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got, _, _ := quoteOf(withoutTitle(tc.body, "Session policy"), asked("days")).wire(1); got != tc.want {
+			quote, _ := quoteOf(withoutTitle(tc.body, "Session policy"), asked("days"))
+			if got, _, _ := quote.wire(1); got != tc.want {
 				t.Errorf("quote = %q, want %q", got, tc.want)
 			}
 		})
@@ -58,7 +59,8 @@ func TestAQuoteShowsWhatWasAskedFor(t *testing.T) {
 		{"where most of it stands", "zebra " + far + "zebra sleeps", "zebra sleeps", "[zebra sleeps]", "1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			text, lines, marks := quoteOf(tc.text, asked(tc.query)).wire(1)
+			quote, _ := quoteOf(tc.text, asked(tc.query))
+			text, lines, marks := quote.wire(1)
 			got := marked(text, marks)
 			long := utf8.RuneCountInString(tc.text) > quotedRunes
 			if got != tc.want && (!long || !strings.Contains(got, tc.want)) {
@@ -90,7 +92,8 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, query string) {
 		q := asked(query)
-		got, numbers, marks := quoteOf(text, q).wire(1)
+		quote, _ := quoteOf(text, q)
+		got, numbers, marks := quote.wire(1)
 		var lines []string
 		if got != "" {
 			lines = strings.Split(got, "\n")
@@ -117,7 +120,7 @@ func FuzzQuote(f *testing.F) {
 				t.Errorf("a highlight of two lines: %q", string(runes[m.Start:m.End]))
 			}
 		}
-		if len(q.words) == 0 && len(q.joined) == 0 && len(marks) > 0 {
+		if len(q.words) == 0 && len(q.forms) == 0 && len(marks) > 0 {
 			t.Errorf("%q highlights %v of %q", query, marks, got)
 		}
 	})

@@ -35,6 +35,8 @@ type Options struct {
 	// Source returns a source file as it lies in the checkout, nil if it is not
 	// what was indexed.
 	Source func(ctx context.Context, path string) ([]byte, error)
+	// SourceParts reads parts of one, as [disk.ReadParts] does.
+	SourceParts func(ctx context.Context, path string, parts [][2]int, fn func(i int, part []byte)) error
 	// Allowed returns the rules by which the memory id may hold what looks like
 	// a secret. Nil allows none.
 	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
@@ -165,7 +167,7 @@ func (d *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 			m.Backlinks = append(m.Backlinks, l)
 		}
 	}
-	a := access[id]
+	a := access[0]
 	m.RetrievalCount = a.Count
 	if !a.Last.IsZero() {
 		last := a.Last

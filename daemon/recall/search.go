@@ -311,13 +311,17 @@ func (d *Door) strengths(ctx context.Context, now time.Time, c *rank.Candidates)
 		return err
 	}
 	own := d.HalfLife() // asked once: it is kept in a database
-	for _, id := range ids {
-		p, a := pulses[id], access[id]
+	text := map[fold.ID]bool{}
+	for i, id := range ids {
+		p, a := &pulses[i], &access[i]
 		c.Strength[id] = rank.Strength(now, p.Updated, a.Last, a.Count, halfLife(own, p.Type), p.Pinned)
+		if prose[p.Language] {
+			text[id] = true
+		}
 	}
 	for _, part := range [][]rank.Hit{c.Files, c.Chunks} {
 		for i := range part {
-			part[i].Prose = prose[pulses[part[i].Memory].Language]
+			part[i].Prose = text[part[i].Memory]
 		}
 	}
 	return nil
@@ -488,9 +492,10 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			},
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Stale: row.Stale, Project: d.Slug,
 		}
-		texts := d.showChunks(ctx, row.FilePath, r.Chunks, chunks, q, &res)
-		res.Snippet, _, res.Highlights = quoteOf(withoutTitle(row.Body, row.Title), q).wire(1)
-		res.Why = why(r, row, &res, texts, q, past)
+		parts := d.showChunks(ctx, row.FilePath, r.Chunks, chunks, q, &res)
+		body, seen := quoteOf(withoutTitle(row.Body, row.Title), q)
+		res.Snippet, _, res.Highlights = body.wire(1)
+		res.Why = why(r, row, &res, parts, seen, q, past)
 		if req.IncludeChunks != nil && !*req.IncludeChunks {
 			res.MatchedChunks = nil
 		}
@@ -509,30 +514,44 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 	return nil
 }
 
+// A shownChunk is what was read of a chunk that is shown.
+type shownChunk struct {
+	text string // "" if nothing may be quoted
+	seen seenForms
+}
+
 // showChunks quotes the chunks that matched from the source as it lies there,
-// if it still is what was indexed. It returns the texts it may quote from, ""
-// for those it may not.
-func (d *Door) showChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, q question, res *wire.SearchResult) []string {
+// if it still is what was indexed. It returns what it read of each.
+func (d *Door) showChunks(ctx context.Context, path string, found []rank.RankedChunk, chunks map[string]fold.Chunk, q question, res *wire.SearchResult) []shownChunk {
 	if len(found) == 0 {
 		return nil
 	}
-	src, err := d.Source(ctx, path)
-	if err != nil {
-		src = nil // the place is still right to name
-	}
-	var texts []string
+	shown, parts := make([]fold.Chunk, 0, len(found)), make([][2]int, 0, len(found))
 	for _, f := range found {
 		c, ok := chunks[strings.TrimPrefix(f.Key, "c:")]
 		if !ok {
 			continue
 		}
-		m := wire.MatchedChunk{ID: c.ID, NodeType: c.NodeType, NodeName: c.NodeName, StartLine: c.StartLine, EndLine: c.EndLine, Score: f.Relevance}
-		text := ""
-		if !c.Hidden && c.EndByte <= len(src) && fold.ChunkHash(src[c.StartByte:c.EndByte]) == c.Hash {
-			text = string(src[c.StartByte:c.EndByte])
-			m.Snippet, m.SnippetLines, m.Highlights = quoteOf(text, q).wire(c.StartLine)
+		res.MatchedChunks = append(res.MatchedChunks, wire.MatchedChunk{
+			ID: c.ID, NodeType: c.NodeType, NodeName: c.NodeName, StartLine: c.StartLine, EndLine: c.EndLine, Score: f.Relevance,
+		})
+		part := [2]int{c.StartByte, c.EndByte}
+		if c.Hidden {
+			part[1] = part[0] - 1 // nobody reads it
 		}
-		res.MatchedChunks, texts = append(res.MatchedChunks, m), append(texts, text)
+		shown, parts = append(shown, c), append(parts, part)
 	}
+	texts := make([]shownChunk, len(shown))
+	// What cannot be read is not quoted: the place is still right to name.
+	_ = d.SourceParts(ctx, path, parts, func(i int, part []byte) {
+		c := &shown[i]
+		if c.Hidden || fold.ChunkHash(part) != c.Hash {
+			return
+		}
+		m, text := &res.MatchedChunks[i], string(part)
+		quote, seen := quoteOf(text, q)
+		m.Snippet, m.SnippetLines, m.Highlights = quote.wire(c.StartLine)
+		texts[i] = shownChunk{text, seen}
+	})
 	return texts
 }

@@ -116,15 +116,31 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // phraseGap is more bytes than stand between the two words of a phrase.
 const phraseGap = 16
 
+// begins reports whether a term or joined form of a text may be one of a word of the
+// question, by its first letters.
+func (s *sift) begins(form []byte) bool {
+	if s == nil || len(form) < 2 || form[0] >= utf8.RuneSelf || form[1] >= utf8.RuneSelf {
+		return true
+	}
+	first, ok := alnum(form[0])
+	if !ok {
+		return true
+	}
+	second, ok := alnum(form[1])
+	return !ok || s.pairs[first]>>second&1 == 1 || s.single>>first&1 == 1
+}
+
 // passing calls fn for the parts of text that may have words of the question, or
 // joined forms of them: the lines that pass, each with what it takes for a phrase
-// that begins in it.
-func (s *sift) passing(text string, fn func(part string)) {
+// that begins in it; until fn returns false.
+func (s *sift) passing(text string, fn func(part string) bool) {
 	start, end := -1, 0 // of the part at hand
 	for at := 0; at < len(text); {
 		line := text[at:lineEnd(text, at)]
 		if start >= 0 && at >= end {
-			fn(text[start:end])
+			if !fn(text[start:end]) {
+				return
+			}
 			start = -1
 		}
 		if next := at + len(line); s.may(strings.TrimRight(line, "\r\n")) {

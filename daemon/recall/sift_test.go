@@ -21,18 +21,24 @@ func checkSift(t *testing.T, text, query string) {
 	t.Helper()
 	q := asked(query)
 	all := unsifted(q)
-	if got, want := q.has(text), all.has(text); !reflect.DeepEqual(got, want) {
+	want := all.has(0, text)
+	if got := q.has(0, text); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q has %q of %q, want %q", text, got, query, want)
 	}
+	quoted, seen := quoteOf(text, q)
+	if got := q.has(seen, text); !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q has %q of %q after it was quoted, want %q", text, got, query, want)
+	}
 	for line := range strings.Lines(text) {
-		if marks, found := all.marks(line); (len(marks) > 0 || found != 0) && !q.sift.may(line) {
+		if marks, found := all.marks(line, new(seenForms)); (len(marks) > 0 || found != 0) && !q.sift.may(line) {
 			t.Fatalf("%q is left out, and has %v of %q", line, marks, query)
 		}
 	}
-	got, lines, marks := quoteOf(text, q).wire(1)
-	want, wantLines, wantMarks := quoteOf(text, all).wire(1)
-	if got != want || !reflect.DeepEqual(lines, wantLines) || !reflect.DeepEqual(marks, wantMarks) {
-		t.Fatalf("of %q for %q: quoted %q %v %v, want %q %v %v", text, query, got, lines, marks, want, wantLines, wantMarks)
+	got, lines, marks := quoted.wire(1)
+	other, _ := quoteOf(text, all)
+	wanted, wantLines, wantMarks := other.wire(1)
+	if got != wanted || !reflect.DeepEqual(lines, wantLines) || !reflect.DeepEqual(marks, wantMarks) {
+		t.Fatalf("of %q for %q: quoted %q %v %v, want %q %v %v", text, query, got, lines, marks, wanted, wantLines, wantMarks)
 	}
 }
 
@@ -116,8 +122,8 @@ func BenchmarkQuote(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, text := range texts {
-					_ = quoteOf(text, bc.q)
-					_ = bc.q.has(text)
+					_, seen := quoteOf(text, bc.q)
+					_ = bc.q.has(seen, text)
 				}
 			}
 		})

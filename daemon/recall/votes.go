@@ -120,8 +120,8 @@ func (d *Door) votes(ctx context.Context, query string, f textindex.Filter, c *r
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		if _, ok := known[id]; !ok || allowed != nil && !allowed[id] {
+	for i, id := range ids {
+		if !known[i].Known || allowed != nil && !allowed[id] {
 			delete(votes, id)
 			delete(messages, id)
 		}

@@ -11,28 +11,40 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// has returns the words of the question that stand in texts.
-func (q question) has(texts ...string) []string {
-	found := map[string]bool{} // what is asked for, and whether it stands there
-	for _, w := range q.words {
-		found[strings.ToLower(w.text)] = false
-		for _, p := range w.parts {
-			found[p.term] = false
+// has returns the words of the question that stand in texts, of which some are
+// known to.
+func (q question) has(known seenForms, texts ...string) []string {
+	found := append(q.room.has[:0], make([]bool, q.asks+1)...)
+	q.room.has = found
+	lacking := q.parts
+	for _, f := range q.forms {
+		if f.number > 0 && known.has(f.number) {
+			if found[f.number] = true; f.part {
+				lacking--
+			}
 		}
 	}
 	a := &q.room.analysis
 	for _, text := range texts {
-		q.sift.passing(text[:min(len(text), readBytes)], func(part string) {
+		if lacking == 0 {
+			break // more than all cannot be found
+		}
+		q.sift.passing(text[:min(len(text), readBytes)], func(part string) bool {
 			a.Reset(part)
 			for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
 				for _, s := range spans {
-					if b := a.Bytes(s); !found[string(b)] {
-						if _, asked := found[string(b)]; asked {
-							found[string(b)] = true
+					b := a.Bytes(s)
+					if !q.sift.begins(b) {
+						continue
+					}
+					if f := q.forms[string(b)]; f.number > 0 && !found[f.number] {
+						if found[f.number] = true; f.part {
+							lacking--
 						}
 					}
 				}
 			}
+			return lacking > 0
 		})
 	}
 	var out []string
@@ -42,13 +54,13 @@ func (q question) has(texts ...string) []string {
 		}
 	}
 	for _, w := range q.words {
-		lacks := slices.ContainsFunc(w.parts, func(p wordPart) bool { return !found[p.term] })
-		if !lacks || found[strings.ToLower(w.text)] {
+		lacks := slices.ContainsFunc(w.parts, func(p wordPart) bool { return !found[p.number] })
+		if !lacks || found[w.number] {
 			add(w.text)
 			continue
 		}
 		for _, p := range w.parts {
-			if found[p.term] {
+			if found[p.number] {
 				add(p.text)
 			}
 		}
@@ -65,16 +77,16 @@ func (q question) most() (n int) {
 }
 
 // why says what made a memory a result, from what a reader may see of it: a chunk
-// that is withheld speaks by its name only. The texts of chunks come in the order
-// of r.Chunks.
-func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, texts []string, q question, past []voter) []wire.Reason {
+// that is withheld speaks by its name only. The chunks come in the order of those of
+// res; body is what was seen of the memory's own text.
+func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter) []wire.Reason {
 	var out []wire.Reason
 	for i, c := range res.MatchedChunks {
 		if i > 0 && len(out[0].Words) == q.most() {
 			break // no other says more
 		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
-		in := q.has(c.NodeName, texts[i])
+		in := q.has(chunks[i].seen, c.NodeName, chunks[i].text)
 		if i > 0 && len(in) <= len(out[0].Words) {
 			continue // the first says as much
 		}
@@ -89,11 +101,11 @@ func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, texts []string, q 
 	}
 	var in []string
 	if len(res.MatchedChunks) == 0 {
-		in = q.has(row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body)
+		in = q.has(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body)
 	}
 	if len(in) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + strings.Join(in, ", "), Words: in})
-	} else if in := q.has(row.Title, row.FilePath); len(in) > 0 {
+	} else if in := q.has(0, row.Title, row.FilePath); len(in) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + strings.Join(in, ", "), Words: in})
 	}
 	adds := map[string]float64{}
@@ -102,7 +114,7 @@ func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, texts []string, q 
 	}
 	if v := votedFor(past, r.ID); v != nil && adds["commits"] > 0 {
 		out = append(out, wire.Reason{
-			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.has(v.subject), Commit: v.oid, Subject: v.subject,
+			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.has(0, v.subject), Commit: v.oid, Subject: v.subject,
 		})
 	}
 	if len(out) == 0 && adds["neighbours"] > 0 {

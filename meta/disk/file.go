@@ -81,6 +81,40 @@ func ReadSource(root *os.Root, p string, max int64, buf []byte) ([]byte, Info, b
 	return buf[:min(int64(n), max)], infoOf(fi), int64(n) > max, nil
 }
 
+// ReadParts reads parts of the source file p, each from its first byte to before its
+// last, and calls fn with those that lie in the first max bytes of the file, in the
+// order given. What fn is given is written over afterwards. Errors are those of
+// [ReadSource].
+func ReadParts(root *os.Root, p string, max int64, parts [][2]int, fn func(i int, part []byte)) error {
+	if err := validPath(p); err != nil {
+		return err
+	}
+	f, fi, err := openSource(root, p)
+	if err != nil {
+		return wrap(OpRead, p, err)
+	}
+	defer f.Close()
+	var buf []byte
+	for i, part := range parts {
+		n := part[1] - part[0]
+		if part[0] < 0 || n < 0 || int64(part[1]) > min(fi.Size(), max) {
+			continue
+		}
+		if cap(buf) < n {
+			buf = make([]byte, n)
+		}
+		_, err := f.ReadAt(buf[:n], int64(part[0]))
+		switch {
+		case errors.Is(err, io.EOF) && n > 0: // it was cut meanwhile
+		case err != nil && !errors.Is(err, io.EOF):
+			return wrap(OpRead, p, err)
+		default:
+			fn(i, buf[:n])
+		}
+	}
+	return nil
+}
+
 // readUpTo fills buf from f, or reads all of f, which had size bytes when it was
 // opened: a read that ends just there is the last, and saves the one that would
 // only find the end.

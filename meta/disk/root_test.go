@@ -3,6 +3,7 @@ package disk_test
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -387,5 +388,31 @@ func TestLock(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestReadParts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	got := map[int]string{}
+	parts := [][2]int{{2, 5}, {0, 3}, {4, 4}, {5, 9}, {6, 11}, {3, 2}, {-1, 1}}
+	if err := root.Mkdir("sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err = disk.ReadParts(root, "a.go", 8, parts, func(i int, part []byte) { got[i] = string(part) })
+	if want := map[int]string{0: "234", 1: "012", 2: ""}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("ReadParts = %v, %v, want %v", got, err, want)
+	}
+	for path, want := range map[string]error{"none.go": fs.ErrNotExist, "sub": disk.ErrNotRegular} {
+		if err := disk.ReadParts(root, path, 8, parts, func(int, []byte) { t.Errorf("%s was read", path) }); !errors.Is(err, want) {
+			t.Errorf("ReadParts(%s) = %v, want %v", path, err, want)
+		}
 	}
 }
