@@ -48,8 +48,11 @@ func (d *Daemon) WebhookSecret(repository string) string {
 	if co == nil {
 		return ""
 	}
-	cfg := d.parts.cfg.For(co.rec.Slug)
-	return cfg.Secret(cfg.Webhooks.SecretEnv)
+	secret, err := d.parts.cfg.For(co.rec.Slug).WebhookSecret()
+	if err != nil {
+		d.opt.Log.Warn("No secret of webhooks", "project", co.rec.Slug, "err", err)
+	}
+	return secret
 }
 
 // TakeDelivery keeps what a webhook asks for, so that it is done also after a crash,

@@ -71,7 +71,12 @@ func (l *Logins) openProviders(ctx context.Context) error {
 		if set.Disabled {
 			continue
 		}
-		p, err := l.newProvider(id, set)
+		secret, err := set.ReadSecret()
+		set.ClientSecret = secret
+		var p *provider
+		if err == nil {
+			p, err = l.newProvider(id, set)
+		}
 		if err != nil {
 			l.leftOut(ctx, id, err)
 			continue

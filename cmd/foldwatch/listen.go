@@ -58,13 +58,27 @@ func (t *tcpListener) openWebhooks(ctx context.Context, cfg conf.Config, log *sl
 func noSecret(cfg conf.Config) string {
 	first := ""
 	for _, slug := range append([]string{""}, cfg.ProjectSlugs()...) {
-		name := cfg.For(slug).Webhooks.SecretEnv
-		why := "webhooks.secret_env names no variable: set it to the name of the one that holds the secret"
-		if name != "" {
-			if why = webhook.CheckSecret(cfg.Secret(name)); why == "" {
+		own := cfg.For(slug)
+		why := "webhooks.secret_env and webhooks.secret_file name nothing: set one to the variable or the file that holds the secret"
+		if at := own.Webhooks; at.SecretEnv != "" || at.SecretFile != "" {
+			secret, err := own.WebhookSecret()
+			if err != nil {
+				why = "no webhook is taken: " + err.Error()
+				if hint := fold.Hint(err); hint != "" {
+					why += "; " + hint
+				}
+			} else if why = webhook.CheckSecret(secret); why == "" {
 				return ""
+			} else {
+				where := " in $" + at.SecretEnv
+				switch {
+				case at.SecretEnv == "":
+					where = " in " + at.SecretFile
+				case at.SecretFile != "":
+					where = ""
+				}
+				why = "no webhook is taken: the secret" + where + " " + why
 			}
-			why = "no webhook is taken: the secret in $" + name + " " + why
 		}
 		if first == "" {
 			first = why

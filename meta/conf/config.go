@@ -115,6 +115,9 @@ type Rate struct {
 type Webhooks struct {
 	Listen    string
 	SecretEnv string // variable that holds the secret of the signatures
+	// SecretFile is a file that holds nothing but the secret, and that only its
+	// owner can read: what the system starts has not the environment of a session.
+	SecretFile string
 }
 
 // Auth says who may log in over TCP.
@@ -136,6 +139,7 @@ type AuthProvider struct {
 	ClientID     string
 	ClientSecret string // from the environment only
 	SecretEnv    string // variable that holds ClientSecret
+	SecretFile   string // file that holds it, and that only its owner can read
 	Scopes       []string
 	Disabled     bool
 	// RoleClaim is the claim whose values give roles: those of Admin, of Member
@@ -148,7 +152,7 @@ type AuthProvider struct {
 
 // texts are the keys of a provider that have one value, by their names.
 func (p *AuthProvider) texts() map[string]*string {
-	return map[string]*string{"type": &p.Kind, "name": &p.Name, "issuer": &p.Issuer, "client_id": &p.ClientID, "secret_env": &p.SecretEnv, "role_claim": &p.RoleClaim}
+	return map[string]*string{"type": &p.Kind, "name": &p.Name, "issuer": &p.Issuer, "client_id": &p.ClientID, "secret_env": &p.SecretEnv, "secret_file": &p.SecretFile, "role_claim": &p.RoleClaim}
 }
 
 // lists are the keys of a provider that have several, by their names.
@@ -285,6 +289,9 @@ func (c Config) For(slug string) Config {
 			continue
 		}
 		if k, ok := findKey(name); ok && !c.fixed[name] {
+			if name == "webhooks.secret_env" || name == "webhooks.secret_file" {
+				c.Webhooks.SecretEnv, c.Webhooks.SecretFile = "", "" // one of its own, wherever it is
+			}
 			_ = k.set(&c, s.value) // checked by parse
 		}
 	}
@@ -350,30 +357,51 @@ func (c Config) ReadKey(p Provider) (string, error) {
 	if k := c.Key(p); k != "" || p.KeyFile == "" {
 		return k, nil
 	}
-	info, err := os.Stat(p.KeyFile)
+	return readSecret("key_file", p.KeyFile)
+}
+
+// readSecret returns what the file that the key names holds: one secret and nothing
+// else.
+func readSecret(key, file string) (string, error) {
+	info, err := os.Stat(file)
 	if err != nil {
-		return "", fmt.Errorf("key_file: %w", err)
+		return "", fmt.Errorf("%s: %w", key, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKey {
-		return "", fmt.Errorf("key_file %s is no file that holds a key: %w", p.KeyFile, fold.ErrInvalid)
+		return "", fmt.Errorf("%s %s is no file that holds a key: %w", key, file, fold.ErrInvalid)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fold.WithHint(fmt.Errorf("key_file %s can be read by others: %w", p.KeyFile, fold.ErrForbidden), "chmod 600 "+strconv.Quote(p.KeyFile))
+		return "", fold.WithHint(fmt.Errorf("%s %s can be read by others: %w", key, file, fold.ErrForbidden), "chmod 600 "+strconv.Quote(file))
 	}
-	b, err := os.ReadFile(p.KeyFile)
+	b, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("key_file: %w", err)
+		return "", fmt.Errorf("%s: %w", key, err)
 	}
 	k := strings.TrimSpace(string(b))
 	if k == "" || strings.ContainsFunc(k, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("key_file %s does not hold one line with a key: %w", p.KeyFile, fold.ErrInvalid)
+		return "", fmt.Errorf("%s %s does not hold one line with a key: %w", key, file, fold.ErrInvalid)
 	}
 	return k, nil
 }
 
-// Secret returns the value that the environment had for the variable name when
-// the configuration was loaded. Only variables that some key names are kept.
-func (c Config) Secret(name string) string { return c.keys[name] }
+// WebhookSecret returns the secret by which webhooks are signed: of its variable,
+// else of its file, which is read anew each time; "" if neither is named or the
+// variable is not set. Its errors are those of [Config.ReadKey].
+func (c Config) WebhookSecret() (string, error) {
+	if k := c.keys[c.Webhooks.SecretEnv]; k != "" || c.Webhooks.SecretFile == "" {
+		return k, nil
+	}
+	return readSecret("webhooks.secret_file", c.Webhooks.SecretFile)
+}
+
+// ReadSecret returns the secret of the client: of the environment, else of its file.
+// Its errors are those of [Config.ReadKey].
+func (p AuthProvider) ReadSecret() (string, error) {
+	if p.ClientSecret != "" || p.SecretFile == "" {
+		return p.ClientSecret, nil
+	}
+	return readSecret("secret_file", p.SecretFile)
+}
 
 func wellKnown(name string) (Provider, bool) {
 	switch name {

@@ -213,7 +213,7 @@ func TestKeysAreValuesOnly(t *testing.T) {
 	if p := c.Auth.Providers["corp"]; p.Issuer != "https://id.example.com" || p.ClientSecret != secret {
 		t.Errorf("auth provider = %+v", p)
 	}
-	if c.Secret("UNRELATED") != "" {
+	if c.Key(Provider{KeyEnv: "UNRELATED"}) != "" {
 		t.Error("a variable that no key names is kept")
 	}
 	for _, o := range origins {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -61,6 +62,56 @@ func TestProviderBudgetAndKeyFile(t *testing.T) {
 	for _, bad := range []string{"daily_texts = -1", `daily_tokens = "many"`, "daily_text = 1"} {
 		if _, _, err := parse("config.toml", []byte("[providers.openai]\n"+bad), nil, nil); !errors.Is(err, fold.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", bad, err)
+		}
+	}
+}
+
+// TestSecretFiles takes secrets from files, by the rules of keys.
+func TestSecretFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	one, own, open := write("one", "of-all-projects\n", 0o600), write("own", "of-app", 0o600), write("open", "for-all-to-read", 0o644)
+	text := "[webhooks]\nsecret_file = '" + one + "'\n[projects.app.webhooks]\nsecret_file = '" + own + "'\n[projects.env.webhooks]\nsecret_env = 'OF_ENV'\n" +
+		"[projects.open.webhooks]\nsecret_file = '" + open + "'\n[projects.none.webhooks]\nsecret_file = '" + dir + "/none'\n" +
+		"[auth.providers.corp]\nissuer = 'https://id'\nclient_id = 'fold'\nsecret_file = '" + one + "'\n"
+	env := []string{"OF_ENV=of-env", "AUTH_PROVIDER_OTHER_ISSUER=https://id", "AUTH_PROVIDER_OTHER_SECRET_FILE=" + open}
+	c, origins, err := parse("config.toml", []byte(text), env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for slug, want := range map[string]string{"": "of-all-projects", "app": "of-app", "env": "of-env"} {
+		if got, err := c.For(slug).WebhookSecret(); err != nil || got != want {
+			t.Errorf("the secret of %q is %q, %v, want %q", slug, got, err, want)
+		}
+	}
+	if _, err := c.For("none").WebhookSecret(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a secret that is not there: %v", err)
+	}
+	if got, err := c.Auth.Providers["corp"].ReadSecret(); err != nil || got != "of-all-projects" {
+		t.Errorf("the secret of a client is %q, %v", got, err)
+	}
+	if runtime.GOOS != "windows" {
+		for name, read := range map[string]func() (string, error){"webhooks": c.For("open").WebhookSecret, "client": c.Auth.Providers["other"].ReadSecret} {
+			if got, err := read(); got != "" || !errors.Is(err, fold.ErrForbidden) || fold.Hint(err) == "" {
+				t.Errorf("%s: a secret for all to read: %q, %v", name, got, err)
+			}
+		}
+	}
+	if err := os.WriteFile(one, []byte("another-one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.WebhookSecret(); err != nil || got != "another-one" {
+		t.Errorf("a secret that was changed: %q, %v", got, err)
+	}
+	for _, o := range origins {
+		if strings.Contains(o.Value, "of-") {
+			t.Errorf("config show tells the secret: %+v", o)
 		}
 	}
 }

@@ -67,6 +67,7 @@ func keys() []key {
 		{name: "rate.peer", at: func(c *Config) any { return &c.Rate.Peer }, min: 0, max: 1e6},
 		{name: "webhooks.listen", at: func(c *Config) any { return &c.Webhooks.Listen }},
 		{name: "webhooks.secret_env", at: func(c *Config) any { return &c.Webhooks.SecretEnv }, project: true},
+		{name: "webhooks.secret_file", at: func(c *Config) any { return &c.Webhooks.SecretFile }, project: true},
 		{name: "auth.required", at: func(c *Config) any { return &c.Auth.Required }},
 		{name: "auth.url", at: func(c *Config) any { return &c.Auth.URL }},
 		{name: "auth.session_idle", at: func(c *Config) any { return &c.Auth.SessionIdle }, min: 60, max: 365 * 86400},

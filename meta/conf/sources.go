@@ -360,7 +360,7 @@ func (c *Config) applySeeds(env []string, from map[string]string) error {
 // they are.
 func authSeeds() map[string]string {
 	return map[string]string{
-		"TYPE": "type", "DISPLAY_NAME": "name", "ISSUER": "issuer", "ISSUER_URL": "issuer", "CLIENT_ID": "client_id", "CLIENT_SECRET": "client_secret",
+		"TYPE": "type", "DISPLAY_NAME": "name", "ISSUER": "issuer", "ISSUER_URL": "issuer", "CLIENT_ID": "client_id", "CLIENT_SECRET": "client_secret", "SECRET_FILE": "secret_file",
 		"SCOPES": "scopes", "ENABLED": "enabled", "ROLE_CLAIM": "role_claim", "ADMIN": "admin", "MEMBER": "member", "VIEWER": "viewer", "PROJECTS": "projects",
 	}
 }
