@@ -78,7 +78,7 @@ func (c *contract) requests() map[string]string {
 		"reindex": `{}`, "restore": one, "undo": `{"rev":"HEAD"}`, "decay": `{}`, "pause": `{"for":"1h"}`, "reportEvent": `{"type":"x"}`, "diff": "?rev=HEAD",
 		"createToken": `{"name":"n","scope":"read","projects":["app"]}`, "createTokenOfAuth": `{"name":"n","scope":"read","projects":["app"]}`,
 		"problems": "?limit=3", "audit": "?project=app", "listMemories": "?limit=1&tags=x", "jobs": "?project=app",
-		"projects": "", "project": "", "projectStatus": "", "projectStats": "", "algorithm": "", "resume": "", "reloadModels": "", "repositories": "", "getMemory": "",
+		"projects": "", "project": "", "projectStatus": "", "projectStats": "", "drift": "", "algorithm": "", "resume": "", "reloadModels": "", "repositories": "", "getMemory": "",
 		"memorySource": "?start_line=1&end_line=2", "links": "", "job": "", "prime": "", "sessionEvents": "", "log": "", "status": "", "tokens": "", "tokensOfAuth": "",
 		"health": "", "ready": "", "live": "", "metrics": "", "openapi": "", "events": "", "mcpSSE": "",
 		"deleteMemory": "", "removeLink": "", "removeLinkOf": "", "removeRepository": "", "revokeToken": "", "revokeTokenOfAuth": "", "removeProject": "",

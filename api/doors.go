@@ -63,6 +63,8 @@ type ProjectDoors interface {
 	ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) wire.Health
 	Problems(ctx context.Context, sc fold.Scope, slug string, in wire.ProblemQuery) (wire.ProblemList, error)
+	// Drift compares what is derived of a project with its files; it reads all of both.
+	Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Drift, error)
 	Algorithm(ctx context.Context, sc fold.Scope, slug string) (wire.Algorithm, error)
 	SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error)
 	Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error)

@@ -141,6 +141,10 @@ func projectRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inProblems) (wire.ProblemList, error) {
 				return d.Problems(ctx, sc, in.Slug, in.ProblemQuery)
 			}),
+		on(Read, "GET", project+"/drift", "drift", "Compare the index of a project with its files",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.Drift, error) {
+				return d.Drift(ctx, sc, in.Slug)
+			}),
 	}
 }
 

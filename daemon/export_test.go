@@ -9,6 +9,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex"
 )
 
 // Dump writes the logical state of a project's index, for tests that compare
@@ -110,4 +111,21 @@ func (d *Daemon) Stopped() <-chan struct{} { return d.parts.stopped }
 func (d *Daemon) StoresOpen() (now, most, opened int64) {
 	_, _, opened = d.parts.seats.counted()
 	return d.parts.storesOpen.now.Load(), d.parts.storesOpen.most.Load(), opened
+}
+
+// Mislay takes the words of one memory out of a project's index, and gives it a
+// vector of what has no row, as damage that no checksum tells of would.
+func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
+	st, err := d.open(ctx, fold.LocalScope(), slug)
+	if err != nil {
+		return err
+	}
+	defer st.letGo()
+	if err := st.text.Apply(ctx, st.text.Seq(), nil, []string{"m:" + id}); err != nil {
+		return err
+	}
+	m := st.serves()
+	v := make([]float32, m.identity.Dim)
+	v[0] = 1
+	return m.vectors.Apply(m.vectors.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
 }

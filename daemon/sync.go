@@ -428,7 +428,7 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 		r.Kind = kindOf(r.Remote)
 		return r
 	}
-	r.Remote, r.Sync, r.Reason, r.Hint = rec.Remote, "on", rec.Reason, rec.Hint
+	r.Remote, r.Sync, r.Reason, r.Hint, r.Stopped = rec.Remote, "on", rec.Reason, rec.Hint, rec.Stopped
 	r.Kind = kindOf(r.Remote)
 	r.LastSync, r.UnpushedSince = timeOrNil(rec.Synced), timeOrNil(rec.Behind)
 	s := runner.Standing()

@@ -300,6 +300,17 @@ func (d *Doors) Problems(_ context.Context, sc fold.Scope, slug string, _ wire.P
 	return wire.ProblemList{Items: []wire.FileProblem{{Path: "fold/a.md", State: "quarantined", Reason: "line 3: duplicate key"}}}, nil
 }
 
+// Drift finds all in step.
+func (d *Doors) Drift(_ context.Context, sc fold.Scope, slug string) (wire.Drift, error) {
+	h, unlock, err := d.open("Drift", sc, slug)
+	defer unlock()
+	if err != nil {
+		return wire.Drift{}, err
+	}
+	n := len(h.sorted())
+	return wire.Drift{Files: n, Memories: n, Documents: n, Vectors: n, Differences: []string{}}, nil
+}
+
 // Algorithm returns the settings.
 func (d *Doors) Algorithm(_ context.Context, sc fold.Scope, slug string) (wire.Algorithm, error) {
 	h, unlock, err := d.open("Algorithm", sc, slug)

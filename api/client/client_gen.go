@@ -124,6 +124,13 @@ func (c *Client) Problems(ctx context.Context, slug string, query wire.ProblemQu
 	return out, err
 }
 
+// Drift calls GET /api/projects/{slug}/drift: compare the index of a project with its files.
+func (c *Client) Drift(ctx context.Context, slug string) (wire.Drift, error) {
+	var out wire.Drift
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/drift", nil, nil, &out)
+	return out, err
+}
+
 // AddRepository calls POST /api/projects/{slug}/repositories: sync a project's memories with a remote.
 func (c *Client) AddRepository(ctx context.Context, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error) {
 	var out wire.RepositoryAdded

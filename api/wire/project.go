@@ -242,6 +242,19 @@ type Progress struct {
 	Searchable     int     `json:"searchable,omitempty" doc:"of done, what is stored: searches find it, and a crash does not lose it"`
 }
 
+// Drift compares what is derived of a project with its files.
+type Drift struct {
+	Files         int      `json:"files" doc:"memory files below fold/"`
+	Memories      int      `json:"memories" doc:"rows: of memory files, and of source files that are described in the index only"`
+	Chunks        int      `json:"chunks" doc:"rows of chunks"`
+	Documents     int      `json:"documents" doc:"of the text index: one for each memory and chunk"`
+	Vectors       int      `json:"vectors" doc:"one for each memory and chunk, but for those that hold a credential"`
+	WithoutVector int      `json:"without_vector" doc:"memories and chunks that have none"`
+	VectorsDue    int      `json:"vectors_due" doc:"memories whose vectors are still to come"`
+	Queued        int      `json:"queued" doc:"jobs under way: a difference may be theirs to end"`
+	Differences   []string `json:"differences" doc:"what is not in step, in words; none where all is"`
+}
+
 // Job is queued work.
 type Job struct {
 	ID        string     `json:"id"`

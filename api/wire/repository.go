@@ -20,6 +20,7 @@ type Repository struct {
 	NextTry       *time.Time `json:"next_try,omitempty" doc:"when it is tried again by itself, after a failure"`
 	Reason        string     `json:"reason,omitempty" doc:"why less than everything is synced"`
 	Hint          string     `json:"hint,omitempty" doc:"what resolves Reason"`
+	Stopped       string     `json:"stopped,omitempty" enum:"auth,policy,refused,rewritten" doc:"set where only the user can go on: another login is wanted, a rule of the remote rejects the push, we refuse the remote, its history was rewritten"`
 
 	Held  []FileProblem `json:"held,omitempty" doc:"files of the remote that did not become memories here, and why"`
 	Ahead *RemoteAhead  `json:"ahead,omitempty" doc:"what the default branch of the remote has and the local one has not, as a webhook told last"`

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// Drift compares what is derived of a project with its files, and with each other.
+// It reads everything, for seconds where there are many memories.
+func (d *Daemon) Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Drift, error) {
+	st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.Drift{}, err
+	}
+	defer st.letGo()
+	m := st.serves()
+	if m == nil {
+		return wire.Drift{}, fmt.Errorf("project %s is stopping: %w", slug, fold.ErrUnavailable)
+	}
+	drift, err := st.in.Drift(ctx, st.index, st.text, m.vectors)
+	if err != nil {
+		return wire.Drift{}, fmt.Errorf("compare the index of %s: %w", slug, err)
+	}
+	if drift.VectorsDue, err = st.index.CountChanged(ctx, m.vectors.Seq()); err != nil {
+		return wire.Drift{}, err
+	}
+	st.co.mu.Lock()
+	drift.Queued = st.co.pending
+	st.co.mu.Unlock()
+	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.spec == builtinProvider {
+		drift.Differences = append(drift.Differences, fmt.Sprintf("%d memories and chunks have no vector", drift.WithoutVector))
+	}
+	return drift, nil
+}
