@@ -60,6 +60,9 @@ func (l *Layout) foldParent(foldDir string) (parent, name string) {
 // wal and lock.
 func (l *Layout) StateDir() string { return filepath.Join(l.CommonDir, ownDir) }
 
+// Journal returns the bare repository in which the history of memories is kept.
+func (l *Layout) Journal() string { return filepath.Join(l.StateDir(), repoName) }
+
 // Locate finds the checkout that contains path. It returns ErrNotFound if path
 // is in no git repository, and ErrForbidden if the repository belongs to
 // another user or reaches outside itself (F40); both carry a hint.

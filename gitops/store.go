@@ -28,9 +28,9 @@ const maxFile = 1 << 20
 // repoName is the sidecar repository in the state folder.
 const repoName = "repo.git"
 
-// ignoreText makes fold/ hide itself from git and from packers, in every work
+// IgnoreText makes fold/ hide itself from git and from packers, in every work
 // tree, without a byte of the user's own files changing.
-const ignoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
+const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
 	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
 
 // A Finding is a secret in a text: what was found and where, never the value.
@@ -262,13 +262,13 @@ func (s *Store) hideFold(root *disk.Root) error {
 		return nil // in the git directory, which nobody tracks
 	}
 	if s.opt.CommitTo == toBranch {
-		err := root.Remove(".gitignore", []byte(ignoreText))
+		err := root.Remove(".gitignore", []byte(IgnoreText))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
 			return nil
 		}
 		return err
 	}
-	err := root.Create(".gitignore", []byte(ignoreText))
+	err := root.Create(".gitignore", []byte(IgnoreText))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

@@ -42,6 +42,7 @@ type bugReport struct {
 }
 
 type reportedCheck struct {
+	Number int    `json:"number"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
 }
@@ -96,7 +97,7 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 		r.Git = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`).FindString(string(v))
 	}
 	for _, f := range examine(ctx, e, false) {
-		r.Checks = append(r.Checks, reportedCheck{f.Name, f.Status})
+		r.Checks = append(r.Checks, reportedCheck{f.Number, f.Name, f.Status})
 	}
 	if st, err := e.settings(); err == nil {
 		for _, o := range st.origins {

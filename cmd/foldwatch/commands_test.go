@@ -30,6 +30,8 @@ type fakeDaemon struct {
 	asked    []string   // what was called, with its arguments
 	search   wire.SearchReply
 	state    wire.ProjectStatus
+	whole    wire.Status // answers to Status, but for what is set above
+	drift    wire.Drift
 }
 
 func (f *fakeDaemon) called(format string, args ...any) {
@@ -41,7 +43,12 @@ func (f *fakeDaemon) Health(context.Context) (wire.Health, error) {
 }
 
 func (f *fakeDaemon) Status(context.Context) (wire.Status, error) {
-	return wire.Status{Version: f.version, PID: 1, Socket: "/run/fw.sock", Ready: true, Notices: f.notices, Projects: []wire.ProjectStatus{f.state}}, nil
+	st := f.whole
+	st.Version, st.PID, st.Ready, st.Notices, st.Projects = f.version, 1, true, f.notices, []wire.ProjectStatus{f.state}
+	if st.Socket == "" {
+		st.Socket = "/run/fw.sock"
+	}
+	return st, nil
 }
 
 func (f *fakeDaemon) ProjectStatus(_ context.Context, slug string) (wire.ProjectStatus, error) {
@@ -80,6 +87,14 @@ func (f *fakeDaemon) AddProject(_ context.Context, in wire.ProjectCreate) (wire.
 func (f *fakeDaemon) RemoveProject(_ context.Context, slug string, in wire.ProjectRemove) error {
 	f.called("remove %s purge=%v", slug, in.Purge)
 	return nil
+}
+
+func (f *fakeDaemon) Drift(context.Context, string) (wire.Drift, error) { return f.drift, nil }
+
+func (f *fakeDaemon) Reindex(_ context.Context, slug string, in wire.Reindex) (wire.JobRef, error) {
+	f.called("reindex %s rebuild=%v", slug, in.Rebuild)
+	f.drift.Differences = nil
+	return wire.JobRef{JobID: "j1"}, nil
 }
 
 func (f *fakeDaemon) Job(context.Context, string) (wire.Job, error) {

@@ -60,6 +60,7 @@ type daemonClient interface {
 	ReportEvent(ctx context.Context, slug, session string, in wire.SessionEvent) error
 	Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error)
 	Decay(ctx context.Context, slug string, in wire.DecayRequest) (wire.DecayReply, error)
+	Drift(ctx context.Context, slug string) (wire.Drift, error)
 	Pause(ctx context.Context, slug string, in wire.Pause) (wire.ProjectStatus, error)
 	Resume(ctx context.Context, slug string) (wire.ProjectStatus, error)
 }

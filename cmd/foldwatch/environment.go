@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
@@ -21,6 +22,14 @@ type environment struct {
 	environ        []string
 	workDir        func() (string, error)
 	now            func() time.Time
+
+	// What doctor asks of the machine: the folder in which the kernel tells of
+	// processes and limits, how many bytes can be written where a folder lies, and
+	// what this program parses by.
+	proc    string
+	free    func(dir string) (int64, error)
+	parsers func() string
+	wait    func(ctx context.Context, d time.Duration) error
 
 	// dial returns a client of the daemon's socket, or nil if nothing listens
 	// there. Serve runs the daemon until ctx ends.
@@ -47,7 +56,20 @@ func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
 	return &environment{
 		stdin: stdin, stdout: stdout, stderr: stderr,
 		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, now: time.Now,
+		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait,
 		dial: dialSocket, serve: serve,
+	}
+}
+
+// wait returns after d, or with the error of ctx when that ends first.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

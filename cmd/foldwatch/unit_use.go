@@ -55,30 +55,3 @@ func (e *environment) startService(ctx context.Context) (daemonClient, error) {
 	}
 	return e.running(ctx)
 }
-
-// checkUnit looks at the user's service: whether it is as it would be installed
-// now, and what of its environment will not do.
-func checkUnit(ctx context.Context, p *patient) []finding {
-	s, err := p.e.unitSpec(unitFlags{})
-	if err != nil {
-		return []finding{skipped(err.Error())}
-	}
-	r := p.e.unitReport(ctx, s)
-	if !r.Installed {
-		return []finding{ok("none is installed; to have the daemon after each login: foldwatch service install")}
-	}
-	var found []finding
-	for _, n := range r.Notes {
-		found = append(found, problem("foldwatch service install", "%s", n))
-	}
-	switch {
-	case r.State.State == "failed":
-		found = append(found, problem("foldwatch service logs", "it has failed: %s, exit code %d", r.Result, r.Code))
-	case p.stat != nil && r.PID > 0 && p.stat.PID != r.PID:
-		found = append(found, problem("foldwatch service restart", "the daemon that answers is pid %d, the service's is %d", p.stat.PID, r.PID))
-	}
-	if len(found) == 0 {
-		found = append(found, ok("%s, %s", r.Manager, r.Path))
-	}
-	return found
-}

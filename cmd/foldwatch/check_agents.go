@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/agents"
+)
+
+// checkAgents looks whether the entries that setup wrote into agents' files are
+// still what it would write: of this program, at this place.
+func checkAgents(_ context.Context, p *patient) []finding {
+	opt, err := p.e.agentOptions()
+	if err != nil {
+		return []finding{skipped("%v", err)}
+	}
+	var found []finding
+	var have []string
+	for _, c := range agents.List() {
+		if !c.Known() {
+			continue
+		}
+		state, err := agents.Check(c.ID, opt)
+		switch {
+		case err != nil:
+			if exists(c.File(opt)) {
+				found = append(found, warn("mend "+quoteArg(c.File(opt))+", then: foldwatch setup "+c.ID, "%s: %v", c.Name, err))
+			}
+		case state == agents.Different && namesProgram(c.File(opt), opt.Command):
+			have = append(have, c.Name+" (with arguments of your own)")
+		case state == agents.Different:
+			found = append(found, warn("foldwatch setup "+c.ID, "%s starts a foldwatch that lies elsewhere: %s", c.Name, c.File(opt)).
+				fixedBy("write the entry in "+c.File(opt)+" anew (a copy of the file is kept)", func(context.Context) error {
+					_, err := agents.Install(c.ID, opt)
+					return err
+				}))
+		case state == agents.Installed:
+			have = append(have, c.Name)
+		}
+	}
+	if len(have) == 0 {
+		return orOK(found, "none is connected; to connect one: foldwatch setup CLIENT")
+	}
+	return orOK(found, "%s", strings.Join(have, ", "))
+}
+
+// namesProgram reports whether the file at path names the program: what else the
+// entry says is then the user's.
+func namesProgram(path, program string) bool {
+	b, err := os.ReadFile(path)
+	quoted, _ := json.Marshal(program) // a string always can be
+	return err == nil && (bytes.Contains(b, []byte(program)) || bytes.Contains(b, quoted))
+}

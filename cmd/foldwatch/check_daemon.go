@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// checkLock looks for locks that nobody will let go of: of a daemon that holds the
+// state and does not answer, or of a program that has been starting one for long.
+// A dead program's lock is the system's to end, and has.
+func checkLock(ctx context.Context, p *patient) []finding {
+	if !p.have {
+		return []finding{skipped("the configuration comes first")}
+	}
+	var found []finding
+	c, err := p.e.dial(ctx, p.e)
+	answers := err == nil && c != nil
+	for _, l := range []struct{ name, does string }{{"daemon.lock", "holds the state"}, {"start.lock", "has been starting a daemon"}} {
+		holder, since := heldBy(filepath.Join(p.st.dirs.State, l.name))
+		if holder == "" || answers || p.e.now().Sub(since) < startDeadline {
+			continue
+		}
+		pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
+		f := fail(fmt.Sprintf("kill %d, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, span(p.e.now().Sub(since)))
+		if running, known := p.daemons(); known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
+			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.endProcess(ctx, pid) })
+		}
+		found = append(found, f)
+	}
+	if b, err := os.ReadFile(p.st.dirs.SocketFile()); err == nil && !answers && len(found) == 0 {
+		at := strings.TrimSpace(string(b))
+		path := p.st.dirs.SocketFile()
+		found = append(found, fail("rm "+quoteArg(path), "%s names %s, where nothing answers any more", path, at).
+			fixedBy("rm "+quoteArg(path), func(context.Context) error { return os.Remove(path) }))
+	}
+	return orOK(found, "none is held by what does not answer")
+}
+
+// heldBy returns who holds the lock at path, and since when; "" if nobody does.
+func heldBy(path string) (holder string, since time.Time) {
+	info, err := os.Stat(path + ".holder")
+	if err != nil {
+		return "", time.Time{} // it was let go of, or never taken
+	}
+	lock, err := disk.Lock(path, "doctor")
+	if held, locked := errors.AsType[*disk.LockedError](err); locked {
+		return held.Info, info.ModTime()
+	}
+	if err == nil {
+		_ = lock.Close() // its holder ended without a word
+	}
+	return "", time.Time{}
+}
+
+func checkDaemon(ctx context.Context, p *patient) finding {
+	if !p.have {
+		return skipped("the configuration comes first")
+	}
+	c, err := p.e.running(ctx)
+	if err != nil {
+		return fail("ls -l "+quoteArg(p.st.dirs.Socket), "the socket cannot be used: %v", err)
+	}
+	started := ""
+	if c == nil {
+		if c, err = p.e.start(ctx); err != nil {
+			mend := fold.Hint(err)
+			if mend == "" {
+				mend = "foldwatch serve"
+			}
+			f := fail(mend, "%v", err)
+			if !final(err) {
+				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
+					_, err := p.e.spawn(ctx, "--auto")
+					return err
+				})
+			}
+			return f
+		}
+		started = ", started just now"
+	}
+	st, err := c.Status(ctx)
+	if err != nil {
+		return fail("foldwatch status", "the daemon answers, but not with its status: %v", err)
+	}
+	p.c, p.stat = c, &st
+	return ok("pid %d, up %s%s", st.PID, span(p.e.now().Sub(st.StartedAt)), started)
+}
+
+// checkOthers looks for further daemons of this user. One with other folders is as
+// good as another machine; but no checkout is for both.
+func checkOthers(_ context.Context, p *patient) []finding {
+	own := 0
+	if p.stat != nil {
+		own = p.stat.PID
+	}
+	others, known := p.daemons()
+	if !known {
+		return []finding{skipped("the processes of %s are not looked at", runtime.GOOS)}
+	}
+	var found []finding
+	for _, d := range others {
+		if d.pid == own || d.pid == os.Getpid() {
+			continue
+		}
+		home := d.home
+		if home == "" {
+			home = "the folders of this user"
+		}
+		found = append(found, warn(fmt.Sprintf("if it is none of yours: kill %d", d.pid), "another daemon runs, pid %d, with %s", d.pid, home))
+	}
+	return orOK(found, "none")
+}
+
+// A daemonProcess is one that runs `foldwatch serve`.
+type daemonProcess struct {
+	pid  int
+	home string // its FOLDWATCH_HOME
+}
+
+// daemons lists those of this user; false where processes cannot be listed.
+func (p *patient) daemons() ([]daemonProcess, bool) {
+	entries, err := os.ReadDir(p.e.proc)
+	if err != nil {
+		return nil, false
+	}
+	var all []daemonProcess
+	for _, en := range entries {
+		pid, err := strconv.Atoi(en.Name())
+		if err != nil {
+			continue
+		}
+		b, err := p.kernel(en.Name(), "cmdline")
+		if err != nil {
+			continue
+		}
+		args := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+		if len(args) < 2 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != "foldwatch" || !slices.Contains(args[1:2], "serve") {
+			continue
+		}
+		env, err := p.kernel(en.Name(), "environ")
+		if err != nil {
+			continue // another user's
+		}
+		d := daemonProcess{pid: pid}
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if home, found := bytes.CutPrefix(v, []byte("FOLDWATCH_HOME=")); found {
+				d.home = string(home)
+			}
+		}
+		all = append(all, d)
+	}
+	return all, true
+}
+
+func checkVersion(_ context.Context, p *patient) finding {
+	switch {
+	case p.stat == nil:
+		return skipped("no daemon")
+	case p.stat.Version == fullVersion():
+		return ok("daemon and program are both %s", p.stat.Version)
+	}
+	return fail("foldwatch doctor --fix", "the daemon is %s, this program is %s", p.stat.Version, fullVersion()).
+		fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
+}
+
+// restart ends the daemon and starts one of this program's version.
+func (p *patient) restart(ctx context.Context) error {
+	if err := p.end(ctx); err != nil {
+		return err
+	}
+	c, err := p.e.spawn(ctx, "--auto")
+	if err != nil {
+		return err
+	}
+	st, err := c.Status(ctx)
+	p.c, p.stat = c, &st
+	return err
+}
+
+// end ends the daemon, and waits until its socket is gone.
+func (p *patient) end(ctx context.Context) error { return p.endProcess(ctx, p.stat.PID) }
+
+// endProcess asks a daemon to end, and waits until it has let go of socket and
+// state.
+func (p *patient) endProcess(ctx context.Context, pid int) error {
+	proc, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	if err := terminate(proc); err != nil {
+		return fmt.Errorf("stop pid %d: %w", pid, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, err := p.e.dial(ctx, p.e); err == nil && c == nil && !p.stateHeld() {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("pid %d does not stop", pid)
+		}
+	}
+}
+
+// stateHeld reports whether a daemon has the state folder.
+func (p *patient) stateHeld() bool {
+	if !p.have {
+		return false
+	}
+	holder, _ := heldBy(filepath.Join(p.st.dirs.State, "daemon.lock"))
+	return holder != ""
+}
+
+func checkListen(_ context.Context, p *patient) finding {
+	switch {
+	case p.stat == nil:
+		return skipped("no daemon")
+	case p.stat.Listen == "" && p.have && p.st.cfg.Listen != "":
+		return fail("free that address or change listen, then restart the daemon", "listen is %s, and the daemon does not listen there", p.st.cfg.Listen)
+	case p.stat.Webhooks == "" && p.have && p.st.cfg.Webhooks.Listen != "":
+		return fail("foldwatch status says why; then restart the daemon", "webhooks.listen is %s, and the daemon does not listen there", p.st.cfg.Webhooks.Listen)
+	}
+	var where []string
+	if p.stat.Listen != "" {
+		where = append(where, p.stat.Listen+", for callers with a token")
+	}
+	if p.stat.Webhooks != "" {
+		where = append(where, p.stat.Webhooks+", for signed webhooks")
+	}
+	if len(where) == 0 {
+		return ok("the socket only")
+	}
+	return ok("%s", strings.Join(where, "; "))
+}
+
+// checkSocket looks at the modes of the socket and its folder.
+func checkSocket(_ context.Context, p *patient) finding {
+	if p.stat == nil {
+		return skipped("no daemon")
+	}
+	if runtime.GOOS == "windows" {
+		return ok("%s", p.stat.Socket) // its access list is set when it is made
+	}
+	path := p.stat.Socket
+	type place struct {
+		path string
+		mode os.FileMode
+	}
+	places := []place{{path, 0o600}}
+	if path == sock.Path(p.st.dirs.Socket) { // else it is the system's, and the folder not ours
+		places = append(places, place{filepath.Dir(path), 0o700})
+	}
+	for _, at := range places {
+		info, err := os.Lstat(at.path)
+		if err != nil {
+			return fail("ls -ld "+quoteArg(at.path), "%v", err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			does := fmt.Sprintf("chmod %o %s", at.mode, quoteArg(at.path))
+			return fail(does, "%s is open to other users (who are refused all the same)", at.path).
+				fixedBy(does, func(context.Context) error { return os.Chmod(at.path, at.mode) })
+		}
+	}
+	return ok("%s", path)
+}

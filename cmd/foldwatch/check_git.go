@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// gitPatience bounds one call of the git program.
+const gitPatience = 5 * time.Second
+
+// staleLock is how old git's lock is before nobody is thought to come back for it.
+const staleLock = 10 * time.Minute
+
+// git runs the git program in a checkout, with nothing of that run: no hook, no
+// watcher, no filter is among what doctor asks for.
+func (p *patient) git(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	out, err := cmd.Output()
+	if exit, exited := errors.AsType[*exec.ExitError](err); exited && len(exit.Stderr) > 0 {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
+		err = fmt.Errorf("git %s: %s", args[0], line)
+	}
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// gitVersion is that of the git program on PATH.
+func (p *patient) gitVersion(ctx context.Context) (text string, major, minor int, err error) {
+	text, err = p.git(ctx, ".", "--version")
+	text = strings.TrimPrefix(text, "git version ")
+	_, _ = fmt.Sscanf(text, "%d.%d", &major, &minor)
+	return text, major, minor, err
+}
+
+func checkGit(ctx context.Context, p *patient) finding {
+	const mend = "install git 2.25 or newer, or put its folder on PATH"
+	at, err := exec.LookPath("git")
+	if err != nil {
+		return fail(mend, "there is no git program on PATH")
+	}
+	v, major, minor, err := p.gitVersion(ctx)
+	switch {
+	case err != nil:
+		return fail(mend, "the git program cannot be run: %v", err)
+	case major > 0 && before(major, minor, 2, 25):
+		return fail(mend, "git %s at %s is too old", v, at)
+	}
+	return ok("git %s, %s", v, at)
+}
+
+// before reports whether version a.b is older than c.d.
+func before(a, b, c, d int) bool { return a < c || a == c && b < d }
+
+// checkIdentity looks whether commits of memories have the user's name.
+func checkIdentity(ctx context.Context, p *patient) []finding {
+	trees := p.mainTrees(ctx)
+	if len(trees) == 0 {
+		return p.noTrees()
+	}
+	var found []finding
+	said := ""
+	for _, t := range trees {
+		l, err := gitops.Locate(ctx, t.path)
+		if err != nil {
+			continue // the projects check tells
+		}
+		name, mail := l.Identity(ctx)
+		if name != "" && mail != "" {
+			said = name
+			continue
+		}
+		mend := "git config --global user.name 'Your Name' && git config --global user.email you@example.com"
+		if t.ontoBranch() {
+			found = append(found, fail(mend, "%s: git does not know who you are, and nothing is committed onto your branch", t.slug))
+			continue
+		}
+		found = append(found, warn(mend, "%s: git does not know who you are; history names nobody", t.slug))
+	}
+	return orOK(found, "memories are committed as %s", said)
+}
+
+// checkGitLock looks for a lock that git left in a checkout when it was killed: as
+// long as it is there nothing can be committed, by anybody.
+func checkGitLock(ctx context.Context, p *patient) []finding {
+	trees := p.checkouts(ctx)
+	if len(trees) == 0 {
+		return p.noTrees()
+	}
+	var found []finding
+	for _, t := range trees {
+		l, err := gitops.Locate(ctx, t.path)
+		if err != nil {
+			continue
+		}
+		for _, path := range []string{filepath.Join(l.GitDir, "index.lock"), filepath.Join(l.GitDir, "HEAD.lock")} {
+			info, err := os.Lstat(path)
+			if err != nil {
+				continue
+			}
+			if age := p.e.now().Sub(info.ModTime()); age > staleLock {
+				found = append(found, fail("if no git runs there: rm "+quoteArg(path), "%s: git left %s %s ago, and refuses to commit until it is gone", t.slug, path, span(age)))
+			}
+		}
+	}
+	return orOK(found, "git left none behind")
+}
+
+// checkBranch looks for what would stand in the way of commits onto the user's own
+// branch, and of theirs.
+func checkBranch(ctx context.Context, p *patient) []finding {
+	var found []finding
+	onto := 0
+	for _, t := range p.mainTrees(ctx) {
+		if !t.ontoBranch() {
+			continue
+		}
+		onto++
+		found = append(found, p.autostash(ctx, t)...)
+		if b := t.status.Branch; b != nil {
+			if b.WaitsSince != nil && b.Waits != "" && p.e.now().Sub(*b.WaitsSince) > overdueAfter {
+				found = append(found, warn(b.Hint, "%s: memories wait since %s to be committed: %s", t.slug, ago(*b.WaitsSince, p.e.now()), b.Waits))
+			}
+			if b.Unsigned != "" {
+				found = append(found, warn("have gpg or ssh sign without asking, or unset commit.gpgSign", "%s: commits of memories are not signed: %s", t.slug, b.Unsigned))
+			}
+		}
+		if r := t.status.Repository; r != nil && r.Stopped == "policy" {
+			found = append(found, fail("allow pushes of fold/ to that branch, or: foldwatch add "+quoteArg(t.path)+" --commit-to sidecar",
+				"%s: the remote protects the branch that memories are committed onto: %s", t.slug, r.Reason))
+		}
+	}
+	if onto == 0 {
+		return []finding{ok("no memory is committed onto a branch of yours")}
+	}
+	return orOK(found, "%s onto a branch of yours, nothing is in the way", plural(onto, "checkout"))
+}
+
+// overdueAfter is how long something may wait before a person is told, as everywhere.
+const overdueAfter = 24 * time.Hour
+
+// autostash tells of git before 2.47 with autostash: what the daemon writes while a
+// rebase has the user's changes stashed may then be taken for theirs.
+func (p *patient) autostash(ctx context.Context, t tree) []finding {
+	v, major, minor, err := p.gitVersion(ctx)
+	if err != nil || !before(major, minor, 2, 47) {
+		return nil
+	}
+	var found []finding
+	for _, key := range []string{"rebase.autoStash", "merge.autoStash"} {
+		if on, err := p.git(ctx, t.path, "config", "--type=bool", "--get", key); err == nil && on == "true" {
+			found = append(found, warn("git config "+key+" false, or git 2.47 and newer",
+				"%s: %s is on with git %s: a stash that cannot be applied again strands memories in it", t.slug, key, v))
+		}
+	}
+	return found
+}
+
+// checkMergeDriver looks whether git merges memories as foldwatch does, where a
+// branch of the user holds them.
+func checkMergeDriver(ctx context.Context, p *patient) []finding {
+	var found []finding
+	onto := 0
+	for _, t := range p.mainTrees(ctx) {
+		if !t.ontoBranch() {
+			continue
+		}
+		onto++
+		configure := "git -C " + quoteArg(t.path) + " config merge.foldwatch.driver 'foldwatch merge-driver %O %A %B %P'"
+		program, err := p.git(ctx, t.path, "config", "--get", "merge.foldwatch.driver")
+		if err != nil || program == "" {
+			found = append(found, warn(configure, "%s: git merges memories line by line, and may leave conflicts in them", t.slug))
+			continue
+		}
+		if name, _, _ := strings.Cut(program, " "); !runnableProgram(name) {
+			found = append(found, fail(configure, "%s: git is to merge memories by %s, which is not there: merges of memories fail", t.slug, name))
+			continue
+		}
+		file := t.foldDir() + "/0/0/0000000000000000.md"
+		if attr, err := p.git(ctx, t.path, "check-attr", "merge", "--", file); err != nil || !strings.HasSuffix(attr, ": merge: foldwatch") {
+			found = append(found, warn(fmt.Sprintf(`printf '%%s merge=foldwatch\n' '%s/**/*.md' %s/project.toml >> %s`, t.foldDir(), t.foldDir(), quoteArg(filepath.Join(t.path, ".gitattributes"))),
+				"%s: no attribute names the merge driver for memories", t.slug))
+		}
+	}
+	if onto == 0 {
+		return []finding{ok("git merges no memory of this machine")}
+	}
+	return orOK(found, "git merges memories as foldwatch does")
+}
+
+// runnableProgram reports whether a program that a configuration names can be run.
+func runnableProgram(program string) bool {
+	_, err := exec.LookPath(strings.Trim(program, `'"`))
+	return err == nil
+}

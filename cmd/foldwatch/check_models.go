@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/vecindex/embed"
+)
+
+// dialPatience bounds the wait for a provider to take a connection.
+const dialPatience = 3 * time.Second
+
+// checkEmbedder looks whether the models that the user chose can be reached and
+// give vectors of the length that was asked for. It connects, and sends nothing.
+func checkEmbedder(ctx context.Context, p *patient) []finding {
+	if p.stat == nil {
+		return []finding{skipped("no daemon")}
+	}
+	var found []finding
+	text := p.stat.Embedder
+	seen := map[string]bool{}
+	for _, pr := range p.stat.Projects {
+		m := pr.Embedder
+		want := p.st.cfg.For(pr.Slug).Embedding
+		if m == nil {
+			continue
+		}
+		text = m.Provider + " " + m.Model + ", " + plural(m.Dimension, "dimension")
+		if n := want.Dimension; n > 0 && m.Dimension != n && m.Provider == want.Provider {
+			found = append(found, fail("set embedding.dimension to what the model gives, then: foldwatch model use "+want.Provider+"/"+want.Model,
+				"%s: embedding.dimension is %d, and the vectors that answer have %d", pr.Slug, n, m.Dimension))
+		}
+		if m.HeldUntil != nil {
+			found = append(found, fail("foldwatch model use "+m.Provider+"/"+m.Model, "%s: %s failed too often, or asked for time, and is asked again at %s", pr.Slug, m.Provider, m.HeldUntil.Local().Format(time.TimeOnly)))
+		}
+		at, chosen := p.providerURL(want.Provider)
+		if !chosen || seen[at] {
+			continue
+		}
+		seen[at] = true
+		if err := reach(ctx, at); err != nil {
+			found = append(found, fail("start it, or choose another: foldwatch model list", "%s: %s at %s cannot be reached: %v", pr.Slug, want.Provider, at, err))
+		}
+	}
+	return orOK(found, "%s", text)
+}
+
+// providerURL is where a provider of the user file is; false for the builtin and
+// local ones.
+func (p *patient) providerURL(name string) (string, bool) {
+	pr, known := p.st.cfg.Providers[name]
+	if !known {
+		return "", false
+	}
+	if pr.URL != "" {
+		return pr.URL, true
+	}
+	at := embed.DefaultURL(pr.Kind)
+	return at, at != ""
+}
+
+// reach connects to the host of a URL and lets go.
+func reach(ctx context.Context, at string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme // net knows http and https by name
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// checkIndex compares files, rows, documents and vectors of every project.
+func checkIndex(ctx context.Context, p *patient) []finding {
+	if p.stat == nil {
+		return []finding{skipped("no daemon")}
+	}
+	var found []finding
+	rows, seen := 0, map[string]bool{}
+	for _, pr := range p.stat.Projects {
+		if seen[pr.Slug] || pr.State != "ready" && pr.State != "indexing" && pr.State != "paused" {
+			continue
+		}
+		seen[pr.Slug] = true
+		if pr.State == "indexing" || pr.Queued > 0 {
+			found = append(found, skipped("%s is being indexed", pr.Slug))
+			continue
+		}
+		d, err := p.drift(ctx, pr.Slug)
+		if err != nil {
+			found = append(found, warn("foldwatch status -p "+pr.Slug, "%s: %v", pr.Slug, err))
+			continue
+		}
+		rows += d.Memories + d.Chunks
+		if d.Queued > 0 && len(d.Differences) > 0 {
+			found = append(found, skipped("%s is being indexed", pr.Slug))
+			continue
+		}
+		for _, text := range d.Differences {
+			found = append(found, fail("foldwatch rebuild -p "+pr.Slug, "%s: %s", pr.Slug, text).
+				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error { return p.rebuild(ctx, pr.Slug) }))
+		}
+		if d.VectorsDue > 0 {
+			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+pr.Slug, "%s: vectors of %s are still to come", pr.Slug, plural(d.VectorsDue, "memory")))
+		}
+	}
+	return orOK(found, "%s and chunks: files, rows, words and vectors agree", plural(rows, "memory"))
+}
+
+// driftPause is how long a difference lasts, at least, before it is one: a file that
+// was just saved is not in the index yet.
+const driftPause = time.Second
+
+// drift compares a project's index with its files, and looks again where it differs.
+func (p *patient) drift(ctx context.Context, slug string) (wire.Drift, error) {
+	d, err := p.c.Drift(ctx, slug)
+	if err != nil || len(d.Differences) == 0 {
+		return d, err
+	}
+	if err := p.e.wait(ctx, driftPause); err != nil {
+		return d, err
+	}
+	return p.c.Drift(ctx, slug)
+}
+
+// rebuild drops what is derived of a project, and waits until it is made again.
+func (p *patient) rebuild(ctx context.Context, slug string) error {
+	ref, err := p.c.Reindex(ctx, slug, wire.Reindex{Rebuild: true})
+	if err != nil {
+		return err
+	}
+	b := p.e.newBar()
+	if err := p.e.follow(ctx, p.c, ref.JobID, b); err != nil {
+		return err
+	}
+	_, err = p.e.settled(ctx, p.c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+	return err
+}

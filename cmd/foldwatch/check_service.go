@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// checkUnit looks at the user's service: whether it is as it would be installed
+// now, runs, and has the daemon that answers.
+func checkUnit(ctx context.Context, p *patient) []finding {
+	s, err := p.e.unitSpec(unitFlags{})
+	if err != nil {
+		return []finding{skipped("%v", err)}
+	}
+	now, text := p.e.installed(s)
+	if !now.Installed {
+		return []finding{ok("none is installed; to have the daemon after each login: foldwatch service install")}
+	}
+	var found []finding
+	state, err := p.e.unitState(ctx, s)
+	if err != nil {
+		found = append(found, warn("log in as the user whose service it is", "the service manager does not answer: %v", err))
+	}
+	if s.Path() != "" && text != s.Text() {
+		found = append(found, warn("foldwatch service install", "this session would install it otherwise (program, environment or version)"))
+	}
+	switch {
+	case state.State == "failed":
+		found = append(found, fail("foldwatch service logs, then: foldwatch service restart", "it has failed: %s, exit code %d", state.Result, state.Code))
+	case p.stat != nil && state.PID > 0 && p.stat.PID != state.PID:
+		found = append(found, fail("foldwatch service restart", "the daemon that answers is pid %d, the service's is %d", p.stat.PID, state.PID))
+	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
+		found = append(found, warn("foldwatch service install", "it is installed, and not started at login"))
+	}
+	if now.Installed && s.OS == "linux" && !lingering(s.Account) {
+		return append(orOK(found, "%s, %s; it stops when you log out", s.Manager(), s.Path()), nil...)
+	}
+	return orOK(found, "%s, %s", s.Manager(), s.Path())
+}
+
+// checkRecorded looks at the environment that the service was installed with; it
+// has no other.
+func checkRecorded(_ context.Context, p *patient) []finding {
+	vars, recorded := p.serviceEnvironment()
+	if !recorded {
+		return []finding{ok("that of this session; a service would record PATH, HOME and SSH_AUTH_SOCK")}
+	}
+	const again = "foldwatch service install, from a session where it is right"
+	var found []finding
+	if path, there := vars["PATH"]; !there || !onPath("git", path) {
+		found = append(found, fail("install git, then: foldwatch service install", "git is in no folder of the service's PATH (%s)", path))
+	}
+	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
+		found = append(found, warn(again, "the service's ssh agent is not there (SSH_AUTH_SOCK=%s)", a))
+	}
+	if info, err := os.Stat(vars["HOME"]); runtime.GOOS != "windows" && (err != nil || !info.IsDir()) {
+		found = append(found, fail(again, "the service's HOME is no folder (%s)", vars["HOME"]))
+	}
+	if program := vars[recordedProgram]; program != "" && !exists(program) {
+		found = append(found, fail("foldwatch service install", "the service's program is not there any more (%s)", program))
+	}
+	var names []string
+	for name := range vars {
+		if name != recordedProgram {
+			names = append(names, name)
+		}
+	}
+	return orOK(found, "the service was installed with %s", sortedWords(names))
+}
+
+// recordedProgram is under what serviceEnvironment tells of the program; no
+// variable has such a name.
+const recordedProgram = "="
+
+// serviceEnvironment is the environment that the user's service was installed with;
+// false where there is none.
+func (p *patient) serviceEnvironment() (map[string]string, bool) {
+	s, err := p.e.unitSpec(unitFlags{})
+	if err != nil || s.Path() == "" {
+		return nil, false
+	}
+	now, text := p.e.installed(s)
+	if !now.Installed {
+		return nil, false
+	}
+	vars := map[string]string{recordedProgram: programOf(text)}
+	for _, v := range unit.Recorded(text) {
+		vars[v.Name] = v.Value
+	}
+	return vars, true
+}
+
+// environment returns how the daemon's environment looks variables up: that of the
+// service, else that of this session.
+func (p *patient) environment() (getenv func(string) string, whose string) {
+	if vars, recorded := p.serviceEnvironment(); recorded {
+		return func(name string) string { return vars[name] }, "the service"
+	}
+	return p.e.getenv, "the daemon"
+}
+
+// checkCredentials looks whether the daemon can log in where memories are synced
+// with: what the remote said last, and whether its environment has what git needs.
+func checkCredentials(ctx context.Context, p *patient) []finding {
+	if p.stat == nil {
+		return []finding{skipped("no daemon")}
+	}
+	var found []finding
+	synced := 0
+	for _, t := range p.mainTrees(ctx) {
+		if t.status == nil || t.status.Repository == nil {
+			continue
+		}
+		r := t.status.Repository
+		synced++
+		if r.Stopped == "auth" {
+			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+t.slug, "%s: %s", t.slug, r.Reason))
+			continue
+		}
+		if f, lacks := p.lacksLogin(ctx, t.slug, r.Remote, t.path); lacks {
+			found = append(found, f)
+		}
+	}
+	if synced == 0 {
+		return []finding{ok("none is needed: nothing is synced")}
+	}
+	return orOK(found, "%s let in", plural(synced, "sync"))
+}
+
+// lacksLogin reports what a login at remote would need, and is not to be had in the
+// daemon's environment.
+func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (finding, bool) {
+	getenv, whose := p.environment()
+	switch remoteScheme(remote) {
+	case "ssh":
+		if !onPath("ssh", getenv("PATH")) {
+			return fail("install ssh, then: foldwatch service install", "%s: ssh is in no folder of PATH of %s, and %s asks for it", slug, whose, remote), true
+		}
+		if agent := getenv("SSH_AUTH_SOCK"); agent != "" && exists(agent) {
+			return finding{}, false
+		}
+		keys, err := filepath.Glob(filepath.Join(getenv("HOME"), ".ssh", "id_*"))
+		if err == nil && len(keys) > 0 {
+			return finding{}, false // whether they have a passphrase, the sync tells
+		}
+		return warn("start an ssh agent, then from there: foldwatch service install", "%s: %s has neither an ssh agent nor a key in ~/.ssh", slug, whose), true
+	case "https":
+		helper, err := p.git(ctx, dir, "config", "--get-urlmatch", "credential.helper", remote)
+		if err != nil || helper == "" {
+			return warn("have git keep the login: git config --global credential.helper store, or that of your system", "%s: git keeps no login for %s", slug, remote), true
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(helper, "!"), " ")
+		if filepath.IsAbs(name) || strings.HasPrefix(helper, "!") {
+			if filepath.IsAbs(name) && exists(name) || onPath(name, getenv("PATH")) {
+				return finding{}, false
+			}
+		} else if onPath("git-credential-"+name, getenv("PATH")) || p.gitHas(ctx, "git-credential-"+name) {
+			return finding{}, false
+		}
+		return fail("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by %s", slug, helper, whose), true
+	}
+	return finding{}, false
+}
+
+// gitHas reports whether program is one of git's own.
+func (p *patient) gitHas(ctx context.Context, program string) bool {
+	dir, err := p.git(ctx, ".", "--exec-path")
+	if err != nil {
+		return false
+	}
+	_, err = exec.LookPath(filepath.Join(dir, program))
+	return err == nil
+}
+
+// remoteScheme is how git gets to a remote: ssh, https, or another word.
+func remoteScheme(remote string) string {
+	if u, err := url.Parse(remote); err == nil && u.Scheme != "" && u.Host != "" {
+		if strings.HasSuffix(u.Scheme, "ssh") {
+			return "ssh"
+		}
+		return u.Scheme
+	}
+	host, path, isSCP := strings.Cut(remote, ":")
+	if isSCP && !strings.Contains(host, "/") && len(host) > 1 && path != "" {
+		return "ssh" // user@host:path; one letter is a drive of Windows
+	}
+	return "path"
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A shipper is a file of a checkout by which memories would leave it with what is
+// built there: a container image, a package.
+type shipper struct {
+	file string // relative to the checkout
+	why  string
+	mend string
+}
+
+// maxPackerFile bounds what is read of a file: such files are small.
+const maxPackerFile = 256 << 10
+
+// shippers looks into the root of a checkout for what would ship the folder of
+// memories. hidden says that a .gitignore inside it hides it from what follows git.
+// It knows images, npm, Python's sdists and extensions of VS Code; what a packer
+// does is that of its documentation.
+func shippers(root fs.FS, foldDir string, hidden bool) []shipper {
+	var found []shipper
+	for _, look := range []func(fs.FS, string, bool) []shipper{imageShippers, npmShipper, pythonShippers, extensionShipper} {
+		found = append(found, look(root, foldDir, hidden)...)
+	}
+	return found
+}
+
+func readPacker(root fs.FS, name string) ([]byte, bool) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxPackerFile))
+	return b, err == nil
+}
+
+// copies matches an instruction that copies from the context, not from a stage.
+var copies = regexp.MustCompile(`(?i)^\s*(COPY|ADD)\s+(.*)$`)
+
+// imageShippers finds Dockerfiles that copy a folder with fold/ in it. A .gitignore
+// means nothing to them.
+func imageShippers(root fs.FS, foldDir string, _ bool) []shipper {
+	entries, err := fs.ReadDir(root, ".")
+	if err != nil {
+		return nil
+	}
+	var found []shipper
+	for _, en := range entries {
+		name := en.Name()
+		base := strings.ToLower(name)
+		if !strings.HasPrefix(base, "dockerfile") && !strings.HasPrefix(base, "containerfile") && !strings.HasSuffix(base, ".dockerfile") || strings.HasSuffix(base, ".dockerignore") {
+			continue
+		}
+		b, there := readPacker(root, name)
+		if !there || !copiesFold(b, foldDir) {
+			continue
+		}
+		ignore, has := readPacker(root, name+".dockerignore") // goes before the one for all
+		file := name + ".dockerignore"
+		if !has {
+			ignore, has = readPacker(root, ".containerignore")
+			file = ".containerignore"
+		}
+		if !has {
+			ignore, _ = readPacker(root, ".dockerignore")
+			file = ".dockerignore"
+		}
+		if !ignoredByPatterns(ignore, foldDir) {
+			found = append(found, shipper{name, "copies " + foldDir + "/ into the image", "printf '" + foldDir + "\\n' >> " + file})
+		}
+	}
+	return found
+}
+
+func copiesFold(dockerfile []byte, foldDir string) bool {
+	text := strings.ReplaceAll(string(dockerfile), "\\\n", " ")
+	sc := bufio.NewScanner(strings.NewReader(text))
+	sc.Buffer(nil, maxPackerFile+1)
+	for sc.Scan() {
+		m := copies.FindStringSubmatch(sc.Text())
+		if m == nil {
+			continue
+		}
+		var words []string
+		if rest := strings.TrimSpace(m[2]); strings.HasPrefix(rest, "[") {
+			_ = json.Unmarshal([]byte(rest), &words) // what is no list copies nothing
+		} else {
+			words = strings.Fields(rest)
+		}
+		if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--from=") }) {
+			continue
+		}
+		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "--") })
+		if len(words) < 2 {
+			continue
+		}
+		for _, from := range words[:len(words)-1] {
+			from = strings.Trim(path.Clean(strings.TrimPrefix(strings.Trim(from, `"'`), "/")), "/")
+			if from == "." || from == "*" || from == foldDir || strings.HasPrefix(from, foldDir+"/") {
+				return true
+			}
+			if m, err := path.Match(from, foldDir); err == nil && m {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ignoredByPatterns reports whether lines of a .dockerignore, or of what is read like
+// one, leave dir out: the last that matches decides.
+func ignoredByPatterns(lines []byte, dir string) bool {
+	ignored := false
+	sc := bufio.NewScanner(bytes.NewReader(lines))
+	for sc.Scan() {
+		line := strings.TrimSpace(sc.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		line, back := strings.CutPrefix(line, "!")
+		if covers(line, dir) {
+			ignored = !back
+		}
+	}
+	return ignored
+}
+
+// covers reports whether a pattern of an ignore file matches dir or all in it.
+func covers(pattern, dir string) bool {
+	pattern = strings.TrimPrefix(path.Clean(strings.TrimPrefix(strings.TrimSpace(pattern), "/")), "./")
+	for _, suffix := range []string{"/**/*", "/**", "/*"} {
+		pattern = strings.TrimSuffix(pattern, suffix)
+	}
+	pattern = strings.TrimPrefix(pattern, "**/")
+	if pattern == "**" || pattern == "*" {
+		return true
+	}
+	for at := dir; at != "." && at != "/"; at = path.Dir(at) {
+		if m, err := path.Match(pattern, at); err == nil && m {
+			return true
+		}
+	}
+	return false
+}
+
+// npmShipper: npm reads the .gitignore inside fold/, so that only fold/ on a branch
+// of the user is packed. "files" is a list of what is; else .npmignore.
+func npmShipper(root fs.FS, foldDir string, hidden bool) []shipper {
+	b, there := readPacker(root, "package.json")
+	if !there || hidden {
+		return nil
+	}
+	var manifest struct {
+		Files   []string `json:"files"`
+		Private bool     `json:"private"`
+	}
+	if json.Unmarshal(b, &manifest) != nil || manifest.Private {
+		return nil // npm refuses to publish it
+	}
+	if manifest.Files != nil {
+		packed := false
+		for _, f := range manifest.Files {
+			f, not := strings.CutPrefix(f, "!")
+			if covers(f, foldDir) {
+				packed = !not
+			}
+		}
+		if !packed {
+			return nil
+		}
+		return []shipper{{"package.json", `"files" has ` + foldDir + "/", `add "!` + foldDir + `" to "files" in package.json`}}
+	}
+	if ignore, has := readPacker(root, ".npmignore"); has && ignoredByPatterns(ignore, foldDir) {
+		return nil
+	}
+	return []shipper{{"package.json", "npm packs " + foldDir + "/", "printf '" + foldDir + "\\n' >> .npmignore"}}
+}
+
+var grafts = regexp.MustCompile(`(?m)^\s*(graft\s+\.?/?\s*$|graft\s+(\S+)|global-include\s+\*\s*$|recursive-include\s+(\S+)\s)`)
+
+// pythonShippers: hatchling packs all that the .gitignore of the root leaves, and
+// setuptools what MANIFEST.in names.
+func pythonShippers(root fs.FS, foldDir string, _ bool) []shipper {
+	var found []shipper
+	if b, there := readPacker(root, "pyproject.toml"); there && bytes.Contains(b, []byte("hatchling")) {
+		text := string(b)
+		ignore, _ := readPacker(root, ".gitignore")
+		named := regexp.MustCompile(`(?m)["']/?` + regexp.QuoteMeta(foldDir) + `(/|/\*\*|/\*)?["']`).MatchString(text)
+		only := strings.Contains(text, "only-include") || regexp.MustCompile(`(?m)^\s*include\s*=`).MatchString(text)
+		if !ignoredByPatterns(ignore, foldDir) && !named && !only {
+			found = append(found, shipper{"pyproject.toml", "hatch puts " + foldDir + "/ into the sdist", `add exclude = ["/` + foldDir + `"] below [tool.hatch.build.targets.sdist] in pyproject.toml`})
+		}
+	}
+	if b, there := readPacker(root, "MANIFEST.in"); there {
+		text := string(b)
+		takes := slices.ContainsFunc(grafts.FindAllStringSubmatch(text, -1), func(m []string) bool {
+			dir := strings.Trim(m[2]+m[3], "/")
+			return dir == "" || dir == "." || dir == "*" || dir == foldDir
+		})
+		if takes && !regexp.MustCompile(`(?m)^\s*prune\s+`+regexp.QuoteMeta(foldDir)+`/?\s*$`).MatchString(text) {
+			found = append(found, shipper{"MANIFEST.in", "the sdist takes " + foldDir + "/", "printf 'prune " + foldDir + "\\n' >> MANIFEST.in"})
+		}
+	}
+	return found
+}
+
+// extensionShipper: vsce packs all that .vscodeignore leaves.
+func extensionShipper(root fs.FS, foldDir string, _ bool) []shipper {
+	b, there := readPacker(root, "package.json")
+	if !there {
+		return nil
+	}
+	var manifest struct {
+		Engines map[string]string `json:"engines"`
+		Files   []string          `json:"files"`
+	}
+	if json.Unmarshal(b, &manifest) != nil || manifest.Engines["vscode"] == "" || manifest.Files != nil {
+		return nil
+	}
+	ignore, has := readPacker(root, ".vscodeignore")
+	if !has {
+		if ignore, has = readPacker(root, ".gitignore"); !has {
+			ignore = nil
+		}
+	}
+	if ignoredByPatterns(ignore, foldDir) {
+		return nil
+	}
+	return []shipper{{"package.json", "vsce packs " + foldDir + "/ into the extension", "printf '" + foldDir + "/**\\n' >> .vscodeignore"}}
+}
