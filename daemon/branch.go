@@ -212,6 +212,37 @@ func (c *committer) branchStatus(k *standing, p *wire.ProjectStatus) {
 	p.Branch = &b
 }
 
+// putOffLook is the time between looks whether git rests, where a file waits for that.
+const putOffLook = 2 * time.Second
+
+// putOffDue is when to look; zero if nothing is put off.
+func (c *committer) putOffDue(k *standing) time.Time {
+	waits := len(k.sidecar.store.PutOff()) > 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !waits:
+		c.putOff = time.Time{}
+	case c.putOff.IsZero():
+		c.putOff = time.Now().Add(putOffLook)
+	}
+	return c.putOff
+}
+
+// placePutOff has memories written that were put off, if git rests by now.
+func (c *committer) placePutOff(ctx context.Context, k *standing) {
+	waits, err := k.sidecar.store.PlacePutOff(ctx)
+	c.warn(ctx, "memories that were put off are not written", err)
+	text := ""
+	if n := len(k.sidecar.store.PutOff()); n > 0 && waits != "" {
+		text = fmt.Sprintf("changes of %d memories are kept, and found, and get into their files when git rests (%s)", n, waits)
+	}
+	c.co.note("put off", text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.putOff = time.Time{}
+}
+
 // checkTracking follows which branches track fold/ (git.md G18).
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
@@ -239,6 +270,9 @@ func (co *checkout) goesOnto(main bool) bool {
 func (co *checkout) noteTracked(k *standing, t tracked) error {
 	onto := co.goesOnto(t.main)
 	k.mu.Lock()
+	if !onto && k.onto && co.record().CommitTo != toSidecar && k.layout.InPassing() {
+		onto = true // a bisection that steps behind fold/ comes back
+	}
 	changed := k.onto != onto
 	k.onto = onto
 	k.mu.Unlock()

@@ -48,6 +48,7 @@ type committer struct {
 	wentOld time.Time // when the oldest of those was
 	guarded string    // why nothing is committed; "" if it is
 	branch  branchLook
+	putOff  time.Time // when to look whether git rests; zero if no file waits for that
 }
 
 func newCommitter(co *checkout) *committer {
@@ -165,7 +166,10 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
 	for {
-		var commit, recheck, branch <-chan time.Time
+		var commit, recheck, branch, putOff <-chan time.Time
+		if at := c.putOffDue(k); !at.IsZero() { // also where commits are off: it was acknowledged
+			putOff = time.After(time.Until(at))
+		}
 		if at := c.branchDue(k); !at.IsZero() && c.wanted() {
 			branch = time.After(time.Until(at))
 		}
@@ -181,6 +185,8 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 			return ctx.Err()
 		case <-branch:
 			c.ontoBranch(ctx, k)
+		case <-putOff:
+			c.placePutOff(ctx, k)
 		case <-c.poke:
 		case <-commit:
 			if c.commit(ctx, k) {

@@ -23,7 +23,8 @@ func (d *Daemon) AddMemory(ctx context.Context, sc fold.Scope, slug string, in w
 		return wire.WriteReply{}, err
 	}
 	defer st.letGo()
-	return st.co.answered(st.door().Add(ctx, sc, in))
+	r, err := st.door().Add(ctx, sc, in)
+	return st.co.answered(st.standing, r, err)
 }
 
 // UpdateMemory changes a memory and returns when the change is durable.
@@ -34,7 +35,7 @@ func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id strin
 	}
 	defer st.letGo()
 	r, err := st.door().Update(ctx, sc, fid, in)
-	return st.co.answered(r, st.notTheirs(ctx, id, err))
+	return st.co.answered(st.standing, r, st.notTheirs(ctx, id, err))
 }
 
 // DeleteMemory removes a memory; its history keeps it.
@@ -45,15 +46,18 @@ func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expe
 	}
 	defer st.letGo()
 	r, err := st.door().Delete(ctx, sc, fid, expectedHash)
-	return st.co.answered(r, st.notTheirs(ctx, id, err))
+	return st.co.answered(st.standing, r, st.notTheirs(ctx, id, err))
 }
 
 // answered adds to a write's reply why its later stages may be held up.
-func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, error) {
+func (co *checkout) answered(k *standing, r wire.WriteReply, err error) (wire.WriteReply, error) {
 	if err != nil {
 		return r, err
 	}
+	_, waits := k.sidecar.store.PutOff()[r.Path]
 	switch {
+	case waits:
+		r.BlockedReason = "git is at work with it: its file follows when git rests"
 	case co.isPaused():
 		r.BlockedReason = "paused: not committed until foldwatch resume"
 	case !co.cfg.AutoCommit:

@@ -1,30 +1,55 @@
-package daemon
+package daemon_test
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
-// TestARestIsNotEndedToMakeSure: a sweep for which nothing was seen to change waits
-// until the stores are opened for something else, but not for ever.
-func TestARestIsNotEndedToMakeSure(t *testing.T) {
+// TestPutOff: what an agent changes during a bisection is answered, read and found, and
+// its file follows, also where nothing is committed (git.md B7).
+func TestPutOff(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
-	co := &checkout{parts: &parts{now: func() time.Time { return now }}}
-	if co.putsOffSweep() {
-		t.Error("put off before the stores were ever open")
+	m := newMachine(t)
+	m.cfg = conf.Default()
+	m.cfg.AutoCommit = false
+	m.restart()
+	p := m.add(newCheckout(t, map[string]string{"main.go": mainGo}), wire.ProjectCreate{Slug: "app", CommitTo: "branch"})
+	r := p.addMemory(wire.MemoryCreate{Title: "Feeding times", Content: "The emu is fed at nine."})
+	p.commit("one")
+	file := "fold/" + strings.TrimPrefix(r.Path, "fold/")
+	p.write(file, strings.Replace(p.read(file), "at nine", "at nine sharp", 1))
+	p.commit("two")
+	p.write("main.go", mainGo+"\n// three\n")
+	p.commit("three")
+	p.git("bisect", "start", "HEAD", "HEAD~2")
+	before := p.read(file)
+	reply, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, r.ID, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	co.st = &stores{}
-	if co.putsOffSweep() {
-		t.Error("put off while the stores are open")
+	if !strings.Contains(reply.BlockedReason, "when git rests") {
+		t.Errorf("the answer says %q of what it waits for", reply.BlockedReason)
 	}
-	co.st, co.rested, co.restedAt = nil, true, now
-	now = now.Add(sweepAtLeast)
-	if !co.putsOffSweep() || !co.sweepDue {
-		t.Error("a rest is ended by a sweep that nothing asks for")
+	if got := p.mustGet(r.ID).Content; !strings.Contains(got, "ibis follows") {
+		t.Errorf("one reads %q", got)
 	}
-	now = now.Add(time.Minute)
-	if co.putsOffSweep() {
-		t.Error("put off for ever")
+	p.eventually("it is found", func() bool { return p.found("ibis follows", "Feeding times") })
+	if p.read(file) != before {
+		t.Error("the file was written in the middle of a bisection")
 	}
+	c := exec.Command("git", "bisect", "reset")
+	c.Dir = p.dir
+	c.Env = append(c.Environ(), "GIT_COMMITTER_DATE="+time.Now().Add(-time.Hour).Format(time.RFC3339))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("git bisect reset: %v\n%s", err, out)
+	}
+	p.eventually("the file follows", func() bool {
+		text := p.read(file)
+		return strings.Contains(text, "ibis follows") && strings.Contains(text, "nine sharp")
+	})
 }

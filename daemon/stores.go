@@ -179,6 +179,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if k.sidecar, err = co.sidecars.get(ctx, k.key, co, co.written, opt); err != nil {
 		return t, err
 	}
+	k.fold.Waits = k.sidecar.store.PutOff
 	k.sidecar.hold(co, !co.commits.wanted())
 	if err := k.sidecar.store.OntoBranch(k.onto); err != nil { // another work tree may have opened it
 		return t, err

@@ -38,12 +38,14 @@ func (s *Store) OntoBranch(on bool) error {
 			return err
 		}
 		s.opt.CommitTo, s.onto = "sidecar", nil
+		s.off.turn(false)
 		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
 		return err
 	case s.onto != nil:
 		return nil
 	}
 	s.opt.CommitTo, s.onto = toBranch, s.newTarget()
+	s.off.turn(true)
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil //nolint:nilerr // missing: the vanish guard's

@@ -178,6 +178,14 @@ var busyFiles = []struct{ name, what string }{
 	{"HEAD.lock", "git holds HEAD (HEAD.lock)"},
 }
 
+// InPassing reports whether what the main work tree has checked out is there for a
+// while only: an operation of the user is open, or HEAD is on no branch.
+func (l *Layout) InPassing() bool {
+	l = l.mainLayout()
+	_, onBranch := l.headRef()
+	return l.Busy() != "" || !onBranch
+}
+
 // Busy returns which operation of the user is open in this work tree, as a
 // sentence for status, or "" (F28).
 func (l *Layout) Busy() string {

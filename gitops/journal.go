@@ -105,6 +105,8 @@ type change struct {
 	at     time.Time     // when it was looked at
 	apart  bool          // the file itself stays out: disk is our own last write
 	ours   *walEntry     // newest acknowledged write, if not yet in the journal
+	off    bool          // disk is not in the file yet, see putOff
+	told   []byte        // what lies in the file meanwhile
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -208,6 +210,11 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		}
 		c := byPath[p]
 		c.old, c.at = old[p], s.opt.Now()
+		if o := s.off.get(p); o != nil {
+			s.collectOff(root, c, o, out)
+			list = append(list, c)
+			continue
+		}
 		b, info, err := root.Read(p, maxFile)
 		switch {
 		case err == nil:
@@ -342,6 +349,9 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	for _, c := range changes {
 		s.noteSeen(c)
 		s.noteGrave(c.path, c.disk)
+		if c.told != nil {
+			s.off.tell(c.path, c.told)
+		}
 	}
 	return s.upTo(done), s.saveGraves()
 }

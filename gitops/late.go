@@ -112,7 +112,7 @@ func (s *Store) lookAgain(now time.Time, tries int) (paths []string, err error) 
 			continue
 		}
 		if len(b) <= maxFile {
-			if _, err = s.put(Write{Path: l.path, Base: l.was, New: b, Merge: true}); err == nil {
+			if _, err = s.putWhen(Write{Path: l.path, Base: l.was, New: b, Merge: true}); err == nil {
 				paths = append(paths, l.path)
 				s.follow(l, b, tries)
 				continue

@@ -34,6 +34,7 @@ type Put struct {
 	Path   string
 	Bytes  []byte // what the file holds now; nil if it is gone
 	Merged bool   // others had changed it: Bytes is a merge
+	Waits  string // why the file gets it later, as every reader has it now; "" if it has it
 }
 
 // check completes w and refuses what may not be written.
@@ -57,8 +58,8 @@ func (w *Write) check() error {
 }
 
 // Put writes one file. When it returns without error the write cannot be lost:
-// it is in the wal, and the file is durable (G3, G9). If the file is not
-// w.Base it is merged, or refused with a *fold.ConflictError that carries both
+// it is in the wal, and the file is durable (G3, G9), or follows when git rests, see
+// [Store.PutOff]. If the file is not w.Base it is merged, or refused with a *fold.ConflictError that carries both
 // versions and leaves the disk as it was.
 func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	if err := w.check(); err != nil {
@@ -70,7 +71,7 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	if err := ctx.Err(); err != nil {
 		return Put{}, err
 	}
-	p, err := s.put(w)
+	p, err := s.putWhen(w)
 	if err != nil {
 		return Put{}, err
 	}
@@ -78,16 +79,21 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	return p, nil
 }
 
-func (s *Store) put(w Write) (Put, error) {
+// put writes what is not to be put off, whatever git does.
+func (s *Store) put(w Write) error {
 	s.flight.RLock()
 	defer s.flight.RUnlock()
 	defer s.paths.lock(w.Path)()
 	root, err := s.foldForWrite()
 	if err != nil {
-		return Put{}, err
+		return err
 	}
 	defer root.Close()
-	return s.putAt(root, w)
+	if err := s.placeOff(root, w.Path); err != nil {
+		return err
+	}
+	_, err = s.putAt(root, w)
+	return err
 }
 
 // putAt is put with fold/ open and the path locked.
@@ -329,6 +335,9 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	defer root.Close()
 	var entries []walEntry
 	for _, w := range ws {
+		if err := s.placeOff(root, w.Path); err != nil {
+			return nil, skipped, err
+		}
 		have, err := readFile(root, w.Path)
 		if err != nil {
 			skipped = append(skipped, w.Path) // a link or the like; the scan reports it

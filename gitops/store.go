@@ -101,6 +101,7 @@ type Store struct {
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
 
+	off     putOffs
 	graves  graves
 	driving sync.Mutex // guards driver
 	driver  driverLook
@@ -176,7 +177,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.loadTip(); err != nil {
 		return nil, err
 	}
-	if s.wal, err = openWAL(state, opt.Faults); err != nil {
+	if s.wal, err = openLog(state, walName, opt.Faults); err != nil {
 		return nil, err
 	}
 	if err := recoverBranch(ctx, s.l); err != nil { // also where branch mode was left since
@@ -187,6 +188,10 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	}
 	if opt.CommitTo == toBranch {
 		s.onto = s.newTarget()
+	}
+	s.off.turn(s.onto != nil)
+	if err := s.openPutOffs(); err != nil {
+		return nil, err
 	}
 	if err := s.loadGuard(); err != nil {
 		return nil, err
@@ -398,6 +403,9 @@ func (s *Store) Close() error {
 			errs = append(errs, s.keepBranched())
 		}
 		errs = append(errs, s.wal.close())
+		if s.off.log != nil {
+			errs = append(errs, s.off.log.close())
+		}
 	}
 	if s.obj != nil {
 		errs = append(errs, s.obj.close())
@@ -471,9 +479,14 @@ func (s *Store) Tip() string {
 	return s.tip.String()
 }
 
-// Read returns the bytes of the file at path below fold/ as they are on disk. A
-// tombstone is no file: fs.ErrNotExist.
+// Read returns the bytes of the file at path below fold/ as they are on disk, or as
+// they are to be there once git rests. A tombstone is no file: fs.ErrNotExist.
 func (s *Store) Read(path string) ([]byte, error) {
+	if o := s.off.get(path); o != nil && o.New == nil {
+		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
+	} else if o != nil {
+		return o.New, nil
+	}
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil, err

@@ -291,7 +291,7 @@ func (s *Store) takeMany(ctx context.Context, ws []Write) (done []string, failed
 		if err := ctx.Err(); err != nil {
 			return done, failed, err
 		}
-		_, err := s.put(w)
+		err := s.put(w)
 		switch {
 		case err == nil:
 			done = append(done, w.Path)
@@ -348,7 +348,7 @@ func (r *round) join(ctx context.Context, base, tip plumbing.Hash) (bool, error)
 	if err := r.step("join"); err != nil {
 		return false, err
 	}
-	_, err = s.put(Write{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)})
+	err = s.put(Write{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)})
 	if err != nil {
 		return false, fmt.Errorf("join project %s: %w", theirs.Slug, err)
 	}

@@ -32,6 +32,7 @@ type walEntry struct {
 	Reason string
 
 	Described []byte // see Write.Described
+	Known     string // of a deletion that is put off: the journal's commit then
 }
 
 // held returns how many bytes of files the entry holds.
@@ -74,6 +75,10 @@ func (e *walEntry) encode(b []byte) []byte {
 		flags |= 8
 		fields = append(fields, e.Described)
 	}
+	if e.Known != "" {
+		flags |= 16
+		fields = append(fields, []byte(e.Known))
+	}
 	b = append(b, flags)
 	for _, f := range fields {
 		b = binary.AppendUvarint(b, uint64(len(f)))
@@ -104,10 +109,13 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	}
 	flags := body[k]
 	body = body[k+1:]
-	f := make([][]byte, 6, 7)
-	if flags&8 != 0 {
-		f = f[:7]
+	n = 6
+	for _, more := range []byte{8, 16} {
+		if flags&more != 0 {
+			n++
+		}
 	}
+	f := make([][]byte, n)
 	for i := range f {
 		l, k := binary.Uvarint(body)
 		if k <= 0 || l > uint64(len(body)-k) {
@@ -127,6 +135,9 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		e.Described = e.New
 	case flags&8 != 0:
 		e.Described = append([]byte{}, f[6]...)
+	}
+	if flags&16 != 0 {
+		e.Known = string(f[n-1])
 	}
 	return e, recHead + size, true
 }
@@ -160,6 +171,7 @@ func decodeWAL(b []byte) (entries []walEntry, whole bool) {
 // next one. Safe for concurrent use.
 type wal struct {
 	path   string
+	name   string
 	faults disk.Faults
 
 	mu    sync.Mutex // guards the fields below; held across writes, not across syncs
@@ -180,10 +192,10 @@ type walSync struct {
 	err  error
 }
 
-// openWAL opens or makes the log. What of it is whole is in live. A damaged
-// log is kept beside it once, as wal.damaged.
-func openWAL(dir string, faults disk.Faults) (*wal, error) {
-	w := &wal{path: filepath.Join(dir, walName), faults: faults}
+// openLog opens or makes the log of that name. What of it is whole is in live. A
+// damaged log is kept beside it once, as wal.damaged.
+func openLog(dir, name string, faults disk.Faults) (*wal, error) {
+	w := &wal{path: filepath.Join(dir, name), name: name, faults: faults}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read wal: %w", err)
@@ -229,7 +241,7 @@ func (w *wal) fault(op disk.Op, size int) (int, error) {
 	if w.faults == nil {
 		return size, nil
 	}
-	return w.faults.Before(op, walName, size)
+	return w.faults.Before(op, w.name, size)
 }
 
 // append adds entries, gives them their numbers, and returns when they are

@@ -28,14 +28,17 @@ func (m *machine) hasty(pace time.Duration) string {
 
 func hastened(pace time.Duration) map[string][]string {
 	by := fmt.Sprintf(" / %d", pace)
-	gate, look := []string{}, []string{}
+	gate, look, rest := []string{}, []string{}, []string{}
 	for _, s := range []string{"branchQuiet = 10 * time.Second", "amendQuiet  = 10 * time.Minute", "branchLook  = 5 * time.Second"} {
 		gate = append(gate, s, s+by)
 	}
-	for _, s := range []string{"const branchRetry = 30 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
+	for _, s := range []string{"switchQuiet = 2 * time.Minute", "stashHolds = 30 * time.Minute"} {
+		rest = append(rest, s, s+by)
+	}
+	for _, s := range []string{"const branchRetry = 30 * time.Second", "const putOffLook = 2 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
 		look = append(look, s, s+by)
 	}
-	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look}
+	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look, "gitops/unrest.go": rest}
 }
 
 // human has the user of a replica work as people do.

@@ -279,8 +279,10 @@ func (r *replica) kept() kept {
 		return nil
 	})
 	take(k.history, r.objects())
-	if b, err := os.ReadFile(filepath.Join(r.dir, ".git", "foldwatch", "wal")); err == nil {
-		take(k.history, b)
+	for _, name := range []string{"wal", "putoff"} {
+		if b, err := os.ReadFile(filepath.Join(r.dir, ".git", "foldwatch", name)); err == nil {
+			take(k.history, b)
+		}
 	}
 	return k
 }
@@ -305,6 +307,24 @@ func (r *replica) objects() []byte {
 		names.Write(append(name, '\n'))
 	}
 	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
+}
+
+// past tells what became of a memory in a replica: on disk, in the journal and on the
+// branch, the newest first.
+func (r *replica) past(id string) string {
+	path := memoryFile("fold", id)
+	b, err := os.ReadFile(memoryFile(r.dir, id))
+	is := "a file"
+	if err != nil {
+		is = "no file"
+	} else if bytes.Contains(b, []byte("\ndeleted: true\n")) {
+		is = "a tombstone"
+	}
+	journal, _ := r.quietly("--git-dir="+r.sidecar(), "log", "-8", "--date=format:%H:%M:%S", "--format=journal %cd %s", "--name-status", "refs/foldwatch/journal", "--", strings.TrimPrefix(path, "fold/"))
+	branch, _ := r.quietly("log", "-8", "--date=format:%H:%M:%S", "--format=branch %cd %s", "--name-status", "--", path)
+	heads, _ := r.quietly("reflog", "-40", "--date=format:%H:%M:%S", "--format=%gd %gs")
+	status, _ := r.quietly("status", "--short", "--branch")
+	return fmt.Sprintf("\n\treplica %d: %s\n%s%s%s%s", r.n, is, journal, branch, status, heads)
 }
 
 func (l *accounts) fault(token, what string) string {
@@ -341,7 +361,11 @@ func (l *accounts) check(all []*replica) (faults []fault) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
 		if ids[id] {
-			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s", id, strings.Join(l.trail[id], "\n\t"))})
+			var past strings.Builder
+			for _, r := range all {
+				past.WriteString(r.past(id))
+			}
+			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s%s", id, strings.Join(l.trail[id], "\n\t"), past.String())})
 		}
 	}
 	return faults

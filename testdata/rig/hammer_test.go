@@ -367,6 +367,9 @@ func (h *hammer) settle() {
 	if h.opt.vanish {
 		limit += 90 * time.Second
 	}
+	if h.opt.pace > 0 {
+		limit += 31 * time.Minute / h.opt.pace // in which a stash that stayed holds what was put off
+	}
 	if !eventually(limit, 500*time.Millisecond, func() bool {
 		for _, r := range h.replicas {
 			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)

@@ -1,0 +1,275 @@
+package gitops_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+)
+
+// A heldMemory is one that the user's git is about to bring another version of.
+type heldMemory struct {
+	*gitops.Store
+	t     *testing.T
+	dir   string
+	path  string
+	file  string
+	ahead *atomic.Int64 // of the clock
+	opt   func(*gitops.StoreOptions)
+}
+
+// holdMemory makes a memory of two commits of the user, or, with begin, one that the
+// user's commands have taken a version of away.
+func holdMemory(t *testing.T, begin ...[]string) *heldMemory {
+	t.Helper()
+	h := &heldMemory{t: t, dir: checkout(t), ahead: &atomic.Int64{}}
+	h.opt = func(o *gitops.StoreOptions) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }
+	}
+	h.Store = branchStore(t, h.dir, h.opt)
+	h.path = remember(t, h.Store, "Held", "- first of all\n\nand\nmuch\nin\nbetween\n\n- last")
+	h.file = filepath.Join(h.dir, "fold", h.path)
+	git(t, h.dir, "add", "-A")
+	git(t, h.dir, "commit", "-qm", "memories")
+	write(t, h.file, string(edited(string(read(t, h.file)), "first of all", "second of all")))
+	h.ahead.Store(int64(time.Second))
+	h.commit()
+	for _, args := range begin {
+		git(t, h.dir, args...)
+	}
+	return h
+}
+
+func (h *heldMemory) commit() {
+	h.t.Helper()
+	_, err := h.Commit(h.t.Context(), []string{h.path}, "")
+	must(h.t, err)
+}
+
+// append is what an agent does.
+func (h *heldMemory) append(word string) {
+	h.t.Helper()
+	have, err := h.Read(h.path)
+	must(h.t, err)
+	p, err := h.Put(h.t.Context(), gitops.Write{Path: h.path, Base: have, New: append([]byte(strings.TrimSuffix(string(have), "\n")), "\n- then came "+word+"\n"...)})
+	must(h.t, err)
+	if p.Waits == "" {
+		h.t.Error("the file does not wait")
+	}
+}
+
+func (h *heldMemory) remove() {
+	h.t.Helper()
+	have, err := h.Read(h.path)
+	must(h.t, err)
+	_, err = h.Put(h.t.Context(), gitops.Write{Path: h.path, Base: have})
+	must(h.t, err)
+}
+
+// reopen stops as a crash does, at most.
+func (h *heldMemory) reopen(opt func(*gitops.StoreOptions)) {
+	h.t.Helper()
+	must(h.t, h.Close())
+	h.Store = openStore(h.t, h.dir, func(o *gitops.StoreOptions) {
+		o.CommitTo = "branch"
+		h.opt(o)
+		if opt != nil {
+			opt(o)
+		}
+	})
+}
+
+// place has git rest, and what was put off written.
+func (h *heldMemory) place() {
+	h.t.Helper()
+	h.ahead.Store(int64(3 * time.Minute))
+	waits, err := h.PlacePutOff(h.t.Context())
+	must(h.t, err)
+	if waits != "" {
+		h.t.Errorf("it still waits: %s", waits)
+	}
+}
+
+// entries counts those of both logs.
+func (h *heldMemory) entries() int {
+	h.t.Helper()
+	must(h.t, h.Close())
+	n := 0
+	for _, name := range []string{"wal", "putoff"} {
+		n += strings.Count(string(read(h.t, filepath.Join(h.dir, ".git", "foldwatch", name))), "\xf0\x1dwr")
+	}
+	return n
+}
+
+func (h *heldMemory) wantWords(text string, words ...string) {
+	h.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			h.t.Errorf("%q is not in %q", w, text)
+		}
+	}
+}
+
+func bisecting() [][]string {
+	return [][]string{{"commit", "-qam", "more"}, {"bisect", "start", "HEAD", "HEAD~2"}}
+}
+
+// TestPutOff: what an agent changes while git holds another version of a memory is
+// acknowledged and read at once, and written when git rests, so that no command of the
+// user finds a changed file in its way (git.md B7, I3, F28).
+func TestPutOff(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		begin, end [][]string
+		during     string // in the file
+	}{
+		{"stash", [][]string{{"stash", "push", "-q"}}, [][]string{{"stash", "pop", "-q"}}, "first of all"},
+		{"older", [][]string{{"commit", "-qam", "more"}, {"checkout", "-q", "HEAD~1"}}, [][]string{{"checkout", "-q", "main"}}, "first of all"},
+		{"bisect", bisecting(), [][]string{{"bisect", "reset"}}, "first of all"},
+		{"topic", [][]string{{"checkout", "-qb", "topic"}, {"commit", "-qam", "more"}}, [][]string{{"checkout", "-q", "main"}, {"merge", "-q", "topic"}}, "second of all"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := holdMemory(t, tc.begin...)
+			before := string(read(t, h.file))
+			h.wantWords(before, tc.during)
+			h.append("one")
+			h.append("two")
+			text, err := h.Read(h.path)
+			must(t, err)
+			h.wantWords(string(text), "came one", "came two")
+			h.commit()
+			in, err := h.At(t.Context(), "", h.path)
+			must(t, err)
+			h.wantWords(string(in), "came one", "came two")
+			fresh := remember(t, h.Store, "New", "x")
+			if _, err := os.Stat(filepath.Join(h.dir, "fold", fresh)); err != nil {
+				t.Errorf("a new memory waits: %v", err)
+			}
+			h.reopen(nil)
+			if waits, err := h.PlacePutOff(t.Context()); err != nil || waits == "" {
+				t.Errorf("git rests, says the store: %v", err)
+			}
+			if got := string(read(t, h.file)); got != before {
+				t.Errorf("the file was written meanwhile: %q", got)
+			}
+			if text, err = h.Read(h.path); err != nil || !strings.Contains(string(text), "came two") {
+				t.Errorf("after a restart one reads %q, %v", text, err)
+			}
+			for _, args := range tc.end {
+				git(t, h.dir, args...)
+			}
+			h.place()
+			got := string(read(t, h.file))
+			h.wantWords(got, "came one", "came two", "second of all")
+			if st := h.Status(); len(st.SetAside) > 0 || strings.Contains(got, "conflict") {
+				t.Errorf("status %+v, the file %q", st, got)
+			}
+			_, err = h.CommitAll(t.Context())
+			must(t, err)
+			if n := h.entries(); n != 0 {
+				t.Errorf("%d entries stay in the logs", n)
+			}
+			fsck(t, h.dir)
+		})
+	}
+}
+
+// TestPutOffDeletion: a memory that is deleted while git holds another version of it
+// does not come back with that; an edit that nobody knew of wins (git.md I9).
+func TestPutOffDeletion(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		after string // what a person adds when git rests
+		stays bool
+	}{{"untouched", "", false}, {"edited", "\n- by a person\n", true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := holdMemory(t, bisecting()...)
+			h.append("one")
+			h.remove()
+			if _, err := h.Read(h.path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is read: %v", err)
+			}
+			h.commit()
+			if in, err := h.At(t.Context(), "", h.path); err == nil {
+				t.Errorf("the journal has it: %q", in)
+			}
+			git(t, h.dir, "bisect", "reset")
+			write(t, h.file, string(read(t, h.file))+tc.after)
+			h.reopen(nil)
+			h.place()
+			_, err := os.Stat(h.file)
+			if stays := err == nil; stays != tc.stays {
+				t.Errorf("the file stays: %v, want %v", stays, tc.stays)
+			}
+			h.commit()
+			if reason, _ := h.Guard(t.Context()); reason.Guarded {
+				t.Errorf("the vanish guard is up: %s", reason.Reason)
+			}
+			if n := h.entries(); n != 0 {
+				t.Errorf("%d entries stay in the logs", n)
+			}
+		})
+	}
+}
+
+// TestPutOffStays: nothing of what is put off is written in the middle of an
+// operation, whatever becomes of the store; and the journal has it once.
+func TestPutOffStays(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	before := string(read(t, h.file))
+	h.append("one")
+	h.commit()
+	tip := h.Tip()
+	same := func(when string) {
+		t.Helper()
+		if got := string(read(t, h.file)); got != before {
+			t.Errorf("%s: the file was written: %q", when, got)
+		}
+		_, err := h.CommitAll(t.Context())
+		must(t, err)
+		h.commit()
+		if h.Tip() != tip {
+			t.Errorf("%s: it was recorded again: %s", when, repoGit(t, h.dir, "log", "--format=%s", tip+".."+h.Tip()))
+		}
+	}
+	same("at once")
+	if n := h.Status().WalEntries; n != 0 {
+		t.Errorf("%d entries are kept in the write-ahead log", n)
+	}
+	must(t, h.OntoBranch(false)) // a bisection that steps behind fold/
+	same("beside the branch")
+	h.reopen(func(o *gitops.StoreOptions) { o.CommitTo = "sidecar" })
+	if _, err := h.PlacePutOff(t.Context()); err != nil {
+		t.Error(err)
+	}
+	same("opened beside the branch")
+	h.reopen(nil)
+	same("opened")
+	git(t, h.dir, "bisect", "reset")
+	h.place()
+	h.wantWords(string(read(t, h.file)), "came one", "second of all")
+}
+
+// TestPutOffKeepsWhatLiesThere: what somebody writes into a file that waits is kept, by
+// the journal and in the file.
+func TestPutOffKeepsWhatLiesThere(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	h.append("one")
+	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last, by a person")))
+	h.ahead.Store(int64(2 * time.Second)) // a file settles
+	h.commit()
+	if log := repoGit(t, h.dir, "log", "--oneline", "-S", "by a person", "refs/foldwatch/journal"); log == "" {
+		t.Error("the journal does not have what a person wrote")
+	}
+	git(t, h.dir, "checkout", "-q", "--", "fold")
+	git(t, h.dir, "bisect", "reset")
+	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last, by another")))
+	h.place()
+	h.wantWords(string(read(t, h.file)), "came one", "by another", "second of all")
+}
