@@ -153,7 +153,7 @@ func (t *branchTarget) moveIndex(ctx context.Context, state string, in *intent, 
 		return err
 	}
 	defer func() { _ = lock.release() }()
-	index := t.openIndex()
+	index := openOld(filepath.Join(t.l.GitDir, "index"))
 	defer index.Close() // or nil
 	if !t.sameIndex(d, index) {
 		return fmt.Errorf("git's index changes: %w", fold.ErrUnavailable)

@@ -158,9 +158,10 @@ func (t *branchTarget) swap(state string, in *intent, d *branchDraft, scan *proc
 	}
 	from := []string{branchLock, branchRef, branchIndex}
 	paths := in.locked(t.l)
-	logs, index := in.openLogs(t.l), t.openIndex()
+	logs, index := in.openLogs(t.l), openOld(filepath.Join(t.l.GitDir, "index"))
 	defer logs.close()
 	defer index.Close() // or nil
+	defer openOld(filepath.Join(t.l.CommonDir, filepath.FromSlash(in.Ref))).Close()
 	for i, p := range paths {
 		if i == len(paths)-1 {
 			moved := t.moved(d)
@@ -275,11 +276,11 @@ func (t *branchTarget) sameIndex(d *branchDraft, is *os.File) bool {
 	return n == len(b) && (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(b, d.index[from:])
 }
 
-// openIndex opens git's index, nil if there is none. Whoever holds it open while
-// it is replaced has the system free its blocks when it is closed, and not before
-// the rename returns.
-func (t *branchTarget) openIndex() *os.File {
-	f, err := os.Open(filepath.Join(t.l.GitDir, "index"))
+// openOld opens what is to be replaced, nil if there is nothing. Whoever holds it open
+// meanwhile has the system free its blocks when it is closed, and not before the
+// rename returns: that waits for the disk where others write to it.
+func openOld(name string) *os.File {
+	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}

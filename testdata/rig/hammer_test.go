@@ -491,7 +491,14 @@ func (h *hammer) table(control *hammer, rounds int) {
 	f.note("words acknowledged", strconv.Itoa(len(h.ledger.words)), "", "")
 	if h.opt.pace > 0 {
 		held := h.heldFor()
+		long := 0
+		for _, d := range held {
+			if d > 10*time.Millisecond {
+				long++
+			}
+		}
 		f.note("git's index locked", held.String(), "p99 <= 10 ms", "")
+		f.note("of these longer than 10 ms", strconv.Itoa(long), "", "")
 	}
 	count := map[string]int{}
 	for _, found := range h.faults {
