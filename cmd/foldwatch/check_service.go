@@ -39,8 +39,8 @@ func checkUnit(ctx context.Context, p *patient) []finding {
 	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
 		found = append(found, warn("foldwatch service install", "it is installed, and not started at login"))
 	}
-	if now.Installed && s.OS == "linux" && !lingering(s.Account) {
-		return append(orOK(found, "%s, %s; it stops when you log out", s.Manager(), s.Path()), nil...)
+	if s.OS == "linux" && !lingering(s.Account) {
+		return orOK(found, "%s, %s; it stops when you log out", s.Manager(), s.Path())
 	}
 	return orOK(found, "%s, %s", s.Manager(), s.Path())
 }

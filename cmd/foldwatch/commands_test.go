@@ -314,6 +314,34 @@ func TestVersionsThatDifferAreTold(t *testing.T) {
 	}
 }
 
+// TestRestartIsOffered: a person is asked whether a daemon of another version shall
+// be restarted, and nobody else is.
+func TestRestartIsOffered(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		person bool
+		args   []string
+		asked  bool
+	}{
+		{"a person", true, nil, true},
+		{"a program", false, nil, false},
+		{"who wants no question", true, []string{"--no-input"}, false},
+		{"who wants no message", true, []string{"-q"}, false},
+	} {
+		f := twoProjects()
+		f.version = "0.0.1"
+		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
+		tr.env.stdin = strings.NewReader("n\n")
+		tr.env.tty = func(any) bool { return tc.person }
+		if code := tr.run(append([]string{"projects"}, tc.args...)...); code != 0 {
+			t.Errorf("%s: exit code %d: %s", tc.name, code, tr.err.String())
+		}
+		if got := strings.Contains(tr.err.String(), "Restart it now? [y/N]"); got != tc.asked {
+			t.Errorf("%s is asked: %v, want %v", tc.name, got, tc.asked)
+		}
+	}
+}
+
 func TestEditKeepsTheTextOfAConflict(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the editor of this test is a shell script")

@@ -32,6 +32,11 @@ func (e *environment) connect(ctx context.Context) (daemonClient, error) {
 			return nil, err
 		}
 	}
+	if e.skewed {
+		if c, err = e.offerRestart(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	e.tellNotices(ctx, c)
 	return c, nil
 }
@@ -53,9 +58,26 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 		return nil, fmt.Errorf("ask the daemon: %w", err)
 	}
 	if h.Version != "" && h.Version != fullVersion() {
+		e.skewed = true
 		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: foldwatch doctor --fix\n", h.Version, fullVersion())
 	}
 	return c, nil
+}
+
+// offerRestart asks a person whether a daemon of another version shall be started
+// anew, and returns the one that then runs.
+func (e *environment) offerRestart(ctx context.Context, c daemonClient) (daemonClient, error) {
+	e.skewed = false // asked once
+	if e.flags.quiet || !e.interactive() || !e.ask("Restart it now?") {
+		return c, nil
+	}
+	st, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &patient{e: e, c: c, stat: &st}
+	err = p.restart(ctx)
+	return p.c, err
 }
 
 // start makes a daemon of its own process, and returns when it answers.

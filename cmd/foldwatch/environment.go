@@ -31,6 +31,8 @@ type environment struct {
 	parsers func() string
 	wait    func(ctx context.Context, d time.Duration) error
 
+	tty func(stream any) bool // a person sits at the stream
+
 	// dial returns a client of the daemon's socket, or nil if nothing listens
 	// there. Serve runs the daemon until ctx ends.
 	dial  func(ctx context.Context, e *environment) (daemonClient, error)
@@ -43,6 +45,7 @@ type environment struct {
 
 	loaded      *settings // see settings
 	noticesTold bool
+	skewed      bool // the daemon was found to be of another version
 }
 
 // settings are the configuration, and where things lie on this machine.
@@ -56,7 +59,7 @@ func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
 	return &environment{
 		stdin: stdin, stdout: stdout, stderr: stderr,
 		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, now: time.Now,
-		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait,
+		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait, tty: isTerminal,
 		dial: dialSocket, serve: serve,
 	}
 }
@@ -124,7 +127,7 @@ func isTerminal(stream any) bool {
 
 // interactive reports whether a person can be asked.
 func (e *environment) interactive() bool {
-	return !e.flags.noInput && isTerminal(e.stdin) && isTerminal(e.stderr)
+	return !e.flags.noInput && e.tty(e.stdin) && e.tty(e.stderr)
 }
 
 // fullVersion tells two builds apart, as far as the daemon and the program

@@ -260,6 +260,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 			return err
 		}
 	}
+	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && e.interactive() {
+		s.Linger = e.ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
+	}
 	now.Same = now.Installed && text == s.Text() && e.sameVersion(ctx, others, now.Running)
 	steps := s.Install(now)
 	if others != nil && !now.Running && !fl.dryRun {
@@ -277,7 +280,7 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	}
 	r.Notes = append(r.Notes, e.unitNotes(s)...)
 	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers {
-		r.Notes = append(r.Notes, "it stops when you log out; to keep it: foldwatch service install --linger")
+		r.Notes = append(r.Notes, "it stops when you log out; to keep it: foldwatch service install --linger (loginctl enable-linger "+s.Account+")")
 	}
 	if r.Done {
 		if err := e.awaitUnit(ctx, s); err != nil {
