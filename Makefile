@@ -58,20 +58,21 @@ RACE := -race -gcflags=modernc.org/...=-d=checkptr=0 $(patsubst %,-gcflags=moder
 # The corpora of the tests are small (at most 300 files); what needs the big
 # one is in accept, where no race detector slows it down.
 # Every process under the race detector would sleep a second before it ends.
-# The package with the most tests has both cores to itself: beside others it came
-# near its bound. Its tests wait for events much of their time, so that four run
-# at once.
+# The packages that take longest come first, so that none of them is left to run
+# alone at the end. Tests wait for events, for git and for the disk much of their
+# time: three packages at once keep two cores at work.
 # With cold caches the compiler would take the cores from tests that run already,
 # and their clock with it. `go list -export` compiles packages and their tests as
 # `go build` does, but links no program.
 # A test that hangs is ended after ten minutes: with others at work on the machine
 # a package may take twice its time.
+LONGEST := ./daemon ./gitops ./cmd/foldwatch ./vecindex ./chunker
 test: export GORACE := atexit_sleep_ms=20 $(GORACE)
-test: ## all tests with the race detector (8 to 10 minutes on 2 cores; 6 is the bound)
+test: ## all tests with the race detector (at most 6 minutes on 2 cores)
 	@tools/cold
 	@tools/step "compile with the race detector" $(GO) list -mod=readonly $(RACE) -export -test -f '{{""}}' ./...
-	tools/in-memory $(GO) test -mod=readonly $(RACE) -parallel 4 -timeout 10m ./daemon
-	tools/in-memory $(GO) test -mod=readonly $(RACE) -timeout 10m $$($(GO) list -mod=readonly ./... | grep -v '/daemon$$')
+	tools/in-memory $(GO) test -mod=readonly $(RACE) -p 3 -parallel 4 -timeout 10m $(LONGEST) \
+		$$($(GO) list -mod=readonly ./... | grep -vE '/(daemon|gitops|cmd/foldwatch|vecindex|chunker)$$')
 
 openapi: ## rewrite api/openapi.json, and the client, as the routes are now
 	$(GO) test -mod=readonly -count=1 -run '^(TestDocumentIsCheckedIn|TestClientIsGenerated|TestContract)$$' ./api -update
@@ -138,9 +139,11 @@ MERGES ?= 1000000
 merges: ## a million random merges of memories, MERGES=n for others (about eight minutes on 2 cores)
 	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
-full: ## in full what make test does in small: mutants, hostile files and cost of the chunker, memory and crashes of the vectors, without the race detector
+full: ## in full what make test does in part: mutants, hostile files and cost of the chunker, crashes of vectors, of sync and of the branch, without the race detector
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(PoolOutlivesMutants|PoolBounds|CutBounds|CutIsLinear)$$' ./chunker
-	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites)$$' ./vecindex
+	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites|GraphServesAndComesBack)$$' ./vecindex
+	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|SyncBranch|PowerCut)$$' ./gitops
+	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^TestASaveIsDescribedAlone$$' ./daemon
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex

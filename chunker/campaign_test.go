@@ -18,6 +18,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // broken says how the chunks of r do not partition src or say wrong things about
@@ -267,12 +268,12 @@ func (c *campaign) run(ctx context.Context, workers, n int, file func(i int) spe
 	}
 }
 
-// TestPoolOutlivesMutants cuts 2,000 mutated and truncated files of all
+// TestPoolOutlivesMutants cuts 1,000 mutated and truncated files of all
 // languages, 10,000 in full, in worker processes: none ends a worker or comes back in pieces, and
 // neither the workers nor this process, which stands for the daemon, grow.
 func TestPoolOutlivesMutants(t *testing.T) {
 	const most = 50 << 20
-	files := full(2_000, 10_000)
+	files := fulltest.Pick(1_000, 10_000)
 	warm := files / 5
 	all := samples(t)
 	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 500 * time.Millisecond}})
@@ -354,7 +355,7 @@ func TestCampaignReports(t *testing.T) {
 // TestPoolBounds is F52: in no language do 100,000 nested brackets or a line of
 // 50 MB cost more than the caps.
 func TestPoolBounds(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: time.Duration(full(40, 300)) * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: time.Duration(fulltest.Pick(40, 300)) * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	const deep = 100_000 // what these cost is bounded by the deadline
 	open, end := "([{", ")]}"
 	var b bytes.Buffer

@@ -16,6 +16,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -236,7 +237,7 @@ func TestCutBounds(t *testing.T) {
 		random[i] = byte(1 + rng.IntN(255))
 	}
 	parens := strings.Repeat(strings.Repeat("(", 100)+"\n", 2000) // 200,000
-	long := time.Duration(full(100, 1000)) * time.Millisecond
+	long := time.Duration(fulltest.Pick(100, 1000)) * time.Millisecond
 	for _, tc := range []struct {
 		name     string
 		src      []byte

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -24,15 +25,22 @@ func thing(n int) string {
 
 const things = 48
 
+// thingNumber returns n for each thing(n).
+var thingNumber = sync.OnceValue(func() map[string]int {
+	out := map[string]int{}
+	for n := range things {
+		out[thing(n)] = n
+	}
+	return out
+})
+
 // knowing has the same direction for all words of a thing.
 func knowing(text string) []float32 {
 	v := make([]float32, fakeDim)
 	v[fakeDim-1] = .1
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		for n := range things {
-			if len(w) > 2 && w[2:] == thing(n) {
-				v[n]++
-			}
+		if n, ok := thingNumber()[w[min(2, len(w)):]]; ok {
+			v[n]++
 		}
 	}
 	return v

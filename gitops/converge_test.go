@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // converge syncs until nothing changes, at most three rounds, and expects the
@@ -195,8 +196,7 @@ func anywhere(t testing.TB, rs []*replica, text string) bool {
 // syncStopsAtEveryStep: F04, I7. A sync that ends after any of its steps is
 // finished by the next one, with no commit twice and nothing lost.
 func syncStopsAtEveryStep(t *testing.T) {
-	steps := []string{"ask", "fetch", "merge", "push", "pushed", "files", "journal", "refs"}
-	for _, stop := range steps {
+	for _, stop := range fulltest.Some(4, []string{"ask", "fetch", "merge", "push", "pushed", "files", "journal", "refs"}) {
 		t.Run(stop, func(t *testing.T) {
 			t.Parallel()
 			remote := bareRemote(t)
@@ -265,9 +265,9 @@ func syncStopsAtEveryStep(t *testing.T) {
 // syncKilledAnywhere: I7. What is written by a sync stops at any write, as
 // it does when the process is killed, and the next run goes on from there.
 func syncKilledAnywhere(t *testing.T) {
-	stride := 61
-	if os.Getenv("FOLDWATCH_CRASH") != "" {
-		stride = 1 // make crash: every step
+	stride := fulltest.Pick(97, 61)
+	if fulltest.Crash() {
+		stride = 1
 	}
 	for at := 1; ; at += stride {
 		remote := bareRemote(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // faults fails steps: every one from the at-th on while on (a process that is
@@ -62,8 +63,8 @@ func (f *faults) set(at int, match func(disk.Op, string) error) {
 func TestKillAtEveryStep(t *testing.T) {
 	isolate(t)
 	stride := 17
-	if os.Getenv("FOLDWATCH_CRASH") != "" {
-		stride = 1 // make crash: every step
+	if fulltest.Crash() {
+		stride = 1
 	}
 	var steps int
 	for at := 1; ; at += stride {

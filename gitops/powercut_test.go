@@ -20,6 +20,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/disk/powertest"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // A powerScene is work during which the power is cut. All of it lies below one
@@ -352,9 +353,9 @@ func (sc *powerScene) cut(t testing.TB, dir string, log *powertest.Log, mode pow
 // I7).
 func TestPowerCut(t *testing.T) {
 	isolate(t)
-	n, limit := 12, 4*time.Second
-	if os.Getenv("FOLDWATCH_CRASH") != "" {
-		n, limit = 1200, 4*time.Minute // make crash: most of the states
+	n, limit := fulltest.Pick(4, 12), 4*time.Second
+	if fulltest.Crash() {
+		n, limit = 1200, 4*time.Minute // most of the states
 	}
 	for _, sc := range powerScenes() {
 		t.Run(sc.name, func(t *testing.T) {
@@ -370,7 +371,7 @@ func TestPowerCut(t *testing.T) {
 				}
 				t.Logf("power cut of %s, %s: calls=%d n=%d bad=%d secs=%.1f (recorded in %.1f)", sc.name, mode, log.Len(), tried, len(bad), time.Since(began).Seconds(), recorded.Seconds())
 			}
-			for _, m := range sc.bears {
+			for _, m := range fulltest.Some(1, sc.bears) {
 				without, left := log.Without(func(what string) bool { return regexp.MustCompile(m.syncs).MatchString(what) })
 				tried, bad := sc.cut(t, dir, without, m.mode, 200, 1, time.Now().Add(time.Minute))
 				if len(bad) == 0 {

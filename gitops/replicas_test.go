@@ -3,9 +3,10 @@ package gitops_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // TestTenReplicas: ten replicas write, edit, delete, restart and sync at random, some
@@ -15,8 +16,8 @@ import (
 func TestTenReplicas(t *testing.T) {
 	isolate(t)
 	trials, steps := 1, 60
-	if os.Getenv("FOLDWATCH_CRASH") != "" {
-		trials, steps = 6, 400 // make crash
+	if fulltest.Crash() {
+		trials, steps = 6, 400
 	}
 	for trial := range trials {
 		t.Run(fmt.Sprint(trial), func(t *testing.T) {

@@ -2,12 +2,12 @@ package gitops_test
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // reopen opens the store again, as the start after a crash does.
@@ -26,10 +26,10 @@ func (r *replica) reopen() {
 // whether the journal was squashed, the next sync ended as well, or the remote has
 // moved on.
 func syncStopsAndGoesOn(t *testing.T) {
-	all := os.Getenv("FOLDWATCH_CRASH") != "" // make crash: every pair
+	all := fulltest.Pick(false, true) // every pair
 	for i, stop := range []string{"merge", "push", "pushed", "files", "journal", "refs"} {
 		for k, then := range []string{"at once", "squash", "stop", "move", "keep"} {
-			if !all && stop != "refs" && (i < 2 || k != i-2) {
+			if !all && (i < 2 || k != i-2) {
 				continue
 			}
 			t.Run(stop+" "+then, func(t *testing.T) {

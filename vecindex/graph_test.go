@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // clusters returns n unit vectors around 200 centres, as the goals have them.
@@ -124,14 +125,15 @@ func put(t testing.TB, x *Index, from int, vecs [][]float32) {
 // TestGraphServesAndComesBack: forced, with rows that come later, after
 // compaction, and from its file.
 func TestGraphServesAndComesBack(t *testing.T) {
-	const dim, n = 24, 2400
+	const dim = 24
+	n := fulltest.Pick(1400, 2400)
 	dir := t.TempDir()
 	all := clusters(rand.New(rand.NewPCG(32, 32)), n+60, dim)
 	x, err := Open(dir, "test", dim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, x, 0, all[:1400])
+	put(t, x, 0, all[:n*7/12])
 	x.Serve(Graph, nil)
 	good := func(x *Index, what string) {
 		t.Helper()
@@ -153,13 +155,15 @@ func TestGraphServesAndComesBack(t *testing.T) {
 		}
 	}
 	good(x, "built")
-	put(t, x, 1400, all[1400:n])
+	put(t, x, n*7/12, all[n*7/12:n])
 	good(x, "with rows that came later")
 	var drop []string
-	for i := range n / 2 {
-		drop = append(drop, fmt.Sprintf("c:%07d", 2*i))
+	for i := range n {
+		if i%5 > 0 { // more than 1,024: fewer tombstones wait
+			drop = append(drop, fmt.Sprintf("c:%07d", i))
+		}
 	}
-	if err := x.Apply(9, nil, drop[:600]); err != nil {
+	if err := x.Apply(9, nil, drop[:n/4]); err != nil {
 		t.Fatal(err)
 	}
 	good(x, "with tombstones")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // What the child of TestKilledWhileItWrites does at a step: it puts killPut
@@ -83,7 +84,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "vectors")
-	for _, lines := range []int{1, 2, 5, full(8, 12), full(3, 30)} {
+	for _, lines := range []int{1, 2, 5, fulltest.Pick(8, 12), fulltest.Pick(3, 30)} {
 		child := exec.CommandContext(t.Context(), exe, "-test.run", "^TestKillChild$")
 		child.Env = append(os.Environ(), killDir+"="+dir)
 		out, err := child.StdoutPipe()

@@ -7,13 +7,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
 // TestOriginalsAreNotKeptInMemory: what the gate's queries read of the file of
 // originals is given back.
 func TestOriginalsAreNotKeptInMemory(t *testing.T) {
 	const dim = 128
-	n := full(10_000, 40_000)
+	n := fulltest.Pick(10_000, 40_000)
 	x := open(t, dim)
 	put(t, x, 0, clusters(rand.New(rand.NewPCG(71, 71)), n, dim))
 	name := originalsName(x.t.generation)
