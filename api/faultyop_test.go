@@ -57,7 +57,7 @@ func faults() map[string]string {
 	}
 }
 
-func newFaultyOP(t *testing.T) *faultyOP {
+func newFaultyOP(t testing.TB) *faultyOP {
 	t.Helper()
 	op := &faultyOP{codes: map[string]url.Values{}, asked: map[string]int{}}
 	for _, k := range []**ecdsa.PrivateKey{&op.key, &op.other} {

@@ -31,7 +31,8 @@ import (
 // A lodge is a server where people log in, and its owner at the socket.
 type lodge struct {
 	t      *testing.T
-	url    string
+	url    string // as browsers call it
+	at     string // where it listens
 	state  string // folder
 	db     *meta.State
 	tokens *auth.Tokens
@@ -65,11 +66,16 @@ func (l *locked) String() string {
 // address is known.
 func newLodge(t *testing.T, providers func(url string) map[string]conf.AuthProvider) *lodge {
 	t.Helper()
-	ln, err := api.ListenTCP(t.Context(), api.TCPOptions{Address: "127.0.0.1:0"})
+	return newLodgeAt(t, api.TCPOptions{Address: "127.0.0.1:0"}, providers)
+}
+
+func newLodgeAt(t *testing.T, at api.TCPOptions, providers func(url string) map[string]conf.AuthProvider) *lodge {
+	t.Helper()
+	ln, err := api.ListenTCP(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &lodge{t: t, url: ln.Called(), state: t.TempDir(), log: &locked{}}
+	h := &lodge{t: t, url: ln.Called(), at: ln.URL(), state: t.TempDir(), log: &locked{}}
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	state, err := meta.OpenState(t.Context(), filepath.Join(h.state, "state.db"))
 	if err != nil {

@@ -1,13 +1,76 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/api"
+	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 )
+
+// TestANamelessListenerLetsNobodyLogIn: on every address of the machine, with a
+// certificate, and without a name to send browsers back to.
+func TestANamelessListenerLetsNobodyLogIn(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewTLSServer(http.NotFoundHandler())
+	defer web.Close()
+	pair, dir := web.TLS.Certificates[0], t.TempDir()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, keyFile: {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := meta.OpenState(t.Context(), filepath.Join(dir, "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	for url, opens := range map[string]bool{"": false, "https://fold.example.com": true} {
+		cfg, _, err := conf.Load(filepath.Join(dir, "none.toml"), []string{
+			"FOLDWATCH_LISTEN=0.0.0.0:0", "FOLDWATCH_AUTH_REQUIRED=true", "FOLDWATCH_AUTH_TLS_CERT=" + cert, "FOLDWATCH_AUTH_TLS_KEY=" + keyFile, "FOLDWATCH_AUTH_URL=" + url,
+			"AUTH_PROVIDER_CORP_ISSUER=https://id.example.com", "AUTH_PROVIDER_CORP_CLIENT_ID=fold",
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l tcpListener
+		if err := l.open(t.Context(), cfg, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		defer l.close()
+		tokens, err := auth.OpenTokens(t.Context(), state, auth.TokensOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logins, err := l.logins(t.Context(), state, settings{cfg: cfg, dirs: conf.Dirs{State: dir}}, tokens, slog.New(slog.DiscardHandler))
+		if err != nil || (logins != nil) != opens {
+			t.Errorf("auth.url %q: logins open: %v, %v", url, logins != nil, err)
+		}
+		if _, notices := l.status(); opens != (len(notices) == 0) || !opens && !strings.Contains(notices[0], "set auth.url") {
+			t.Errorf("auth.url %q: %q", url, notices)
+		}
+		// What is asked there is answered by the routes, which say so.
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/auth/login/corp", http.NoBody)
+		r.Host = "127.0.0.1:" + strings.TrimPrefix(l.ln.Addr().String()[strings.LastIndex(l.ln.Addr().String(), ":"):], ":")
+		if api.NewServer(nil, nil, api.Options{Logins: logins}).Other(l.ln).ServeHTTP(w, r); opens == (w.Code == http.StatusServiceUnavailable) {
+			t.Errorf("auth.url %q: a login is answered by %d %s", url, w.Code, w.Body)
+		}
+	}
+}
 
 // TestNoSecretSaysWhy: where no webhook can be taken, the notice names what to set or
 // to mend, and never the secret.

@@ -329,7 +329,7 @@ func scriptJSONPath(ts *testscript.TestScript, neg bool, args []string) {
 
 // scriptHTTP: http STATUS METHOD URL [HEADER: VALUE]... sends a request, over the
 // socket where the URL begins with its path, and compares the status. What was
-// answered is in the file reply.
+// answered is in the file reply. What looks like the header Body is what is sent.
 func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: http STATUS METHOD URL [HEADER: VALUE]...")
@@ -343,6 +343,10 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for _, h := range args[3:] {
 		name, value, _ := strings.Cut(h, ": ")
+		if name == "Body" {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(value)), int64(len(value))
+			continue
+		}
 		r.Header.Add(name, value)
 		if name == "Host" {
 			r.Host = value
