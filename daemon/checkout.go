@@ -93,6 +93,8 @@ type checkout struct {
 	sweepDue   bool                // at the next opening: nothing was seen to have changed
 	counted    *wire.ProjectStatus // what was counted last in the stores; nil before
 	countedOf  *meaning            // whose vectors then answered, without them
+	countedAt  time.Time           // when that began
+	counts     int                 // how often it was counted, since start
 	rested     bool                // the stores rest
 	restedAt   time.Time           // since when
 	state      string

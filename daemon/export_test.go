@@ -129,3 +129,25 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 	v[0] = 1
 	return m.vectors.Apply(m.vectors.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
 }
+
+// StatusWhileIndexing asks n times for the status of a checkout that is indexed, and
+// returns how often that counted what its stores hold.
+func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) int {
+	for _, co := range d.sorted() {
+		if co.rec.Path != path {
+			continue
+		}
+		co.mu.Lock()
+		was, before := co.state, co.counts
+		co.state = "indexing"
+		co.mu.Unlock()
+		for range n {
+			co.status(ctx)
+		}
+		co.mu.Lock()
+		defer co.mu.Unlock()
+		co.state = was
+		return co.counts - before
+	}
+	return -1
+}

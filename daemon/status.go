@@ -75,7 +75,9 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 	if k == nil {
 		return p
 	}
-	if st := co.holdIfOpen(); st != nil {
+	if p.State == "indexing" && co.countedLately() {
+		co.lastCounts(ctx, &p)
+	} else if st := co.holdIfOpen(); st != nil {
 		co.countsOf(ctx, st.stores, &p)
 		st.letGo()
 	} else {
@@ -136,6 +138,18 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	return p, k
 }
 
+// countPause is how long counts hold while a checkout is indexed: each batch changes
+// them, to count reads whole tables, and whoever watches asks several times a second.
+// How far it is stands in Progress, which is always of now.
+const countPause = time.Second
+
+// countedLately reports whether what was counted is as good as counting again.
+func (co *checkout) countedLately() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.counted != nil && time.Since(co.countedAt) < countPause
+}
+
 // missingSays tells that the checkout is not there, and what to do. co.mu is held.
 func (co *checkout) missingSays() (reason, hint string) {
 	reason = co.failed.Error()
@@ -160,6 +174,10 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 		return // not opened yet, or just being opened
 	}
 	p.Files, p.Memories, p.Chunks, p.Links, p.Conflicts = was.Files, was.Memories, was.Chunks, was.Links, was.Conflicts
+	if pr := p.Progress; pr != nil && p.State == "indexing" {
+		p.Files.Total += max(pr.Total-pr.Searchable, 0) - p.Files.Queued
+		p.Files.Queued = max(pr.Total-pr.Searchable, 0)
+	}
 	p.Vectors, p.VectorsDue = was.Vectors, was.VectorsDue
 	p.Engine, p.VectorSearch, p.FileMemories = was.Engine, was.VectorSearch, was.FileMemories
 	p.ProblemCount, p.Problems = was.ProblemCount, was.Problems
@@ -168,6 +186,9 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 
 // countsOf counts what opened stores hold. The caller holds them.
 func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
+	co.mu.Lock()
+	co.counts, co.countedAt = co.counts+1, time.Now()
+	co.mu.Unlock()
 	m := st.serves()
 	if m == nil {
 		return // closed although they are held: the daemon stops
