@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,9 +19,10 @@ import (
 func assetsCommand() *cobra.Command {
 	var date, program string
 	c := &cobra.Command{
-		Use:    "assets DIR",
-		Short:  "Write what packages have beside the program",
-		Long:   "Write units, completions and man pages below DIR, where a package for Linux has them below /.",
+		Use:   "assets DIR",
+		Short: "Write what packages have beside the program",
+		Long: "Write units, completions and man pages below DIR, where a package for Linux has them below /,\n" +
+			"and the service of Windows as windows/service.json.",
 		Hidden: true,
 		Args:   between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +56,11 @@ func assets(root *cobra.Command, program, date string) (map[string][]byte, error
 	for _, st := range unit.Packaged(program) {
 		files[st.Write[1:]] = []byte(st.Text)
 	}
+	row, err := json.MarshalIndent(unit.PackagedService(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	files["windows/service.json"] = append(row, '\n')
 	for _, p := range manPages(root, date) {
 		files["usr/share/man/man1/"+p.name+".1"] = []byte(p.text)
 	}

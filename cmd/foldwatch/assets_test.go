@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -85,6 +86,23 @@ func TestRoffEscape(t *testing.T) {
 	} {
 		if got := roffEscape(in); got != want {
 			t.Errorf("roffEscape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	built := func(v string) func() (*debug.BuildInfo, bool) {
+		return func() (*debug.BuildInfo, bool) { return &debug.BuildInfo{Main: debug.Module{Version: v}}, v != "" }
+	}
+	for _, tc := range []struct{ set, commit, module, want, wantCommit string }{
+		{"1.2.3", "abc", "v9.9.9", "1.2.3", "abc"},
+		{"", "", "v1.2.3", "1.2.3", "unknown"},
+		{"", "", "(devel)", "0.1.0-dev", "unknown"},
+		{"", "", "", "0.1.0-dev", "unknown"},
+	} {
+		if v, c := identity(tc.set, tc.commit, built(tc.module)); v != tc.want || c != tc.wantCommit {
+			t.Errorf("identity(%q, %q, %q) = %q, %q, want %q, %q", tc.set, tc.commit, tc.module, v, c, tc.want, tc.wantCommit)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -16,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the linker: -X main.version=… -X main.commit=…. A program built
-// without them says so.
-var (
-	version = "0.1.0-dev"
-	commit  = "unknown"
-)
+// Set by the linker: -X main.setVersion=… -X main.setCommit=….
+var setVersion, setCommit string
+
+// What this program calls itself. Built without the linker's flags it is what go
+// install asked for, or says that it is nothing that was released.
+var version, commit = identity(setVersion, setCommit, debug.ReadBuildInfo)
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 

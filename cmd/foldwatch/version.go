@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,4 +32,13 @@ func versionCommand(e *environment) *cobra.Command {
 			})
 		},
 	}
+}
+
+// identity is the version and commit of a program: what the linker was told, else
+// the version by which go fetched the module.
+func identity(version, commit string, read func() (*debug.BuildInfo, bool)) (string, string) {
+	if info, ok := read(); ok && version == "" && info.Main.Version != "(devel)" {
+		version = strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return cmp.Or(version, "0.1.0-dev"), cmp.Or(commit, "unknown")
 }

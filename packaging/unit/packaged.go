@@ -1,5 +1,7 @@
 package unit
 
+import "strings"
+
 // PackagedAccount is whom the machine's daemon of a package runs as.
 const PackagedAccount = Name
 
@@ -23,5 +25,29 @@ func Packaged(program string) []Step {
 		{Write: "/usr/lib/systemd/user/" + unitName, Text: Spec{OS: "linux", Scope: User, Program: program}.userUnit(packagedHeader)},
 		{Write: "/usr/lib/systemd/system/" + unitName, Text: machine.systemUnit(packagedHeader)},
 		{Write: "/usr/lib/sysusers.d/" + Name + ".conf", Text: sysusers},
+	}
+}
+
+const scmDescription = "Memory of projects and their agents, in git"
+
+// scmArguments are those with which the service control manager starts us.
+func scmArguments() []string { return []string{"serve", "--by", "scm"} }
+
+// A ServiceRow is the service that an installer for Windows makes, and does not
+// start: `foldwatch service start --system` does.
+type ServiceRow struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Arguments   string `json:"arguments"`
+	Account     string `json:"account"`
+	Environment []Var  `json:"environment"`
+}
+
+// PackagedService returns the service of the machine that packages for Windows
+// bring.
+func PackagedService() ServiceRow {
+	return ServiceRow{
+		Name: Name, Description: scmDescription, Arguments: strings.Join(scmArguments(), " "), Account: `NT SERVICE\` + Name,
+		Environment: []Var{{"FOLDWATCH_HOME", SystemState("windows")}},
 	}
 }

@@ -19,8 +19,8 @@ func (s Spec) config() *service.Config {
 		vars[v.Name] = v.Value
 	}
 	return &service.Config{
-		Name: Name, DisplayName: Name, Description: "Memory of projects and their agents, in git",
-		Executable: s.Program, Arguments: []string{"serve", "--by", "scm"}, UserName: s.Account, EnvVars: vars,
+		Name: Name, DisplayName: Name, Description: scmDescription,
+		Executable: s.Program, Arguments: scmArguments(), UserName: s.Account, EnvVars: vars,
 		Option: service.KeyValue{
 			service.StartType: service.ServiceStartAutomatic, "DelayedAutoStart": true,
 			service.OnFailure: service.OnFailureRestart, service.OnFailureDelayDuration: "1s", service.OnFailureResetPeriod: 300,
