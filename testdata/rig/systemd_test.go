@@ -14,77 +14,15 @@ import (
 	"time"
 )
 
-// inside is set where the test runs in the machine that it booted.
-const inside = "RIG_INSIDE_SYSTEMD"
-
-// tryUnit runs this test binary in that machine, and ends the machine with it.
-const tryUnit = `[Unit]
-Description=try foldwatch as a service
-Requires=dbus.socket systemd-logind.service
-After=dbus.socket systemd-logind.service systemd-user-sessions.service
-SuccessAction=exit
-FailureAction=exit
-
-[Service]
-Type=oneshot
-Environment=` + inside + `=1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ExecStart=/out/rig -test.v -test.timeout=100s -test.run=^TestServiceOf
-StandardOutput=file:/out/log
-StandardError=file:/out/log
-`
-
 // TestSystemd boots this machine's own system in a container, in memory above
 // the disk, which it leaves as it is: a systemd with a user's manager, in which
 // the service is installed, killed, stopped and uninstalled.
 func TestSystemd(t *testing.T) {
-	if os.Getenv(inside) != "" {
-		t.Skip("the machine is booted")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIP: to boot a systemd needs root")
-	}
-	for program, pkg := range map[string]string{
-		"systemd-nspawn": "systemd-container", "loginctl": "systemd", "dbus-daemon": "dbus", "useradd": "passwd", "unshare": "util-linux",
-	} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("SKIP: %s is missing (Debian: apt-get install %s)", program, pkg)
-		}
-	}
-	if _, err := os.Stat("/lib/systemd/systemd"); err != nil {
-		t.Skip("SKIP: systemd is missing (Debian: apt-get install systemd libpam-systemd dbus-user-session)")
-	}
 	bin := os.Getenv("FOLDWATCH_BIN")
 	if bin == "" {
 		t.Fatal("FOLDWATCH_BIN is not set; run it by make")
 	}
-	dir := t.TempDir()
-	root, out := filepath.Join(dir, "root"), filepath.Join(dir, "out")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit := filepath.Join(dir, "try.service")
-	if err := errors.Join(os.Mkdir(root, 0o700), os.Mkdir(out, 0o700), os.WriteFile(unit, []byte(tryUnit), 0o600),
-		os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	if copied, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(out, "rig")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, copied)
-	}
-	// A mount of / in a namespace of its own is gone with the container.
-	boot := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", `mount --bind / "$1" && shift && exec "$@"`, "sh", root,
-		"timeout", "--kill-after=5", "110", "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot", "--volatile=overlay",
-		"--private-network", "--directory="+root, "--bind-ro="+unit+":/etc/systemd/system/try.service", "--bind="+out+":/out",
-		"--bind-ro="+bin+":/usr/local/bin/foldwatch", "systemd.unit=try.service")
-	console, err := boot.CombinedOutput()
-	log, lerr := os.ReadFile(filepath.Join(out, "log"))
-	if lerr != nil {
-		t.Skipf("SKIP: no systemd boots here: %v\n%s", err, console)
-	}
-	t.Logf("in a systemd by systemd-nspawn:\n%s", log)
-	if err != nil || strings.Count(string(log), "\n--- PASS: TestServiceOf") != 2 || !strings.Contains(string(log), "\nPASS\n") {
-		t.Errorf("it fails there: %v", err)
-	}
+	boot(t, "TestServiceOf", 2, "--bind-ro="+bin+":/usr/local/bin/foldwatch")
 }
 
 // A booted is the user at work in the machine that TestSystemd booted.
@@ -96,7 +34,7 @@ type booted struct {
 func newBooted(t *testing.T) *booted {
 	t.Helper()
 	if os.Getenv(inside) == "" {
-		t.Skip("runs as part of TestSystemd")
+		t.Skip("runs where boot starts it")
 	}
 	b := &booted{t: t}
 	if _, err := exec.CommandContext(t.Context(), "id", "try").Output(); err != nil {
