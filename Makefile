@@ -117,6 +117,7 @@ load: build ## 64 clients at 10,000 memories, alone and beside 1,200 idle and sl
 
 lint: $(GOLANGCI) ## gofumpt and golangci-lint, pinned
 	$(GOLANGCI) run --timeout 10m ./...
+	cd tools/packages && "$(CURDIR)/$(GOLANGCI)" run --timeout 10m --config ../../.golangci.yml ./...
 
 # Built once from the module proxy into bin/; it takes some minutes.
 $(GOLANGCI):

@@ -222,7 +222,7 @@ func TestManifests(t *testing.T) {
 			if f := manifestFaults(dist, string(text)); f != "" {
 				t.Errorf("%s: %s", pattern, f)
 			}
-			if f := manifestFaults(dist, strings.Replace(string(text), "a", "b", -1)); f == "" {
+			if f := manifestFaults(dist, strings.ReplaceAll(string(text), "a", "b")); f == "" {
 				t.Errorf("%s: nothing is wrong with another digest", pattern)
 			}
 			if strings.HasSuffix(path, ".json") && !json.Valid(text) {

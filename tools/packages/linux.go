@@ -163,8 +163,10 @@ func needs(path, kind string) ([]string, error) {
 		}
 	}
 	for _, lib := range libs {
-		if !slices.Contains([]string{"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "librt.so.1",
-			"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, lib) {
+		if !slices.Contains([]string{
+			"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "librt.so.1",
+			"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+		}, lib) {
 			return nil, fmt.Errorf("it needs %s, which no package is known to have", lib)
 		}
 	}
