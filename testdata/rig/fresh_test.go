@@ -15,10 +15,10 @@ import (
 // stay as they are, so that nothing is downloaded and little compiled.
 const tryFresh = `set -euo pipefail
 if [ "${1:-}" != user ]; then
-	useradd --create-home --shell /bin/bash ada
-	mkdir -p /home/ada/.cache /home/ada/go/pkg /home/ada/src
+	useradd --shell /bin/bash ada
+	mkdir /home/ada/src
 	cp -r /app /home/ada/src/my-app
-	chown ada /home/ada/.cache /home/ada/go /home/ada/go/pkg
+	chown ada /home/ada /home/ada/.cache /home/ada/go /home/ada/go/pkg
 	chown -R ada /home/ada/src
 	# To write beside what is there; nothing that is there is changed.
 	find /home/ada/.cache/go-build /home/ada/go/pkg/mod /home/ada/go/pkg/mod/cache -maxdepth 1 -type d -exec chmod a+rwx {} +
@@ -59,6 +59,11 @@ func TestFresh(t *testing.T) {
 	}
 	root := debian(t, "make", "gcc", "libc6-dev", "git", "procps")
 	checkout(t, filepath.Join(root, "app"))
+	for _, dir := range []string{"home/ada/.cache/go-build", "home/ada/go/pkg/mod"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil { //nolint:gosec // a home of the container's
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(root, "packages"), []byte(pkgs), 0o644); err != nil { //nolint:gosec // read by the container's user
 		t.Fatal(err)
 	}
