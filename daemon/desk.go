@@ -9,8 +9,9 @@ import (
 // A desk lets as many searches work at once as there are cores: more would not
 // end sooner, and whatever else has to be done would wait behind all of them.
 // While a save is taken in, one core is left to it: a person waits for it, and it
-// has a dozen steps, each of which would wait again. Searches come in the order
-// they asked. It is safe for concurrent use; nil lets all work.
+// has a dozen steps, each of which would wait again; unless so many searches wait
+// that saves without end would hold them up. Searches come in the order they asked.
+// It is safe for concurrent use; nil lets all work.
 type desk struct {
 	cores int
 
@@ -34,6 +35,7 @@ func (d *desk) begin(ctx context.Context) (end func(), err error) {
 	}
 	turn := make(chan struct{})
 	d.queue = append(d.queue, turn)
+	d.next()
 	d.mu.Unlock()
 	select {
 	case <-turn:
@@ -75,9 +77,13 @@ func (d *desk) save() (done func()) {
 	}
 }
 
+// crowdAt is how many searches for each core wait before they get the one that is
+// left to saves: more than the programs of one person ask at once.
+const crowdAt = 4
+
 // most is how many searches may work now; d.mu is held.
 func (d *desk) most() int {
-	if d.saves > 0 {
+	if d.saves > 0 && len(d.queue) <= crowdAt*d.cores {
 		return max(d.cores-1, 1)
 	}
 	return max(d.cores, 1)

@@ -57,6 +57,36 @@ func TestSearchesStandBackForASave(t *testing.T) {
 	})
 }
 
+// Where saves follow each other without end, a crowd of searches gets all cores.
+func TestACrowdOfSearchesIsNotHeldUpBySaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{cores: 2}
+		defer d.save()()
+		ends := make(chan func(), 32)
+		for n := range 2*crowdAt + 2 {
+			go func() {
+				end, err := d.begin(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				ends <- end
+			}()
+			synctest.Wait()
+			if want := 1 + n/(2*crowdAt+1); len(ends) != want {
+				t.Errorf("%d searches asked during a save: %d began, want %d", n+1, len(ends), want)
+			}
+		}
+		for range cap(ends) {
+			if synctest.Wait(); len(ends) > 0 {
+				(<-ends)()
+			}
+		}
+		if d.working != 0 || len(d.queue) != 0 {
+			t.Errorf("%d work and %d wait at the end", d.working, len(d.queue))
+		}
+	})
+}
+
 // A search that is given up takes nobody's turn.
 func TestASearchThatIsGivenUpFreesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
