@@ -2,6 +2,7 @@ package meta
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -16,8 +17,13 @@ type memo[V any] struct {
 	mu    sync.RWMutex // guards the fields below
 	held  map[fold.ID]V
 	older map[fold.ID]V
-	drops uint64 // how often drop was called
+	drops uint64      // how often drop was called
+	went  [][]fold.ID // what it was called with the last times
 }
+
+// wentMost is how many calls of drop a memo remembers: more than come while
+// something is read.
+const wentMost = 32
 
 // take sets the values of all, which is as long as ids, that are held. It returns
 // the places of the others, and what put wants to know.
@@ -46,18 +52,22 @@ func (m *memo[V]) take(ids []fold.ID, all []V) (missing []int, drops uint64) {
 	return missing, drops
 }
 
-// put holds what was read after take. Where something was dropped meanwhile it
-// may be old already, and is not held.
+// put holds what was read after take. What was dropped meanwhile may be old already,
+// and is not held.
 func (m *memo[V]) put(read map[fold.ID]V, drops uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.drops != drops {
+	since := m.drops - drops
+	if since > uint64(len(m.went)) {
 		return
 	}
 	if m.held == nil || len(m.held)+len(read) > m.room {
 		m.held, m.older = make(map[fold.ID]V, len(read)), m.held
 	}
 	maps.Copy(m.held, read)
+	for _, ids := range m.went[len(m.went)-int(since):] {
+		m.delete(ids)
+	}
 }
 
 // drop lets go of what is held of memories that changed.
@@ -65,6 +75,15 @@ func (m *memo[V]) drop(ids []fold.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drops++
+	if len(m.went) == wentMost {
+		m.went = slices.Delete(m.went, 0, 1)
+	}
+	m.went = append(m.went, ids)
+	m.delete(ids)
+}
+
+// delete is called with mu held.
+func (m *memo[V]) delete(ids []fold.ID) {
 	for _, id := range ids {
 		delete(m.held, id)
 		delete(m.older, id)

@@ -18,6 +18,9 @@ import (
 type State struct {
 	db     *db
 	access sync.Map // by slug: *accesses
+
+	setting  sync.Mutex // one change of settings, or reading of them, at a time
+	settings sync.Map   // by slug: string, as they are stored
 	// Forgot says, if not empty, that the file was damaged, where its copy is
 	// and what that costs the user.
 	Forgot string
@@ -278,11 +281,20 @@ func (s *State) SetSeen(ctx context.Context, key string, now time.Time) error {
 	return s.one(ctx, "set last_seen of "+key, `update repositories set last_seen = ? where key = ?`, micros(now), key)
 }
 
-// Settings returns the JSON object of a project's settings, "{}" if none.
+// Settings returns the JSON object of a project's settings, "{}" if none. Every
+// search asks for them: they are read once.
 func (s *State) Settings(ctx context.Context, slug string) ([]byte, error) {
+	if v, ok := s.settings.Load(slug); ok {
+		return []byte(v.(string)), nil
+	}
+	s.setting.Lock()
+	defer s.setting.Unlock()
 	v, err := s.text(ctx, "read settings of "+slug, `select settings from projects where slug = ?`, slug)
 	if v == "" {
 		v = "{}"
+	}
+	if err == nil {
+		s.settings.Store(slug, v)
 	}
 	return []byte(v), err
 }
@@ -290,6 +302,9 @@ func (s *State) Settings(ctx context.Context, slug string) ([]byte, error) {
 // SetSettings stores a project's settings as a JSON object. It returns
 // fold.ErrNotFound if no checkout of slug was ever registered.
 func (s *State) SetSettings(ctx context.Context, slug string, object []byte) error {
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	defer s.settings.Delete(slug)
 	return s.one(ctx, "set settings of "+slug, `update projects set settings = ? where slug = ?`, string(object), slug)
 }
 

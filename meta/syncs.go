@@ -72,6 +72,9 @@ func (s *State) Rename(ctx context.Context, was string, c Checkout, ids map[fold
 	now.writing.Lock()
 	defer now.writing.Unlock()
 	defer now.forget()
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	defer s.settings.Delete(c.Slug)
 	return s.db.write(ctx, "rename project "+was, func(tx *sql.Tx) error {
 		for from, to := range ids {
 			if _, err := tx.ExecContext(ctx, `insert into access (slug, memory_id, count, last)

@@ -69,6 +69,9 @@ func TestRename(t *testing.T) {
 	if used, err := s.Access(ctx, "new", []fold.ID{id(1)}); err != nil || used[0].Count != 0 {
 		t.Errorf("Access before = %v, %v", used, err)
 	}
+	if b, err := s.Settings(ctx, "new"); err != nil || string(b) != "{}" {
+		t.Errorf("Settings before = %s, %v", b, err)
+	}
 	for range 2 { // a second time changes nothing
 		must(s.Rename(ctx, "old", c, ids))
 	}

@@ -190,14 +190,16 @@ func ChunkSamples(c Candidates) []Sample {
 }
 
 // FileSamples returns the files among the candidates.
-func FileSamples(c Candidates) []Sample {
-	files := c.fileIDs()
+func FileSamples(c Candidates) []Sample { return c.fileSamples(c.fileIDs()) }
+
+func (c *Candidates) fileSamples(files map[fold.ID]bool) []Sample {
 	return c.wholes(c.Files, len(files), func(id fold.ID) bool { return files[id] })
 }
 
 // MemorySamples returns the memories among the candidates that are no files.
-func MemorySamples(c Candidates) []Sample {
-	files := c.fileIDs()
+func MemorySamples(c Candidates) []Sample { return c.memorySamples(c.fileIDs()) }
+
+func (c *Candidates) memorySamples(files map[fold.ID]bool) []Sample {
 	return c.wholes(c.Memories, len(c.Memories), func(id fold.ID) bool { return !files[id] })
 }
 

@@ -157,18 +157,26 @@ type Ranked struct {
 // Rank orders memories. Ties are ordered by id.
 func Rank(c Candidates, opt Options) []Ranked {
 	w := opt.weights()
+	chunks := RankChunks(c, Options{Weights: &w})
+	slices.SortStableFunc(chunks, func(a, b RankedChunk) int { return cmp.Compare(a.Memory, b.Memory) })
 	byMemory := map[fold.ID][]RankedChunk{}
-	for _, ch := range RankChunks(c, Options{Weights: &w}) {
-		byMemory[ch.Memory] = append(byMemory[ch.Memory], ch)
+	for len(chunks) > 0 {
+		n := 1
+		for n < len(chunks) && chunks[n].Memory == chunks[0].Memory {
+			n++
+		}
+		byMemory[chunks[0].Memory], chunks = chunks[:n:n], chunks[n:]
 	}
 	share := shares(c, w)
-	var out []Ranked
+	isFile := c.fileIDs()
+	files, others := c.fileSamples(isFile), c.memorySamples(isFile)
+	out := make([]Ranked, 0, len(files)+len(others))
 	for _, kind := range []struct {
 		samples []Sample
 		code    *Row
 		prose   *Row
 		share   float64
-	}{{FileSamples(c), &w.File, &w.Document, share.files}, {MemorySamples(c), &w.Memory, &w.Memory, share.others}} {
+	}{{files, &w.File, &w.Document, share.files}, {others, &w.Memory, &w.Memory, share.others}} {
 		m := newModel(kind.samples, opt.Fusion, func(s *Sample) *Row {
 			if s.Prose {
 				return kind.prose

@@ -42,6 +42,7 @@ type quoteRoom struct {
 	lines    []quotedLine
 	found    []uint64
 	has      []bool // by number of a form
+	starts   []int  // see runeStarts
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
@@ -215,7 +216,7 @@ func quoteOf(text string, q question) (_ quote, seen seenForms) {
 	}
 	dedent(out)
 	for i := range out {
-		out[i] = out[i].cropped(quotedRunes)
+		out[i], q.room.starts = out[i].cropped(quotedRunes, q.room.starts)
 	}
 	return out, seen
 }
@@ -267,13 +268,13 @@ func dedent(lines []quotedLine) {
 }
 
 // cropped returns l cut to at most n runes, n > 2, around the marks it has most
-// of within so many. What was cut off is an ellipsis.
-func (l quotedLine) cropped(n int) quotedLine {
+// of within so many. What was cut off is an ellipsis. It returns room for the next.
+func (l quotedLine) cropped(n int, room []int) (quotedLine, []int) {
 	if utf8.RuneCountInString(l.text) <= n {
-		return l
+		return l, room
 	}
-	n -= 2                       // an ellipsis on either side
-	starts := runeStarts(l.text) // byte of each rune, and the end
+	n -= 2                             // an ellipsis on either side
+	starts := runeStarts(l.text, room) // byte of each rune, and the end
 	total := len(starts) - 1
 	from, most := 0, 0
 	for i, m := range l.marks {
@@ -295,7 +296,7 @@ func (l quotedLine) cropped(n int) quotedLine {
 		}
 	}
 	from = l.wordStart(starts, min(from, total-n), n/8)
-	return l.between(starts[from], starts[min(from+n, total)])
+	return l.between(starts[from], starts[min(from+n, total)]), starts
 }
 
 // wordStart moves a cut at rune from, not 0, to the next beginning of a word
@@ -347,9 +348,10 @@ func rune1(s string) rune {
 	return r
 }
 
-// runeStarts returns where each rune of s begins, and where the last one ends.
-func runeStarts(s string) []int {
-	starts := make([]int, 0, len(s)+1)
+// runeStarts returns where each rune of s begins, and where the last one ends, in
+// room if that is enough.
+func runeStarts(s string, room []int) []int {
+	starts := slices.Grow(room[:0], len(s)+1)
 	for i := range s {
 		starts = append(starts, i)
 	}

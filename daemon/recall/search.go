@@ -198,18 +198,30 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 func own(h textindex.Hit) bool { return h.Coverage > 0 || h.Exact > 0 }
 
 func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
-	c.Chunks = make([]rank.Hit, 0, min(len(hits), 2*candidates))
+	files, chunks, terms := 0, 0, 0
+	for i := range hits {
+		switch hits[i].Kind {
+		case textindex.Chunk, textindex.Section:
+			chunks++
+		case textindex.File:
+			files++
+		}
+		terms += len(hits[i].Terms)
+	}
+	c.Files, c.Chunks = make([]rank.Hit, 0, files), make([]rank.Hit, 0, chunks)
+	c.Memories = make([]rank.Hit, 0, len(hits)-files-chunks)
+	all := make([]rank.TermCount, 0, terms)
 	for i := range hits {
 		h := &hits[i]
 		hit := rank.Hit{
 			Key: h.Key, Memory: h.Memory, Fielded: h.Fielded, Expanded: h.Expanded, Exact: h.Exact, Name: h.Name,
 			Body: h.Body, Symbol: h.Symbol, Path: h.Path, Coverage: h.Coverage, NameShare: h.NameShare, Ideal: h.Ideal, K1: h.K1,
 		}
-		if len(h.Terms) > 0 {
-			hit.Terms = make([]rank.TermCount, len(h.Terms))
-			for i, t := range h.Terms {
-				hit.Terms[i] = rank.TermCount(t)
+		if from := len(all); len(h.Terms) > 0 {
+			for _, t := range h.Terms {
+				all = append(all, rank.TermCount(t))
 			}
+			hit.Terms = all[from:len(all):len(all)]
 		}
 		switch h.Kind {
 		case textindex.Chunk, textindex.Section:
@@ -220,6 +232,7 @@ func sortHits(hits []textindex.Hit, near []vecindex.Hit, c *rank.Candidates) {
 			c.Memories = append(c.Memories, hit)
 		}
 	}
+	c.Vectors = make([]rank.Near, 0, len(near))
 	for _, n := range near {
 		c.Vectors = append(c.Vectors, rank.Near{Key: n.Key, Memory: n.Memory, Score: n.Score})
 	}
