@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -37,9 +38,9 @@ func checkConfiguration(_ context.Context, p *patient) finding {
 	p.st, p.have = st, true
 	info, err := os.Stat(st.dirs.ConfigFile())
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return ok("defaults; no %s", st.dirs.ConfigFile())
-	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
 		mode := info.Mode().Perm() &^ 0o022
 		return fail("chmod go-w "+quoteArg(st.dirs.ConfigFile()), "other users may write %s", st.dirs.ConfigFile()).
 			fixedBy("chmod go-w "+quoteArg(st.dirs.ConfigFile()), func(context.Context) error { return os.Chmod(st.dirs.ConfigFile(), mode) })
@@ -71,7 +72,7 @@ func checkState(_ context.Context, p *patient) finding {
 	dir := p.st.dirs.State
 	info, err := os.Lstat(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if err := makeable(dir); err != nil {
 			return fail("make it writable, or set FOLDWATCH_HOME to a folder that is", "%s cannot be made: %v", dir, err)
 		}

@@ -102,7 +102,7 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 		return nil, err
 	}
 	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
-		return nil, fmt.Errorf("start the daemon: %w", err)
+		return nil, fold.WithHint(fmt.Errorf("start the daemon: %w", err), "make it writable, or set FOLDWATCH_HOME to a folder that is")
 	}
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()

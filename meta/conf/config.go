@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -226,7 +227,8 @@ func Load(path string, env []string, flags map[string]string) (Config, []Origin,
 	if path != "" {
 		var err error
 		b, err = os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// A home that is no folder, such as /dev/null, has no file either.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return Config{}, nil, fmt.Errorf("read config: %w", err)
 		}
 	}
