@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -360,5 +361,30 @@ func TestIdempotencyStoreIsBounded(t *testing.T) {
 	}
 	if again := ask(s, "POST", "/api/projects/app/reindex", "{}", "Idempotency-Key", "k0").Body.String(); again == first {
 		t.Error("the oldest of 1101 keys is still remembered")
+	}
+}
+
+// TestTextIsNeverAPage: what answers with the text of a memory is no page to a
+// browser, whatever the text is (F48).
+func TestTextIsNeverAPage(t *testing.T) {
+	t.Parallel()
+	s := api.NewServer(apitest.New("app"), nil, api.Options{})
+	body, err := json.Marshal(map[string]string{"content": "<!doctype html><script>alert(1)</script>", "title": "<img src=x onerror=alert(1)>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made struct{ ID string }
+	if err := json.Unmarshal(ask(s, "POST", "/api/projects/app/memories", string(body)).Body.Bytes(), &made); err != nil || made.ID == "" {
+		t.Fatal(made, err)
+	}
+	for _, tc := range []struct{ method, path, body string }{
+		{"GET", "/api/projects/app/memories", ""}, {"GET", "/api/projects/app/memories/" + made.ID, ""}, {"POST", "/api/projects/app/search", `{"query":"doctype"}`},
+		{"POST", "/api/projects/app/context/" + made.ID, `{}`}, {"GET", "/api/projects/app/memories/<script>", ""}, {"GET", "/<script>", ""},
+	} {
+		w := ask(s, tc.method, tc.path, tc.body)
+		kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+		if kind != "application/json" && kind != "application/problem+json" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s %s: %d as %q, %v: %s", tc.method, tc.path, w.Code, kind, w.Header(), w.Body)
+		}
 	}
 }
