@@ -13,7 +13,8 @@ import (
 // tryFresh is what somebody does who has read the README, on a machine that has
 // what it asks for and no more. Go's caches are those of this machine, which
 // stay as they are, so that nothing is downloaded and little compiled.
-const tryFresh = `set -euo pipefail
+const tryFresh = `set -Eeuo pipefail
+trap 'echo "line $LINENO: exit code $?"' ERR
 if [ "${1:-}" != user ]; then
 	useradd --shell /bin/bash ada
 	mkdir /home/ada/src
@@ -34,7 +35,7 @@ make up DIR=~/src/my-app >~/up 2>&1 &
 for _ in $(seq 6000); do
 	grep -q '^ready' ~/up && break
 	kill -0 $! 2>/dev/null || break
-	read -t 0.1 -r <> <(:) || true
+	sleep 0.1
 done
 cat ~/up
 grep -q '^ready' ~/up
