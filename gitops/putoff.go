@@ -143,7 +143,7 @@ func (s *Store) putWhen(w Write) (Put, error) {
 	if off == nil && (w.Base == nil || w.Path == fold.ProjectFile || !s.off.turnedOn()) {
 		return s.putAt(root, w)
 	}
-	waits := s.unrest(w.Path)
+	waits := s.unrest(w.Path, newProcessScan(s.l.mainLayout()))
 	if waits == "" {
 		if err := s.placeOff(root, w.Path); err != nil {
 			return Put{}, err
@@ -275,6 +275,7 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 	var done []string
 	defer func() { s.changed(done) }()
 	var errs []error
+	scan := newProcessScan(s.l.mainLayout())
 	for _, path := range slices.Sorted(maps.Keys(s.PutOff())) {
 		if err := ctx.Err(); err != nil {
 			return waits, err
@@ -282,7 +283,7 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 		if reason, up := s.guarded(); up {
 			return reason, nil
 		}
-		wait, err := s.placeRested(path)
+		wait, err := s.placeRested(path, scan)
 		switch {
 		case err != nil:
 			waits = err.Error()
@@ -297,11 +298,11 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 }
 
 // placeRested is placeOff unless it has to wait, and says why.
-func (s *Store) placeRested(path string) (waits string, err error) {
+func (s *Store) placeRested(path string, scan *processScan) (waits string, err error) {
 	s.flight.RLock()
 	defer s.flight.RUnlock()
 	defer s.paths.lock(path)()
-	if waits = s.unrest(path); waits != "" {
+	if waits = s.unrest(path, scan); waits != "" {
 		return waits, nil
 	}
 	root, err := s.openFold(false)

@@ -25,7 +25,7 @@ const (
 // unrest returns why git may be about to bring another version of a memory, or "": a
 // file that is changed now would be in its way. It runs a process at most once for each
 // stash.
-func (s *Store) unrest(path string) string {
+func (s *Store) unrest(path string, scan *processScan) string {
 	l := s.l.mainLayout()
 	if busy := l.Busy(); busy != "" {
 		return busy
@@ -44,6 +44,9 @@ func (s *Store) unrest(path string) string {
 	}
 	if at := lastSwitch(filepath.Join(l.GitDir, "logs", "HEAD")); now.Sub(at) < switchQuiet && now.Sub(at) > -time.Minute {
 		return "the branch was switched a moment ago"
+	}
+	if p := scan.git(); p != "" { // one that stashes by itself then wants to find nothing changed
+		return "git is at work: " + p
 	}
 	return ""
 }

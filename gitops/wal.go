@@ -193,12 +193,16 @@ type walSync struct {
 }
 
 // openLog opens or makes the log of that name. What of it is whole is in live. A
-// damaged log is kept beside it once, as wal.damaged.
+// damaged log is kept beside it once, as wal.damaged. The wal itself tells also
+// whether the state folder is still ours, and is made at once.
 func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 	w := &wal{path: filepath.Join(dir, name), name: name, faults: faults}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read wal: %w", err)
+	}
+	if len(b) == 0 && name != walName {
+		return w, nil // made when something is written
 	}
 	entries, whole := decodeWAL(b)
 	if !whole {

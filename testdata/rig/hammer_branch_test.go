@@ -96,11 +96,28 @@ func (r *replica) makeRoom(says string) bool {
 		r.events("git checkout of memories in the way")
 		return true
 	}
+	if strings.Contains(says, "error: cannot rebase: You have unstaged changes") {
+		r.mendRebase()
+		return true
+	}
 	if locked.MatchString(says) {
 		time.Sleep(time.Second / r.pace)
 		return true
 	}
 	return false
+}
+
+// mendRebase takes away what git leaves of a rebase that found a file changed after it
+// had stashed: as git then says itself, no command of its own ends that.
+func (r *replica) mendRebase() {
+	dir := filepath.Join(r.dir, ".git", "rebase-merge")
+	kept, err := os.ReadFile(filepath.Join(dir, "autostash"))
+	_ = os.RemoveAll(dir)
+	r.quietly("checkout", "-q", "--", "fold")
+	if err == nil {
+		r.quietly("stash", "apply", "-q", strings.TrimSpace(string(kept)))
+	}
+	r.events("git checkout of memories in the way")
 }
 
 // disturbed returns the commands that met a memory or a lock in their way, or ended
