@@ -82,7 +82,7 @@ func powerScenes() []powerScene {
 			name: "sync", prepare: prepareSync, act: actSync, after: afterSync,
 			bears: []missingSync{{"the names of packs", `/objects/pack$`, powertest.Loose}},
 		},
-		{name: "branch", prepare: prepareBranch, act: actBranch, after: afterBranch},
+		{name: "branch", edit: toBranch, prepare: prepareBranch, act: actBranch, after: afterBranch},
 		{
 			name: "mirror",
 			prepare: func(t testing.TB, dir string) {
@@ -193,7 +193,7 @@ func prepareBranch(t testing.TB, dir string) {
 	write(t, filepath.Join(p.co(), "a.go"), "package a\n")
 	git(t, p.co(), "add", ".")
 	git(t, p.co(), "commit", "-qm", "first")
-	p.open(func(o *gitops.StoreOptions) { o.CommitTo = "branch" })
+	p.open(toBranch)
 	p.put("Shared", new("one"))
 	p.put("Gone", new("x"))
 	p.commit()
@@ -207,7 +207,7 @@ func prepareBranch(t testing.TB, dir string) {
 
 // actBranch commits onto the branch, and then in the place of its own commit.
 func actBranch(t testing.TB, p *powerUser) {
-	p.open(func(o *gitops.StoreOptions) { o.CommitTo = "branch" })
+	p.open(toBranch)
 	p.put("First", new("one"))
 	p.put("Shared", new("two"))
 	p.commit()

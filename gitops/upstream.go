@@ -110,6 +110,7 @@ func (u *upstream) prepare(s *Store, l *Layout) error {
 			return err
 		}
 	}
+	u.own.sweepPacks() // of a fetch that a crash ended
 	config := repoConfig
 	if u.size == 32 {
 		config = strings.Replace(config, "repositoryformatversion = 0", "repositoryformatversion = 1", 1) + "[extensions]\n\tobjectFormat = sha256\n"
