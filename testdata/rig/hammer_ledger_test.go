@@ -312,7 +312,7 @@ func (r *replica) objects() []byte {
 // past tells what became of a memory in a replica: on disk, in the journal and on the
 // branch, the newest first.
 func (r *replica) past(id string) string {
-	path := memoryFile("fold", id)
+	path := memoryFile("", id)
 	b, err := os.ReadFile(memoryFile(r.dir, id))
 	is := "a file"
 	if err != nil {
@@ -363,7 +363,7 @@ func (l *accounts) check(all []*replica) (faults []fault) {
 		if ids[id] {
 			var past strings.Builder
 			for _, r := range all {
-				past.WriteString(r.past(id))
+				past.WriteString(r.past(id) + "\n\t" + strings.Join(l.gone[r.n], "\n\t"))
 			}
 			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s%s", id, strings.Join(l.trail[id], "\n\t"), past.String())})
 		}

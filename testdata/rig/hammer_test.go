@@ -391,7 +391,7 @@ func (h *hammer) told() {
 			h.t.Fatal(err)
 		}
 		for line := range strings.Lines(string(b)) {
-			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "emories vanished") || strings.Contains(line, "vanished memories") {
+			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "emories vanished") || strings.Contains(line, "vanished memories") || strings.Contains(line, "edited meanwhile and stays") {
 				h.t.Logf("daemon %d: %s", r.n, strings.TrimSpace(line))
 			}
 		}
