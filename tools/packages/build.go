@@ -86,10 +86,11 @@ func (r *release) build(ctx context.Context, p *program) error {
 	if p.os == "windows" {
 		p.path += ".exe"
 	}
-	cflags := os.Getenv("CGO_CFLAGS")
-	if p.os == "linux" && p.arch == "arm64" && !strings.Contains(cflags, "-fsigned-char") {
+	// As make build has it; what the environment says would be in the bytes.
+	cflags := "-O2 -g -fno-semantic-interposition"
+	if p.os == "linux" && p.arch == "arm64" {
 		// The grammar of YAML keeps -1 in a char, which has no sign there.
-		cflags = strings.TrimSpace(cflags + " -fsigned-char")
+		cflags += " -fsigned-char"
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "-ldflags="+ldflags, "-o", p.path, "./cmd/foldwatch")...)
 	cmd.Dir = r.tree
