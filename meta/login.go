@@ -31,6 +31,7 @@ type User struct {
 // A Said is what a provider said of a user at the last login, as far as it decides
 // what the user may, and the projects that it was for; none is all.
 type Said struct {
+	Known    bool     `json:"known,omitempty"` // false where the last login was before this was kept
 	Claim    string   `json:"claim,omitempty"`
 	Values   []string `json:"values,omitempty"`
 	Projects []string `json:"projects,omitempty"`

@@ -25,7 +25,7 @@ func TestLogins(t *testing.T) {
 		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	one := meta.User{ID: "one", Issuer: "https://id", Subject: "1", Name: "Ada", Provider: "corp", Role: "viewer", Said: meta.Said{Claim: "groups", Values: []string{"a", "b"}, Projects: []string{"p"}}, Projects: []string{}, Created: at, LastLogin: at}
+	one := meta.User{ID: "one", Issuer: "https://id", Subject: "1", Name: "Ada", Provider: "corp", Role: "viewer", Said: meta.Said{Known: true, Claim: "groups", Values: []string{"a", "b"}, Projects: []string{"p"}}, Projects: []string{}, Created: at, LastLogin: at}
 	two := meta.User{ID: "two", Issuer: "https://id", Subject: "2", Provider: "corp", Projects: []string{}, Created: at.Add(1000), LastLogin: at}
 	must(s.PutUser(ctx, one))
 	must(s.PutUser(ctx, two))

@@ -49,7 +49,7 @@ const mostValues = 64 << 10
 
 // saidOf returns what the claims say by which p gives a role.
 func saidOf(p conf.AuthProvider, claims map[string]any) meta.Said {
-	said := meta.Said{Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
+	said := meta.Said{Known: true, Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
 	slices.Sort(said.Values)
 	n := 0
 	for i, v := range said.Values {

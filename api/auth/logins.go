@@ -46,7 +46,8 @@ type LoginsOptions struct {
 	Secrets string
 	// Idle ends a session that was not used for so long, Max any.
 	Idle, Max time.Duration
-	// Tokens are told when a user may less: what they made ends.
+	// Tokens are told when a user may less: what they made ends. Those of a user for
+	// whom no provider vouches now are refused meanwhile.
 	Tokens *Tokens
 	Now    func() time.Time // wall clock; nil means time.Now
 	Log    *slog.Logger     // told why a login was refused; nil discards
@@ -61,8 +62,7 @@ type Logins struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	notices []string        // of the start
-	absent  map[string]bool // providers that were left out at the start
+	notices []string // of the start
 	seal    cipher.AEAD
 
 	mu        sync.Mutex // guards the fields below; held while a change is stored
@@ -78,7 +78,7 @@ type Logins struct {
 func OpenLogins(ctx context.Context, state *meta.State, opt LoginsOptions) (*Logins, error) {
 	l := &Logins{
 		state: state, opt: opt, now: opt.Now, log: opt.Log,
-		providers: map[string]*provider{}, users: map[string]*user{}, sessions: map[[sha256.Size]byte]*session{}, seen: map[string]time.Time{}, absent: map[string]bool{},
+		providers: map[string]*provider{}, users: map[string]*user{}, sessions: map[[sha256.Size]byte]*session{}, seen: map[string]time.Time{},
 	}
 	if l.now == nil {
 		l.now = time.Now

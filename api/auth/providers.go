@@ -104,7 +104,6 @@ func (l *Logins) openProviders(ctx context.Context) error {
 // leftOut notes that there is a provider that cannot be: no reason not to serve.
 func (l *Logins) leftOut(ctx context.Context, id string, err error) {
 	l.log.WarnContext(ctx, "Login provider left out", "provider", id, "err", err)
-	l.absent[id] = true
 	l.notices = append(l.notices, fmt.Sprintf("nobody can log in by %s: %v", id, err))
 }
 
@@ -156,9 +155,13 @@ func (l *Logins) provider(id string) (*provider, error) {
 	defer l.mu.Unlock()
 	p := l.providers[id]
 	if p == nil {
-		return nil, fold.WithHint(fmt.Errorf("login provider %.40q: %w", id, fold.ErrNotFound), "GET /auth/providers lists them")
+		return nil, errNoProvider(id)
 	}
 	return p, nil
+}
+
+func errNoProvider(id string) error {
+	return fold.WithHint(fmt.Errorf("login provider %.40q: %w", id, fold.ErrNotFound), "GET /auth/providers lists them")
 }
 
 // Providers returns what people can log in by.
@@ -217,6 +220,10 @@ func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (w
 		return wire.AuthProvider{}, err
 	}
 	l.providers[p.id] = p
+	if err := l.review(context.WithoutCancel(ctx)); err != nil { // of users it had before
+		delete(l.providers, p.id)
+		return wire.AuthProvider{}, err
+	}
 	l.log.InfoContext(ctx, "Login provider added", "provider", p.id, "by", CallerOf(ctx).ID)
 	return p.told(), nil
 }
@@ -240,29 +247,37 @@ func (l *Logins) keepSecret(id, secret string) error {
 }
 
 // RemoveProvider ends what AddProvider began, with every session that came by
-// it. It returns ErrNotFound, and ErrConflict for one that the user file or the
+// it and every token. It does so too for one that is not here now, but has users.
+// It returns ErrNotFound, and ErrConflict for one that the user file or the
 // environment names.
 func (l *Logins) RemoveProvider(ctx context.Context, id string) error {
-	p, err := l.provider(id)
-	if err != nil {
-		return err
-	}
-	if !p.added {
+	if _, named := l.opt.Providers[id]; named {
 		return fold.WithHint(fmt.Errorf("login provider %s stands in the configuration: %w", id, fold.ErrConflict),
 			"remove it there (foldwatch config show --origin tells where), then restart the daemon")
 	}
 	ctx = context.WithoutCancel(ctx) // it may be of a session that came by it
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.state.DeleteAuthProvider(ctx, id); err != nil && !errors.Is(err, fold.ErrNotFound) { // it went, and what came after failed
-		return err
-	}
-	delete(l.providers, id)
+	var err error
+	users := 0
 	for _, u := range l.users {
 		if u.rec.Provider == id {
+			users++
 			err = errors.Join(err, l.endAll(ctx, u))
 		}
 	}
+	if err != nil {
+		return err // it is kept, so that it can be asked for again
+	}
+	switch err = l.state.DeleteAuthProvider(ctx, id); {
+	case errors.Is(err, fold.ErrNotFound) && users == 0 && l.providers[id] == nil:
+		return errNoProvider(id)
+	case err != nil && !errors.Is(err, fold.ErrNotFound): // it went, and what came after failed
+		return err
+	}
+	err = nil
+	delete(l.providers, id)
+	l.suspend()
 	if e := os.Remove(l.secretFile(id)); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}

@@ -5,34 +5,63 @@ import (
 	"slices"
 )
 
-// review finds out at the start what each user may by the settings as they are now,
-// and ends what came of more. A provider that cannot be at this start vouches for
-// nobody, but nothing is taken from its users: it may be back at the next.
+// review finds out what each user may by the settings as they are now, and ends what
+// came of more: at the start, and when a provider comes. One that is not here, since it
+// is not named, disabled or cannot be, vouches for nobody, but nothing is taken from
+// its users for good: at the next start it may be back, as where the daemon was
+// started without the environment that names it. It is called with mu held, or before
+// anybody else knows l.
 func (l *Logins) review(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, u := range l.users {
-		if l.absent[u.rec.Provider] {
+		if l.providers[u.rec.Provider] == nil {
 			continue
 		}
 		if err := l.reviewUser(ctx, u); err != nil {
 			return err
 		}
 	}
+	l.suspend()
 	return nil
 }
 
-// reviewUser is called with mu held. What ends does so first: after a crash in
-// between, the next start finds the role as it was, and does it again.
+// suspend has the tokens of users refused for whom nobody vouches now. It is called
+// with mu held, or before anybody else knows l.
+func (l *Logins) suspend() {
+	if l.opt.Tokens == nil {
+		return
+	}
+	away := map[string]bool{}
+	for _, u := range l.users {
+		if l.vouching(u) == nil {
+			away["user:"+u.rec.ID] = true
+		}
+	}
+	l.opt.Tokens.suspend(away)
+}
+
+// vouching returns the provider by which the user logged in last, nil where it is not
+// here, or another by now. It is called with mu held.
+func (l *Logins) vouching(u *user) *provider {
+	if p := l.providers[u.rec.Provider]; p != nil && p.set.Issuer == u.rec.Issuer {
+		return p
+	}
+	return nil
+}
+
+// reviewUser is review of a user whose provider is here. What ends does so first:
+// after a crash in between, the next start finds the role as it was, and does it again.
 func (l *Logins) reviewUser(ctx context.Context, u *user) error {
 	rec := u.rec
-	p := l.providers[rec.Provider]
-	if p == nil || p.set.Issuer != rec.Issuer { // who vouched for the user does so no more
+	p := l.vouching(u)
+	switch {
+	case p == nil: // who vouched for the user is another by now
 		rec.Role = ""
 		if err := l.endAll(ctx, u); err != nil {
 			return err
 		}
-	} else {
+	case !rec.Said.Known: // the next login tells
+		return nil
+	default:
 		values := rec.Said.Values
 		if rec.Said.Claim != p.set.RoleClaim {
 			values = nil // nobody knows those of the other claim

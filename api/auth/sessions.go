@@ -147,6 +147,7 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 		delete(l.users, id)
 	}
 	u.rec, l.users[rec.ID] = rec, u
+	defer l.suspend() // what was made before is accepted again, unless it ends here
 	if was.Role != "" && (was.Role != rec.Role || was.Provider != rec.Provider) {
 		if err := l.lessen(ctx, u); err != nil {
 			return "", err
@@ -247,9 +248,9 @@ func (l *Logins) Session(r *http.Request) (Caller, bool) {
 	if s == nil || s.state(now, l.opt.Idle) != "active" {
 		return Caller{}, false
 	}
-	p := l.providers[s.user.rec.Provider]
-	if p == nil || p.set.Issuer != s.user.rec.Issuer {
-		return Caller{}, false // who vouched for the user does so no more
+	p := l.vouching(s.user)
+	if p == nil {
+		return Caller{}, false
 	}
 	role, projects := s.user.role(p)
 	if role == "" {
@@ -360,7 +361,7 @@ func (l *Logins) told(u *user, now time.Time) wire.User {
 		ID: u.rec.ID, Name: u.rec.Name, Email: u.rec.Email, Issuer: u.rec.Issuer, Subject: u.rec.Subject, Provider: u.rec.Provider,
 		Assigned: u.rec.Assigned != "", Projects: []string{}, CreatedAt: u.rec.Created, LastLogin: u.rec.LastLogin,
 	}
-	if p := l.providers[u.rec.Provider]; p != nil && p.set.Issuer == u.rec.Issuer {
+	if p := l.vouching(u); p != nil {
 		out.Role, out.Projects = u.role(p)
 	}
 	for _, s := range l.sessions {

@@ -55,6 +55,7 @@ type Tokens struct {
 	byHash map[[sha256.Size]byte]*token
 	byID   map[string]*token
 	used   map[string]time.Time // not yet written down
+	away   map[string]bool      // whose tokens are refused for now; see suspend
 }
 
 type token struct {
@@ -136,6 +137,10 @@ func (t *Tokens) Authenticate(r *http.Request) (Caller, bool, error) {
 	now := t.now()
 	if state := k.state(now); state != "active" {
 		t.log.InfoContext(r.Context(), "Refused a token", "token", k.rec.ID, "state", state)
+		return Caller{}, true, errRefused()
+	}
+	if t.away[t.maker(k)] {
+		t.log.InfoContext(r.Context(), "Refused a token", "token", k.rec.ID, "state", "suspended")
 		return Caller{}, true, errRefused()
 	}
 	k.rec.Used = now
@@ -394,8 +399,37 @@ func (t *Tokens) revokeOf(ctx context.Context, userID string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	t.log.InfoContext(ctx, "Tokens of a user revoked", "user", userID, "count", len(ids))
+	left := 0
+	for _, id := range ids {
+		if t.byID[id].rec.Revoked.IsZero() {
+			left++
+		}
+	}
+	if left > 0 {
+		t.log.InfoContext(ctx, "Tokens of a user revoked", "user", userID, "count", left)
+	}
 	return t.revoke(ctx, ids)
+}
+
+// suspend has the tokens refused that these users made, and what was made by those,
+// and no others, until it is called again.
+func (t *Tokens) suspend(users map[string]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.away = users
+}
+
+// maker returns who made the first of the tokens by which k was made. It is called
+// with mu held.
+func (t *Tokens) maker(k *token) string {
+	for {
+		id, byToken := strings.CutPrefix(k.rec.UserID, "token:")
+		before := t.byID[id]
+		if !byToken || before == nil {
+			return k.rec.UserID
+		}
+		k = before
+	}
 }
 
 // family returns a token and all that were made by it, and by those. It is

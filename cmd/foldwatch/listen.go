@@ -103,8 +103,8 @@ func (t *tcpListener) notice(texts ...string) {
 	t.notices = append(t.notices, texts...)
 }
 
-// logins opens what people log in by, nil where they cannot connect. What the user
-// file gives no more ends in any case.
+// logins opens what people log in by, nil where they cannot connect. What the settings
+// of a provider give no more ends in any case.
 func (t *tcpListener) logins(ctx context.Context, state *meta.State, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
 	url := ""
 	if t.ln != nil && !t.ln.Nameless() {
