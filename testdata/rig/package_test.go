@@ -42,7 +42,7 @@ func inContainer(t *testing.T, root, script string, seconds int, args ...string)
 	if err != nil {
 		t.Fatalf("in the container: %v\n%s", err, out)
 	}
-	return string(out)
+	return strings.ReplaceAll(string(out), "\r\n", "\n") // it has a terminal of its own
 }
 
 // tryPackage is what root, and then a user, does with the package.
@@ -64,6 +64,10 @@ foldwatch version
 foldwatch up --once --no-input
 foldwatch search quokkas | grep -q a.go
 foldwatch memory add 'The aardvark sleeps at noon.' >/dev/null
+for _ in $(seq 100); do # it is searchable some moments later
+	foldwatch search aardvark 2>/dev/null | grep -q noon && break
+	sleep 0.1
+done
 foldwatch search aardvark | grep -q noon
 test -s /usr/share/man/man1/foldwatch-up.1.gz
 bash -n /usr/share/bash-completion/completions/foldwatch

@@ -61,8 +61,13 @@ func (r *release) info(p program, b beside, kind string) (*nfpm.Info, error) {
 			"markdown under fold/, and answers you and your coding agents from both. It\n" +
 			"runs as one daemon per user; nothing leaves the machine unless you say so.",
 	}
-	script := func(name string) string { return filepath.Join(r.tree, "packaging", "linux", name) }
-	info.Scripts = nfpm.Scripts{PostInstall: script("postinst"), PreRemove: script("prerm"), PostRemove: script("postrm")}
+	scripts := map[string]string{"postinst": "", "prerm": "", "postrm": ""}
+	for name := range scripts {
+		if scripts[name], err = r.script(name); err != nil {
+			return nil, err
+		}
+	}
+	info.Scripts = nfpm.Scripts{PostInstall: scripts["postinst"], PreRemove: scripts["prerm"], PostRemove: scripts["postrm"]}
 	info.RPM.BuildHost = "localhost"
 	info.RPM.Summary = summary
 	info.ArchLinux.Packager = maintainer
@@ -82,6 +87,17 @@ func (r *release) info(p program, b beside, kind string) (*nfpm.Info, error) {
 		return nil, err
 	}
 	return info, nil
+}
+
+// script returns where a script of the tree is that has the release's time, which
+// apk keeps.
+func (r *release) script(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(r.tree, "packaging", "linux", name))
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(r.work, name)
+	return path, errors.Join(os.WriteFile(path, text, 0o755), os.Chtimes(path, r.date, r.date))
 }
 
 // apkVersion writes a version as apk compares it: it knows few words for what
