@@ -107,6 +107,7 @@ type change struct {
 	ours   *walEntry     // newest acknowledged write, if not yet in the journal
 	off    bool          // disk is not in the file yet, see putOff
 	told   []byte        // what lies in the file meanwhile
+	noted  uint64        // of off: its newest entry
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -211,7 +212,9 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		c := byPath[p]
 		c.old, c.at = old[p], s.opt.Now()
 		if o := s.off.get(p); o != nil {
-			s.collectOff(root, c, o, out)
+			if err := s.collectOff(root, c, o, out); err != nil {
+				return nil, err
+			}
 			list = append(list, c)
 			continue
 		}
@@ -311,6 +314,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		}
 		if diskErr != nil {
 			s.setApart(out, c.path, diskErr)
+			c.noted = 0
 		} else {
 			second.add(c, c.disk)
 			if !c.apart {
@@ -349,8 +353,8 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	for _, c := range changes {
 		s.noteSeen(c)
 		s.noteGrave(c.path, c.disk)
-		if c.told != nil {
-			s.off.tell(c.path, c.told)
+		if c.off {
+			s.off.tell(c.path, c.told, c.noted)
 		}
 	}
 	return s.upTo(done), s.saveGraves()

@@ -29,16 +29,17 @@ import (
 // its file.
 const putOffName = "putoff"
 
-// putOffMost is how many entries of one file the log holds before the older ones, which
-// the newest repeats, are cut.
+// putOffMost is how many entries of one file, which later ones repeat, gather in the
+// log before they are cut.
 const putOffMost = 16
 
 // A putOff is a file that has still to get what was acknowledged.
 type putOff struct {
-	walEntry           // Base is what lay there when the first change was put off
+	walEntry           // Base is what lay there when the first change was put off; nil = nothing
 	seqs     []uint64  // of all its entries in the log
 	at       time.Time // since when, in this run
 	told     []byte    // what git or a person put there since, and the journal has
+	noted    uint64    // number of the newest entry that the journal has, with all before
 }
 
 // putOffs are those of a store. Safe for concurrent use.
@@ -90,15 +91,24 @@ func (p *putOffs) set(path string, o *putOff) {
 	p.waits = waits
 }
 
-// tell notes that the journal has b, which lay where o is to go.
-func (p *putOffs) tell(path string, b []byte) {
+// tell notes that the journal has what is put off up to entry noted, and b, which lay
+// where that is to go; nil for nothing.
+func (p *putOffs) tell(path string, b []byte, noted uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if o := p.at[path]; o != nil {
 		next := *o
-		next.told = b
+		next.noted = max(o.noted, noted)
+		if b != nil {
+			next.told = b
+		}
 		p.at[path] = &next
 	}
+}
+
+// entriesOf returns what the log holds of one file, oldest first.
+func (p *putOffs) entriesOf(path string) []walEntry {
+	return slices.DeleteFunc(p.log.entries(), func(e walEntry) bool { return e.Path != path })
 }
 
 // openPutOffs reads what was put off in the last run: the newest entry of a file
@@ -117,7 +127,45 @@ func (s *Store) openPutOffs() (err error) {
 		}
 		s.off.set(e.Path, o)
 	}
+	for path := range s.PutOff() {
+		noted, err := s.notedBefore(path)
+		if err != nil { // then the journal gets it again
+			s.log.Warn("Journal not read", "path", path, "err", err)
+		}
+		s.off.tell(path, nil, noted)
+	}
 	return nil
+}
+
+// notedBefore returns the number of the newest entry of a file if the journal has it
+// from the last run, and zero if that is not certain: then it gets it again.
+func (s *Store) notedBefore(path string) (uint64, error) {
+	var last []byte // before the deletion
+	deletions := 0
+	entries := s.off.entriesOf(path)
+	o := s.off.get(path)
+	for _, e := range entries {
+		if e.New == nil {
+			deletions++
+			continue
+		}
+		last = e.New
+	}
+	if last == nil {
+		last = o.Base
+	}
+	if deletions > 1 || deletions == 1 && o.New != nil || last == nil {
+		return 0, nil
+	}
+	want, newest, first := plumbing.ComputeHash(plumbing.BlobObject, last), uint64(0), true
+	err := s.eachHeld(s.Tip(), path, func(h plumbing.Hash) bool {
+		if h == want && (o.New == nil) != first {
+			newest = o.Seq
+		}
+		first = false
+		return h.IsZero()
+	})
+	return newest, err
 }
 
 // PutOff returns the memories whose files have still to get what was acknowledged, by
@@ -185,16 +233,59 @@ func (s *Store) appendOff(off *putOff, e walEntry) error {
 	}
 	next := &putOff{walEntry: one[0], seqs: []uint64{one[0].Seq}, at: s.opt.Now()}
 	if off != nil {
-		next.told = off.told
+		next.told, next.noted = off.told, off.noted
 		next.seqs = append(slices.Clone(off.seqs), one[0].Seq)
 	}
-	s.off.set(e.Path, next)
-	if last := len(next.seqs) - 1; last >= putOffMost {
-		if err := s.off.log.cut(next.seqs[:last]); err != nil {
-			s.log.Warn("Log not shortened", "path", e.Path, "err", err) // it is tried again when the file is written
+	if len(next.seqs) > putOffMost {
+		if again := s.repeated(next); len(again) >= putOffMost {
+			if err := s.off.log.cut(again); err != nil {
+				s.log.Warn("Log not shortened", "path", e.Path, "err", err) // it is tried again when the file is written
+			} else {
+				next.seqs = slices.DeleteFunc(next.seqs, func(q uint64) bool { return slices.Contains(again, q) })
+			}
 		}
 	}
+	s.off.set(e.Path, next)
 	return nil
+}
+
+// repeated returns the numbers of the entries of o that need not be kept: the journal
+// has them, or a later version was made from them. A deletion repeats nothing.
+func (s *Store) repeated(o *putOff) (seqs []uint64) {
+	entries := s.off.entriesOf(o.Path)
+	for i, e := range entries[:max(len(entries)-1, 0)] {
+		if e.Seq <= o.noted || e.New != nil && entries[i+1].New != nil {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	return seqs
+}
+
+// buried returns the versions that were acknowledged, deleted again, and are not in the
+// journal, oldest first: they would be nowhere once the log is cut.
+func (s *Store) buried(o *putOff) (versions [][]byte, err error) {
+	entries := s.off.entriesOf(o.Path)
+	for len(entries) > 0 && entries[len(entries)-1].New != nil {
+		entries = entries[:len(entries)-1] // no deletion followed
+	}
+	for i, e := range entries {
+		if e.Seq <= o.noted {
+			continue
+		}
+		if i == 0 && o.Base != nil {
+			held, err := s.heldBefore(s.Tip(), o.Path, o.Base)
+			if err != nil {
+				return nil, err
+			}
+			if !held {
+				versions = append(versions, o.Base)
+			}
+		}
+		if e.New != nil {
+			versions = append(versions, e.New)
+		}
+	}
+	return versions, nil
 }
 
 // placeOff gives a file what was put off, merged with what others made of it since.
@@ -204,12 +295,12 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 	if o == nil {
 		return nil
 	}
+	have, err := readFile(root, path)
+	if err != nil {
+		return err
+	}
 	w := Write{ID: o.ID, Path: path, Base: o.Base, New: o.New, Merge: true, Author: o.Author, Reason: o.Reason, Described: o.Described}
 	if o.New == nil {
-		have, err := readFile(root, path)
-		if err != nil {
-			return err
-		}
 		stays, err := s.editedSince(o, have)
 		if err != nil {
 			return err
@@ -219,7 +310,16 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 			w.New = have
 		}
 	}
-	if !same(w.Base, w.New) {
+	if err := s.logBuried(o, w.New == nil, have); err != nil {
+		return err
+	}
+	switch {
+	case same(w.Base, w.New):
+	case w.New == nil: // the journal, or the wal, has that and the version before
+		if err := apply(root, walEntry{Path: path, Base: have}); err != nil {
+			return err
+		}
+	default:
 		if _, err := s.putAt(root, w); err != nil {
 			return err
 		}
@@ -229,6 +329,32 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 	}
 	s.off.set(path, nil)
 	return nil
+}
+
+// logBuried puts into the wal, from where the next commit takes it, what of o would be
+// nowhere once its file, which holds have, is gone or holds the newest version.
+func (s *Store) logBuried(o *putOff, gone bool, have []byte) error {
+	versions, err := s.buried(o)
+	if err != nil {
+		return err
+	}
+	var chain []walEntry
+	for _, b := range versions { // none is the base of the next: the journal gets each
+		chain = append(chain, walEntry{ID: o.ID, Path: o.Path, New: b, Author: o.Author})
+	}
+	switch {
+	case gone && o.noted < o.Seq:
+		last := o.Base
+		for _, e := range s.off.entriesOf(o.Path) {
+			if e.New != nil {
+				last = e.New
+			}
+		}
+		chain = append(chain, walEntry{ID: o.ID, Path: o.Path, Base: last, Author: o.Author, Reason: o.Reason, Described: o.Described})
+	case !gone && len(chain) > 0:
+		chain = append(chain, walEntry{ID: o.ID, Path: o.Path, New: have})
+	}
+	return s.wal.append(chain)
 }
 
 // editedSince reports whether have, where a memory was to be deleted, is an edit that
@@ -247,23 +373,34 @@ func (s *Store) editedSince(o *putOff, have []byte) (bool, error) {
 
 // heldBefore reports whether one of the journal's commits up to rev holds b at path, as
 // far as one looks.
-func (s *Store) heldBefore(rev, path string, b []byte) (bool, error) {
-	want, at := plumbing.ComputeHash(plumbing.BlobObject, b), plumbing.NewHash(rev)
+func (s *Store) heldBefore(rev, path string, b []byte) (held bool, err error) {
+	want := plumbing.ComputeHash(plumbing.BlobObject, b)
+	err = s.eachHeld(rev, path, func(h plumbing.Hash) bool {
+		held = h == want
+		return !held
+	})
+	return held, err
+}
+
+// eachHeld calls fn with what the journal's commits hold at path, from rev back, as far
+// as one looks and until fn returns false; zero for nothing.
+func (s *Store) eachHeld(rev, path string, fn func(plumbing.Hash) bool) error {
+	at := plumbing.NewHash(rev)
 	for range 2000 {
 		if at.IsZero() {
 			break
 		}
 		c, err := s.obj.commitOf(at)
 		if err != nil {
-			return false, err
+			return err
 		}
 		h, err := s.obj.lookup(c.TreeHash, path)
-		if err != nil || h == want {
-			return err == nil, err
+		if err != nil || !fn(h) {
+			return err
 		}
 		at = firstParent(c)
 	}
-	return false, nil
+	return nil
 }
 
 // PlacePutOff gives their files what was put off, where git rests by now. It returns
@@ -317,28 +454,32 @@ func (s *Store) placeRested(path string, scan *processScan) (waits string, err e
 }
 
 // collectOff makes o the content of c: the journal has it before its file. What lies
-// there meanwhile, by git's hand or a person's, the journal keeps too.
-func (s *Store) collectOff(root *disk.Root, c *change, o *putOff, out *Recorded) {
+// there meanwhile, by git's hand or a person's, the journal keeps too, and what was
+// changed and deleted before any commit, in that order: the last version is the one
+// that is restored.
+func (s *Store) collectOff(root *disk.Root, c *change, o *putOff, out *Recorded) error {
 	b, info, err := root.Read(c.path, maxFile)
 	if err == nil && b != nil && !same(b, o.Base) && !same(b, o.New) && !same(b, o.told) {
 		if s.unsettled(info) {
 			out.Unsettled = append(out.Unsettled, c.path)
 		} else {
-			c.told = b
-			c.lost = append(c.lost, b)
+			held, err := s.heldBefore(s.Tip(), c.path, b) // told in the last run
+			if err != nil {
+				return err
+			}
+			if c.told = b; !held {
+				c.lost = append(c.lost, b)
+			}
 		}
 	}
-	c.lost = append(s.takeDisplaced(c.path, o.New), c.lost...)
-	c.off, c.apart, c.disk, c.author, c.reason = true, true, o.New, o.Author, o.Reason
+	versions, err := s.buried(o)
+	if err != nil {
+		return err
+	}
+	c.lost = append(append(s.takeDisplaced(c.path, o.New), c.lost...), versions...)
+	c.off, c.noted, c.apart, c.disk, c.author, c.reason = true, o.Seq, true, o.New, o.Author, o.Reason
 	if o.Described != nil {
 		c.described = o.Described
 	}
-	if o.New == nil && o.told == nil { // what was changed and deleted before any commit would be nowhere
-		for _, e := range s.off.log.entries() {
-			if e.Path == c.path && e.New != nil {
-				c.lost = append(c.lost, e.New)
-			}
-		}
-		c.lost, c.told = append(c.lost, o.Base), o.Base
-	}
+	return nil
 }

@@ -291,3 +291,63 @@ func TestPutOffKeepsWhatLiesThere(t *testing.T) {
 	h.place()
 	h.wantWords(string(read(t, h.file)), "came one", "by another", "second of all")
 }
+
+// TestPutOffDeletionRestored: the version before a deletion that was put off is the one
+// that is restored, and no other is lost, whenever the journal gets to it.
+func TestPutOffDeletionRestored(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		do   func(h *heldMemory)
+	}{
+		{"at once", func(*heldMemory) {}},
+		{"recorded", (*heldMemory).commit},
+		{"told", func(h *heldMemory) { // the journal has what git put there, and E1
+			write(h.t, h.file, string(edited(string(read(h.t, h.file)), "- last", "- last of all")))
+			h.ahead.Store(int64(2 * time.Second))
+			h.commit()
+		}},
+		{"many", func(h *heldMemory) {
+			for range 20 {
+				h.append("more")
+			}
+		}},
+		{"placed before it is recorded", func(*heldMemory) {}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := holdMemory(t, bisecting()...)
+			h.append("one")
+			tc.do(h)
+			h.append("two")
+			want, err := h.Read(h.path)
+			must(t, err)
+			h.remove()
+			if tc.name != "placed before it is recorded" {
+				h.commit()
+				h.wantLast(string(want))
+				h.reopen(nil)
+				h.commit()
+			}
+			git(t, h.dir, "checkout", "-q", "--", "fold")
+			git(t, h.dir, "bisect", "reset")
+			h.place()
+			if _, err := os.Stat(h.file); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is back: %v", err)
+			}
+			h.commit()
+			h.wantLast(string(want))
+			if n := h.entries(); n != 0 {
+				t.Errorf("%d entries stay in the logs", n)
+			}
+		})
+	}
+}
+
+// wantLast checks which version of the memory a restore takes.
+func (h *heldMemory) wantLast(want string) {
+	h.t.Helper()
+	b, _, err := h.LastBlob(h.t.Context(), h.path)
+	must(h.t, err)
+	if string(b) != want {
+		h.t.Errorf("the last version is %q, want %q", b, want)
+	}
+}
