@@ -187,7 +187,7 @@ func checkMergeDriver(ctx context.Context, p *patient) []finding {
 		}
 		file := t.foldDir() + "/0/0/0000000000000000.md"
 		if attr, err := p.git(ctx, t.path, "check-attr", "merge", "--", file); err != nil || !strings.HasSuffix(attr, ": merge: foldwatch") {
-			found = append(found, warn(fmt.Sprintf(`printf '%%s merge=foldwatch\n' '%s/**/*.md' %s/project.toml >> %s`, t.foldDir(), t.foldDir(), quoteArg(filepath.Join(t.path, ".gitattributes"))),
+			found = append(found, warn(fmt.Sprintf(`printf '%%s merge=foldwatch\n' %s %s >> %s`, quoteArg(t.foldDir()+"/**/*.md"), quoteArg(t.foldDir()+"/project.toml"), quoteArg(filepath.Join(t.path, ".gitattributes"))),
 				"%s: no attribute names the merge driver for memories", t.slug))
 		}
 	}

@@ -34,7 +34,7 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 				"%s: embedding.dimension is %d, and the vectors that answer have %d", pr.Slug, n, m.Dimension))
 		}
 		if m.HeldUntil != nil {
-			found = append(found, fail("foldwatch model use "+m.Provider+"/"+m.Model, "%s: %s failed too often, or asked for time, and is asked again at %s", pr.Slug, m.Provider, m.HeldUntil.Local().Format(time.TimeOnly)))
+			found = append(found, fail("foldwatch model use "+quoteArg(m.Provider+"/"+m.Model), "%s: %s failed too often, or asked for time, and is asked again at %s", pr.Slug, m.Provider, m.HeldUntil.Local().Format(time.TimeOnly)))
 		}
 		at, chosen := p.providerURL(want.Provider)
 		if !chosen || seen[at] {
@@ -100,7 +100,7 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 		}
 		d, err := p.drift(ctx, pr.Slug)
 		if err != nil {
-			found = append(found, warn("foldwatch status -p "+pr.Slug, "%s: %v", pr.Slug, err))
+			found = append(found, warn("foldwatch status -p "+quoteArg(pr.Slug), "%s: %v", pr.Slug, err))
 			continue
 		}
 		rows += d.Memories + d.Chunks
@@ -109,11 +109,11 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		for _, text := range d.Differences {
-			found = append(found, fail("foldwatch rebuild -p "+pr.Slug, "%s: %s", pr.Slug, text).
+			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, text).
 				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error { return p.rebuild(ctx, pr.Slug) }))
 		}
 		if d.VectorsDue > 0 {
-			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+pr.Slug, "%s: vectors of %s are still to come", pr.Slug, plural(d.VectorsDue, "memory")))
+			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+quoteArg(pr.Slug), "%s: vectors of %s are still to come", pr.Slug, plural(d.VectorsDue, "memory")))
 		}
 	}
 	return orOK(found, "%s and chunks: files, rows, words and vectors agree", plural(rows, "memory"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // checkObsidian looks at vaults that have the memories of a checkout in them: what
@@ -31,7 +34,7 @@ func checkObsidian(ctx context.Context, p *patient) []finding {
 				continue
 			}
 			vaults++
-			for _, f := range vaultFindings(v.dir, v.fold) {
+			for _, f := range vaultFindings(t.path, v.dir, v.fold) {
 				f.Text = t.slug + ": " + f.Text
 				found = append(found, f)
 			}
@@ -45,7 +48,23 @@ var rewriters = []string{"obsidian-linter", "frontmatter-modified-date", "update
 
 // vaultFindings looks at the settings in dir of a vault in which memories lie below
 // prefix.
-func vaultFindings(dir, prefix string) []finding {
+func vaultFindings(checkout, dir, prefix string) []finding {
+	base := checkout
+	if rel, err := filepath.Rel(checkout, dir); err != nil || !filepath.IsLocal(rel) {
+		base = filepath.Dir(dir) // the folder of memories lies elsewhere
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return []finding{skipped("%s cannot be looked into: %v", base, err)}
+	}
+	defer root.Close()
+	read := func(path string, into any) error {
+		rel, err := filepath.Rel(base, path)
+		if err != nil {
+			return err
+		}
+		return readJSON(checkoutFS{root}, filepath.ToSlash(rel), into)
+	}
 	var found []finding
 	var app struct {
 		Ignore   []string `json:"userIgnoreFilters"`
@@ -53,7 +72,9 @@ func vaultFindings(dir, prefix string) []finding {
 		Markdown bool     `json:"useMarkdownLinks"`
 	}
 	path := filepath.Join(dir, "app.json")
-	switch err := readJSON(path, &app); {
+	switch err := read(path, &app); {
+	case errors.Is(err, disk.ErrNotRegular):
+		found = append(found, skipped("%s is no plain file in a plain folder, and not looked at", path))
 	case err != nil:
 		found = append(found, fail("mend or delete "+quoteArg(path), "%s cannot be read: %v", path, err))
 	case prefix != "" && slices.ContainsFunc(app.Ignore, func(f string) bool { return strings.HasPrefix(prefix, strings.TrimPrefix(f, "/")) }):
@@ -61,28 +82,34 @@ func vaultFindings(dir, prefix string) []finding {
 	}
 	var plugins []string
 	path = filepath.Join(dir, "community-plugins.json")
-	if err := readJSON(path, &plugins); err != nil {
+	switch err := read(path, &plugins); {
+	case errors.Is(err, disk.ErrNotRegular):
+		return append(found, skipped("%s is no plain file in a plain folder, and not looked at", path))
+	case err != nil:
 		return append(found, fail("mend or delete "+quoteArg(path), "%s cannot be read: %v", path, err))
 	}
 	for _, name := range plugins {
-		if slices.Contains(rewriters, name) && !pluginSpares(filepath.Join(dir, "plugins", name, "data.json"), prefix) {
+		if !slices.Contains(rewriters, name) {
+			continue
+		}
+		var settings json.RawMessage
+		if err := read(filepath.Join(dir, "plugins", name, "data.json"), &settings); err != nil || !spares(settings, prefix) {
 			found = append(found, warn("have it ignore the folder of memories", "the plugin %s rewrites front matter when a note is saved", name))
 		}
 	}
 	return found
 }
 
-// pluginSpares reports whether a plugin was told to leave the folder of memories
+// spares reports whether a plugin's settings have it leave the folder of memories
 // alone. Plugins call that differently; what counts is that the folder is named.
-func pluginSpares(path, prefix string) bool {
-	b, err := os.ReadFile(path)
+func spares(settings []byte, prefix string) bool {
 	folder := strings.TrimSuffix(prefix, "/")
-	return err == nil && folder != "" && strings.Contains(string(b), `"`+folder)
+	return folder != "" && bytes.Contains(settings, []byte(`"`+folder))
 }
 
 // readJSON reads a small file; none is no error.
-func readJSON(path string, into any) error {
-	b, err := os.ReadFile(path)
+func readJSON(files fs.FS, name string, into any) error {
+	b, err := fs.ReadFile(files, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

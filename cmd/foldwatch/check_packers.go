@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -19,22 +20,56 @@ func checkPackers(ctx context.Context, p *patient) []finding {
 	}
 	var found []finding
 	for _, t := range trees {
-		if rel, err := filepath.Rel(t.path, t.fold); err != nil || !filepath.IsLocal(rel) || !exists(t.fold) {
-			continue // it lies elsewhere, or there is none
-		}
-		ignore := filepath.Join(t.fold, ".gitignore")
-		text, err := os.ReadFile(ignore)
-		hidden := err == nil && bytes.Contains(append([]byte("\n"), text...), []byte("\n*"))
-		if !hidden && !t.ontoBranch() && t.status != nil {
-			f := fail("printf '*\\n' > "+quoteArg(ignore), "%s: %s does not hide memories from git and packers", t.slug, ignore)
-			if err != nil {
-				f = f.fixedBy("write "+quoteArg(ignore), func(context.Context) error { return disk.WriteFile(ignore, []byte(gitops.IgnoreText), 0o644) })
-			}
-			found = append(found, f)
-		}
-		for _, s := range shippers(os.DirFS(t.path), t.foldDir(), hidden) {
-			found = append(found, warn(s.mend+" (in "+quoteArg(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
-		}
+		found = append(found, packerFindings(t)...)
 	}
 	return orOK(found, "no image or package takes memories along")
+}
+
+func packerFindings(t tree) []finding {
+	if rel, err := filepath.Rel(t.path, t.fold); err != nil || !filepath.IsLocal(rel) {
+		return nil // it lies elsewhere
+	}
+	root, err := os.OpenRoot(t.path)
+	if err != nil {
+		return nil // the projects check tells
+	}
+	defer root.Close()
+	switch info, err := root.Lstat(t.foldDir()); {
+	case err != nil:
+		return nil // there is none
+	case !info.IsDir():
+		return []finding{warn("put a folder in its place", "%s: %s is no folder, and what it leads to is not looked at", t.slug, t.fold)}
+	}
+	var found []finding
+	files := checkoutFS{root}
+	ignore := t.foldDir() + "/.gitignore"
+	text, err := files.ReadFile(ignore)
+	hidden := err == nil && hidesAll(text)
+	if !hidden && !t.ontoBranch() && t.status != nil {
+		at := filepath.Join(t.fold, ".gitignore")
+		mend := "add the line * to " + quoteArg(at)
+		if err != nil {
+			mend = "have " + quoteArg(at) + " be a file with the line *"
+		}
+		f := fail(mend, "%s: %s does not hide memories from git and packers", t.slug, at)
+		if errors.Is(err, fs.ErrNotExist) {
+			f = f.fixedBy("write "+quoteArg(at), func(context.Context) error { return createIn(t.path, ignore, gitops.IgnoreText) })
+		}
+		found = append(found, f)
+	}
+	for _, s := range shippers(files, t.foldDir(), hidden) {
+		found = append(found, warn(s.mend+" (in "+quoteArg(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
+	}
+	return found
+}
+
+// createIn writes a new file in a checkout, and nowhere else: it follows no link, and
+// fails where anything has that name.
+func createIn(checkout, name, text string) error {
+	root, err := disk.OpenRoot(checkout, disk.Options{})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.Create(name, []byte(text))
 }

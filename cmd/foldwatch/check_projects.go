@@ -58,7 +58,7 @@ func checkProjects(_ context.Context, p *patient) []finding {
 
 func projectFindings(pr wire.ProjectStatus) []finding {
 	var found []finding
-	at := " -p " + pr.Slug
+	at := " -p " + quoteArg(pr.Slug)
 	switch pr.State {
 	case "ready", "starting", "indexing":
 	default:
@@ -109,7 +109,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 	for _, t := range trees {
 		l, err := gitops.Locate(ctx, t.path)
 		if err != nil {
-			found = append(found, fail("foldwatch status -p "+t.slug, "%s: %v", t.slug, err))
+			found = append(found, fail("foldwatch status -p "+quoteArg(t.slug), "%s: %v", t.slug, err))
 			continue
 		}
 		if !exists(l.Journal()) {
@@ -133,7 +133,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 			path, _, is := strings.Cut(n, notCommitted)
 			told := slices.ContainsFunc(t.status.Problems, func(f wire.FileProblem) bool { return f.Path == path })
 			if is && !told {
-				found = append(found, fail("foldwatch quarantine -p "+t.slug, "%s: %s", t.slug, n))
+				found = append(found, fail("foldwatch quarantine -p "+quoteArg(t.slug), "%s: %s", t.slug, n))
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func checkSync(_ context.Context, p *patient) []finding {
 		seen[pr.Slug] = true
 		mend := r.Hint
 		if mend == "" {
-			mend = "foldwatch sync -p " + pr.Slug
+			mend = "foldwatch sync -p " + quoteArg(pr.Slug)
 		}
 		switch {
 		case r.Stopped != "" || r.Sync == "paused" && pr.State != "paused":

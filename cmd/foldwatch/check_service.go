@@ -121,7 +121,7 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 		r := t.status.Repository
 		synced++
 		if r.Stopped == "auth" {
-			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+t.slug, "%s: %s", t.slug, r.Reason))
+			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+quoteArg(t.slug), "%s: %s", t.slug, r.Reason))
 			continue
 		}
 		if f, lacks := p.lacksLogin(ctx, t.slug, r.Remote, t.path); lacks {

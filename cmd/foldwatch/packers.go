@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
+	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // A shipper is a file of a checkout by which memories would leave it with what is
@@ -36,16 +40,51 @@ func shippers(root fs.FS, foldDir string, hidden bool) []shipper {
 }
 
 func readPacker(root fs.FS, name string) ([]byte, bool) {
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, false
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxPackerFile))
+	b, err := fs.ReadFile(root, name)
 	return b, err == nil
+}
+
+// errLong says that a file has more than maxPackerFile.
+var errLong = errors.New("it is longer than such a file is")
+
+// A checkoutFS has the small files of a checkout. They are whoever's wrote there: no
+// link is followed, nothing but a plain file is read or waited for, and no more than
+// the first maxPackerFile of it.
+type checkoutFS struct{ root *os.Root }
+
+// Open is not possible: files are read whole.
+func (c checkoutFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
+}
+
+// ReadFile returns what is read of a file, with errLong where that is not all.
+func (c checkoutFS) ReadFile(name string) ([]byte, error) {
+	b, _, more, err := disk.ReadSource(c.root, name, maxPackerFile, nil)
+	if err == nil && more {
+		err = fmt.Errorf("%s: %w", name, errLong)
+	}
+	return b, err
+}
+
+func (c checkoutFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.root.FS(), name) }
+
+// appendLine is the command that adds a line to a file. Both may have been named by
+// a stranger.
+func appendLine(line, file string) string {
+	return "printf '%s\\n' " + quoteArg(line) + " >> " + quoteArg(file)
+}
+
+// hidesAll reports whether the .gitignore in a folder leaves out all that is in the
+// folder.
+func hidesAll(text []byte) bool {
+	all := false
+	for line := range strings.Lines(string(text)) {
+		line, back := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "!")
+		if line == "*" || line == "/*" || line == "**" || line == "/**" {
+			all = !back
+		}
+	}
+	return all
 }
 
 // copies matches an instruction that copies from the context, not from a stage.
@@ -80,7 +119,7 @@ func imageShippers(root fs.FS, foldDir string, _ bool) []shipper {
 			file = ".dockerignore"
 		}
 		if !ignoredByPatterns(ignore, foldDir) {
-			found = append(found, shipper{name, "copies " + foldDir + "/ into the image", "printf '" + foldDir + "\\n' >> " + file})
+			found = append(found, shipper{name, "copies " + foldDir + "/ into the image", appendLine(foldDir, file)})
 		}
 	}
 	return found
@@ -187,7 +226,7 @@ func npmShipper(root fs.FS, foldDir string, hidden bool) []shipper {
 	if ignore, has := readPacker(root, ".npmignore"); has && ignoredByPatterns(ignore, foldDir) {
 		return nil
 	}
-	return []shipper{{"package.json", "npm packs " + foldDir + "/", "printf '" + foldDir + "\\n' >> .npmignore"}}
+	return []shipper{{"package.json", "npm packs " + foldDir + "/", appendLine(foldDir, ".npmignore")}}
 }
 
 var grafts = regexp.MustCompile(`(?m)^\s*(graft\s+\.?/?\s*$|graft\s+(\S+)|global-include\s+\*\s*$|recursive-include\s+(\S+)\s)`)
@@ -212,7 +251,7 @@ func pythonShippers(root fs.FS, foldDir string, _ bool) []shipper {
 			return dir == "" || dir == "." || dir == "*" || dir == foldDir
 		})
 		if takes && !regexp.MustCompile(`(?m)^\s*prune\s+`+regexp.QuoteMeta(foldDir)+`/?\s*$`).MatchString(text) {
-			found = append(found, shipper{"MANIFEST.in", "the sdist takes " + foldDir + "/", "printf 'prune " + foldDir + "\\n' >> MANIFEST.in"})
+			found = append(found, shipper{"MANIFEST.in", "the sdist takes " + foldDir + "/", appendLine("prune "+foldDir, "MANIFEST.in")})
 		}
 	}
 	return found
@@ -240,5 +279,5 @@ func extensionShipper(root fs.FS, foldDir string, _ bool) []shipper {
 	if ignoredByPatterns(ignore, foldDir) {
 		return nil
 	}
-	return []shipper{{"package.json", "vsce packs " + foldDir + "/ into the extension", "printf '" + foldDir + "/**\\n' >> .vscodeignore"}}
+	return []shipper{{"package.json", "vsce packs " + foldDir + "/ into the extension", appendLine(foldDir+"/**", ".vscodeignore")}}
 }
