@@ -91,7 +91,7 @@ func runSigner(ctx context.Context, text, exe string, args ...string) ([]byte, e
 	cmd.Stdin = strings.NewReader(text)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	for _, kv := range cleanEnv(os.Environ()) {
+	for _, kv := range CleanEnv(os.Environ()) {
 		switch name, _, _ := strings.Cut(kv, "="); name {
 		case "DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS":
 		default:

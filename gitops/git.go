@@ -44,9 +44,9 @@ var keepEnv = map[string]bool{
 	"GIT_SSL_CAINFO": true, "GIT_SSL_CAPATH": true,
 }
 
-// cleanEnv returns env without what a caller's shell or hook says about a
+// CleanEnv returns env without what a caller's shell or hook says about a
 // repository, with the switches that keep git quiet, offline and read-only.
-func cleanEnv(env []string) []string {
+func CleanEnv(env []string) []string {
 	out := make([]string, 0, len(env)+8)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -123,7 +123,7 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	countStart(ctx)
 	cmd := exec.CommandContext(ctx, exe, append(args, c.args...)...)
 	cmd.Dir = c.dir
-	cmd.Env = append(cleanEnv(os.Environ()), c.env...)
+	cmd.Env = append(CleanEnv(os.Environ()), c.env...)
 	cmd.Stdin = c.stdin
 	// A grandchild that keeps the pipe open must not keep us waiting.
 	cmd.WaitDelay = 5 * time.Second

@@ -199,7 +199,7 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 	ownGroup(cmd)
 	cmd.Dir = g.obj.fs.dir
 	cmd.WaitDelay = 2 * time.Second
-	cmd.Env = append(cleanEnv(os.Environ()),
+	cmd.Env = append(CleanEnv(os.Environ()),
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
 		"GCM_INTERACTIVE=never",
 		"SSH_ASKPASS_REQUIRE=never",

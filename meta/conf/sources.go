@@ -468,7 +468,7 @@ func (c *Config) freeValue(name string) string {
 		for n, p := range c.Providers {
 			if field, ok := strings.CutPrefix(rest, n+"."); ok {
 				return map[string]string{
-					"kind": p.Kind, "url": withoutUser(p.URL), "model": p.Model, "key_env": p.KeyEnv, "key_file": p.KeyFile,
+					"kind": p.Kind, "url": WithoutUser(p.URL), "model": p.Model, "key_env": p.KeyEnv, "key_file": p.KeyFile,
 					"daily_texts": strconv.Itoa(p.DailyTexts), "daily_tokens": strconv.Itoa(p.DailyTokens),
 				}[field]
 			}
@@ -498,8 +498,8 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// withoutUser returns url without the user and password it may carry.
-func withoutUser(url string) string {
+// WithoutUser returns url without the user and password it may carry.
+func WithoutUser(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
 		return url

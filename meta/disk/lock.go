@@ -39,22 +39,45 @@ func (e *LockedError) Is(target error) bool { return target == fold.ErrUnavailab
 // removing it would let two processes hold two files of one name.
 func Lock(name, info string) (*LockFile, error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
-	note := name + ".holder"
+	note := name + noteSuffix
 	ok, err := l.TryLock()
 	if err != nil {
 		return nil, wrap(OpOpen, name, err)
 	}
 	if !ok {
-		b, _ := os.ReadFile(note) // only for the message
-		if len(b) > 512 {
-			b = b[:512]
-		}
-		return nil, &LockedError{Path: name, Info: cleanInfo(string(b))}
+		return nil, &LockedError{Path: name, Info: noteOf(name)}
 	}
 	// The lock is held with or without its note.
 	_ = os.WriteFile(note, []byte(cleanInfo(info)+"\n"), 0o600)
 	return &LockFile{lock: l, info: note}, nil
 }
+
+// LockHolder returns what the holder of the lock at name said of itself, and whether
+// there is one. It changes nothing: who takes the lock at that very moment may find
+// it taken, as by another who looks.
+func LockHolder(name string) (info string, held bool) {
+	if _, err := os.Lstat(name); err != nil {
+		return "", false
+	}
+	l := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	free, err := l.TryRLock()
+	if err != nil {
+		return "", false
+	}
+	if free {
+		_ = l.Unlock() // it ends with the file, which is closed with or without an error
+		return "", false
+	}
+	return noteOf(name), true
+}
+
+// noteOf is what the holder of a lock left beside it.
+func noteOf(name string) string {
+	b, _ := os.ReadFile(name + noteSuffix) // only for the message
+	return cleanInfo(string(b[:min(len(b), 512)]))
+}
+
+const noteSuffix = ".holder"
 
 // Close releases the lock.
 func (l *LockFile) Close() error {

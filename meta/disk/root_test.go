@@ -376,6 +376,9 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	var le *disk.LockedError
+	if info, held := disk.LockHolder(name); info != "pid 4711" || !held {
+		t.Errorf("LockHolder = %q, %v, want pid 4711", info, held)
+	}
 	if _, err := disk.Lock(name, "pid 1"); !errors.As(err, &le) || le.Info != "pid 4711" || !errors.Is(err, fold.ErrUnavailable) {
 		t.Errorf("second Lock = %v, want LockedError that names pid 4711", err)
 	}
