@@ -119,7 +119,7 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 		}
 	}
 	if c, err := e.running(ctx); err == nil && c != nil {
-		if st, err := c.Status(ctx); err == nil {
+		if st, err := answer(ctx, e.patience.daemon, c.Status); err == nil {
 			r.Status = d.value(st)
 		}
 	}

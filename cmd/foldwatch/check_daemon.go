@@ -26,43 +26,55 @@ func checkLock(ctx context.Context, p *patient) []finding {
 		return []finding{skipped("the configuration comes first")}
 	}
 	var found []finding
-	c, err := p.e.dial(ctx, p.e)
+	c, err := p.e.dialed(ctx)
 	answers := err == nil && c != nil
+	_, silent := errors.AsType[*silentError](err)
 	for _, l := range []struct{ name, does string }{{"daemon.lock", "holds the state"}, {"start.lock", "has been starting a daemon"}} {
-		holder, since := heldBy(filepath.Join(p.st.dirs.State, l.name))
-		if holder == "" || answers || p.e.now().Sub(since) < startDeadline {
+		path := filepath.Join(p.st.dirs.State, l.name)
+		holder, since := heldBy(path)
+		age := p.e.now().Sub(since)
+		if holder == "" || answers || age < startDeadline {
 			continue
 		}
 		pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
-		f := fail(fmt.Sprintf("kill %d, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, span(p.e.now().Sub(since)))
-		if running, known := p.daemons(); known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
+		if pid <= 0 {
+			found = append(found, warn("end what has "+quoteArg(path)+" open, then: foldwatch status", "something %s for %s, and does not say what it is", l.does, span(age)))
+			continue
+		}
+		f := fail(fmt.Sprintf("kill %d unless daemon.log says that it is still starting, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, span(age))
+		// What no longer answers is ended; what does not answer yet may be starting.
+		if running, known := p.daemons(); silent && age > longStart && known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
 			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.endProcess(ctx, pid) })
 		}
 		found = append(found, f)
 	}
-	if b, err := os.ReadFile(p.st.dirs.SocketFile()); err == nil && !answers && len(found) == 0 {
+	if b, rerr := os.ReadFile(p.st.dirs.SocketFile()); rerr == nil && err == nil && !answers && len(found) == 0 {
 		at := strings.TrimSpace(string(b))
 		path := p.st.dirs.SocketFile()
-		found = append(found, fail("rm "+quoteArg(path), "%s names %s, where nothing answers any more", path, at).
-			fixedBy("rm "+quoteArg(path), func(context.Context) error { return os.Remove(path) }))
+		f := fail("rm "+quoteArg(path), "%s names %s, where nothing answers any more", path, at)
+		if p.st.cfg.AutoStart {
+			f.Status = isWarn // the next daemon, which anything starts, writes it anew
+		}
+		found = append(found, f.fixedBy("rm "+quoteArg(path), func(context.Context) error { return os.Remove(path) }))
 	}
 	return orOK(found, "none is held by what does not answer")
 }
 
-// heldBy returns who holds the lock at path, and since when; "" if nobody does.
+// longStart is longer than a daemon takes to start, also with the largest index to
+// be made anew: one that does not answer after that will not.
+const longStart = 10 * time.Minute
+
+// heldBy returns who holds the lock at path, and since when; "" if nobody does, or
+// whoever does has left no note.
 func heldBy(path string) (holder string, since time.Time) {
 	info, err := os.Stat(path + ".holder")
 	if err != nil {
 		return "", time.Time{} // it was let go of, or never taken
 	}
-	lock, err := disk.Lock(path, "doctor")
-	if held, locked := errors.AsType[*disk.LockedError](err); locked {
-		return held.Info, info.ModTime()
+	if holder, held := disk.LockHolder(path); held {
+		return holder, info.ModTime()
 	}
-	if err == nil {
-		_ = lock.Close() // its holder ended without a word
-	}
-	return "", time.Time{}
+	return "", time.Time{} // its holder ended without a word
 }
 
 func checkDaemon(ctx context.Context, p *patient) finding {
@@ -70,6 +82,9 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 		return skipped("the configuration comes first")
 	}
 	c, err := p.e.running(ctx)
+	if _, silent := errors.AsType[*silentError](err); silent {
+		return p.silence(err)
+	}
 	if err != nil {
 		return fail("ls -l "+quoteArg(p.st.dirs.Socket), "the socket cannot be used: %v", err)
 	}
@@ -81,7 +96,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			if !final(err) {
+			if !final(err) && p.st.cfg.AutoStart {
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
 					_, err := p.e.spawn(ctx, "--auto")
 					return err
@@ -91,12 +106,25 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 		}
 		started = ", started just now"
 	}
-	st, err := c.Status(ctx)
+	st, err := answer(ctx, p.e.patience.daemon, c.Status)
+	if _, silent := errors.AsType[*silentError](err); silent {
+		return p.silence(err)
+	}
 	if err != nil {
 		return fail("foldwatch status", "the daemon answers, but not with its status: %v", err)
 	}
 	p.c, p.stat = c, &st
 	return ok("pid %d, up %s%s", st.PID, span(p.e.now().Sub(st.StartedAt)), started)
+}
+
+// silence is the finding about a daemon that takes connections and does not answer.
+func (p *patient) silence(err error) finding {
+	mend := "end it, then: foldwatch status"
+	holder, _ := heldBy(filepath.Join(p.st.dirs.State, "daemon.lock"))
+	if pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid ")); pid > 0 {
+		mend = fmt.Sprintf("kill %d, or kill -9 where that does not end it, then: foldwatch status", pid)
+	}
+	return fail(mend, "%v; it is stopped, or stuck", err)
 }
 
 // checkOthers looks for further daemons of this user. One with other folders is as
@@ -185,9 +213,12 @@ func (p *patient) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st, err := c.Status(ctx)
+	st, err := answer(ctx, p.e.patience.daemon, c.Status)
+	if err != nil {
+		return err
+	}
 	p.c, p.stat = c, &st
-	return err
+	return nil
 }
 
 // end ends the daemon, and waits until its socket is gone.
@@ -208,7 +239,7 @@ func (p *patient) endProcess(ctx context.Context, pid int) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, err := p.e.dial(ctx, p.e); err == nil && c == nil && !p.stateHeld() {
+		if c, err := p.e.dialed(ctx); err == nil && c == nil && !p.stateHeld() {
 			return nil
 		}
 		select {

@@ -13,20 +13,23 @@ import (
 	"github.com/foldwatch/foldwatch/gitops"
 )
 
-// gitPatience bounds one call of the git program.
-const gitPatience = 5 * time.Second
-
 // staleLock is how old git's lock is before nobody is thought to come back for it.
 const staleLock = 10 * time.Minute
 
 // git runs the git program in a checkout, with nothing of that run: no hook, no
-// watcher, no filter is among what doctor asks for.
+// watcher, no filter is among what doctor asks for, and whose hook doctor is called
+// from says nothing about the repository. It returns the error of a context where
+// that ended the program, whatever the program then said.
 func (p *patient) git(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	ctx, cancel := context.WithTimeout(ctx, p.e.patience.git)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = gitops.CleanEnv(os.Environ())
+	cmd.WaitDelay = time.Second // what git has started may keep the pipe open
 	out, err := cmd.Output()
+	if err != nil && ctx.Err() != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], ctx.Err())
+	}
 	if exit, exited := errors.AsType[*exec.ExitError](err); exited && len(exit.Stderr) > 0 {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
 		err = fmt.Errorf("git %s: %s", args[0], line)

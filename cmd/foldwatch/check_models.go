@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/provider"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
@@ -24,7 +29,8 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 	seen := map[string]bool{}
 	for _, pr := range p.stat.Projects {
 		m := pr.Embedder
-		want := p.st.cfg.For(pr.Slug).Embedding
+		cfg := p.st.cfg.For(pr.Slug)
+		want := cfg.Embedding
 		if m == nil {
 			continue
 		}
@@ -40,9 +46,12 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 		if !chosen || seen[at] {
 			continue
 		}
+		if !provider.IsLocal(at) && (!slices.Contains(cfg.Allowed, want.Provider) || p.proxied(at)) {
+			continue // it is not called at all, or by way of another
+		}
 		seen[at] = true
 		if err := reach(ctx, at); err != nil {
-			found = append(found, fail("start it, or choose another: foldwatch model list", "%s: %s at %s cannot be reached: %v", pr.Slug, want.Provider, at, err))
+			found = append(found, fail("start it, or choose another: foldwatch model list", "%s: %s at %s cannot be reached: %v", pr.Slug, want.Provider, conf.WithoutUser(at), err))
 		}
 	}
 	return orOK(found, "%s", text)
@@ -62,11 +71,22 @@ func (p *patient) providerURL(name string) (string, bool) {
 	return at, at != ""
 }
 
+// proxied reports whether the daemon may call a URL by way of a proxy: what NO_PROXY
+// leaves out of that is not looked into.
+func (p *patient) proxied(at string) bool {
+	getenv, _ := p.environment()
+	name := "HTTP_PROXY"
+	if strings.HasPrefix(at, "https:") {
+		name = "HTTPS_PROXY"
+	}
+	return getenv(name) != "" || getenv(strings.ToLower(name)) != ""
+}
+
 // reach connects to the host of a URL and lets go.
 func reach(ctx context.Context, at string) error {
 	u, err := url.Parse(at)
 	if err != nil {
-		return err
+		return errors.New("its address cannot be read") // what url says has all of it
 	}
 	port := u.Port()
 	if port == "" {
@@ -108,8 +128,8 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 			found = append(found, skipped("%s is being indexed", pr.Slug))
 			continue
 		}
-		for _, text := range d.Differences {
-			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, text).
+		if len(d.Differences) > 0 { // one finding: one rebuild mends them all
+			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, strings.Join(d.Differences, "; ")).
 				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error { return p.rebuild(ctx, pr.Slug) }))
 		}
 		if d.VectorsDue > 0 {
@@ -125,14 +145,17 @@ const driftPause = time.Second
 
 // drift compares a project's index with its files, and looks again where it differs.
 func (p *patient) drift(ctx context.Context, slug string) (wire.Drift, error) {
-	d, err := p.c.Drift(ctx, slug)
+	look := func() (wire.Drift, error) {
+		return answer(ctx, p.e.patience.drift, func(ctx context.Context) (wire.Drift, error) { return p.c.Drift(ctx, slug) })
+	}
+	d, err := look()
 	if err != nil || len(d.Differences) == 0 {
 		return d, err
 	}
 	if err := p.e.wait(ctx, driftPause); err != nil {
 		return d, err
 	}
-	return p.c.Drift(ctx, slug)
+	return look()
 }
 
 // rebuild drops what is derived of a project, and waits until it is made again.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ func checkFolder(ctx context.Context, p *patient) finding {
 		return ok("%s is in no git repository", wd)
 	}
 	if p.c != nil {
-		if pr, err := p.c.ProjectOfPath(ctx, wd); err == nil {
+		if pr, err := answer(ctx, p.e.patience.daemon, func(ctx context.Context) (wire.Project, error) { return p.c.ProjectOfPath(ctx, wd) }); err == nil {
 			return ok("%s is in project %s", wd, pr.Slug)
 		}
 	}
@@ -116,12 +117,12 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 			continue // nothing was written yet
 		}
 		if _, err := p.git(ctx, l.StateDir(), "--git-dir="+l.Journal(), "fsck", "--connectivity-only", "--no-dangling", "--no-progress"); err != nil {
-			if ctx.Err() == nil && !strings.Contains(err.Error(), "signal: killed") {
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				found = append(found, fail("foldwatch remove "+quoteArg(t.path)+", move "+quoteArg(l.StateDir())+" away, foldwatch up "+quoteArg(t.path)+" (memories stay in "+t.foldDir()+"/)",
 					"%s: the history of memories is damaged: %v", t.slug, err))
 				continue
 			}
-			found = append(found, skipped("%s: the history takes longer than %s to be read", t.slug, gitPatience))
+			found = append(found, skipped("%s: the history takes longer than %s to be read", t.slug, p.e.patience.git))
 		}
 		if t.status == nil {
 			continue

@@ -156,17 +156,57 @@ func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (fin
 		if err != nil || helper == "" {
 			return warn("have git keep the login: git config --global credential.helper store, or that of your system", "%s: git keeps no login for %s", slug, remote), true
 		}
-		name, _, _ := strings.Cut(strings.TrimPrefix(helper, "!"), " ")
-		if filepath.IsAbs(name) || strings.HasPrefix(helper, "!") {
-			if filepath.IsAbs(name) && exists(name) || onPath(name, getenv("PATH")) {
+		command, isCommand := strings.CutPrefix(helper, "!")
+		name, plain := firstWord(command)
+		switch {
+		case !plain: // what a shell makes of it cannot be judged
+			return finding{}, false
+		case filepath.IsAbs(name):
+			if exists(name) {
 				return finding{}, false
 			}
-		} else if onPath("git-credential-"+name, getenv("PATH")) || p.gitHas(ctx, "git-credential-"+name) {
+		case isCommand:
+			if onPath(name, getenv("PATH")) {
+				return finding{}, false
+			}
+		case onPath("git-credential-"+name, getenv("PATH")) || p.gitHas(ctx, "git-credential-"+name):
 			return finding{}, false
 		}
-		return fail("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by %s", slug, helper, whose), true
+		// Not the rest of it: that may be a secret.
+		return warn("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by %s", slug, name, whose), true
 	}
 	return finding{}, false
+}
+
+// firstWord is the first word of a command as a shell reads it; false where that
+// needs a shell: a variable, an assignment, a function, more than one command.
+func firstWord(command string) (string, bool) {
+	var word strings.Builder
+	var quote rune // that is open; a backslash for the next rune only
+	for _, r := range strings.TrimLeft(command, " \t") {
+		switch {
+		case quote == '\\':
+			word.WriteRune(r)
+			quote = 0
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == '\'':
+			word.WriteRune(r)
+		case r == '$' || r == '`' || r == '\n' || quote == '"' && r == '\\':
+			return "", false
+		case quote == '"':
+			word.WriteRune(r)
+		case r == '\'' || r == '"' || r == '\\':
+			quote = r
+		case r == ' ' || r == '\t':
+			return word.String(), true
+		case strings.ContainsRune("(){};&|<>=*?[]~#!", r):
+			return "", false
+		default:
+			word.WriteRune(r)
+		}
+	}
+	return word.String(), quote == 0 && word.Len() > 0
 }
 
 // gitHas reports whether program is one of git's own.

@@ -41,16 +41,47 @@ func (e *environment) connect(ctx context.Context) (daemonClient, error) {
 	return c, nil
 }
 
-// running returns a client of the daemon that runs now, or nil if none does.
+// A silentError says that the daemon takes a connection and does not answer: it is
+// stopped, or stuck. It is a fold.ErrUnavailable.
+type silentError struct{ after time.Duration }
+
+func (s *silentError) Error() string {
+	return fmt.Sprintf("the daemon does not answer within %s", s.after)
+}
+
+// Is reports whether target is fold.ErrUnavailable.
+func (s *silentError) Is(target error) bool { return target == fold.ErrUnavailable }
+
+// answer has fn ask the daemon, and returns a silentError if nothing came back in d.
+func answer[T any](ctx context.Context, d time.Duration, fn func(ctx context.Context) (T, error)) (T, error) {
+	within, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	v, err := fn(within)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fold.WithHint(&silentError{d}, "foldwatch doctor")
+	}
+	return v, err
+}
+
+// dialed is dial, with the patience that the daemon gets.
+func (e *environment) dialed(ctx context.Context) (daemonClient, error) {
+	return answer(ctx, e.patience.daemon, func(ctx context.Context) (daemonClient, error) { return e.dial(ctx, e) })
+}
+
+// running returns a client of the daemon that runs now, or nil if none does. It
+// returns a silentError if one takes the connection and does not answer.
 func (e *environment) running(ctx context.Context) (daemonClient, error) {
-	c, err := e.dial(ctx, e)
+	c, err := e.dialed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if c == nil {
 		return nil, nil
 	}
-	h, err := c.Health(ctx)
+	h, err := answer(ctx, e.patience.daemon, c.Health)
+	if _, silent := errors.AsType[*silentError](err); silent {
+		return nil, err
+	}
 	switch {
 	case errors.Is(err, wire.ErrNoDaemon), errors.Is(err, fold.ErrUnavailable):
 		return nil, nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -90,9 +92,14 @@ func doctorCommand(e *environment) *cobra.Command {
 	return c
 }
 
+// doctorPatience bounds the wait for one answer of the daemon: somebody who looks
+// what is wrong asks it several things, and it may be what is wrong.
+const doctorPatience = 4 * time.Second
+
 // examine runs every check in order. With fix it mends what it safely can, and
 // looks again.
 func examine(ctx context.Context, e *environment, fix bool) []finding {
+	e.patience.daemon = min(e.patience.daemon, doctorPatience)
 	p := &patient{e: e}
 	var all []finding
 	for _, ch := range checks() {
@@ -102,7 +109,8 @@ func examine(ctx context.Context, e *environment, fix bool) []finding {
 }
 
 // on runs one check. With fix, what it finds is mended until nothing is left that
-// can be: one thing may hide another.
+// can be: one thing may hide another. What was mended stands before what was found
+// last.
 func (ch check) on(ctx context.Context, p *patient, fix bool) []finding {
 	const rounds = 3
 	var fixed []finding
@@ -119,7 +127,8 @@ func (ch check) on(ctx context.Context, p *patient, fix bool) []finding {
 			}
 			if err := f.fix(ctx); err != nil {
 				f.Text, f.fix = fmt.Sprintf("%s; to mend it failed: %v", f.Text, err), nil
-				return append(fixed, found...)
+				left := slices.DeleteFunc(found, func(f finding) bool { return f.Status == isFixed })
+				return append(fixed, left...)
 			}
 			f.Status, f.Mend, did = isFixed, "", true
 			fixed = append(fixed, *f)

@@ -129,7 +129,7 @@ func TestEachCheckFailsAndIsMended(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIP: modes and sockets of unix are made here")
 	}
-	all := slices.Concat(sickMachine(), sickDaemon(), sickService(), sickCheckout())
+	all := slices.Concat(sickMachine(), sickDaemon(), sickService(), sickCheckout(), sickMended())
 	seen := map[string]bool{}
 	for _, s := range all {
 		seen[s.check] = true
@@ -146,7 +146,7 @@ func TestEachCheckFailsAndIsMended(t *testing.T) {
 			if !has(found, s.status, s.text) {
 				t.Fatalf("%+v, want %s with %q", found, s.status, s.text)
 			}
-			if i := slices.IndexFunc(found, finding.needsAction); found[i].Mend == "" {
+			if i := slices.IndexFunc(found, finding.needsAction); i >= 0 && found[i].Mend == "" {
 				t.Errorf("it does not say what to do: %+v", found[i])
 			}
 			if s.fixes {
@@ -290,6 +290,7 @@ func sickDaemon() []sick {
 			w.mend = func() { w.must(lock.Close()); w.env.dial = was }
 		}},
 		{check: "lock", name: "socket file", status: isFail, text: "nothing answers any more", fixes: true, make: func(w *ward) {
+			w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
 			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
@@ -463,7 +464,7 @@ func sickService() []sick {
 			w.sync(wire.Repository{Sync: "on", Remote: "https://example.invalid/zoo.git"})
 			w.mend = func() { w.git("config", "credential.helper", "store") }
 		}},
-		{check: "credentials", name: "helper", status: isFail, text: `the credential helper "nowhere" is not to be found`, make: func(w *ward) {
+		{check: "credentials", name: "helper", status: isWarn, text: `the credential helper "nowhere" is not to be found`, make: func(w *ward) {
 			w.git("config", "credential.helper", "nowhere")
 			w.sync(wire.Repository{Sync: "on", Remote: "https://example.invalid/zoo.git"})
 			w.mend = func() { w.git("config", "credential.helper", "store") }

@@ -33,6 +33,8 @@ type environment struct {
 
 	tty func(stream any) bool // a person sits at the stream
 
+	patience patience
+
 	// dial returns a client of the daemon's socket, or nil if nothing listens
 	// there. Serve runs the daemon until ctx ends.
 	dial  func(ctx context.Context, e *environment) (daemonClient, error)
@@ -48,6 +50,14 @@ type environment struct {
 	skewed      bool // the daemon was found to be of another version
 }
 
+// A patience says how long others are waited for.
+type patience struct {
+	daemon time.Duration // until it says that it is there, or how it is
+	drift  time.Duration // until it has compared an index with its files
+	git    time.Duration // until one call of the git program has ended
+	person time.Duration // until somebody answers a question that can be left open
+}
+
 // settings are the configuration, and where things lie on this machine.
 type settings struct {
 	cfg     conf.Config
@@ -60,7 +70,9 @@ func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
 		stdin: stdin, stdout: stdout, stderr: stderr,
 		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, now: time.Now,
 		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait, tty: isTerminal,
-		dial: dialSocket, serve: serve,
+		// A loaded machine answers in seconds, and a large index is compared in some.
+		patience: patience{daemon: 10 * time.Second, drift: time.Minute, git: 5 * time.Second, person: 30 * time.Second},
+		dial:     dialSocket, serve: serve,
 	}
 }
 

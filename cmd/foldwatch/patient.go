@@ -45,7 +45,7 @@ func (p *patient) checkouts(ctx context.Context) []tree {
 		p.trees = p.treeHere(ctx)
 		return p.trees
 	}
-	list, err := p.c.Projects(ctx)
+	list, err := answer(ctx, p.e.patience.daemon, p.c.Projects)
 	if err != nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (p *patient) again(ctx context.Context) {
 	if p.c == nil {
 		return
 	}
-	if st, err := p.c.Status(ctx); err == nil {
+	if st, err := answer(ctx, p.e.patience.daemon, p.c.Status); err == nil {
 		p.stat = &st
 	}
 }

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
+)
+
+// nobody is a dial that finds no daemon.
+func nobody(context.Context, *environment) (daemonClient, error) { return nil, nil }
+
+// TestDoctorOfASilentDaemon: one that takes connections and never answers keeps neither
+// doctor nor a bug report nor another command waiting, and is what doctor tells of.
+func TestDoctorOfASilentDaemon(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: a socket of unix is made here")
+	}
+	w := newWard(t)
+	dir, err := os.MkdirTemp("", "fw") // a path that a socket can have
+	w.must(err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w.vars["FOLDWATCH_HOME"] = dir
+	st, err := w.env.settings()
+	w.must(err)
+	w.must(os.MkdirAll(st.dirs.State, 0o700))
+	ln, err := sock.Listen(st.dirs.Socket, sock.Options{}) // the system takes connections
+	w.must(err)
+	t.Cleanup(func() { _ = ln.Close() })
+	lock, err := disk.Lock(filepath.Join(st.dirs.State, "daemon.lock"), "pid 4711")
+	w.must(err)
+	t.Cleanup(func() { _ = lock.Close() })
+	w.old(filepath.Join(st.dirs.State, "daemon.lock.holder"))
+	w.env.dial, w.env.patience.daemon = dialSocket, 30*time.Millisecond
+
+	for _, args := range [][]string{{"doctor"}, {"bugreport", "-o", filepath.Join(dir, "report.json")}, {"projects"}} {
+		done := make(chan int, 1)
+		go func() { done <- w.run(args...) }()
+		select {
+		case code := <-done:
+			if args[0] != "bugreport" && code == exitOK {
+				t.Errorf("%s: exit code 0", args[0])
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s waits for a daemon that does not answer", args[0])
+		}
+	}
+	for _, want := range []string{"pid 4711 holds the state for 1h", "does not answer within 30ms; it is stopped, or stuck", "kill 4711, or kill -9"} {
+		if !strings.Contains(w.out.String(), want) {
+			t.Errorf("doctor does not say %q:\n%s", want, w.out.String())
+		}
+	}
+}
+
+// TestLockOfWhoIsStarting: what may still be starting is not ended by --fix, and what
+// hangs is.
+func TestLockOfWhoIsStarting(t *testing.T) {
+	w := newWard(t)
+	w.kernel("4711/cmdline", "/usr/bin/foldwatch\x00serve\x00")
+	w.kernel("4711/environ", "A=b\x00")
+	lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
+	w.must(err)
+	t.Cleanup(func() { _ = lock.Close() })
+	w.old(w.state("daemon.lock.holder"))
+	w.env.patience.daemon = time.Millisecond
+	silent := func(ctx context.Context, _ *environment) (daemonClient, error) { <-ctx.Done(); return nil, ctx.Err() }
+	for name, tc := range map[string]struct {
+		dial func(context.Context, *environment) (daemonClient, error)
+		fix  bool
+	}{"nobody listens yet": {nobody, false}, "it is silent": {silent, true}} {
+		w.env.dial = tc.dial
+		found := w.look("lock", false)
+		if !has(found, isFail, "pid 4711 holds the state") || (found[0].fix != nil) != tc.fix {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	if !exists(w.state("daemon.lock.holder")) {
+		t.Error("to look took the holder's note away")
+	}
+}
+
+// TestNoDaemonIsStartedAgainstAutoStart: --fix obeys it too.
+func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
+	w := newWard(t)
+	w.env.environ, w.env.dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
+	if found := w.look("daemon", false); len(found) != 1 || found[0].Status != isFail || found[0].fix != nil {
+		t.Errorf("%+v", found)
+	}
+}
+
+// sickMended is what was once told wrongly, or not at all.
+func sickMended() []sick {
+	return []sick{
+		{check: "lock", name: "holder unknown", status: isWarn, text: "does not say what it is", make: func(w *ward) {
+			was := w.env.dial
+			w.env.dial = nobody
+			lock, err := disk.Lock(w.state("daemon.lock"), "somebody")
+			w.must(err)
+			w.old(w.state("daemon.lock.holder"))
+			w.mend = func() { w.must(lock.Close()); w.env.dial = was }
+		}},
+		{check: "lock", name: "socket file, to be written anew", status: isWarn, text: "nothing answers any more", fixes: true, make: func(w *ward) {
+			w.env.dial = nobody
+			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
+		}},
+		{check: "history", name: "slow", status: isSkipped, text: "takes longer than 100ms", make: func(w *ward) {
+			l, err := gitops.Locate(w.t.Context(), w.co)
+			w.must(err)
+			w.must(os.MkdirAll(l.Journal(), 0o700))
+			was := w.env.patience.git
+			w.env.patience.git = 100 * time.Millisecond
+			real, err := exec.LookPath("git")
+			w.must(err)
+			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+quoteArg(real)+` "$@"`)
+			unpath := w.mend
+			w.mend = func() { unpath(); w.env.patience.git = was; w.must(os.RemoveAll(l.Journal())) }
+		}},
+	}
+}
+
+// TestGitOfTheCheckout: what a hook's environment says of its own repository is not
+// believed of another.
+func TestGitOfTheCheckout(t *testing.T) {
+	w := newWard(t)
+	other := filepath.Join(t.TempDir(), "other")
+	w.write(filepath.Join(other, "HEAD"), "ref: refs/heads/main\n")
+	w.write(filepath.Join(other, "config"), "[core]\n\tbare = true\n[zoo]\n\tanimal = emu\n")
+	w.must(os.MkdirAll(filepath.Join(other, "objects"), 0o700))
+	w.must(os.MkdirAll(filepath.Join(other, "refs"), 0o700))
+	w.git("config", "zoo.animal", "quokka")
+	t.Setenv("GIT_DIR", other)
+	if got, err := (&patient{e: w.env}).git(t.Context(), w.co, "config", "zoo.animal"); err != nil || got != "quokka" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestFirstWord: what a shell would run, where no shell is needed to know.
+func TestFirstWord(t *testing.T) {
+	for command, want := range map[string]string{
+		"store": "store", "store --file x": "store", "/usr/bin/gh auth git-credential": "/usr/bin/gh",
+		`/opt/my\ tools/helper get`: "/opt/my tools/helper", `"/opt/my tools/helper" get`: "/opt/my tools/helper",
+		`'/opt/it'"'"'s' x`: "/opt/it's", ` gh`: "gh",
+	} {
+		if got, plain := firstWord(command); got != want || !plain {
+			t.Errorf("firstWord(%s) = %q, %v, want %q", command, got, plain, want)
+		}
+	}
+	for _, command := range []string{"f() { echo password=x; }; f", "TOKEN=x helper", "$HOME/bin/helper", "`x`", `"open`, "a;b", "", `x\`} {
+		if got, plain := firstWord(command); plain {
+			t.Errorf("firstWord(%s) = %q", command, got)
+		}
+	}
+}
+
+// TestNoSecretOfAHelper: of a credential helper no more than its name is told.
+func TestNoSecretOfAHelper(t *testing.T) {
+	for _, helper := range []string{`!f() { echo password=ghp_secret; }; f`, "nowhere --password ghp_secret", "!nowhere ghp_secret", `/no\ where/x ghp_secret`} {
+		w := newWard(t)
+		w.write(filepath.Join(w.co, ".git", "config"), "[core]\n\trepositoryformatversion = 0\n[credential]\n\thelper = \""+strings.ReplaceAll(helper, `\`, `\\`)+"\"\n")
+		w.sync(wire.Repository{Sync: "on", Remote: "https://example.invalid/zoo.git"})
+		found := w.look("credentials", false)
+		for _, f := range found {
+			if f.Status == isFail || strings.Contains(f.Text+f.Mend, "secret") {
+				t.Errorf("%s: %+v", helper, f)
+			}
+		}
+		if judged := !strings.Contains(helper, "()"); has(found, isWarn, "is not to be found") != judged {
+			t.Errorf("%s: %+v", helper, found)
+		}
+	}
+}
+
+// TestOneRebuildForAllDifferences: what one rebuild mends costs one.
+func TestOneRebuildForAllDifferences(t *testing.T) {
+	w := newWard(t)
+	w.f.drift = wire.Drift{Differences: []string{"2 vectors are of what has no row", "1 file has no row"}}
+	found := w.look("index", true)
+	if !has(found, isFixed, "2 vectors are of what has no row; 1 file has no row") {
+		t.Errorf("%+v", found)
+	}
+	if n := strings.Count(strings.Join(w.f.asked, "\n"), "reindex"); n != 1 {
+		t.Errorf("%d rebuilds: %v", n, w.f.asked)
+	}
+}
+
+// TestWhatWasFixedIsToldOnce also where the next thing cannot be.
+func TestWhatWasFixedIsToldOnce(t *testing.T) {
+	ch := check{40, "x", func(context.Context, *patient) []finding {
+		return []finding{
+			fail("do it", "one").fixedBy("mend it", func(context.Context) error { return nil }),
+			fail("do it", "two").fixedBy("mend it", func(context.Context) error { return errors.New("no way") }),
+		}
+	}}
+	got := ch.on(t.Context(), &patient{}, true)
+	if len(got) != 2 || got[0].Status != isFixed || got[1].Status != isFail {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestEmbedderIsReachedAsTheDaemonDoes: no connection to a provider that the project
+// may not use, or that is called by way of a proxy; and no key in what is told.
+func TestEmbedderIsReachedAsTheDaemonDoes(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := ln.Addr().String()
+	_ = ln.Close()
+	for name, tc := range map[string]struct {
+		url, allow, proxy string
+		fails             bool
+	}{
+		"with a key":  {"http://user:secret@" + at, "", "", true},
+		"not allowed": {"https://nowhere.invalid", "", "", false},
+		"by a proxy":  {"https://nowhere.invalid", "[projects.zoo]\nproviders = [\"mine\"]\n", "http://" + at, false},
+	} {
+		w := newWard(t)
+		w.write(filepath.Join(w.vars["FOLDWATCH_HOME"], "config", "config.toml"),
+			"[embedding]\nprovider = \"mine\"\nmodel = \"m\"\n[providers.mine]\nkind = \"ollama\"\nurl = \""+tc.url+"\"\n"+tc.allow)
+		w.vars["HTTPS_PROXY"] = tc.proxy
+		w.f.state.Embedder = &wire.Embedder{Provider: "mine", Model: "m", Dimension: 384}
+		found := w.look("embedder", false)
+		if has(found, isFail, "cannot be reached") != tc.fails || has(found, isFail, "secret") || has(found, isSkipped, "") {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
