@@ -203,14 +203,29 @@ func TestStrangersBeginNoLoginsOfOthers(t *testing.T) {
 	status, body, _ := other.do("GET", u.String(), map[string]string{"Cookie": cookie.Get("Cookie")}, nil)
 	mustRefuse(t, other, status, body, h.log.String()[before:], "state is unknown or was used")
 
-	for range 25 { // each leaves a cookie, and the head of a request is bounded
-		b.begin("/auth/login/none?return_to=" + url.QueryEscape("/"+strings.Repeat("y", 1999)))
+	for _, to := range []string{"/" + strings.Repeat("y", 1999), "/?" + strings.Repeat("&", 1998), "/?" + strings.Repeat("&", 298), "/?" + strings.Repeat(`"`, 298)} {
+		for range 12 { // each leaves a cookie, and the head of a request is bounded
+			b.begin("/auth/login/none?return_to=" + url.QueryEscape(to))
+		}
+		all, bytes := b.cookies(), 0
+		for name, value := range all {
+			bytes += len(name) + len(value)
+		}
+		if len(all) > 5 || bytes > 6<<10 {
+			t.Errorf("after logins for %.4s… of %d bytes a browser keeps %d cookies of %d bytes", to, len(to), len(all), bytes)
+		}
 	}
-	if n := len(b.cookies()); n > 11 {
-		t.Errorf("a browser keeps %d cookies", n)
+	long := []*http.Cookie{{Name: "foldwatch-login-aaaaaaaa", Value: strings.Repeat("z", 4000), Path: "/"}, {Name: "foldwatch-login-bbbbbbbb", Value: strings.Repeat("z", 4000), Path: "/"}}
+	b.http.Jar.SetCookies(u, long) // by another port of this host
+	b.begin("/auth/login/none")
+	if all := b.cookies(); len(all) < 2 || all[long[0].Name]+all[long[1].Name] != "" {
+		t.Errorf("a browser keeps %d cookies, with long ones of others", len(all))
 	}
 	if status, _, _ := b.get("/auth/login/none"); status != http.StatusOK {
 		t.Errorf("the last of many logins: %d", status)
+	}
+	if status, body, _ := b.get("/auth/login/none?return_to=" + url.QueryEscape("/auth/me?"+strings.Repeat("x", 1900))); status != http.StatusOK || !strings.Contains(body, `"role":"viewer"`) {
+		t.Errorf("a login for a long path: %d %s", status, body)
 	}
 }
 

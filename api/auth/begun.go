@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,9 +30,14 @@ const (
 	// twice. Beyond that the oldest are forgotten, which only the browser that has
 	// their cookie could make use of.
 	mostEnded = 10_000
-	// mostTabs is how many logins one browser may have under way. Their cookies
-	// come with every request, whose head must not grow too long.
-	mostTabs = 10
+	// mostTabs is how many logins one browser may have under way, and longestTab what
+	// the cookie of none is longer than, in bytes. They come with every request, whose
+	// head must not grow too long: a page that begins logins must not shut a browser out.
+	mostTabs   = 4
+	longestTab = 1536
+	// mostReturn is how long a path may be that a login ends at, in bytes. A longer
+	// one is not worth its place in the cookie.
+	mostReturn = 300
 
 	loginCookie = "foldwatch-login-" // and the first letters of its state: two tabs log in side by side
 	stateShown  = 8
@@ -74,13 +81,15 @@ func (l *Logins) openSeal(ctx context.Context) error {
 // sealed returns the cookie that keeps b.
 func (l *Logins) sealed(b begun) (*http.Cookie, error) {
 	name := loginCookie + b.State[:stateShown]
-	text, err := json.Marshal(b)
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // one byte would be six
+	if err := enc.Encode(b); err != nil {
 		return nil, err
 	}
 	once := make([]byte, l.seal.NonceSize())
 	rand.Read(once) // never fails (crypto/rand)
-	return l.cookie(name, unpadded.EncodeToString(l.seal.Seal(once, once, text, []byte(name))), loginTime), nil
+	return l.cookie(name, unpadded.EncodeToString(l.seal.Seal(once, once, text.Bytes(), []byte(name))), loginTime), nil
 }
 
 // opened reads the login that r has a cookie of.
@@ -94,16 +103,20 @@ func (l *Logins) opened(r *http.Request, state string) (b begun, ok bool) {
 	return b, ok
 }
 
-// crowded returns what makes a browser forget its oldest logins, if it has many.
+// crowded returns what makes a browser forget its oldest logins, if it has many, and
+// what is called like one and is none of ours.
 func (l *Logins) crowded(r *http.Request) (drop []*http.Cookie) {
-	var names []string
-	for _, c := range r.Cookies() {
-		if name, ok := strings.CutPrefix(c.Name, l.cookieName(loginCookie)); ok {
-			names = append(names, name)
+	left := mostTabs - 1
+	for _, c := range slices.Backward(r.Cookies()) { // those that were set first come first (RFC 6265, 5.4)
+		name, ok := strings.CutPrefix(c.Name, l.cookieName(loginCookie))
+		if !ok {
+			continue
 		}
-	}
-	for i := range len(names) - mostTabs + 1 { // those that were set first come first (RFC 6265, 5.4)
-		drop = append(drop, l.gone(loginCookie+names[i]))
+		if left > 0 && len(c.Name)+len(c.Value) <= longestTab {
+			left--
+		} else {
+			drop = append(drop, l.gone(loginCookie+name))
+		}
 	}
 	return drop
 }

@@ -163,7 +163,7 @@ func errLogin(provider string) error {
 
 // Begin starts the login that r asks for. It returns where the browser goes and the
 // cookie by which it is known when it comes back, and ErrInvalid for a return_to
-// that is not a path of this server, ErrNotFound for a provider that there is not,
+// that is not a path of this server (a long one is left out), ErrNotFound for a provider that there is not,
 // and ErrUnavailable for one that does not answer.
 func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*http.Cookie, error) {
 	ctx := r.Context()
@@ -176,6 +176,9 @@ func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*h
 	}
 	if !localPath(returnTo) {
 		return "", nil, fmt.Errorf("return_to is no path of this server: %w", fold.ErrInvalid)
+	}
+	if len(returnTo) > mostReturn {
+		returnTo = "/auth/me"
 	}
 	a := attempt{state: secretText(), nonce: secretText(), verifier: oauth2.GenerateVerifier(), redirect: l.opt.URL + callbackPath + p.id, now: l.now()}
 	to, err := p.begin(ctx, a)
