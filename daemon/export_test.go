@@ -36,6 +36,17 @@ func (d *Daemon) IndexDir(path string) string {
 // ForgetOrders has d know no more in which order searches ranked what they found.
 func (d *Daemon) ForgetOrders() { d.kept = recall.Kept{} }
 
+// Lender lends the stores of a project, for searches beside those of d.
+func (d *Daemon) Lender(slug string) recall.Lender {
+	return recall.Lender{Project: slug, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+		st, err := d.open(ctx, fold.LocalScope(), slug)
+		if err != nil {
+			return nil, nil, err
+		}
+		return st.recall, st.letGo, nil
+	}}
+}
+
 // RetryAt tells when files that failed are tried again by themselves; zero if
 // none are.
 func (d *Daemon) RetryAt(path string) time.Time {

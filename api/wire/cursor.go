@@ -1,8 +1,9 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -45,10 +46,18 @@ func ParseSearchCursor(s string) (SearchCursor, error) {
 	return SearchCursor{}, fmt.Errorf("cursor %.40q: give the next_cursor of the page before: %w", s, fold.ErrInvalid)
 }
 
-// Sum tells one search of projects from another: by all that decides what is
-// found and in which order.
+// Sum is the beginning of the digest: it tells a caller who mixes up two searches, and
+// holds against nobody who means to.
 func (r *SearchRequest) Sum(projects ...string) uint32 {
-	h := fnv.New32a()
+	d := r.Digest(projects...)
+	return binary.BigEndian.Uint32(d[:])
+}
+
+// Digest tells one search of projects from any other: by all that decides what is
+// found and in which order.
+func (r *SearchRequest) Digest(projects ...string) (d [sha256.Size]byte) {
+	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q %q %q %q %q %q %v %v %q", r.Query, r.Source, r.Type, r.Tags, r.Author, r.FilePattern, r.Language, r.After, r.Before, r.MinScore, r.ChunksFirst, projects)
-	return h.Sum32()
+	h.Sum(d[:0])
+	return d
 }

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"container/list"
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"sync"
@@ -16,6 +17,10 @@ import (
 // many as 800 searches of a large project have.
 const mostKept = 200_000
 
+// mostOrders is how many searches Kept remembers: 4 MB of them besides their places,
+// where each has but two.
+const mostOrders = 10_000
+
 // Kept remembers in which order searches ranked what they found when their first
 // page was shown. The next pages follow that order: what is written meanwhile
 // changes how rare a word is, and with it the score of everything. Searches that
@@ -28,13 +33,14 @@ type Kept struct {
 	places int
 }
 
-// A keptKey tells one search, begun at one time, from others.
+// A keptKey tells one search, begun at one time, from others. A cursor alone does
+// not: who asks may choose a search that has the sum of another.
 type keptKey struct {
 	at int64 // milliseconds
-	of uint32
+	of [sha256.Size]byte
 }
 
-func keyOf(c wire.SearchCursor) keptKey { return keptKey{c.At.UnixMilli(), c.Of} }
+func keyOf(c wire.SearchCursor, of [sha256.Size]byte) keptKey { return keptKey{c.At.UnixMilli(), of} }
 
 type keptOrder struct {
 	key    keptKey
@@ -65,14 +71,14 @@ func (p place) ranked(several bool) rank.Ranked {
 	return rank.Ranked{ID: id, Score: float64(p.score), Relevance: float64(p.relevance), Strength: float64(p.strength)}
 }
 
-// order returns what the search of c found in the order of its first page, and
-// whether that is still known; if not, it is ranked.
-func (k *Kept) order(c wire.SearchCursor, ranked []rank.Ranked, several bool) ([]rank.Ranked, bool) {
+// order returns what the search of key found at so many doors in the order of its
+// first page, and whether that is still known; if not, it is ranked.
+func (k *Kept) order(key keptKey, ranked []rank.Ranked, doors int) ([]rank.Ranked, bool) {
 	if k == nil {
 		return ranked, false
 	}
 	k.mu.Lock()
-	e := k.by[keyOf(c)]
+	e := k.by[key]
 	if e == nil {
 		k.mu.Unlock()
 		return ranked, false
@@ -84,44 +90,53 @@ func (k *Kept) order(c wire.SearchCursor, ranked []rank.Ranked, several bool) ([
 	for i := range ranked {
 		by[ranked[i].ID] = &ranked[i]
 	}
-	out := make([]rank.Ranked, len(places))
-	for i, p := range places {
-		out[i] = p.ranked(several)
-		if r := by[out[i].ID]; r != nil {
-			out[i] = *r
+	out := make([]rank.Ranked, 0, len(places))
+	for _, p := range places {
+		if int(p.door) >= doors {
+			continue
 		}
+		r := p.ranked(doors > 1)
+		if now := by[r.ID]; now != nil {
+			r = *now
+		}
+		out = append(out, r)
 	}
 	return out, true
 }
 
-// begin keeps the order of a search whose first page is about to be shown, and
-// returns c with a time that no other such search has.
-func (k *Kept) begin(c wire.SearchCursor, ranked []rank.Ranked) wire.SearchCursor {
-	if k == nil || len(ranked) < 2 {
-		return c
+// begin keeps the order of a search whose first page is about to be shown, if there
+// is one. It returns c with a time that no other such search has, and whether it is
+// kept.
+func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ranked) (wire.SearchCursor, bool) {
+	if k == nil {
+		return c, false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.by[keyOf(c)] != nil {
+	for k.by[keyOf(c, of)] != nil {
 		c.At = c.At.Add(time.Millisecond)
 	}
-	k.put(keyOf(c), ranked)
-	return c
+	return c, k.put(keyOf(c, of), ranked)
 }
 
-// replace keeps the order of a search that was begun, as it is now.
-func (k *Kept) replace(c wire.SearchCursor, ranked []rank.Ranked) {
+// replace keeps the order of a search that was begun, as it is now, if there is one
+// still, and returns whether it does.
+func (k *Kept) replace(key keptKey, ranked []rank.Ranked) bool {
 	if k == nil {
-		return
+		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.drop(k.by[keyOf(c)])
-	k.put(keyOf(c), ranked)
+	k.drop(k.by[key])
+	return k.put(key, ranked)
 }
 
-// put is called with mu held.
-func (k *Kept) put(key keptKey, ranked []rank.Ranked) {
+// put is called with mu held. What has less than two places has no order: whoever
+// invents times of searches that find nothing leaves nothing here.
+func (k *Kept) put(key keptKey, ranked []rank.Ranked) bool {
+	if len(ranked) < 2 {
+		return false
+	}
 	o := &keptOrder{key, make([]place, 0, len(ranked))}
 	for i := range ranked {
 		if p, ok := placeOf(&ranked[i]); ok {
@@ -132,9 +147,10 @@ func (k *Kept) put(key keptKey, ranked []rank.Ranked) {
 		k.by = map[keptKey]*list.Element{}
 	}
 	k.by[key] = k.recent.PushFront(o)
-	for k.places += len(o.places); k.places > mostKept; {
+	for k.places += len(o.places); k.places > mostKept || len(k.by) > mostOrders; {
 		k.drop(k.recent.Back())
 	}
+	return k.by[key] != nil
 }
 
 // drop is called with mu held. Nil is nothing to drop.

@@ -1,6 +1,8 @@
 package recall
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -29,34 +31,44 @@ func idsOf(ranked []rank.Ranked) (ids []fold.ID) {
 	return ids
 }
 
+// sumOf is the digest of some search.
+func sumOf(i int) (of [sha256.Size]byte) {
+	binary.BigEndian.PutUint64(of[:], uint64(i))
+	return of
+}
+
 func TestKeptOrder(t *testing.T) {
 	t.Parallel()
 	for _, doors := range []int{1, 3} {
 		var k Kept
 		at := time.UnixMilli(1000)
 		was := ranking(doors, 9)
-		c := k.begin(wire.SearchCursor{At: at, Of: 7}, was)
-		if other := k.begin(wire.SearchCursor{At: at, Of: 7}, ranking(doors, 2)); other == c {
-			t.Error("two searches have one cursor")
+		of := sumOf(7)
+		c, held := k.begin(wire.SearchCursor{At: at, Of: 7}, of, was)
+		if other, _ := k.begin(wire.SearchCursor{At: at, Of: 7}, of, ranking(doors, 2)); other == c || !held {
+			t.Errorf("two searches have one cursor; the first is kept: %v", held)
 		}
 		now := slices.Clone(was[2:]) // the first two were pushed out of the candidates
 		slices.Reverse(now)
 		for i := range now {
 			now[i].Chunks = []rank.RankedChunk{{Relevance: 1}}
 		}
-		got, known := k.order(c.Plus(4), now, doors > 1)
+		got, known := k.order(keyOf(c.Plus(4), of), now, doors)
 		if !known || !slices.Equal(idsOf(got), idsOf(was)) {
 			t.Errorf("%d doors: %v, %q, want %q", doors, known, idsOf(got), idsOf(was))
 		}
 		if got[1].Score != 0.5 || got[1].Relevance != 0.5 || got[1].Strength != 0.25 || len(got[1].Chunks) != 0 || len(got[2].Chunks) != 1 {
 			t.Errorf("%d doors: the second is %+v, the third %+v", doors, got[1], got[2])
 		}
-		k.replace(c, without(was, []fold.ID{was[3].ID}))
-		if got, _ := k.order(c, now, doors > 1); len(got) != 8 || got[3].ID != was[4].ID {
+		k.replace(keyOf(c, of), without(was, []fold.ID{was[3].ID}))
+		if got, _ := k.order(keyOf(c, of), now, doors); len(got) != 8 || got[3].ID != was[4].ID {
 			t.Errorf("%d doors: without the fourth: %q", doors, idsOf(got))
 		}
-		if got, known := k.order(wire.SearchCursor{At: at, Of: 8}, now, doors > 1); known || !slices.Equal(idsOf(got), idsOf(now)) {
-			t.Errorf("%d doors: a search that nobody began is known: %q", doors, idsOf(got))
+		if got, known := k.order(keyOf(c, sumOf(8)), now, doors); known || !slices.Equal(idsOf(got), idsOf(now)) {
+			t.Errorf("%d doors: a search that nobody began, with the cursor of another, is known: %q", doors, idsOf(got))
+		}
+		if got, _ := k.order(keyOf(c, of), nil, doors-1); doors > 1 && slices.ContainsFunc(got, func(r rank.Ranked) bool { d, _ := untag(r.ID); return d >= doors-1 }) {
+			t.Errorf("places behind a door that is not there: %q", idsOf(got))
 		}
 	}
 }
@@ -66,15 +78,32 @@ func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	var k Kept
 	ranked := ranking(1, 1000)
-	first := k.begin(wire.SearchCursor{At: time.UnixMilli(1), Of: 1}, ranked)
-	second := k.begin(wire.SearchCursor{At: time.UnixMilli(1), Of: 2}, ranked)
+	first, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(1), ranked)
+	second, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(2), ranked)
 	for i := range 3 * mostKept / len(ranked) {
-		k.begin(wire.SearchCursor{At: time.UnixMilli(2), Of: uint32(i)}, ranked)
-		if _, known := k.order(first, nil, false); !known {
+		k.begin(wire.SearchCursor{At: time.UnixMilli(2)}, sumOf(i), ranked)
+		if _, known := k.order(keyOf(first, sumOf(1)), nil, 1); !known {
 			t.Fatalf("after %d searches what was asked for a moment ago is forgotten", i)
 		}
 	}
-	if _, known := k.order(second, nil, false); known || k.places > mostKept || len(k.by) != k.recent.Len() || len(k.by)*len(ranked) != k.places {
+	if _, known := k.order(keyOf(second, sumOf(2)), nil, 1); known || k.places > mostKept || len(k.by) != k.recent.Len() || len(k.by)*len(ranked) != k.places {
 		t.Errorf("%d places of %d searches (%d), the second known: %v", k.places, len(k.by), k.recent.Len(), known)
+	}
+}
+
+// TestInventedCursorsLeaveLittle goes on with searches at times that nobody began one.
+func TestInventedCursorsLeaveLittle(t *testing.T) {
+	t.Parallel()
+	var k Kept
+	for i := range 3 * mostOrders {
+		for n := range 2 {
+			if k.replace(keptKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {
+				t.Fatalf("an order of %d places is kept", n)
+			}
+		}
+		k.replace(keptKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
+	}
+	if len(k.by) != mostOrders || k.recent.Len() != mostOrders || k.places != 2*mostOrders {
+		t.Errorf("%d orders (%d) of %d places are kept, want %d", len(k.by), k.recent.Len(), k.places, mostOrders)
 	}
 }

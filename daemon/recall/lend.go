@@ -118,8 +118,9 @@ func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, f te
 	return all, parts, nil
 }
 
-// showAll returns what a reader sees of the ranked memories, by door.
-func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire.SearchRequest, parts []part) ([]map[fold.ID]wire.SearchResult, error) {
+// showAll returns what a reader sees of the ranked memories that pass the filter, by
+// door. The map of a door that was not open is nil.
+func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire.SearchRequest, f textindex.Filter, parts []part) ([]map[fold.ID]wire.SearchResult, error) {
 	byDoor := make([][]rank.Ranked, len(doors))
 	for _, r := range ranked {
 		i, bare := untagged(r)
@@ -128,7 +129,7 @@ func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire
 	shown := make([]map[fold.ID]wire.SearchResult, len(doors))
 	return shown, visit(ctx, doors, func(i int) bool { return len(byDoor[i]) > 0 }, func(ctx context.Context, i int, d *Door) error {
 		shown[i] = map[fold.ID]wire.SearchResult{}
-		if err := d.show(ctx, byDoor[i], req, parts[i].strength, parts[i].past, shown[i]); err != nil {
+		if err := d.show(ctx, byDoor[i], req, f, parts[i].strength, parts[i].past, shown[i]); err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
 		return nil

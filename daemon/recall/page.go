@@ -49,6 +49,37 @@ func without(ranked []rank.Ranked, gone []fold.ID) []rank.Ranked {
 	return out
 }
 
+// goneOf returns what of a page is no result any more since it was ranked. What lies
+// behind a door that was not open is no such.
+func goneOf(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []fold.ID) {
+	for _, r := range page {
+		i, id := untag(r.ID)
+		if _, ok := shown[i][id]; !ok && shown[i] != nil {
+			gone = append(gone, r.ID)
+		}
+	}
+	return gone
+}
+
+// fill puts what is shown of a page into reply. It returns for each result how many
+// places of the page stand before it, and at last how many the page has. In an order
+// that is held what is gone has no place any more; one that is ranked anew for the
+// next page may have it again.
+func fill(reply *wire.SearchReply, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, held bool) (before []int) {
+	n := 0
+	for _, r := range page {
+		i, id := untag(r.ID)
+		res, ok := shown[i][id]
+		if ok {
+			reply.Results, before = append(reply.Results, res), append(before, n)
+		}
+		if ok || !held || shown[i] == nil {
+			n++
+		}
+	}
+	return append(before, n)
+}
+
 // note adds what holds of all results.
 func note(reply *wire.SearchReply, text string) {
 	if reply.Notice != "" {
@@ -58,8 +89,9 @@ func note(reply *wire.SearchReply, text string) {
 }
 
 // turn keeps as many results as budget has room for, all if it is 0, and says
-// where the next page begins. The page began at c.
-func turn(reply *wire.SearchReply, c wire.SearchCursor, budget int) {
+// where the next page begins. The page began at c; before is what fill returned, and
+// the search has so many places.
+func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, budget int) {
 	if len(reply.Results) > 0 {
 		reply.Cursor = c.String()
 	}
@@ -70,7 +102,7 @@ func turn(reply *wire.SearchReply, c wire.SearchCursor, budget int) {
 		reply.Omitted = len(reply.Results) - kept
 		reply.Results = reply.Results[:kept]
 	}
-	if next := c.Plus(len(reply.Results)); next.Offset < reply.Total {
+	if next := c.Plus(before[len(reply.Results)]); next.Offset < places {
 		reply.NextCursor = next.String()
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
@@ -44,6 +45,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
+	of := req.Digest(projectsOf(doors)...)
 	cursor, err := cursorOf(req, projectsOf(doors))
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
@@ -73,35 +75,32 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	known := false
 	if req.Cursor != "" {
-		if ranked, known = kept.order(cursor, ranked, len(doors) > 1); !known && kept != nil && cursor.Offset > 0 {
+		if ranked, known = kept.order(keyOf(cursor, of), ranked, len(doors)); !known && kept != nil && cursor.Offset > 0 {
 			note(&reply, "ranked anew: a result of the pages before may come again, or one be missing")
 		}
 	}
 	page := ranked[min(cursor.Offset, len(ranked)):]
 	page = page[:min(len(page), req.Limit)]
 	limitChunks(page, req)
-	shown, err := showAll(ctx, doors, page, req, parts)
+	shown, err := showAll(ctx, doors, page, req, f, parts)
 	if err != nil {
 		return reply, err
 	}
-	var gone []fold.ID // since they were ranked; a cursor counts results
-	for _, r := range page {
-		i, id := untag(r.ID)
-		if res, ok := shown[i][id]; ok {
-			reply.Results = append(reply.Results, res)
-		} else {
-			gone = append(gone, r.ID)
-		}
-	}
+	gone := goneOf(page, shown)
+	places := len(ranked)
 	ranked = without(ranked, gone)
+	held := known
 	switch {
 	case req.Cursor == "":
-		cursor = kept.begin(cursor, ranked)
+		cursor, held = kept.begin(cursor, of, ranked)
 	case !known || len(gone) > 0:
-		kept.replace(cursor, ranked)
+		held = kept.replace(keyOf(cursor, of), ranked)
+	}
+	if held {
+		places = len(ranked)
 	}
 	reply.Total = len(ranked)
-	turn(&reply, cursor, req.TokenBudget)
+	turn(&reply, cursor, fill(&reply, page, shown, held), places, req.TokenBudget)
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
 }
@@ -474,8 +473,23 @@ func limitChunks(ranked []rank.Ranked, req wire.SearchRequest) {
 	}
 }
 
-// show fills in what a reader sees of the ranked memories.
-func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, weight float64, past []voter, out map[fold.ID]wire.SearchResult) error {
+// fits reports whether a memory still is as the filter asks, as far as a change of
+// its own may alter that: it may have been ranked long before it is shown.
+func fits(row *meta.Row, f *textindex.Filter) bool {
+	if f.Source != "" && string(row.Source) != f.Source || f.Type != "" && row.Type != f.Type ||
+		f.Author != "" && !strings.EqualFold(row.Author, f.Author) {
+		return false
+	}
+	for _, want := range f.Tags {
+		if !slices.ContainsFunc(row.Tags, func(tag string) bool { return strings.EqualFold(tag, want) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// show fills in what a reader sees of the ranked memories that pass the filter.
+func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, weight float64, past []voter, out map[fold.ID]wire.SearchResult) error {
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
@@ -495,8 +509,8 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 	q := asked(req.Query)
 	for _, r := range ranked {
 		row, ok := rows[r.ID]
-		if !ok {
-			continue // forgotten since it was found
+		if !ok || !fits(&row, &filter) {
+			continue // forgotten since it was found, or changed
 		}
 		res := wire.SearchResult{
 			ID: string(r.ID), Type: row.Type, Title: row.Title, Score: r.Score, Relevance: r.Relevance, Strength: r.Strength,
