@@ -17,7 +17,8 @@ import (
 const (
 	archiveDaily = "daily" // of decay_archive
 	archiveEvery = 24 * time.Hour
-	archiveMost  = 5000 // memories in one commit; the rest is for the next one
+	archiveAgain = 10 * time.Minute // where memories are git's for now
+	archiveMost  = 5000             // memories in one commit; the rest is for the next one
 	fadedShown   = 1000
 )
 
@@ -99,13 +100,19 @@ func (h *hold) archive(ctx context.Context, faded []recall.FadedMemory) (rev str
 // are never on for a day, and then each day.
 func (co *checkout) archiveDaily(ctx context.Context) error {
 	for {
-		if err := co.archiveFaded(ctx); err != nil && ctx.Err() == nil {
+		next := archiveEvery
+		switch err := co.archiveFaded(ctx); {
+		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, fold.ErrUnavailable):
+			next = archiveAgain
+			co.log.DebugContext(ctx, "Faded memories are archived later", "err", err)
+		default:
 			co.log.WarnContext(ctx, "Faded memories not archived", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(archiveEvery):
+		case <-time.After(next):
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
-// TestPutOff: what an agent changes during a bisection is answered, read and found, and
-// its file follows, also where nothing is committed (git.md B7).
-func TestPutOff(t *testing.T) {
-	t.Parallel()
+// bisected is a machine on which nothing is committed, with a memory that the user's
+// bisection has taken a version of away.
+func bisected(t *testing.T) (*machine, *project, string, string) {
+	t.Helper()
 	m := newMachine(t)
 	m.cfg = conf.Default()
 	m.cfg.AutoCommit = false
@@ -27,15 +27,23 @@ func TestPutOff(t *testing.T) {
 	p.write("main.go", mainGo+"\n// three\n")
 	p.commit("three")
 	p.git("bisect", "start", "HEAD", "HEAD~2")
+	return m, p, r.ID, file
+}
+
+// TestPutOff: what an agent changes during a bisection is answered, read and found, and
+// its file follows, also where nothing is committed (git.md B7).
+func TestPutOff(t *testing.T) {
+	t.Parallel()
+	_, p, id, file := bisected(t)
 	before := p.read(file)
-	reply, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, r.ID, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"})
+	reply, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, id, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(reply.BlockedReason, "when git rests") {
 		t.Errorf("the answer says %q of what it waits for", reply.BlockedReason)
 	}
-	if got := p.mustGet(r.ID).Content; !strings.Contains(got, "ibis follows") {
+	if got := p.mustGet(id).Content; !strings.Contains(got, "ibis follows") {
 		t.Errorf("one reads %q", got)
 	}
 	p.eventually("it is found", func() bool { return p.found("ibis follows", "Feeding times") })
@@ -52,4 +60,20 @@ func TestPutOff(t *testing.T) {
 		text := p.read(file)
 		return strings.Contains(text, "ibis follows") && strings.Contains(text, "nine sharp")
 	})
+}
+
+// TestPutOffRemoved: a checkout that is removed in the middle of a bisection, history
+// and all, keeps what was acknowledged.
+func TestPutOffRemoved(t *testing.T) {
+	t.Parallel()
+	_, p, id, file := bisected(t)
+	if _, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, id, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.d.RemoveProject(p.ctx(), local(), p.slug, wire.ProjectRemove{Purge: true}); err != nil {
+		t.Fatal(err)
+	}
+	if text := p.read(file); !strings.Contains(text, "ibis follows") {
+		t.Errorf("the file holds %q", text)
+	}
 }

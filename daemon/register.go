@@ -396,6 +396,9 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 			continue
 		}
 		removed++
+		if err := d.placeAll(ctx, co); err != nil {
+			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
+		}
 		if err := d.forget(ctx, co); err != nil {
 			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
 		}
@@ -416,6 +419,33 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		}
 	}
 	return nil
+}
+
+// placeAll has memories written that were put off until git rests, as nobody will do
+// so later, unless another checkout keeps the same ones.
+func (d *Daemon) placeAll(ctx context.Context, co *checkout) error {
+	for _, other := range d.sorted() {
+		if other != co && sameMemory(other.rec, co.rec) {
+			return nil
+		}
+	}
+	co.mu.Lock()
+	open := co.st != nil
+	co.mu.Unlock()
+	if !open {
+		if l, err := gitops.Locate(ctx, co.rec.Path); err != nil || !l.PutsOff() {
+			return nil //nolint:nilerr // no repository, and so no log of it
+		}
+	}
+	h, err := co.holdOpen(ctx)
+	if err != nil {
+		return fmt.Errorf("changes of memories are not in their files yet: %w", err)
+	}
+	defer h.letGo()
+	if !h.sidecar.store.Present() {
+		return nil
+	}
+	return h.sidecar.store.PlaceAll()
 }
 
 // forget stops a checkout's loop and takes it out of the registry, with its

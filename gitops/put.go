@@ -262,8 +262,26 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 
 // PutAs is PutMany as one commit of its own with the given subject, which
 // [Store.Undo] takes back: what was pending before is committed first. rev is
-// empty if nothing was written.
+// empty if nothing was written. It returns ErrUnavailable if git may be about to bring
+// another version of one of them.
 func (s *Store) PutAs(ctx context.Context, ws []Write, subject string) (rev string, done, skipped []string, err error) {
+	if err := s.writable(); err != nil {
+		return "", nil, nil, err
+	}
+	ws = slices.Clone(ws)
+	for i := range ws {
+		if err := ws[i].check(); err != nil {
+			return "", nil, nil, err
+		}
+	}
+	awaited, err := s.awaited(pathsOf(ws))
+	if err != nil {
+		return "", nil, nil, err
+	}
+	for _, path := range sortedKeys(awaited) {
+		return "", nil, nil, fold.WithHint(fmt.Errorf("%d files are git's for now (%s): %w", len(awaited), awaited[path], fold.ErrUnavailable),
+			"finish what git is at, or wait some minutes, and try again")
+	}
 	s.bulks.Add(1) // no other commit takes a part of them
 	defer s.bulks.Add(-1)
 	if _, err := s.commitNow(ctx, nil, ""); err != nil {
@@ -292,6 +310,10 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 	// Sorted, so that two callers take the locks in one order; and the later
 	// of two writes to one path wins.
 	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
+	ws, done, skipped, err = s.putOffMany(ctx, ws)
+	if err != nil {
+		return done, skipped, err
+	}
 	for len(ws) > 0 {
 		if err := ctx.Err(); err != nil {
 			return done, skipped, err
@@ -309,6 +331,42 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 		ws = ws[k:]
 	}
 	return done, skipped, nil
+}
+
+// putOffMany puts off what of ws has to wait, and returns the rest.
+func (s *Store) putOffMany(ctx context.Context, ws []Write) (rest []Write, done, skipped []string, err error) {
+	awaited, err := s.awaited(pathsOf(ws))
+	if err != nil || len(awaited) == 0 {
+		return ws, nil, nil, err
+	}
+	for _, w := range ws {
+		waits := awaited[w.Path]
+		if waits == "" {
+			rest = append(rest, w)
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, done, skipped, err
+		}
+		_, err := s.putAwaited(w, waits)
+		switch {
+		case err == nil:
+			done = append(done, w.Path)
+		case unwritable(err):
+			skipped = append(skipped, w.Path)
+		default:
+			return nil, done, skipped, err
+		}
+	}
+	return rest, done, skipped, nil
+}
+
+func pathsOf(ws []Write) []string {
+	paths := make([]string, len(ws))
+	for i := range ws {
+		paths[i] = ws[i].Path
+	}
+	return paths
 }
 
 func compareStrings(a, b string) int {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -46,8 +48,11 @@ type putOff struct {
 type putOffs struct {
 	log *wal // nil if read-only
 
+	looking sync.Mutex // one at a time looks into stashes
+
 	mu      sync.Mutex // guards the fields below
 	on      bool       // commits go onto the branch: changes may be put off
+	leaving bool       // see leave
 	at      map[string]*putOff
 	waits   map[string]disk.Waiting // the same, as readers see it; made anew, never changed
 	stashed stashed
@@ -63,6 +68,19 @@ func (p *putOffs) turnedOn() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.on
+}
+
+// leave has nothing put off any more, since nobody will look when git rests.
+func (p *putOffs) leave(leaving bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leaving = leaving
+}
+
+func (p *putOffs) isLeaving() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving
 }
 
 // get returns what waits for the file at path, nil if nothing does. What it points to
@@ -177,43 +195,42 @@ func (s *Store) PutOff() map[string]disk.Waiting {
 }
 
 // putWhen is put for a change that nobody waits for to be in its file: what git may
-// hold is put off.
+// hold, or bring back, is put off.
 func (s *Store) putWhen(w Write) (Put, error) {
-	s.flight.RLock()
-	defer s.flight.RUnlock()
-	defer s.paths.lock(w.Path)()
-	root, err := s.foldForWrite()
+	awaited, err := s.awaited([]string{w.Path}) // before the locks: it may run git
 	if err != nil {
 		return Put{}, err
 	}
-	defer root.Close()
+	return s.putAwaited(w, awaited[w.Path])
+}
+
+// putAwaited is putWhen with the reason why it has to wait, if it has.
+func (s *Store) putAwaited(w Write, waits string) (Put, error) {
+	s.flight.RLock()
+	defer s.flight.RUnlock()
+	defer s.paths.lock(w.Path)()
 	off := s.off.get(w.Path)
-	if off == nil && (w.Base == nil || w.Path == fold.ProjectFile || !s.off.turnedOn()) {
-		return s.putAt(root, w)
+	have, base, err := s.haveOf(w.Path, off)
+	if waits == "" && err == nil && (off != nil || have != nil && w.Path != fold.ProjectFile && s.off.turnedOn()) {
+		waits = s.stirs() // since then
 	}
-	waits := s.unrest(w.Path, newProcessScan(s.l.mainLayout()))
-	if waits == "" {
+	if waits == "" || s.off.isLeaving() || off == nil && (err != nil || same(have, w.New)) {
+		root, err := s.foldForWrite()
+		if err != nil {
+			return Put{}, err
+		}
+		defer root.Close()
 		if err := s.placeOff(root, w.Path); err != nil {
 			return Put{}, err
 		}
 		return s.putAt(root, w)
-	}
-	var have, base []byte
-	if off != nil {
-		have, base = off.New, off.Base
-	} else {
-		b, err := readFile(root, w.Path)
-		if err != nil || b == nil || same(b, w.New) {
-			return s.putAt(root, w) // nothing to put off
-		}
-		have, base = b, b
 	}
 	e, merged, err := s.entry(w, have)
 	if err != nil {
 		return Put{}, err
 	}
 	e.Base = base
-	if e.New == nil {
+	if e.New == nil || base == nil {
 		e.Known = s.Tip()
 	}
 	if off != nil && e.Described == nil {
@@ -223,6 +240,24 @@ func (s *Store) putWhen(w Write) (Put, error) {
 		return Put{}, err
 	}
 	return Put{Path: w.Path, Bytes: e.New, Merged: merged, Waits: waits}, nil
+}
+
+// haveOf returns what whoever reads the file at path gets, of which off waits, and what
+// was there before that; nil for nothing.
+func (s *Store) haveOf(path string, off *putOff) (have, base []byte, err error) {
+	if off != nil {
+		return off.New, off.Base, nil
+	}
+	root, err := s.openFold(false)
+	if absentFold(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	have, err = readFile(root, path)
+	return have, have, err
 }
 
 // appendOff puts e, which follows on off, into the log and has it wait.
@@ -308,6 +343,14 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 		if w.Base = have; stays {
 			s.log.Info("A deleted memory was edited meanwhile and stays", "path", path)
 			w.New = have
+		}
+	} else if o.Base == nil && have != nil {
+		held, err := s.heldBefore(o.Known, path, have)
+		if err != nil {
+			return err
+		}
+		if held { // git brought back what somebody wrote over since
+			w.Base = have
 		}
 	}
 	if err := s.logBuried(o, w.New == nil, have); err != nil {
@@ -434,17 +477,59 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 	return waits, errors.Join(errs...)
 }
 
-// placeRested is placeOff unless it has to wait, and says why.
+// PutsOff reports whether the store of a repository, which need not be open, has
+// changes that are not in their files yet.
+func (l *Layout) PutsOff() bool {
+	fi, err := os.Lstat(filepath.Join(l.StateDir(), putOffName))
+	return err == nil && fi.Size() > int64(len(walMagic))
+}
+
+// PlaceAll gives their files what was put off, whatever git does, and has nothing put
+// off from then on: the store is about to be closed for good. After an error all is as
+// it was.
+func (s *Store) PlaceAll() (err error) {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	s.off.leave(true)
+	var done []string
+	defer func() {
+		if s.changed(done); err != nil {
+			s.off.leave(false)
+		}
+	}()
+	for _, path := range slices.Sorted(maps.Keys(s.PutOff())) {
+		if _, err := s.placeRested(path, nil); err != nil {
+			return fold.WithHint(fmt.Errorf("write %s, which was put off until git rests: %w", path, err),
+				"make room for that file, so that what was changed is not lost, and try again")
+		}
+		done = append(done, path)
+	}
+	return nil
+}
+
+// placeRested is placeOff unless it has to wait, and says why. A nil scan does not look
+// whether git rests.
 func (s *Store) placeRested(path string, scan *processScan) (waits string, err error) {
+	if scan != nil {
+		if waits = s.unrest(path, scan); waits != "" { // before the locks: it may run git
+			return waits, nil
+		}
+	}
 	s.flight.RLock()
 	defer s.flight.RUnlock()
 	defer s.paths.lock(path)()
-	if waits = s.unrest(path, scan); waits != "" {
-		return waits, nil
+	if scan != nil {
+		if waits = s.stirs(); waits != "" {
+			return waits, nil
+		}
 	}
 	root, err := s.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) {
-		return reasonFoldMissing, nil // the vanish guard's
+		if scan != nil {
+			return reasonFoldMissing, nil // the vanish guard's
+		}
+		root, err = s.foldForWrite()
 	}
 	if err != nil {
 		return "", err

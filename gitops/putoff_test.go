@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A heldMemory is one that the user's git is about to bring another version of.
@@ -349,5 +350,119 @@ func (h *heldMemory) wantLast(want string) {
 	must(h.t, err)
 	if string(b) != want {
 		h.t.Errorf("the last version is %q, want %q", b, want)
+	}
+}
+
+// TestPutOffMany: neither does a write of many files get in git's way; one that is to be
+// a commit of its own is refused until git rests.
+func TestPutOffMany(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	tip := h.Tip()
+	before := read(t, h.file)
+	fresh := gitops.Write{ID: "00112233445566aa"}
+	fresh.New = edited(string(before), strings.TrimSuffix(filepath.Base(h.path), ".md"), string(fresh.ID))
+	n, skipped, err := h.PutMany(t.Context(), []gitops.Write{{Path: h.path, Base: before, New: edited(string(before), "- last", "- last of many")}, fresh})
+	if err != nil || n != 2 || len(skipped) > 0 {
+		t.Errorf("%d were written, %v skipped: %v", n, skipped, err)
+	}
+	for name, do := range map[string]func() error{
+		"archive": func() error {
+			have, err := h.Read(h.path)
+			must(t, err)
+			_, _, _, err = h.PutAs(t.Context(), []gitops.Write{{Path: h.path, Base: have}}, "fold: Archive")
+			return err
+		},
+		"undo": func() error { _, err := h.Undo(t.Context(), tip); return err },
+	} {
+		if err := do(); !errors.Is(err, fold.ErrUnavailable) || !strings.Contains(err.Error(), "bisect") {
+			t.Errorf("%s: %v, want unavailable", name, err)
+		}
+	}
+	if got := read(t, h.file); string(got) != string(before) {
+		t.Errorf("the file was written: %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(h.dir, "fold", fresh.ID.Path())); err != nil {
+		t.Errorf("a new memory waits: %v", err)
+	}
+	git(t, h.dir, "bisect", "reset")
+	h.place()
+	h.wantWords(string(read(t, h.file)), "last of many", "second of all")
+}
+
+// TestPutOffRestored: what is brought back where git has a version of it, or a
+// tombstone, is in the way of none of the user's commands.
+func TestPutOffRestored(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		begin func(h *heldMemory)
+	}{
+		{"absent", func(h *heldMemory) {
+			git(h.t, h.dir, "commit", "-qam", "more")
+			git(h.t, h.dir, "checkout", "-q", "HEAD~2")
+		}},
+		{"tombstone", func(h *heldMemory) {
+			was := read(h.t, h.file)
+			tomb, err := fold.Bury("t", h.path, was, time.Now())
+			must(h.t, err)
+			write(h.t, h.file, string(tomb))
+			git(h.t, h.dir, "add", "-A")
+			git(h.t, h.dir, "commit", "-qm", "deleted")
+			write(h.t, filepath.Join(h.dir, "README"), "more\n")
+			git(h.t, h.dir, "add", "-A")
+			git(h.t, h.dir, "commit", "-qm", "more")
+			git(h.t, h.dir, "checkout", "-q", "HEAD~1")
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := holdMemory(t)
+			want := read(t, h.file)
+			tc.begin(h)
+			before, _ := os.ReadFile(h.file)
+			p, err := h.Put(t.Context(), gitops.Write{Path: h.path, New: want})
+			must(t, err)
+			if p.Waits == "" {
+				t.Error("the file does not wait")
+			}
+			if now, _ := os.ReadFile(h.file); string(now) != string(before) {
+				t.Errorf("the file was written: %q", now)
+			}
+			if got, err := h.Read(h.path); err != nil || string(got) != string(want) {
+				t.Errorf("one reads %q, %v", got, err)
+			}
+			h.reopen(nil)
+			h.append("one")
+			git(t, h.dir, "checkout", "-q", "main")
+			if v, err := h.Guard(t.Context()); err != nil || v.Guarded {
+				t.Errorf("the vanish guard is up: %+v, %v", v, err)
+			}
+			h.place()
+			h.wantWords(string(read(t, h.file)), "second of all", "came one")
+			if got := string(read(t, h.file)); strings.Count(got, "second of all") != 1 {
+				t.Errorf("the file holds %q", got)
+			}
+		})
+	}
+}
+
+// TestPutOffLeaves: a store that is left for good writes all, whatever git does, and
+// says what it cannot.
+func TestPutOffLeaves(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	h.append("one")
+	must(t, os.Remove(h.file))
+	must(t, os.Mkdir(h.file, 0o755))
+	if err := h.PlaceAll(); err == nil {
+		t.Error("it is placed over a folder")
+	}
+	must(t, os.Remove(h.file))
+	git(t, h.dir, "checkout", "-q", "--", "fold")
+	h.append("two") // put off as ever
+	must(t, h.PlaceAll())
+	h.wantWords(string(read(t, h.file)), "came one", "came two")
+	have, err := h.Read(h.path)
+	must(t, err)
+	p, err := h.Put(t.Context(), gitops.Write{Path: h.path, Base: have, New: edited(string(have), "came two", "came three")})
+	if err != nil || p.Waits != "" {
+		t.Errorf("afterwards a write waits for %q: %v", p.Waits, err)
 	}
 }
