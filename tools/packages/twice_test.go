@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,28 +24,35 @@ func tree(t *testing.T) string {
 	return path
 }
 
-// clone returns a clone of the checkout in another folder. What is not committed
-// would be missing there.
-func clone(t *testing.T) string {
+// clone returns a clone of the checkout in another folder, at that commit. What
+// is not committed would be missing there.
+func clone(t *testing.T, commit string) string {
 	t.Helper()
 	if out := tool(t, "git", "git", "-C", tree(t), "status", "--porcelain", "--untracked-files=no"); out != "" {
 		t.Skipf("SKIP: there are changes that are not committed:\n%s", out)
 	}
 	dir := filepath.Join(t.TempDir(), "another", "folder")
 	tool(t, "git", "git", "clone", "--quiet", tree(t), dir)
+	tool(t, "git", "git", "-C", dir, "checkout", "--quiet", "--detach", commit)
 	return dir
 }
 
-// facts are what the release was made of, by its own words.
+// facts are what the release was made of, by the words of the formula.
 func facts(t *testing.T) (version, commit, epoch string) {
 	t.Helper()
-	source := filepath.Base(made(t, "foldwatch-*[0-9].tar.gz")[0])
-	version = strings.TrimSuffix(strings.TrimPrefix(source, "foldwatch-"), ".tar.gz")
-	out := strings.Fields(tool(t, "git", "git", "-C", tree(t), "log", "-1", "--format=%ct", "HEAD"))
-	if epoch = os.Getenv("SOURCE_DATE_EPOCH"); epoch == "" {
-		epoch = out[0]
+	text, err := os.ReadFile(made(t, "homebrew/foldwatch.rb")[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return version, strings.TrimSpace(tool(t, "git", "git", "-C", tree(t), "rev-parse", "--short=12", "HEAD")), epoch
+	found := regexp.MustCompile(`(?s)/download/v([^/]+)/.*main\.setCommit=([0-9a-f]+)`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("the formula names no version and commit:\n%s", text)
+	}
+	version, commit = string(found[1]), string(found[2])
+	if epoch = os.Getenv("SOURCE_DATE_EPOCH"); epoch == "" {
+		epoch = strings.TrimSpace(tool(t, "git", "git", "-C", tree(t), "log", "-1", "--format=%ct", commit))
+	}
+	return version, commit, epoch
 }
 
 // differences are the files of SHA256SUMS that are not the same in both.
@@ -74,7 +82,7 @@ func TestTwice(t *testing.T) {
 	version, commit, epoch := facts(t)
 	out := filepath.Join(t.TempDir(), "dist")
 	if err := run(t.Context(), []string{
-		"-tree", clone(t), "-out", out, "-version", version, "-commit", commit, "-epoch", epoch, "-only", os.Getenv("ONLY"),
+		"-tree", clone(t, commit), "-out", out, "-version", version, "-commit", commit, "-epoch", epoch, "-only", os.Getenv("ONLY"),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +113,7 @@ func TestDifferences(t *testing.T) {
 // what git has alone, and without Node: a node or npm that is started tells on
 // itself.
 func TestGoInstall(t *testing.T) {
-	version, _, _ := facts(t)
+	version, commit, _ := facts(t)
 	version = "v" + strings.TrimSuffix(version, ".dirty")
 	const path = "github.com/foldwatch/foldwatch"
 	proxy := filepath.Join(t.TempDir(), "proxy")
@@ -118,7 +126,7 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if err := zip.CreateFromVCS(&archive, modfile.Version{Path: path, Version: version}, clone(t), "HEAD", ""); err != nil {
+	if err := zip.CreateFromVCS(&archive, modfile.Version{Path: path, Version: version}, clone(t, commit), "HEAD", ""); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{
