@@ -62,13 +62,13 @@ fi
 cd ~/app
 foldwatch version
 foldwatch up --once --no-input
-foldwatch search quokkas | grep -q a.go
+foldwatch search quokkas | grep a.go >/dev/null
 foldwatch memory add 'The aardvark sleeps at noon.' >/dev/null
 for _ in $(seq 100); do # it is searchable some moments later
-	foldwatch search aardvark 2>/dev/null | grep -q noon && break
+	foldwatch search aardvark 2>/dev/null | grep noon >/dev/null && break
 	sleep 0.1
 done
-foldwatch search aardvark | grep -q noon
+foldwatch search aardvark | grep noon >/dev/null
 test -s /usr/share/man/man1/foldwatch-up.1.gz
 bash -n /usr/share/bash-completion/completions/foldwatch
 echo "FOUND as $(id -un)"
