@@ -212,8 +212,12 @@ func (c *committer) branchStatus(k *standing, p *wire.ProjectStatus) {
 	p.Branch = &b
 }
 
-// putOffLook is the time between looks whether git rests, where a file waits for that.
-const putOffLook = 2 * time.Second
+const (
+	// putOffLook is the time between looks whether git rests, where a file waits for that.
+	putOffLook = 2 * time.Second
+	// putOffAgain is that where a file cannot be written.
+	putOffAgain = time.Minute
+)
 
 // putOffDue is when to look; zero if nothing is put off.
 func (c *committer) putOffDue(k *standing) time.Time {
@@ -232,7 +236,17 @@ func (c *committer) putOffDue(k *standing) time.Time {
 // placePutOff has memories written that were put off, if git rests by now.
 func (c *committer) placePutOff(ctx context.Context, k *standing) {
 	waits, err := k.sidecar.store.PlacePutOff(ctx)
-	c.warn(ctx, "memories that were put off are not written", err)
+	failed := ""
+	if err != nil {
+		failed = err.Error()
+	}
+	c.mu.Lock()
+	again := failed == c.putOffFailed
+	c.putOffFailed = failed
+	c.mu.Unlock()
+	if !again {
+		c.warn(ctx, "memories that were put off are not written", err)
+	}
 	text := ""
 	if n := len(k.sidecar.store.PutOff()); n > 0 && waits != "" {
 		text = fmt.Sprintf("changes of %d memories are kept, and found, and get into their files when git rests (%s)", n, waits)
@@ -241,6 +255,9 @@ func (c *committer) placePutOff(ctx context.Context, k *standing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.putOff = time.Time{}
+	if err != nil {
+		c.putOff = time.Now().Add(putOffAgain)
+	}
 }
 
 // checkTracking follows which branches track fold/ (git.md G18).
@@ -270,7 +287,7 @@ func (co *checkout) goesOnto(main bool) bool {
 func (co *checkout) noteTracked(k *standing, t tracked) error {
 	onto := co.goesOnto(t.main)
 	k.mu.Lock()
-	if !onto && k.onto && co.record().CommitTo != toSidecar && k.layout.InPassing() {
+	if !onto && k.onto && co.record().CommitTo != toSidecar && k.layout.InPassing(co.now()) {
 		onto = true // a bisection that steps behind fold/ comes back
 	}
 	changed := k.onto != onto

@@ -38,17 +38,18 @@ type committer struct {
 	quiet time.Duration
 	poke  chan struct{}
 
-	mu      sync.Mutex // guards the fields below
-	pending map[string]bool
-	all     bool // a full scan is due
-	first   time.Time
-	last    time.Time
-	retry   time.Time // nothing is due before
-	went    time.Time // when the newest file was seen to be gone; zero if none waits
-	wentOld time.Time // when the oldest of those was
-	guarded string    // why nothing is committed; "" if it is
-	branch  branchLook
-	putOff  time.Time // when to look whether git rests; zero if no file waits for that
+	mu           sync.Mutex // guards the fields below
+	pending      map[string]bool
+	all          bool // a full scan is due
+	first        time.Time
+	last         time.Time
+	retry        time.Time // nothing is due before
+	went         time.Time // when the newest file was seen to be gone; zero if none waits
+	wentOld      time.Time // when the oldest of those was
+	guarded      string    // why nothing is committed; "" if it is
+	branch       branchLook
+	putOff       time.Time // when to look whether git rests; zero if no file waits for that
+	putOffFailed string    // why files cannot be written, as it was last told
 }
 
 func newCommitter(co *checkout) *committer {

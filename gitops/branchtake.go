@@ -63,6 +63,12 @@ func (r *branchRound) take(ctx context.Context, p position, rel *relation) (err 
 	if err := k.readIndex(ctx); err != nil || !r.out.Wait.none() {
 		return err
 	}
+	for _, e := range k.edits { // not under git's locks
+		if s.off.get(strings.TrimPrefix(e.Path, t.dir+"/")) != nil {
+			r.out.Wait = waitFor("%s has still to get what was changed while git was at work", e.Path)
+			return nil
+		}
+	}
 	if err := k.copyObjects(ctx, rel.behind); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if o := s.off.get(path); o != nil && o.Described != nil {
+		return describedOrNone(path, bytes.Clone(o.Described))
+	}
 	if s.wal != nil {
 		if b, ok := s.wal.described(path); ok {
 			return describedOrNone(path, b)
@@ -68,7 +71,7 @@ func (s *Store) Describer() (version string, described bool, err error) {
 	described = !s.described.IsZero()
 	s.mu.Unlock()
 	if !described && s.wal != nil {
-		for _, e := range s.wal.entries() {
+		for _, e := range append(s.wal.entries(), s.off.log.entries()...) {
 			described = described || len(e.Described) > 0
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -179,11 +180,12 @@ var busyFiles = []struct{ name, what string }{
 }
 
 // InPassing reports whether what the main work tree has checked out is there for a
-// while only: an operation of the user is open, or HEAD is on no branch.
-func (l *Layout) InPassing() bool {
+// while only: an operation of the user is open, or HEAD has been on no branch for less
+// than half an hour before now.
+func (l *Layout) InPassing(now time.Time) bool {
 	l = l.mainLayout()
 	_, onBranch := l.headRef()
-	return l.Busy() != "" || !onBranch
+	return l.Busy() != "" || !onBranch && stampAt(filepath.Join(l.GitDir, "HEAD")).younger(now, stashHolds)
 }
 
 // Busy returns which operation of the user is open in this work tree, as a

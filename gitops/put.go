@@ -393,7 +393,10 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	defer root.Close()
 	var entries []walEntry
 	for _, w := range ws {
-		if err := s.placeOff(root, w.Path); err != nil {
+		if err := s.placeOff(root, w.Path); unwritable(err) {
+			skipped = append(skipped, w.Path)
+			continue
+		} else if err != nil {
 			return nil, skipped, err
 		}
 		have, err := readFile(root, w.Path)

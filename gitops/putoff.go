@@ -371,6 +371,7 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 		return err
 	}
 	s.off.set(path, nil)
+	s.noteSetAside(path, "") // the next commit looks again
 	return nil
 }
 
@@ -467,6 +468,7 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 		switch {
 		case err != nil:
 			waits = err.Error()
+			s.noteSetAside(path, "it was put off until git rests, and cannot be written: "+err.Error())
 			errs = append(errs, fmt.Errorf("write %s, which was put off: %w", path, err))
 		case wait != "":
 			waits = wait

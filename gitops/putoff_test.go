@@ -466,3 +466,59 @@ func TestPutOffLeaves(t *testing.T) {
 		t.Errorf("afterwards a write waits for %q: %v", p.Waits, err)
 	}
 }
+
+// TestPutOffUnwritable: one file that cannot be written holds up no other, and status
+// names it.
+func TestPutOffUnwritable(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	h.append("one")
+	git(t, h.dir, "checkout", "-q", "--", "fold")
+	git(t, h.dir, "bisect", "reset")
+	must(t, os.Remove(h.file))
+	must(t, os.Symlink("elsewhere.md", h.file))
+	h.ahead.Store(int64(3 * time.Minute))
+	if _, err := h.PlacePutOff(t.Context()); err == nil {
+		t.Error("it is placed over a link")
+	}
+	if why := h.Status().SetAside[h.path]; !strings.Contains(why, "put off") {
+		t.Errorf("status says %q of it", why)
+	}
+	fresh := gitops.Write{ID: "00112233445566aa", New: []byte("---\nid: \"00112233445566aa\"\ntitle: New\n---\n# New\n")}
+	n, skipped, err := h.PutMany(t.Context(), []gitops.Write{{Path: h.path, New: fresh.New}, fresh})
+	if err != nil || n != 1 || len(skipped) != 1 {
+		t.Errorf("%d were written, %v skipped: %v", n, skipped, err)
+	}
+	must(t, os.Remove(h.file))
+	git(t, h.dir, "checkout", "-q", "--", "fold")
+	h.place()
+	h.wantWords(string(read(t, h.file)), "came one")
+	if why := h.Status().SetAside[h.path]; why != "" {
+		t.Errorf("status says %q of it", why)
+	}
+}
+
+// TestPutOffDescribed: the newest description is the base of the next, also where its
+// file waits.
+func TestPutOffDescribed(t *testing.T) {
+	h := holdMemory(t, bisecting()...)
+	have := read(t, h.file)
+	text := edited(string(have), "- last", "- described")
+	_, err := h.Put(t.Context(), gitops.Write{Path: h.path, Base: have, New: text, Described: text})
+	must(t, err)
+	if got, err := h.LastDescribed(t.Context(), h.path); err != nil || string(got) != string(text) {
+		t.Errorf("it was described as %q, %v", got, err)
+	}
+	if _, described, err := h.Describer(); err != nil || !described {
+		t.Errorf("nothing was described: %v", err)
+	}
+}
+
+// TestInPassing: a HEAD that is on no branch for long is there to stay.
+func TestInPassing(t *testing.T) {
+	h := holdMemory(t, []string{"checkout", "-q", "--detach"})
+	l, err := gitops.Locate(t.Context(), h.dir)
+	must(t, err)
+	if !l.InPassing(time.Now()) || l.InPassing(time.Now().Add(time.Hour)) {
+		t.Error("a detached HEAD is in passing for other than half an hour")
+	}
+}

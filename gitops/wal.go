@@ -199,7 +199,7 @@ func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 	w := &wal{path: filepath.Join(dir, name), name: name, faults: faults}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read wal: %w", err)
+		return nil, fmt.Errorf("read %s: %w", w.name, err)
 	}
 	if len(b) == 0 && name != walName {
 		return w, nil // made when something is written
@@ -207,7 +207,7 @@ func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 	entries, whole := decodeWAL(b)
 	if !whole {
 		if err := disk.WriteFile(w.path+".damaged", b, 0o600); err != nil {
-			return nil, fmt.Errorf("keep damaged wal: %w", err)
+			return nil, fmt.Errorf("keep damaged %s: %w", name, err)
 		}
 	}
 	for _, e := range entries {
@@ -221,7 +221,7 @@ func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 		w.size = int64(len(b))
 		w.f, err = os.OpenFile(w.path, os.O_RDWR, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("open wal: %w", err)
+			return nil, fmt.Errorf("open %s: %w", w.name, err)
 		}
 		return w, nil
 	}
@@ -258,7 +258,7 @@ func (w *wal) append(entries []walEntry) error {
 	if w.bad || w.f == nil {
 		if err := w.rewrite(); err != nil {
 			w.mu.Unlock()
-			return fmt.Errorf("write wal: %w", unavailable(err))
+			return fmt.Errorf("write %s: %w", w.name, unavailable(err))
 		}
 	}
 	var b []byte
@@ -275,7 +275,7 @@ func (w *wal) append(entries []walEntry) error {
 			w.bad = false
 		}
 		w.mu.Unlock()
-		return fmt.Errorf("write wal: %w", unavailable(err))
+		return fmt.Errorf("write %s: %w", w.name, unavailable(err))
 	}
 	w.size += int64(len(b))
 	w.live = append(w.live, entries...)
@@ -310,7 +310,7 @@ func (w *wal) append(entries []walEntry) error {
 		w.bad = true
 		w.mu.Unlock()
 		_ = w.cut(seqs) // if that fails too it stays bad, and the next use tries again
-		return fmt.Errorf("sync wal: %w", unavailable(mine.err))
+		return fmt.Errorf("sync %s: %w", w.name, unavailable(mine.err))
 	}
 	return nil
 }
@@ -376,7 +376,7 @@ func (w *wal) cut(seqs []uint64) error {
 	}
 	if err := w.rewrite(); err != nil {
 		w.bad = true
-		return fmt.Errorf("cut wal: %w", unavailable(err))
+		return fmt.Errorf("cut %s: %w", w.name, unavailable(err))
 	}
 	return nil
 }
