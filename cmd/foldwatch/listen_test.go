@@ -87,7 +87,7 @@ func TestNoSecretSaysWhy(t *testing.T) {
 		{nil, "secret_env and webhooks.secret_file name nothing"},
 		{[]string{"FOLDWATCH_WEBHOOKS_SECRET_ENV=S", "S=too-short"}, "the secret in $S is shorter"},
 		{[]string{"FOLDWATCH_WEBHOOKS_SECRET_FILE=" + file}, "the secret in " + file + " is shorter"},
-		{[]string{"FOLDWATCH_WEBHOOKS_SECRET_FILE=" + file + "-none"}, "webhooks.secret_file: stat"},
+		{[]string{"FOLDWATCH_WEBHOOKS_SECRET_FILE=" + file + "-none"}, "webhooks.secret_file: open"},
 		{[]string{"FOLDWATCH_WEBHOOKS_SECRET_ENV=S", "S=long-enough-for-a-secret", "FOLDWATCH_WEBHOOKS_SECRET_FILE=" + file}, ""},
 	} {
 		cfg, _, err := conf.Load(filepath.Join(t.TempDir(), "none.toml"), tc.env, nil)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,6 +280,7 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 // For returns the configuration as it holds for one project: what stands under
 // [projects.<slug>] is laid over the rest, below flags and environment.
 func (c Config) For(slug string) Config {
+	ownSecret := false
 	for _, s := range c.projects[slug] {
 		name := s.path[len(s.path)-1]
 		if len(s.path) > 3 {
@@ -291,13 +291,25 @@ func (c Config) For(slug string) Config {
 			continue
 		}
 		if k, ok := findKey(name); ok && !c.fixed[name] {
-			if name == "webhooks.secret_env" || name == "webhooks.secret_file" {
-				c.Webhooks.SecretEnv, c.Webhooks.SecretFile = "", "" // one of its own, wherever it is
+			if !ownSecret && (name == "webhooks.secret_env" || name == "webhooks.secret_file") {
+				ownSecret = true // one of its own, wherever it is
+				c.forgetSecret()
 			}
 			_ = k.set(&c, s.value) // checked by parse
 		}
 	}
 	return c
+}
+
+// forgetSecret takes out where the secret of webhooks is, but for what flags and
+// environment say of it.
+func (c *Config) forgetSecret() {
+	if !c.fixed["webhooks.secret_env"] {
+		c.Webhooks.SecretEnv = ""
+	}
+	if !c.fixed["webhooks.secret_file"] {
+		c.Webhooks.SecretFile = ""
+	}
 }
 
 // WithoutProjects returns the configuration without what it says of single
@@ -349,9 +361,6 @@ func (c Config) Provider(name string) (Provider, bool) {
 // Key returns the value of the provider's key variable, or "".
 func (c Config) Key(p Provider) string { return c.keys[p.KeyEnv] }
 
-// maxKey bounds the length of a key in bytes.
-const maxKey = 4 << 10
-
 // ReadKey returns the provider's key: of its variable, else of its file, "" if it
 // names neither or the variable is not set. It returns ErrForbidden if others can
 // read the file, and ErrInvalid if that is no key.
@@ -360,30 +369,6 @@ func (c Config) ReadKey(p Provider) (string, error) {
 		return k, nil
 	}
 	return readSecret("key_file", p.KeyFile)
-}
-
-// readSecret returns what the file that the key names holds: one secret and nothing
-// else.
-func readSecret(key, file string) (string, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxKey {
-		return "", fmt.Errorf("%s %s is no file that holds a key: %w", key, file, fold.ErrInvalid)
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fold.WithHint(fmt.Errorf("%s %s can be read by others: %w", key, file, fold.ErrForbidden), "chmod 600 "+strconv.Quote(file))
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
-	}
-	k := strings.TrimSpace(string(b))
-	if k == "" || strings.ContainsFunc(k, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s %s does not hold one line with a key: %w", key, file, fold.ErrInvalid)
-	}
-	return k, nil
 }
 
 // WebhookSecret returns the secret by which webhooks are signed: of its variable,

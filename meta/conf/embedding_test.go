@@ -115,3 +115,26 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsOfProjects: a project's own secret is its variable's, else its file's, in
+// place of what the file says of all, and below the environment.
+func TestSecretsOfProjects(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, text, env, wantEnv, wantFile string }{
+		{"both", "[projects.app.webhooks]\nsecret_env = 'OWN'\nsecret_file = '/own'\n", "", "OWN", "/own"},
+		{"both, turned", "[projects.app.webhooks]\nsecret_file = '/own'\nsecret_env = 'OWN'\n", "", "OWN", "/own"},
+		{"a file", "[projects.app.webhooks]\nsecret_file = '/own'\n", "", "", "/own"},
+		{"a variable", "[projects.app.webhooks]\nsecret_env = 'OWN'\n", "", "OWN", ""},
+		{"a file, below the environment", "[projects.app.webhooks]\nsecret_file = '/own'\n", "FOLDWATCH_WEBHOOKS_SECRET_ENV=FIXED", "FIXED", "/own"},
+		{"a variable, below the environment", "[projects.app.webhooks]\nsecret_env = 'OWN'\n", "FOLDWATCH_WEBHOOKS_SECRET_ENV=FIXED", "FIXED", "/all"},
+	} {
+		text := "[webhooks]\nsecret_env = 'ALL'\nsecret_file = '/all'\n" + tc.text
+		c, _, err := parse("config.toml", []byte(text), []string{tc.env}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := c.For("app").Webhooks; at.SecretEnv != tc.wantEnv || at.SecretFile != tc.wantFile {
+			t.Errorf("%s: $%s, %s; want $%s, %s", tc.name, at.SecretEnv, at.SecretFile, tc.wantEnv, tc.wantFile)
+		}
+	}
+}
