@@ -378,8 +378,12 @@ func TestTextIsNeverAPage(t *testing.T) {
 		t.Fatal(made, err)
 	}
 	for _, tc := range []struct{ method, path, body string }{
-		{"GET", "/api/projects/app/memories", ""}, {"GET", "/api/projects/app/memories/" + made.ID, ""}, {"POST", "/api/projects/app/search", `{"query":"doctype"}`},
-		{"POST", "/api/projects/app/context/" + made.ID, `{}`}, {"GET", "/api/projects/app/memories/<script>", ""}, {"GET", "/<script>", ""},
+		{"GET", "/api/projects/app/memories", ""},
+		{"GET", "/api/projects/app/memories/" + made.ID, ""},
+		{"POST", "/api/projects/app/search", `{"query":"doctype"}`},
+		{"POST", "/api/projects/app/context/" + made.ID, `{}`},
+		{"GET", "/api/projects/app/memories/<script>", ""},
+		{"GET", "/<script>", ""},
 	} {
 		w := ask(s, tc.method, tc.path, tc.body)
 		kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")

@@ -28,7 +28,7 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 		t.Skip("SKIP: a socket of unix is made here")
 	}
 	w := newWard(t)
-	dir, err := os.MkdirTemp("", "fw") // a path that a socket can have
+	dir, err := os.MkdirTemp("", "fw") //nolint:usetesting // a path that a socket can have
 	w.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w.vars["FOLDWATCH_HOME"] = dir
