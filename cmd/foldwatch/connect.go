@@ -33,8 +33,11 @@ func (e *environment) connect(ctx context.Context) (daemonClient, error) {
 		}
 	}
 	if e.skewed {
-		if c, err = e.offerRestart(ctx, c); err != nil {
-			return nil, err
+		c = e.offerRestart(ctx, c)
+		if c == nil { // the old one ended, and the new one did not start
+			if c, err = e.start(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	e.tellNotices(ctx, c)
@@ -96,19 +99,28 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 }
 
 // offerRestart asks a person whether a daemon of another version shall be started
-// anew, and returns the one that then runs.
-func (e *environment) offerRestart(ctx context.Context, c daemonClient) (daemonClient, error) {
+// anew, and returns the one that then runs, nil if none does. Who does not answer
+// has the command go on: a program may sit at the terminal. So does a restart that
+// fails, once that is said.
+func (e *environment) offerRestart(ctx context.Context, c daemonClient) daemonClient {
 	e.skewed = false // asked once
-	if e.flags.quiet || !e.interactive() || !e.ask("Restart it now?") {
-		return c, nil
+	if e.flags.quiet || e.flags.json || !e.interactive() || !e.tty(e.stdout) || !e.askWithin(ctx, e.patience.person, "Restart it now?") {
+		return c
 	}
-	st, err := c.Status(ctx)
-	if err != nil {
-		return nil, err
+	p := &patient{e: e, c: c}
+	st, err := answer(ctx, e.patience.daemon, c.Status)
+	if err == nil {
+		p.stat = &st
+		err = p.restart(ctx)
 	}
-	p := &patient{e: e, c: c, stat: &st}
-	err = p.restart(ctx)
-	return p.c, err
+	if err == nil {
+		return p.c
+	}
+	e.messages(true).printf("foldwatch: the daemon was not restarted: %v\n", err)
+	if c, err = e.dialed(ctx); err != nil {
+		return nil
+	}
+	return c
 }
 
 // start makes a daemon of its own process, and returns when it answers.

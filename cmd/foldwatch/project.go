@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -260,10 +261,19 @@ func projectsCommand(e *environment) *cobra.Command {
 // ask puts a yes-or-no question on stderr and reads the answer from stdin. No
 // answer is no.
 func (e *environment) ask(question string) bool {
+	return e.askWithin(context.Background(), 0, question)
+}
+
+// askWithin is [environment.ask], but takes no answer within d for a no; 0 waits for one.
+func (e *environment) askWithin(ctx context.Context, d time.Duration, question string) bool {
 	if e.flags.noInput {
 		return false
 	}
 	e.messages(true).printf("%s [y/N] ", question)
+	if d > 0 && !readable(ctx, e.stdin, d) {
+		e.messages(true).printf("\n")
+		return false
+	}
 	line, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of input is an answer too: no
 	if line == "" {
 		e.messages(true).printf("\n")
