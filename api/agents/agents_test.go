@@ -130,6 +130,38 @@ func TestChangesOfTheClientSurvive(t *testing.T) {
 	}
 }
 
+// TestProgramOfAnEntry: that of ours, whatever stands around it.
+func TestProgramOfAnEntry(t *testing.T) {
+	for _, client := range []string{"claude-code", "codex", "opencode"} {
+		o, _ := options(t)
+		o.Command = `/opt/it's "mine"/foldwatch`
+		if got := agents.Program(client, o); got != "" {
+			t.Errorf("%s, without a file: %q", client, got)
+		}
+		if _, err := agents.Install(client, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := agents.Program(client, o); got != o.Command {
+			t.Errorf("%s: %q, want %q", client, got, o.Command)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"mcpServers": {"x": {"command": "/a/foldwatch"}, "foldwatch": {"command": "/b/foldwatch"}}}`:  "/b/foldwatch",
+		`{"mcpServers": {"foldwatch": {"command": "/b/foldwatch"}, "foldwatch2": {"command": "/a/x"}}}`: "/b/foldwatch",
+		`{"mcpServers": {"foldwatch": {"url": "http://x"}, "x": {"command": "/a/x"}}}`:                  "",
+		`{"mcpServers": {"x": {"command": "/a/x"}}}`:                                                    "",
+		`{"mcpServers": `: "",
+	} {
+		o, path := options(t)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := agents.Program("claude-code", o); got != want {
+			t.Errorf("Program of %s = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestUnparsableFileIsRefused(t *testing.T) {
 	for _, bad := range []string{"{", "not json", "[]", `{"mcpServers": 3}`} {
 		o, path := options(t)

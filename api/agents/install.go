@@ -2,11 +2,13 @@ package agents
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -64,6 +66,42 @@ func Check(id string, o Options) (State, error) {
 		return Different, nil
 	}
 	return Absent, nil
+}
+
+// entryCommand is where an entry, in JSON or TOML, names its program.
+var entryCommand = regexp.MustCompile(`\bcommand["']?\s*[:=]\s*\[?\s*("(?:[^"\\]|\\.)*"|'[^']*')`)
+
+// Program returns what our entry in the client's file starts: a path, or a name that
+// is looked for on PATH. It returns "" where there is no entry, or it names none.
+func Program(id string, o Options) string {
+	c, path, err := locate(id, o)
+	if err != nil {
+		return ""
+	}
+	b, _, err := read(path)
+	if err != nil {
+		return ""
+	}
+	without, err := c.remove(b)
+	if err != nil {
+		return ""
+	}
+	start := 0
+	for start < min(len(b), len(without)) && b[start] == without[start] {
+		start++
+	}
+	// An entry begins with our name, in which it differs from what follows it.
+	entry := b[start:max(start, min(len(b), start+len(b)-len(without)))]
+	m := entryCommand.FindSubmatch(entry)
+	if m == nil {
+		return ""
+	}
+	if m[1][0] == '\'' {
+		return string(m[1][1 : len(m[1])-1])
+	}
+	var program string
+	_ = json.Unmarshal(m[1], &program) // what JSON does not read names none
+	return program
 }
 
 // Install writes our entry into the client's file and leaves every other byte

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/agents"
@@ -32,11 +34,16 @@ func checkAgents(_ context.Context, p *patient) []finding {
 		case state == agents.Different && namesProgram(c.File(opt), opt.Command):
 			have = append(have, c.Name+" (with arguments of your own)")
 		case state == agents.Different:
-			found = append(found, warn("foldwatch setup "+c.ID, "%s starts a foldwatch that lies elsewhere: %s", c.Name, c.File(opt)).
-				fixedBy("write the entry in "+c.File(opt)+" anew (a copy of the file is kept)", func(context.Context) error {
+			f := warn("foldwatch setup "+c.ID, "%s starts a foldwatch that lies elsewhere: %s", c.Name, c.File(opt))
+			// A program that can be run may be meant, and one that was only built to
+			// be tried is gone tomorrow.
+			if its := agents.Program(c.ID, opt); its != "" && !runnableProgram(its) && !isTemporary(opt.Command) {
+				f = f.fixedBy("write the entry in "+c.File(opt)+" anew (a copy of the file is kept)", func(context.Context) error {
 					_, err := agents.Install(c.ID, opt)
 					return err
-				}))
+				})
+			}
+			found = append(found, f)
 		case state == agents.Installed:
 			have = append(have, c.Name)
 		}
@@ -45,6 +52,21 @@ func checkAgents(_ context.Context, p *patient) []finding {
 		return orOK(found, "none is connected; to connect one: foldwatch setup CLIENT")
 	}
 	return orOK(found, "%s", strings.Join(have, ", "))
+}
+
+// isTemporary reports whether path lies where what was put is soon gone, such as what
+// go run builds.
+func isTemporary(path string) bool {
+	real := func(path string) string {
+		if to, err := filepath.EvalSymlinks(path); err == nil {
+			return to
+		}
+		return path
+	}
+	return slices.ContainsFunc([]string{os.TempDir(), "/tmp", "/var/tmp"}, func(dir string) bool {
+		rel, err := filepath.Rel(real(dir), real(path))
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // namesProgram reports whether the file at path names the program: what else the

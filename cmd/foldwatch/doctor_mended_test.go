@@ -236,3 +236,24 @@ func TestEmbedderIsReachedAsTheDaemonDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentsEntryIsNotTakenOver: --fix writes no entry anew whose program is there, and
+// none for a program that was only built to be tried.
+func TestAgentsEntryIsNotTakenOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ours, its string
+		fix       bool
+	}{
+		"its program is gone":  {"/opt/foldwatch/foldwatch", "/gone/foldwatch", true},
+		"its program is there": {"/opt/foldwatch/foldwatch", "git", false},
+		"ours is temporary":    {filepath.Join(os.TempDir(), "go-build1", "foldwatch"), "/gone/foldwatch", false},
+	} {
+		w := newWard(t)
+		w.env.program = func() (string, error) { return tc.ours, nil }
+		file := filepath.Join(w.home, ".cursor", "mcp.json")
+		w.write(file, `{"mcpServers": {"foldwatch": {"command": "`+tc.its+`", "args": ["mcp"]}}}`)
+		if found := w.look("agents", true); has(found, isFixed, "lies elsewhere") != tc.fix || has(found, isWarn, "lies elsewhere") == tc.fix {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}

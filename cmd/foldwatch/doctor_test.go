@@ -44,6 +44,7 @@ func newWard(t *testing.T) *ward {
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
 	w.env.getenv = func(name string) string { return w.vars[name] }
+	w.env.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
 	w.env.wait = func(context.Context, time.Duration) error { return nil }
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(w.home, ".gitconfig"))

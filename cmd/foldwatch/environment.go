@@ -21,6 +21,7 @@ type environment struct {
 	getenv         func(string) string
 	environ        []string
 	workDir        func() (string, error)
+	program        func() (string, error) // path of this one
 	now            func() time.Time
 
 	// What doctor asks of the machine: the folder in which the kernel tells of
@@ -68,7 +69,7 @@ type settings struct {
 func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
 	return &environment{
 		stdin: stdin, stdout: stdout, stderr: stderr,
-		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, now: time.Now,
+		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, program: os.Executable, now: time.Now,
 		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait, tty: isTerminal,
 		// A loaded machine answers in seconds, and a large index is compared in some.
 		patience: patience{daemon: 10 * time.Second, drift: time.Minute, git: 5 * time.Second, person: 30 * time.Second},

@@ -128,7 +128,7 @@ func (e *environment) setup(names []string, f setupFlags) error {
 
 // agentOptions tell clients how to call this very program.
 func (e *environment) agentOptions() (agents.Options, error) {
-	exe, err := os.Executable()
+	exe, err := e.program()
 	if err != nil {
 		return agents.Options{}, fmt.Errorf("find this program: %w", err)
 	}
