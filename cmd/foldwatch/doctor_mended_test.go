@@ -21,6 +21,16 @@ import (
 // nobody is a dial that finds no daemon.
 func nobody(context.Context, *environment) (daemonClient, error) { return nil, nil }
 
+// shortHome has everything lie where a path is short enough for a socket.
+func (w *ward) shortHome() string {
+	w.t.Helper()
+	dir, err := os.MkdirTemp("", "fw")
+	w.must(err)
+	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w.vars["FOLDWATCH_HOME"] = dir
+	return dir
+}
+
 // TestDoctorOfASilentDaemon: one that takes connections and never answers keeps neither
 // doctor nor a bug report nor another command waiting, and is what doctor tells of.
 func TestDoctorOfASilentDaemon(t *testing.T) {
@@ -28,10 +38,7 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 		t.Skip("SKIP: a socket of unix is made here")
 	}
 	w := newWard(t)
-	dir, err := os.MkdirTemp("", "fw") //nolint:usetesting // a path that a socket can have
-	w.must(err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w.vars["FOLDWATCH_HOME"] = dir
+	dir := w.shortHome()
 	st, err := w.env.settings()
 	w.must(err)
 	w.must(os.MkdirAll(st.dirs.State, 0o700))

@@ -377,11 +377,7 @@ func sickDaemon() []sick {
 // listen has a socket be where the daemon says its own is.
 func (w *ward) listen() {
 	w.t.Helper()
-	dir, err := os.MkdirTemp("", "fw") // a path that a socket can have
-	w.must(err)
-	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w.vars["FOLDWATCH_HOME"] = dir
-	w.f.whole.Socket = filepath.Join(dir, "foldwatch.sock")
+	w.f.whole.Socket = filepath.Join(w.shortHome(), "foldwatch.sock")
 	ln, err := sock.Listen(w.f.whole.Socket, sock.Options{})
 	w.must(err)
 	w.t.Cleanup(func() { _ = ln.Close() })
