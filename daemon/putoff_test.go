@@ -12,7 +12,7 @@ import (
 
 // bisected is a machine on which nothing is committed, with a memory that the user's
 // bisection has taken a version of away.
-func bisected(t *testing.T) (*machine, *project, string, string) {
+func bisected(t *testing.T) (*project, string, string) {
 	t.Helper()
 	m := newMachine(t)
 	m.cfg = conf.Default()
@@ -27,14 +27,14 @@ func bisected(t *testing.T) (*machine, *project, string, string) {
 	p.write("main.go", mainGo+"\n// three\n")
 	p.commit("three")
 	p.git("bisect", "start", "HEAD", "HEAD~2")
-	return m, p, r.ID, file
+	return p, r.ID, file
 }
 
 // TestPutOff: what an agent changes during a bisection is answered, read and found, and
 // its file follows, also where nothing is committed (git.md B7).
 func TestPutOff(t *testing.T) {
 	t.Parallel()
-	_, p, id, file := bisected(t)
+	p, id, file := bisected(t)
 	before := p.read(file)
 	reply, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, id, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPutOff(t *testing.T) {
 // and all, keeps what was acknowledged.
 func TestPutOffRemoved(t *testing.T) {
 	t.Parallel()
-	_, p, id, file := bisected(t)
+	p, id, file := bisected(t)
 	if _, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, id, wire.MemoryUpdate{Append: "\nThe ibis follows.\n"}); err != nil {
 		t.Fatal(err)
 	}
