@@ -28,7 +28,6 @@ func checkLock(ctx context.Context, p *patient) []finding {
 	var found []finding
 	c, err := p.e.dialed(ctx)
 	answers := err == nil && c != nil
-	_, silent := errors.AsType[*silentError](err)
 	for _, l := range []struct{ name, does string }{{"daemon.lock", "holds the state"}, {"start.lock", "has been starting a daemon"}} {
 		path := filepath.Join(p.st.dirs.State, l.name)
 		holder, since := heldBy(path)
@@ -42,8 +41,8 @@ func checkLock(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		f := fail(fmt.Sprintf("kill %d unless daemon.log says that it is still starting, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, span(age))
-		// What no longer answers is ended; what does not answer yet may be starting.
-		if running, known := p.daemons(); silent && age > longStart && known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
+		// What does not answer yet may be starting.
+		if running, known := p.daemons(); age > longStart && known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
 			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.endProcess(ctx, pid) })
 		}
 		found = append(found, f)

@@ -71,7 +71,7 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 }
 
 // TestLockOfWhoIsStarting: what may still be starting is not ended by --fix, and what
-// hangs is.
+// has been silent for longer than any start is.
 func TestLockOfWhoIsStarting(t *testing.T) {
 	w := newWard(t)
 	w.kernel("4711/cmdline", "/usr/bin/foldwatch\x00serve\x00")
@@ -79,17 +79,13 @@ func TestLockOfWhoIsStarting(t *testing.T) {
 	lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.old(w.state("daemon.lock.holder"))
-	w.env.patience.daemon = time.Millisecond
-	silent := func(ctx context.Context, _ *environment) (daemonClient, error) { <-ctx.Done(); return nil, ctx.Err() }
-	for name, tc := range map[string]struct {
-		dial func(context.Context, *environment) (daemonClient, error)
-		fix  bool
-	}{"nobody listens yet": {nobody, false}, "it is silent": {silent, true}} {
-		w.env.dial = tc.dial
+	w.env.dial = nobody
+	for age, fix := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
+		at := time.Now().Add(-age)
+		w.must(os.Chtimes(w.state("daemon.lock.holder"), at, at))
 		found := w.look("lock", false)
-		if !has(found, isFail, "pid 4711 holds the state") || (found[0].fix != nil) != tc.fix {
-			t.Errorf("%s: %+v", name, found)
+		if !has(found, isFail, "pid 4711 holds the state") || (found[0].fix != nil) != fix {
+			t.Errorf("for %s: %+v", age, found)
 		}
 	}
 	if !exists(w.state("daemon.lock.holder")) {
