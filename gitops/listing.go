@@ -38,6 +38,7 @@ type Lister struct {
 	others  map[string]map[string]bool // untracked, not ignored, by folder
 	dirs    map[string]stamp           // folders that may hold files, "" for the root
 	ignores map[string]stamp           // the .gitignore files in dirs, and other files of rules by absolute path
+	begins  map[string]bool            // folders of dirs with a .git that is no repository yet
 	exclude string                     // core.excludesFile; "" if it is not set
 	again   bool                       // what was found asks for all of it again
 }
@@ -183,7 +184,7 @@ func (x *Lister) below(p string) bool {
 func (x *Lister) listAll(ctx context.Context, root *os.Root) error {
 	began := time.Now()
 	x.again = false
-	x.dirs, x.ignores = map[string]stamp{}, map[string]stamp{}
+	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]stamp{}, map[string]bool{}
 	if err := x.noteRules(ctx, began); err != nil {
 		return err
 	}
@@ -237,6 +238,9 @@ func (x *Lister) listMoved(ctx context.Context, root *os.Root) error {
 		case !x.dirs[names[i]].same(s):
 			moved[names[i]] = true
 		}
+	}
+	for dir := range x.begins { // that it is one moves no time of the folder
+		x.again = x.again || !unfinished(root, dir)
 	}
 	if !indexMoved && len(moved) == 0 {
 		if len(names) != len(x.dirs) {
@@ -375,6 +379,7 @@ func (x *Lister) leave(dir string) {
 	delete(x.dirs, dir)
 	delete(x.ignores, dir)
 	delete(x.others, dir)
+	delete(x.begins, dir)
 }
 
 // folder returns the folder of p, "" for the root.
@@ -451,6 +456,21 @@ func (x *Lister) ownRepo(root *os.Root, dir string) bool {
 	return err == nil
 }
 
+// unfinished reports whether the .git in dir is a folder that git does not take for a
+// repository yet: git init is still at work, or died.
+func unfinished(root *os.Root, dir string) bool {
+	at := func(name string) string { return filepath.FromSlash(path.Join(dir, ".git", name)) }
+	if fi, err := root.Lstat(at("")); err != nil || !fi.IsDir() {
+		return false
+	}
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := root.Lstat(at(name)); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // readDir returns the files and folders in dir that are not listed.
 // Known says that the folder was read before.
 func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (files, folders []string, err error) {
@@ -488,6 +508,9 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 		switch {
 		case e.Name() == ".git":
 			x.again = x.again || known && dir != "" // it became a repository of its own
+			if dir != "" && unfinished(root, dir) {
+				x.begins[dir] = true
+			}
 		case x.nested[p]:
 		case e.IsDir():
 			if _, has := x.dirs[p]; !has && !x.skip(p) {

@@ -203,6 +203,30 @@ func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
 	look("a.go", "dir/b.go", "dir/either/a.go")
 }
 
+// A folder that becomes a repository leaves, however long git takes to make it: when
+// that ends no time of the folder moves.
+func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
+	dir := checkout(t)
+	write(t, filepath.Join(dir, "sub/s.go"), "package sub\n")
+	older(t, dir)
+	older(t, os.Getenv("HOME"))
+	x, _ := lister(t, dir)
+	look := func(want ...string) {
+		t.Helper()
+		if got, _, err := x.Files(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	look("a.go", "dir/b.go", "sub/s.go")
+	must(t, os.Mkdir(filepath.Join(dir, "sub/.git"), 0o755))
+	older(t, dir)
+	for range 3 {
+		look("a.go", "dir/b.go", "sub/s.go")
+	}
+	git(t, dir, "init", "-q", "sub")
+	look("a.go", "dir/b.go")
+}
+
 // Add spares the question for what git was asked already.
 func TestListerAdd(t *testing.T) {
 	if runtime.GOOS != "linux" {
