@@ -575,9 +575,11 @@ func differ(a, b string) string {
 // their times, which a source that is in no commit is dated by.
 func copyTree(t *testing.T, dir, to string) {
 	t.Helper()
+	restore := copyJournals(t, dir, to)
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
+	restore()
 	err := filepath.WalkDir(to, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
@@ -593,6 +595,50 @@ func copyTree(t *testing.T, dir, to string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// copyJournals copies what in the journals of the checkouts in dir refers to objects,
+// which are copied later, as a daemon at work writes them first; and the log before
+// that, as it is cut last. What it returns puts the copies in their places.
+func copyJournals(t *testing.T, dir, to string) (restore func()) {
+	t.Helper()
+	states, err := filepath.Glob(filepath.Join(dir, "*/.git/foldwatch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := to + ".early"
+	names := []string{"wal", "repo.git/packed-refs", "repo.git/refs"}
+	for i, state := range states {
+		for k, name := range names {
+			kept, from := filepath.Join(early, fmt.Sprint(i), fmt.Sprint(k)), filepath.Join(state, name)
+			err := os.MkdirAll(filepath.Dir(kept), 0o700)
+			if b, readErr := os.ReadFile(from); err == nil && readErr == nil {
+				err = os.WriteFile(kept, b, 0o600)
+			} else if fi, statErr := os.Stat(from); err == nil && statErr == nil && fi.IsDir() {
+				err = os.CopyFS(kept, os.DirFS(from))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return func() {
+		t.Helper()
+		for i, state := range states {
+			for k, name := range names {
+				as := filepath.Join(to, strings.TrimPrefix(state, dir), name)
+				err := os.RemoveAll(as)
+				if kept := filepath.Join(early, fmt.Sprint(i), fmt.Sprint(k)); err == nil {
+					if err = os.Rename(kept, as); errors.Is(err, fs.ErrNotExist) {
+						err = nil // it came up meanwhile
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }
 
