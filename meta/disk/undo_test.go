@@ -7,6 +7,51 @@ import (
 	"testing"
 )
 
+// TestUndoKeepsTheNewest has a third editor save over what is put back, too.
+func TestUndoKeepsTheNewest(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRoot(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	path := filepath.Join(dir, "m.md")
+	write := func(text string) {
+		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("was")
+	saves := []string{"first", "second", "third"}
+	save := func() {
+		if len(saves) > 0 {
+			write(saves[0])
+			saves = saves[1:]
+		}
+	}
+	r.swap = func(d *os.File, a, b string) error {
+		if len(saves) == 3 {
+			save()
+		}
+		err := exchange(d, a, b)
+		if errors.Is(err, errUnsupported) {
+			t.Skip("SKIP: files cannot be exchanged here")
+		}
+		save()
+		return err
+	}
+	err = r.Replace("m.md", []byte("was"), []byte("ours"))
+	if ce, ok := errors.AsType[*ChangedError](err); !ok || string(ce.Aside) != "second" {
+		t.Errorf("Replace = %v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "third" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+}
+
 // TestUndoKeepsWhatWasOvertaken has one editor save just before our exchange,
 // and another write over our provisional version before it is taken back: the
 // second stays, and the first is handed to the caller.

@@ -234,6 +234,10 @@ func (r *Root) replace(p string, was, now []byte) (*Swapped, error) {
 func (t *target) undo(temp string, now []byte, cause error) error {
 	ours := now
 	for range 8 {
+		put, _, err := readIn(t.d, temp, t.path, maxCompare)
+		if err != nil {
+			put = nil // whatever comes back next is somebody's, too
+		}
 		if err := t.r.swap(t.f, temp, t.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Removed since: what somebody else wrote is put back.
@@ -248,12 +252,9 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 		if err == nil && bytes.Equal(cur, now) {
 			break
 		}
-		now = nil // whatever comes back next is somebody's, too
-		if err == nil {
-			if there, _, rerr := readIn(t.d, t.name, t.path, maxCompare); rerr == nil {
-				now = there
-			}
-		}
+		// Newer than what we put there, and not than what lies there by now, which
+		// may be newer still: what we put is what must come back.
+		now = put
 	}
 	if ce, ok := errors.AsType[*ChangedError](cause); ok {
 		if left, _, err := readIn(t.d, temp, t.path, maxCompare); err == nil && !bytes.Equal(left, ours) {
