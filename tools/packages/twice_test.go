@@ -159,7 +159,7 @@ func TestGoInstall(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "install", "-trimpath", path+"/cmd/foldwatch@"+version)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "GOBIN="+bin, "PATH="+traps+":"+os.Getenv("PATH"), "GOFLAGS=", "GOSUMDB=off", "GOWORK=off",
-		"GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache/download")+",https://proxy.golang.org")
+		"GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache/download")+","+strings.TrimSpace(tool(t, "golang", "go", "env", "GOPROXY")))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go install: %v\n%s", err, out)
 	}
