@@ -182,19 +182,26 @@ func TestListerAgreesWithGit(t *testing.T) {
 	}
 }
 
-// An untracked file that a folder took the place of is no file any more.
-func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
-	dir := checkout(t)
-	write(t, filepath.Join(dir, "dir/either"), "a file")
+// looks returns what expects that a lister of the checkout lists the files that are
+// wanted. What is there by now is old.
+func looks(t *testing.T, dir string) func(want ...string) {
+	t.Helper()
 	older(t, dir)
 	older(t, os.Getenv("HOME"))
 	x, _ := lister(t, dir)
-	look := func(want ...string) {
+	return func(want ...string) {
 		t.Helper()
 		if got, _, err := x.Files(t.Context()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
+}
+
+// An untracked file that a folder took the place of is no file any more.
+func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
+	dir := checkout(t)
+	write(t, filepath.Join(dir, "dir/either"), "a file")
+	look := looks(t, dir)
 	look("a.go", "dir/b.go", "dir/either")
 	if err := os.Remove(filepath.Join(dir, "dir/either")); err != nil {
 		t.Fatal(err)
@@ -208,15 +215,7 @@ func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
 func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "sub/s.go"), "package sub\n")
-	older(t, dir)
-	older(t, os.Getenv("HOME"))
-	x, _ := lister(t, dir)
-	look := func(want ...string) {
-		t.Helper()
-		if got, _, err := x.Files(t.Context()); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q, %v; want %q", got, err, want)
-		}
-	}
+	look := looks(t, dir)
 	look("a.go", "dir/b.go", "sub/s.go")
 	must(t, os.Mkdir(filepath.Join(dir, "sub/.git"), 0o755))
 	older(t, dir)

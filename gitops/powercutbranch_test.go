@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,15 +76,7 @@ func afterBranchSync(t testing.TB, p *powerUser) (bad []string) {
 	if err != nil || len(left) > 0 {
 		fault("a fetch has left %q, %v", left, err)
 	}
-	try := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = p.co()
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			fault("git %q: %v %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	try := p.tries(fault)
 	if got := try("status", "--porcelain=v1"); got != "A  staged.go" {
 		fault("status is %q", got)
 	}

@@ -219,6 +219,19 @@ func actBranch(t testing.TB, p *powerUser) {
 	must(t, p.s.Close())
 }
 
+// tries returns what runs git in the checkout, and tells a fault where it fails.
+func (p *powerUser) tries(fault func(format string, args ...any)) func(args ...string) string {
+	return func(args ...string) string {
+		cmd := exec.CommandContext(p.t.Context(), "git", args...)
+		cmd.Dir = p.co()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			fault("git %q: %v %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+}
+
 // afterBranch commits what is still to be committed, and expects that the user's
 // git is as it was and has all of fold/, in one commit.
 func afterBranch(t testing.TB, p *powerUser) (bad []string) {
@@ -227,15 +240,7 @@ func afterBranch(t testing.TB, p *powerUser) (bad []string) {
 		fault("CommitBranch = %+v, %v", b, err)
 	}
 	bad = append(bad, p.fsckAt(filepath.Join(p.co(), ".git"))...)
-	try := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = p.co()
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			fault("git %q: %v %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	try := p.tries(fault)
 	if got := try("status", "--porcelain=v1"); got != "M a.go\nA  staged.go" {
 		fault("status is %q", got)
 	}

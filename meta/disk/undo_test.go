@@ -7,16 +7,19 @@ import (
 	"testing"
 )
 
-// TestUndoKeepsTheNewest has a third editor save over what is put back, too.
-func TestUndoKeepsTheNewest(t *testing.T) {
+// edited opens a folder with a file that says "was", at path; write saves it as editors
+// do.
+func edited(t *testing.T) (r *Root, path string, write func(text string)) {
+	t.Helper()
 	dir := t.TempDir()
 	r, err := OpenRoot(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	path := filepath.Join(dir, "m.md")
-	write := func(text string) {
+	t.Cleanup(func() { _ = r.Close() })
+	path = filepath.Join(dir, "m.md")
+	write = func(text string) {
+		t.Helper()
 		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -25,6 +28,12 @@ func TestUndoKeepsTheNewest(t *testing.T) {
 		}
 	}
 	write("was")
+	return r, path, write
+}
+
+// TestUndoKeepsTheNewest has a third editor save over what is put back, too.
+func TestUndoKeepsTheNewest(t *testing.T) {
+	r, path, write := edited(t)
 	saves := []string{"first", "second", "third"}
 	save := func() {
 		if len(saves) > 0 {
@@ -43,7 +52,7 @@ func TestUndoKeepsTheNewest(t *testing.T) {
 		save()
 		return err
 	}
-	err = r.Replace("m.md", []byte("was"), []byte("ours"))
+	err := r.Replace("m.md", []byte("was"), []byte("ours"))
 	if ce, ok := errors.AsType[*ChangedError](err); !ok || string(ce.Aside) != "second" {
 		t.Errorf("Replace = %v", err)
 	}
@@ -56,22 +65,7 @@ func TestUndoKeepsTheNewest(t *testing.T) {
 // and another write over our provisional version before it is taken back: the
 // second stays, and the first is handed to the caller.
 func TestUndoKeepsWhatWasOvertaken(t *testing.T) {
-	dir := t.TempDir()
-	r, err := OpenRoot(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	path := filepath.Join(dir, "m.md")
-	write := func(text string) {
-		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+"~", path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("was")
+	r, path, write := edited(t)
 	calls := 0
 	r.swap = func(d *os.File, a, b string) error {
 		calls++
@@ -87,7 +81,7 @@ func TestUndoKeepsWhatWasOvertaken(t *testing.T) {
 		}
 		return err
 	}
-	err = r.Replace("m.md", []byte("was"), []byte("ours"))
+	err := r.Replace("m.md", []byte("was"), []byte("ours"))
 	var ce *ChangedError
 	if !errors.As(err, &ce) || string(ce.Aside) != "first editor" || string(ce.Have) != "ours, and the second editor" {
 		t.Fatalf("Replace = %v, %+v", err, ce)
