@@ -192,7 +192,7 @@ func (r *release) copyright(mods []module) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "foldwatch %s\nSource: %s\n\nCopyright: the foldwatch authors\nLicence: Apache-2.0\n\n", r.version, homepage)
 	b.WriteString("On Debian systems the text of the Apache License, version 2.0, is in\n/usr/share/common-licenses/Apache-2.0; elsewhere in LICENSE beside this file.\n\n" +
-		"The program is linked from the following, whose terms are in LICENSES.gz\nbeside this file, and whose source is at https://proxy.golang.org by its name.\n\n")
+		"The program is linked from the following, whose terms are in LICENSES.gz\nbeside this file. The name of each is that of its Go module: `go mod download` brings\nits source.\n\n")
 	for _, m := range mods {
 		fmt.Fprintf(&b, "%s %s\n  %s\n", m.Path, m.Version, m.licence)
 		for _, line := range holders(m.texts) {
