@@ -80,6 +80,7 @@ type checkout struct {
 	changed    wire.ProjectUpdate // of rec since it was registered or read
 	commitTo   string             // where commits go, as was said since; "" if nothing was
 	kept       *standing          // nil between turns
+	stood      bool               // it was opened before, or registered by an earlier start
 	st         *stores            // nil unless they are open to callers
 	working    *stores            // of the jobs that run; nil when none can
 	opened     chan struct{}      // closed when st or failed is set
@@ -640,8 +641,8 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 	case co.pauses <- struct{}{}:
 	default:
 	}
-	if paused {
-		return nil
+	if paused { // whoever asked for it finds the history at rest
+		return co.commits.rest(ctx)
 	}
 	co.commits.nudge()
 	return co.sweepMissed(ctx)

@@ -37,6 +37,7 @@ type committer struct {
 	co    *checkout
 	quiet time.Duration
 	poke  chan struct{}
+	busy  chan struct{} // holds one while a commit is made
 
 	mu           sync.Mutex // guards the fields below
 	pending      map[string]bool
@@ -57,7 +58,7 @@ func newCommitter(co *checkout) *committer {
 	if quiet <= 0 {
 		quiet = 300 * time.Millisecond
 	}
-	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), pending: map[string]bool{}}
+	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), busy: make(chan struct{}, 1), pending: map[string]bool{}}
 }
 
 // add notes paths of files below fold/ that changed.
@@ -156,6 +157,18 @@ func (c *committer) due() (time.Time, bool) {
 	return at, true
 }
 
+// rest waits until the commit that is being made has ended. One that begins later
+// minds what the user wants by then.
+func (c *committer) rest(ctx context.Context) error {
+	select {
+	case c.busy <- struct{}{}:
+		<-c.busy
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a commit is being made: %w", fold.ErrUnavailable)
+	}
+}
+
 // wanted reports whether the user wants commits at present.
 func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused() }
 
@@ -228,7 +241,9 @@ func (c *committer) warn(ctx context.Context, what string, err error) {
 // commit takes what is pending into the journal. It reports whether a commit
 // was made.
 func (c *committer) commit(ctx context.Context, k *standing) bool {
-	if c.guard(ctx, k) {
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	if !c.wanted() || c.guard(ctx, k) {
 		return false
 	}
 	c.mu.Lock()

@@ -175,7 +175,9 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	for _, rec := range recs {
-		d.checkouts[rec.Key] = newCheckout(rec, p)
+		co := newCheckout(rec, p)
+		co.stood = true
+		d.checkouts[rec.Key] = co
 	}
 	return d, nil
 }

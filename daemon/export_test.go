@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -45,6 +46,20 @@ func (d *Daemon) Lender(slug string) recall.Lender {
 		}
 		return st.recall, st.letGo, nil
 	}}
+}
+
+// LateSync returns a sync of the checkout at path as a call that has found it now
+// makes it, whatever becomes of the checkout before.
+func (d *Daemon) LateSync(path string) func(ctx context.Context) (wire.SyncReply, error) {
+	for _, co := range d.sorted() {
+		if co.rec.Path == path {
+			return func(ctx context.Context) (wire.SyncReply, error) {
+				_, reply, err := d.syncNow(ctx, co, false)
+				return reply, err
+			}
+		}
+	}
+	return nil
 }
 
 // RetryAt tells when files that failed are tried again by themselves; zero if

@@ -184,7 +184,7 @@ func wait(ctx context.Context, d time.Duration) {
 func (co *checkout) setKept(k *standing) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.kept, co.state = k, "starting"
+	co.kept, co.stood, co.state = k, true, "starting"
 	co.failed = nil
 	select {
 	case <-co.opened: // it had failed before

@@ -145,6 +145,11 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
 	var err error
 	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	if err != nil && co.hasFailed() { // just now: it learned only then that it stands anew
+		if err = co.openAnew(ctx, false); err == nil {
+			added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+		}
+	}
 	return added, err
 }
 

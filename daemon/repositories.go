@@ -213,12 +213,20 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 		}
 		if try == 0 { // else it is just being opened, and this asks for its first round
 			h, err := co.holdOpen(ctx)
+			if now, ok := d.standsFor(ctx, co, err); ok {
+				co = now
+				continue
+			}
 			if err != nil {
 				return co, wire.SyncReply{}, err
 			}
 			h.letGo()
 		}
 		out, err := runner.Ask(ctx, resync)
+		if now, ok := d.standsFor(ctx, co, err); ok {
+			co = now
+			continue
+		}
 		if _, ok := errors.AsType[*renamedError](err); ok {
 			if co, err = d.rename(ctx, co.rec.Key, true); err != nil {
 				return co, wire.SyncReply{}, err
@@ -253,6 +261,24 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 		return co, reply, nil
 	}
 	return co, wire.SyncReply{}, fmt.Errorf("the remote names the project anew each time: %w", fold.ErrConflict)
+}
+
+// standsFor returns the checkout that took the place of co while a call of co failed
+// with err: a round of its own had just learned the name that the remote gives the
+// project, and co was stopped for that. It waits until such a change is through.
+func (d *Daemon) standsFor(ctx context.Context, co *checkout, err error) (*checkout, bool) {
+	if !errors.Is(err, fold.ErrUnavailable) {
+		return nil, false
+	}
+	leave, err := d.changeRegistry(ctx)
+	if err != nil {
+		return nil, false
+	}
+	defer leave()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.checkouts[co.rec.Key]
+	return now, now != nil && now != co
 }
 
 // syncFailed adds to an error of a round what is not known where it came up.

@@ -157,6 +157,14 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if k.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
 	}
+	if co.stoodBefore() { // a clone that takes its place brings memories along, at its end
+		if co.faults != nil {
+			_ = co.faults("await")
+		}
+		if err := k.layout.AwaitClone(ctx); err != nil {
+			return t, err
+		}
+	}
 	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
 	k.fold = disk.Folder{Dir: k.foldPath}
 	k.heads = k.headStamps()
@@ -192,6 +200,13 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	}
 	k.takeFetched(ctx, co)
 	return t, k.writeProject(ctx, co)
+}
+
+// stoodBefore reports whether the checkout was open or registered before this turn.
+func (co *checkout) stoodBefore() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.stood
 }
 
 // empty reports whether the folder of memories holds none.
