@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -280,6 +281,12 @@ func (co *checkout) goesOnto(main bool) bool {
 		return false
 	}
 	return main
+}
+
+// comesBack reports whether the checkout has stepped behind fold/ for a while, as in a
+// bisection: the branch it comes back to is one of branches, which have it.
+func (co *checkout) comesBack(l *gitops.Layout, branches []string) bool {
+	return len(branches) > 0 && l.InPassing(co.now()) && slices.Contains(branches, l.ComesBackTo())
 }
 
 // noteTracked has commits go where the branches say: onto the branch if the

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,36 @@ func TestPutOff(t *testing.T) {
 		text := p.read(file)
 		return strings.Contains(text, "ibis follows") && strings.Contains(text, "nine sharp")
 	})
+}
+
+// TestReplayWaits: a daemon that starts while the user looks at a commit from before
+// fold/ writes no memory there, also where nothing was ever committed, and finds it; the
+// way back is free (git.md B7).
+func TestReplayWaits(t *testing.T) {
+	t.Parallel()
+	m := newMachineWith(t, t.TempDir(), func(m *machine) { m.cfg.AutoCommit = false })
+	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	writeFile(t, filepath.Join(dir, "fold", "project.toml"), string(conf.EncodeProject(conf.Project{ID: "proj_5f0c2b7d", Slug: "app", Name: "app"})))
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "fold")
+	p := m.add(dir, wire.ProjectCreate{})
+	r := p.addMemory(wire.MemoryCreate{Title: "Feeding times", Content: "The emu is fed at nine."})
+	file := "fold/" + strings.TrimPrefix(r.Path, "fold/")
+	p.commit("memories")
+	m.stop()
+	p.git("checkout", "-q", "HEAD~2")
+	m.start()
+	p.eventually("it is found", func() bool { return p.found("emu fed", "Feeding times") })
+	if got := p.mustGet(r.ID).Content; !strings.Contains(got, "emu") {
+		t.Errorf("one reads %q", got)
+	}
+	if p.exists(file) {
+		t.Error("the file was written over a commit that has none")
+	}
+	p.git("checkout", "-q", "-")
+	if !p.exists(file) {
+		t.Error("the file is not back")
+	}
 }
 
 // TestPutOffRemoved: a checkout that is removed in the middle of a bisection, history

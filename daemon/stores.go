@@ -172,7 +172,8 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if t.head, main, t.branches, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
-	k.onto = co.goesOnto(main)
+	passing := !main && co.comesBack(k.layout, t.branches)
+	k.onto = co.goesOnto(main || passing)
 	opt := gitops.StoreOptions{
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror:   co.mirror(co.rec.ProjectID),
@@ -192,8 +193,8 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	if err := k.sidecar.store.OntoBranch(k.onto); err != nil { // another work tree may have opened it
 		return t, err
 	}
-	if main {
-		return t, nil // it came with the branch
+	if main || passing {
+		return t, nil // it came with the branch, or comes back with it
 	}
 	if err := k.takeMirror(ctx, co); err != nil {
 		return t, err

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -186,6 +187,25 @@ func (l *Layout) InPassing(now time.Time) bool {
 	l = l.mainLayout()
 	_, onBranch := l.headRef()
 	return l.Busy() != "" || !onBranch && stampAt(filepath.Join(l.GitDir, "HEAD")).younger(now, stashHolds)
+}
+
+// ComesBackTo returns the branch that the main work tree had checked out before what is
+// there in passing, and is to have again: that of a bisection or rebase, or the one that
+// HEAD left last. "" if git does not tell.
+func (l *Layout) ComesBackTo() string {
+	l = l.mainLayout()
+	for _, name := range startedOn() {
+		if b, err := readSmall(filepath.Join(l.GitDir, name)); err == nil && len(bytes.Fields(b)) == 1 {
+			return strings.TrimPrefix(string(bytes.TrimSpace(b)), "refs/heads/")
+		}
+	}
+	from, _ := lastMove(filepath.Join(l.GitDir, "logs", "HEAD"))
+	return from
+}
+
+// startedOn are the files that tell on which branch an operation was begun.
+func startedOn() []string {
+	return []string{"BISECT_START", "rebase-merge/head-name", "rebase-apply/head-name"}
 }
 
 // Busy returns which operation of the user is open in this work tree, as a

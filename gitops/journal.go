@@ -143,7 +143,9 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 		if _, err := s.replay(); err != nil {
 			return out, err
 		}
-		if root, err = s.openFold(false); err != nil {
+		if root, err = s.openFold(false); absentFold(err) {
+			return Recorded{Guarded: true, Reason: reasonFoldMissing}, nil // git took it away for a while
+		} else if err != nil {
 			return out, err
 		}
 		defer root.Close()

@@ -528,7 +528,7 @@ func (s *Store) placeRested(path string, scan *processScan) (waits string, err e
 	}
 	root, err := s.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) {
-		if scan != nil {
+		if scan != nil && s.hasJournal() {
 			return reasonFoldMissing, nil // the vanish guard's
 		}
 		root, err = s.foldForWrite()

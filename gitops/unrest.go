@@ -52,7 +52,7 @@ func (s *Store) stirs() string {
 	if stampAt(l.stashLog()).younger(now, switchQuiet) {
 		return "something was stashed a moment ago"
 	}
-	if at := lastSwitch(filepath.Join(l.GitDir, "logs", "HEAD")); now.Sub(at) < switchQuiet && now.Sub(at) > -time.Minute {
+	if _, at := lastMove(filepath.Join(l.GitDir, "logs", "HEAD")); now.Sub(at) < switchQuiet && now.Sub(at) > -time.Minute {
 		return "the branch was switched a moment ago"
 	}
 	return ""
@@ -150,7 +150,7 @@ func (s *Store) expected(list, paths []string) ([]string, error) {
 	}
 	l := s.l.mainLayout()
 	revs := []string{"HEAD", "ORIG_HEAD", "@{-1}", "refs/stash", ""} // the last is the index
-	for _, name := range []string{"BISECT_START", "rebase-merge/head-name", "rebase-apply/head-name"} {
+	for _, name := range startedOn() {
 		if b, err := readSmall(filepath.Join(l.GitDir, name)); err == nil && len(bytes.Fields(b)) == 1 {
 			revs = append(revs, string(bytes.TrimSpace(b)))
 		}
@@ -193,37 +193,39 @@ func (s stamp) younger(now time.Time, age time.Duration) bool {
 	return s.there && past < age && past > -time.Minute
 }
 
-// lastSwitch returns when HEAD last went from one branch or commit to another, as the
-// end of its log tells; zero if that does not.
-func lastSwitch(log string) time.Time {
+// lastMove returns when HEAD last went from one branch or commit to another, as the end
+// of its log tells, and from which; zero if that does not.
+func lastMove(log string) (from string, at time.Time) {
 	f, err := os.Open(log)
 	if err != nil {
-		return time.Time{}
+		return "", at
 	}
 	defer f.Close()
 	const tail = 4096 // some twenty lines
 	fi, err := f.Stat()
 	if err != nil {
-		return time.Time{}
+		return "", at
 	}
 	b := make([]byte, min(fi.Size(), tail))
 	n, _ := f.ReadAt(b, fi.Size()-int64(len(b))) // what cannot be read is not told
 	for line := range lastFirst(string(b[:n])) {
-		head, message, ok := strings.Cut(line, "\t")
-		if !ok || !strings.HasPrefix(message, "checkout: ") {
+		head, message, _ := strings.Cut(line, "\t")
+		names, ok := strings.CutPrefix(message, "checkout: moving from ")
+		if !ok {
 			continue
 		}
 		words := strings.Fields(head)
 		if len(words) < 2 {
 			continue
 		}
-		at, err := strconv.ParseInt(words[len(words)-2], 10, 64)
+		sec, err := strconv.ParseInt(words[len(words)-2], 10, 64)
 		if err != nil {
-			return time.Time{}
+			return "", at
 		}
-		return time.Unix(at, 0)
+		from, _, _ = strings.Cut(names, " to ")
+		return from, time.Unix(sec, 0)
 	}
-	return time.Time{}
+	return "", at
 }
 
 // lastFirst yields the lines of a text, the last one first.
