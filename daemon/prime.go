@@ -3,12 +3,18 @@ package daemon
 import (
 	"context"
 	"sort"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Prime returns what an agent should know when its session begins.
+// primeWait is how long a brief waits for what was written just before it. Who asks
+// begins a session, and waits too.
+const primeWait = 100 * time.Millisecond
+
+// Prime returns what an agent should know when its session begins. What is still
+// being indexed then is said to be missing.
 func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.PrimeQuery) (wire.Prime, error) {
 	st, err := d.open(ctx, sc, slug)
 	if err != nil {
@@ -16,6 +22,9 @@ func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.
 	}
 	defer st.letGo()
 	p, _ := st.co.brief()
+	waiting, cancel := context.WithTimeout(ctx, primeWait)
+	late := p.State == "ready" && st.co.settled(waiting) != nil // else the state says so
+	cancel()
 	counts, err := st.index.Counts(ctx)
 	if err != nil {
 		return wire.Prime{}, err
@@ -23,6 +32,9 @@ func (d *Daemon) Prime(ctx context.Context, sc fold.Scope, slug string, in wire.
 	out := wire.Prime{Project: p.Slug, Path: p.Path, State: p.State, Memories: counts.Memories, Notices: st.co.troubles()}
 	if p.Reason != "" {
 		out.Notices = append(out.Notices, p.Reason+"; "+p.Hint)
+	}
+	if late {
+		out.Notices = append(out.Notices, "what was written last is still being indexed, and may be missing here")
 	}
 	if text := st.co.overdue(ctx); text != "" {
 		out.Notices = append(out.Notices, text)
