@@ -38,8 +38,8 @@ func (s *Store) OntoBranch(on bool) error {
 			return err
 		}
 		s.opt.CommitTo, s.onto = "sidecar", nil
-		s.off.turn(false)
 		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
+		s.off.turn(false)
 		return err
 	case s.onto != nil:
 		return nil

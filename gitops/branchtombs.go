@@ -128,14 +128,22 @@ func (s *Store) exhume(ctx context.Context, age time.Duration) (done []string, e
 	return done, errors.Join(err, s.saveGraves())
 }
 
-// putGraves writes tombstones, or takes them away, and records that. It returns
-// the paths of those. The caller holds commit.
+// putGraves writes tombstones, or takes them away, and records that. Where git may be
+// about to bring another version of a file, that file follows; the journal has it all
+// the same, and the branch gets it then. It returns the paths of those. The caller
+// holds commit.
 func (s *Store) putGraves(ctx context.Context, ws []Write) (done []string, err error) {
+	ws, done, _, err = s.putOffMany(ctx, ws)
 	for part := range slices.Chunk(ws, batchFiles) {
-		wrote, _, err := s.putBatch(part)
-		if done = append(done, wrote...); err != nil {
-			return done, fmt.Errorf("tombstones: %w", err)
+		if err != nil {
+			break
 		}
+		var wrote []string
+		wrote, _, err = s.putBatch(part)
+		done = append(done, wrote...)
+	}
+	if err != nil {
+		return done, fmt.Errorf("tombstones: %w", err)
 	}
 	if len(done) > 0 {
 		_, err = s.recordAll(ctx, done, "")

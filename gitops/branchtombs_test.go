@@ -199,3 +199,62 @@ func TestEditMeetsTombstone(t *testing.T) {
 		}
 	}
 }
+
+// TestTombstoneWaits: where a stash has another version of a memory that is deleted, its
+// tombstone is in the way of no pop, and the edit that comes with that wins.
+func TestTombstoneWaits(t *testing.T) {
+	h := holdMemory(t)
+	git(t, h.dir, "commit", "-qam", "more")
+	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last of all")))
+	git(t, h.dir, "stash", "push", "-q")
+	must(t, os.Remove(h.file))
+	h.ahead.Store(int64(15 * time.Minute)) // nobody amends, and the stash is young
+	h.commit()
+	for range 2 {
+		b, err := h.CommitBranch(t.Context())
+		must(t, err)
+		if b.Oid != "" || !b.Pending {
+			t.Errorf("CommitBranch = %+v, want it to wait", b)
+		}
+		if _, err := os.Lstat(h.file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the tombstone is written: %v", err)
+		}
+		if _, err := h.Read(h.path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it is read: %v", err)
+		}
+	}
+	git(t, h.dir, "stash", "pop", "-q")
+	waits, err := h.PlacePutOff(t.Context())
+	if err != nil || waits != "" {
+		t.Errorf("it waits: %q, %v", waits, err)
+	}
+	h.wantWords(string(read(t, h.file)), "last of all", "second of all")
+	if st := h.Status(); len(st.SetAside) > 0 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// TestTombstoneStays: a checkout whose commits go beside the branch from now on keeps
+// its tombstones until git rests.
+func TestTombstoneStays(t *testing.T) {
+	h := holdMemory(t)
+	git(t, h.dir, "commit", "-qam", "more")
+	h.ahead.Store(int64(time.Hour))
+	h.remove()
+	h.commit()
+	onto(t, h.Store)
+	tomb := string(read(t, h.file))
+	git(t, h.dir, "bisect", "start", "HEAD", "HEAD~1")
+	must(t, h.OntoBranch(false))
+	if got := string(read(t, h.file)); got != tomb {
+		t.Errorf("the file holds %q, want the tombstone", got)
+	}
+	if _, err := h.Read(h.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is read: %v", err)
+	}
+	git(t, h.dir, "bisect", "reset")
+	h.place()
+	if _, err := os.Lstat(h.file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the tombstone is still there: %v", err)
+	}
+}

@@ -89,7 +89,7 @@ func (s *Store) put(w Write) error {
 		return err
 	}
 	defer root.Close()
-	if err := s.placeOff(root, w.Path); err != nil {
+	if err := s.placeOne(root, w.Path); err != nil {
 		return err
 	}
 	_, err = s.putAt(root, w)
@@ -391,9 +391,13 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 		return nil, nil, err
 	}
 	defer root.Close()
+	held, err := s.placeOff(root, pathsOf(ws)...)
+	if err != nil {
+		return nil, nil, err
+	}
 	var entries []walEntry
 	for _, w := range ws {
-		if err := s.placeOff(root, w.Path); unwritable(err) {
+		if err := held[w.Path]; unwritable(err) {
 			skipped = append(skipped, w.Path)
 			continue
 		} else if err != nil {

@@ -35,6 +35,10 @@ const putOffName = "putoff"
 // log before they are cut.
 const putOffMost = 16
 
+// putOffBatch is how many files get at once what was put off: the log is written anew
+// once for them, and no other writer gets at them meanwhile, a few ms each.
+const putOffBatch = 100
+
 // A putOff is a file that has still to get what was acknowledged.
 type putOff struct {
 	walEntry           // Base is what lay there when the first change was put off; nil = nothing
@@ -91,7 +95,7 @@ func (p *putOffs) get(path string) *putOff {
 	return p.at[path]
 }
 
-// set has o wait for its file, or nothing if it is nil.
+// set has o wait for its file.
 func (p *putOffs) set(path string, o *putOff) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,12 +103,19 @@ func (p *putOffs) set(path string, o *putOff) {
 	if waits == nil {
 		waits, p.at = map[string]disk.Waiting{}, map[string]*putOff{}
 	}
-	if o == nil {
+	p.at[path] = o
+	waits[path] = disk.Waiting{Data: o.New, Gone: o.New == nil, At: o.at}
+	p.waits = waits
+}
+
+// forget has nothing wait for the files at paths.
+func (p *putOffs) forget(paths []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waits := maps.Clone(p.waits)
+	for _, path := range paths {
 		delete(p.at, path)
 		delete(waits, path)
-	} else {
-		p.at[path] = o
-		waits[path] = disk.Waiting{Data: o.New, Gone: o.New == nil, At: o.at}
 	}
 	p.waits = waits
 }
@@ -220,7 +231,7 @@ func (s *Store) putAwaited(w Write, waits string) (Put, error) {
 			return Put{}, err
 		}
 		defer root.Close()
-		if err := s.placeOff(root, w.Path); err != nil {
+		if err := s.placeOne(root, w.Path); err != nil {
 			return Put{}, err
 		}
 		return s.putAt(root, w)
@@ -323,13 +334,43 @@ func (s *Store) buried(o *putOff) (versions [][]byte, err error) {
 	return versions, nil
 }
 
-// placeOff gives a file what was put off, merged with what others made of it since.
-// The path is locked. Done again after a crash, it changes nothing more.
-func (s *Store) placeOff(root *disk.Root, path string) error {
-	o := s.off.get(path)
-	if o == nil {
-		return nil
+// placeOff gives files what was put off for them, merged with what others made of it
+// since, and then forgets that, for all of them at once. The paths are locked until it
+// is forgotten. Done again after a crash, it changes nothing more. Failed are the files
+// that could not be written.
+func (s *Store) placeOff(root *disk.Root, paths ...string) (failed map[string]error, err error) {
+	var placed []string
+	var seqs []uint64
+	for _, path := range paths {
+		o := s.off.get(path)
+		if o == nil {
+			continue
+		}
+		if err := s.placeFile(root, o); err != nil {
+			if failed == nil {
+				failed = map[string]error{}
+			}
+			failed[path] = err
+			continue
+		}
+		placed, seqs = append(placed, path), append(seqs, o.seqs...)
 	}
+	if len(placed) == 0 {
+		return failed, nil
+	}
+	if err := s.off.log.cut(seqs); err != nil {
+		return failed, err
+	}
+	s.off.forget(placed)
+	for _, path := range placed {
+		s.noteSetAside(path, "") // the next commit looks again
+	}
+	return failed, nil
+}
+
+// placeFile gives the file that o waits for what it is to get.
+func (s *Store) placeFile(root *disk.Root, o *putOff) error {
+	path := o.Path
 	have, err := readFile(root, path)
 	if err != nil {
 		return err
@@ -367,11 +408,6 @@ func (s *Store) placeOff(root *disk.Root, path string) error {
 			return err
 		}
 	}
-	if err := s.off.log.cut(o.seqs); err != nil {
-		return err
-	}
-	s.off.set(path, nil)
-	s.noteSetAside(path, "") // the next commit looks again
 	return nil
 }
 
@@ -457,23 +493,24 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 	defer func() { s.changed(done) }()
 	var errs []error
 	scan := newProcessScan(s.l.mainLayout())
-	for _, path := range slices.Sorted(maps.Keys(s.PutOff())) {
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(s.PutOff())), putOffBatch) {
 		if err := ctx.Err(); err != nil {
 			return waits, err
 		}
 		if reason, up := s.guarded(); up {
 			return reason, nil
 		}
-		wait, err := s.placeRested(path, scan)
-		switch {
-		case err != nil:
-			waits = err.Error()
-			s.noteSetAside(path, "it was put off until git rests, and cannot be written: "+err.Error())
-			errs = append(errs, fmt.Errorf("write %s, which was put off: %w", path, err))
-		case wait != "":
+		wrote, wait, failed, err := s.placeRested(part, scan)
+		if done = append(done, wrote...); err != nil {
+			return err.Error(), err
+		}
+		if wait != "" {
 			waits = wait
-		default:
-			done = append(done, path)
+		}
+		for _, path := range sortedKeys(failed) {
+			waits = failed[path].Error()
+			s.noteSetAside(path, "it was put off until git rests, and cannot be written: "+waits)
+			errs = append(errs, fmt.Errorf("write %s, which was put off: %w", path, failed[path]))
 		}
 	}
 	return waits, errors.Join(errs...)
@@ -500,44 +537,72 @@ func (s *Store) PlaceAll() (err error) {
 			s.off.leave(false)
 		}
 	}()
-	for _, path := range slices.Sorted(maps.Keys(s.PutOff())) {
-		if _, err := s.placeRested(path, nil); err != nil {
-			return fold.WithHint(fmt.Errorf("write %s, which was put off until git rests: %w", path, err),
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(s.PutOff())), putOffBatch) {
+		wrote, _, failed, err := s.placeRested(part, nil)
+		done = append(done, wrote...)
+		for _, path := range sortedKeys(failed) {
+			return fold.WithHint(fmt.Errorf("write %s, which was put off until git rests: %w", path, failed[path]),
 				"make room for that file, so that what was changed is not lost, and try again")
 		}
-		done = append(done, path)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// placeRested is placeOff unless it has to wait, and says why. A nil scan does not look
-// whether git rests.
-func (s *Store) placeRested(path string, scan *processScan) (waits string, err error) {
-	if scan != nil {
-		if waits = s.unrest(path, scan); waits != "" { // before the locks: it may run git
-			return waits, nil
+// placeRested is placeOff of those of paths, which are sorted, that have not to wait;
+// waits is why others have. A nil scan does not look whether git rests.
+func (s *Store) placeRested(paths []string, scan *processScan) (done []string, waits string, failed map[string]error, err error) {
+	var rested []string
+	for _, path := range paths {
+		if scan != nil {
+			if w := s.unrest(path, scan); w != "" { // before the locks: it may run git
+				waits = w
+				continue
+			}
 		}
+		rested = append(rested, path)
+	}
+	if len(rested) == 0 {
+		return nil, waits, nil, nil
 	}
 	s.flight.RLock()
 	defer s.flight.RUnlock()
-	defer s.paths.lock(path)()
+	for _, path := range rested {
+		defer s.paths.lock(path)()
+	}
 	if scan != nil {
-		if waits = s.stirs(); waits != "" {
-			return waits, nil
+		if w := s.stirs(); w != "" {
+			return nil, w, nil, nil
 		}
 	}
 	root, err := s.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		if scan != nil && s.hasJournal() {
-			return reasonFoldMissing, nil // the vanish guard's
+			return nil, reasonFoldMissing, nil, nil // the vanish guard's
 		}
 		root, err = s.foldForWrite()
 	}
 	if err != nil {
-		return "", err
+		return nil, waits, nil, err
 	}
 	defer root.Close()
-	return "", s.placeOff(root, path)
+	if failed, err = s.placeOff(root, rested...); err != nil {
+		return nil, waits, failed, err
+	}
+	for _, path := range rested {
+		if failed[path] == nil {
+			done = append(done, path)
+		}
+	}
+	return done, waits, failed, nil
+}
+
+// placeOne is placeOff of one file.
+func (s *Store) placeOne(root *disk.Root, path string) error {
+	failed, err := s.placeOff(root, path)
+	return errors.Join(err, failed[path])
 }
 
 // collectOff makes o the content of c: the journal has it before its file. What lies

@@ -2,6 +2,7 @@ package gitops_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -521,4 +523,83 @@ func TestInPassing(t *testing.T) {
 	if !l.InPassing(time.Now()) || l.InPassing(time.Now().Add(time.Hour)) {
 		t.Error("a detached HEAD is in passing for other than half an hour")
 	}
+}
+
+// countedLog counts how often the log of what is put off is written.
+type countedLog struct{ n atomic.Int64 }
+
+func (c *countedLog) Before(_ disk.Op, path string, size int) (int, error) {
+	if path == "putoff" {
+		c.n.Add(1)
+	}
+	return size, nil
+}
+
+// TestPutOffBatch: many files get what was put off with one change of the log.
+func TestPutOffBatch(t *testing.T) {
+	h := holdMemory(t)
+	before := string(read(t, h.file))
+	var paths []string
+	for i := range 12 {
+		paths = append(paths, remember(t, h.Store, fmt.Sprintf("Many %d", i), "text"))
+	}
+	git(t, h.dir, "add", "-A")
+	git(t, h.dir, "commit", "-qm", "many")
+	git(t, h.dir, "checkout", "-q", "--detach")
+	log := &countedLog{}
+	h.reopen(func(o *gitops.StoreOptions) { o.Faults = log })
+	for _, p := range paths {
+		have, err := h.Read(p)
+		must(t, err)
+		_, err = h.Put(t.Context(), gitops.Write{Path: p, Base: have, New: append(have, "\n- more\n"...)})
+		must(t, err)
+	}
+	if n := len(h.PutOff()); n != len(paths) {
+		t.Fatalf("%d are put off, want %d", n, len(paths))
+	}
+	git(t, h.dir, "checkout", "-q", "main")
+	log.n.Store(0)
+	h.place()
+	if n := log.n.Load(); n != 1 {
+		t.Errorf("the log was written in %d steps, want 1", n)
+	}
+	for _, p := range paths {
+		h.wantWords(string(read(t, filepath.Join(h.dir, "fold", p))), "- more")
+	}
+	if got := string(read(t, h.file)); got != before || len(h.PutOff()) > 0 {
+		t.Errorf("another file holds %q, and %v waits", got, h.PutOff())
+	}
+}
+
+// TestPutOffTakenIn: neither is what comes by sync written in the middle of an
+// operation; it is read at once.
+func TestPutOffTakenIn(t *testing.T) {
+	h := holdMemory(t)
+	git(t, h.dir, "commit", "-qam", "more")
+	opt := gitops.SyncOptions{Remote: bareRemote(t), Local: true, Publish: true}
+	sync := func(s *gitops.Store) {
+		t.Helper()
+		_, err := s.Sync(t.Context(), opt)
+		must(t, err)
+	}
+	sync(h.Store)
+	other := newReplica(t, opt.Remote, nil)
+	sync(other.s)
+	have := other.read(h.path)
+	_, err := other.s.Put(t.Context(), gitops.Write{Path: h.path, Base: []byte(have), New: adding("one")(have)})
+	must(t, err)
+	other.commit()
+	sync(other.s)
+	git(t, h.dir, "bisect", "start", "HEAD", "HEAD~2")
+	before := string(read(t, h.file))
+	sync(h.Store)
+	if got := string(read(t, h.file)); got != before {
+		t.Errorf("the file was written: %q", got)
+	}
+	text, err := h.Read(h.path)
+	must(t, err)
+	h.wantWords(string(text), "came one")
+	git(t, h.dir, "bisect", "reset")
+	h.place()
+	h.wantWords(string(read(t, h.file)), "second of all", "came one")
 }

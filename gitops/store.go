@@ -482,9 +482,10 @@ func (s *Store) Tip() string {
 // Read returns the bytes of the file at path below fold/ as they are on disk, or as
 // they are to be there once git rests. A tombstone is no file: fs.ErrNotExist.
 func (s *Store) Read(path string) ([]byte, error) {
-	if o := s.off.get(path); o != nil && o.New == nil {
-		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
-	} else if o != nil {
+	if o := s.off.get(path); o != nil {
+		if _, gone := fold.Buried(o.New); gone || o.New == nil {
+			return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
+		}
 		return o.New, nil
 	}
 	root, err := s.openFold(false)

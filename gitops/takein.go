@@ -150,7 +150,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err := s.unguarded(r.at.host); err != nil {
 		return nil, err
 	}
-	done, failed, err := s.takeMany(ctx, ws)
+	done, failed, err := s.takeWhen(ctx, ws)
 	for path, why := range failed {
 		held[path] = why.Error()
 		r.aside(path, why)
@@ -252,6 +252,22 @@ func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w
 		}
 	}
 	return w, nil, nil
+}
+
+// takeWhen is takeMany where git may be about to bring another version of a file: what
+// came is put off then. What can be neither is left to takeMany to say why.
+func (s *Store) takeWhen(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
+	rest, done, skipped, err := s.putOffMany(ctx, ws)
+	if err != nil {
+		return done, nil, err
+	}
+	for _, w := range ws {
+		if slices.Contains(skipped, w.Path) {
+			rest = append(rest, w)
+		}
+	}
+	wrote, failed, err := s.takeMany(ctx, rest)
+	return append(done, wrote...), failed, err
 }
 
 // takeMany writes files as Put does: few one by one, so that an editor that
