@@ -15,6 +15,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// MinGit is the oldest git program that answers all that is asked here: the first
+// with rev-parse --path-format.
+const MinGit = "2.31"
+
 // callLimit ends a git program that hangs (a FIFO as ignore file, a dead
 // network mount) where the caller set no deadline of its own.
 const callLimit = 10 * time.Minute
@@ -114,7 +118,7 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	exe, err := exec.LookPath("git")
 	if err != nil {
 		return nil, fold.WithHint(fmt.Errorf("find the git program: %w: %w", err, fold.ErrUnavailable),
-			"install git 2.31 or newer and see that it is on the PATH")
+			"install git "+MinGit+" or newer and see that it is on the PATH")
 	}
 	args := append([]string{"--no-pager"}, safeConfig...)
 	if c.gitDir != "" {

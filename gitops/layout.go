@@ -84,6 +84,10 @@ func Locate(ctx context.Context, path string) (_ *Layout, err error) {
 		return nil, locateError(dir, err)
 	}
 	f := strings.Split(strings.ReplaceAll(out, "\r\n", "\n"), "\n")
+	if f[0] == "--path-format=absolute" { // git before 2.31 repeats what it does not know
+		return nil, fold.WithHint(fmt.Errorf("the git program is older than %s: %w", MinGit, fold.ErrUnavailable),
+			"install git "+MinGit+" or newer and see that it is the first on the PATH")
+	}
 	if len(f) != 4 {
 		return nil, fmt.Errorf("git rev-parse answered %d lines, want 4", len(f))
 	}

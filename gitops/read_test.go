@@ -162,6 +162,22 @@ func TestLocateRefuses(t *testing.T) {
 	}
 }
 
+// A git before 2.31 says back what it does not know, and goes on.
+func TestLocateWithOldGit(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the git of this test is a script of sh")
+	}
+	dir, bin := checkout(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nprintf '%s\\n' --path-format=absolute .git .git false true\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	_, err := gitops.Locate(t.Context(), dir)
+	if !errors.Is(err, fold.ErrUnavailable) || !strings.Contains(fold.Hint(err), gitops.MinGit) {
+		t.Errorf("Locate with an old git = %v (hint %q), want a newer one to be named", err, fold.Hint(err))
+	}
+}
+
 func TestLocateRefusesForeignOwner(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
 		t.Skip("needs root to give a folder away")

@@ -46,7 +46,7 @@ func (p *patient) gitVersion(ctx context.Context) (text string, major, minor int
 }
 
 func checkGit(ctx context.Context, p *patient) finding {
-	const mend = "install git 2.25 or newer, or put its folder on PATH"
+	const mend = "install git " + gitops.MinGit + " or newer, or put its folder on PATH"
 	at, err := exec.LookPath("git")
 	if err != nil {
 		return fail(mend, "there is no git program on PATH")
@@ -55,10 +55,18 @@ func checkGit(ctx context.Context, p *patient) finding {
 	switch {
 	case err != nil:
 		return fail(mend, "the git program cannot be run: %v", err)
-	case major > 0 && before(major, minor, 2, 25):
+	case tooOld(major, minor):
 		return fail(mend, "git %s at %s is too old", v, at)
 	}
 	return ok("git %s, %s", v, at)
+}
+
+// tooOld reports whether a git program lacks what is asked of it. One whose version
+// cannot be read (0.0) is taken for new.
+func tooOld(major, minor int) bool {
+	var a, b int
+	_, _ = fmt.Sscanf(gitops.MinGit, "%d.%d", &a, &b)
+	return major > 0 && before(major, minor, a, b)
 }
 
 // before reports whether version a.b is older than c.d.

@@ -82,11 +82,26 @@ func (r *release) info(p program, b beside, kind string) (*nfpm.Info, error) {
 	if info.Depends, err = needs(p.path, kind); err != nil {
 		return nil, err
 	}
-	info.Depends = append(info.Depends, "git")
+	info.Depends = append(info.Depends, git(kind))
 	if info.Contents, err = r.contents(p, b, kind); err != nil {
 		return nil, err
 	}
 	return info, nil
+}
+
+// minGit is the oldest git that foldwatch works with, as gitops has it.
+const minGit = "2.31"
+
+// git is the dependency on it, as that kind of package writes one. Debian's
+// versions of git begin with an epoch.
+func git(kind string) string {
+	switch kind {
+	case "deb":
+		return "git (>= 1:" + minGit + ")"
+	case "rpm":
+		return "git >= " + minGit
+	}
+	return "git>=" + minGit
 }
 
 // script returns where a script of the tree is that has the release's time, which
