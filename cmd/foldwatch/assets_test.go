@@ -106,3 +106,53 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 }
+
+// The date of man pages is that of the source, never today's.
+func TestBuildDate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ set, vcs, module, want string }{
+		{"2026-01-31", "2025-05-05T01:02:03Z", "v1.2.3", "2026-01-31"},
+		{"", "2025-05-05T23:02:03-04:00", "(devel)", "2025-05-06"},
+		{"", "", "v0.0.0-20240229101112-0123456789ab", "2024-02-29"},
+		{"", "", "v1.2.4-0.20240301101112-0123456789ab", "2024-03-01"},
+		{"", "", "v1.2.3", ""},
+	} {
+		read := func() (*debug.BuildInfo, bool) {
+			return &debug.BuildInfo{Main: debug.Module{Version: tc.module}, Settings: []debug.BuildSetting{{Key: "vcs.time", Value: tc.vcs}}}, true
+		}
+		if got := buildDate(tc.set, read); got != tc.want {
+			t.Errorf("buildDate(%q) of %q, %q = %q, want %q", tc.set, tc.vcs, tc.module, got, tc.want)
+		}
+	}
+}
+
+func TestManCommand(t *testing.T) {
+	t.Parallel()
+	run := func(args ...string) (string, int) {
+		var out strings.Builder
+		code := newEnvironment(strings.NewReader(""), &out, io.Discard).run(t.Context(), args)
+		return out.String(), code
+	}
+	date := buildDate(setDate, debug.ReadBuildInfo)
+	for _, args := range [][]string{{"man"}, {"man", "search"}} {
+		want := `.TH "` + strings.ToUpper(strings.Join(append([]string{"foldwatch"}, args[1:]...), `\-`)) + `" "1" "` + date + `"`
+		if out, code := run(args...); code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%v: exit %d, %.80q, want it to begin with %q", args, code, out, want)
+		}
+	}
+	if out, code := run("man", "dance"); code != 2 || out != "" {
+		t.Errorf("man dance: exit %d, %q", code, out)
+	}
+}
+
+func TestTooOldGit(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		major, minor int
+		want         bool
+	}{{0, 0, false}, {1, 99, true}, {2, 25, true}, {2, 30, true}, {2, 31, false}, {2, 100, false}, {3, 0, false}} {
+		if got := tooOld(tc.major, tc.minor); got != tc.want {
+			t.Errorf("tooOld(%d, %d) = %t", tc.major, tc.minor, got)
+		}
+	}
+}

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the linker: -X main.setVersion=… -X main.setCommit=….
-var setVersion, setCommit string
+// Set by the linker: -X main.setVersion=… -X main.setCommit=… -X main.setDate=….
+var setVersion, setCommit, setDate string
 
 // What this program calls itself. Built without the linker's flags it is what go
 // install asked for, or says that it is nothing that was released.
@@ -43,6 +43,7 @@ func (e *environment) run(ctx context.Context, args []string) int {
 	err := fang.Execute(ctx, root,
 		fang.WithVersion(version),
 		fang.WithCommit(commit),
+		fang.WithoutManpage(), // its page has the date of today
 		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}), // reported below, with its hint
 	)
 	if errors.Is(err, errShown) {
@@ -90,7 +91,7 @@ func newRoot(e *environment) *cobra.Command {
 		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
-	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand())
+	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand(), manCommand(e))
 	return root
 }
 

@@ -2,11 +2,34 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// manCommand prints a page as packages have it, for systems without one.
+func manCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:    "man [COMMAND]",
+		Short:  "Print the man page of foldwatch, or of a command",
+		Long:   "Print a man page: foldwatch man | man -l -",
+		Hidden: true,
+		Args:   between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := strings.Join(append([]string{cmd.Root().Name()}, args...), "-")
+			for _, p := range manPages(cmd.Root(), buildDate(setDate, debug.ReadBuildInfo)) {
+				if p.name == name {
+					_, err := io.WriteString(e.stdout, p.text)
+					return err
+				}
+			}
+			return usagef("foldwatch --help", "there is no command %q", args[0])
+		},
+	}
+}
 
 // A manPage is one page of section 1, in roff with the macros of man(7).
 type manPage struct {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,4 +43,27 @@ func identity(version, commit string, read func() (*debug.BuildInfo, bool)) (str
 		version = strings.TrimPrefix(info.Main.Version, "v")
 	}
 	return cmp.Or(version, "0.1.0-dev"), cmp.Or(commit, "unknown")
+}
+
+// untagged is the version that go gives to a commit without a tag: its time, and
+// the begin of its digest.
+var untagged = regexp.MustCompile(`[-.]([0-9]{4})([0-9]{2})([0-9]{2})[0-9]{6}-[0-9a-f]{12}$`)
+
+// buildDate is the day of the commit that a program was made of, so that pages of
+// equal programs are equal: what the linker was told, else what go knows. It is
+// empty where that is nothing.
+func buildDate(date string, read func() (*debug.BuildInfo, bool)) string {
+	info, ok := read()
+	if date != "" || !ok {
+		return date
+	}
+	for _, s := range info.Settings {
+		if at, err := time.Parse(time.RFC3339, s.Value); err == nil && s.Key == "vcs.time" {
+			return at.UTC().Format(time.DateOnly)
+		}
+	}
+	if d := untagged.FindStringSubmatch(info.Main.Version); d != nil {
+		return d[1] + "-" + d[2] + "-" + d[3]
+	}
+	return ""
 }

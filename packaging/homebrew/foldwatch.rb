@@ -8,7 +8,7 @@ class Foldwatch < Formula
   depends_on "go" => :build
 
   def install
-    system "go", "build", *std_go_args(ldflags: "-s -w -X main.setVersion=#{version} -X main.setCommit={{.Commit}}"), "./cmd/foldwatch"
+    system "go", "build", *std_go_args(ldflags: "-s -w -X main.setVersion=#{version} -X main.setCommit={{.Commit}} -X main.setDate={{.Date}}"), "./cmd/foldwatch"
     generate_completions_from_executable(bin/"foldwatch", "completion")
     system bin/"foldwatch", "assets", buildpath/"assets", "--date", "{{.Date}}"
     man1.install Dir["assets/usr/share/man/man1/*.1"]

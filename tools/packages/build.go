@@ -77,7 +77,7 @@ func (r *release) programs(ctx context.Context) ([]program, error) {
 // the checkout, no id of the build.
 func (r *release) build(ctx context.Context, p *program) error {
 	p.path = filepath.Join(r.work, strings.NewReplacer("/", "-", " ", "-").Replace(p.String()), "foldwatch")
-	ldflags := "-s -w -buildid= -X main.setVersion=" + r.version + " -X main.setCommit=" + r.commit
+	ldflags := "-s -w -buildid= -X main.setVersion=" + r.version + " -X main.setCommit=" + r.commit + " -X main.setDate=" + r.date.Format("2006-01-02")
 	args := []string{"build", "-mod=readonly", "-trimpath", "-buildvcs=false"}
 	if p.static {
 		args = append(args, "-tags=netgo,osusergo")
