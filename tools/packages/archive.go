@@ -66,8 +66,10 @@ func (r *release) archive(p program, b beside) error {
 }
 
 // source makes the archive that others build from: what git has, and no more.
+// How it is written does not depend on how whoever makes it has set up git.
 func (r *release) source(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "git", "-C", r.tree, "archive", "--format=tar", "--prefix=foldwatch-"+r.version+"/", "HEAD")
+	cmd := exec.CommandContext(ctx, "git", "-C", r.tree, "-c", "tar.umask=0022", "-c", "core.autocrlf=false", "-c", "core.eol=lf",
+		"-c", "core.attributesFile="+os.DevNull, "archive", "--format=tar", "--prefix=foldwatch-"+r.version+"/", "HEAD")
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("git archive: %w", err)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +92,7 @@ func TestDeb(t *testing.T) {
 		if len(lacks) > 0 {
 			t.Errorf("%s lacks %v", filepath.Base(deb), lacks)
 		}
-		if depends := tool(t, "dpkg", "dpkg-deb", "--field", deb, "Depends"); !regexp.MustCompile(`^libc6 \(>= 2\.[0-9]+\), git\s*$`).MatchString(depends) {
+		if depends := tool(t, "dpkg", "dpkg-deb", "--field", deb, "Depends"); !regexp.MustCompile(`^libc6 \(>= 2\.[0-9]+\), git \(>= 1:2\.[0-9]+\)\s*$`).MatchString(depends) {
 			t.Errorf("%s depends on %s", filepath.Base(deb), depends)
 		}
 	}
@@ -137,7 +139,7 @@ func TestRPM(t *testing.T) {
 		if len(lacks) > 0 {
 			t.Errorf("%s lacks %v", filepath.Base(rpm), lacks)
 		}
-		if r := tool(t, "rpm", "rpm", "--dbpath", db, "-qp", "--requires", rpm); !strings.Contains(r, "libc.so.6(GLIBC_2.") {
+		if r := tool(t, "rpm", "rpm", "--dbpath", db, "-qp", "--requires", rpm); !strings.Contains(r, "libc.so.6(GLIBC_2.") || !strings.Contains(r, "git >= "+minGit) {
 			t.Errorf("%s requires %s", filepath.Base(rpm), r)
 		}
 		if r := tool(t, "rpm", "rpm", "--dbpath", db, "-qp", "--changelog", rpm); !strings.Contains(r, "foldwatch maintainers") {
@@ -152,6 +154,9 @@ func TestApk(t *testing.T) {
 		lacks := missing(tool(t, "tar", "tar", "--list", "--gzip", "--ignore-zeros", "--file", apk), "/usr/lib/systemd/system/foldwatch.service")
 		if len(lacks) > 0 {
 			t.Errorf("%s lacks %v", filepath.Base(apk), lacks)
+		}
+		if info := tool(t, "tar", "tar", "--extract", "--gzip", "--ignore-zeros", "--to-stdout", "--file", apk, ".PKGINFO"); !strings.Contains(info, "depend = git>="+minGit) {
+			t.Errorf("%s: %s", filepath.Base(apk), info)
 		}
 		// It runs where there is no glibc.
 		tool(t, "tar", "tar", "--extract", "--gzip", "--ignore-zeros", "--file", apk, "--directory", dir, "usr/bin/foldwatch")
@@ -174,7 +179,7 @@ func TestArch(t *testing.T) {
 			t.Errorf("%s lacks %v", filepath.Base(pkg), lacks)
 		}
 		info := tool(t, "libarchive-tools", "bsdtar", "--extract", "--to-stdout", "--file", pkg, ".PKGINFO")
-		if !strings.Contains(info, "depend = glibc>=2.") {
+		if !strings.Contains(info, "depend = glibc>=2.") || !strings.Contains(info, "depend = git>="+minGit) {
 			t.Errorf("%s: %s", filepath.Base(pkg), info)
 		}
 	}
@@ -190,6 +195,8 @@ func TestMSI(t *testing.T) {
 			"Environment":            `(?m)^Path\t=-\*PATH\t\[~\];\[INSTALLDIR\]\tProgram`,
 			"InstallExecuteSequence": `(?m)^WriteEnvironmentStrings\t\t5200`,
 			"Property":               `(?m)^UpgradeCode\t\{[0-9A-F-]{36}\}`,
+			// What has the same three numbers makes room, what has higher ones does not.
+			"Upgrade": `(?m)^(\{[0-9A-F-]{36}\})\t\t([0-9.]+)\t\t513\t\tWIX_UPGRADE_DETECTED\s+\{[0-9A-F-]{36}\}\t[0-9.]+\t\t\t2\t\tWIX_DOWNGRADE_DETECTED`,
 		} {
 			if out := tool(t, "msitools", "msiinfo", "export", msi, table); !regexp.MustCompile(want).MatchString(out) {
 				t.Errorf("table %s has not %s:\n%s", table, want, out)
@@ -291,23 +298,65 @@ func TestBills(t *testing.T) {
 	}
 }
 
-// No path of the machine it was made on is in a program.
-func TestNoPathsOfThisMachine(t *testing.T) {
-	debs := made(t, "*_amd64.deb")
-	dir := t.TempDir()
-	tool(t, "dpkg", "dpkg-deb", "--extract", debs[0], dir)
-	text, err := os.ReadFile(filepath.Join(dir, "usr/bin/foldwatch"))
+// builds returns all programs of the release, by the file that each was taken from.
+func builds(t *testing.T) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	for _, deb := range made(t, "*.deb") {
+		dir := t.TempDir()
+		tool(t, "dpkg", "dpkg-deb", "--extract", deb, dir)
+		text, err := os.ReadFile(filepath.Join(dir, "usr/bin/foldwatch"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[filepath.Base(deb)] = text
+	}
+	for _, archive := range made(t, "*-linux-*.tar.gz") {
+		text := tool(t, "tar", "tar", "--extract", "--gzip", "--to-stdout", "--wildcards", "--file", archive, "*/bin/foldwatch")
+		found[filepath.Base(archive)] = []byte(text)
+	}
+	zips, err := filepath.Glob(filepath.Join(os.Getenv("FOLDWATCH_DIST"), "*.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := strings.TrimSpace(tool(t, "golang", "go", "env", "GOMODCACHE"))
+	for _, path := range zips {
+		r, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		f, err := r.Open("foldwatch.exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[filepath.Base(path)], err = io.ReadAll(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bills := made(t, "*.cdx.json"); len(found) != len(bills) {
+		t.Errorf("%d programs were found in the packages, and %d have a bill", len(found), len(bills))
+	}
+	return found
+}
+
+// No path of the machine it was made on is in any program.
+func TestNoPathsOfThisMachine(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{cache, filepath.Dir(filepath.Dir(here))} {
-		if i := bytes.Index(text, []byte(path+"/")); i >= 0 {
-			t.Errorf("it holds %q", text[i:min(len(text), i+120)])
+	paths := []string{filepath.Dir(filepath.Dir(here)), filepath.Join(os.TempDir(), "go-build"), filepath.Join(os.TempDir(), "foldwatch-packages-")}
+	for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOROOT"} {
+		paths = append(paths, strings.TrimSpace(tool(t, "golang", "go", "env", name))+string(filepath.Separator))
+	}
+	for name, text := range builds(t) {
+		if !bytes.Contains(text, []byte("github.com/foldwatch/foldwatch/")) {
+			t.Errorf("%s: what was taken from it is no program of ours", name)
+		}
+		for _, path := range paths {
+			if i := bytes.Index(text, []byte(path)); i >= 0 {
+				t.Errorf("%s holds %q", name, text[i:min(len(text), i+120)])
+			}
 		}
 	}
 }
@@ -333,6 +382,29 @@ func TestClassify(t *testing.T) {
 	}
 	if _, err := terms(t.TempDir()); err == nil {
 		t.Error("a module without terms is taken")
+	}
+}
+
+// Each build is a product of its own, or Windows takes a newer one for one that
+// is installed already.
+func TestProductCodes(t *testing.T) {
+	codes := map[string]bool{}
+	for _, r := range []release{{version: "1.2.4-dev.5", commit: "a"}, {version: "1.2.4-dev.6", commit: "b"}, {version: "1.2.4-dev.6", commit: "c"}, {version: "1.2.4", commit: "d"}} {
+		codes[r.productCode()] = true
+	}
+	if len(codes) != 4 {
+		t.Errorf("four builds have %d product codes", len(codes))
+	}
+}
+
+// Packages ask for the git that the program asks for.
+func TestMinGit(t *testing.T) {
+	text, err := os.ReadFile("../../gitops/git.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := regexp.MustCompile(`const MinGit = "([0-9.]+)"`).FindSubmatch(text); m == nil || string(m[1]) != minGit {
+		t.Errorf("packages ask for git %s, gitops for %q", minGit, m)
 	}
 }
 

@@ -30,7 +30,9 @@ func guid(words ...string) string {
 	return strings.ToUpper(fmt.Sprintf("{%x-%x-%x-%x-%x}", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]))
 }
 
-func (r *release) productCode() string { return guid("product", r.version) }
+// productCode is another one for each build: one that has the code of what is
+// installed is not taken for an upgrade of it.
+func (r *release) productCode() string { return guid("product", r.version, r.commit) }
 
 // windows makes the zip, and the installer where wixl is here.
 func (r *release) windows(ctx context.Context, p program, b beside, mods []module) error {
@@ -72,6 +74,7 @@ func (r *release) windows(ctx context.Context, p program, b beside, mods []modul
 	// Folders of the user's and the machine's PATH are parted by semicolons; [~]
 	// is what is there already.
 	files["Environment.idt"] = []byte("Environment\tName\tValue\tComponent_\r\ns72\tl255\tL255\ts72\r\nEnvironment\tEnvironment\r\nPath\t=-*PATH\t[~];[INSTALLDIR]\tProgram\r\n")
+	files["Upgrade.idt"] = upgradeTable(numbers)
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, text, 0o644); err != nil {
@@ -84,13 +87,27 @@ func (r *release) windows(ctx context.Context, p program, b beside, mods []modul
 	return r.installer(ctx, dir, p)
 }
 
-// installer has wixl make the database, adds the table that it does not know,
-// and puts fixed values in place of a random one and of the time.
+// upgradeTable says which products make room for this one, and which refuse it.
+// Windows compares three numbers, which are the same from one build for trying to
+// the next and to the release: wixl would leave these beside each other. So what
+// has our numbers makes room too (513: keep its features, and the highest version
+// counts); what has higher ones is only seen (2), and ends the installation.
+func upgradeTable(numbers string) []byte {
+	return []byte("UpgradeCode\tVersionMin\tVersionMax\tLanguage\tAttributes\tRemove\tActionProperty\r\n" +
+		"s38\tS20\tS20\tS255\ti4\tS255\ts72\r\n" +
+		"Upgrade\tUpgradeCode\tVersionMin\tVersionMax\tLanguage\tAttributes\r\n" +
+		guid("upgrade") + "\t\t" + numbers + "\t\t513\t\tWIX_UPGRADE_DETECTED\r\n" +
+		guid("upgrade") + "\t" + numbers + "\t\t\t2\t\tWIX_DOWNGRADE_DETECTED\r\n")
+}
+
+// installer has wixl make the database, adds the tables that it does not know
+// or has otherwise, and puts fixed values in place of a random one and of the time.
 func (r *release) installer(ctx context.Context, dir string, p program) error {
 	out := r.name(p.os, p.arch+".msi")
 	for _, argv := range [][]string{
 		{"wixl", "--arch", "x64", "--output", out, "foldwatch.wxs"},
 		{"msibuild", out, "-i", "Environment.idt"},
+		{"msibuild", out, "-i", "Upgrade.idt"},
 		{"msibuild", out, "-q", "INSERT INTO InstallExecuteSequence (Action, Sequence) VALUES ('RemoveEnvironmentStrings', 3300)"},
 		{"msibuild", out, "-q", "INSERT INTO InstallExecuteSequence (Action, Sequence) VALUES ('WriteEnvironmentStrings', 5200)"},
 		{"msibuild", out, "-s", "foldwatch " + r.version, "foldwatch", "x64;1033", guid("package", r.version, r.commit)},
