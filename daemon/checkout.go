@@ -94,8 +94,9 @@ type checkout struct {
 	sweepDue   bool                // at the next opening: nothing was seen to have changed
 	counted    *wire.ProjectStatus // what was counted last in the stores; nil before
 	countedOf  *meaning            // whose vectors then answered, without them
-	countedAt  time.Time           // when that began
+	countedAt  time.Time           // when that ended
 	counts     int                 // how often it was counted, since start
+	wanted     chan struct{}       // pokes keepCounts
 	rested     bool                // the stores rest
 	restedAt   time.Time           // since when
 	state      string
@@ -130,6 +131,7 @@ type checkout struct {
 	ended    chan struct{} // closed when run returned
 	writes   chan struct{} // pokes the loop: wrote is not empty
 	lost     chan struct{} // pokes the loop: a job failed for good
+	known    chan struct{} // closed when counted is set for the first time
 	counting sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 
@@ -140,6 +142,7 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 		unswept: true, pending: 1, idle: make(chan struct{}), // the sweep at start
 		unused: make(chan struct{}, 1), rouse: make(chan struct{}, 1), began: make(chan struct{}),
 		ended: make(chan struct{}), writes: make(chan struct{}, 1), lost: make(chan struct{}, 1), wrote: map[string]bool{},
+		wanted: make(chan struct{}, 1), known: make(chan struct{}),
 		paused: rec.Paused, until: rec.PausedUntil,
 	}
 	co.log = p.log.With("project", rec.Slug)

@@ -156,24 +156,51 @@ func (d *Daemon) Mislay(ctx context.Context, slug, id string) error {
 	return m.vectors.Apply(m.vectors.Seq(), []vecindex.Vec{{Key: "m:0000000000000000", Memory: "0000000000000000", V: v}}, []string{"m:" + id})
 }
 
-// StatusWhileIndexing asks n times for the status of a checkout that is indexed, and
-// returns how often that counted what its stores hold.
-func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) int {
+// StatusWhileIndexing asks n times for the status of a checkout that is indexed, while
+// nobody counts what its stores hold, and returns how often that was counted for an
+// answer, and how often to count was asked for.
+func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (counted, asked int) {
 	for _, co := range d.sorted() {
 		if co.rec.Path != path {
 			continue
 		}
+		nobody := make(chan struct{}, n)
 		co.mu.Lock()
-		was, before := co.state, co.counts
-		co.state = "indexing"
+		state, wanted, before := co.state, co.wanted, co.counts
+		co.state, co.wanted, co.countedAt = "indexing", nobody, time.Time{}
 		co.mu.Unlock()
 		for range n {
 			co.status(ctx)
 		}
 		co.mu.Lock()
 		defer co.mu.Unlock()
-		co.state = was
-		return co.counts - before
+		co.state, co.wanted = state, wanted
+		return co.counts - before, len(nobody)
 	}
-	return -1
+	return -1, -1
+}
+
+// CountWhileIndexing has the status of a checkout that is indexed asked for until what
+// its stores hold was counted anew, or ctx ends.
+func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted bool) {
+	for _, co := range d.sorted() {
+		if co.rec.Path != path {
+			continue
+		}
+		co.mu.Lock()
+		state, before := co.state, co.counts
+		co.state, co.countedAt = "indexing", time.Time{}
+		co.mu.Unlock()
+		for !counted && ctx.Err() == nil {
+			co.status(ctx)
+			co.mu.Lock()
+			counted = co.counts > before
+			co.mu.Unlock()
+		}
+		co.mu.Lock()
+		defer co.mu.Unlock()
+		co.state = state
+		return counted
+	}
+	return false
 }

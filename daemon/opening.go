@@ -273,6 +273,7 @@ func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
 	g.Go(func() error { return co.watch(ctx, k) })
 	g.Go(func() error { return co.commits.run(ctx, k) })
 	g.Go(func() error { return co.loop(ctx) })
+	g.Go(func() error { return co.keepCounts(ctx) })
 	g.Go(func() error { return co.sync.run(ctx, co, k) })
 	if co.cfg.DecayArchive == archiveDaily {
 		g.Go(func() error { return co.archiveDaily(ctx) })

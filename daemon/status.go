@@ -75,7 +75,8 @@ func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
 	if k == nil {
 		return p
 	}
-	if p.State == "indexing" && co.countedLately() {
+	if p.State == "indexing" {
+		co.haveCounted(ctx)
 		co.lastCounts(ctx, &p)
 	} else if st := co.holdIfOpen(); st != nil {
 		co.countsOf(ctx, st.stores, &p)
@@ -138,16 +139,58 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	return p, k
 }
 
-// countPause is how long counts hold while a checkout is indexed: each batch changes
-// them, to count reads whole tables, and whoever watches asks several times a second.
-// How far it is stands in Progress, which is always of now.
-const countPause = time.Second
+// While a checkout is indexed, each batch changes what is counted, to count reads
+// whole tables beside the one who writes them, and whoever watches asks several
+// times a second. So status does not wait for it: keepCounts counts, when asked to
+// and after a pause. How far the indexing is stands in Progress, which is always of now.
+const (
+	countPause = time.Second
+	// firstCount is how long status waits where nothing was counted yet: mostly the
+	// tables are still empty then.
+	firstCount = 50 * time.Millisecond
+)
 
-// countedLately reports whether what was counted is as good as counting again.
-func (co *checkout) countedLately() bool {
+// haveCounted asks keepCounts to count, unless it did so lately.
+func (co *checkout) haveCounted(ctx context.Context) {
 	co.mu.Lock()
-	defer co.mu.Unlock()
-	return co.counted != nil && time.Since(co.countedAt) < countPause
+	known, wanted := co.counted != nil, co.wanted
+	due := !known || time.Since(co.countedAt) >= countPause
+	co.mu.Unlock()
+	if due {
+		select {
+		case wanted <- struct{}{}:
+		default: // it is asked already
+		}
+	}
+	if known {
+		return
+	}
+	enough := time.NewTimer(firstCount)
+	defer enough.Stop()
+	select {
+	case <-co.known:
+	case <-enough.C:
+	case <-ctx.Done():
+	}
+}
+
+// keepCounts counts what the stores hold when haveCounted asks for it, until ctx ends.
+func (co *checkout) keepCounts(ctx context.Context) error {
+	co.mu.Lock()
+	wanted := co.wanted
+	co.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wanted:
+		}
+		if st := co.holdIfOpen(); st != nil {
+			p, _ := co.brief()
+			co.countsOf(ctx, st.stores, &p)
+			st.letGo()
+		}
+	}
 }
 
 // missingSays tells that the checkout is not there, and what to do. co.mu is held.
@@ -187,7 +230,7 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 // countsOf counts what opened stores hold. The caller holds them.
 func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
 	co.mu.Lock()
-	co.counts, co.countedAt = co.counts+1, time.Now()
+	co.counts++
 	co.mu.Unlock()
 	m := st.serves()
 	if m == nil {
@@ -219,7 +262,10 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 	of.vectors = nil
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.counted, co.countedOf = &last, &of
+	if co.counted == nil {
+		close(co.known)
+	}
+	co.counted, co.countedOf, co.countedAt = &last, &of, time.Now()
 }
 
 // historyOf tells what the history holds.
