@@ -130,6 +130,8 @@ func (x *Index) forgetRead(changes []Change) {
 	}
 	x.pulses.drop(ids)
 	x.spans.drop(ids)
+	x.cards.drop(ids)
+	x.chunks.drop(ids)
 }
 
 // roundMax bounds what is compared at once, and so memory.
@@ -681,6 +683,7 @@ func (x *Index) SetStale(ctx context.Context, stale map[fold.ID]bool) error {
 		}
 	}
 	defer x.moved(false, false)
+	defer func() { x.cards.drop(slices.Concat(no, yes)) }()
 	return x.db.write(ctx, "set stale", func(tx *sql.Tx) error {
 		for v, ids := range [][]fold.ID{no, yes} {
 			if _, err := tx.ExecContext(ctx, `update memories set stale = ?1 where stale <> ?1

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -84,22 +83,27 @@ func encodeChunks(b []byte, chunks []fold.Chunk) []byte {
 // decodeChunks reads what encodeChunks wrote. It returns ErrDamaged if it did
 // not.
 func decodeChunks(memory fold.ID, value []byte) ([]fold.Chunk, error) {
-	return decodeSome(memory, value, nil)
+	return decodeSome(memory, string(value), nil, nil)
 }
 
 // decodeSome is decodeChunks of those chunks alone whose ids are wanted; nil wants
-// all. A search shows three of a file's hundred.
-func decodeSome(memory fold.ID, value []byte, want map[string]bool) ([]fold.Chunk, error) {
-	d := chunkDecoder{s: string(value)} // the strings are parts of one copy
+// all. A search shows three of a file's hundred. The strings are parts of value. It
+// works in room, which nil makes anew.
+func decodeSome(memory fold.ID, value string, want map[string]bool, room *[]string) ([]fold.Chunk, error) {
+	d := chunkDecoder{s: value}
+	if room != nil {
+		d.known = (*room)[:0]
+		defer func() { *room = d.known }()
+	}
 	n := d.uint()
 	if n > uint64(len(d.s)) {
 		return nil, fmt.Errorf("chunks of memory %s: %w", memory, ErrDamaged)
 	}
-	room := int(n)
+	most := int(n)
 	if want != nil {
-		room = min(room, len(want))
+		most = min(most, len(want))
 	}
-	chunks := make([]fold.Chunk, 0, room)
+	chunks := make([]fold.Chunk, 0, most)
 	end, line := 0, 0
 	for range n {
 		flags := d.byte()
@@ -262,31 +266,36 @@ func scanChunks(scan func(...any) error) (fold.ID, []fold.Chunk, error) {
 
 // ChunksOf returns the chunks of memories, each in the order of the file.
 func (x *Index) ChunksOf(ctx context.Context, ids []fold.ID) (map[fold.ID][]fold.Chunk, error) {
-	return x.someChunks(ctx, ids, nil)
+	all := make(map[fold.ID][]fold.Chunk, len(ids))
+	err := x.eachChunks(ctx, ids, func(id fold.ID, value string) error {
+		chunks, err := decodeSome(id, value, nil, nil)
+		all[id] = chunks
+		return err
+	})
+	return all, err
 }
 
-// someChunks returns the chunks of memories, of those ids that are wanted; nil
-// wants all.
-func (x *Index) someChunks(ctx context.Context, memories []fold.ID, want map[string]bool) (map[fold.ID][]fold.Chunk, error) {
-	all := make(map[fold.ID][]fold.Chunk, len(memories))
+// eachChunks calls fn with the chunks of each of memories that has some, as they are
+// stored.
+func (x *Index) eachChunks(ctx context.Context, memories []fold.ID, fn func(id fold.ID, value string) error) error {
 	if len(memories) == 0 {
-		return all, nil
+		return nil
 	}
-	err := x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
+	return x.db.each(ctx, "read chunks", func(scan func(...any) error) error {
 		var id fold.ID
 		var value sql.RawBytes // is read before the next row is
 		if err := scan(&id, &value); err != nil {
 			return err
 		}
-		chunks, err := decodeSome(id, value, want)
-		all[id] = chunks
-		return err
+		return fn(id, string(value))
 	}, `select `+chunkColumns+` from chunks where memory_id in (select value from json_each(?))`, list(memories))
-	return all, err
 }
 
+// sizeOfChunks is about how many bytes are held for chunks as they are stored.
+func sizeOfChunks(value string) int { return 100 + len(value) }
+
 // ChunksByID returns those of the chunks that exist, by their ids. Memories are
-// those they belong to.
+// those they belong to, each once.
 func (x *Index) ChunksByID(ctx context.Context, memories []fold.ID, ids []string) (map[string]fold.Chunk, error) {
 	all := make(map[string]fold.Chunk, len(ids))
 	if len(ids) == 0 {
@@ -296,12 +305,38 @@ func (x *Index) ChunksByID(ctx context.Context, memories []fold.ID, ids []string
 	for _, id := range ids {
 		want[id] = true
 	}
-	slices.Sort(memories)
-	of, err := x.someChunks(ctx, slices.Compact(memories), want)
-	for _, chunks := range of {
+	var room []string
+	decode := func(id fold.ID, value string) error {
+		chunks, err := decodeSome(id, value, want, &room)
 		for i := range chunks {
 			all[chunks[i].ID] = chunks[i]
 		}
+		return err
 	}
-	return all, err
+	values := make([]string, len(memories))
+	missing, drops := x.chunks.take(memories, values)
+	for i, value := range values {
+		if value == "" {
+			continue
+		}
+		if err := decode(memories[i], value); err != nil {
+			return nil, err
+		}
+	}
+	if len(missing) == 0 {
+		return all, nil
+	}
+	read := make(map[fold.ID]string, len(missing))
+	for _, i := range missing {
+		read[memories[i]] = "" // that it has none is held, too
+	}
+	err := x.eachChunks(ctx, pick(memories, missing), func(id fold.ID, value string) error {
+		read[id] = value
+		return decode(id, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.chunks.put(read, drops)
+	return all, nil
 }

@@ -36,6 +36,8 @@ type Index struct {
 
 	pulses memo[pulse]  // what rankers ask of every memory that was found
 	spans  memo[[]span] // likewise of those with several chunks
+	cards  memo[*Card]  // what searches showed lately
+	chunks memo[string] // likewise of chunks, by memory, as they are stored
 
 	inBulk atomic.Bool // indexes are missing, or may be; see BeginBulk
 }
@@ -103,7 +105,10 @@ func openIndex(ctx context.Context, path string, fresh bool) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{db: d, pulses: memo[pulse]{room: memoRoom}, spans: memo[[]span]{room: memoRoom}}
+	x := &Index{
+		db: d, pulses: memo[pulse]{room: memoRoom}, spans: memo[[]span]{room: memoRoom},
+		cards: memo[*Card]{room: cardRoom, size: (*Card).size}, chunks: memo[string]{room: chunkRoom, size: sizeOfChunks},
+	}
 	if created && !fresh {
 		x.Rebuilt = "index.db was empty"
 	}

@@ -9,12 +9,15 @@ import (
 )
 
 // A memo keeps what was read of some memories, for questions that every search
-// asks again. It holds room values that were asked for lately, and as many of
-// before: who asks for one of those keeps it. It is safe for concurrent use.
+// asks again. It holds values that were asked for lately, as many as room has place
+// for, and as many of before: who asks for one of those keeps it. It is safe for
+// concurrent use.
 type memo[V any] struct {
 	room int
+	size func(V) int // what a value takes of room; nil means 1
 
 	mu    sync.RWMutex // guards the fields below
+	used  int          // of room, by held; what was dropped counts until held is older
 	held  map[fold.ID]V
 	older map[fold.ID]V
 	drops uint64      // how often drop was called
@@ -61,9 +64,20 @@ func (m *memo[V]) put(read map[fold.ID]V, drops uint64) {
 	if since > uint64(len(m.went)) {
 		return
 	}
-	if m.held == nil || len(m.held)+len(read) > m.room {
-		m.held, m.older = make(map[fold.ID]V, len(read)), m.held
+	used, size := len(m.held), len(read)
+	if m.size != nil {
+		used, size = m.used, 0
+		for _, v := range read {
+			size += m.size(v)
+		}
+		if size > m.room {
+			return // it would push out all that is asked for more often
+		}
 	}
+	if m.held == nil || used+size > m.room {
+		m.held, m.older, m.used = make(map[fold.ID]V, len(read)), m.held, 0
+	}
+	m.used += size
 	maps.Copy(m.held, read)
 	for _, ids := range m.went[len(m.went)-int(since):] {
 		m.delete(ids)

@@ -48,3 +48,30 @@ func TestAMemoHoldsNothingOld(t *testing.T) {
 		t.Errorf("after a change of what was kept: %v, missing %v", all, missing)
 	}
 }
+
+// A memo of values that have a size holds no more than twice its room.
+func TestAMemoHasRoom(t *testing.T) {
+	m := memo[string]{room: 100, size: func(s string) int { return len(s) }}
+	for i := range 50 {
+		id := fold.ID(fmt.Sprint(i))
+		_, drops := m.take([]fold.ID{id}, make([]string, 1))
+		m.put(map[fold.ID]string{id: string(make([]byte, 1+i))}, drops)
+		if i%3 == 0 {
+			m.drop([]fold.ID{id})
+		}
+		held := 0
+		for _, of := range []map[fold.ID]string{m.held, m.older} {
+			for _, s := range of {
+				held += len(s)
+			}
+		}
+		if held > 2*m.room {
+			t.Fatalf("after %d values %d bytes are held in room for %d", i+1, held, m.room)
+		}
+	}
+	_, drops := m.take(nil, nil)
+	m.put(map[fold.ID]string{"large": string(make([]byte, 101))}, drops)
+	if missing, _ := m.take([]fold.ID{"large", "49"}, make([]string, 2)); len(missing) != 1 || missing[0] != 0 {
+		t.Errorf("of one too large and the last before it %v is missing", missing)
+	}
+}
