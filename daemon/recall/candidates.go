@@ -104,7 +104,7 @@ func (d *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place,
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := d.Index.ChunksByID(ctx, slices.Clone(owners), chunkIDs)
+	chunks, err := d.Index.ChunksByID(ctx, owners, chunkIDs)
 	if err != nil {
 		return nil, err
 	}

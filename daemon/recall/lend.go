@@ -19,8 +19,9 @@ import (
 const lentAtOnce = 4
 
 // A Lender opens the stores of one checkout. A search asks for each door twice, to
-// find, and to show what was found, and for some at a time: those that are ready
-// before the others, which may need the places of those.
+// find, and to show what was found, a third time where that counts as read, and for
+// some at a time: those that are ready before the others, which may need the places
+// of those.
 type Lender struct {
 	Project string // slug; each lender of a search has another
 	// Lend returns the door to the stores, and what closes it again. It is called
@@ -79,6 +80,7 @@ type part struct {
 	strength float64 // how much it counts
 	table    rank.Weights
 	fusion   string
+	touch    bool // what is returned counts as read
 }
 
 func projectsOf(doors []Lender) []string {
@@ -104,7 +106,7 @@ func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, f te
 		if err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
-		parts[i] = part{slug: d.Slug, found: c, past: like, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion}
+		parts[i] = part{slug: d.Slug, found: c, past: like, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion, touch: d.TouchOnSearch}
 		return nil
 	})
 	if err != nil || len(doors) == 1 {
@@ -131,6 +133,32 @@ func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire
 		shown[i] = map[fold.ID]wire.SearchResult{}
 		if err := d.show(ctx, byDoor[i], req, f, parts[i].strength, parts[i].past, shown[i]); err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
+		}
+		return nil
+	})
+}
+
+// touchAll notes that the first returned of page that are shown were read, at the doors
+// that count searches.
+func touchAll(ctx context.Context, doors []Lender, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, returned int, parts []part) error {
+	read := make([][]fold.ID, len(doors))
+	for _, r := range page {
+		i, id := untag(r.ID)
+		if _, ok := shown[i][id]; !ok {
+			continue
+		}
+		if returned--; returned < 0 {
+			break
+		}
+		if parts[i].touch {
+			read[i] = append(read[i], id)
+		}
+	}
+	return visit(ctx, doors, func(i int) bool { return len(read[i]) > 0 }, func(ctx context.Context, i int, d *Door) error {
+		for _, id := range read[i] {
+			if err := d.State.Touch(ctx, d.Slug, id, d.Now()); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

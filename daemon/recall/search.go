@@ -101,6 +101,9 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	reply.Total = len(ranked)
 	turn(&reply, cursor, fill(&reply, page, shown, held), places, req.TokenBudget)
+	if err := touchAll(ctx, doors, page, shown, len(reply.Results), parts); err != nil {
+		return reply, err
+	}
 	reply.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	return reply, nil
 }
@@ -475,9 +478,10 @@ func limitChunks(ranked []rank.Ranked, req wire.SearchRequest) {
 
 // fits reports whether a memory still is as the filter asks, as far as a change of
 // its own may alter that: it may have been ranked long before it is shown.
-func fits(row *meta.Row, f *textindex.Filter) bool {
+func fits(row *meta.Card, f *textindex.Filter) bool {
 	if f.Source != "" && string(row.Source) != f.Source || f.Type != "" && row.Type != f.Type ||
-		f.Author != "" && !strings.EqualFold(row.Author, f.Author) {
+		f.Author != "" && !strings.EqualFold(row.Author, f.Author) ||
+		!f.After.IsZero() && row.UpdatedAt.Before(f.After) || !f.Before.IsZero() && !row.UpdatedAt.Before(f.Before) {
 		return false
 	}
 	for _, want := range f.Tags {
@@ -498,24 +502,24 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			chunkIDs = append(chunkIDs, strings.TrimPrefix(c.Key, "c:"))
 		}
 	}
-	rows, err := d.Index.Memories(ctx, ids)
+	rows, err := d.Index.Cards(ctx, ids)
 	if err != nil {
 		return err
 	}
-	chunks, err := d.Index.ChunksByID(ctx, slices.Clone(ids), chunkIDs)
+	chunks, err := d.Index.ChunksByID(ctx, ids, chunkIDs)
 	if err != nil {
 		return err
 	}
 	q := asked(req.Query)
 	for _, r := range ranked {
 		row, ok := rows[r.ID]
-		if !ok || !fits(&row, &filter) {
+		if !ok || !fits(row, &filter) {
 			continue // forgotten since it was found, or changed
 		}
 		res := wire.SearchResult{
 			ID: string(r.ID), Type: row.Type, Title: row.Title, Score: r.Score, Relevance: r.Relevance, Strength: r.Strength,
 			Metadata: wire.ResultMetadata{
-				Source: string(row.Source), FilePath: row.FilePath, Path: row.Path, Author: row.Author, Tags: row.Tags, Language: row.Language,
+				Source: string(row.Source), FilePath: row.FilePath, Path: row.Path, Author: row.Author, Tags: slices.Clone(row.Tags), Language: row.Language,
 			},
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, Stale: row.Stale, Project: d.Slug,
 		}
@@ -530,13 +534,6 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			res.Explain = explain(r, weight)
 		}
 		out[r.ID] = res
-	}
-	if d.TouchOnSearch {
-		for _, r := range ranked {
-			if err := d.State.Touch(ctx, d.Slug, r.ID, d.Now()); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

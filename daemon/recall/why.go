@@ -79,7 +79,7 @@ func (q question) most() (n int) {
 // why says what made a memory a result, from what a reader may see of it: a chunk
 // that is withheld speaks by its name only. The chunks come in the order of those of
 // res; body is what was seen of the memory's own text.
-func why(r rank.Ranked, row meta.Row, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter) []wire.Reason {
+func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter) []wire.Reason {
 	var out []wire.Reason
 	for i, c := range res.MatchedChunks {
 		if i > 0 && len(out[0].Words) == q.most() {
