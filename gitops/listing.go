@@ -39,6 +39,7 @@ type Lister struct {
 	dirs    map[string]stamp           // folders that may hold files, "" for the root
 	ignores map[string]stamp           // the .gitignore files in dirs, and other files of rules by absolute path
 	begins  map[string]bool            // folders of dirs with a .git that is no repository yet
+	begun   []string                   // folders of dirs that were found to be repositories when they were first read
 	exclude string                     // core.excludesFile; "" if it is not set
 	again   bool                       // what was found asks for all of it again
 }
@@ -113,6 +114,10 @@ func (x *Lister) Files(ctx context.Context) (paths []string, version uint64, err
 	if err == nil && x.again {
 		err = x.listAll(ctx, root)
 	}
+	if err == nil && x.overtaken() {
+		err = x.listAll(ctx, root)
+		x.begun = nil
+	}
 	if err != nil {
 		x.dirs = nil // what is kept may be half of each
 		return nil, 0, err
@@ -180,10 +185,26 @@ func (x *Lister) below(p string) bool {
 	return false
 }
 
+// overtaken reports whether git listed files of a folder that was a repository of its
+// own when it was read right after: git init ended in between. Nothing tells of that
+// later.
+func (x *Lister) overtaken() bool {
+	begun := x.begun
+	x.begun = nil // where git and we do not agree, it is asked once more only
+	for _, dir := range begun {
+		for of := range x.others {
+			if of == dir || strings.HasPrefix(of, dir+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // listAll asks git about everything.
 func (x *Lister) listAll(ctx context.Context, root *os.Root) error {
 	began := time.Now()
-	x.again = false
+	x.again, x.begun = false, nil
 	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]stamp{}, map[string]bool{}
 	if err := x.noteRules(ctx, began); err != nil {
 		return err
@@ -508,8 +529,12 @@ func (x *Lister) readDir(root *os.Root, dir string, now time.Time, known bool) (
 		switch {
 		case e.Name() == ".git":
 			x.again = x.again || known && dir != "" // it became a repository of its own
-			if dir != "" && unfinished(root, dir) {
+			switch {
+			case dir == "":
+			case unfinished(root, dir):
 				x.begins[dir] = true
+			case !known:
+				x.begun = append(x.begun, dir)
 			}
 		case x.nested[p]:
 		case e.IsDir():

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -224,6 +225,29 @@ func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
 	}
 	git(t, dir, "init", "-q", "sub")
 	look("a.go", "dir/b.go")
+}
+
+// Git init may end between what git says of the folder and our own look at it.
+func TestListerIsOvertakenByARepository(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the git that is overtaken is a shell script")
+	}
+	dir := checkout(t)
+	write(t, filepath.Join(dir, "sub/deep/s.go"), "package sub\n")
+	for _, name := range []string{"objects", "late"} {
+		must(t, os.MkdirAll(filepath.Join(dir, "sub/.git", name), 0o755))
+	}
+	write(t, filepath.Join(dir, "sub/.git/HEAD"), "ref: refs/heads/main\n")
+	older(t, dir)
+	real, err := exec.LookPath("git")
+	must(t, err)
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n'%s' \"$@\" || exit\ncase \"$*\" in *--others*) mv '%s' '%s' 2>/dev/null; touch -d '1 hour ago' '%s';; esac\nexit 0\n",
+		real, filepath.Join(dir, "sub/.git/late"), filepath.Join(dir, "sub/.git/refs"), filepath.Join(dir, "sub"))
+	write(t, filepath.Join(bin, "git"), script)
+	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	looks(t, dir)("a.go", "dir/b.go")
 }
 
 // Add spares the question for what git was asked already.
