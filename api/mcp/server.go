@@ -57,7 +57,9 @@ type Server struct {
 	doors     Doors
 	opt       Options
 	mcp       *sdk.Server
-	known     http.Handler // tells the SDK who calls, then hands over
+	about     *sdk.Implementation
+	tools     map[string]tool // by name, those of ours
+	known     http.Handler    // tells the SDK who calls, then hands over
 	stateless http.Handler
 	stateful  http.Handler
 	greeted   greeted
@@ -72,9 +74,10 @@ func Handler(doors Doors, opt Options) *Server {
 	if opt.Caller == nil {
 		opt.Caller = auth.CallerOf
 	}
-	s := &Server{doors: doors, opt: opt}
+	s := &Server{doors: doors, opt: opt, tools: map[string]tool{}}
 	quiet := slog.New(slog.DiscardHandler) // the SDK logs every notification
-	s.mcp = sdk.NewServer(&sdk.Implementation{Name: "foldwatch", Title: "foldwatch", Version: opt.Version}, &sdk.ServerOptions{
+	s.about = &sdk.Implementation{Name: "foldwatch", Title: "foldwatch", Version: opt.Version}
+	s.mcp = sdk.NewServer(s.about, &sdk.ServerOptions{
 		Instructions:       instructions,
 		Logger:             quiet,
 		CompletionHandler:  s.complete,
@@ -113,6 +116,9 @@ const bodyLimit = 10 << 20
 // ServeHTTP answers for the caller that Options.Caller finds. What the request
 // says about that itself stays in front: a token is not handed on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.direct(w, r) {
+		return
+	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer checked")
 	s.known.ServeHTTP(w, r)

@@ -20,8 +20,8 @@ import (
 type call struct {
 	doors   Doors
 	scope   fold.Scope
-	header  http.Header // of the request; nil outside of HTTP
-	request *sdk.CallToolRequest
+	header  http.Header          // of the request; nil outside of HTTP
+	request *sdk.CallToolRequest // nil for one that was answered without the SDK, which asks for no progress
 }
 
 // A result is what a tool returns: text for the model and the same as data.
@@ -97,19 +97,25 @@ func (t tool) addTo(s *Server) {
 			c.header = req.Extra.Header
 		}
 		c.scope = s.scope(req.Extra)
-		if !t.access.Allows(c.scope) {
-			return s.refuse(ctx, t.Name, fmt.Errorf("%s needs a caller with scope %s: %w", t.Name, t.access, fold.ErrForbidden)), nil
-		}
-		res, err := t.guarded(ctx, c, req.Params.Arguments)
-		if err != nil {
-			return s.refuse(ctx, t.Name, err), nil
-		}
-		out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: res.text}}, StructuredContent: res.data}
-		if notices := s.notices(ctx, c); notices != "" {
-			out.Content = append(out.Content, &sdk.TextContent{Text: notices})
-		}
-		return out, nil
+		return t.answer(ctx, s, c, req.Params.Arguments), nil
 	})
+	s.tools[t.Name] = t
+}
+
+// answer checks who calls, and runs the tool.
+func (t tool) answer(ctx context.Context, s *Server, c *call, raw json.RawMessage) *sdk.CallToolResult {
+	if !t.access.Allows(c.scope) {
+		return s.refuse(ctx, t.Name, fmt.Errorf("%s needs a caller with scope %s: %w", t.Name, t.access, fold.ErrForbidden))
+	}
+	res, err := t.guarded(ctx, c, raw)
+	if err != nil {
+		return s.refuse(ctx, t.Name, err)
+	}
+	out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: res.text}}, StructuredContent: res.data}
+	if notices := s.notices(ctx, c); notices != "" {
+		out.Content = append(out.Content, &sdk.TextContent{Text: notices})
+	}
+	return out
 }
 
 // guarded runs the tool. A panic in it is an error of this one call: the SDK

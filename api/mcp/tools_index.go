@@ -81,7 +81,10 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	if err != nil {
 		return indexing{}, "", err
 	}
-	token := c.request.Params.GetProgressToken()
+	var token any
+	if c.request != nil {
+		token = c.request.Params.GetProgressToken()
+	}
 	wait, cancel := context.WithTimeout(ctx, indexWait)
 	defer cancel()
 	var events <-chan wire.Event
