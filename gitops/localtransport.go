@@ -7,9 +7,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
 const (
@@ -36,6 +38,9 @@ func (l *localTransport) open() (*objects, error) {
 	for _, d := range []string{filepath.Join(dir, ".git"), dir} {
 		o, err := openObjects(d, nil, true)
 		if err == nil {
+			if err := plain(d); err != nil {
+				return nil, errors.Join(err, o.close())
+			}
 			return o, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -43,6 +48,31 @@ func (l *localTransport) open() (*objects, error) {
 		}
 	}
 	return nil, syncError(SyncMissing, "", "", "%s is no git repository", dir)
+}
+
+// plain returns why a repository may not be written to without a git program, if so: it
+// names objects or keeps references in another way than we do.
+func plain(dir string) error {
+	f, err := os.Open(filepath.Join(dir, "config"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return syncError(SyncOffline, "", "", "%v", err)
+	}
+	defer f.Close()
+	c := config.New()
+	if err := config.NewDecoder(f).Decode(c); err != nil {
+		return syncError(SyncRefused, "", "", "the configuration of the remote: %v", err)
+	}
+	extensions := c.Section("extensions")
+	if f := extensions.Option("objectformat"); f != "" && !strings.EqualFold(f, "sha1") {
+		return errOtherNames("")
+	}
+	if f := extensions.Option("refstorage"); f != "" && !strings.EqualFold(f, "files") {
+		return syncError(SyncRefused, "", "install git, which knows them", "the remote keeps references in tables")
+	}
+	return nil
 }
 
 func (l *localTransport) tip(context.Context) (plumbing.Hash, error) {

@@ -61,10 +61,21 @@ type sign struct {
 
 var signs = []sign{
 	{SyncUntrusted, regexp.MustCompile(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
-	{SyncRefused, regexp.MustCompile(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|mismatched algorithms|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
+	{SyncRefused, regexp.MustCompile(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
 	{SyncMissing, regexp.MustCompile(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
 	{SyncAuth, regexp.MustCompile(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
 	{SyncLimited, regexp.MustCompile(`(?i)error: (?:429|503)|rate limit|too many requests`)},
+}
+
+// otherNames matches what git and go-git say of a remote that names objects by another
+// hash than repo.git, which is always SHA-1.
+var otherNames = regexp.MustCompile(`(?i)mismatched algorithms|does not support this repository's hash algorithm|no space after hash|malformed zero-id ref`)
+
+// errOtherNames says so.
+func errOtherNames(host string) error {
+	return syncError(SyncRefused, host, "keep memories on the branch you work on, which goes with the rest of the repository: foldwatch add --commit-to branch; "+
+		"or share them by another remote: git init --bare there, then: foldwatch sync on --remote ADDRESS",
+		"the remote names objects by SHA-256, and the branch foldwatch is kept in SHA-1")
 }
 
 // transferError finds out from what a run said what went wrong. What is not
@@ -85,6 +96,9 @@ func transferError(host string, r ran) error {
 		return e
 	case strings.Contains(text, "error: 301"), strings.Contains(text, "error: 302"), strings.Contains(text, "error: 307"), strings.Contains(text, "error: 308"):
 		return redirected(host, "")
+	}
+	if otherNames.MatchString(text) {
+		return errOtherNames(host)
 	}
 	for _, s := range signs {
 		if s.says.MatchString(text) {

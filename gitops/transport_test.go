@@ -370,3 +370,48 @@ func syncAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncOtherHash: a checkout that names objects by SHA-256 keeps its memories beside
+// it, and syncs them with a remote of SHA-1. One of SHA-256 is refused at once, with
+// what to do, and nothing is tried again by itself.
+func TestSyncOtherHash(t *testing.T) {
+	isolate(t)
+	dir := realDir(t)
+	if _, err := git2(dir, "init", "-q", "--object-format=sha256", "--template=", "."); err != nil {
+		t.Skipf("SKIP: git knows no SHA-256: %v", err)
+	}
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
+	r := &replica{t: t, dir: dir, opt: gitops.SyncOptions{Remote: bareRemote(t), Local: true, Publish: true, Rand: func() float64 { return 0 }}}
+	r.s = openStore(t, dir, nil)
+	id, text := memoryFile("One", "x")
+	r.put(id, text)
+	if got := r.sync(); !got.Pushed {
+		t.Errorf("Sync = %+v", got)
+	}
+	other := newReplica(t, r.opt.Remote, nil)
+	other.sync()
+	if got := other.read(id.Path()); got != string(text) {
+		t.Errorf("the other has %q", got)
+	}
+	for _, state := range []string{"empty", "without the branch", "with the branch"} {
+		remote := realDir(t)
+		git(t, remote, "init", "-q", "--bare", "--object-format=sha256", ".")
+		switch state {
+		case "without the branch":
+			git(t, dir, "push", "-q", remote, "HEAD:refs/heads/main")
+		case "with the branch":
+			git(t, dir, "push", "-q", remote, "HEAD:refs/heads/foldwatch")
+		}
+		r.opt.Remote = remote
+		refused := func() {
+			e := r.wantKind(gitops.SyncRefused)
+			if !strings.Contains(e.Error(), "SHA-256") || !strings.Contains(fold.Hint(&e), "--commit-to branch") || !e.Kind.Waits() {
+				t.Errorf("%s: %v, hint %q", state, e.Err, fold.Hint(&e))
+			}
+		}
+		refused()
+		if state != "empty" {
+			r.withoutGit(refused)
+		}
+	}
+}
