@@ -107,9 +107,10 @@ packages: build ## dist/: deb, rpm, apk, Arch, msi, zip, tar.gz, manifests, bill
 fresh: ## the README's commands in a Debian with nothing but what it asks for (root, debootstrap); FRESH=./... for all tests
 	FRESH="$(FRESH)" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 55m -run '^TestFresh$$' ./testdata/rig
 
-crash: build ## kill -9 at random moments, compared with an undisturbed run; kill -9 and power cut at every call of commit, push and apply
+crash: build ## kill -9 at random moments, also of syncs, compared with an undisturbed run; kill -9 and power cut at every call of commit, push and apply
 	FOLDWATCH_CRASH=1 $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^Test(PowerCut|SyncProcessKilled|KillAtEveryStep|TenReplicas)$$|^TestSync$$/^KilledAnywhere$$' ./gitops
-	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^TestCrash' ./testdata/rig
+	FOLDWATCH_CRASH=1 $(GO) test -mod=readonly -count=1 -v -timeout 5m -run '^TestSyncKilled$$' ./cmd/foldwatch
+	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 60m -run '^TestCrash' ./testdata/rig
 
 bench: build ## the goals of the performance notes, as a table; GOALS="1 5" for some
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 150m -run '^TestBench' ./testdata/rig

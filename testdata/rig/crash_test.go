@@ -224,6 +224,18 @@ func TestCrashRigs(t *testing.T) {
 			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
 		}
 	})
+	t.Run("sync", func(t *testing.T) {
+		// Our branch has what came before the files have it.
+		bin := newMachine(t).seeded("gitops/takein.go",
+			"\theld, err := r.takeIn(ctx, m, next)\n",
+			"\ts.commit.Lock()\n\terr := r.moveRefs(ctx, next)\n\ts.commit.Unlock()\n\tif err != nil {\n\t\treturn err\n\t}\n\t<-time.After(400 * time.Millisecond)\n\theld, err := r.takeIn(ctx, m, next)\n",
+			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
+		if _, faults := crashSync(t, bin, 0, 8); len(faults) == 0 {
+			t.Error("memories that come by sync and are lost are not missed")
+		} else {
+			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
+		}
+	})
 	t.Run("first index", func(t *testing.T) {
 		// What the text index missed is not fed to it again.
 		m := newMachine(t)

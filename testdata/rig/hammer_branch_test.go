@@ -35,7 +35,7 @@ func hastened(pace time.Duration) map[string][]string {
 	for _, s := range []string{"switchQuiet = 2 * time.Minute", "stashHolds = 30 * time.Minute"} {
 		rest = append(rest, s, s+by)
 	}
-	for _, s := range []string{"const branchRetry = 30 * time.Second", "const putOffLook = 2 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
+	for _, s := range []string{"const branchRetry = 30 * time.Second", "\tputOffLook = 2 * time.Second", "if at := time.Now().Add(time.Second", "b.due = now.Add(min(max(res.Wait.After, time.Second"} {
 		look = append(look, s, s+by)
 	}
 	return map[string][]string{"gitops/branchgate.go": gate, "daemon/branch.go": look, "gitops/unrest.go": rest}
