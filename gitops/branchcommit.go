@@ -40,7 +40,7 @@ func (s *Store) OntoBranch(on bool) error {
 		s.opt.CommitTo, s.onto = "sidecar", nil
 		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
 		s.off.turn(false)
-		return err
+		return errors.Join(err, s.owesNothing())
 	case s.onto != nil:
 		return nil
 	}
@@ -216,6 +216,11 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		s.mu.Lock()
 		t.done = s.tip
 		s.mu.Unlock()
+		at := p.oid
+		if out.Oid != "" {
+			at = d.next
+		}
+		return out, s.settleDeletions(ctx, t, at)
 	}
 	return out, nil
 }

@@ -73,12 +73,19 @@ func (s *Store) saveGraves() error {
 }
 
 // bury makes tombstones of what a draft deletes, on disk and in the journal, and
-// returns their paths: it has to be drafted once more then. What HEAD has no memory for, or a note of a person without frontmatter,
+// returns their paths: it has to be drafted once more then. What HEAD has no memory
+// for, what git brought back in between, or a note of a person without frontmatter,
 // goes without one.
 func (s *Store) bury(ctx context.Context, t *branchTarget, d *branchDraft) ([]string, error) {
+	if err := s.loadDeletions(); err != nil {
+		return nil, err
+	}
 	now := s.opt.Now()
 	var ws []Write
 	for _, c := range d.changes {
+		if s.deletions.of[c.path].Back {
+			continue
+		}
 		if _, own := fold.OwnPath(c.path); !own || c.b != nil || !c.blob.IsZero() {
 			continue
 		}

@@ -152,7 +152,7 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 	gone := 0
 	for _, c := range changes {
 		switch {
-		case c.off || c.ours != nil && c.ours.New == nil:
+		case c.off || c.back != nil || c.ours != nil && c.ours.New == nil:
 			explicit[c.path] = true // deleted through the API
 		case c.disk == nil && !c.old.IsZero():
 			gone++

@@ -108,6 +108,7 @@ type change struct {
 	off    bool          // disk is not in the file yet, see putOff
 	told   []byte        // what lies in the file meanwhile
 	noted  uint64        // of off: its newest entry
+	back   []byte        // what git put there, where it was deleted
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -244,6 +245,11 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
+		if back, err := s.broughtBack(c); err != nil {
+			return nil, err
+		} else if back {
+			c.back, c.disk, c.info, c.apart = c.disk, nil, disk.Info{}, true
+		}
 		c.lost = append(s.takeDisplaced(p, c.disk), c.lost...)
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
@@ -358,6 +364,9 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		if c.off {
 			s.off.tell(c.path, c.told, c.noted)
 		}
+	}
+	if err := s.noteDeletions(changes); err != nil {
+		return nil, err
 	}
 	return s.upTo(done), s.saveGraves()
 }

@@ -101,11 +101,12 @@ type Store struct {
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
 
-	off     putOffs
-	graves  graves
-	driving sync.Mutex // guards driver
-	driver  driverLook
-	compare comparing
+	off       putOffs
+	graves    graves
+	deletions deletions
+	driving   sync.Mutex // guards driver
+	driver    driverLook
+	compare   comparing
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
