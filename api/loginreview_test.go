@@ -165,6 +165,11 @@ func TestTheEndOfAProviderThatIsAway(t *testing.T) {
 			t.Errorf("token %d while the provider is away: %d", i, status)
 		}
 	}
+	for _, k := range h.tokens.List(auth.Owner()).Items {
+		if k.State != "suspended" {
+			t.Errorf("the list says of a token that is refused that it is %s", k.State)
+		}
+	}
 	if err := away.RemoveProvider(t.Context(), "corp"); err != nil {
 		t.Fatal(err)
 	}

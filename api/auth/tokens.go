@@ -135,12 +135,8 @@ func (t *Tokens) Authenticate(r *http.Request) (Caller, bool, error) {
 		return Caller{}, true, errRefused()
 	}
 	now := t.now()
-	if state := k.state(now); state != "active" {
+	if state := t.stateOf(k, now); state != "active" {
 		t.log.InfoContext(r.Context(), "Refused a token", "token", k.rec.ID, "state", state)
-		return Caller{}, true, errRefused()
-	}
-	if t.away[t.maker(k)] {
-		t.log.InfoContext(r.Context(), "Refused a token", "token", k.rec.ID, "state", "suspended")
 		return Caller{}, true, errRefused()
 	}
 	k.rec.Used = now
@@ -148,6 +144,16 @@ func (t *Tokens) Authenticate(r *http.Request) (Caller, bool, error) {
 	return k.caller(), true, nil
 }
 
+// stateOf is what a token is good for now. It is called with mu held.
+func (t *Tokens) stateOf(k *token, now time.Time) string {
+	state := k.state(now)
+	if state == "active" && t.away[t.maker(k)] {
+		return "suspended"
+	}
+	return state
+}
+
+// state is what became of the token itself, whoever made it.
 func (k *token) state(now time.Time) string {
 	switch {
 	case !k.rec.Revoked.IsZero():
@@ -217,7 +223,7 @@ func (t *Tokens) List(who Caller) wire.TokenList {
 	list, now := wire.TokenList{Items: []wire.Token{}}, t.now()
 	for _, k := range t.byID {
 		if k.seenBy(who) {
-			list.Items = append(list.Items, k.told(now))
+			list.Items = append(list.Items, t.told(k, now))
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b wire.Token) int {
@@ -230,9 +236,10 @@ func (k *token) seenBy(who Caller) bool {
 	return AdminOfAll.Allows(who.Scope) || who.ID != "" && (k.rec.UserID == who.ID || "token:"+k.rec.ID == who.ID)
 }
 
-func (k *token) told(now time.Time) wire.Token {
+// told is called with mu held.
+func (t *Tokens) told(k *token, now time.Time) wire.Token {
 	out := wire.Token{
-		ID: k.rec.ID, Name: k.rec.Name, Scope: k.rec.Scope, Projects: slices.Clone(k.rec.Projects), State: k.state(now),
+		ID: k.rec.ID, Name: k.rec.Name, Scope: k.rec.Scope, Projects: slices.Clone(k.rec.Projects), State: t.stateOf(k, now),
 		MadeBy: k.rec.UserID, CreatedAt: k.rec.Created, ExpiresAt: k.rec.Expires,
 	}
 	if used := k.rec.Used; !used.IsZero() {
@@ -274,7 +281,7 @@ func (t *Tokens) Create(ctx context.Context, who Caller, in wire.TokenCreate) (w
 		return wire.TokenCreated{}, err
 	}
 	t.log.InfoContext(ctx, "Token created", "token", rec.ID, "scope", rec.Scope, "by", who.ID)
-	return wire.TokenCreated{Token: t.byID[rec.ID].told(now), Secret: secret.String()}, nil
+	return wire.TokenCreated{Token: t.told(t.byID[rec.ID], now), Secret: secret.String()}, nil
 }
 
 // asked checks what is asked for against what the caller may.

@@ -16,7 +16,7 @@ type Token struct {
 	Name      string     `json:"name"`
 	Scope     string     `json:"scope" enum:"read,write,admin"`
 	Projects  []string   `json:"projects" doc:"slugs; empty: every project"`
-	State     string     `json:"state" enum:"active,expired,revoked"`
+	State     string     `json:"state" enum:"active,suspended,expired,revoked" doc:"suspended: it is refused for as long as nobody vouches for the user who made it, as where the provider is disabled"`
 	MadeBy    string     `json:"made_by" doc:"owner, or token: and the id of the token that made it and takes it along when it is revoked"`
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt time.Time  `json:"expires_at"`
