@@ -315,4 +315,13 @@ func TestMergedRequestBecomesOneMemory(t *testing.T) {
 	if _, err := os.Lstat(path(7)); err == nil {
 		t.Error("it came back")
 	}
+
+	// One that was squashed is tied to the memory of the commit it became.
+	commit := r.push("squashed.go", "package p\n\n// Wombat is fed.\nfunc Wombat() {}\n", "Feed the wombat (#11)")
+	r.want(http.StatusAccepted, "queued")(r.pushed("main", commit))
+	r.want(http.StatusAccepted, "queued")(r.send("pull_request", "11", strings.Replace(pullBody(11, "Feed the wombat", "At night."), otherCommit, commit, 1)))
+	r.eventually("the request is tied to its commit", func() bool {
+		m, err := r.d.GetMemory(r.ctx(), local(), r.slug, string(id(11)))
+		return err == nil && len(m.Links) == 1 && m.Links[0].TargetID == string(fold.CommitID(r.slug, commit)) && m.Links[0].Title == "Feed the wombat (#11)" && m.Links[0].Derived
+	})
 }

@@ -383,7 +383,11 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 	}
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolver.Resolve)
-	return meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}, redo, nil
+	c := meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
+	if row.Type == pullType {
+		c.Derived, c.SetDerived = in.pullLinks(fc.m), true
+	}
+	return c, redo, nil
 }
 
 // staleNow reports whether the source that row describes is known to be another

@@ -21,6 +21,7 @@ const (
 	// MaxPullText is how much of the text of a merged request is kept, in bytes.
 	MaxPullText = 64 << 10
 	pullType    = "pr"
+	pullWeight  = 1 // of the link to its commit: the forge says so
 )
 
 // RememberPulls makes memories of merged requests, once: what is there stays as it
@@ -117,6 +118,21 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 
 // pulledFrom is what pullMemory says that a merged request is of.
 var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request (\S+)[#!]([1-9][0-9]{0,8})[.,]`)
+
+// pullLinks ties the memory of a merged request to that of the commit that it became
+// on its branch. One that was squashed or rebased is that commit; a merge has no memory,
+// and the link leads nowhere. It is not written into the file: which machine has seen
+// the commit makes no difference to that.
+func (in *Ingester) pullLinks(m *fold.Memory) []fold.Link {
+	of, n, ok := PulledFrom(m)
+	if !ok || m.Commit == "" || m.ID != fold.PullID(in.Slug, of, n) {
+		return nil
+	}
+	return []fold.Link{{
+		From: m.ID, To: fold.CommitID(in.Slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
+		Evidence: fmt.Sprintf("%s was merged as commit %s", of, m.Commit[:min(len(m.Commit), 7)]),
+	}}
+}
 
 // PulledFrom returns which request of which host/repo m says to be the memory of. What
 // it says is not known to be true: its id shows that.

@@ -300,7 +300,9 @@ func (d *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, erro
 	}
 	list := wire.LinkList{Items: make([]wire.Link, 0, len(ends))}
 	for _, l := range out[id] {
-		list.Items = append(list.Items, link(l, "out", titles[l.To]))
+		if _, there := titles[l.To]; there || !l.Derived { // nobody wrote the others for what may come
+			list.Items = append(list.Items, link(l, "out", titles[l.To]))
+		}
 	}
 	for _, l := range in[id] {
 		list.Items = append(list.Items, link(l, "in", titles[l.From]))
