@@ -29,6 +29,7 @@ func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress)
 	if err != nil {
 		return Report{}, err
 	}
+	paths = in.withLookalikes(paths)
 	sort.Strings(paths)
 	var total Report
 	bulk, err := in.beginBulk(ctx, len(paths))
@@ -89,6 +90,7 @@ type foldChange struct {
 	when  time.Time // last change of the file, whole seconds
 	gone  bool
 	tomb  *fold.Memory // that of which the file is the tombstone; nil if it is none
+	aside bool         // the id is that of a file that looks like it
 	named bool         // other memories may find it by another name than before
 	was   meta.File    // manifest entry before
 	known bool
@@ -202,6 +204,10 @@ func isMemoryPath(p string) bool {
 func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old meta.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
 	fc.file = meta.File{Path: p, Fold: true}
+	if other := givesWayTo(from, p); other != "" {
+		fc.aside, fc.file.State, fc.file.Reason = true, "quarantined", lookalike(other)
+		return fc, nil
+	}
 	if known && (old.State == "indexed" || old.State == buried) {
 		if info, err := from.Lstat(p); err == nil && sameStat(old, info) {
 			return nil, nil // our own write, or an event that came twice
@@ -293,12 +299,18 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	if err != nil {
 		return nil, nil, err
 	}
+	taken := map[fold.ID]bool{} // by a file that has it now, under whatever name
+	for _, fc := range found {
+		if fc.m != nil {
+			taken[fc.m.ID] = true
+		}
+	}
 	var changes []meta.Change
 	var again []string
 	for _, fc := range found {
 		r.Checked++
 		fc.noteBefore(rows)
-		if fc.known && fc.was.MemoryID != "" && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
+		if fc.known && fc.was.MemoryID != "" && !fc.aside && !taken[fc.was.MemoryID] && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
 			row := rows[fc.was.MemoryID]
 			changes = append(changes, meta.Change{Forget: fc.was.MemoryID})
 			if row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID {

@@ -153,3 +153,9 @@ func ignorable(r rune) bool {
 // normalPath returns path as it is hashed and compared: NFC, since macOS hands
 // out decomposed names and others composed ones.
 func normalPath(path string) string { return norm.NFC.String(path) }
+
+// Spellings returns path with its accents composed (NFC), and decomposed (NFD).
+// Files of both names have one id; most systems keep them as two.
+func Spellings(path string) (composed, decomposed string) {
+	return norm.NFC.String(path), norm.NFD.String(path)
+}
