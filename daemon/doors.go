@@ -131,7 +131,7 @@ func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, i
 		return wire.MemoryList{}, err
 	}
 	defer st.letGo()
-	return st.recall.List(ctx, in)
+	return st.recall.ListBesides(ctx, in, st.theirMemories(ctx))
 }
 
 // MemorySource returns the source a memory describes.
@@ -277,7 +277,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	}
 	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
 	if err == nil && channels == nil {
-		st.addTheirs(ctx, in, &reply)
+		addTheirs(st.findTheirs(ctx, st.co.rec.Slug, in), "", in, &reply)
 	}
 	reply.IndexStale = st.co.busy()
 	return reply, err
@@ -320,17 +320,36 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
 	reply, err := recall.SearchAll(ctx, doors, in, nil, &d.kept)
 	reply.IndexStale = stale.Load()
+	for _, cos := range d.bySlug(sc) {
+		for _, co := range cos {
+			if k := co.keeps(); k != nil && err == nil {
+				addTheirs(k.findTheirs(ctx, co.rec.Slug, in), co.rec.Slug, in, &reply)
+				break
+			}
+		}
+	}
 	return reply, err
 }
 
 // Context returns what surrounds a memory.
 func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in wire.ContextRequest) (wire.ContextReply, error) {
-	st, fid, err := d.openMemory(ctx, sc, slug, id, false)
+	st, err := d.open(ctx, sc, slug)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
 	defer st.letGo()
-	return st.recall.Context(ctx, fid, in)
+	fid, err := st.recall.Resolve(ctx, id)
+	if err != nil {
+		return st.contextTheirs(ctx, id, in, err)
+	}
+	reply, err := st.recall.Context(ctx, fid, in)
+	if err != nil {
+		return st.contextTheirs(ctx, id, in, err)
+	}
+	if theirs := st.theirMemories(ctx); len(theirs) > 0 {
+		err = st.recall.Surround(ctx, fid, true, theirs, in, &reply)
+	}
+	return reply, err
 }
 
 // TaskContext returns what helps with a task.

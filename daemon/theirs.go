@@ -17,8 +17,8 @@ import (
 
 // Where the user's own branch may not be brought forward, the memories that only the
 // remote's branch has are shown all the same, to be read and not to be changed
-// (git.md B7). They are few and for a while: they are kept in memory, in no index, and
-// found by searches whose words they all have.
+// (git.md B7). They are few and for a while: they are kept in memory, in no index, found
+// by searches whose words they all have, listed, and told beside what links join with them.
 
 // mostTheirs is of how many of them one reply tells.
 const mostTheirs = 3
@@ -76,15 +76,14 @@ func readTheirs(ctx context.Context, store *gitops.Store, slug string, blobs map
 	return list
 }
 
-// addTheirs tells in the first page of a search which memories of the remote have all
-// its words. Where the reply is bounded they are only named.
-func (h *hold) addTheirs(ctx context.Context, in wire.SearchRequest, reply *wire.SearchReply) {
+// findTheirs returns the memories of the remote that have all words of a search. Later
+// pages, and filters that these cannot pass, have none.
+func (k *standing) findTheirs(ctx context.Context, slug string, in wire.SearchRequest) (found []theirMemory) {
 	if in.Cursor != "" || in.FilePattern != "" || in.Language != "" || in.After != "" || in.Before != "" || in.MinScore > 0 {
-		return
+		return nil
 	}
 	asked := words.Analyze(in.Query)
-	var found []theirMemory
-	for _, m := range h.listTheirs(ctx, h.co.rec.Slug) {
+	for _, m := range k.listTheirs(ctx, slug) {
 		fits := len(asked) > 0 && (in.Source == "" || in.Source == string(m.Source)) && (in.Type == "" || in.Type == m.Type) && (in.Author == "" || in.Author == m.Author)
 		for _, t := range in.Tags {
 			fits = fits && slices.Contains(m.Tags, t)
@@ -96,6 +95,13 @@ func (h *hold) addTheirs(ctx context.Context, in wire.SearchRequest, reply *wire
 			found = append(found, m)
 		}
 	}
+	return found
+}
+
+// addTheirs tells in the first page of a search which memories of the remote have all
+// its words. Where the reply is bounded they are only named. Project is told where there
+// are several, else "".
+func addTheirs(found []theirMemory, project string, in wire.SearchRequest, reply *wire.SearchReply) {
 	if len(found) == 0 {
 		return
 	}
@@ -107,7 +113,7 @@ func (h *hold) addTheirs(ctx context.Context, in wire.SearchRequest, reply *wire
 		}
 		snippet := []rune(strings.Join(strings.Fields(m.Body), " "))
 		reply.Results = append(reply.Results, wire.SearchResult{
-			ID: string(m.ID), Type: m.Type, Title: m.Title, Snippet: string(snippet[:min(len(snippet), 200)]), Origin: wire.OriginRemote,
+			ID: string(m.ID), Type: m.Type, Title: m.Title, Snippet: string(snippet[:min(len(snippet), 200)]), Origin: wire.OriginRemote, Project: project,
 			Metadata:  wire.ResultMetadata{Source: string(m.Source), FilePath: m.FilePath, Path: m.Path, Author: m.Author, Tags: m.Tags},
 			CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 			Why: []wire.Reason{{Kind: wire.WhyText, Text: "on the remote's branch only; read-only until you pull"}},
@@ -118,6 +124,25 @@ func (h *hold) addTheirs(ctx context.Context, in wire.SearchRequest, reply *wire
 		reply.Notice += "; "
 	}
 	reply.Notice += "on the remote's branch only, to be read until you pull: " + strings.Join(ids, ", ")
+}
+
+// theirMemories returns the memories that only the remote's branch has.
+func (h *hold) theirMemories(ctx context.Context) (list []*fold.Memory) {
+	for _, m := range h.listTheirs(ctx, h.co.rec.Slug) {
+		list = append(list, m.Memory)
+	}
+	return list
+}
+
+// contextTheirs returns what surrounds the memory called id if it is one that only the
+// remote has, else err.
+func (h *hold) contextTheirs(ctx context.Context, id string, in wire.ContextRequest, err error) (wire.ContextReply, error) {
+	m, err := h.getTheirs(ctx, id, err)
+	if err != nil {
+		return wire.ContextReply{}, err
+	}
+	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
+	return reply, h.recall.Surround(ctx, fold.ID(m.ID), false, h.theirMemories(ctx), in, &reply)
 }
 
 // theirsCalled returns the one memory that only the remote has whose id is, or begins

@@ -188,6 +188,7 @@ type MemoryItem struct {
 	UpdatedAt time.Time `json:"updated_at"`
 	Stale     bool      `json:"stale,omitempty"`
 	Project   string    `json:"project,omitempty"`
+	Origin    string    `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it; it can be read, and changed once you pull"`
 }
 
 // ListQuery selects memories.

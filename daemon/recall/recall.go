@@ -211,12 +211,21 @@ func (d *Door) item(row meta.Row) wire.MemoryItem {
 
 // List returns one page of memories.
 func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, error) {
+	f, err := filterOf(q)
+	if err != nil {
+		return wire.MemoryList{}, err
+	}
+	return d.list(ctx, f)
+}
+
+// filterOf reads what a list is asked for.
+func filterOf(q wire.ListQuery) (meta.Filter, error) {
 	f := meta.Filter{
 		Source: fold.Source(q.Source), Type: q.Type, Author: q.Author, Tags: q.Tags, Q: q.Q,
 		SortBy: q.SortBy, Asc: q.SortDir == "asc", Limit: q.Limit, Cursor: q.Cursor,
 	}
 	if q.SortDir != "" && q.SortDir != "asc" && q.SortDir != "desc" {
-		return wire.MemoryList{}, fmt.Errorf("sort_dir %.20q is neither asc nor desc: %w", q.SortDir, fold.ErrInvalid)
+		return f, fmt.Errorf("sort_dir %.20q is neither asc nor desc: %w", q.SortDir, fold.ErrInvalid)
 	}
 	for _, t := range []struct {
 		name, text string
@@ -229,10 +238,14 @@ func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, err
 	} {
 		at, err := parseTime(t.name, t.text)
 		if err != nil {
-			return wire.MemoryList{}, err
+			return f, err
 		}
 		*t.dst = at
 	}
+	return f, nil
+}
+
+func (d *Door) list(ctx context.Context, f meta.Filter) (wire.MemoryList, error) {
 	rows, next, total, err := d.Index.List(ctx, f)
 	if err != nil {
 		return wire.MemoryList{}, err
