@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,7 +139,7 @@ func (m *machine) underLoad(t *testing.T, slug string) *crowd {
 	}
 	listening.Wait()
 	vocabulary := words(rand.New(rand.NewPCG(31, 0)), 20_000) // of generateFold
-	asked := queries(200)
+	asked := strings.Fields(strings.Join(queries(200), " "))
 	end := time.Now().Add(loadTime())
 	each := func(n int, one func(cl *client.Client, rnd *rand.Rand) (*spread, error)) {
 		for i := range n {
@@ -153,7 +154,11 @@ func (m *machine) underLoad(t *testing.T, slug string) *crowd {
 		}
 	}
 	each(loadSearchers, func(cl *client.Client, rnd *rand.Rand) (*spread, error) {
+		// Hardly ever the same twice: what was answered before is no help.
 		q := asked[rnd.IntN(len(asked))]
+		for range 1 + rnd.IntN(3) {
+			q += " " + asked[rnd.IntN(len(asked))]
+		}
 		if rnd.IntN(2) == 0 {
 			q = vocabulary[rnd.IntN(len(vocabulary))] + " " + vocabulary[rnd.IntN(len(vocabulary))]
 		}
