@@ -84,9 +84,33 @@ type samples struct {
 	at   map[string]int
 }
 
-// expect makes room for n candidates.
-func (s *samples) expect(n int) {
-	s.rows, s.at = make([]Sample, 0, n), make(map[string]int, n)
+// A Room is what searches are ranked in, one after the other: the samples of one are
+// as much as all else that it makes. The zero value is ready; nil makes all anew. It is
+// used by one search at a time.
+type Room struct{ free, used []*samples }
+
+// Release lets the next search have the room. What was ranked in it says nothing any
+// more of what made a relevance: its [Evidence] must not be asked.
+func (r *Room) Release() {
+	r.free = append(r.free, r.used...)
+	r.used = r.used[:0]
+}
+
+// samples returns room for n candidates.
+func (r *Room) samples(n int) *samples {
+	s := &samples{}
+	if r != nil {
+		if last := len(r.free) - 1; last >= 0 {
+			s, r.free = r.free[last], r.free[:last]
+		}
+		r.used = append(r.used, s)
+	}
+	s.rows = slices.Grow(s.rows[:0], n)
+	if s.at == nil {
+		s.at = make(map[string]int, n)
+	}
+	clear(s.at)
+	return s
 }
 
 func (s *samples) add(key string, memory fold.ID) *Sample {
@@ -149,8 +173,7 @@ func (r *Row) own(h *Hit) {
 
 // ChunkSamples returns the chunks among the candidates.
 func ChunkSamples(c Candidates) []Sample {
-	var s samples
-	s.expect(len(c.Chunks) + len(c.Vectors))
+	s := c.Room.samples(len(c.Chunks) + len(c.Vectors))
 	siblings := map[fold.ID][]float64{}
 	for i := range c.Chunks {
 		h := &c.Chunks[i]
@@ -231,8 +254,7 @@ func (c *Candidates) fileIDs() map[fold.ID]bool {
 // wholes returns the memories for which is holds, with what hits, their chunks and
 // the other channels say; about n of them.
 func (c *Candidates) wholes(hits []Hit, n int, is func(fold.ID) bool) []Sample {
-	var s samples
-	s.expect(n)
+	s := c.Room.samples(n)
 	add := func(id fold.ID) *Row { return &s.add(string(id), id).Values }
 	prose := map[fold.ID]bool{}
 	for i := range hits {

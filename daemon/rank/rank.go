@@ -73,6 +73,8 @@ type Candidates struct {
 	Cues       map[fold.ID]Cue     // by memory of a session
 	Places     map[string]Place    // by key; those that are missing have no neighbours
 	Strength   map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
+
+	Room *Room // where they are ranked; may be nil
 }
 
 // Fusion is how channels become one score.

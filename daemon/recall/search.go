@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,6 +30,9 @@ const (
 	nearCandidates = 100
 	maxQuery       = 4 << 10 // bytes
 )
+
+// rooms are those that no search ranks in.
+var rooms = sync.Pool{New: func() any { return &rank.Room{} }}
 
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
@@ -69,6 +73,12 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 		return parts[i].strength
 	}
 	table := weightsOf(tables)
+	room := rooms.Get().(*rank.Room)
+	defer func() { // nothing of the reply lies there
+		room.Release()
+		rooms.Put(room)
+	}()
+	all.Room = room
 	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
 	if wordless(all) && len(ranked) > 0 {
 		note(&reply, "near; no word matched")

@@ -27,6 +27,7 @@ type accumulator struct {
 	best    []float64    // scores, to find the limit'th
 	able    bitset       // documents that may still be among the best, see narrow
 	left    []uint32     // the same as a list
+	hits    [len(kinds)][]Hit
 }
 
 // A tally is the scores of one document.

@@ -100,6 +100,9 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 	}
 	defer func() {
 		clear(s.acc.found) // they hold segments
+		for k := range s.acc.hits {
+			clear(s.acc.hits[k][:cap(s.acc.hits[k])])
+		}
 		x.scratch.Put(s.acc)
 	}()
 	s.find()
@@ -188,7 +191,7 @@ func (s *search) find() {
 	s.found.synonyms = s.lists(s.synonyms, channelWords)
 }
 
-// kind returns the best documents of one kind.
+// kind returns the best documents of one kind, in the room of s.acc.
 func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 	s.acc.reset(s.docs)
 	n := s.live[k]
@@ -220,7 +223,7 @@ func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 	return c.hits(top, terms)
 }
 
-// hits returns the best of top as hits.
+// hits returns the best of top as hits, in the room of c.acc.
 func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 	for i := range top {
 		top[i].score = c.total(top[i].doc)
@@ -242,7 +245,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 			break
 		}
 	}
-	hits := make([]Hit, 0, len(top))
+	hits := slices.Grow(c.acc.hits[c.k][:0], len(top))
 	for _, d := range top {
 		leaf := c.leafOf(d.doc)
 		local := d.doc - leaf.offset
@@ -271,6 +274,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 			return nil, err
 		}
 	}
+	c.acc.hits[c.k] = hits
 	slices.SortFunc(hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key))
 	})
