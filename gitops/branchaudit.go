@@ -136,7 +136,7 @@ func (t *branchTarget) joinedBy(ctx context.Context, from, to, message string) (
 // A loss is a memory that a result lacks, or has without an edit.
 type loss struct {
 	has []byte // what the result holds; nil for nothing
-	b   []byte // what it is to hold
+	b   []byte // what it is to hold; nil for nothing
 }
 
 // lostBy adds to lost what a merge or rebase has lost and what is still so at
@@ -208,6 +208,7 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 		return nil, nil
 	}
 	var b [4][]byte
+	var buried [4]bool
 	for i, id := range []oid{base, one, other, result} {
 		if id == "" {
 			continue
@@ -216,10 +217,8 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 		if err != nil {
 			return nil, err
 		}
-		if b[i] = append([]byte{}, raw...); i == 3 {
-			continue
-		}
-		if _, gone := fold.Buried(raw); gone {
+		b[i] = append([]byte{}, raw...)
+		if _, buried[i] = fold.Buried(raw); buried[i] && i < 3 {
 			b[i] = nil
 		}
 	}
@@ -227,8 +226,14 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 		return nil, nil // a note that one side moved: git may have brought the edit along
 	}
 	r, err := fold.Merge3(b[0], b[1], b[2], fold.MergeOptions{Now: s.opt.Now(), Project: s.opt.Slug, Path: path})
-	if err != nil || r.Deleted || same(r.Bytes, b[3]) {
+	if err != nil || same(r.Bytes, b[3]) {
 		return nil, err
+	}
+	if r.Deleted { // where no tombstone says so, it may have been git's doing
+		if !buried[1] && !buried[2] || b[3] == nil || buried[3] {
+			return nil, nil
+		}
+		return &loss{has: b[3]}, nil
 	}
 	if why := s.gate(path, r.Bytes); why != nil || local(s.opt.Slug, path, r.Bytes) {
 		return nil, nil //nolint:nilerr // may be in no commit, so that it was in none of ours

@@ -192,38 +192,46 @@ func (s *Store) settleDeletions(ctx context.Context, t *branchTarget, at oid) er
 	if err := s.loadDeletions(); err != nil || len(s.deletions.of) == 0 {
 		return err
 	}
-	c, err := t.objects.commit(ctx, at)
+	ids, err := t.heldAt(ctx, at, sortedKeys(s.deletions.of))
 	if err != nil {
 		return err
 	}
-	dir, err := t.objects.child(ctx, c.tree, t.dir)
-	if err != nil {
-		return err
-	}
-	for _, path := range sortedKeys(s.deletions.of) {
-		has := true
-		if dir.isDir() {
-			if has, err = t.hasDeleted(ctx, dir.oid, path); err != nil {
+	for path := range s.deletions.of {
+		id, live := ids[path]
+		if live {
+			b, err := t.objects.blob(ctx, id)
+			if err != nil {
 				return err
 			}
+			_, buried := fold.Buried(b)
+			live = !buried
 		}
-		if has {
+		if !live {
 			s.noLongerOwes(path)
 		}
 	}
 	return s.saveDeletions()
 }
 
-// hasDeleted reports whether the tree of fold/ has no memory at path, or its tombstone.
-func (t *branchTarget) hasDeleted(ctx context.Context, tree oid, path string) (bool, error) {
-	id, err := t.objects.at(ctx, tree, path)
-	if err != nil || id == "" {
-		return id == "", err
-	}
-	b, err := t.objects.blob(ctx, id)
+// heldAt returns what the commit at holds of paths below fold/. The caller has opened t.
+func (t *branchTarget) heldAt(ctx context.Context, at oid, paths []string) (map[string]oid, error) {
+	c, err := t.objects.commit(ctx, at)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	_, buried := fold.Buried(b)
-	return buried, nil
+	dir, err := t.objects.child(ctx, c.tree, t.dir)
+	if err != nil || !dir.isDir() {
+		return nil, err
+	}
+	ids := map[string]oid{}
+	for _, path := range paths {
+		id, err := t.objects.at(ctx, dir.oid, path)
+		if err != nil {
+			return nil, err
+		}
+		if id != "" {
+			ids[path] = id
+		}
+	}
+	return ids, nil
 }

@@ -281,3 +281,48 @@ func TestDeletedIsOwedAfterARestart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAuditRestoresADeletion: a rebase skips our commit, or a merge takes the other side
+// of all: the edit in it is there again, and so is the deletion.
+func TestAuditRestoresADeletion(t *testing.T) {
+	for _, how := range []string{"rebase --skip", "merge -s ours", "merge -X ours"} {
+		t.Run(how, func(t *testing.T) {
+			dir := checkout(t)
+			r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, nil)}
+			other := remember(t, r.s, "Another", "x is said")
+			r.path = remember(t, r.s, "Session timeout", "Thirty minutes.")
+			onto(t, r.s)
+			git(t, dir, "branch", "side")
+			r.remove(true)
+			f := filepath.Join(dir, "fold", other)
+			text := string(read(t, f))
+			_, err := r.s.Put(t.Context(), gitops.Write{Path: other, Base: []byte(text), New: edited(text, "x is said", "y is said")})
+			must(t, err)
+			_, err = r.s.Commit(t.Context(), nil, "")
+			must(t, err)
+			onto(t, r.s)
+			r.check()
+			git(t, dir, "worktree", "add", "-q", dir+"-w", "side")
+			write(t, filepath.Join(dir+"-w", "fold", other), strings.Replace(text, "x is said", "z is said", 1))
+			git(t, dir+"-w", "commit", "-qam", "side")
+			git(t, dir, "worktree", "remove", "--force", dir+"-w")
+			switch how {
+			case "rebase --skip":
+				failing(t, dir, "rebase", "side")
+				git(t, dir, "rebase", "--skip")
+			default:
+				git(t, dir, "checkout", "-q", "-b", "mine")
+				git(t, dir, "checkout", "-q", "-B", "main", "side")
+				r.look(false)
+				git(t, dir, append(strings.Fields(how), "--no-edit", "mine")...)
+			}
+			r.look(true)
+			r.look(true)
+			b := read(t, f)
+			if !strings.Contains(string(b), "y is said") {
+				t.Errorf("the edit is gone: %s", b)
+			}
+			r.check()
+		})
+	}
+}

@@ -147,7 +147,7 @@ func (s *Store) noteThere(path string) {
 
 // checkVanished puts the guard up if changes delete too much at once, counting
 // also what is gone and not among them: events come in pieces.
-func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err error) {
+func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*change) (up bool, err error) {
 	explicit := map[string]bool{}
 	gone := 0
 	for _, c := range changes {
@@ -171,8 +171,17 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 			n++
 		}
 	}
-	// With the project file all went, also where they are few.
-	if n <= limit(total) && (n < 2 || !slices.Contains(missing, fold.ProjectFile)) {
+	tooMany := func() bool { // with the project file all went, also where they are few
+		return n > limit(total) || n >= 2 && slices.Contains(missing, fold.ProjectFile)
+	}
+	if !tooMany() {
+		return false, nil
+	}
+	missing = slices.DeleteFunc(missing, func(p string) bool { return explicit[p] })
+	if missing, err = s.takenByGit(ctx, missing); err != nil {
+		return false, err
+	}
+	if n = len(missing); !tooMany() {
 		return false, nil
 	}
 	s.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))
@@ -201,6 +210,25 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 		}
 	}
 	return sortedKeys(old), total, nil
+}
+
+// takenByGit leaves out of paths what the user's branch does not hold, where memories go
+// onto that and git rests on it: a merge took it away, not an accident.
+func (s *Store) takenByGit(ctx context.Context, paths []string) ([]string, error) {
+	if s.onto == nil || len(paths) == 0 || s.stirs() != "" {
+		return paths, nil
+	}
+	p, wait, err := s.onto.gate(ctx, s.opt.Now())
+	if err != nil || p.oid == "" || !wait.none() {
+		return paths, err
+	}
+	s.onto.open()
+	defer s.onto.close()
+	held, err := s.onto.heldAt(ctx, p.oid, paths)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return held[p] == "" }), nil
 }
 
 // absentFold reports whether fold/ itself is what is missing.
@@ -249,7 +277,9 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 	if err != nil {
 		return v, err
 	}
-	missing = s.withoutDeleted(missing)
+	if missing, err = s.takenByGit(ctx, s.withoutDeleted(missing)); err != nil {
+		return v, err
+	}
 	if len(missing) == 0 {
 		return Vanish{}, s.lowerGuard()
 	}

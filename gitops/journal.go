@@ -155,7 +155,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	if err != nil {
 		return out, err
 	}
-	if up, err := s.checkVanished(root, changes); err != nil || up {
+	if up, err := s.checkVanished(ctx, root, changes); err != nil || up {
 		reason, _ := s.guarded()
 		return Recorded{Guarded: up, Reason: reason, SetAside: out.SetAside}, err
 	}
