@@ -40,7 +40,7 @@ type accounts struct {
 	next    int
 	fate    map[string]string   // id → fate
 	words   map[string]word     // token → what became of it
-	doomed  map[string]bool     // ids whose deletion was acknowledged
+	doomed  map[string]int      // the replica that deleted an id and had that acknowledged
 	ops     map[string]int      // by kind, for the table
 	refused map[string]int      // by error
 	trail   map[string][]string // id → what was done to it, and when
@@ -58,7 +58,7 @@ type word struct {
 }
 
 func newAccounts() *accounts {
-	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]bool{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now()}
+	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]int{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now()}
 }
 
 func (l *accounts) token() string {
@@ -98,7 +98,7 @@ func (l *accounts) pick(rnd *rand.Rand, dir string, fates ...string) string {
 	l.mu.Lock()
 	var ids []string
 	for id, fate := range l.fate {
-		if slices.Contains(fates, fate) && !l.doomed[id] {
+		if _, gone := l.doomed[id]; slices.Contains(fates, fate) && !gone {
 			ids = append(ids, id)
 		}
 	}
@@ -225,7 +225,7 @@ func (r *replica) remove(ctx context.Context, cl *client.Client, l *accounts, id
 	_, err := cl.DeleteMemory(ctx, slug, id, "")
 	l.note("delete", id, r.n, err, func() {
 		if l.fate[id] == fateDoomed {
-			l.doomed[id] = true
+			l.doomed[id] = r.n
 		}
 		// What a person saved a moment ago and nobody told them was kept.
 		maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
@@ -309,6 +309,16 @@ func (r *replica) objects() []byte {
 	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
 }
 
+// hadDeleted reports whether the branch of the replica had the deletion of a memory. In
+// branch mode deletions travel by the users' own pushes and pulls, and the last ones
+// need not have come.
+func (r *replica) hadDeleted(id string) bool {
+	path := memoryFile("", id)
+	gone, _ := r.quietly("log", "-1", "--format=%h", "--diff-filter=D", "--", path)
+	buried, _ := r.quietly("log", "-1", "--format=%h", "-G^deleted: true", "--", path)
+	return gone+buried != ""
+}
+
 // past tells what became of a memory in a replica: on disk, in the journal and on the
 // branch, the newest first.
 func (r *replica) past(id string) string {
@@ -337,12 +347,16 @@ func (l *accounts) fault(token, what string) string {
 func (l *accounts) check(all []*replica) (faults []fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	live, history, ids := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	live, history, back := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range all {
 		k := r.kept()
 		maps.Copy(live, k.live)
 		maps.Copy(history, k.history)
-		maps.Copy(ids, k.ids)
+		for id := range k.ids {
+			if by, gone := l.doomed[id]; gone && (!l.journal || by == r.n || r.hadDeleted(id)) {
+				back[id] = true
+			}
+		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(l.words)) {
 		w := l.words[token]
@@ -360,7 +374,7 @@ func (l *accounts) check(all []*replica) (faults []fault) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
-		if ids[id] {
+		if back[id] {
 			var past strings.Builder
 			for _, r := range all {
 				past.WriteString(r.past(id) + "\n\t" + strings.Join(l.gone[r.n], "\n\t"))
