@@ -100,7 +100,7 @@ PACKAGES := tools/packages
 packages: build ## dist/: deb, rpm, apk, Arch, msi, zip, tar.gz, manifests, bills of materials; checked, made twice, installed (ONLY=linux/amd64 for some)
 	@tools/step "compile the tool" env GOFLAGS=-mod=readonly $(GO) build -C $(PACKAGES) -o "$(CURDIR)/bin/packages" .
 	@tools/step "make packages" bin/packages -out dist -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" -only "$(ONLY)"
-	FOLDWATCH_DIST="$(CURDIR)/dist" ONLY="$(ONLY)" GOFLAGS=-mod=readonly $(GO) test -C $(PACKAGES) -count=1 -timeout 20m .
+	FOLDWATCH_DIST="$(CURDIR)/dist" ONLY="$(ONLY)" GOFLAGS=-mod=readonly $(GO) test -C $(PACKAGES) -count=1 -v -timeout 20m .
 	@cd dist && sha256sum --quiet --check SHA256SUMS && ls -l --block-size=K
 	FOLDWATCH_DEB="$$(ls "$(CURDIR)"/dist/*_$$($(GO) env GOARCH).deb)" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 10m -run '^TestPackage' ./testdata/rig
 
