@@ -70,7 +70,7 @@ func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 // KnowsTip reports whether a branch of the remote is known to have stood at a
 // commit, because it was fetched or pushed there.
 func (s *Store) KnowsTip(branch, commit string) bool {
-	if branch == branchName && s.obj != nil {
+	if branch == branchName {
 		if tip, err := s.obj.ref(refRemote); err == nil && hashText(tip) == commit {
 			return true
 		}

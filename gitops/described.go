@@ -32,10 +32,8 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if o := s.off.get(path); o != nil && o.Described != nil {
 		return describedOrNone(path, bytes.Clone(o.Described))
 	}
-	if s.wal != nil {
-		if b, ok := s.wal.described(path); ok {
-			return describedOrNone(path, b)
-		}
+	if b, ok := s.wal.described(path); ok {
+		return describedOrNone(path, b)
 	}
 	s.mu.Lock()
 	tree, closed := s.described, s.closed
@@ -70,7 +68,7 @@ func (s *Store) Describer() (version string, described bool, err error) {
 	s.mu.Lock()
 	described = !s.described.IsZero()
 	s.mu.Unlock()
-	if !described && s.wal != nil {
+	if !described {
 		for _, e := range append(s.wal.entries(), s.off.log.entries()...) {
 			described = described || len(e.Described) > 0
 		}

@@ -27,9 +27,6 @@ const mostRemote = 1000
 // eachRemote calls fn with the commits of the remote's branch as it was seen
 // last, newest first, and the tree before each, until fn returns false.
 func (s *Store) eachRemote(ctx context.Context, most int, fn func(at plumbing.Hash, c *object.Commit, before plumbing.Hash) (bool, error)) error {
-	if s.obj == nil {
-		return nil
-	}
 	at, err := s.obj.ref(refRemote)
 	if err != nil {
 		return err

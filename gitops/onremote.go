@@ -42,9 +42,6 @@ func (s *Store) OnRemoteBranch(ctx context.Context, path string, b []byte) (bool
 // OnRemote reports whether the remote's branch, as it was last seen, holds the bytes
 // b at path below fold/.
 func (s *Store) OnRemote(path string, b []byte) (bool, error) {
-	if s.obj == nil {
-		return false, nil
-	}
 	tip, err := s.obj.ref(refRemote)
 	if err != nil || tip.IsZero() {
 		return false, err

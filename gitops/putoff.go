@@ -50,7 +50,7 @@ type putOff struct {
 
 // putOffs are those of a store. Safe for concurrent use.
 type putOffs struct {
-	log *wal // nil if read-only
+	log *wal
 
 	looking sync.Mutex // one at a time looks into stashes
 

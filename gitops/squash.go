@@ -214,9 +214,6 @@ func local(slug, path string, b []byte) bool {
 // SquashedAt returns when the branch foldwatch last got a commit; zero if it
 // has none.
 func (s *Store) SquashedAt() (time.Time, error) {
-	if s.obj == nil {
-		return time.Time{}, nil
-	}
 	h, err := s.obj.ref(refBranch)
 	if err != nil || h.IsZero() {
 		return time.Time{}, err

@@ -71,8 +71,6 @@ type StoreOptions struct {
 	// Branches are names and patterns ([path.Match]) of the branches that
 	// CommitBranch may commit onto. Empty means the default branch.
 	Branches []string
-	// ReadOnly opens what is there without a lock: every write is refused.
-	ReadOnly bool
 }
 
 // A Store keeps fold/ of one repository, that is of all its work trees: it
@@ -83,9 +81,9 @@ type Store struct {
 	opt  StoreOptions
 	l    *Layout
 	log  *slog.Logger
-	lock *disk.LockFile // nil if read-only
-	obj  *objects       // nil if read-only and there is none yet
-	wal  *wal           // nil if read-only
+	lock *disk.LockFile
+	obj  *objects
+	wal  *wal
 
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
@@ -156,16 +154,6 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 		}
 	}()
 	state := s.l.StateDir()
-	if opt.ReadOnly {
-		s.obj, err = openObjects(filepath.Join(state, repoName), nil, true)
-		if errors.Is(err, fs.ErrNotExist) {
-			return s, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return s, s.loadTip()
-	}
 	if err := os.MkdirAll(state, 0o777); err != nil {
 		return nil, err
 	}
@@ -337,9 +325,6 @@ func (s *Store) Bulk() (end func(ctx context.Context) error) {
 // Uncommitted returns the paths of acknowledged writes that are not in the
 // journal yet, sorted.
 func (s *Store) Uncommitted() []string {
-	if s.wal == nil {
-		return nil
-	}
 	var paths []string
 	for _, e := range s.wal.entries() {
 		paths = append(paths, e.Path)
@@ -357,9 +342,6 @@ func (s *Store) changed(paths []string) {
 
 // writable returns why nothing may be written, or nil.
 func (s *Store) writable() error {
-	if s.opt.ReadOnly {
-		return fmt.Errorf("fold/ is opened to be read only: %w", fold.ErrForbidden)
-	}
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
@@ -375,7 +357,7 @@ func (s *Store) writable() error {
 
 // Present reports whether the state folder is still the one that was opened: a
 // checkout that was removed and cloned anew has none, or another.
-func (s *Store) Present() bool { return s.wal == nil || s.wal.present() }
+func (s *Store) Present() bool { return s.wal.present() }
 
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
@@ -441,12 +423,11 @@ type Status struct {
 	Guarded    bool              // the vanish guard is up: nothing is committed
 	Reason     string            // why
 	SetAside   map[string]string // path → why it is not committed
-	ReadOnly   bool
 }
 
 // Status returns how the store stands now.
 func (s *Store) Status() Status {
-	st := Status{ReadOnly: s.opt.ReadOnly, SetAside: map[string]string{}}
+	st := Status{SetAside: map[string]string{}}
 	s.mu.Lock()
 	if !s.tip.IsZero() {
 		st.Tip = s.tip.String()
@@ -461,10 +442,8 @@ func (s *Store) Status() Status {
 	for path, file := range s.keptApart() {
 		st.SetAside[path] = "an editor saved it too late to be merged; what it wrote is in " + file
 	}
-	if s.wal != nil {
-		st.WalEntries, _ = s.wal.count()
-	}
-	if s.obj != nil && !closed {
+	st.WalEntries, _ = s.wal.count()
+	if !closed {
 		st.Loose = s.obj.countLoose()
 	}
 	return st

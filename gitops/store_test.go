@@ -275,26 +275,6 @@ func TestSecondStoreIsRefused(t *testing.T) {
 	}
 }
 
-func TestReadOnlyStore(t *testing.T) {
-	dir := checkout(t)
-	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.ReadOnly = true })
-	id, b := memoryFile("T", "x")
-	if _, err := s.Put(t.Context(), gitops.Write{ID: id, New: b}); !errors.Is(err, fold.ErrForbidden) {
-		t.Errorf("Put = %v, want ErrForbidden", err)
-	}
-	if log, err := s.Log(t.Context(), "", 0); err != nil || log != nil {
-		t.Errorf("Log = %v, %v", log, err)
-	}
-	if _, err := s.At(t.Context(), "", id.Path()); !errors.Is(err, fold.ErrNotFound) {
-		t.Errorf("At = %v, want ErrNotFound", err)
-	}
-	for _, p := range []string{"fold", ".git/foldwatch"} {
-		if _, err := os.Stat(filepath.Join(dir, p)); err == nil {
-			t.Errorf("a read-only store made %s", p)
-		}
-	}
-}
-
 func TestEightWriters(t *testing.T) {
 	dir := checkout(t)
 	s := openStore(t, dir, nil)

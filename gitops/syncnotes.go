@@ -94,9 +94,6 @@ type SyncState struct {
 // changed since the last sync.
 func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
 	var st SyncState
-	if s.obj == nil {
-		return st, nil
-	}
 	tip, err := s.start()
 	if err != nil {
 		return st, err

@@ -36,9 +36,6 @@ type comparing struct {
 // BranchState returns how the store stands with its remote in branch mode. It costs
 // what has changed since the last time, or about ten milliseconds.
 func (s *Store) BranchState(ctx context.Context) (st BranchState, err error) {
-	if s.obj == nil {
-		return st, nil
-	}
 	notes, err := readUpstream(s.l.StateDir())
 	if err != nil || notes.Branch == "" {
 		return st, err

@@ -34,12 +34,10 @@ const (
 // Options are the parts a [Door] works with.
 type Options struct {
 	Slug  string
-	Store *gitops.Store // nil where the checkout is read-only; ReadOnly says why
+	Store *gitops.Store
 	Index *meta.Index
 	State *meta.State
 
-	// ReadOnly is the error every write gets where Store is nil.
-	ReadOnly error
 	// Describe returns the memory file of a source file that is described in
 	// the index only, made anew from its blob (git.md G2).
 	Describe func(ctx context.Context, id fold.ID) ([]byte, error)
@@ -65,23 +63,10 @@ func New(opt Options) *Door {
 	return &Door{opt}
 }
 
-func (d *Door) writable() error {
-	if d.Store == nil {
-		if d.ReadOnly != nil {
-			return d.ReadOnly
-		}
-		return fmt.Errorf("project %s is read-only: %w", d.Slug, fold.ErrUnavailable)
-	}
-	return nil
-}
-
 // Add makes a memory of req and returns when it is durable. The same text
 // again, or the same slug with the same text, is answered with the memory that
 // is there; the same slug with another text updates it.
 func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (wire.WriteReply, error) {
-	if err := d.writable(); err != nil {
-		return wire.WriteReply{}, err
-	}
 	m, err := d.fromRequest(sc, req)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
@@ -173,9 +158,6 @@ func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate
 // Update changes the named fields of the memory id. It returns a
 // *fold.ConflictError if the caller read another version than is stored.
 func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
-	if err := d.writable(); err != nil {
-		return wire.WriteReply{}, err
-	}
 	var reply wire.WriteReply
 	var err error
 	for range 3 { // who names no version means the one that is there, also if somebody else writes meanwhile
@@ -245,9 +227,6 @@ func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why
 // again until `foldwatch index --full`. It returns fold.ErrNotFound, and
 // fold.ErrInvalid for a memory that has no file.
 func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHash string) (wire.WriteReply, error) {
-	if err := d.writable(); err != nil {
-		return wire.WriteReply{}, err
-	}
 	m, b, err := d.current(ctx, id)
 	if errors.Is(err, fold.ErrNotFound) {
 		if row, ierr := d.Index.Memory(ctx, id); ierr == nil && row.Described == "index" {
