@@ -32,7 +32,7 @@ func TestCrashSync(t *testing.T) {
 			if tc.pace > 0 {
 				bin = newMachine(t).hasty(tc.pace)
 			}
-			n, faults := crashSync(t, bin, tc.pace, crashes)
+			n, faults := crashSync(t, bin, tc.pace, crashes, 0)
 			for _, f := range faults {
 				t.Error(f)
 			}
@@ -48,13 +48,13 @@ type syncCrash struct {
 	words  []string // that both are to have in the end
 }
 
-// crashSync kills n syncs, or as many as there is time for, and tells what was wrong
-// afterwards.
-func crashSync(t *testing.T, bin string, pace time.Duration, n int) (done int, faults []string) {
+// crashSync kills n syncs, or as many as there is time for, or, if until is not 0, as
+// many as it takes to find that many faults. It tells what was wrong afterwards.
+func crashSync(t *testing.T, bin string, pace time.Duration, n, until int) (done int, faults []string) {
 	t.Helper()
 	c := &syncCrash{hammer: newHammer(t, hammerOptions{replicas: 2, sync: true, pace: pace, seed: 11}, bin)}
 	c.serve()
-	a, b := c.replicas[0], c.replicas[1]
+	a := c.replicas[0]
 	made, err := client.New(a.m.socket()).AddMemory(t.Context(), slug, wire.MemoryCreate{Title: "Shared", Content: "- both change this\n"})
 	if err != nil {
 		t.Fatal(err)
@@ -64,19 +64,13 @@ func crashSync(t *testing.T, bin string, pace time.Duration, n int) (done int, f
 	if why := c.meet(2 * time.Minute); why != "" {
 		t.Fatalf("without a crash: %s", why)
 	}
-	began := time.Now()
-	if err := c.syncNow(a); err != nil {
-		t.Fatal(err)
-	}
-	whole := 4 * time.Since(began) // with something to do
+	whole := c.took()
+	t.Logf("a sync with something to do takes %.0f ms", ms(whole))
 	rnd := rand.New(rand.NewPCG(11, uint64(pace)))
 	limit := time.Now().Add(8 * time.Minute)
-	for ; done < n && time.Now().Before(limit); done++ {
-		for _, r := range c.replicas {
-			c.change(r, done)
-		}
-		if out, err := b.sync(t.Context()); err != nil {
-			faults = append(faults, fmt.Sprintf("crash %d: the other machine cannot sync: %s", done, out))
+	for ; done < n && time.Now().Before(limit) && (until == 0 || len(faults) < until); done++ {
+		if why := c.prepare(done); why != "" {
+			faults = append(faults, fmt.Sprintf("crash %d: %s", done, why))
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- c.syncNow(a) }()
@@ -105,6 +99,43 @@ func crashSync(t *testing.T, bin string, pace time.Duration, n int) (done int, f
 		}
 	}
 	return done, faults
+}
+
+// prepare gives the first replica something to send and something to take in. It returns
+// what is wrong if the other one cannot send it.
+func (c *syncCrash) prepare(round int) (why string) {
+	c.t.Helper()
+	for _, r := range c.replicas {
+		c.change(r, round)
+	}
+	was := c.tips()
+	eventually(20*time.Second, 50*time.Millisecond, func() bool { // on the user's branch once git rests
+		out, err := c.replicas[1].sync(c.t.Context())
+		if why = ""; err != nil {
+			why = "the other machine cannot sync: " + firstLine(out)
+		}
+		return err == nil && c.tips() != was
+	})
+	return why
+}
+
+// tips tells where the branches of the remote are.
+func (c *syncCrash) tips() string {
+	out, _ := c.replicas[0].quietly("--git-dir="+c.origin, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+	return out
+}
+
+// took returns for how long a sync works that has something to do, and a little more.
+func (c *syncCrash) took() time.Duration {
+	c.t.Helper()
+	if why := c.prepare(-1); why != "" {
+		c.t.Fatal(why)
+	}
+	began := time.Now()
+	if err := c.syncNow(c.replicas[0]); err != nil {
+		c.t.Fatal(err)
+	}
+	return time.Since(began) * 5 / 4
 }
 
 // syncNow has the daemon of a replica sync.

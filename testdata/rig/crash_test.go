@@ -225,13 +225,12 @@ func TestCrashRigs(t *testing.T) {
 		}
 	})
 	t.Run("sync", func(t *testing.T) {
-		// Our branch has what came before the files have it.
-		bin := newMachine(t).seeded("gitops/takein.go",
-			"\theld, err := r.takeIn(ctx, m, next)\n",
-			"\ts.commit.Lock()\n\terr := r.moveRefs(ctx, next)\n\ts.commit.Unlock()\n\tif err != nil {\n\t\treturn err\n\t}\n\t<-time.After(400 * time.Millisecond)\n\theld, err := r.takeIn(ctx, m, next)\n",
-			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
-		if _, faults := crashSync(t, bin, 0, 8); len(faults) == 0 {
-			t.Error("memories that come by sync and are lost are not missed")
+		// The locks of git that a crash leaves stay, and are held for longer.
+		changes := hastened(60)
+		changes["gitops/branchlock.go"] = []string{"\t\tif !ownLock(p+\".lock\", files...) {\n", "\t\tif len(files) > 0 {\n"}
+		changes["gitops/branchplace.go"] = []string{"\t\t\tsince = time.Now()\n\t\t}\n", "\t\t\tsince = time.Now()\n\t\t\t<-time.After(time.Second)\n\t\t}\n"}
+		if _, faults := crashSync(t, newMachine(t).altered(changes), 60, crashes, 1); len(faults) == 0 {
+			t.Error("a lock that a crash leaves is not missed")
 		} else {
 			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
 		}
