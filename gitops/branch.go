@@ -17,8 +17,9 @@ type Branch struct {
 
 	mu        sync.Mutex // guards the fields below
 	name, oid string
-	ofHead    bool             // none of the branches asked for was there
-	stamps    map[string]stamp // by path; nil before the first answer
+	ofHead    bool            // none of the branches asked for was there
+	when      time.Time       // commit time of oid; zero if it is not known
+	looks     map[string]look // by path; nil before the first answer
 }
 
 // NewBranch returns what remembers the default branch of l.
@@ -28,39 +29,52 @@ func (l *Layout) NewBranch() *Branch { return &Branch{l: l} }
 func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stamps != nil && b.still() {
+	now := time.Now()
+	if b.looks != nil && b.still(now) {
 		return b.name, b.oid, nil
 	}
-	now := time.Now()
 	before := b.look(b.files(b.name), now)
-	if b.name, b.oid, b.ofHead, err = b.l.defaultBranch(ctx); err != nil {
-		b.stamps = nil
+	found, err := b.l.defaultBranch(ctx)
+	if err != nil {
+		b.looks = nil
 		return "", "", err
 	}
+	b.name, b.oid, b.when, b.ofHead = found.name, found.oid, found.when, found.ofHead
 	// The name decides which files count: only now are they known.
-	b.stamps = b.look(b.files(b.name), now)
-	for p, s := range before {
-		if was, there := b.stamps[p]; there && was != s {
-			b.stamps = nil // it moved while git was asked
+	b.looks = b.look(b.files(b.name), now)
+	for p, l := range before {
+		if is, there := b.looks[p]; there && is != l {
+			b.looks = nil // it moved while git was asked
 			break
 		}
 	}
 	return b.name, b.oid, nil
 }
 
-func (b *Branch) still() bool {
-	for p, was := range b.stamps {
-		if now := stampAt(p); now != was || was.mtime == -1 {
+// CommitTime is [Layout.CommitTime] of a commit given by its full name. Where it is
+// the tip that was found last it starts no process.
+func (b *Branch) CommitTime(ctx context.Context, oid string) (time.Time, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if oid == b.oid && !b.when.IsZero() {
+		return b.when, nil
+	}
+	return b.l.CommitTime(ctx, oid)
+}
+
+func (b *Branch) still(now time.Time) bool {
+	for p, l := range b.looks {
+		if !l.still(p, now) {
 			return false
 		}
 	}
 	return true
 }
 
-func (b *Branch) look(files []string, now time.Time) map[string]stamp {
-	out := make(map[string]stamp, len(files))
+func (b *Branch) look(files []string, now time.Time) map[string]look {
+	out := make(map[string]look, len(files))
 	for _, p := range files {
-		out[p] = stampAt(p).settled(now)
+		out[p] = lookAt(p, now)
 	}
 	return out
 }
@@ -108,7 +122,7 @@ func configFiles() (files []string) {
 
 // A HeadStamp tells whether HEAD of a checkout, or the branch it names, is still
 // where it was when it was looked at.
-type HeadStamp struct{ stamps []stamp }
+type HeadStamp struct{ looks []look }
 
 // HeadStamp looks at HEAD and at the branch it names.
 func (l *Layout) HeadStamp() HeadStamp {
@@ -119,15 +133,15 @@ func (l *Layout) HeadStamp() HeadStamp {
 	now := time.Now()
 	var s HeadStamp
 	for _, p := range files {
-		s.stamps = append(s.stamps, stampAt(p).settled(now))
+		s.looks = append(s.looks, lookAt(p, now))
 	}
 	return s
 }
 
 // Same reports whether nothing moved between two looks. What was as young as the
-// first look proves nothing.
+// first look is compared by its content, until it has come of age.
 func (s HeadStamp) Same(o HeadStamp) bool {
-	return slices.EqualFunc(s.stamps, o.stamps, stamp.same)
+	return slices.EqualFunc(s.looks, o.looks, look.same)
 }
 
 // tables are the files that move with every reference of a repository that keeps

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,36 +67,103 @@ func (l *Layout) commit(ctx context.Context, rev string) (string, error) {
 // the current branch. Name and oid are empty if nothing has been committed,
 // and name is empty on a detached HEAD without any of these branches.
 func (l *Layout) DefaultBranch(ctx context.Context) (name, oid string, err error) {
-	name, oid, _, err = l.defaultBranch(ctx)
-	return name, oid, err
+	found, err := l.defaultBranch(ctx)
+	return found.name, found.oid, err
 }
 
-// defaultBranch is DefaultBranch. It also reports whether HEAD had to be asked.
-func (l *Layout) defaultBranch(ctx context.Context) (name, oid string, ofHead bool, err error) {
-	var try []string
-	if ref, err := l.git("symbolic-ref", "-q", "refs/remotes/origin/HEAD").line(ctx); err == nil {
-		try = append(try, strings.TrimPrefix(ref, "refs/remotes/origin/"))
+// A tip is a branch and the commit it names.
+type tip struct {
+	name, oid string
+	when      time.Time // commit time of oid; zero if it was not asked for
+	ofHead    bool      // HEAD had to be asked
+}
+
+// originHead is what the user's git takes for the default branch of origin.
+const originHead = "refs/remotes/origin/HEAD"
+
+// defaultBranch is DefaultBranch. Most repositories need two processes.
+func (l *Layout) defaultBranch(ctx context.Context) (tip, error) {
+	configured, err := l.git("config", "--get", "init.defaultBranch").line(ctx)
+	if err != nil {
+		configured = ""
 	}
-	if b, err := l.git("config", "--get", "init.defaultBranch").line(ctx); err == nil {
-		try = append(try, b)
+	try := slices.DeleteFunc([]string{configured, "main", "master"}, func(b string) bool { return b == "" })
+	known, origin := l.tips(ctx, try)
+	if origin != "" {
+		try = slices.Insert(try, 0, origin)
 	}
-	for _, b := range append(try, "main", "master") {
-		if b == "" {
-			continue
+	for _, b := range try {
+		if t, ok := known[b]; ok && t.oid != "" {
+			return t, nil
+		} else if ok {
+			continue // git was asked: there is none
 		}
 		oid, err := l.commit(ctx, "refs/heads/"+b)
 		if err == nil {
-			return b, oid, false, nil
+			return tip{name: b, oid: oid}, nil
 		}
 		if !errors.Is(err, fold.ErrNotFound) {
-			return "", "", false, fmt.Errorf("find the default branch: %w", err)
+			return tip{}, fmt.Errorf("find the default branch: %w", err)
 		}
 	}
 	h, err := l.Head(ctx)
 	if err != nil || h.Unborn {
-		return "", "", true, err
+		return tip{ofHead: true}, err
 	}
-	return h.Branch, h.Oid, true, nil
+	return tip{name: h.Branch, oid: h.Oid, ofHead: true}, nil
+}
+
+// tips asks git once for local branches, and for what origin/HEAD names: "" if it is
+// not there. Those that are not there have no oid; those that git must be asked for
+// in another way are left out.
+func (l *Layout) tips(ctx context.Context, branches []string) (known map[string]tip, origin string) {
+	args := []string{"for-each-ref", "--format=%(refname)%00%(symref)%00%(objecttype)%00%(objectname)%00%(committerdate:unix)", originHead}
+	for _, b := range branches {
+		args = append(args, "refs/heads/"+b)
+	}
+	out, err := l.git(args...).output(ctx)
+	listed := false // origin/HEAD was
+	if err == nil {
+		known = map[string]tip{}
+		for _, b := range branches {
+			known[b] = tip{name: b}
+		}
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimRight(line, "\r\n"), "\x00")
+		if err != nil || len(f) != 5 {
+			continue
+		}
+		if f[0] == originHead {
+			listed, origin = true, strings.TrimPrefix(f[1], "refs/remotes/origin/")
+			continue
+		}
+		name := strings.TrimPrefix(f[0], "refs/heads/")
+		if _, asked := known[name]; !asked {
+			continue
+		}
+		when, terr := readTime(f[4])
+		if f[2] != "commit" || terr != nil {
+			delete(known, name)
+			continue
+		}
+		known[name] = tip{name: name, oid: f[3], when: when}
+	}
+	if !listed && l.mayHave(originHead) { // it names a branch that was pruned: git lists it no longer
+		if ref, err := l.git("symbolic-ref", "-q", originHead).line(ctx); err == nil {
+			origin = strings.TrimPrefix(ref, "refs/remotes/origin/")
+		}
+	}
+	return known, origin
+}
+
+// mayHave reports whether a symbolic reference may be there: those lie in files of
+// their own, or in tables.
+func (l *Layout) mayHave(ref string) bool {
+	if _, err := os.Lstat(filepath.Join(l.CommonDir, filepath.FromSlash(ref))); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there })
 }
 
 // TracksFold reports whether HEAD's commit holds a folder called dir, and

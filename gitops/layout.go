@@ -76,20 +76,24 @@ func Locate(ctx context.Context, path string) (_ *Layout, err error) {
 			err = fmt.Errorf("locate %s: %w", path, err)
 		}
 	}()
+	// The last is refused where there is no work tree, after the others were answered.
 	out, err := call{dir: dir, args: []string{
 		"rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir",
-		"--is-bare-repository", "--is-inside-work-tree",
+		"--is-bare-repository", "--is-inside-work-tree", "--show-toplevel",
 	}}.line(ctx)
-	if err != nil {
-		return nil, locateError(dir, err)
-	}
 	f := strings.Split(strings.ReplaceAll(out, "\r\n", "\n"), "\n")
 	if f[0] == "--path-format=absolute" { // git before 2.31 repeats what it does not know
 		return nil, fold.WithHint(fmt.Errorf("the git program is older than %s: %w", MinGit, fold.ErrUnavailable),
 			"install git "+MinGit+" or newer and see that it is the first on the PATH")
 	}
-	if len(f) != 4 {
-		return nil, fmt.Errorf("git rev-parse answered %d lines, want 4", len(f))
+	switch {
+	case err == nil && len(f) == 5:
+	case exitCode(err) == 128 && len(f) == 4:
+		f = append(f, "")
+	case err != nil:
+		return nil, locateError(dir, err)
+	default:
+		return nil, fmt.Errorf("git rev-parse answered %d lines, want 5", len(f))
 	}
 	l := &Layout{Bare: f[2] == "true"}
 	if l.GitDir, err = resolve(f[0]); err != nil {
@@ -99,7 +103,7 @@ func Locate(ctx context.Context, path string) (_ *Layout, err error) {
 		return nil, err
 	}
 	l.Linked = l.GitDir != l.CommonDir
-	if err := l.findWorkTree(ctx, dir, f[3] == "true"); err != nil {
+	if err := l.findWorkTree(ctx, dir, f[3] == "true", f[4]); err != nil {
 		return nil, err
 	}
 	if err := l.check(ctx); err != nil {
@@ -165,8 +169,9 @@ func quoteArg(s string) string {
 }
 
 // findWorkTree sets WorkTree. core.worktree may point anywhere: what it names
-// counts only if path lies in it and its own .git leads back here.
-func (l *Layout) findWorkTree(ctx context.Context, dir string, inside bool) error {
+// counts only if path lies in it and its own .git leads back here. Inside and top
+// are what git said of dir.
+func (l *Layout) findWorkTree(ctx context.Context, dir string, inside bool, top string) error {
 	if l.Bare && !l.Linked {
 		return nil
 	}
@@ -180,9 +185,11 @@ func (l *Layout) findWorkTree(ctx context.Context, dir string, inside bool) erro
 			return outsideError("its work tree lies elsewhere (core.worktree)", "unset core.worktree, or name the work tree's own folder")
 		}
 	}
-	top, err := call{dir: dir, args: []string{"rev-parse", "--path-format=absolute", "--show-toplevel"}}.line(ctx)
-	if err != nil {
-		return locateError(dir, err)
+	var err error
+	if !inside || top == "" {
+		if top, err = (call{dir: dir, args: []string{"rev-parse", "--path-format=absolute", "--show-toplevel"}}).line(ctx); err != nil {
+			return locateError(dir, err)
+		}
 	}
 	if top, err = resolve(top); err != nil {
 		return err

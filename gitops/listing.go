@@ -37,10 +37,9 @@ type Lister struct {
 	nested  map[string]bool
 	others  map[string]map[string]bool // untracked, not ignored, by folder
 	dirs    map[string]stamp           // folders that may hold files, "" for the root
-	ignores map[string]stamp           // the .gitignore files in dirs, and other files of rules by absolute path
+	ignores map[string]look            // the .gitignore files in dirs, and other files of rules by absolute path
 	begins  map[string]bool            // folders of dirs with a .git that is no repository yet
 	begun   []string                   // folders of dirs that were found to be repositories when they were first read
-	exclude string                     // core.excludesFile; "" if it is not set
 	again   bool                       // what was found asks for all of it again
 }
 
@@ -205,7 +204,7 @@ func (x *Lister) overtaken() bool {
 func (x *Lister) listAll(ctx context.Context, root *os.Root) error {
 	began := time.Now()
 	x.again, x.begun = false, nil
-	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]stamp{}, map[string]bool{}
+	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]look{}, map[string]bool{}
 	if err := x.noteRules(ctx, began); err != nil {
 		return err
 	}
@@ -568,7 +567,8 @@ func (x *Lister) noteIgnore(root *os.Root, dir, p string, now time.Time, known b
 	if _, had := x.ignores[dir]; known && !had {
 		x.again = true
 	}
-	x.ignores[dir] = stampOf(disk.InfoOf(fi)).settled(now)
+	// Git has read it by now: its content proves nothing of what git found.
+	x.ignores[dir] = look{stamp: stampOf(disk.InfoOf(fi)).settled(now)}
 }
 
 // join makes the list anew if it is another.
@@ -601,13 +601,15 @@ func (x *Lister) join() {
 // noteRules notes the files outside of the listed folders that say what is
 // ignored.
 func (x *Lister) noteRules(ctx context.Context, now time.Time) error {
+	for _, p := range x.ruleFiles() { // before git reads them
+		x.ignores[p] = lookAt(p, now)
+	}
 	exclude, err := x.l.git("config", "--path", "--get", "core.excludesFile").line(ctx)
 	if err != nil && exitCode(err) != 1 {
 		return fmt.Errorf("ask for core.excludesFile: %w", err)
 	}
-	x.exclude = exclude
-	for _, p := range x.ruleFiles() {
-		x.ignores[p] = stampAt(p).settled(now)
+	if filepath.IsAbs(exclude) {
+		x.ignores[exclude] = lookAt(exclude, now)
 	}
 	return nil
 }
@@ -620,22 +622,20 @@ func (x *Lister) ruleFiles() []string {
 	for _, p := range configFiles() {
 		files = append(files, p, filepath.Join(filepath.Dir(p), "ignore")) // of git's own folder the default of core.excludesFile
 	}
-	if x.exclude != "" {
-		files = append(files, x.exclude)
-	}
 	return slices.DeleteFunc(files, func(p string) bool { return !filepath.IsAbs(p) })
 }
 
 // rulesMoved reports whether a file that says what is ignored is another.
 func (x *Lister) rulesMoved(root *os.Root) bool {
+	now := time.Now()
 	for p, was := range x.ignores {
-		now := stamp{}
+		var is look
 		if filepath.IsAbs(p) {
-			now = stampAt(p)
+			is = lookAt(p, now)
 		} else if fi, err := root.Stat(filepath.FromSlash(path.Join(p, ".gitignore"))); err == nil {
-			now = stampOf(disk.InfoOf(fi))
+			is.stamp = stampOf(disk.InfoOf(fi))
 		}
-		if now != was || was.mtime == -1 {
+		if !was.same(is) {
 			return true
 		}
 	}

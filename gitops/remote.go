@@ -2,8 +2,12 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -135,6 +139,9 @@ func (l *Layout) FetchedProject(ctx context.Context) ([]byte, error) {
 // fetchedBranch returns the branch foldwatch of a remote as the user's own fetches
 // have brought it, that of origin before others; "" if there is none.
 func (l *Layout) fetchedBranch(ctx context.Context) (ref string, err error) {
+	if !l.mayFetch() {
+		return "", nil
+	}
 	refs, err := l.git("for-each-ref", "--format=%(refname)", "refs/remotes/*/"+branchName).output(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for a branch %s: %w", branchName, err)
@@ -146,4 +153,13 @@ func (l *Layout) fetchedBranch(ctx context.Context) (ref string, err error) {
 		}
 	}
 	return ref, nil
+}
+
+// mayFetch reports whether there may be references to branches of a remote: where
+// nothing was ever fetched, git need not be asked for them.
+func (l *Layout) mayFetch() bool {
+	if _, err := os.Lstat(filepath.Join(l.CommonDir, "packed-refs")); !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return l.mayHave("refs/remotes")
 }

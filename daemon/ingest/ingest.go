@@ -86,6 +86,7 @@ type Ingester struct {
 	root   *os.Root       // the work tree; nil for a bare repository
 	lister *gitops.Lister // of the work tree
 	branch *gitops.Branch
+	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
 	gaps   *gaps           // what was last looked through for files without a memory file; nil before
 	stale  *staleLook      // what stale marks were last refreshed from; nil before
 	saved  map[string]bool // source files that changed since the work tree was described, if it is

@@ -91,11 +91,7 @@ func (in *Ingester) wholeTree(ctx context.Context, t *tree) (*tree, error) {
 	if t.oid == "" {
 		return t, nil
 	}
-	blobs, err := in.Layout.Tree(ctx, t.oid)
-	if err != nil {
-		return nil, err
-	}
-	return &tree{oid: t.oid, when: t.when, blobs: blobs}, nil
+	return in.committed(ctx, t.oid)
 }
 
 // stillThere reports whether a source file is left out rather than deleted: that

@@ -90,12 +90,10 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 	if t.oid == "" {
 		return r, in.describeWorkTree(ctx, t, toFold, progress)
 	}
-	old, err := in.treeAt(ctx, cursor)
-	if err != nil {
-		cursor, old = "", nil // rewritten history: take existing files as they are
-	}
 	if cursor != "" && cursor != t.oid {
-		if err := in.follow(ctx, old, t); err != nil {
+		if old, err := in.treeAt(ctx, cursor); err != nil {
+			cursor = "" // rewritten history: take existing files as they are
+		} else if err := in.follow(ctx, old, t); err != nil {
 			return r, fmt.Errorf("describe what changed: %w", err)
 		}
 	}
@@ -154,7 +152,34 @@ func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
 	if oid == "" {
 		return nil, nil
 	}
-	when, err := in.Layout.CommitTime(ctx, oid)
+	all, err := in.committed(ctx, oid)
+	if err != nil {
+		return nil, err
+	}
+	rules, dir := in.Rules(), in.foldPrefix()
+	blobs := make(map[string]string, len(all.blobs))
+	for p, blob := range all.blobs {
+		if rules.Eligible(p, dir) {
+			blobs[p] = blob
+		}
+	}
+	return &tree{oid: oid, when: all.when, blobs: blobs}, nil
+}
+
+// keptTree is how many files a commit may have for its list to be kept: a start
+// needs that of the tip several times, and what follows a commit that of the tip
+// before. Two lists are some 400 KB.
+const keptTree = 1000
+
+// committed returns all files of a commit, which do not change. The caller must not
+// change the map of them either.
+func (in *Ingester) committed(ctx context.Context, oid string) (*tree, error) {
+	for _, t := range in.whole {
+		if t != nil && t.oid == oid {
+			return &tree{oid: t.oid, when: t.when, blobs: t.blobs}, nil
+		}
+	}
+	when, err := in.branch.CommitTime(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +187,8 @@ func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, dir := in.Rules(), in.foldPrefix()
-	for p := range blobs {
-		if !rules.Eligible(p, dir) {
-			delete(blobs, p)
-		}
+	if len(blobs) <= keptTree {
+		in.whole = [2]*tree{{oid: oid, when: when.UTC(), blobs: blobs}, in.whole[0]}
 	}
 	return &tree{oid: oid, when: when.UTC(), blobs: blobs}, nil
 }
