@@ -61,6 +61,7 @@ type leanings struct {
 // A leaningState is all on which an outcome depends beside the files themselves.
 type leaningState struct {
 	seq     int64 // of the index
+	words   int64 // seq of the text index, which follows
 	meaning *Meaning
 	vectors int64 // seq of the vectors, where they count
 }
@@ -126,6 +127,7 @@ func (d *Door) leanings(ctx context.Context, id fold.ID) ([]leaning, error) {
 	if state.seq, err = d.Index.Seq(ctx); err != nil {
 		return nil, err
 	}
+	state.words = d.Text.Seq()
 	c := &d.leaned
 	c.mu.Lock()
 	if c.found == nil || c.state != state || len(c.found) >= keptLeanings {
