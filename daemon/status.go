@@ -153,7 +153,7 @@ const (
 // haveCounted asks keepCounts to count, unless it did so lately.
 func (co *checkout) haveCounted(ctx context.Context) {
 	co.mu.Lock()
-	known, wanted := co.counted != nil, co.wanted
+	known, first, wanted := co.counted != nil, co.known, co.wanted
 	due := !known || time.Since(co.countedAt) >= countPause
 	co.mu.Unlock()
 	if due {
@@ -168,7 +168,7 @@ func (co *checkout) haveCounted(ctx context.Context) {
 	enough := time.NewTimer(firstCount)
 	defer enough.Stop()
 	select {
-	case <-co.known:
+	case <-first:
 	case <-enough.C:
 	case <-ctx.Done():
 	}
