@@ -24,6 +24,12 @@ func TestStatusIsCheapWhileIndexing(t *testing.T) {
 		t.Error("nobody counts what is asked for")
 	}
 
+	// Opened again, they are counted anew: what tells of the first count is another.
+	p.sweep(wire.Reindex{Rebuild: true})
+	if !p.d.CountWhileIndexing(ctx, p.dir) {
+		t.Error("nobody counts after a rebuild")
+	}
+
 	// Where nothing is indexed, counts are those of now.
 	before := p.status().Memories
 	p.addMemory(wire.MemoryCreate{Content: "Wombats are square."})

@@ -1,0 +1,50 @@
+package recall
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/textindex"
+)
+
+// TestLinksAreLookedForAgainWhenWordsCome: the text index follows the index of rows, and
+// who looks in between finds nothing alike, for then.
+func TestLinksAreLookedForAgainWhenWordsCome(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rows, err := meta.OpenIndex(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	words, err := textindex.Open(t.TempDir(), textindex.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer words.Close()
+	m := fold.Memory{ID: "00000000000000aa", Title: "Bearer claims", Body: "Claims of the bearer.", Path: "a/a/00000000000000aa.md", Source: fold.SourceAgent, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+	done, err := rows.Apply(ctx, []meta.Change{{Memory: &meta.Row{Memory: m}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compared atomic.Int64
+	d := New(Options{Index: rows, Text: words, Compared: &compared})
+	look := func(want int64) {
+		t.Helper()
+		if _, err := d.leanings(ctx, m.ID); err != nil {
+			t.Fatal(err)
+		}
+		if n := compared.Load(); n != want {
+			t.Errorf("compared %d times, want %d", n, want)
+		}
+	}
+	look(1)
+	look(1)
+	if err := words.Apply(ctx, done.Seq, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	look(2)
+}
