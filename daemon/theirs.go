@@ -142,7 +142,8 @@ func (h *hold) contextTheirs(ctx context.Context, id string, in wire.ContextRequ
 		return wire.ContextReply{}, err
 	}
 	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
-	return reply, h.recall.Surround(ctx, fold.ID(m.ID), false, h.theirMemories(ctx), in, &reply)
+	err = h.recall.Surround(ctx, fold.ID(m.ID), false, h.theirMemories(ctx), in, &reply)
+	return reply, err
 }
 
 // theirsCalled returns the one memory that only the remote has whose id is, or begins

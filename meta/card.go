@@ -38,7 +38,7 @@ const (
 // size is about how many bytes are held for c.
 func (c *Card) size() int {
 	const fixed = 400 // the card itself, its place in the memo, the ends of its strings
-	n := fixed + len(c.Path) + len(c.Title) + len(c.FilePath) + len(c.Body)
+	n := fixed + len(c.Path) + len(c.Title) + len(c.Type) + len(c.Source) + len(c.Author) + len(c.FilePath) + len(c.Language) + len(c.Body)
 	for _, t := range c.Tags {
 		n += 16 + len(t)
 	}

@@ -30,6 +30,14 @@ type Filter struct {
 	Cursor string // from the page before, with the same filter and order
 }
 
+// PageSize is how many memories a page has at most.
+func (f *Filter) PageSize() int {
+	if f.Limit <= 0 {
+		return 20
+	}
+	return min(f.Limit, 200)
+}
+
 // sortColumns are the columns that a list can be sorted by.
 var sortColumns = map[string]string{"": "updated_at", "updated_at": "updated_at", "created_at": "created_at", "title": "title_key"}
 
@@ -51,10 +59,7 @@ func (x *Index) List(ctx context.Context, f Filter) (rows []Row, next string, to
 	if !ok {
 		return nil, "", 0, fmt.Errorf("sort_by %.40q: not updated_at, created_at or title: %w", f.SortBy, fold.ErrInvalid)
 	}
-	if f.Limit <= 0 {
-		f.Limit = 20
-	}
-	f.Limit = min(f.Limit, 200)
+	f.Limit = f.PageSize()
 	where, args := f.where()
 	if err := x.db.r.QueryRowContext(ctx, `select count(*) from memories m where `+where, args...).Scan(&total); err != nil {
 		return nil, "", 0, x.db.wrap(err, "list")

@@ -310,7 +310,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	for _, fc := range found {
 		r.Checked++
 		fc.noteBefore(rows)
-		if fc.known && fc.was.MemoryID != "" && !fc.aside && !taken[fc.was.MemoryID] && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
+		if fc.known && fc.was.MemoryID != "" && !fc.aside && !taken[fc.was.MemoryID] && rows[fc.was.MemoryID].Path == fc.file.Path && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
 			row := rows[fc.was.MemoryID]
 			changes = append(changes, meta.Change{Forget: fc.was.MemoryID})
 			if row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID {
@@ -396,7 +396,7 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolver.Resolve)
 	c := meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
-	if row.Type == pullType {
+	if row.Source == fold.SourceGit && (row.Type == pullType || old.Type == pullType) {
 		c.Derived, c.SetDerived = in.pullLinks(fc.m), true
 	}
 	return c, redo, nil

@@ -117,7 +117,10 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 }
 
 // pulledFrom is what pullMemory says that a merged request is of.
-var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request (\S+)[#!]([1-9][0-9]{0,8})[.,]`)
+var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})[#!]([1-9][0-9]{0,8})[.,]`)
+
+// wholeOid is the name of a commit, in either format.
+var wholeOid = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // pullLinks ties the memory of a merged request to that of the commit that it became
 // on its branch. One that was squashed or rebased is that commit; a merge has no memory,
@@ -125,12 +128,12 @@ var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request (\S+)[#!]([1-9]
 // the commit makes no difference to that.
 func (in *Ingester) pullLinks(m *fold.Memory) []fold.Link {
 	of, n, ok := PulledFrom(m)
-	if !ok || m.Commit == "" || m.ID != fold.PullID(in.Slug, of, n) {
+	if !ok || !wholeOid.MatchString(m.Commit) || m.ID != fold.PullID(in.Slug, of, n) {
 		return nil
 	}
 	return []fold.Link{{
 		From: m.ID, To: fold.CommitID(in.Slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
-		Evidence: fmt.Sprintf("%s was merged as commit %s", of, m.Commit[:min(len(m.Commit), 7)]),
+		Evidence: fmt.Sprintf("%s was merged as commit %s", of, m.Commit[:7]),
 	}}
 }
 

@@ -14,27 +14,36 @@ import (
 // beside those that are here: they are few, and known by their files alone.
 
 // ListBesides is List whose first page also has those of besides that q asks for, each
-// at its place by the order of the page.
+// at its place by the order of the page: half a page of them at most, where there is
+// more here than fits. The total counts all.
 func (d *Door) ListBesides(ctx context.Context, q wire.ListQuery, besides []*fold.Memory) (wire.MemoryList, error) {
 	f, err := filterOf(q)
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
+	if q.Cursor != "" {
+		return d.list(ctx, f)
+	}
+	var others []wire.MemoryItem
+	for _, m := range besides {
+		if isListed(&f, m) {
+			others = append(others, d.beside(m))
+		}
+	}
+	slices.SortStableFunc(others, func(a, b wire.MemoryItem) int { return byOrder(&f, a, b) })
+	page := f.PageSize()
+	f.Limit = page - min(len(others), page/2)
 	list, err := d.list(ctx, f)
-	if err != nil || q.Cursor != "" {
+	if err != nil {
 		return list, err
 	}
-	for _, m := range besides {
-		if !isListed(&f, m) {
-			continue
-		}
-		item := d.beside(m)
-		at := slices.IndexFunc(list.Items, func(i wire.MemoryItem) bool { return comesBefore(&f, item, i) })
+	list.Total += len(others)
+	for _, item := range others[:min(len(others), page-len(list.Items))] {
+		at := slices.IndexFunc(list.Items, func(i wire.MemoryItem) bool { return byOrder(&f, item, i) < 0 })
 		if at < 0 {
 			at = len(list.Items)
 		}
 		list.Items = slices.Insert(list.Items, at, item)
-		list.Total++
 	}
 	return list, nil
 }
@@ -61,8 +70,8 @@ func isListed(f *meta.Filter, m *fold.Memory) bool {
 		!m.UpdatedAt.Before(f.UpdatedAfter) && (f.UpdatedBefore.IsZero() || m.UpdatedAt.Before(f.UpdatedBefore))
 }
 
-// comesBefore reports whether a list by f has a before b.
-func comesBefore(f *meta.Filter, a, b wire.MemoryItem) bool {
+// byOrder compares by where a list by f has a and b.
+func byOrder(f *meta.Filter, a, b wire.MemoryItem) int {
 	order := a.UpdatedAt.Compare(b.UpdatedAt)
 	switch f.SortBy {
 	case "created_at":
@@ -73,7 +82,7 @@ func comesBefore(f *meta.Filter, a, b wire.MemoryItem) bool {
 	if !f.Asc {
 		order = -order
 	}
-	return order < 0
+	return order
 }
 
 // Surround adds to reply, which is about the memory called id, those that written links
