@@ -42,9 +42,9 @@ func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	b.name, b.oid, b.when, b.ofHead = found.name, found.oid, found.when, found.ofHead
 	// The name decides which files count: only now are they known.
 	b.looks = b.look(b.files(b.name), now)
-	for p, l := range before {
-		if is, there := b.looks[p]; there && is != l {
-			b.looks = nil // it moved while git was asked
+	for p, is := range b.looks {
+		if was, looked := before[p]; !looked || is != was {
+			b.looks = nil // it moved while git was asked, or may have
 			break
 		}
 	}

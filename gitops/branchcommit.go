@@ -40,7 +40,7 @@ func (s *Store) OntoBranch(on bool) error {
 		s.opt.CommitTo, s.onto = "sidecar", nil
 		_, err := s.exhume(context.Background(), 0) // there a deletion needs none
 		s.off.turn(false)
-		return errors.Join(err, s.owesNothing())
+		return err
 	case s.onto != nil:
 		return nil
 	}
@@ -216,13 +216,12 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		s.mu.Lock()
 		t.done = s.tip
 		s.mu.Unlock()
-		at := p.oid
-		if out.Oid != "" {
-			at = d.next
-		}
-		return out, s.settleDeletions(ctx, t, at)
 	}
-	return out, nil
+	at := p.oid
+	if out.Oid != "" {
+		at = d.next
+	}
+	return out, s.settleDeletions(ctx, t, at)
 }
 
 // tidyBranch does what belongs to a commit and makes changes of its own, if one may

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -16,15 +21,19 @@ import (
 // A deletion that the user's branch does not have yet is no more than a file that is
 // not there: a stash that is given up, a way to another commit and back, a reset bring
 // it back, and git has no memory of it. Until the branch has it the deletion is owed.
-// What comes back in a version that the journal knew when it was deleted is taken away
-// again when git rests; any other version is an edit, and wins (I9).
+// What comes back as it was when it was deleted, on disk or in HEAD, is taken away again
+// when git rests. Any other version that somebody saves on the same branch is an edit,
+// and wins (I9).
 
 // deletionsName is a file of the state folder: which deletions the branch owes.
 const deletionsName = "deletions.json"
 
 // A deletion is one of them.
 type deletion struct {
-	Rev string `json:"rev"` // of the journal when it was deleted
+	At  time.Time `json:"at"`
+	Ref string    `json:"ref"` // what the file HEAD said then
+	// Was are the hashes of what lay on disk and in HEAD then.
+	Was []string `json:"was"`
 	// Back says that git brought the file back since. It may hold the deletion
 	// somewhere, in a stash or on another branch, and a tombstone would be in the
 	// way of that: it gets none.
@@ -75,12 +84,6 @@ func (s *Store) saveDeletions() error {
 	return nil
 }
 
-func (s *Store) owes(path string, d deletion) {
-	if s.deletions.of[path] != d {
-		s.deletions.of[path], s.deletions.moved = d, true
-	}
-}
-
 func (s *Store) noLongerOwes(path string) {
 	if _, is := s.deletions.of[path]; is {
 		delete(s.deletions.of, path)
@@ -88,18 +91,9 @@ func (s *Store) noLongerOwes(path string) {
 	}
 }
 
-// owesNothing forgets all of it, where memories are not on the branch any more.
-func (s *Store) owesNothing() error {
-	s.deletions = deletions{of: map[string]deletion{}}
-	if err := os.Remove(s.deletionsPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// broughtBack reports whether c.disk is what git put where a memory was deleted. The
-// caller holds commit.
-func (s *Store) broughtBack(c *change) (bool, error) {
+// broughtBack reports whether c.disk is what git put where a memory was deleted, and
+// notes on c whether it is an edit instead. The caller holds commit.
+func (s *Store) broughtBack(ctx context.Context, c *change) (bool, error) {
 	if s.onto == nil || c.disk == nil || c.path == fold.ProjectFile {
 		return false, nil
 	}
@@ -109,54 +103,58 @@ func (s *Store) broughtBack(c *change) (bool, error) {
 	if _, buried := fold.Buried(c.disk); buried {
 		return false, nil
 	}
-	deleting := c.ours != nil && c.ours.New == nil
-	if c.ours != nil && !deleting {
-		if _, buried := fold.Buried(c.ours.New); !buried {
-			s.noLongerOwes(c.path) // it was remembered again
-			return false, nil
-		}
-	}
 	d, is := s.deletions.of[c.path]
 	switch {
-	case deleting && same(c.disk, c.ours.Base):
+	case c.ours != nil && c.ours.New != nil: // the newest word on it
+		return false, nil
+	case c.ours != nil && same(c.disk, c.ours.Base):
 		return true, nil
-	case deleting:
-		d.Rev = s.Tip()
+	case c.ours != nil: // its debt is not noted yet
+		_, held, err := s.atHead(ctx, []string{c.path})
+		return err == nil && same(c.disk, held[c.path]), err
 	case !is:
 		return false, nil
 	}
-	known, err := s.heldBefore(d.Rev, c.path, c.disk)
-	if err == nil && !known {
-		s.noLongerOwes(c.path) // somebody edited it
+	if slices.Contains(d.Was, hashOf(c.disk)) {
+		return true, nil
 	}
-	return known, err
+	head, err := readSmall(filepath.Join(s.l.mainLayout().GitDir, "HEAD"))
+	c.edited = err == nil && string(head) == d.Ref && s.l.mainLayout().Busy() == ""
+	return false, nil
 }
 
-// noteDeletions keeps which deletions changes hold and which of them git undid, and has
-// those done again when git rests. The wal keeps the deletions until it returns. The
-// caller holds commit.
-func (s *Store) noteDeletions(changes []*change) error {
+func hashOf(b []byte) string { return plumbing.ComputeHash(plumbing.BlobObject, b).String() }
+
+// noteDeletions keeps which deletions changes hold and which of them git undid, has
+// those done again when git rests, and forgets what somebody wanted back. The wal keeps
+// the deletions until it returns. The caller holds commit.
+func (s *Store) noteDeletions(ctx context.Context, changes []*change) error {
 	if s.onto == nil {
 		return nil
 	}
 	if err := s.loadDeletions(); err != nil {
 		return err
 	}
+	var owed []*change
 	for _, c := range changes {
-		if c.disk != nil || !c.off && c.back == nil && (c.ours == nil || c.ours.New != nil) {
-			continue
+		_, buried := fold.Buried(c.disk)
+		switch {
+		case c.disk == nil:
+			if c.off || c.back != nil || c.ours != nil && c.ours.New == nil {
+				owed = append(owed, c)
+			}
+		case buried:
+		case (c.off || c.edited || c.ours != nil && c.ours.New != nil) && s.gate(c.path, c.disk) == nil:
+			s.noLongerOwes(c.path)
 		}
-		d, is := s.deletions.of[c.path]
-		if !is {
-			d.Rev = s.Tip()
-		}
-		d.Back = d.Back || c.back != nil
-		s.owes(c.path, d)
+	}
+	if err := s.owe(ctx, owed); err != nil {
+		return err
 	}
 	if err := s.saveDeletions(); err != nil {
 		return err
 	}
-	for _, c := range changes {
+	for _, c := range owed {
 		if c.back != nil {
 			if err := s.takeAwayAgain(c); err != nil {
 				return err
@@ -164,6 +162,71 @@ func (s *Store) noteDeletions(changes []*change) error {
 		}
 	}
 	return nil
+}
+
+// owe adds deletions to those that the branch owes.
+func (s *Store) owe(ctx context.Context, list []*change) error {
+	paths := make([]string, 0, len(list))
+	for _, c := range list {
+		if d, is := s.deletions.of[c.path]; !is {
+			paths = append(paths, c.path)
+		} else if c.back != nil && !d.Back {
+			d.Back = true
+			s.deletions.of[c.path], s.deletions.moved = d, true
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	head, held, err := s.atHead(ctx, paths)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if _, is := s.deletions.of[c.path]; is {
+			continue
+		}
+		d := deletion{At: s.opt.Now().UTC(), Ref: head, Back: c.back != nil}
+		base := c.back
+		if o := s.off.get(c.path); c.off && o != nil {
+			base = o.Base
+		} else if c.ours != nil {
+			base = c.ours.Base
+		}
+		for _, b := range [][]byte{base, held[c.path], c.back} {
+			if h := hashOf(b); b != nil && !slices.Contains(d.Was, h) {
+				d.Was = append(d.Was, h)
+			}
+		}
+		s.deletions.of[c.path], s.deletions.moved = d, true
+	}
+	return nil
+}
+
+// atHead returns what the file HEAD says, and what HEAD holds of paths; nothing where
+// it is on no branch.
+func (s *Store) atHead(ctx context.Context, paths []string) (head string, held map[string][]byte, err error) {
+	t := s.onto
+	p, _, err := t.position()
+	if err != nil || p.oid == "" {
+		return string(p.head), nil, err
+	}
+	// Not those of t: a draft may have made some there.
+	objects := newUserObjects(t.l, t.size)
+	defer objects.close()
+	ids, err := objects.heldAt(ctx, p.oid, t.dir, paths)
+	if err != nil {
+		return "", nil, err
+	}
+	held = map[string][]byte{}
+	for path, id := range ids {
+		b, err := objects.blob(ctx, id)
+		if err != nil {
+			return "", nil, err
+		}
+		held[path] = bytes.Clone(b)
+	}
+	return string(p.head), held, nil
 }
 
 // takeAwayAgain puts the deletion of c off until git rests. Readers do not see the file
@@ -186,19 +249,20 @@ func (s *Store) takeAwayAgain(c *change) error {
 	return nil
 }
 
-// settleDeletions forgets the deletions that the commit at has. The caller holds commit and
+// settleDeletions forgets the deletions that the commit at has, and those that are as
+// old as tombstones get. The caller holds commit and
 // has opened t.
 func (s *Store) settleDeletions(ctx context.Context, t *branchTarget, at oid) error {
 	if err := s.loadDeletions(); err != nil || len(s.deletions.of) == 0 {
 		return err
 	}
-	ids, err := t.heldAt(ctx, at, sortedKeys(s.deletions.of))
+	ids, err := t.objects.heldAt(ctx, at, t.dir, sortedKeys(s.deletions.of))
 	if err != nil {
 		return err
 	}
-	for path := range s.deletions.of {
+	for path, d := range s.deletions.of {
 		id, live := ids[path]
-		if live {
+		if live = live && s.opt.Now().Sub(d.At) < fold.TombstoneAge; live {
 			b, err := t.objects.blob(ctx, id)
 			if err != nil {
 				return err
@@ -213,19 +277,19 @@ func (s *Store) settleDeletions(ctx context.Context, t *branchTarget, at oid) er
 	return s.saveDeletions()
 }
 
-// heldAt returns what the commit at holds of paths below fold/. The caller has opened t.
-func (t *branchTarget) heldAt(ctx context.Context, at oid, paths []string) (map[string]oid, error) {
-	c, err := t.objects.commit(ctx, at)
+// heldAt returns what the commit at holds of paths below the folder dir.
+func (u *userObjects) heldAt(ctx context.Context, at oid, dir string, paths []string) (map[string]oid, error) {
+	c, err := u.commit(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := t.objects.child(ctx, c.tree, t.dir)
-	if err != nil || !dir.isDir() {
+	e, err := u.child(ctx, c.tree, dir)
+	if err != nil || !e.isDir() {
 		return nil, err
 	}
 	ids := map[string]oid{}
 	for _, path := range paths {
-		id, err := t.objects.at(ctx, dir.oid, path)
+		id, err := u.at(ctx, e.oid, path)
 		if err != nil {
 			return nil, err
 		}

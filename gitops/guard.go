@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -212,23 +213,62 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 	return sortedKeys(old), total, nil
 }
 
-// takenByGit leaves out of paths what the user's branch does not hold, where memories go
-// onto that and git rests on it: a merge took it away, not an accident.
+// takenMost is for how many missing memories the history of the branch is asked whether
+// it took them away.
+const takenMost = 200
+
+// A takenLook is what was found at a commit: it is asked every few seconds.
+type takenLook struct {
+	at    oid
+	of    []string
+	taken map[string]bool
+}
+
+// takenByGit leaves out of paths what a commit took away that HEAD has, where memories
+// go onto the branch and git rests on it: a merge did it, not an accident. What the
+// branch never had, or had in commits that it has no longer, stays.
 func (s *Store) takenByGit(ctx context.Context, paths []string) ([]string, error) {
-	if s.onto == nil || len(paths) == 0 || s.stirs() != "" {
+	if s.onto == nil || len(paths) == 0 || len(paths) > takenMost || s.stirs() != "" {
 		return paths, nil
 	}
 	p, wait, err := s.onto.gate(ctx, s.opt.Now())
 	if err != nil || p.oid == "" || !wait.none() {
 		return paths, err
 	}
-	s.onto.open()
-	defer s.onto.close()
-	held, err := s.onto.heldAt(ctx, p.oid, paths)
+	if s.taken.at != p.oid || !slices.Equal(s.taken.of, paths) {
+		taken, err := s.onto.deletedBy(ctx, p.oid, paths)
+		if err != nil {
+			return nil, err
+		}
+		s.taken = takenLook{at: p.oid, of: slices.Clone(paths), taken: taken}
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return s.taken.taken[p] }), nil
+}
+
+// deletedBy returns which of paths below fold/ a commit before at deleted, and at does
+// not have.
+func (t *branchTarget) deletedBy(ctx context.Context, at oid, paths []string) (map[string]bool, error) {
+	args := []string{"--literal-pathspecs", "log", "--format=", "--name-only", "-z", "--no-renames", "--diff-filter=D", at.String(), "--"}
+	for _, p := range paths {
+		args = append(args, joinDir(t.dir, p))
+	}
+	out, err := t.l.git(args...).output(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(paths, func(p string) bool { return held[p] == "" }), nil
+	objects := newUserObjects(t.l, t.size)
+	defer objects.close()
+	held, err := objects.heldAt(ctx, at, t.dir, paths)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if p, below := strings.CutPrefix(name, t.dir+"/"); below && held[p] == "" {
+			taken[p] = true
+		}
+	}
+	return taken, nil
 }
 
 // absentFold reports whether fold/ itself is what is missing.

@@ -109,6 +109,7 @@ type change struct {
 	told   []byte        // what lies in the file meanwhile
 	noted  uint64        // of off: its newest entry
 	back   []byte        // what git put there, where it was deleted
+	edited bool          // disk is what somebody saved where it was deleted
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -245,7 +246,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
-		if back, err := s.broughtBack(c); err != nil {
+		if back, err := s.broughtBack(ctx, c); err != nil {
 			return nil, err
 		} else if back {
 			c.back, c.disk, c.info, c.apart = c.disk, nil, disk.Info{}, true
@@ -365,7 +366,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 			s.off.tell(c.path, c.told, c.noted)
 		}
 	}
-	if err := s.noteDeletions(changes); err != nil {
+	if err := s.noteDeletions(ctx, changes); err != nil {
 		return nil, err
 	}
 	return s.upTo(done), s.saveGraves()

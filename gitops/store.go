@@ -102,6 +102,7 @@ type Store struct {
 	off       putOffs
 	graves    graves
 	deletions deletions
+	taken     takenLook
 	driving   sync.Mutex // guards driver
 	driver    driverLook
 	compare   comparing
