@@ -564,6 +564,16 @@ func (s *Store) placeRested(paths []string, scan *processScan) (done []string, w
 		}
 		rested = append(rested, path)
 	}
+	if scan != nil {
+		ahead, err := s.ahead(s.absentOf(rested))
+		if err != nil {
+			return nil, "", nil, err
+		}
+		if len(ahead) > 0 {
+			waits = isAhead
+			rested = slices.DeleteFunc(rested, func(p string) bool { return ahead[p] })
+		}
+	}
 	if len(rested) == 0 {
 		return nil, waits, nil, nil
 	}

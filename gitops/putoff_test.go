@@ -603,3 +603,44 @@ func TestPutOffTakenIn(t *testing.T) {
 	h.place()
 	h.wantWords(string(read(t, h.file)), "second of all", "came one")
 }
+
+// TestPutOffWhereTheBranchIsAhead: a change of a memory that the last commit does not
+// have yet, and the branch that it follows has, makes no file that is in the way of the
+// user's next pull.
+func TestPutOffWhereTheBranchIsAhead(t *testing.T) {
+	h := holdMemory(t)
+	git(t, h.dir, "commit", "-qam", "second")
+	git(t, h.dir, "branch", "upstream")
+	git(t, h.dir, "checkout", "-q", "-b", "topic", "HEAD~2")
+	git(t, h.dir, "branch", "-q", "--set-upstream-to=upstream")
+	git(t, h.dir, "branch", "-q", "-D", "main")
+	write(t, filepath.Join(h.dir, "fold", "Note.md"), "Another.\n")
+	git(t, h.dir, "add", "-f", "fold/Note.md")
+	git(t, h.dir, "commit", "-qm", "note")
+	git(t, h.dir, "merge", "-q", "--no-edit", "upstream") // the change is made there
+	h.append("a word")
+	h.commit()
+	git(t, h.dir, "reset", "-q", "--hard", "HEAD~1") // and that is given up
+	look := func(later time.Duration) (waits string) {
+		h.ahead.Store(int64(later))
+		waits, err := h.PlacePutOff(t.Context())
+		must(t, err)
+		h.commit()
+		return waits
+	}
+	for _, later := range []time.Duration{5 * time.Minute, 50 * time.Minute} {
+		if waits := look(later); !strings.Contains(waits, "git pull") {
+			t.Errorf("waits %q", waits)
+		}
+	}
+	if _, err := os.Stat(h.file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file lies in the way: %v", err)
+	}
+	git(t, h.dir, "pull", "-q", "--rebase", ".", "upstream")
+	if waits := look(100 * time.Minute); waits != "" {
+		t.Errorf("it still waits: %s", waits)
+	}
+	if b := string(read(t, h.file)); !strings.Contains(b, "a word") {
+		t.Errorf("the change is not in the file: %s", b)
+	}
+}
