@@ -293,6 +293,10 @@ type branchDraft struct {
 	subject  string
 	unsigned string
 	at       time.Time
+
+	// take is done under the locks, before the branch moves; nil for nothing.
+	take  func() error
+	again bool // take prepared the index once more
 }
 
 // draftBranch finds what is to be committed, and what of the checkout's state

@@ -21,12 +21,13 @@ import (
 const (
 	branchIntent = "branch.json"  // what is about to be done; see intent
 	branchIndex  = "branch.index" // git's index as it is to become
+	branchAgain  = "branch.again" // the same, prepared once more under the lock
 	branchRef    = "branch.ref"   // the reference as it is to become
 	branchLock   = "branch.lock"  // whose the locks are
 )
 
 func branchFiles() []string {
-	return []string{branchIndex, branchIndex + ".lock", branchRef, branchLock}
+	return []string{branchIndex, branchIndex + ".lock", branchAgain, branchAgain + ".lock", branchRef, branchLock}
 }
 
 // place moves branch and index to the draft (B4). All that takes time is done
@@ -188,6 +189,19 @@ func (t *branchTarget) swap(state string, in *intent, d *branchDraft, scan *proc
 	}
 	if moved := t.touched(d, index); moved != "" {
 		return 0, false, Wait{Reason: moved, After: branchQuiet}, nil
+	}
+	if d.take != nil {
+		if err := d.take(); err != nil {
+			return 0, false, w, err
+		}
+		if d.again {
+			if err := locks[2].renew(filepath.Join(state, branchAgain)); err != nil {
+				return 0, false, w, err
+			}
+		}
+		if err := stop("files"); err != nil {
+			return 0, false, w, err
+		}
 	}
 	if err := locks[1].put(); err != nil {
 		return 0, false, w, err

@@ -16,15 +16,11 @@ import (
 
 // A taking brings the checkout's branch to the remote's tip, with the entries of
 // git's index and the files below fold/ (B7). It differs from a commit of ours in that
-// working files change too: through the write-ahead log, and each merged with what the
-// disk holds by then (G9). They are written after a last look whether git rests, and
-// right before its locks are taken: each takes a sync of the disk, and git gives up at
-// once where it finds the index locked (B4), while a file that is written and not yet
-// committed is what every acknowledged write is (B8). After the locks would be too late:
-// a commit -a of the user in between would take the old files for changes. A command of
-// the user that comes in between, or a crash before the branch has moved, leaves
-// memories that are not committed; one after it leaves an index that follows at the next
-// start: the next sync goes on from either.
+// working files change too: they are written under git's locks, as git itself does
+// when it checks files out, through the write-ahead log, and each merged with what the
+// disk holds by then (G9). A crash before the branch has moved leaves memories that
+// are not committed, one after it leaves an index that follows at the next start: the
+// next sync goes on from either.
 type taking struct {
 	r     *branchRound
 	d     *branchDraft
@@ -354,15 +350,18 @@ func (k *taking) patch(ctx context.Context) ([]byte, error) {
 // place moves branch, files and index, and then the journal.
 func (k *taking) place(ctx context.Context, rel *relation) error {
 	r, s, t := k.r, k.r.s, k.r.t
-	w := k.stirred()
-	if !w.none() {
-		r.out.Wait = w
-		return nil
+	var done []string
+	k.d.take = func() (err error) {
+		var failed map[string]error
+		if done, failed, err = s.takeMany(ctx, k.ws); err != nil {
+			return err
+		}
+		for _, path := range sortedKeys(failed) {
+			return fmt.Errorf("%s/%s: %w", t.dir, path, failed[path])
+		}
+		return k.restat(ctx)
 	}
-	done, err := k.write(ctx)
-	if err == nil {
-		_, w, err = s.place(ctx, t, k.d)
-	}
+	_, w, err := s.place(ctx, t, k.d)
 	r.out.Paths = slices.Compact(slices.Sorted(slices.Values(append(r.out.Paths, done...))))
 	if errors.Is(err, errCrashed) {
 		return err
@@ -383,42 +382,6 @@ func (k *taking) place(ctx context.Context, rel *relation) error {
 	}
 	r.out.Local = k.d.next.String()
 	return nil
-}
-
-// stirred returns what moved since the move was prepared.
-func (k *taking) stirred() Wait {
-	t := k.r.t
-	index := openOld(filepath.Join(t.l.GitDir, "index"))
-	defer index.Close() // or nil
-	moved := t.moved(k.d)
-	if moved == "" {
-		moved = t.l.Busy()
-	}
-	if moved == "" {
-		moved = t.touched(k.d, index)
-	}
-	if moved == "" {
-		moved = gitAtWork(newProcessScan(t.l))
-	}
-	if moved == "" {
-		return Wait{}
-	}
-	return Wait{Reason: moved, After: branchQuiet}
-}
-
-// write writes the files and returns what it wrote, also after an error.
-func (k *taking) write(ctx context.Context) ([]string, error) {
-	done, failed, err := k.r.s.takeMany(ctx, k.ws)
-	if err != nil {
-		return done, err
-	}
-	for _, path := range sortedKeys(failed) {
-		return done, fmt.Errorf("%s/%s: %w", k.r.t.dir, path, failed[path])
-	}
-	if err := k.restat(ctx); err != nil {
-		return done, err
-	}
-	return done, k.r.t.at("files")
 }
 
 // restat prepares the index once more, now that the files are there.
@@ -448,6 +411,11 @@ func (k *taking) restat(ctx context.Context) error {
 			e.Stat = indexStatOf(fi)
 		}
 	}
-	k.d.patched, err = k.patch(ctx)
-	return err
+	b, err := k.patch(ctx)
+	if err != nil {
+		return err
+	}
+	prepared := filepath.Join(t.l.StateDir(), branchAgain)
+	k.d.again = true
+	return errors.Join(writeSynced(prepared, b), t.likeIndex(prepared, k.d))
 }
