@@ -71,6 +71,11 @@ func (c *committer) branchDue(k *standing) time.Time {
 // ontoBranch commits onto the branch what may be committed now, and has
 // descriptions made that waited for such a time.
 func (c *committer) ontoBranch(ctx context.Context, k *standing) {
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	if !c.wanted() {
+		return
+	}
 	res, err := k.sidecar.store.CommitBranch(ctx)
 	if err == nil && !res.Wait.Waits() && res.Oid == "" {
 		res.Wait, err = c.describeNow(ctx, k, res.Wait)

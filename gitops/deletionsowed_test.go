@@ -175,6 +175,9 @@ func TestNothingOnTheBranchYet(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(dir, "fold")))
 	rec, err := s.CommitAll(t.Context())
 	must(t, err)
+	if !rec.Guarded {
+		t.Error("fold/ is gone, and the guard is not up")
+	}
 	remember(t, s, "Another", "x")
 	for range 2 {
 		_, err := s.Guard(t.Context())

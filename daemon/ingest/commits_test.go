@@ -349,3 +349,23 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 		t.Errorf("%d memories, want still %d", got, n+1)
 	}
 }
+
+// TestTipWhoseCommitIsGone: the commit that was described last was replaced and pruned,
+// while its list of files is still kept.
+func TestTipWhoseCommitIsGone(t *testing.T) {
+	c := committing(t)
+	describe := func(opt TipOptions) {
+		t.Helper()
+		if _, err := c.DescribeTip(t.Context(), opt, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	describe(TipOptions{Gaps: true})
+	c.commit("Two", "two.go")
+	describe(TipOptions{Gaps: true})
+	c.git("commit", "-q", "--amend", "-m", "Two again")
+	c.git("reflog", "expire", "--expire=now", "--all")
+	c.git("gc", "-q", "--prune=now")
+	describe(TipOptions{})
+	describe(TipOptions{})
+}

@@ -94,7 +94,11 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		if old, err := in.treeAt(ctx, cursor); err != nil {
 			cursor = "" // rewritten history: take existing files as they are
 		} else if err := in.follow(ctx, old, t); err != nil {
-			return r, fmt.Errorf("describe what changed: %w", err)
+			in.whole = [2]*tree{} // a list that was kept does not say that its commit is still there
+			if _, gone := in.treeAt(ctx, cursor); gone == nil {
+				return r, fmt.Errorf("describe what changed: %w", err)
+			}
+			cursor = ""
 		}
 	}
 	if toFold && (opt.Gaps || opt.Full || cursor != t.oid) {
