@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,18 +50,34 @@ func TestDeletedAndRestored(t *testing.T) {
 	}
 }
 
-// TestCleanOfWhatTheBranchNeverHad: the branch does not have what git clean takes away: no merge did it.
+// TestCleanOfWhatTheBranchNeverHad: the branch does not have what git clean takes away:
+// no merge did it, and git cannot bring it back, so we do.
 func TestCleanOfWhatTheBranchNeverHad(t *testing.T) {
 	dir := checkout(t)
-	s := branchStore(t, dir, nil)
+	var ahead atomic.Int64
+	ahead.Store(int64(time.Hour))
+	s := branchStore(t, dir, func(o *gitops.StoreOptions) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
 	remember(t, s, "Another", "x")
 	onto(t, s)
-	fill(t, s, 30)
+	paths := fill(t, s, 30)
 	git(t, dir, "clean", "-fdxq")
 	rec, err := s.CommitAll(t.Context())
 	must(t, err)
 	if !rec.Guarded {
 		t.Errorf("%d deletions are recorded, and no guard", len(rec.Removed))
+	}
+	ahead.Store(int64(3 * time.Hour))
+	back, err := s.RestoreVanished(t.Context())
+	must(t, err)
+	if v, err := s.Guard(t.Context()); err != nil || v.Guarded || len(back) != 30 {
+		t.Errorf("%d are back, the guard is %+v, %v", len(back), v, err)
+	}
+	for _, p := range paths {
+		if _, err := s.Read(p); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

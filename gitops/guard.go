@@ -324,8 +324,41 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 		return Vanish{}, s.lowerGuard()
 	}
 	v = Vanish{Guarded: true, Missing: missing, Reason: reason}
-	v.Waits, err = s.waits(ctx)
-	return v, err
+	if v.Waits = s.waits(); v.Waits != "" {
+		return v, nil
+	}
+	branches, err := s.tracking(ctx)
+	if err != nil || len(branches) == 0 {
+		return v, err
+	}
+	// What git has not it cannot bring back: `git clean` took it.
+	if lost, err := s.unheld(ctx, missing); err != nil {
+		return v, err
+	} else if len(lost) > 0 {
+		v.Missing = lost
+		return v, nil
+	}
+	v.Waits = fmt.Sprintf("branch %s tracks %s/: git itself moves these files", branches[0], s.foldDir())
+	return v, nil
+}
+
+// unheld returns those of paths that HEAD does not hold, where memories go onto the
+// branch and git rests on it; nil else.
+func (s *Store) unheld(ctx context.Context, paths []string) ([]string, error) {
+	if s.onto == nil || s.stirs() != "" {
+		return nil, nil
+	}
+	p, wait, err := s.onto.gate(ctx, s.opt.Now())
+	if err != nil || p.oid == "" || !wait.none() {
+		return nil, err
+	}
+	objects := newUserObjects(s.onto.l, s.onto.size)
+	defer objects.close()
+	held, err := objects.heldAt(ctx, p.oid, s.onto.dir, paths)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return held[p] != "" }), nil
 }
 
 // withoutDeleted leaves out what an acknowledged write deletes.
@@ -344,9 +377,9 @@ func (s *Store) withoutDeleted(paths []string) []string {
 }
 
 // waits returns why vanished files are not to be restored now, or "".
-func (s *Store) waits(ctx context.Context) (string, error) {
+func (s *Store) waits() string {
 	if b := s.l.Busy(); b != "" {
-		return b, nil
+		return b
 	}
 	now := s.opt.Now()
 	s.mu.Lock()
@@ -360,20 +393,15 @@ func (s *Store) waits(ctx context.Context) (string, error) {
 		}
 	}
 	if rest := quiet - now.Sub(last); rest > 0 {
-		return fmt.Sprintf("git must be quiet for %s more", rest.Round(time.Second)), nil
+		return fmt.Sprintf("git must be quiet for %s more", rest.Round(time.Second))
 	}
-	dir := s.opt.FoldDir
-	if dir == "" {
-		dir = "fold"
-	}
-	_, branches, err := s.l.TracksFold(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	if len(branches) > 0 {
-		return fmt.Sprintf("branch %s tracks %s/: git itself moves these files", branches[0], dir), nil
-	}
-	return "", nil
+	return ""
+}
+
+// tracking returns the branches that track fold/.
+func (s *Store) tracking(ctx context.Context) ([]string, error) {
+	_, branches, err := s.l.TracksFold(ctx, s.foldDir())
+	return branches, err
 }
 
 // RestoreVanished puts back from the journal what vanished, if git has been
