@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +87,7 @@ func bugreportCommand(e *environment) *cobra.Command {
 }
 
 func (e *environment) bugReport(ctx context.Context) bugReport {
-	d := newDigester(e.now())
+	d := newDigester()
 	r := bugReport{
 		Made:    e.now().UTC().Format(time.RFC3339),
 		Program: versionReply{Version: version, Commit: commit, Go: runtime.Version(), Platform: platform(), Parsers: chunker.Engine()},
@@ -129,9 +129,8 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 // A digester writes texts that are the user's so that nobody can read them.
 type digester struct{ salt string }
 
-func newDigester(now time.Time) digester {
-	return digester{strconv.FormatInt(now.UnixNano(), 36) + strconv.Itoa(os.Getpid())}
-}
+// Its salt is of no use outside the report, and nobody can guess it: names are short.
+func newDigester() digester { return digester{rand.Text()} }
 
 func (d digester) digest(s string) string {
 	sum := sha256.Sum256([]byte(d.salt + "\x00" + s))
@@ -152,10 +151,13 @@ func (d digester) text(s string) string {
 // dotted keeps the key of a setting but for the name of a project or provider.
 func (d digester) dotted(key string) string {
 	parts := strings.Split(key, ".")
-	if len(parts) > 2 && (parts[0] == "projects" || parts[0] == "providers") {
-		parts = append([]string{parts[0], d.digest(parts[1])}, parts[len(parts)-1])
+	for i, p := range parts[:len(parts)-1] {
+		if i+2 < len(parts) && (p == "projects" || p == "providers") {
+			// A name may have dots itself: only the last part is surely a key of ours.
+			return strings.Join(append(parts[:i+1:i+1], d.digest(strings.Join(parts[i+1:len(parts)-1], ".")), parts[len(parts)-1]), ".")
+		}
 	}
-	return strings.Join(parts, ".")
+	return key
 }
 
 // spoken are the fields whose values are words of ours, and what such a word

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 )
@@ -42,7 +41,7 @@ func fill(v reflect.Value, depth int) {
 }
 
 func TestBugReportHasNothingOfTheUsers(t *testing.T) {
-	d := newDigester(time.Unix(1, 0))
+	d := newDigester()
 	var st wire.Status
 	fill(reflect.ValueOf(&st).Elem(), 0)
 	var u unitReport
@@ -52,7 +51,7 @@ func TestBugReportHasNothingOfTheUsers(t *testing.T) {
 		`2026-11-22T15:00:00 pc foldwatch[7]: time=2026-11-22T15:00:00Z level=WARN msg=Refused uid=7 title=canary level=canary`,
 		`canary panicked here`, `time=canary`, `time=canary level=canary msg=canary`,
 	}, "\n")))
-	b, err := json.Marshal([]any{d.value(st), d.value(u), log, d.dotted("projects.canary.exclude"), d.text("canary@example.invalid")})
+	b, err := json.Marshal([]any{d.value(st), d.value(u), log, d.dotted("projects.canary.exclude"), d.dotted("auth.providers.canary.issuer"), d.dotted("projects.a.canary.chunk.min_lines"), d.text("canary@example.invalid")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestBugReportHasNothingOfTheUsers(t *testing.T) {
 }
 
 func TestBugReportTellsWhatHelps(t *testing.T) {
-	d := newDigester(time.Unix(1, 0))
+	d := newDigester()
 	var st wire.Status
 	st.Version, st.PID = "0.1.0", 7
 	st.Projects = []wire.ProjectStatus{{Slug: "a", State: "ready"}, {Slug: "a", State: "failed"}}

@@ -388,12 +388,20 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		}
 		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
 			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
-			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes")
+			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s))
 		}
 	}
 	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
 	if err != nil {
 		return err
+	}
+	if len(folders) > 0 && !fl.dryRun && s.Scope == unit.User {
+		// One that was not the service's would go on in folders that are no more.
+		if c, err := e.running(ctx); err == nil && c != nil {
+			if err := e.endDaemon(ctx, c); err != nil {
+				return err
+			}
+		}
 	}
 	for _, dir := range folders {
 		r.Notes = append(r.Notes, "delete "+dir)
@@ -402,6 +410,9 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 				return err
 			}
 		}
+	}
+	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
+		_ = os.Remove(home) // where nothing else is in it
 	}
 	r.Changed = now.Installed || len(folders) > 0
 	return e.emit(r, func(p printer) {
@@ -416,13 +427,14 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		default:
 			p.printf("uninstalled\n")
 			if !fl.purge {
-				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge\n", s.State)
+				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s))
 			}
 		}
 	})
 }
 
-// kept returns the folders that --purge deletes.
+// kept returns the folders and files that --purge deletes: those that foldwatch makes.
+// FOLDWATCH_HOME may hold more than them.
 func (e *environment) kept(s unit.Spec) ([]string, error) {
 	dirs := []string{s.State}
 	if s.Scope == unit.User {
@@ -430,10 +442,12 @@ func (e *environment) kept(s unit.Spec) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if dirs = []string{d.State, d.Cache, d.Data, d.Config}; d.Home != "" {
-			dirs = []string{d.Home}
-		}
-		if runtime.GOOS != "windows" && d.Home == "" {
+		dirs = []string{d.State, d.Cache, d.Data, d.Config}
+		switch {
+		case runtime.GOOS == "windows":
+		case d.Home != "":
+			dirs = append(dirs, d.Socket)
+		default:
 			dirs = append(dirs, filepath.Dir(d.Socket))
 		}
 	}
@@ -486,11 +500,15 @@ func (e *environment) yield(ctx context.Context, s unit.Spec) error {
 }
 
 func notInstalled(s unit.Spec) error {
-	at := ""
+	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+scopeFlag(s))
+}
+
+// scopeFlag is what a hint about s ends with.
+func scopeFlag(s unit.Spec) string {
 	if s.Scope == unit.System {
-		at = " --system"
+		return " --system"
 	}
-	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+at)
+	return ""
 }
 
 func printSteps(p printer, steps []unit.Step) {
