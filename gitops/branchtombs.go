@@ -2,16 +2,12 @@ package gitops
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -19,57 +15,28 @@ import (
 // a tombstone for a while (B8): a replica that never heard of the deletion merges
 // with it as with any edit, and git asks our merge driver.
 
-// gravesName is a file of the state folder: which tombstones there are. Without it
-// they stay until they are read again.
+// gravesName is a file of the state folder: which tombstones there are, and since when.
+// Without it they stay until they are read again.
 const gravesName = "graves.json"
 
-// graves are the tombstones that lie in fold/, by path, and since when.
-type graves struct {
-	at    map[string]time.Time // nil before the first look
-	moved bool                 // at is not what the file says
-}
-
 // loadGraves reads what is known of tombstones. The caller holds commit.
-func (s *Store) loadGraves() error {
-	if s.graves.at != nil {
-		return nil
-	}
-	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), gravesName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	at := map[string]time.Time{}
-	_ = json.Unmarshal(b, &at) // half of it is better than none
-	s.graves.at = at
-	return nil
-}
+func (s *Store) loadGraves() error { return s.graves.load(s.gravesPath()) }
+
+func (s *Store) saveGraves() error { return s.graves.save(s.gravesPath()) }
+
+func (s *Store) gravesPath() string { return filepath.Join(s.l.StateDir(), gravesName) }
 
 // noteGrave keeps whether the file at path is a tombstone. The caller holds
 // commit, and calls saveGraves.
 func (s *Store) noteGrave(path string, b []byte) {
 	since, is := fold.Buried(b)
-	was, known := s.graves.at[path]
+	was, known := s.graves.of[path]
 	switch {
 	case is && (!known || !was.Equal(since)):
-		s.graves.at[path], s.graves.moved = since, true
-	case !is && known:
-		delete(s.graves.at, path)
-		s.graves.moved = true
+		s.graves.put(path, since)
+	case !is:
+		s.graves.drop(path)
 	}
-}
-
-func (s *Store) saveGraves() error {
-	if !s.graves.moved {
-		return nil
-	}
-	b, err := json.Marshal(s.graves.at)
-	if err == nil {
-		err = disk.WriteFile(filepath.Join(s.l.StateDir(), gravesName), b, 0o600)
-	}
-	if err == nil {
-		s.graves.moved = false
-	}
-	return err
 }
 
 // bury makes tombstones of what a draft deletes, on disk and in the journal, and
@@ -108,15 +75,15 @@ func (s *Store) bury(ctx context.Context, t *branchTarget, d *branchDraft) ([]st
 // exhume removes the tombstones, for good, that are older than age, and returns
 // their paths.
 func (s *Store) exhume(ctx context.Context, age time.Duration) (done []string, err error) {
-	if err := s.loadGraves(); err != nil || len(s.graves.at) == 0 {
+	if err := s.loadGraves(); err != nil || len(s.graves.of) == 0 {
 		return nil, err
 	}
 	if _, up := s.guarded(); up {
 		return nil, nil
 	}
 	var ws []Write
-	for _, path := range sortedKeys(s.graves.at) {
-		if s.opt.Now().Sub(s.graves.at[path]) < age {
+	for _, path := range sortedKeys(s.graves.of) {
+		if s.opt.Now().Sub(s.graves.of[path]) < age {
 			continue
 		}
 		root, err := s.openFold(false)

@@ -3,18 +3,12 @@ package gitops
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -40,56 +34,12 @@ type deletion struct {
 	Back bool `json:"back,omitempty"`
 }
 
-// deletions are those that the branch owes, by path. The store's commit lock guards it.
-type deletions struct {
-	of    map[string]deletion // nil before the first look
-	moved bool                // since it was written
-}
+// loadDeletions reads what an earlier run owed. The caller holds commit.
+func (s *Store) loadDeletions() error { return s.deletions.load(s.deletionsPath()) }
 
-// loadDeletions reads what an earlier run owed. A file that cannot be read as such says
-// nothing: what came back then stays.
-func (s *Store) loadDeletions() error {
-	if s.deletions.of != nil {
-		return nil
-	}
-	of := map[string]deletion{}
-	b, err := os.ReadFile(s.deletionsPath())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("deletions that the branch owes: %w", err)
-	}
-	if err == nil {
-		if err := json.Unmarshal(b, &of); err != nil {
-			s.log.Warn("Deletions that the branch owes not read", "err", err)
-			of = map[string]deletion{}
-		}
-	}
-	s.deletions.of = of
-	return nil
-}
+func (s *Store) saveDeletions() error { return s.deletions.save(s.deletionsPath()) }
 
 func (s *Store) deletionsPath() string { return filepath.Join(s.l.StateDir(), deletionsName) }
-
-func (s *Store) saveDeletions() error {
-	if !s.deletions.moved {
-		return nil
-	}
-	b, err := json.Marshal(s.deletions.of)
-	if err == nil {
-		err = disk.WriteFile(s.deletionsPath(), b, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("deletions that the branch owes: %w", err)
-	}
-	s.deletions.moved = false
-	return nil
-}
-
-func (s *Store) noLongerOwes(path string) {
-	if _, is := s.deletions.of[path]; is {
-		delete(s.deletions.of, path)
-		s.deletions.moved = true
-	}
-}
 
 // broughtBack reports whether c.disk is what git put where a memory was deleted, and
 // notes on c whether it is an edit instead. The caller holds commit.
@@ -145,7 +95,7 @@ func (s *Store) noteDeletions(ctx context.Context, changes []*change) error {
 			}
 		case buried:
 		case (c.off || c.edited || c.ours != nil && c.ours.New != nil) && s.gate(c.path, c.disk) == nil:
-			s.noLongerOwes(c.path)
+			s.deletions.drop(c.path)
 		}
 	}
 	if err := s.owe(ctx, owed); err != nil {
@@ -172,7 +122,7 @@ func (s *Store) owe(ctx context.Context, list []*change) error {
 			paths = append(paths, c.path)
 		} else if c.back != nil && !d.Back {
 			d.Back = true
-			s.deletions.of[c.path], s.deletions.moved = d, true
+			s.deletions.put(c.path, d)
 		}
 	}
 	if len(paths) == 0 {
@@ -198,7 +148,7 @@ func (s *Store) owe(ctx context.Context, list []*change) error {
 				d.Was = append(d.Was, h)
 			}
 		}
-		s.deletions.of[c.path], s.deletions.moved = d, true
+		s.deletions.put(c.path, d)
 	}
 	return nil
 }
@@ -271,7 +221,7 @@ func (s *Store) settleDeletions(ctx context.Context, t *branchTarget, at oid) er
 			live = !buried
 		}
 		if !live {
-			s.noLongerOwes(path)
+			s.deletions.drop(path)
 		}
 	}
 	return s.saveDeletions()

@@ -38,6 +38,17 @@ func newDeletedRig(t *testing.T, commit bool) *deletedRig {
 	return r
 }
 
+// mate commits another version of the memory on a new branch, elsewhere.
+func (r *deletedRig) mate(branch string) {
+	r.t.Helper()
+	tree := r.dir + "-w"
+	git(r.t, r.dir, "worktree", "add", "-q", "-b", branch, tree)
+	f := filepath.Join(tree, "fold", r.path)
+	write(r.t, f, strings.Replace(string(read(r.t, f)), "Thirty", "Forty", 1))
+	git(r.t, tree, "commit", "-qam", "other")
+	git(r.t, r.dir, "worktree", "remove", "--force", tree)
+}
+
 func (r *deletedRig) remove(commit bool) {
 	r.t.Helper()
 	have, err := r.s.Read(r.path)
@@ -132,11 +143,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 			git(r.t, r.dir, "checkout", "-q", "main")
 		}},
 		{"to a branch with another version and back", func(r *deletedRig) {
-			git(r.t, r.dir, "worktree", "add", "-q", "-b", "topic", r.dir+"-w")
-			f := filepath.Join(r.dir+"-w", "fold", r.path)
-			write(r.t, f, strings.Replace(string(read(r.t, f)), "Thirty", "Forty", 1))
-			git(r.t, r.dir+"-w", "commit", "-qam", "other")
-			git(r.t, r.dir, "worktree", "remove", "--force", r.dir+"-w")
+			r.mate("topic")
 			git(r.t, r.dir, "checkout", "-q", "topic")
 			git(r.t, r.dir, "checkout", "-q", "main")
 		}},

@@ -327,7 +327,7 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 	if v.Waits = s.waits(); v.Waits != "" {
 		return v, nil
 	}
-	branches, err := s.tracking(ctx)
+	_, branches, err := s.l.TracksFold(ctx, s.foldDir())
 	if err != nil || len(branches) == 0 {
 		return v, err
 	}
@@ -396,12 +396,6 @@ func (s *Store) waits() string {
 		return fmt.Sprintf("git must be quiet for %s more", rest.Round(time.Second))
 	}
 	return ""
-}
-
-// tracking returns the branches that track fold/.
-func (s *Store) tracking(ctx context.Context) ([]string, error) {
-	_, branches, err := s.l.TracksFold(ctx, s.foldDir())
-	return branches, err
 }
 
 // RestoreVanished puts back from the journal what vanished, if git has been

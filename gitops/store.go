@@ -100,8 +100,8 @@ type Store struct {
 	onto     *branchTarget // nil unless commits go onto the branch
 
 	off       putOffs
-	graves    graves
-	deletions deletions
+	graves    stateMap[time.Time]
+	deletions stateMap[deletion]
 	taken     takenLook
 	driving   sync.Mutex // guards driver
 	driver    driverLook
