@@ -388,7 +388,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		}
 		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
 			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
-			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s))
+			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s.Scope))
 		}
 	}
 	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
@@ -427,7 +427,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		default:
 			p.printf("uninstalled\n")
 			if !fl.purge {
-				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s))
+				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
 			}
 		}
 	})
@@ -500,12 +500,12 @@ func (e *environment) yield(ctx context.Context, s unit.Spec) error {
 }
 
 func notInstalled(s unit.Spec) error {
-	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+scopeFlag(s))
+	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+scopeFlag(s.Scope))
 }
 
-// scopeFlag is what a hint about s ends with.
-func scopeFlag(s unit.Spec) string {
-	if s.Scope == unit.System {
+// scopeFlag is what a hint about a service of the scope ends with.
+func scopeFlag(scope unit.Scope) string {
+	if scope == unit.System {
 		return " --system"
 	}
 	return ""
@@ -594,7 +594,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	r.Environment = append(r.Environment, was.Env...)
 	r.Notes = append(r.Notes, e.unitNotes(was)...)
 	if s.Path() != "" && text != s.Text() {
-		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install")
+		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
 	}
 	if s.Scope == unit.User {
 		c, err := e.running(ctx)
@@ -619,7 +619,7 @@ func programOf(text string) string {
 
 func printUnit(p printer, r unitReport) {
 	if !r.Installed {
-		p.printf("not installed (%s, %s); to install it: foldwatch service install\n", r.Manager, r.Scope)
+		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
 		return
 	}
 	state := cmp.Or(r.State.State, "installed")
@@ -635,7 +635,7 @@ func printUnit(p printer, r unitReport) {
 		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
 	}
 	if r.Result != "" {
-		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs\n", "ended", r.Result, r.Code)
+		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
 	}
 	p.printf("  %-12s %t", "at login", r.Enabled)
 	if r.Linger {
