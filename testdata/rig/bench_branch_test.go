@@ -5,6 +5,7 @@ package rig
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,6 +44,7 @@ func (b *bench) branchCommit(t *testing.T) {
 		r, of[i] = pairs("8", what, "git add + git commit", "<= 1, aim 0.5", rounds>>i, func() time.Duration { return mine.commit(t) }, func() time.Duration { return twin.byGit(t) })
 		b.add(r, count("8", fmt.Sprintf("git's index locked, %d commits: p50, p99", len(mine.held)),
 			percentiles(mine.held), "p99 <= 10 ms; link and two renames: "+percentiles(twin.held)),
+			count("8", "a file as large as the index written and synced: p50, p99", percentiles(twin.synced), "none: what no commit that outlives a power cut can do without; git's does not sync it"),
 			count("8", "git programs started for a commit, at most", fmt.Sprint(mine.started), "0"))
 		git(t, mine.dir, "fsck", "--strict", "--no-dangling", "--connectivity-only")
 	}
@@ -61,6 +63,7 @@ type branchRig struct {
 	s       *gitops.Store // nil until store
 	n       int
 	held    []time.Duration
+	synced  []time.Duration // what it takes to write as much as the index has, and have it on disk
 	started int64
 }
 
@@ -153,6 +156,33 @@ func (r *branchRig) commit(t *testing.T) time.Duration {
 	return took
 }
 
+func indexSize(t *testing.T, path string) int64 {
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.Size()
+}
+
+// writeSynced returns how long it takes until a new file of size bytes is on disk.
+func writeSynced(t *testing.T, path string, size int64) time.Duration {
+	text := bytes.Repeat([]byte{'x'}, int(size))
+	took := timed(func() {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Write(text)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
 // byGit has git commit a file. Before that it does, in this repository, what no
 // program that replaces index and reference can do without, and notes for how long
 // there was a lock.
@@ -186,6 +216,7 @@ func (r *branchRig) byGit(t *testing.T) time.Duration {
 			t.Fatal(err)
 		}
 	}
+	r.synced = append(r.synced, writeSynced(t, at("control.sync"), indexSize(t, at("index"))))
 	return timed(func() {
 		git(t, r.dir, "add", name)
 		git(t, r.dir, "commit", "-q", "-m", "add")

@@ -149,8 +149,8 @@ func (u *user) step(remote, vanish bool) {
 const pauseEvery = 20
 
 // own counts the commits of the user in a range.
-func (u *user) own(of string) int {
-	return u.number("rev-list", "--count", "--invert-grep", "--grep=^Foldwatch-Commit: v1", of)
+func (u *user) own(of ...string) int {
+	return u.number(append([]string{"rev-list", "--count", "--invert-grep", "--grep=^Foldwatch-Commit: v1"}, of...)...)
 }
 
 // open are what an operation of git leaves that was not finished, and how to
@@ -259,7 +259,9 @@ func (u *user) rebaseExec() {
 }
 
 func (u *user) bisect() {
-	if u.own("HEAD") < 4 {
+	// What merges brought does not count: where HEAD~3 is no commit, git takes it
+	// for a path, and what a bisect does then depends on commits of memories.
+	if u.own("--first-parent", "HEAD") < 4 {
 		u.commitAll()
 		return
 	}
