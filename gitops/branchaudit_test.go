@@ -12,6 +12,7 @@ import (
 // that one side edited is written again, as a new change (B9). What somebody
 // deleted and nobody edited stays deleted.
 func TestMergeLosesNothing(t *testing.T) {
+	t.Parallel()
 	const was, mine, theirs = "Thirty minutes.", "Forty minutes.", "Fifty minutes."
 	// Each begins on main, where the memory says mine, beside the branch side; both
 	// come from a commit in which it says was.
@@ -60,6 +61,7 @@ func TestMergeLosesNothing(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := newAuditRig(t, was)
 			git(t, a.dir, "checkout", "-q", "-b", "side")
 			write(t, filepath.Join(a.dir, "side.go"), "package side\n")

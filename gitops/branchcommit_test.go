@@ -45,6 +45,7 @@ func onto(t testing.TB, s *gitops.Store) gitops.Branched {
 }
 
 func TestCommitBranch(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "staged.go"), "package s\n")
 	git(t, dir, "add", "staged.go")
@@ -139,6 +140,7 @@ func withoutEntry(listing, path string) string {
 
 // TestCommitBranchOfMany goes in as one pack.
 func TestCommitBranchOfMany(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	var ws []gitops.Write
@@ -184,6 +186,7 @@ func git2(dir string, args ...string) (string, error) {
 // TestAllowedBranches: memories are committed onto the branches that the user named,
 // and onto the default one only where it is among them (B1).
 func TestAllowedBranches(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Branches = []string{"develop", "release/*"} })
 	remember(t, s, "Second", "x")

@@ -35,9 +35,11 @@ func TestBranchCrashChild(t *testing.T) {
 // After a restart there is no stale lock, git finds nothing wrong, nothing is lost,
 // and what the user staged is as it was (I7, F05, F07).
 func TestBranchKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	for _, index := range []string{"2", "4"} { // patched by us, and by git
 		for _, step := range gitops.BranchSteps() {
 			t.Run(index+" "+step, func(t *testing.T) {
+				t.Parallel()
 				dir := checkout(t)
 				git(t, dir, "update-index", "--index-version", index)
 				s := branchStore(t, dir, nil)
@@ -92,6 +94,7 @@ func TestBranchKilledAtEveryStep(t *testing.T) {
 // TestForeignLockStays: a lock that git made is never removed, also not where one
 // of ours was (F05).
 func TestForeignLockStays(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	remember(t, s, "First", "x")

@@ -14,6 +14,7 @@ import (
 // TestGuardInBranchModeIsLowered: what a merge took from the branch while the guard was
 // up did not vanish, and what was put off is placed.
 func TestGuardInBranchModeIsLowered(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	var ahead atomic.Int64
 	ahead.Store(int64(time.Hour))

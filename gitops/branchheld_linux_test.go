@@ -13,6 +13,7 @@ import (
 // TestWhatIsReplacedIsHeldOpen: the system frees what a rename replaces, and waits for
 // the disk with that where others write, only after git's index is let go (git.md B4).
 func TestWhatIsReplacedIsHeldOpen(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, func(o *gitops.StoreOptions) {
 		o.Now = func() time.Time { return time.Now().Add(time.Hour) }

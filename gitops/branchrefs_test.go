@@ -11,6 +11,7 @@ import (
 // TestCommitBranchStartsNoProgram: what a commit has to know it reads itself, once
 // git's configuration is known.
 func TestCommitBranchStartsNoProgram(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	remember(t, s, "First", "x")
@@ -27,6 +28,7 @@ func TestCommitBranchStartsNoProgram(t *testing.T) {
 // TestSeenCommitStays: a commit of ours that another reference leads to is not
 // replaced, however that reference came to be (B6).
 func TestSeenCommitStays(t *testing.T) {
+	t.Parallel()
 	for name, see := range map[string]func(t *testing.T, dir string){
 		"branch":        func(t *testing.T, dir string) { git(t, dir, "branch", "side") },
 		"nested branch": func(t *testing.T, dir string) { git(t, dir, "branch", "a/b/c") },
@@ -42,6 +44,7 @@ func TestSeenCommitStays(t *testing.T) {
 		"remote-tracking": func(t *testing.T, dir string) { git(t, dir, "update-ref", "refs/remotes/origin/main", "HEAD") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := checkout(t)
 			git(t, dir, "branch", "old")
 			s := branchStore(t, dir, nil)

@@ -19,7 +19,7 @@ type state struct {
 	// set brings the checkout at dir into the state and returns the checkout to
 	// open, "" for dir itself.
 	set  func(t *testing.T, dir string) (open string)
-	home bool   // it changes the user's own configuration
+	home bool   // it changes the user's own configuration, or leaves something in their home
 	wait string // part of why nothing is committed; "" if it is
 	then func(t *testing.T, dir string)
 }
@@ -217,16 +217,13 @@ func configStates() []state {
 		{name: "line ends", set: in("config", "core.autocrlf", "true")},
 		{name: "hooks", set: func(t *testing.T, dir string) string {
 			for _, h := range []string{"pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change", "pre-auto-gc"} {
-				p := filepath.Join(dir, ".git/hooks", h)
-				edit(t, dir, ".git/hooks/"+h, "#!/bin/sh\ntouch "+filepath.Join(dir, "ran")+"\nexit 1\n")
-				must(t, os.Chmod(p, 0o755))
+				program(t, filepath.Join(dir, ".git/hooks", h), "#!/bin/sh\ntouch "+filepath.Join(dir, "ran")+"\nexit 1\n")
 			}
 			return ""
 		}},
-		{name: "signed by a program of the repository", set: func(t *testing.T, dir string) string {
+		{name: "signed by a program of the repository", home: true, set: func(t *testing.T, dir string) string {
 			p := filepath.Join(dir, ".git/evil")
-			edit(t, dir, ".git/evil", "#!/bin/sh\ntouch "+filepath.Join(dir, "ran")+"\n")
-			must(t, os.Chmod(p, 0o755))
+			program(t, p, "#!/bin/sh\ntouch "+filepath.Join(dir, "ran")+"\n")
 			git(t, dir, "config", "commit.gpgSign", "true")
 			git(t, dir, "config", "gpg.program", p)
 			git(t, dir, "config", "gpg.ssh.program", p)
@@ -318,7 +315,14 @@ func cloneStates() []state {
 // branch and onto it. Either nothing of what the user sees changes but fold/, or
 // nothing is done and the reason is said (I2, I4, F28, F29, F39).
 func TestEveryState(t *testing.T) {
-	isolate(t)
+	t.Parallel()
+	everyState(t, false)
+}
+
+// TestEveryStateOfTheUser is TestEveryState for what the user's own configuration makes.
+func TestEveryStateOfTheUser(t *testing.T) { everyState(t, true) }
+
+func everyState(t *testing.T, home bool) {
 	template := realDir(t)
 	git(t, template, "init", "-q", ".")
 	write(t, filepath.Join(template, "a.go"), "package a\n")
@@ -327,6 +331,9 @@ func TestEveryState(t *testing.T) {
 	git(t, template, "add", ".")
 	git(t, template, "commit", "-qm", "first")
 	for _, st := range states() {
+		if st.home != home {
+			continue
+		}
 		for _, mode := range []string{"sidecar", "branch"} {
 			t.Run(st.name+"/"+mode, func(t *testing.T) {
 				if st.home {
@@ -484,6 +491,7 @@ func seen(t *testing.T, dir string) map[string]string {
 // TestUserAtWork: nothing is committed while the user's git may be at work, or a
 // moment after (B2, B3).
 func TestUserAtWork(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	now := time.Now()
 	s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return now } })

@@ -135,7 +135,7 @@ func tipOf(t testing.TB, remote string) string {
 
 // TestSyncBranch: memories travel by the branch that users work on (B7).
 func TestSyncBranch(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T)
@@ -501,8 +501,7 @@ func branchLostRace(t *testing.T) {
 func branchPolicy(t *testing.T) {
 	remote := sharedRemote(t)
 	hook := filepath.Join(remote, "hooks/pre-receive")
-	write(t, hook, "#!/bin/sh\necho \"$$\" >> "+filepath.Join(remote, "asked")+"\necho 'GH006: protected branch update failed' >&2\nexit 1\n")
-	must(t, os.Chmod(hook, 0o755))
+	program(t, hook, "#!/bin/sh\necho \"$$\" >> "+filepath.Join(remote, "asked")+"\necho 'GH006: protected branch update failed' >&2\nexit 1\n")
 	a := newClone(t, remote)
 	a.remember("One", "x")
 	head := git(t, a.dir, "rev-parse", "HEAD")

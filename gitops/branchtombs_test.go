@@ -26,8 +26,10 @@ func atHead(t testing.TB, dir, path string) string {
 // TestDeletionLeavesTombstone: a memory that is deleted, by us or by hand, stays in
 // the branch as a tombstone that nobody reads, and goes after its time (B8).
 func TestDeletionLeavesTombstone(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"through the door", "by hand"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			dir := checkout(t)
 			ahead := time.Hour
 			s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return time.Now().Add(ahead) } })
@@ -85,6 +87,7 @@ func TestDeletionLeavesTombstone(t *testing.T) {
 // TestBuriedComesBack: what is deleted can be remembered and restored again, over
 // its tombstone.
 func TestBuriedComesBack(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	p := remember(t, s, "Session timeout", "Thirty minutes.")
@@ -126,6 +129,7 @@ func TestBuriedComesBack(t *testing.T) {
 // TestTombstonesInSidecar: beside the branch a deletion is a file that is not
 // there; what is left of branch mode goes, and is never published.
 func TestTombstonesInSidecar(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	p := remember(t, s, "Session timeout", "Thirty minutes.")
@@ -157,6 +161,7 @@ func TestTombstonesInSidecar(t *testing.T) {
 // merge driver, and the edit wins; where the other has only an old copy, the
 // deletion stays (I9).
 func TestEditMeetsTombstone(t *testing.T) {
+	t.Parallel()
 	for _, edited := range []bool{true, false} {
 		dir := checkout(t)
 		s := branchStore(t, dir, nil)
@@ -203,6 +208,7 @@ func TestEditMeetsTombstone(t *testing.T) {
 // TestTombstoneWaits: where a stash has another version of a memory that is deleted, its
 // tombstone is in the way of no pop, and the edit that comes with that wins.
 func TestTombstoneWaits(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	git(t, h.dir, "commit", "-qam", "more")
 	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last of all")))
@@ -237,6 +243,7 @@ func TestTombstoneWaits(t *testing.T) {
 // TestTombstoneStays: a checkout whose commits go beside the branch from now on keeps
 // its tombstones until git rests.
 func TestTombstoneStays(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	git(t, h.dir, "commit", "-qam", "more")
 	h.ahead.Store(int64(time.Hour))

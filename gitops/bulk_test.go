@@ -56,6 +56,7 @@ func packs(t *testing.T, dir string) int {
 // of new memories are one commit and one pack, and are durable without a sync
 // for each.
 func TestManyWritesCostFewSyncs(t *testing.T) {
+	t.Parallel()
 	syncs := map[int]int{}
 	for _, n := range []int{600, 3000} {
 		dir := checkout(t)
@@ -87,6 +88,7 @@ func TestManyWritesCostFewSyncs(t *testing.T) {
 // TestUnchangedFilesAreNeverRewritten looks at the inodes and times of memory
 // files that are written again as they are.
 func TestUnchangedFilesAreNeverRewritten(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	c := &opCounter{}
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = c })
@@ -125,6 +127,7 @@ func TestUnchangedFilesAreNeverRewritten(t *testing.T) {
 // TestBulkIsOneCommit writes in parts, as a first index does, with a write of
 // an agent in between.
 func TestBulkIsOneCommit(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -172,6 +175,7 @@ func TestBulkIsOneCommit(t *testing.T) {
 // TestBulkSurvivesItsEnd closes the store in the middle of a bulk: what was
 // written is durable, and the next start records it.
 func TestBulkSurvivesItsEnd(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	ctx := t.Context()
 	s := openStore(t, dir, nil)

@@ -12,6 +12,7 @@ import (
 // TestDeletedBeforeCommitted: what is written and deleted before a commit, or
 // saved by hand just before it is deleted, can be restored all the same.
 func TestDeletedBeforeCommitted(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()

@@ -93,6 +93,7 @@ func (r *deletedRig) check() {
 // TestDeletedStaysDeleted: what ordinary git brings back, before the branch has the
 // deletion, is deleted again.
 func TestDeletedStaysDeleted(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		do   func(r *deletedRig)
@@ -156,6 +157,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 		{"reset --hard", func(r *deletedRig) { git(r.t, r.dir, "reset", "-q", "--hard") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			r := newDeletedRig(t, true)
 			tc.do(r)
 			r.look(true)
@@ -166,6 +168,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 
 // TestDeletedAndBackBeforeItIsInTheJournal: the file is back before the journal has the deletion.
 func TestDeletedAndBackBeforeItIsInTheJournal(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, false)
 	write(t, filepath.Join(r.dir, "a.go"), "package a // mine\n")
 	git(t, r.dir, "stash", "push", "-q")
@@ -178,6 +181,7 @@ func TestDeletedAndBackBeforeItIsInTheJournal(t *testing.T) {
 
 // TestDeletedAndBackBeforeItsTombstone: the tombstone lies in the work tree only.
 func TestDeletedAndBackBeforeItsTombstone(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	r.s.OnBranchStep(func(step string) error {
 		if step == "intent" { // as any git command that refreshes the index
@@ -212,6 +216,7 @@ func (o *onWalSync) Before(op disk.Op, path string, size int) (int, error) {
 
 // TestDeletedWhileAStashBegins: git begins after we looked for it: it stashes, and puts back what we removed between.
 func TestDeletedWhileAStashBegins(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	o := &onWalSync{}
 	r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, func(so *gitops.StoreOptions) { so.Faults = o })}
@@ -222,8 +227,7 @@ func TestDeletedWhileAStashBegins(t *testing.T) {
 	write(t, filepath.Join(dir, "a.go"), "package a // mine\n")
 	saved, goOn := filepath.Join(t.TempDir(), "saved"), filepath.Join(t.TempDir(), "go")
 	hook := "#!/bin/sh\ncase \"$GIT_INDEX_FILE\" in *stash*) touch " + saved + "; while [ ! -e " + goOn + " ]; do sleep 0.02; done;; esac\n"
-	write(t, filepath.Join(dir, ".git/hooks/post-index-change"), hook)
-	must(t, os.Chmod(filepath.Join(dir, ".git/hooks/post-index-change"), 0o755))
+	program(t, filepath.Join(dir, ".git/hooks/post-index-change"), hook)
 	done := make(chan error, 1)
 	o.fn = func() {
 		go func() {
@@ -257,6 +261,7 @@ func TestDeletedWhileAStashBegins(t *testing.T) {
 // TestDeletedButEdited: a version that nobody knew when it was deleted is an edit, and
 // wins (I9); so does who remembers it again.
 func TestDeletedButEdited(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	b := strings.Replace(git(t, r.dir, "show", "HEAD:fold/"+r.path), "Thirty", "Fifty", 1)
 	write(t, filepath.Join(r.dir, "fold", r.path), b)
@@ -278,6 +283,7 @@ func TestDeletedButEdited(t *testing.T) {
 
 // TestDeletedIsOwedAfterARestart: what the branch owes outlives the daemon.
 func TestDeletedIsOwedAfterARestart(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	must(t, r.s.Close())
 	git(t, r.dir, "reset", "-q", "--hard")
@@ -292,8 +298,10 @@ func TestDeletedIsOwedAfterARestart(t *testing.T) {
 // TestAuditRestoresADeletion: a rebase skips our commit, or a merge takes the other side
 // of all: the edit in it is there again, and so is the deletion.
 func TestAuditRestoresADeletion(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"rebase --skip", "merge -s ours", "merge -X ours"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			dir := checkout(t)
 			r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, nil)}
 			other := remember(t, r.s, "Another", "x is said")

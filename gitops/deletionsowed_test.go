@@ -13,6 +13,7 @@ import (
 
 // TestDeletedAndEditedBeforeItIsInTheJournal: while the deletion waits, a person saves another version.
 func TestDeletedAndEditedBeforeItIsInTheJournal(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, []string{"checkout", "-q", "-b", "topic"})
 	h.remove()
 	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last, by a person")))
@@ -28,6 +29,7 @@ func TestDeletedAndEditedBeforeItIsInTheJournal(t *testing.T) {
 
 // TestDeletedAndRestored: what git brought back is restored through the API before it is taken away.
 func TestDeletedAndRestored(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	h.ahead.Store(int64(time.Hour))
 	h.remove()
@@ -53,6 +55,7 @@ func TestDeletedAndRestored(t *testing.T) {
 // TestCleanOfWhatTheBranchNeverHad: the branch does not have what git clean takes away:
 // no merge did it, and git cannot bring it back, so we do.
 func TestCleanOfWhatTheBranchNeverHad(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	var ahead atomic.Int64
 	ahead.Store(int64(time.Hour))
@@ -83,6 +86,7 @@ func TestCleanOfWhatTheBranchNeverHad(t *testing.T) {
 
 // TestDeletedAndHalfBack: an empty file, which is still being written, is no edit.
 func TestDeletedAndHalfBack(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	f := filepath.Join(r.dir, "fold", r.path)
 	write(t, f, "")
@@ -96,6 +100,7 @@ func TestDeletedAndHalfBack(t *testing.T) {
 
 // TestDeletedAndEditedByAMate: a version that the journal has seen on another branch is an edit all the same, where a merge brings it.
 func TestDeletedAndEditedByAMate(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, nil)}
 	remember(t, r.s, "Another", "x")
@@ -120,6 +125,7 @@ func TestDeletedAndEditedByAMate(t *testing.T) {
 
 // TestDeletedAndAwayWhereItDiffers: a visit to a branch with another version is no edit, also if it is looked at there.
 func TestDeletedAndAwayWhereItDiffers(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	r.mate("topic")
 	git(t, r.dir, "checkout", "-q", "topic")
@@ -131,6 +137,7 @@ func TestDeletedAndAwayWhereItDiffers(t *testing.T) {
 
 // TestDeletedAndAMergeGivenUp: conflict markers are no edit, and the merge is given up.
 func TestDeletedAndAMergeGivenUp(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, nil)}
 	remember(t, r.s, "Another", "x")
@@ -153,6 +160,7 @@ func TestDeletedAndAMergeGivenUp(t *testing.T) {
 
 // TestDeletedAndRevertedLater: once the branch has the deletion a revert is what the user wants, whatever else is set aside.
 func TestDeletedAndRevertedLater(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	r := &deletedRig{t: t, dir: dir, s: branchStore(t, dir, nil)}
 	other := remember(t, r.s, "Another", "x")
@@ -174,6 +182,7 @@ func TestDeletedAndRevertedLater(t *testing.T) {
 
 // TestNothingOnTheBranchYet: the guard stays up where the branch never had what is gone.
 func TestNothingOnTheBranchYet(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := branchStore(t, dir, nil)
 	fill(t, s, 30)
@@ -197,6 +206,7 @@ func TestNothingOnTheBranchYet(t *testing.T) {
 
 // TestDeletionsOfAnotherForm: what cannot be understood of the list blocks nothing.
 func TestDeletionsOfAnotherForm(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	must(t, r.s.Close())
 	f := filepath.Join(r.dir, ".git/foldwatch/deletions.json")
@@ -213,6 +223,7 @@ func TestDeletionsOfAnotherForm(t *testing.T) {
 
 // TestDeletedAndAwayWithoutFold: a visit to a branch without fold/ settles nothing.
 func TestDeletedAndAwayWithoutFold(t *testing.T) {
+	t.Parallel()
 	r := newDeletedRig(t, true)
 	git(t, r.dir, "checkout", "-q", "-b", "old", "HEAD~2")
 	must(t, r.s.OntoBranch(false))
@@ -224,6 +235,7 @@ func TestDeletedAndAwayWithoutFold(t *testing.T) {
 
 // TestDeletedAndRestoredBesideAStash: as TestDeletedAndRestored, on the same branch.
 func TestDeletedAndRestoredBesideAStash(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	git(t, h.dir, "commit", "-qam", "second")
 	v := read(t, h.file)

@@ -30,6 +30,7 @@ func wantDescribed(t *testing.T, s *gitops.Store, path, want string) {
 // TestLastDescribedIsPure shows that what was described is given back as it
 // was, whatever a person made of the file, at every step to the mirror.
 func TestLastDescribedIsPure(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
 	var s *gitops.Store
@@ -82,6 +83,7 @@ func TestLastDescribedIsPure(t *testing.T) {
 
 // TestDescribedCostsNoObjects shows that what was only described is stored once.
 func TestDescribedCostsNoObjects(t *testing.T) {
+	t.Parallel()
 	count := func(described bool) string {
 		dir := checkout(t)
 		s := openStore(t, dir, nil)

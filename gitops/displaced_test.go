@@ -18,6 +18,7 @@ import (
 // the moment it stood there, save over it: the first one's text is in the
 // journal.
 func TestASaveThatWasCoveredForAMomentIsKept(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	var f faults
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = &f })

@@ -26,7 +26,7 @@ func (r *replica) logOf(path string) (lines []string, revs []gitops.Revision) {
 // TestLogTellsWhoWroteElsewhere: what others wrote is told by their names, and
 // what they wrote between two syncs can be had back.
 func TestLogTellsWhoWroteElsewhere(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	remote := bareRemote(t)
 	by := func(name string) func(*gitops.StoreOptions) {
 		return func(o *gitops.StoreOptions) {
@@ -98,6 +98,7 @@ func sameButTies(got, want string) bool {
 // TestUndoOfManyFiles: one revision that took many files away, an archive, say,
 // is taken back whole, and what was written since stays.
 func TestUndoOfManyFiles(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	all := fill(t, s, 300)

@@ -61,7 +61,7 @@ func (f *faults) set(at int, match func(disk.Op, string) error) {
 // TestKillAtEveryStep stops a run of writes and commits at every step in turn,
 // starts again, and expects every acknowledged byte (F01, F03, I7).
 func TestKillAtEveryStep(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	stride := 17
 	if fulltest.Crash() {
 		stride = 1
@@ -175,6 +175,7 @@ func scenario(t testing.TB, s *gitops.Store) (acked map[string]string, killed bo
 }
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	f := &faults{}
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = f })
@@ -227,6 +228,7 @@ func TestFullDisk(t *testing.T) {
 // TestFailedSyncIsNotAcknowledged: F12. What a failed sync left in the log must
 // not come back at the next start either.
 func TestFailedSyncIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	f := &faults{}
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = f })
@@ -263,6 +265,7 @@ func TestFailedSyncIsNotAcknowledged(t *testing.T) {
 // TestReplay compares the replay of random wals over random disks with the
 // rule: disk = new → done; disk = base → write; else both survive.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	wal := filepath.Join(dir, ".git/foldwatch/wal")
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -341,6 +344,7 @@ func TestReplay(t *testing.T) {
 // TestReplayAfterCommit: the crash came between journal and cut, and an editor
 // has taken words out since. They must not come back.
 func TestReplayAfterCommit(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later})
 	must(t, err)
@@ -370,6 +374,7 @@ func TestReplayAfterCommit(t *testing.T) {
 // TestLateSaveIsMerged: an editor that had the file open writes in place after
 // we replaced it (G9).
 func TestLateSaveIsMerged(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -398,6 +403,7 @@ func TestLateSaveIsMerged(t *testing.T) {
 // TestLateSaveSurvivesAFullDisk: what cannot be merged now is tried again, and
 // what never can be is kept in a file that status names.
 func TestLateSaveSurvivesAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	full := false
 	f := &faults{match: func(op disk.Op, _ string) error {

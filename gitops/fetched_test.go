@@ -16,7 +16,7 @@ import (
 // They are taken from there, history and all, with nothing asked of the remote and
 // nothing published; a sync that the user turns on later goes on from there.
 func TestTakeFetched(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	remote := bareRemote(t)
 	a := newReplica(t, remote, nil)
 	kept, text := memoryFile("Kept", "one\ntwo\nthree")
@@ -80,7 +80,7 @@ func gitState(t testing.TB, dir string) string {
 // TestTakeFetchedInterrupted: what a crash leaves of it is there after the next
 // start, or taken again; nothing that was taken is taken for deleted.
 func TestTakeFetchedInterrupted(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	remote := bareRemote(t)
 	a := newReplica(t, remote, nil)
 	for _, title := range []string{"One", "Two", "Three"} {
@@ -132,7 +132,7 @@ func TestTakeFetchedInterrupted(t *testing.T) {
 
 // TestTakeFetchedOfStrangers: what may not enter by a sync does not enter this way.
 func TestTakeFetchedOfStrangers(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	remote := bareRemote(t)
 	a := newReplica(t, remote, nil)
 	id, text := memoryFile("Good", "x")

@@ -28,6 +28,7 @@ func openPatient(t *testing.T, dir string) (s *gitops.Store, pass func(time.Dura
 
 // The folder goes file by file while what was just written there is committed.
 func TestFirstOfManyIsNoDeletion(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s, pass := openPatient(t, dir)
 	ctx := t.Context()
@@ -61,6 +62,7 @@ func TestFirstOfManyIsNoDeletion(t *testing.T) {
 }
 
 func TestOneDeletionByHandIsOne(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s, pass := openPatient(t, dir)
 	ctx := t.Context()
@@ -99,6 +101,7 @@ func TestOneDeletionByHandIsOne(t *testing.T) {
 // A removal that a write met may leave the folder, and too few memories for a
 // number to say anything.
 func TestFewThatGoWithTheirProjectVanish(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()

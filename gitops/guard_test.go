@@ -31,6 +31,7 @@ func fill(t testing.TB, s *gitops.Store, n int) []string {
 }
 
 func TestVanishGuard(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	clock := later()
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return clock } })
@@ -124,6 +125,7 @@ func TestVanishGuard(t *testing.T) {
 }
 
 func TestVanishWaitsForGitAndBranches(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	clock := later()
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return clock } })
@@ -176,6 +178,7 @@ func TestVanishWaitsForGitAndBranches(t *testing.T) {
 }
 
 func TestGates(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, func(o *gitops.StoreOptions) {
 		o.Scan = func(b []byte) []gitops.Finding {
@@ -238,6 +241,7 @@ func TestGates(t *testing.T) {
 }
 
 func TestUnsettledFilesWait(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	now := time.Now()
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return now } })
@@ -258,6 +262,7 @@ func TestUnsettledFilesWait(t *testing.T) {
 // TestOverwrittenWriteIsInTheJournal: a git operation or an editor may replace
 // an acknowledged file before the next commit.
 func TestOverwrittenWriteIsInTheJournal(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -293,6 +298,7 @@ func TestOverwrittenWriteIsInTheJournal(t *testing.T) {
 }
 
 func TestCommitAllReadsOnlyWhatMoved(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -318,6 +324,7 @@ func TestCommitAllReadsOnlyWhatMoved(t *testing.T) {
 }
 
 func TestUndo(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()

@@ -9,6 +9,7 @@ import (
 // TestOneChangeHasOnePatchID: wherever a commit is moved to, and whatever the
 // repository wants to run when a patch is printed.
 func TestOneChangeHasOnePatchID(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	ran := filepath.Join(t.TempDir(), "ran")
 	git(t, dir, "config", "diff.external", "touch "+ran+"; false")
@@ -36,6 +37,7 @@ func TestOneChangeHasOnePatchID(t *testing.T) {
 
 // TestWhereAShallowCloneEnds: the oldest commit it has seems to add every file.
 func TestWhereAShallowCloneEnds(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	for _, m := range []string{"second", "third"} {
 		write(t, filepath.Join(dir, m+".go"), "package p\n")

@@ -15,6 +15,7 @@ import (
 // at while it is saving, and saves once more. All that it wrote arrives, and half a
 // save is nothing.
 func TestLateSaveIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	now := later()
 	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: func() time.Time { return now }})

@@ -43,6 +43,7 @@ func TestAddCopiesTheListOnce(t *testing.T) {
 // A read error is never a deletion: folders that cannot be looked at now are not
 // taken for gone.
 func TestLookTellsErrorsFromAbsence(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(dir+"/there", 0o755); err != nil {
 		t.Fatal(err)
@@ -76,6 +77,7 @@ func TestLookTellsErrorsFromAbsence(t *testing.T) {
 // A linked work tree of a repository with tables of references has its HEAD in
 // tables of its own: the git of this machine may be too old to make one.
 func TestHeadStampLooksAtTablesOfTheWorkTree(t *testing.T) {
+	t.Parallel()
 	common := t.TempDir()
 	l := &Layout{CommonDir: common, GitDir: filepath.Join(common, "worktrees", "w"), Linked: true}
 	put := func(path, text string) {

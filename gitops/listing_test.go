@@ -45,6 +45,7 @@ func lister(t testing.TB, dir string) (*gitops.Lister, *gitops.Layout) {
 
 // Nothing moved: no program is started. One new file: one.
 func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIP: git is asked each time here")
 	}
@@ -56,7 +57,6 @@ func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
 	write(t, filepath.Join(dir, "p1/x.log"), "ignored")
 	write(t, filepath.Join(dir, "build/out/x.go"), "package x\n")
 	older(t, dir)
-	older(t, os.Getenv("HOME"))
 	x, l := lister(t, dir)
 	var runs atomic.Int64
 	ctx := gitops.WithCounter(t.Context(), &runs)
@@ -101,6 +101,7 @@ func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
 
 // Whatever is done to a work tree, the lister says what git says.
 func TestListerAgreesWithGit(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, ".gitignore"), "*.log\n/out/\n")
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -188,7 +189,6 @@ func TestListerAgreesWithGit(t *testing.T) {
 func looks(t *testing.T, dir string) func(want ...string) {
 	t.Helper()
 	older(t, dir)
-	older(t, os.Getenv("HOME"))
 	x, _ := lister(t, dir)
 	return func(want ...string) {
 		t.Helper()
@@ -200,6 +200,7 @@ func looks(t *testing.T, dir string) func(want ...string) {
 
 // An untracked file that a folder took the place of is no file any more.
 func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "dir/either"), "a file")
 	look := looks(t, dir)
@@ -214,6 +215,7 @@ func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
 // A folder that becomes a repository leaves, however long git takes to make it: when
 // that ends no time of the folder moves.
 func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "sub/s.go"), "package sub\n")
 	look := looks(t, dir)
@@ -244,20 +246,19 @@ func TestListerIsOvertakenByARepository(t *testing.T) {
 	bin := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\n'%s' \"$@\" || exit\ncase \"$*\" in *--others*) mv '%s' '%s' 2>/dev/null; touch -d '1 hour ago' '%s';; esac\nexit 0\n",
 		real, filepath.Join(dir, "sub/.git/late"), filepath.Join(dir, "sub/.git/refs"), filepath.Join(dir, "sub"))
-	write(t, filepath.Join(bin, "git"), script)
-	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
+	program(t, filepath.Join(bin, "git"), script)
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	looks(t, dir)("a.go", "dir/b.go")
 }
 
 // Add spares the question for what git was asked already.
 func TestListerAdd(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIP: git is asked each time here")
 	}
 	dir := checkout(t)
 	older(t, dir)
-	older(t, os.Getenv("HOME"))
 	x, _ := lister(t, dir)
 	if _, _, err := x.Files(t.Context()); err != nil {
 		t.Fatal(err)
@@ -273,6 +274,7 @@ func TestListerAdd(t *testing.T) {
 
 // The index is read the same by us and by git, in each of its versions.
 func TestIndexVersions(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2", "3", "4"} {
 		dir := checkout(t)
 		for i := range 40 {

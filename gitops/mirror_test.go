@@ -14,6 +14,7 @@ import (
 )
 
 func TestSquash(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -52,6 +53,7 @@ func TestSquash(t *testing.T) {
 }
 
 func TestMirror(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	mirror := filepath.Join(realDir(t), "mirrors/p.git")
 	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Mirror = mirror })
@@ -106,6 +108,7 @@ func TestMirror(t *testing.T) {
 }
 
 func TestRepack(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -150,7 +153,7 @@ func TestRepack(t *testing.T) {
 // place of either gets what that one had and nothing of the other's; a clone in a new
 // place gets what was written last.
 func TestCopiesShareAMirror(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	mirror := filepath.Join(realDir(t), "mirrors/p.git")
 	both := func(o *gitops.StoreOptions) { o.Mirror = mirror }
 	var rs []*replica

@@ -57,7 +57,7 @@ func noCase(t testing.TB) string {
 // TestSyncWhereCaseDoesNotCount: notes whose names differ in case only come from where
 // it counts to where it does not, and lose no text there, nor where they came from.
 func TestSyncWhereCaseDoesNotCount(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	there := noCase(t)
 	remote := bareRemote(t)
 	a := newReplica(t, remote, nil)

@@ -18,6 +18,7 @@ import (
 // TestACommitEndsWithItsContext: a stop in the middle of a commit of many files
 // need not wait for the rest of them, and the next commit takes them all.
 func TestACommitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	const files, part, stopAt = 300, 100, 150
 	for i := range files {
@@ -64,6 +65,7 @@ func journalled(t *testing.T, dir string) int {
 // TestAMirrorEndsWithItsContext: a copy that a stop ends is whole as far as it
 // came, and the next one finishes it.
 func TestAMirrorEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	dir, mirror := checkout(t), filepath.Join(realDir(t), "mirror.git")
 	s := openStore(t, dir, func(opt *gitops.StoreOptions) { opt.Mirror = mirror })
 	fill(t, s, 30)
@@ -100,6 +102,7 @@ func (c *enderCtx) Err() error {
 // TestAMirrorEndsAnywhere: wherever in a copy of history and descriptions a stop
 // comes, the copy ends there, and what it wrote is whole.
 func TestAMirrorEndsAnywhere(t *testing.T) {
+	t.Parallel()
 	dir, mirror := checkout(t), filepath.Join(realDir(t), "mirror.git")
 	s := openStore(t, dir, func(opt *gitops.StoreOptions) { opt.Mirror = mirror })
 	const files = 12

@@ -14,6 +14,7 @@ import (
 )
 
 func TestReplayEndsAsTheTreeThatIsThere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.go": "package a\n", "b/c d.go": "package b\n", "never.go": "package never", "fold/project.toml": "x"} {
 		p := filepath.Join(dir, filepath.FromSlash(name))

@@ -350,7 +350,7 @@ func (sc *powerScene) cut(t testing.TB, dir string, log *powertest.Log, mode pow
 // acknowledged is lost, no lock stays, and git finds nothing wrong (F06, F07, F08,
 // I7).
 func TestPowerCut(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	n, limit := fulltest.Pick(4, 12), 4*time.Second
 	scenes := powerScenes()
 	if fulltest.Crash() {
@@ -388,7 +388,7 @@ func TestPowerCut(t *testing.T) {
 // git program goes on without it. The next start finds nothing lost, no lock, and
 // publishes what is left, once (F04, I7).
 func TestSyncProcessKilled(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	i := slices.IndexFunc(powerScenes(), func(sc powerScene) bool { return sc.name == "sync" })
 	sc := powerScenes()[i]
 	real, err := exec.LookPath("git")
@@ -407,8 +407,7 @@ func TestSyncProcessKilled(t *testing.T) {
 					t.Skip(err)
 				}
 				bin := filepath.Join(dir, "bin")
-				write(t, filepath.Join(bin, "git"), fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" %s --\"*)\n\tkill -9 $PPID\n\t%s \"$@\"\n\techo >%s\n\texit;;\nesac\nexec %s \"$@\"\n", orphan, real, done, real))
-				must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
+				program(t, filepath.Join(bin, "git"), fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" %s --\"*)\n\tkill -9 $PPID\n\t%s \"$@\"\n\techo >%s\n\texit;;\nesac\nexec %s \"$@\"\n", orphan, real, done, real))
 				cmd.Env = append(cmd.Env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			}
 			out, err := cmd.CombinedOutput()

@@ -131,6 +131,7 @@ func bisecting() [][]string {
 // acknowledged and read at once, and written when git rests, so that no command of the
 // user finds a changed file in its way (git.md B7, I3, F28).
 func TestPutOff(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name       string
 		begin, end [][]string
@@ -142,6 +143,7 @@ func TestPutOff(t *testing.T) {
 		{"topic", [][]string{{"checkout", "-qb", "topic"}, {"commit", "-qam", "more"}}, [][]string{{"checkout", "-q", "main"}, {"merge", "-q", "topic"}}, "second of all"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := holdMemory(t, tc.begin...)
 			before := string(read(t, h.file))
 			h.wantWords(before, tc.during)
@@ -190,12 +192,14 @@ func TestPutOff(t *testing.T) {
 // TestPutOffDeletion: a memory that is deleted while git holds another version of it
 // does not come back with that; an edit that nobody knew of wins (git.md I9).
 func TestPutOffDeletion(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		after string // what a person adds when git rests
 		stays bool
 	}{{"untouched", "", false}, {"edited", "\n- by a person\n", true}} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := holdMemory(t, bisecting()...)
 			h.append("one")
 			h.remove()
@@ -228,6 +232,7 @@ func TestPutOffDeletion(t *testing.T) {
 // TestPutOffStays: nothing of what is put off is written in the middle of an
 // operation, whatever becomes of the store; and the journal has it once.
 func TestPutOffStays(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	before := string(read(t, h.file))
 	h.append("one")
@@ -280,6 +285,7 @@ func TestPutOffStays(t *testing.T) {
 // TestPutOffKeepsWhatLiesThere: what somebody writes into a file that waits is kept, by
 // the journal and in the file.
 func TestPutOffKeepsWhatLiesThere(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	h.append("one")
 	write(t, h.file, string(edited(string(read(t, h.file)), "- last", "- last, by a person")))
@@ -298,6 +304,7 @@ func TestPutOffKeepsWhatLiesThere(t *testing.T) {
 // TestPutOffDeletionRestored: the version before a deletion that was put off is the one
 // that is restored, and no other is lost, whenever the journal gets to it.
 func TestPutOffDeletionRestored(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		do   func(h *heldMemory)
@@ -317,6 +324,7 @@ func TestPutOffDeletionRestored(t *testing.T) {
 		{"placed before it is recorded", func(*heldMemory) {}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := holdMemory(t, bisecting()...)
 			h.append("one")
 			tc.do(h)
@@ -358,6 +366,7 @@ func (h *heldMemory) wantLast(want string) {
 // TestPutOffMany: neither does a write of many files get in git's way; one that is to be
 // a commit of its own is refused until git rests.
 func TestPutOffMany(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	tip := h.Tip()
 	before := read(t, h.file)
@@ -394,6 +403,7 @@ func TestPutOffMany(t *testing.T) {
 // TestPutOffRestored: what is brought back where git has a version of it, or a
 // tombstone, is in the way of none of the user's commands.
 func TestPutOffRestored(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		begin func(h *heldMemory)
@@ -416,6 +426,7 @@ func TestPutOffRestored(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := holdMemory(t)
 			want := read(t, h.file)
 			tc.begin(h)
@@ -449,6 +460,7 @@ func TestPutOffRestored(t *testing.T) {
 // TestPutOffLeaves: a store that is left for good writes all, whatever git does, and
 // says what it cannot.
 func TestPutOffLeaves(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	h.append("one")
 	must(t, os.Remove(h.file))
@@ -472,6 +484,7 @@ func TestPutOffLeaves(t *testing.T) {
 // TestPutOffUnwritable: one file that cannot be written holds up no other, and status
 // names it.
 func TestPutOffUnwritable(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	h.append("one")
 	git(t, h.dir, "checkout", "-q", "--", "fold")
@@ -502,6 +515,7 @@ func TestPutOffUnwritable(t *testing.T) {
 // TestPutOffDescribed: the newest description is the base of the next, also where its
 // file waits.
 func TestPutOffDescribed(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, bisecting()...)
 	have := read(t, h.file)
 	text := edited(string(have), "- last", "- described")
@@ -517,6 +531,7 @@ func TestPutOffDescribed(t *testing.T) {
 
 // TestInPassing: a HEAD that is on no branch for long is there to stay.
 func TestInPassing(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t, []string{"checkout", "-q", "--detach"})
 	l, err := gitops.Locate(t.Context(), h.dir)
 	must(t, err)
@@ -537,6 +552,7 @@ func (c *countedLog) Before(_ disk.Op, path string, size int) (int, error) {
 
 // TestPutOffBatch: many files get what was put off with one change of the log.
 func TestPutOffBatch(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	before := string(read(t, h.file))
 	var paths []string
@@ -574,6 +590,7 @@ func TestPutOffBatch(t *testing.T) {
 // TestPutOffTakenIn: neither is what comes by sync written in the middle of an
 // operation; it is read at once.
 func TestPutOffTakenIn(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	git(t, h.dir, "commit", "-qam", "more")
 	opt := gitops.SyncOptions{Remote: bareRemote(t), Local: true, Publish: true}
@@ -608,6 +625,7 @@ func TestPutOffTakenIn(t *testing.T) {
 // have yet, and the branch that it follows has, makes no file that is in the way of the
 // user's next pull.
 func TestPutOffWhereTheBranchIsAhead(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	git(t, h.dir, "commit", "-qam", "second")
 	git(t, h.dir, "branch", "upstream")

@@ -15,17 +15,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// isolate gives the test a machine of its own: no configuration of the real one.
-func isolate(t testing.TB) {
-	t.Helper()
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	write(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = Ann\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n")
-}
-
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
@@ -50,7 +39,6 @@ func write(t testing.TB, path, text string) {
 // checkout makes a repository with one commit of a.go and dir/b.go.
 func checkout(t testing.TB) string {
 	t.Helper()
-	isolate(t)
 	dir := realDir(t)
 	git(t, dir, "init", "-q", ".")
 	write(t, filepath.Join(dir, "a.go"), "package a\n")
@@ -79,6 +67,7 @@ func locate(t testing.TB, path string) *gitops.Layout {
 }
 
 func TestLocate(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	base := realDir(t)
 	linked := filepath.Join(base, "linked")
@@ -128,6 +117,7 @@ func TestLocate(t *testing.T) {
 }
 
 func TestLocateRefuses(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	none := realDir(t)
 	stolen := realDir(t) // its .git leads into another checkout
@@ -168,9 +158,7 @@ func TestLocateWithOldGit(t *testing.T) {
 		t.Skip("SKIP: the git of this test is a script of sh")
 	}
 	dir, bin := checkout(t), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nprintf '%s\\n' --path-format=absolute .git .git false true\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program(t, filepath.Join(bin, "git"), "#!/bin/sh\nprintf '%s\\n' --path-format=absolute .git .git false true\n")
 	t.Setenv("PATH", bin)
 	_, err := gitops.Locate(t.Context(), dir)
 	if !errors.Is(err, fold.ErrUnavailable) || !strings.Contains(fold.Hint(err), gitops.MinGit) {
@@ -182,6 +170,7 @@ func TestLocateRefusesForeignOwner(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() != 0 {
 		t.Skip("needs root to give a folder away")
 	}
+	isolate(t)
 	dir := checkout(t)
 	if err := os.Chown(dir, 12345, 12345); err != nil {
 		t.Fatal(err)
@@ -195,6 +184,7 @@ func TestLocateRefusesForeignOwner(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	l, ctx := locate(t, dir), t.Context()
 	oid := git(t, dir, "rev-parse", "HEAD")
@@ -234,6 +224,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	other := checkoutBeside(t)
 	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
@@ -271,6 +262,7 @@ func checkoutBeside(t testing.TB) string {
 }
 
 func TestTreesAndHistory(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	l, ctx := locate(t, dir), t.Context()
 	first := git(t, dir, "rev-parse", "HEAD")
@@ -377,6 +369,7 @@ func trimAll(s []string) []string {
 }
 
 func TestIndexBlobs(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "a.go"), "package z\n") // same size, maybe the same tick
 	l := locate(t, dir)
@@ -393,6 +386,7 @@ func TestIndexBlobs(t *testing.T) {
 }
 
 func TestTracksFold(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	l, ctx := locate(t, dir), t.Context()
 	git(t, dir, "checkout", "-q", "-b", "with")
@@ -410,6 +404,7 @@ func TestTracksFold(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	l := locate(t, dir)
 	if got := l.Busy(); got != "" {
@@ -422,6 +417,7 @@ func TestBusy(t *testing.T) {
 }
 
 func TestRemoteURL(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"https://user:token@example.org/x/y.git":      "https://example.org/x/y.git",
 		"https://token@example.org/x/y.git?token=abc": "https://example.org/x/y.git",
@@ -452,7 +448,7 @@ func TestRemoteURL(t *testing.T) {
 
 // TestReadingOtherFormats covers repositories that only the git program reads.
 func TestReadingOtherFormats(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	dir := realDir(t)
 	git(t, dir, "init", "-q", "--object-format=sha256", ".")
 	write(t, filepath.Join(dir, "a.go"), "package a\n")
@@ -481,23 +477,19 @@ func TestReadingOtherFormats(t *testing.T) {
 // TestHostileConfigRunsNothing sets every setting of a repository that names a
 // program, and then reads all there is to read (F39).
 func TestHostileConfigRunsNothing(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the trap is a shell script")
 	}
 	dir := checkout(t)
 	trap := filepath.Join(realDir(t), "trap.sh")
 	sprung := filepath.Join(filepath.Dir(trap), "sprung")
-	if err := os.WriteFile(trap, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+sprung+"'\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program(t, trap, "#!/bin/sh\necho \"$0 $*\" >> '"+sprung+"'\ncat\n")
 	write(t, filepath.Join(dir, ".gitattributes"), "* filter=evil diff=evil merge=evil text=auto\n")
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-qm", "attributes")
 	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout", "pre-auto-gc"} {
-		write(t, filepath.Join(dir, ".git/hooks", hook), "#!/bin/sh\n"+trap+" hook\n")
-		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		program(t, filepath.Join(dir, ".git/hooks", hook), "#!/bin/sh\n"+trap+" hook\n")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

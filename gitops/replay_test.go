@@ -33,6 +33,7 @@ func adding(word string) func(string) []byte {
 // in the middle of an operation of the user, is read at once, and is written when git
 // rests (git.md B7, F28).
 func TestReplayWaits(t *testing.T) {
+	t.Parallel()
 	commit := []string{"commit", "-qam", "more"}
 	type scene struct {
 		name       string
@@ -49,6 +50,7 @@ func TestReplayWaits(t *testing.T) {
 		{"fold gone", [][]string{commit, {"checkout", "-q", "HEAD~2"}}, [][]string{{"checkout", "-q", "main"}}, true},
 	}) {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := holdMemory(t)
 			before := read(t, h.file)
 			h.putNow(adding("one"))
@@ -114,6 +116,7 @@ func TestReplayWaits(t *testing.T) {
 // TestReplayWaitsForAll: neither a deletion nor a change of a file that was put off
 // later is replayed into an operation of the user; a new memory is made.
 func TestReplayWaitsForAll(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	before := string(read(t, h.file))
 	h.putNow(adding("one"))
@@ -148,6 +151,7 @@ func TestReplayWaitsForAll(t *testing.T) {
 // TestReplayDeletionWaits: a deletion that was acknowledged does not take the file away
 // in the middle of an operation, and the memory is gone for readers.
 func TestReplayDeletionWaits(t *testing.T) {
+	t.Parallel()
 	h := holdMemory(t)
 	want := read(t, h.file)
 	git(t, h.dir, "commit", "-qam", "more")
@@ -178,6 +182,7 @@ func TestReplayDeletionWaits(t *testing.T) {
 // TestReplayBesideTheBranch: where nothing goes onto a branch all is written at once,
 // whatever git is at.
 func TestReplayBesideTheBranch(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	opt := func(o *gitops.StoreOptions) { o.Now = func() time.Time { return time.Now().Add(time.Second) } }
 	s := openStore(t, dir, opt)

@@ -14,7 +14,7 @@ import (
 // in three rounds at most (I6), and every token that was ever acknowledged is in a
 // file or in somebody's journal (I1).
 func TestTenReplicas(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	trials, steps := 1, 60
 	if fulltest.Crash() {
 		trials, steps = 6, 400

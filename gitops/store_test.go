@@ -69,6 +69,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestPutCommitLog(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	before := git(t, dir, "status", "--porcelain", "--ignored=no")
 	s := openStore(t, dir, nil)
@@ -170,6 +171,7 @@ func TestPutCommitLog(t *testing.T) {
 }
 
 func TestPutConflict(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -217,6 +219,7 @@ func TestPutConflict(t *testing.T) {
 // TestEveryAcknowledgedWriteIsKept has somebody else overwrite a file between
 // two writes to it, before the first is in the journal.
 func TestEveryAcknowledgedWriteIsKept(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -253,6 +256,7 @@ func TestEveryAcknowledgedWriteIsKept(t *testing.T) {
 }
 
 func TestSecondStoreIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	linked := filepath.Join(realDir(t), "wt")
@@ -276,6 +280,7 @@ func TestSecondStoreIsRefused(t *testing.T) {
 }
 
 func TestEightWriters(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()
@@ -349,6 +354,7 @@ func TestEightWriters(t *testing.T) {
 }
 
 func TestPutManyMakesOnePack(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	ctx := t.Context()

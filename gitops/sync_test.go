@@ -107,7 +107,7 @@ func (r *replica) syncState() gitops.SyncState {
 // TestSync runs what needs no environment of its own side by side: it waits for
 // the disk more than it works.
 func TestSync(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T)

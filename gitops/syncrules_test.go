@@ -376,6 +376,7 @@ func syncConcurrentEdit(t *testing.T) {
 
 // TestSyncTouchesNothingElse: I2, I4.
 func TestSyncTouchesNothingElse(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	remote := bareRemote(t)
 	git(t, dir, "remote", "add", "origin", remote)

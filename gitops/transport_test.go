@@ -71,8 +71,7 @@ func TestSyncHTTPS(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join(repo, "config"))
 	must(t, err)
 	write(t, filepath.Join(repo, "config"), string(config)+"[credential]\n\thelper = !touch "+ran+"\n[core]\n\tsshCommand = touch "+ran+"\n")
-	write(t, filepath.Join(repo, "hooks/pre-push"), "#!/bin/sh\ntouch "+ran+"\n")
-	must(t, os.Chmod(filepath.Join(repo, "hooks/pre-push"), 0o755))
+	program(t, filepath.Join(repo, "hooks/pre-push"), "#!/bin/sh\ntouch "+ran+"\n")
 	a.put(id, edited(a.read(id.Path()), "y\n", "z\n"))
 	a.sync()
 	if _, err := os.Stat(ran); !errors.Is(err, fs.ErrNotExist) {
@@ -323,8 +322,7 @@ func TestSyncSSH(t *testing.T) {
 func syncPolicy(t *testing.T) {
 	remote := bareRemote(t)
 	hook := filepath.Join(remote, "hooks/pre-receive")
-	write(t, hook, "#!/bin/sh\necho 'memories are not welcome here' >&2\nexit 1\n")
-	must(t, os.Chmod(hook, 0o755))
+	program(t, hook, "#!/bin/sh\necho 'memories are not welcome here' >&2\nexit 1\n")
 	a := newReplica(t, remote, nil)
 	id, text := memoryFile("One", "x")
 	a.put(id, text)

@@ -41,6 +41,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 // TestNothingElseIsWritten: I2 and I4. Not a byte and not a time stamp changes
 // outside fold/ and .git/foldwatch.
 func TestNothingElseIsWritten(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "a.go"), "package a // edited\n")
 	git(t, dir, "add", "a.go")
