@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -371,91 +369,6 @@ func onPath(program, list string) bool {
 	})
 }
 
-func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
-	if err != nil {
-		return err
-	}
-	now, _ := e.installed(s)
-	steps := s.Uninstall(now)
-	if !now.Installed {
-		steps = nil
-	}
-	var folders []string
-	if fl.purge {
-		if folders, err = e.kept(s); err != nil {
-			return err
-		}
-		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
-			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
-			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s.Scope))
-		}
-	}
-	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
-	if err != nil {
-		return err
-	}
-	if len(folders) > 0 && !fl.dryRun && s.Scope == unit.User {
-		// One that was not the service's would go on in folders that are no more.
-		if c, err := e.running(ctx); err == nil && c != nil {
-			if err := e.endDaemon(ctx, c); err != nil {
-				return err
-			}
-		}
-	}
-	for _, dir := range folders {
-		r.Notes = append(r.Notes, "delete "+dir)
-		if !fl.dryRun {
-			if err := os.RemoveAll(dir); err != nil {
-				return err
-			}
-		}
-	}
-	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
-		_ = os.Remove(home) // where nothing else is in it
-	}
-	r.Changed = now.Installed || len(folders) > 0
-	return e.emit(r, func(p printer) {
-		switch {
-		case !r.Done:
-			printSteps(p, r.Steps)
-			for _, n := range r.Notes {
-				p.printf("%s\n", n)
-			}
-		case !r.Changed:
-			p.printf("not installed\n")
-		default:
-			p.printf("uninstalled\n")
-			if !fl.purge {
-				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
-			}
-		}
-	})
-}
-
-// kept returns the folders and files that --purge deletes: those that foldwatch makes.
-// FOLDWATCH_HOME may hold more than them.
-func (e *environment) kept(s unit.Spec) ([]string, error) {
-	dirs := []string{s.State}
-	if s.Scope == unit.User {
-		d, err := conf.Locate(e.getenv)
-		if err != nil {
-			return nil, err
-		}
-		dirs = []string{d.State, d.Cache, d.Data, d.Config}
-		switch {
-		case runtime.GOOS == "windows":
-		case d.Home != "":
-			dirs = append(dirs, d.Socket)
-		default:
-			dirs = append(dirs, filepath.Dir(d.Socket))
-		}
-	}
-	slices.Sort(dirs)
-	dirs = slices.Compact(dirs)
-	return slices.DeleteFunc(dirs, func(d string) bool { return !exists(d) }), nil
-}
-
 func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string) error {
 	s, err := e.unitSpec(fl)
 	if err != nil {
@@ -520,132 +433,5 @@ func printSteps(p printer, steps []unit.Step) {
 	}
 }
 
-func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
-	if err != nil {
-		return err
-	}
-	if now, _ := e.installed(s); !now.Installed {
-		return notInstalled(s)
-	}
-	command, file := s.Logs(fl.lines, fl.follow)
-	if file != "" {
-		return e.tail(ctx, file, fl.lines, fl.follow)
-	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
-	if err := cmd.Run(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
-	}
-	return nil
-}
-
 // lingering reports whether the user's services outlast the session.
 func lingering(account string) bool { return exists("/var/lib/systemd/linger/" + account) }
-
-// A unitReport is what `service status --json` prints.
-type unitReport struct {
-	Scope       unit.Scope `json:"scope"`
-	Manager     string     `json:"manager"`
-	Installed   bool       `json:"installed"`
-	Path        string     `json:"path,omitempty"`
-	Program     string     `json:"program,omitempty"`
-	Account     string     `json:"account"`
-	Ready       bool       `json:"ready"` // the daemon answers
-	unit.State             // as the system has it
-	Linger      bool       `json:"linger"`
-	Environment []unit.Var `json:"environment"` // as it was recorded
-	Notes       []string   `json:"notes"`       // what of it will not do
-}
-
-func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
-	if err != nil {
-		return err
-	}
-	r := e.unitReport(ctx, s)
-	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
-		return err
-	}
-	switch {
-	case !r.Installed:
-		return fmt.Errorf("%w: %w", errShown, fold.ErrNotFound)
-	case r.State.State != "" && r.State.State != "active", r.Scope == unit.User && !r.Ready:
-		return fmt.Errorf("%w: %w", errShown, wire.ErrNoDaemon)
-	}
-	return nil
-}
-
-func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
-	now, text := e.installed(s)
-	r := unitReport{
-		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: s.Path(), Account: s.Account,
-		Linger: s.OS == "linux" && s.Scope == unit.User && lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
-	}
-	if !now.Installed {
-		return r
-	}
-	var err error
-	if r.State, err = e.unitState(ctx, s); err != nil {
-		r.Notes = append(r.Notes, err.Error())
-	}
-	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
-	r.Program = was.Program
-	r.Environment = append(r.Environment, was.Env...)
-	r.Notes = append(r.Notes, e.unitNotes(was)...)
-	if s.Path() != "" && text != s.Text() {
-		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
-	}
-	if s.Scope == unit.User {
-		c, err := e.running(ctx)
-		r.Ready = err == nil && c != nil
-	} else {
-		r.Ready = r.State.State == "active" // Type=notify, where there is one
-	}
-	return r
-}
-
-// programOf returns the program that an installed unit starts; "" where the file
-// is no unit.
-func programOf(text string) string {
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(line, `ExecStart="`); ok {
-			v, _, _ = strings.Cut(v, `" serve`)
-			return strings.NewReplacer("$$", "$", "%%", "%", `\"`, `"`, `\\`, `\`).Replace(v)
-		}
-	}
-	return ""
-}
-
-func printUnit(p printer, r unitReport) {
-	if !r.Installed {
-		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
-		return
-	}
-	state := cmp.Or(r.State.State, "installed")
-	if r.Ready {
-		state += ", ready"
-	}
-	if r.Restarts > 0 {
-		state += fmt.Sprintf(", restarted %d times", r.Restarts)
-	}
-	p.printf("%s  %s\n", bold(state), r.Says)
-	p.printf("  %-12s %s\n", r.Manager, r.Path)
-	if r.PID > 0 {
-		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
-	}
-	if r.Result != "" {
-		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
-	}
-	p.printf("  %-12s %t", "at login", r.Enabled)
-	if r.Linger {
-		p.printf(", and before and after")
-	}
-	p.printf("\n")
-	for _, v := range r.Environment {
-		p.printf("  %-12s %s\n", v.Name, v.Value)
-	}
-	for _, n := range r.Notes {
-		p.printf("note  %s\n", n)
-	}
-}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// A unitReport is what `service status --json` prints.
+type unitReport struct {
+	Scope       unit.Scope `json:"scope"`
+	Manager     string     `json:"manager"`
+	Installed   bool       `json:"installed"`
+	Path        string     `json:"path,omitempty"`
+	Program     string     `json:"program,omitempty"`
+	Account     string     `json:"account"`
+	Ready       bool       `json:"ready"` // the daemon answers
+	unit.State             // as the system has it
+	Linger      bool       `json:"linger"`
+	Environment []unit.Var `json:"environment"` // as it was recorded
+	Notes       []string   `json:"notes"`       // what of it will not do
+}
+
+func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
+	s, err := e.unitSpec(fl)
+	if err != nil {
+		return err
+	}
+	r := e.unitReport(ctx, s)
+	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
+		return err
+	}
+	switch {
+	case !r.Installed:
+		return fmt.Errorf("%w: %w", errShown, fold.ErrNotFound)
+	case r.State.State != "" && r.State.State != "active", r.Scope == unit.User && !r.Ready:
+		return fmt.Errorf("%w: %w", errShown, wire.ErrNoDaemon)
+	}
+	return nil
+}
+
+func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
+	now, text := e.installed(s)
+	r := unitReport{
+		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: s.Path(), Account: s.Account,
+		Linger: s.OS == "linux" && s.Scope == unit.User && lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
+	}
+	if !now.Installed {
+		return r
+	}
+	var err error
+	if r.State, err = e.unitState(ctx, s); err != nil {
+		r.Notes = append(r.Notes, err.Error())
+	}
+	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
+	r.Program = was.Program
+	r.Environment = append(r.Environment, was.Env...)
+	r.Notes = append(r.Notes, e.unitNotes(was)...)
+	if s.Path() != "" && text != s.Text() {
+		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
+	}
+	if s.Scope == unit.User {
+		c, err := e.running(ctx)
+		r.Ready = err == nil && c != nil
+	} else {
+		r.Ready = r.State.State == "active" // Type=notify, where there is one
+	}
+	return r
+}
+
+// programOf returns the program that an installed unit starts; "" where the file
+// is no unit.
+func programOf(text string) string {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, `ExecStart="`); ok {
+			v, _, _ = strings.Cut(v, `" serve`)
+			return strings.NewReplacer("$$", "$", "%%", "%", `\"`, `"`, `\\`, `\`).Replace(v)
+		}
+	}
+	return ""
+}
+
+func printUnit(p printer, r unitReport) {
+	if !r.Installed {
+		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
+		return
+	}
+	state := cmp.Or(r.State.State, "installed")
+	if r.Ready {
+		state += ", ready"
+	}
+	if r.Restarts > 0 {
+		state += fmt.Sprintf(", restarted %d times", r.Restarts)
+	}
+	p.printf("%s  %s\n", bold(state), r.Says)
+	p.printf("  %-12s %s\n", r.Manager, r.Path)
+	if r.PID > 0 {
+		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
+	}
+	if r.Result != "" {
+		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
+	}
+	p.printf("  %-12s %t", "at login", r.Enabled)
+	if r.Linger {
+		p.printf(", and before and after")
+	}
+	p.printf("\n")
+	for _, v := range r.Environment {
+		p.printf("  %-12s %s\n", v.Name, v.Value)
+	}
+	for _, n := range r.Notes {
+		p.printf("note  %s\n", n)
+	}
+}
