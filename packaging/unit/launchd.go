@@ -42,10 +42,21 @@ func (s Spec) plist() string {
 	text("ProcessType", "Background")
 	text("WorkingDirectory", "/")
 	text("StandardOutPath", "/dev/null")
-	text("StandardErrorPath", s.join(s.State, "daemon.err"))
+	text("StandardErrorPath", s.join(s.logDir(), "daemon.err"))
 	b.WriteString("\t<key>SoftResourceLimits</key>\n\t<dict>\n\t\t<key>NumberOfFiles</key>\n\t\t<integer>65536</integer>\n\t</dict>\n")
 	b.WriteString("</dict>\n</plist>\n")
 	return b.String()
+}
+
+// folders is the step that makes the folder of the log, which launchd opens before
+// it starts the daemon and makes nowhere. Of the system scope it and the one above
+// are the account's, and nobody else's to read.
+func (s Spec) folders() Step {
+	run := []string{"install", "-d", "-m", "0700"}
+	if s.Scope == System {
+		run = append(run, "-o", s.Account, s.State)
+	}
+	return Step{Run: append(run, s.logDir())}
 }
 
 func escape(s string) string {

@@ -29,7 +29,13 @@ func (st Step) String() string {
 	case st.SCM != "":
 		return "service control manager: " + st.SCM + " " + Name
 	}
-	return strings.Join(st.Run, " ")
+	words := make([]string, len(st.Run))
+	for i, w := range st.Run {
+		if words[i] = w; strings.Contains(w, " ") {
+			words[i] = `"` + w + `"`
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // A Standing is what is there before something is done.
@@ -59,6 +65,9 @@ func (s Spec) Install(now Standing) []Step {
 	case s.OS == "linux" && s.Scope == System && s.NewAccount:
 		p, text := s.sysusers()
 		steps = append(steps, Step{Write: p, Text: text}, Step{Run: []string{"systemd-sysusers", p}})
+	}
+	if s.OS == "darwin" {
+		steps = append(steps, s.folders())
 	}
 	if !now.Same {
 		steps = append(steps, Step{Write: s.Path(), Text: s.Text()})
@@ -190,7 +199,7 @@ func (s Spec) Ask() []string {
 // file that is the log.
 func (s Spec) Logs(lines int, follow bool) (command []string, file string) {
 	if s.OS != "linux" {
-		return nil, s.join(s.State, "daemon.log")
+		return nil, s.join(s.logDir(), "daemon.log")
 	}
 	command = []string{"journalctl"}
 	if s.Scope == User {

@@ -53,7 +53,8 @@ type Spec struct {
 	// Config is where the account's configuration lies, $XDG_CONFIG_HOME or
 	// ~/.config; user scope of systemd only.
 	Config string
-	// State is the folder for logs; in the system scope everything lies there.
+	// State is where the daemon keeps its state, and the folder for logs. In the
+	// system scope it is FOLDWATCH_HOME, which has all the daemon's folders.
 	State string
 	Env   []Var // what a session has and a service would lack, see Lasting
 	// Linger says that the user's services start with the machine and outlast
@@ -112,6 +113,14 @@ func (s Spec) join(parts ...string) string {
 		return strings.Join(parts, `\`)
 	}
 	return path.Join(parts...)
+}
+
+// logDir is where the daemon has its log.
+func (s Spec) logDir() string {
+	if s.Scope == System {
+		return s.join(s.State, "state") // as conf.Locate has it below FOLDWATCH_HOME
+	}
+	return s.State
 }
 
 // Manager names what starts the daemon.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -104,6 +105,37 @@ func TestGolden(t *testing.T) {
 	golden(t, "checkout.conf", text)
 	for _, st := range unit.Packaged("/usr/bin/foldwatch") {
 		golden(t, "packaged"+strings.ReplaceAll(st.Write, "/", "-"), st.Text)
+	}
+}
+
+// Where the log is read is where the daemon, with the folders that it is given,
+// writes it.
+func TestLogsAreWhereTheDaemonWrites(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the paths are those of unix")
+	}
+	s := specs()["launchd-daemon.plist"]
+	dirs, err := conf.Locate(func(name string) string {
+		for _, v := range s.Env {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, file := s.Logs(1, false); file != filepath.Join(dirs.State, "daemon.log") {
+		t.Errorf("Logs = %s, the daemon's state is in %s", file, dirs.State)
+	}
+	if !strings.Contains(s.Text(), "<string>"+dirs.State+"/daemon.err<") {
+		t.Errorf("launchd writes elsewhere than to %s:\n%s", dirs.State, s.Text())
+	}
+	made := s.Install(unit.Standing{})[0]
+	if want := []string{"install", "-d", "-m", "0700", "-o", "ada", dirs.Home, dirs.State}; !slices.Equal(made.Run, want) {
+		t.Errorf("the first step is %v, want %v: launchd makes no folder", made.Run, want)
 	}
 }
 
