@@ -203,14 +203,20 @@ func checkVersion(_ context.Context, p *patient) finding {
 		fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
 }
 
-// restart ends the daemon and starts one of this program's version.
+// restart ends the daemon and starts one of this program's version. One that a
+// service manager runs is that one's to restart.
 func (p *patient) restart(ctx context.Context) error {
-	if err := p.end(ctx); err != nil {
-		return err
-	}
-	c, err := p.e.spawn(ctx, "--auto")
+	c, err := p.e.restartService(ctx, p.stat.PID)
 	if err != nil {
 		return err
+	}
+	if c == nil {
+		if err := p.end(ctx); err != nil {
+			return err
+		}
+		if c, err = p.e.spawn(ctx, "--auto"); err != nil {
+			return err
+		}
 	}
 	st, err := answer(ctx, p.e.patience.daemon, c.Status)
 	if err != nil {

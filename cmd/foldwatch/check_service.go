@@ -19,16 +19,19 @@ func checkUnit(ctx context.Context, p *patient) []finding {
 	if err != nil {
 		return []finding{skipped("%v", err)}
 	}
-	now, text := p.e.installed(s)
-	if !now.Installed {
+	now, _ := p.e.installed(s)
+	if !now.Installed && now.Packaged == "" {
 		return []finding{ok("none is installed; to have the daemon after each login: foldwatch service install")}
 	}
 	var found []finding
-	state, err := p.e.unitState(ctx, s)
+	now, text, state, err := p.e.standing(ctx, s)
+	if !now.Installed {
+		return []finding{ok("a package brought %s, which nobody has enabled; to have the daemon after each login: foldwatch service install", now.Packaged)}
+	}
 	if err != nil {
 		found = append(found, warn("log in as the user whose service it is", "the service manager does not answer: %v", err))
 	}
-	if s.Path() != "" && text != s.Text() {
+	if now.Own && s.Path() != "" && text != s.Text() {
 		found = append(found, warn("foldwatch service install", "this session would install it otherwise (program, environment or version)"))
 	}
 	switch {
@@ -39,18 +42,21 @@ func checkUnit(ctx context.Context, p *patient) []finding {
 	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
 		found = append(found, warn("foldwatch service install", "it is installed, and not started at login"))
 	}
-	if s.OS == "linux" && !lingering(s.Account) {
-		return orOK(found, "%s, %s; it stops when you log out", s.Manager(), s.Path())
+	if s.OS == "linux" && !p.e.lingering(s.Account) {
+		return orOK(found, "%s, %s; it stops when you log out", s.Manager(), fileOf(s, now))
 	}
-	return orOK(found, "%s, %s", s.Manager(), s.Path())
+	return orOK(found, "%s, %s", s.Manager(), fileOf(s, now))
 }
 
 // checkRecorded looks at the environment that the service was installed with; it
 // has no other.
-func checkRecorded(_ context.Context, p *patient) []finding {
-	vars, recorded := p.serviceEnvironment()
+func checkRecorded(ctx context.Context, p *patient) []finding {
+	vars, recorded := p.serviceEnvironment(ctx)
 	if !recorded {
 		return []finding{ok("that of this session; a service would record PATH, HOME and SSH_AUTH_SOCK")}
+	}
+	if len(vars) == 0 {
+		return []finding{skipped("the service manager does not say what a unit of a package is given")}
 	}
 	const again = "foldwatch service install, from a session where it is right"
 	var found []finding
@@ -80,8 +86,9 @@ func checkRecorded(_ context.Context, p *patient) []finding {
 const recordedProgram = "="
 
 // serviceEnvironment is the environment that the user's service was installed with;
-// false where there is none.
-func (p *patient) serviceEnvironment() (map[string]string, bool) {
+// false where there is none. A unit of a package records none and has that of the
+// service manager; empty where that does not answer.
+func (p *patient) serviceEnvironment(ctx context.Context) (map[string]string, bool) {
 	s, err := p.e.unitSpec(unitFlags{})
 	if err != nil || s.Path() == "" {
 		return nil, false
@@ -90,7 +97,17 @@ func (p *patient) serviceEnvironment() (map[string]string, bool) {
 	if !now.Installed {
 		return nil, false
 	}
-	vars := map[string]string{recordedProgram: programOf(text)}
+	vars := map[string]string{}
+	if ask := s.AskEnvironment(); !now.Own && ask != nil {
+		out, err := p.e.machine(s).Output(ctx, ask)
+		if err != nil {
+			return nil, true
+		}
+		for _, v := range unit.ParseEnvironment(out) {
+			vars[v.Name] = v.Value
+		}
+	}
+	vars[recordedProgram] = programOf(text)
 	for _, v := range unit.Recorded(text) {
 		vars[v.Name] = v.Value
 	}
@@ -99,8 +116,8 @@ func (p *patient) serviceEnvironment() (map[string]string, bool) {
 
 // environment returns how the daemon's environment looks variables up: that of the
 // service, else that of this session.
-func (p *patient) environment() (getenv func(string) string, whose string) {
-	if vars, recorded := p.serviceEnvironment(); recorded {
+func (p *patient) environment(ctx context.Context) (getenv func(string) string, whose string) {
+	if vars, recorded := p.serviceEnvironment(ctx); recorded && len(vars) > 0 {
 		return func(name string) string { return vars[name] }, "the service"
 	}
 	return p.e.getenv, "the daemon"
@@ -137,7 +154,7 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 // lacksLogin reports what a login at remote would need, and is not to be had in the
 // daemon's environment.
 func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (finding, bool) {
-	getenv, whose := p.environment()
+	getenv, whose := p.environment(ctx)
 	switch remoteScheme(remote) {
 	case "ssh":
 		if !onPath("ssh", getenv("PATH")) {

@@ -44,6 +44,7 @@ func newWard(t *testing.T) *ward {
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
 	w.env.getenv = func(name string) string { return w.vars[name] }
+	w.env.root = filepath.Join(w.home, "root") // no unit of this machine is looked at
 	w.env.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
 	w.env.wait = func(context.Context, time.Duration) error { return nil }
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
@@ -409,7 +410,7 @@ func sickService() []sick {
 			w.vars["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
 			s, err := w.env.unitSpec(unitFlags{})
 			w.must(err)
-			make(w, s.Path())
+			make(w, w.env.at(s.Path()))
 		}
 	}
 	return []sick{

@@ -24,6 +24,10 @@ type environment struct {
 	program        func() (string, error) // path of this one
 	now            func() time.Time
 
+	// root is put before the paths of the system's own files, such as units; "" but
+	// for tests.
+	root string
+
 	// What doctor asks of the machine: the folder in which the kernel tells of
 	// processes and limits, how many bytes can be written where a folder lies, and
 	// what this program parses by.

@@ -32,7 +32,7 @@ func TestLingerIsOffered(t *testing.T) {
 			w.onPath("loginctl", `echo "loginctl $*" >> `+ran)
 			s, err := w.env.unitSpec(unitFlags{})
 			w.must(err)
-			if lingering(s.Account) {
+			if w.env.lingering(s.Account) {
 				t.Skip("SKIP: this user's services outlast the session already")
 			}
 			// No daemon runs before the service is started, and then its own does.

@@ -123,9 +123,9 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	case "windows":
 		s.Account = cmp.Or(account, `NT SERVICE\`+unit.Name)
 	case "darwin":
-		s.Account = cmp.Or(account, e.getenv("SUDO_USER"))
+		s.Account = cmp.Or(account, e.accountOf(s), e.getenv("SUDO_USER"))
 	default:
-		s.Account = cmp.Or(account, accountOf(s.Path()), unit.Name)
+		s.Account = cmp.Or(account, e.accountOf(s), unit.Name)
 	}
 	if s.OS != "windows" {
 		u, err := user.Lookup(s.Account)
@@ -151,18 +151,11 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	return s, s.Check()
 }
 
-// accountOf returns the account that an installed unit of the system runs as.
-func accountOf(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if name, ok := strings.CutPrefix(line, "User="); ok {
-			return strings.TrimSpace(name)
-		}
-	}
-	return ""
+// accountOf returns the account that the machine's service runs as; "" where none
+// is there.
+func (e *environment) accountOf(s unit.Spec) string {
+	_, text := e.installed(s)
+	return unit.Account(text)
 }
 
 // thisProgram returns where this program lies, by the name under which the user
@@ -183,18 +176,69 @@ func thisProgram() (string, error) {
 	return exe, nil
 }
 
-// installed tells whether the service is, and what its file says.
+// at is where a file of the system is found.
+func (e *environment) at(path string) string {
+	if e.root == "" {
+		return path
+	}
+	return filepath.Join(e.root, path)
+}
+
+func (e *environment) machine(s unit.Spec) unit.Machine { return unit.Machine{Root: e.root, Spec: s} }
+
+// installed tells whether the service is, and what the file says by which the
+// system starts it: ours, else that of a package.
 func (e *environment) installed(s unit.Spec) (unit.Standing, string) {
 	if s.Path() == "" {
 		st, known := s.SCM()
-		return unit.Standing{Installed: known, Running: st.State == "active"}, ""
+		return unit.Standing{Installed: known, Own: known, Running: st.State == "active"}, ""
 	}
-	b, err := os.ReadFile(s.Path())
-	now := unit.Standing{Installed: err == nil, BySpec: strings.Contains(string(b), "X-FoldwatchLinger=yes")}
+	var now unit.Standing
+	to, _ := os.Readlink(e.at(s.Path())) // "" where it is no link
+	now.Masked = to == os.DevNull
+	text, err := os.ReadFile(e.at(s.Path()))
+	now.Own = err == nil && !now.Masked
+	now.BySpec = strings.Contains(string(text), "X-FoldwatchLinger=yes")
+	now.Installed = now.Own
+	for _, file := range s.Packages() {
+		b, err := os.ReadFile(e.at(file))
+		if err != nil {
+			continue
+		}
+		now.Packaged = file
+		if !now.Own && !now.Masked {
+			text = b
+			now.Installed = s.OS == "darwin" || slices.ContainsFunc(s.Wants(), func(link string) bool { return exists(e.at(link)) })
+		}
+		break
+	}
 	if s.Scope == unit.System && s.OS == "linux" {
-		now.DropIns = dropIns()
+		now.DropIns = e.dropIns()
 	}
-	return now, string(b)
+	return now, string(text)
+}
+
+// standing is installed, and how the system says that the service is. One that a
+// package brought and nobody enabled is installed all the same while it runs.
+func (e *environment) standing(ctx context.Context, s unit.Spec) (unit.Standing, string, unit.State, error) {
+	now, text := e.installed(s)
+	state, err := e.unitState(ctx, s)
+	now.Running = now.Running || state.State == "active" || state.State == "activating"
+	now.Installed = now.Installed || now.Packaged != "" && now.Running
+	return now, text, state, err
+}
+
+// fileOf is the file by which the system starts the service.
+func fileOf(s unit.Spec, now unit.Standing) string {
+	if now.Packaged != "" && !now.Own {
+		return now.Packaged
+	}
+	return s.Path()
+}
+
+// A packagedNote says whose a file is that is left where it is.
+func packagedNote(s unit.Spec, now unit.Standing) string {
+	return fmt.Sprintf("%s is the package's: it stays until the package goes, and is disabled; by hand that is: %s", now.Packaged, strings.Join(s.Disable(), " "))
 }
 
 // unitState asks the system how the service is.
@@ -207,7 +251,7 @@ func (e *environment) unitState(ctx context.Context, s unit.Spec) (unit.State, e
 	if ask == nil {
 		return unit.State{}, nil
 	}
-	out, err := unit.Machine{}.Output(ctx, ask)
+	out, err := e.machine(s).Output(ctx, ask)
 	if err != nil && s.OS == "darwin" {
 		return unit.State{}, nil // it is not loaded
 	}
@@ -234,7 +278,7 @@ func (e *environment) carryOut(ctx context.Context, s unit.Spec, steps []unit.St
 	if s.Scope == unit.System && s.OS != "windows" && os.Geteuid() != 0 {
 		return r, fold.WithHint(fmt.Errorf("the service of the machine is root's to change: %w", fold.ErrForbidden), "sudo "+strings.Join(os.Args, " "))
 	}
-	return r, unit.Machine{Spec: s}.Apply(ctx, steps)
+	return r, e.machine(s).Apply(ctx, steps)
 }
 
 func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
@@ -245,13 +289,14 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	if fl.print {
 		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
 	}
-	now, text := e.installed(s)
-	state, err := e.unitState(ctx, s)
+	now, text, _, err := e.standing(ctx, s)
 	if err != nil && !fl.dryRun {
 		return err
 	}
-	now.Running = now.Running || state.State == "active" || state.State == "activating"
-	now.Lingers = now.BySpec || lingering(s.Account)
+	if now.Masked {
+		return fold.WithHint(fmt.Errorf("the service is masked, %s is a link to %s: %w", s.Path(), os.DevNull, fold.ErrConflict), strings.Join(s.Unmask(), " "))
+	}
+	now.Lingers = now.BySpec || e.lingering(s.Account)
 	var others daemonClient
 	if s.Scope == unit.User {
 		if others, err = e.running(ctx); err != nil {
@@ -261,7 +306,7 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && e.interactive() {
 		s.Linger = e.ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
 	}
-	now.Same = now.Installed && text == s.Text() && e.sameVersion(ctx, others, now.Running)
+	now.Same = now.Own && text == s.Text() && e.sameVersion(ctx, others, now.Running)
 	steps := s.Install(now)
 	if others != nil && !now.Running && !fl.dryRun {
 		if err := e.endDaemon(ctx, others); err != nil {
@@ -277,6 +322,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 		_, r.Notes = unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
 	}
 	r.Notes = append(r.Notes, e.unitNotes(s)...)
+	if now.Packaged != "" {
+		r.Notes = append(r.Notes, "it takes the place of the package's "+now.Packaged+", with what this session's environment has; foldwatch service uninstall"+scopeFlag(s.Scope)+" leaves that one, disabled")
+	}
 	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers {
 		r.Notes = append(r.Notes, "it stops when you log out; to keep it: foldwatch service install --linger (loginctl enable-linger "+s.Account+")")
 	}
@@ -374,7 +422,7 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	if err != nil {
 		return err
 	}
-	if now, _ := e.installed(s); !now.Installed && !fl.dryRun {
+	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" && !fl.dryRun {
 		return notInstalled(s)
 	}
 	if verb != "stop" && !fl.dryRun && s.Scope == unit.User {
@@ -434,4 +482,6 @@ func printSteps(p printer, steps []unit.Step) {
 }
 
 // lingering reports whether the user's services outlast the session.
-func lingering(account string) bool { return exists("/var/lib/systemd/linger/" + account) }
+func (e *environment) lingering(account string) bool {
+	return exists(e.at("/var/lib/systemd/linger/" + account))
+}

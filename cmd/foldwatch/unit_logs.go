@@ -12,7 +12,7 @@ func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	if now, _ := e.installed(s); !now.Installed {
+	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
 		return notInstalled(s)
 	}
 	command, file := s.Logs(fl.lines, fl.follow)

@@ -17,6 +17,7 @@ type unitReport struct {
 	Manager     string     `json:"manager"`
 	Installed   bool       `json:"installed"`
 	Path        string     `json:"path,omitempty"`
+	Packaged    bool       `json:"packaged"` // the file at path is a package's
 	Program     string     `json:"program,omitempty"`
 	Account     string     `json:"account"`
 	Ready       bool       `json:"ready"` // the daemon answers
@@ -45,23 +46,23 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 }
 
 func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
-	now, text := e.installed(s)
+	now, text, state, err := e.standing(ctx, s)
 	r := unitReport{
-		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: s.Path(), Account: s.Account,
-		Linger: s.OS == "linux" && s.Scope == unit.User && lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
+		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: fileOf(s, now), Packaged: now.Packaged != "" && !now.Own, Account: s.Account,
+		Linger: s.OS == "linux" && s.Scope == unit.User && e.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
 	}
 	if !now.Installed {
 		return r
 	}
-	var err error
-	if r.State, err = e.unitState(ctx, s); err != nil {
+	r.State = state
+	if err != nil {
 		r.Notes = append(r.Notes, err.Error())
 	}
 	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
 	r.Program = was.Program
 	r.Environment = append(r.Environment, was.Env...)
 	r.Notes = append(r.Notes, e.unitNotes(was)...)
-	if s.Path() != "" && text != s.Text() {
+	if now.Own && s.Path() != "" && text != s.Text() {
 		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
 	}
 	if s.Scope == unit.User {
@@ -88,6 +89,9 @@ func programOf(text string) string {
 func printUnit(p printer, r unitReport) {
 	if !r.Installed {
 		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
+		if r.Packaged {
+			p.printf("note  a package brought %s, which nobody has enabled\n", r.Path)
+		}
 		return
 	}
 	state := cmp.Or(r.State.State, "installed")
@@ -98,7 +102,11 @@ func printUnit(p printer, r unitReport) {
 		state += fmt.Sprintf(", restarted %d times", r.Restarts)
 	}
 	p.printf("%s  %s\n", bold(state), r.Says)
-	p.printf("  %-12s %s\n", r.Manager, r.Path)
+	of := ""
+	if r.Packaged {
+		of = ", of a package"
+	}
+	p.printf("  %-12s %s%s\n", r.Manager, r.Path, of)
 	if r.PID > 0 {
 		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
 	}

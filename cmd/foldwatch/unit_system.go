@@ -34,7 +34,7 @@ func (e *environment) atSystem() (unit.Spec, error) {
 	if runtime.GOOS != "linux" {
 		return s, usagef("foldwatch --help", "--system is for systemd; elsewhere run foldwatch as the service's account")
 	}
-	if now, _ := e.installed(s); !now.Installed {
+	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
 		return s, notInstalled(s)
 	}
 	if os.Geteuid() != 0 {
@@ -50,7 +50,7 @@ func (e *environment) addToSystem(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := (unit.Machine{Spec: s}).Apply(cmd.Context(), s.Bind(path, true)); err != nil {
+	if err := e.machine(s).Apply(cmd.Context(), s.Bind(path, true)); err != nil {
 		return err
 	}
 	if err := e.asAccount(cmd, s, path); err != nil {
@@ -124,7 +124,7 @@ func (e *environment) unbind(ctx context.Context, s unit.Spec) error {
 		}
 	}
 	var steps []unit.Step
-	for _, at := range dropIns() {
+	for _, at := range e.dropIns() {
 		if !slices.Contains(keep, at) {
 			steps = append(steps, unit.Step{Remove: at})
 		}
@@ -132,12 +132,16 @@ func (e *environment) unbind(ctx context.Context, s unit.Spec) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	return unit.Machine{Spec: s}.Apply(ctx, append(steps, s.Reload()...))
+	return e.machine(s).Apply(ctx, append(steps, s.Reload()...))
 }
 
 // dropIns returns the files that let the machine's service into checkouts.
-func dropIns() []string {
+func (e *environment) dropIns() []string {
 	p, _ := unit.DropIn("/")
-	there, _ := filepath.Glob(filepath.Join(filepath.Dir(p), "checkout-*.conf")) // the pattern is fine
+	var there []string
+	found, _ := filepath.Glob(e.at(filepath.Join(filepath.Dir(p), "checkout-*.conf"))) // the pattern is fine
+	for _, f := range found {
+		there = append(there, filepath.Join(filepath.Dir(p), filepath.Base(f)))
+	}
 	return there
 }

@@ -19,12 +19,15 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	now, _ := e.installed(s)
+	now, _, _, err := e.standing(ctx, s)
+	if err != nil && now.Installed && !fl.dryRun {
+		return err
+	}
 	steps := s.Uninstall(now)
 	if !now.Installed {
 		steps = nil
 	}
-	var folders []string
+	var folders, left []string
 	if fl.purge {
 		if folders, err = e.kept(s); err != nil {
 			return err
@@ -58,6 +61,10 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		_ = os.Remove(home) // where nothing else is in it
 	}
 	r.Changed = now.Installed || len(folders) > 0
+	if now.Installed && now.Packaged != "" {
+		left = append(left, packagedNote(s, now))
+	}
+	r.Notes = append(r.Notes, left...)
 	return e.emit(r, func(p printer) {
 		switch {
 		case !r.Done:
@@ -71,6 +78,9 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 			p.printf("uninstalled\n")
 			if !fl.purge {
 				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
+			}
+			for _, n := range left {
+				p.printf("note  %s\n", n)
 			}
 		}
 	})

@@ -33,6 +33,41 @@ func (e *environment) asService() bool {
 	return ours
 }
 
+// restartService has the service manager start the daemon anew, if the one with this
+// pid is the user's service, and returns when it answers; nil if it is not.
+func (e *environment) restartService(ctx context.Context, pid int) (daemonClient, error) {
+	s, runs := e.unitPID(ctx)
+	if runs == 0 || runs != pid {
+		return nil, nil
+	}
+	if err := e.machine(s).Apply(ctx, s.Control("restart")); err != nil {
+		return nil, err
+	}
+	if err := e.awaitUnit(ctx, s); err != nil {
+		return nil, err
+	}
+	return e.running(ctx)
+}
+
+// unitPID returns this user's service and the pid of its daemon; 0 where none runs,
+// or nobody says so.
+func (e *environment) unitPID(ctx context.Context) (unit.Spec, int) {
+	s, err := e.unitSpec(unitFlags{})
+	if err != nil {
+		return s, 0
+	}
+	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
+		return s, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, unitPatience)
+	defer cancel()
+	state, err := e.unitState(ctx, s)
+	if err != nil {
+		return s, 0
+	}
+	return s, state.PID
+}
+
 // unitPatience bounds the wait for a service manager that does not answer.
 const unitPatience = 10 * time.Second
 
@@ -46,7 +81,7 @@ func (e *environment) startService(ctx context.Context) (daemonClient, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, unitPatience)
 	defer cancel()
-	if err := (unit.Machine{Spec: s}).Apply(within, s.Control("start")); err != nil {
+	if err := e.machine(s).Apply(within, s.Control("start")); err != nil {
 		e.messages(false).printf("foldwatch: the service cannot be started from here (%v); a daemon of its own is\n", err)
 		return nil, nil
 	}

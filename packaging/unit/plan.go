@@ -40,7 +40,12 @@ func (st Step) String() string {
 
 // A Standing is what is there before something is done.
 type Standing struct {
+	// Installed says that the system starts the daemon: by the file at Path, or by
+	// one that a package brought and somebody enabled.
 	Installed bool
+	Own       bool   // there is a file at Path
+	Packaged  string // the file that a package brought, "" where there is none
+	Masked    bool   // the user has forbidden systemd to start it
 	Same      bool // installed as the spec says, and the daemon is of our version
 	Running   bool
 	Lingers   bool // the user's services outlast the session already
@@ -93,7 +98,11 @@ func (s Spec) Install(now Standing) []Step {
 		if !now.Same {
 			steps = append(steps, Step{Run: s.systemctl("daemon-reload")})
 		}
-		steps = append(steps, Step{Run: s.systemctl("enable", unitName)})
+		verb := "enable"
+		if now.Packaged != "" && !now.Own {
+			verb = "reenable" // a link to the package's unit is in the way of enable
+		}
+		steps = append(steps, Step{Run: s.systemctl(verb, unitName)})
 	}
 	return append(steps, s.begin(now)...)
 }
@@ -109,10 +118,13 @@ func (s Spec) begin(now Standing) []Step {
 	return s.Control("start")
 }
 
-// Uninstall returns the steps that leave nothing of the service. What the daemon
-// itself keeps is not the service's.
+// Uninstall returns the steps that leave nothing of the service but the file of a
+// package, which is stopped and disabled. What the daemon itself keeps is not the
+// service's.
 func (s Spec) Uninstall(now Standing) []Step {
 	switch {
+	case s.OS == "darwin" && now.Packaged != "" && !now.Own:
+		return []Step{{Run: []string{"launchctl", "bootout", s.target()}, Optional: true}, {Run: s.Disable()}}
 	case s.OS == "darwin":
 		return []Step{{Run: []string{"launchctl", "bootout", s.target()}, Optional: true}, {Remove: s.Path()}}
 	case s.OS == "windows" && s.Scope == User:
@@ -124,13 +136,16 @@ func (s Spec) Uninstall(now Standing) []Step {
 	case s.OS == "windows":
 		return []Step{{SCM: "stop", Optional: true}, {SCM: "uninstall"}}
 	}
-	steps := []Step{{Run: s.systemctl("disable", "--now", unitName), Optional: !now.Installed}, {Remove: s.Path()}}
-	if s.Scope == System {
-		p, _ := s.sysusers()
-		steps = append(steps, Step{Remove: p})
-		for _, p = range now.DropIns {
+	steps := []Step{{Run: s.Disable(), Optional: !now.Installed}}
+	if now.Own || now.Packaged == "" {
+		steps = append(steps, Step{Remove: s.Path()})
+		if s.Scope == System {
+			p, _ := s.sysusers()
 			steps = append(steps, Step{Remove: p})
 		}
+	}
+	for _, p := range now.DropIns {
+		steps = append(steps, Step{Remove: p})
 	}
 	steps = append(
 		steps,

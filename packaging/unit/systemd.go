@@ -3,6 +3,7 @@ package unit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/xml"
 	"fmt"
 	"strings"
 )
@@ -134,6 +135,25 @@ func (s Spec) sysusers() (path, text string) {
 	return "/etc/sysusers.d/" + Name + ".conf", fmt.Sprintf("u %s - \"foldwatch daemon\" %s\n", s.Account, s.State)
 }
 
+// Account returns whom a unit or plist of the system has the daemon run as; "" where
+// it does not say.
+func Account(text string) string {
+	if _, after, found := strings.Cut(text, "<key>UserName</key>"); found {
+		var name struct {
+			Text string `xml:",chardata"`
+		}
+		if xml.Unmarshal([]byte(after), &name) == nil { // reads the element that follows
+			return name.Text
+		}
+	}
+	for line := range strings.Lines(text) {
+		if name, found := strings.CutPrefix(line, "User="); found {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
+}
+
 // Recorded returns the environment that a unit or plist of ours gives the
 // daemon, in the order of the file.
 func Recorded(text string) []Var {
@@ -170,3 +190,29 @@ func quote(s string) string {
 
 // command is quote for the first word of a command line, where $ counts too.
 func command(s string) string { return strings.ReplaceAll(quote(s), "$", "$$") }
+
+// AskEnvironment returns the command that prints what a service is given beside what
+// its file says, for ParseEnvironment; nil where there is none.
+func (s Spec) AskEnvironment() []string {
+	if s.OS != "linux" {
+		return nil
+	}
+	return s.systemctl("show-environment")
+}
+
+// ParseEnvironment reads what the command of AskEnvironment prints. Of a value that
+// a shell would have to read ($'…') it keeps all but the quotes.
+func ParseEnvironment(out string) []Var {
+	var vars []Var
+	for line := range strings.Lines(out) {
+		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !ok {
+			continue
+		}
+		if inner, quoted := strings.CutPrefix(value, "$'"); quoted {
+			value = strings.TrimSuffix(inner, "'")
+		}
+		vars = append(vars, Var{name, value})
+	}
+	return vars
+}

@@ -90,6 +90,12 @@ func TestGolden(t *testing.T) {
 		section("install again, the same", s.Install(unit.Standing{Installed: true, Same: true, Running: true, Lingers: true}))
 		section("upgrade", s.Install(unit.Standing{Installed: true, Running: true, Lingers: true}))
 		section("uninstall", s.Uninstall(unit.Standing{Installed: true, BySpec: s.Linger, DropIns: []string{"/etc/systemd/system/foldwatch.service.d/checkout-x.conf"}}))
+		if there := s.Packages(); len(there) > 0 {
+			brought := unit.Standing{Installed: true, Packaged: there[0], Running: true}
+			section("install beside that of a package", s.Install(brought))
+			section("uninstall that of a package", s.Uninstall(brought))
+			b.WriteString("packages: " + strings.Join(there, " ") + "\nwants: " + strings.Join(s.Wants(), " ") + "\n")
+		}
 		for _, verb := range []string{"start", "stop", "restart"} {
 			section(verb, s.Control(verb))
 		}

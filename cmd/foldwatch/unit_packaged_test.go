@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// packagedUnit is where a package for Linux puts the unit of users.
+const packagedUnit = "/usr/lib/systemd/user/foldwatch.service"
+
+// A unitWard is a ward with a systemd that does nothing but note what it is told,
+// and with the folders of a user.
+type unitWard struct {
+	*ward
+	spec unit.Spec // the user's service
+	ran  string    // what was run, a line each
+}
+
+// newUnitWard has systemctl answer a question for the state with these lines.
+func newUnitWard(t *testing.T, state ...string) *unitWard {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIP: systemd is of Linux")
+	}
+	u := &unitWard{ward: newWard(t)}
+	delete(u.vars, "FOLDWATCH_HOME")
+	for _, name := range []string{"CONFIG", "STATE", "DATA", "CACHE"} {
+		u.vars["XDG_"+name+"_HOME"] = filepath.Join(u.home, strings.ToLower(name))
+	}
+	u.must(os.MkdirAll(u.env.at("/run/systemd/system"), 0o700))
+	u.ran = filepath.Join(u.home, "ran")
+	u.systemctl(state...)
+	u.onPath("loginctl", `echo "loginctl $*" >> `+u.ran)
+	var err error
+	u.spec, err = u.env.unitSpec(unitFlags{})
+	u.must(err)
+	return u
+}
+
+func (u *unitWard) systemctl(state ...string) {
+	u.t.Helper()
+	u.onPath("systemctl", "echo \"systemctl $*\" >> "+u.ran+"\ncase \"$*\" in\n*show-environment) echo HOME="+u.home+"; echo PATH=\"$PATH\";;\n"+
+		"*show*) printf '%s\\n' "+strings.Join(state, " ")+";;\nesac")
+}
+
+// runs are the commands that were run since it was last asked.
+func (u *unitWard) runs() string {
+	b, _ := os.ReadFile(u.ran) // not there: none
+	_ = os.Remove(u.ran)
+	return string(b)
+}
+
+// packaged puts the package's unit where it belongs.
+func (u *unitWard) packaged(enabled bool) {
+	u.t.Helper()
+	for _, st := range unit.Packaged("/usr/bin/foldwatch") {
+		u.write(u.env.at(st.Write), st.Text)
+	}
+	if link := u.env.at(u.spec.Wants()[0]); enabled {
+		u.must(os.MkdirAll(filepath.Dir(link), 0o700))
+		u.must(os.Symlink(packagedUnit, link))
+	}
+}
+
+// said is what the command line printed, after it was run.
+func (u *unitWard) said(wantCode int, args ...string) string {
+	u.t.Helper()
+	u.out.Reset()
+	u.err.Reset()
+	u.env.loaded = nil
+	if code := u.run(args...); code != wantCode {
+		u.t.Errorf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, wantCode, u.out.String(), u.err.String())
+	}
+	return u.out.String() + u.err.String()
+}
+
+func (u *unitWard) tells(text string, wants ...string) {
+	u.t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			u.t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestPackagedUnitThatNobodyEnabled: it is told of, and starts nothing.
+func TestPackagedUnitThatNobodyEnabled(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=disabled")
+	u.packaged(false)
+	u.tells(u.said(4, "service", "status"), "not installed", "a package brought "+packagedUnit)
+	if found := u.look("service", false); !has(found, isOK, "a package brought "+packagedUnit) {
+		t.Errorf("doctor: %+v", found)
+	}
+	if u.env.asService() {
+		t.Error("commands would have it started")
+	}
+	u.runs()
+	u.said(0, "service", "uninstall")
+	if ran := u.runs(); strings.Contains(ran, "disable") {
+		t.Errorf("uninstall runs %s", ran)
+	}
+	// Started by hand it is a service all the same.
+	u.systemctl("ActiveState=active", "MainPID=1", "UnitFileState=disabled")
+	u.tells(u.said(0, "service", "status"), "active, ready", packagedUnit+", of a package")
+}
+
+// TestPackagedUnit: the unit that a package brought and its user enabled is the
+// service, in every command.
+func TestPackagedUnit(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled")
+	u.packaged(true)
+	out := u.said(0, "service", "status")
+	u.tells(out, "active, ready", packagedUnit+", of a package")
+	if strings.Contains(out, "install it otherwise") || strings.Contains(out, "git is in no folder") {
+		t.Errorf("a unit of a package records no environment:\n%s", out)
+	}
+	if !u.env.asService() {
+		t.Error("commands would start a daemon beside it")
+	}
+	for _, check := range []string{"service", "environment"} {
+		for _, f := range u.look(check, false) {
+			if f.Status != isOK {
+				t.Errorf("doctor: %+v", f)
+			}
+		}
+	}
+
+	u.runs()
+	u.tells(u.said(0, "service", "uninstall"), packagedUnit+" is the package's", "systemctl --user disable --now foldwatch.service")
+	u.tells(u.runs(), "systemctl --user disable --now foldwatch.service\n")
+	if !exists(u.env.at(packagedUnit)) {
+		t.Error("uninstall removed a file of the package")
+	}
+}
+
+// TestInstallBesidePackagedUnit: what install writes takes the place of the package's
+// unit, with the environment, and uninstall leaves the package's.
+func TestInstallBesidePackagedUnit(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled")
+	u.packaged(true)
+	u.tells(u.said(0, "service", "install"), "installed", "takes the place of the package's "+packagedUnit)
+	u.tells(u.runs(), "systemctl --user reenable foldwatch.service\n", "systemctl --user restart foldwatch.service\n")
+	own, err := os.ReadFile(u.env.at(u.spec.Path()))
+	if err != nil || !strings.Contains(string(own), `Environment="PATH=`) {
+		t.Errorf("no unit with the environment: %v\n%s", err, own)
+	}
+	if out := u.said(0, "service", "status"); strings.Contains(out, "of a package") {
+		t.Errorf("the package's is not what runs:\n%s", out)
+	}
+	u.tells(u.said(0, "service", "uninstall"), "uninstalled", packagedUnit+" is the package's")
+	if exists(u.env.at(u.spec.Path())) || !exists(u.env.at(packagedUnit)) {
+		t.Error("uninstall takes the user's unit away, and no other")
+	}
+
+	u.must(os.Symlink(os.DevNull, u.env.at(u.spec.Path())))
+	u.tells(u.said(5, "service", "install"), "masked", "hint: systemctl --user unmask foldwatch.service")
+}
+
+// A daemonOf is a daemon with a process.
+type daemonOf struct {
+	*fakeDaemon
+	pid int
+}
+
+func (d daemonOf) Status(ctx context.Context) (wire.Status, error) {
+	st, err := d.fakeDaemon.Status(ctx)
+	st.PID = d.pid
+	return st, err
+}
+
+// TestServiceIsRestartedByItsManager: a daemon of an older version that a service
+// manager runs is restarted by that one, not ended.
+func TestServiceIsRestartedByItsManager(t *testing.T) {
+	u := newUnitWard(t)
+	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
+	u.must(sleeper.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- sleeper.Wait() }()
+	pid := sleeper.Process.Pid
+	u.systemctl("ActiveState=active", fmt.Sprintf("MainPID=%d", pid), "UnitFileState=disabled")
+	u.packaged(false)
+	u.f.version = "0.0.1"
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		if b, _ := os.ReadFile(u.ran); strings.Contains(string(b), " restart ") {
+			u.f.version = fullVersion()
+		}
+		return daemonOf{u.f, pid}, nil
+	}
+	if found := u.look("version", true); !has(found, isOK, "are both") {
+		t.Errorf("doctor --fix: %+v", found)
+	}
+	u.tells(u.runs(), "systemctl --user restart foldwatch.service\n")
+	select {
+	case err := <-ended:
+		t.Errorf("the service's daemon was ended: %v", err)
+	default:
+	}
+	u.must(sleeper.Process.Signal(syscall.SIGKILL))
+}
