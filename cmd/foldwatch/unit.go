@@ -450,12 +450,18 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 // yield ends a daemon that holds the state and is not the service's.
 func (e *environment) yield(ctx context.Context, s unit.Spec) error {
 	state, err := e.unitState(ctx, s)
-	if err != nil || state.State == "active" || state.State == "activating" {
+	if err != nil {
 		return err
+	}
+	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
+		return nil // whose it is, the system does not say
 	}
 	c, err := e.running(ctx)
 	if err != nil || c == nil {
 		return err
+	}
+	if pid, answers := e.answering(ctx); answers && pid == state.PID {
+		return nil
 	}
 	return e.endDaemon(ctx, c)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -166,6 +165,65 @@ func TestInstallBesidePackagedUnit(t *testing.T) {
 	u.tells(u.said(5, "service", "install"), "masked", "hint: systemctl --user unmask foldwatch.service")
 }
 
+// TestStatusTellsWhoseDaemonAnswers: a daemon that the service did not start does not
+// make the service ready.
+func TestStatusTellsWhoseDaemonAnswers(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	out := u.said(3, "service", "status")
+	u.tells(out, "a daemon answers that the service did not start (pid 1)", "foldwatch service restart")
+	if strings.Contains(out, "ready") {
+		t.Errorf("it is called ready:\n%s", out)
+	}
+	u.tells(u.said(3, "service", "status", "--json"), `"ready": false`, `"other_pid": 1`)
+	u.systemctl("ActiveState=inactive", "MainPID=0")
+	u.tells(u.said(3, "service", "status"), "inactive", "a daemon answers that the service did not start (pid 1)")
+	u.systemctl("ActiveState=active", "MainPID=1")
+	u.tells(u.said(0, "service", "status"), "active, ready")
+}
+
+// TestRestartTakesThePlaceOfAnother: what status then says to do ends the daemon that
+// is not the service's, also where the service is active.
+func TestRestartTakesThePlaceOfAnother(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	pid, ended := u.process()
+	gone := false
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		select {
+		case <-ended:
+			gone = true
+		default:
+		}
+		if b, _ := os.ReadFile(u.ran); strings.Contains(string(b), " restart ") {
+			return u.f, nil
+		}
+		if gone {
+			return nil, nil
+		}
+		return daemonOf{u.f, pid}, nil
+	}
+	u.tells(u.said(0, "service", "restart"), "ready")
+	if !gone {
+		t.Error("the daemon that is not the service's goes on")
+	}
+}
+
+// process starts one that does nothing, to be a daemon's; the channel is closed when
+// it has ended.
+func (u *unitWard) process() (pid int, ended <-chan struct{}) {
+	u.t.Helper()
+	sleeper := exec.CommandContext(u.t.Context(), "sleep", "60")
+	u.must(sleeper.Start())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = sleeper.Wait() // that it ended is what counts
+	}()
+	u.t.Cleanup(func() { <-done }) // the context of the test ends it
+	return sleeper.Process.Pid, done
+}
+
 // A daemonOf is a daemon with a process.
 type daemonOf struct {
 	*fakeDaemon
@@ -182,11 +240,7 @@ func (d daemonOf) Status(ctx context.Context) (wire.Status, error) {
 // manager runs is restarted by that one, not ended.
 func TestServiceIsRestartedByItsManager(t *testing.T) {
 	u := newUnitWard(t)
-	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
-	u.must(sleeper.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- sleeper.Wait() }()
-	pid := sleeper.Process.Pid
+	pid, ended := u.process()
 	u.systemctl("ActiveState=active", fmt.Sprintf("MainPID=%d", pid), "UnitFileState=disabled")
 	u.packaged(false)
 	u.f.version = "0.0.1"
@@ -201,9 +255,8 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 	}
 	u.tells(u.runs(), "systemctl --user restart foldwatch.service\n")
 	select {
-	case err := <-ended:
-		t.Errorf("the service's daemon was ended: %v", err)
+	case <-ended:
+		t.Error("the service's daemon was ended")
 	default:
 	}
-	u.must(sleeper.Process.Signal(syscall.SIGKILL))
 }

@@ -20,7 +20,8 @@ type unitReport struct {
 	Packaged    bool       `json:"packaged"` // the file at path is a package's
 	Program     string     `json:"program,omitempty"`
 	Account     string     `json:"account"`
-	Ready       bool       `json:"ready"` // the daemon answers
+	Ready       bool       `json:"ready"` // the service's daemon answers
+	OtherPID    int        `json:"other_pid,omitempty"` // of a daemon that answers, and is not the service's
 	unit.State             // as the system has it
 	Linger      bool       `json:"linger"`
 	Environment []unit.Var `json:"environment"` // as it was recorded
@@ -65,13 +66,30 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	if now.Own && s.Path() != "" && text != s.Text() {
 		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
 	}
-	if s.Scope == unit.User {
-		c, err := e.running(ctx)
-		r.Ready = err == nil && c != nil
-	} else {
+	if s.Scope == unit.System {
 		r.Ready = r.State.State == "active" // Type=notify, where there is one
+		return r
+	}
+	pid, answers := e.answering(ctx)
+	switch {
+	case !answers:
+	case pid == r.PID || s.Ask() == nil: // a task of Windows does not say what it started
+		r.Ready = true
+	default:
+		r.OtherPID = pid
+		r.Notes = append(r.Notes, fmt.Sprintf("a daemon answers that the service did not start (pid %d); to have the service's in its place: foldwatch service restart", pid))
 	}
 	return r
+}
+
+// answering returns the pid of the daemon that answers with this program's folders.
+func (e *environment) answering(ctx context.Context) (pid int, answers bool) {
+	c, err := e.running(ctx)
+	if err != nil || c == nil {
+		return 0, false
+	}
+	st, err := answer(ctx, e.patience.daemon, c.Status)
+	return st.PID, err == nil
 }
 
 // programOf returns the program that an installed unit starts; "" where the file
