@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -95,7 +96,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			if !final(err) && p.st.cfg.AutoStart {
+			if !final(err) && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
 					_, err := p.e.spawn(ctx, "--auto")
 					return err
@@ -199,13 +200,19 @@ func checkVersion(_ context.Context, p *patient) finding {
 	case p.stat.Version == fullVersion():
 		return ok("daemon and program are both %s", p.stat.Version)
 	}
-	return fail("foldwatch doctor --fix", "the daemon is %s, this program is %s", p.stat.Version, fullVersion()).
-		fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
+	f := fail(p.e.restartHint(), "the daemon is %s, this program is %s", p.stat.Version, fullVersion())
+	if use, is := p.e.machineUse(); is && use.same {
+		return f // ours to end, and not to start
+	}
+	return f.fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
 }
 
 // restart ends the daemon and starts one of this program's version. One that a
 // service manager runs is that one's to restart.
 func (p *patient) restart(ctx context.Context) error {
+	if use, is := p.e.machineUse(); is && use.same {
+		return fold.WithHint(fmt.Errorf("the service of the machine is root's to restart: %w", fold.ErrForbidden), p.e.restartHint())
+	}
 	c, err := p.e.restartService(ctx, p.stat.PID)
 	if err != nil {
 		return err

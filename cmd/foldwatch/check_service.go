@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -12,37 +13,70 @@ import (
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
-// checkUnit looks at the user's service: whether it is as it would be installed
-// now, runs, and has the daemon that answers.
+// checkUnit looks at the services that are of concern here: this user's; and the
+// machine's, for root and the account of it.
 func checkUnit(ctx context.Context, p *patient) []finding {
-	s, err := p.e.unitSpec(unitFlags{})
+	specs, err := p.units()
 	if err != nil {
 		return []finding{skipped("%v", err)}
 	}
+	var found []finding
+	for _, s := range specs {
+		found = append(found, p.examineUnit(ctx, s)...)
+	}
+	return found
+}
+
+// units are the services that are looked at. Root and the account of the machine's
+// service have one of their own only where it is installed.
+func (p *patient) units() ([]unit.Spec, error) {
+	own, err := p.e.unitSpec(unitFlags{})
+	if err != nil {
+		return nil, err
+	}
+	machine, _, there := p.e.machineUnit()
+	if !there {
+		return []unit.Spec{own}, nil
+	}
+	_, account := p.e.machineUse()
+	if now, _ := p.e.installed(machine); !account && (os.Geteuid() != 0 || !now.Installed) {
+		return []unit.Spec{own}, nil
+	}
+	if now, _ := p.e.installed(own); now.Installed {
+		return []unit.Spec{own, machine}, nil
+	}
+	return []unit.Spec{machine}, nil
+}
+
+// examineUnit looks whether a service is as it would be installed now, runs, and has
+// the daemon that answers.
+func (p *patient) examineUnit(ctx context.Context, s unit.Spec) []finding {
+	install := "foldwatch service install" + scopeFlag(s.Scope)
 	now, _ := p.e.installed(s)
 	if !now.Installed && now.Packaged == "" {
-		return []finding{ok("none is installed; to have the daemon after each login: foldwatch service install")}
+		return []finding{ok("none is installed; to have the daemon after each login: %s", install)}
 	}
 	var found []finding
 	now, text, state, err := p.e.standing(ctx, s)
 	if !now.Installed {
-		return []finding{ok("a package brought %s, which nobody has enabled; to have the daemon after each login: foldwatch service install", now.Packaged)}
+		return []finding{ok("a package brought %s, which nobody has enabled; to have the daemon started: %s", now.Packaged, install)}
 	}
 	if err != nil {
 		found = append(found, warn("log in as the user whose service it is", "the service manager does not answer: %v", err))
 	}
-	if now.Own && s.Path() != "" && text != s.Text() {
-		found = append(found, warn("foldwatch service install", "this session would install it otherwise (program, environment or version)"))
+	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) {
+		found = append(found, warn(install, "this session would install it otherwise (program, environment or version)"))
 	}
+	inUse, used := p.e.serviceInUse()
 	switch {
 	case state.State == "failed":
-		found = append(found, fail("foldwatch service logs, then: foldwatch service restart", "it has failed: %s, exit code %d", state.Result, state.Code))
-	case p.stat != nil && state.PID > 0 && p.stat.PID != state.PID:
-		found = append(found, fail("foldwatch service restart", "the daemon that answers is pid %d, the service's is %d", p.stat.PID, state.PID))
+		found = append(found, fail(fmt.Sprintf("foldwatch service logs%[1]s, then: foldwatch service restart%[1]s", scopeFlag(s.Scope)), "it has failed: %s, exit code %d", state.Result, state.Code))
+	case p.stat != nil && used && inUse.Scope == s.Scope && state.PID > 0 && p.stat.PID != state.PID:
+		found = append(found, fail("foldwatch service restart"+scopeFlag(s.Scope), "the daemon that answers is pid %d, the service's is %d", p.stat.PID, state.PID))
 	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
-		found = append(found, warn("foldwatch service install", "it is installed, and not started at login"))
+		found = append(found, warn(install, "it is installed, and not started by itself"))
 	}
-	if s.OS == "linux" && !p.e.lingering(s.Account) {
+	if s.OS == "linux" && s.Scope == unit.User && !p.e.lingering(s.Account) {
 		return orOK(found, "%s, %s; it stops when you log out", s.Manager(), fileOf(s, now))
 	}
 	return orOK(found, "%s, %s", s.Manager(), fileOf(s, now))
@@ -51,17 +85,28 @@ func checkUnit(ctx context.Context, p *patient) []finding {
 // checkRecorded looks at the environment that the service was installed with; it
 // has no other.
 func checkRecorded(ctx context.Context, p *patient) []finding {
-	vars, recorded := p.serviceEnvironment(ctx)
-	if !recorded {
-		return []finding{ok("that of this session; a service would record PATH, HOME and SSH_AUTH_SOCK")}
+	specs, err := p.units()
+	if err != nil {
+		return []finding{skipped("%v", err)}
 	}
+	var found []finding
+	for _, s := range specs {
+		if vars, recorded := p.environmentOf(ctx, s); recorded {
+			found = append(found, examineRecorded(s, vars)...)
+		}
+	}
+	return orOK(found, "that of this session; a service would record PATH, HOME and SSH_AUTH_SOCK")
+}
+
+func examineRecorded(s unit.Spec, vars map[string]string) []finding {
 	if len(vars) == 0 {
 		return []finding{skipped("the service manager does not say what a unit of a package is given")}
 	}
-	const again = "foldwatch service install, from a session where it is right"
+	install := "foldwatch service install" + scopeFlag(s.Scope)
+	again := install + ", from a session where it is right"
 	var found []finding
 	if path, there := vars["PATH"]; !there || !onPath("git", path) {
-		found = append(found, fail("install git, then: foldwatch service install", "git is in no folder of the service's PATH (%s)", path))
+		found = append(found, fail("install git, then: "+install, "git is in no folder of the service's PATH (%s)", path))
 	}
 	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
 		found = append(found, warn(again, "the service's ssh agent is not there (SSH_AUTH_SOCK=%s)", a))
@@ -70,7 +115,7 @@ func checkRecorded(ctx context.Context, p *patient) []finding {
 		found = append(found, fail(again, "the service's HOME is no folder (%s)", vars["HOME"]))
 	}
 	if program := vars[recordedProgram]; program != "" && !exists(program) {
-		found = append(found, fail("foldwatch service install", "the service's program is not there any more (%s)", program))
+		found = append(found, fail(install, "the service's program is not there any more (%s)", program))
 	}
 	var names []string
 	for name := range vars {
@@ -85,12 +130,11 @@ func checkRecorded(ctx context.Context, p *patient) []finding {
 // variable has such a name.
 const recordedProgram = "="
 
-// serviceEnvironment is the environment that the user's service was installed with;
-// false where there is none. A unit of a package records none and has that of the
+// environmentOf is the environment that a service was installed with; false where
+// there is none. A unit of a package records none and has that of the
 // service manager; empty where that does not answer.
-func (p *patient) serviceEnvironment(ctx context.Context) (map[string]string, bool) {
-	s, err := p.e.unitSpec(unitFlags{})
-	if err != nil || s.Path() == "" {
+func (p *patient) environmentOf(ctx context.Context, s unit.Spec) (map[string]string, bool) {
+	if s.Path() == "" {
 		return nil, false
 	}
 	now, text := p.e.installed(s)
@@ -117,8 +161,10 @@ func (p *patient) serviceEnvironment(ctx context.Context) (map[string]string, bo
 // environment returns how the daemon's environment looks variables up: that of the
 // service, else that of this session.
 func (p *patient) environment(ctx context.Context) (getenv func(string) string, whose string) {
-	if vars, recorded := p.serviceEnvironment(ctx); recorded && len(vars) > 0 {
-		return func(name string) string { return vars[name] }, "the service"
+	if s, used := p.e.serviceInUse(); used {
+		if vars, recorded := p.environmentOf(ctx, s); recorded && len(vars) > 0 {
+			return func(name string) string { return vars[name] }, "the service"
+		}
 	}
 	return p.e.getenv, "the daemon"
 }

@@ -93,7 +93,7 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 	}
 	if h.Version != "" && h.Version != fullVersion() {
 		e.skewed = true
-		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: foldwatch doctor --fix\n", h.Version, fullVersion())
+		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", h.Version, fullVersion(), e.restartHint())
 	}
 	return c, nil
 }
@@ -129,6 +129,9 @@ func (e *environment) start(ctx context.Context) (daemonClient, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := e.leaveToMachine(); err != nil {
+		return nil, err
+	}
 	if !st.cfg.AutoStart {
 		return nil, fold.WithHint(fmt.Errorf("%w, and auto_start is off", wire.ErrNoDaemon), "foldwatch serve")
 	}
@@ -142,6 +145,9 @@ func (e *environment) start(ctx context.Context) (daemonClient, error) {
 func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, error) {
 	st, err := e.settings()
 	if err != nil {
+		return nil, err
+	}
+	if err := e.leaveToMachine(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {

@@ -30,7 +30,7 @@ func (e *environment) ownUnit() (unit.Spec, bool) {
 // asService reports whether the daemon is a service's to run.
 func (e *environment) asService() bool {
 	_, ours := e.ownUnit()
-	return ours
+	return ours || e.leaveToMachine() != nil
 }
 
 // restartService has the service manager start the daemon anew, if the one with this

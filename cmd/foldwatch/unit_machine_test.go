@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// machineService installs a service of the machine whose account is who runs the
+// test, and returns its FOLDWATCH_HOME.
+func (u *unitWard) machineService(vars ...unit.Var) string {
+	u.t.Helper()
+	me, err := user.Current()
+	u.must(err)
+	home := filepath.Join(u.home, "srv")
+	s := unit.Spec{
+		OS: "linux", Scope: unit.System, Program: "/usr/bin/foldwatch", Account: me.Username, Home: home, State: home,
+		Env: append([]unit.Var{{Name: "HOME", Value: u.home}, {Name: "FOLDWATCH_HOME", Value: home}}, vars...),
+	}
+	u.write(u.env.at(s.Path()), s.Text())
+	return home
+}
+
+// TestAccountOfTheMachineStartsNothing: a command that runs as the account of the
+// machine's service starts no daemon beside it, and says how the service is started.
+func TestAccountOfTheMachineStartsNothing(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=enabled")
+	home := u.machineService()
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+
+	u.vars["FOLDWATCH_HOME"] = home
+	u.tells(u.said(3, "status"), "is the account of the machine's service, which is to run it", "hint: as root: foldwatch service start --system")
+	u.said(3, "up", u.co, "-d", "--no-input")
+	u.said(3, "up", u.co, "--no-input")
+	u.vars["FOLDWATCH_AUTO_START"] = "false"
+	u.env.environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
+	u.tells(u.said(3, "projects"), "foldwatch service start --system")
+	u.env.environ = nil
+	if exists(filepath.Join(home, "state")) {
+		t.Error("it made folders that the service would find")
+	}
+
+	delete(u.vars, "FOLDWATCH_HOME")
+	u.tells(u.said(3, "status"), "which has its own in "+home, "hint: FOLDWATCH_HOME="+home+" foldwatch status")
+
+	// Folders that were named for this program are its own, and so are those of a
+	// service that this user has.
+	u.vars["FOLDWATCH_HOME"] = filepath.Join(u.home, "mine")
+	if err := u.env.leaveToMachine(); err != nil {
+		t.Errorf("with folders of its own: %v", err)
+	}
+	delete(u.vars, "FOLDWATCH_HOME")
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	if err := u.env.leaveToMachine(); err != nil {
+		t.Errorf("with a service of its own: %v", err)
+	}
+}
+
+// TestDoctorLooksAtTheMachinesService: for the account of it, and root.
+func TestDoctorLooksAtTheMachinesService(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=failed", "Result=exit-code", "ExecMainStatus=2", "UnitFileState=enabled")
+	u.vars["FOLDWATCH_HOME"] = u.machineService(unit.Var{Name: "PATH", Value: "/nowhere"})
+	found := u.look("service", false)
+	if !has(found, isFail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
+		t.Errorf("service: %+v", found)
+	}
+	if found := u.look("environment", false); !has(found, isFail, "git is in no folder of the service's PATH (/nowhere)") {
+		t.Errorf("environment: %+v", found)
+	}
+
+	// A daemon that it may end and not start again is not ended.
+	u.f.version = "0.0.1"
+	pid, ended := u.process()
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonOf{u.f, pid}, nil }
+	found = u.look("version", true)
+	if !has(found, isFail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
+		t.Errorf("version: %+v", found)
+	}
+	p := &patient{e: u.env, stat: &wire.Status{PID: pid}}
+	if err := p.restart(t.Context()); !errors.Is(err, fold.ErrForbidden) {
+		t.Errorf("restart: %v, want ErrForbidden", err)
+	}
+	select {
+	case <-ended:
+		t.Error("the daemon of the machine's service was ended")
+	default:
+	}
+}
