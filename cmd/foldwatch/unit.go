@@ -141,14 +141,29 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	if s.Home == "" || s.Home == "/" || s.Home == "/nonexistent" {
 		s.Home = s.State
 	}
-	vars, _ := unit.Lasting(e.getenv, "", "")
-	for _, v := range vars {
-		if v.Name == "PATH" {
-			s.Env = append(s.Env, v)
+	s.Env = []unit.Var{
+		{Name: "HOME", Value: s.Home},
+		{Name: "PATH", Value: s.SystemPath(e.getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
+		{Name: "FOLDWATCH_HOME", Value: s.State},
+	}
+	return s, s.Check()
+}
+
+// startable returns a usage error if the service would not find its program: the
+// machine's does not see where a person has programs of their own.
+func (e *environment) startable(s unit.Spec) error {
+	real, err := filepath.EvalSymlinks(s.Program)
+	if err != nil {
+		real = s.Program
+	}
+	for _, at := range []string{real, s.Program} {
+		if !s.Sees(at) {
+			const machines = "/usr/local/bin/" + unit.Name
+			return usagef(fmt.Sprintf("install -m 755 %s %s && %s service install --system", quoteArg(at), machines, machines),
+				"the service of the machine does not see %s: its /tmp, /var/tmp, /home, /root and /run/user are empty; put the program where the machine's programs are", at)
 		}
 	}
-	s.Env = append([]unit.Var{{Name: "HOME", Value: s.Home}}, append(s.Env, unit.Var{Name: "FOLDWATCH_HOME", Value: s.State})...)
-	return s, s.Check()
+	return nil
 }
 
 // accountOf returns the account that the machine's service runs as; "" where none
@@ -288,6 +303,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	}
 	if fl.print {
 		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
+	}
+	if err := e.startable(s); err != nil {
+		return err
 	}
 	now, text, _, err := e.standing(ctx, s)
 	if err != nil && !fl.dryRun {

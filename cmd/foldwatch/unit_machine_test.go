@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,32 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	u.write(u.env.at(u.spec.Path()), u.spec.Text())
 	if err := u.env.leaveToMachine(); err != nil {
 		t.Errorf("with a service of its own: %v", err)
+	}
+}
+
+// TestHiddenProgramIsRefused: the machine's service is not installed with a program
+// that its unit hides from it, nor is that promised.
+func TestHiddenProgramIsRefused(t *testing.T) {
+	u := newUnitWard(t)
+	link := filepath.Join(u.home, "usr", "foldwatch")
+	u.write(filepath.Join(u.home, "foldwatch"), "")
+	u.must(os.Mkdir(filepath.Dir(link), 0o700))
+	u.must(os.Symlink("../foldwatch", link))
+	for _, p := range []string{"/home/ada/bin/foldwatch", "/tmp/foldwatch", link} {
+		s := unit.Spec{OS: "linux", Scope: unit.System, Program: p}
+		if real, err := filepath.EvalSymlinks(p); err == nil && s.Sees(real) {
+			t.Skip("SKIP: temporary folders are not in /tmp")
+		}
+		err := u.env.startable(s)
+		if exitCode(err) != exitUsage || !strings.Contains(fold.Hint(err), "/usr/local/bin/foldwatch service install --system") {
+			t.Errorf("%s: %v, hint %s", p, err, fold.Hint(err))
+		}
+		if s.Scope = unit.User; u.env.startable(s) != nil {
+			t.Errorf("%s: the user's own service has it", p)
+		}
+	}
+	if self, err := os.Executable(); err == nil && strings.HasPrefix(self, "/tmp/") {
+		u.tells(u.said(2, "service", "install", "--system", "--dry-run"), "does not see /tmp/", "hint: install -m 755 /tmp/")
 	}
 }
 

@@ -20,7 +20,7 @@ type unitReport struct {
 	Packaged    bool       `json:"packaged"` // the file at path is a package's
 	Program     string     `json:"program,omitempty"`
 	Account     string     `json:"account"`
-	Ready       bool       `json:"ready"` // the service's daemon answers
+	Ready       bool       `json:"ready"`               // the service's daemon answers
 	OtherPID    int        `json:"other_pid,omitempty"` // of a daemon that answers, and is not the service's
 	unit.State             // as the system has it
 	Linger      bool       `json:"linger"`

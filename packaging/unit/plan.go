@@ -46,7 +46,7 @@ type Standing struct {
 	Own       bool   // there is a file at Path
 	Packaged  string // the file that a package brought, "" where there is none
 	Masked    bool   // the user has forbidden systemd to start it
-	Same      bool // installed as the spec says, and the daemon is of our version
+	Same      bool   // installed as the spec says, and the daemon is of our version
 	Running   bool
 	Lingers   bool // the user's services outlast the session already
 	BySpec    bool // the installed unit says that foldwatch made the user linger

@@ -230,6 +230,48 @@ func TestLastingKeepsWhatTheNextSessionHas(t *testing.T) {
 	}
 }
 
+// What the unit of the system scope hides, a program must not lie in: the two lists
+// are one.
+func TestSystemServiceSeesNoFoldersOfUsers(t *testing.T) {
+	t.Parallel()
+	s := specs()["systemd-system.service"]
+	for p, want := range map[string]bool{
+		"/usr/bin/foldwatch": true, "/opt/foldwatch/bin/foldwatch": true, "/homes/x": true, "/var/tmpfiles/x": true,
+		"/home/ada/bin/foldwatch": false, "/root/go/bin/foldwatch": false, "/tmp/foldwatch": false, "/var/tmp/x/foldwatch": false, "/run/user/0/x": false, "/home": false,
+	} {
+		if got := s.Sees(p); got != want {
+			t.Errorf("Sees(%s) = %v, want %v", p, got, want)
+		}
+	}
+	for _, line := range []string{"PrivateTmp=yes\n", "ProtectHome=tmpfs\n"} {
+		if !strings.Contains(s.Text(), line) {
+			t.Errorf("the unit lacks %q", line)
+		}
+	}
+	if !specs()["systemd-user.service"].Sees("/home/ada/bin/foldwatch") {
+		t.Error("the user's service sees all that the user does")
+	}
+}
+
+func TestSystemPathIsTheMachines(t *testing.T) {
+	t.Parallel()
+	const machines = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for name, tc := range map[string]struct{ spec, list, git, want string }{
+		"git of the machine":  {"systemd-system.service", "/root/bin:.:/opt/git/bin:/usr/bin", "/usr/bin", machines},
+		"git elsewhere":       {"systemd-system.service", "/root/bin:/opt/git/bin:/usr/bin", "/opt/git/bin", machines + ":/opt/git/bin"},
+		"git that is hidden":  {"systemd-system.service", "/home/linuxbrew/.linuxbrew/bin:/usr/bin", "/home/linuxbrew/.linuxbrew/bin", machines},
+		"no git":              {"systemd-system.service", "/usr/bin", "", machines},
+		"homebrew":            {"launchd-daemon.plist", "/opt/homebrew/bin:/usr/bin", "/opt/homebrew/bin", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin"},
+		"folders of Windows":  {"windows-service", `C:\Windows;C:\Users\ada\bin;C:\Program Files\Git\cmd`, "", `C:\Windows;C:\Program Files\Git\cmd`},
+		"nothing is on PATH":  {"systemd-system.service", "", "", machines},
+		"no folders, Windows": {"windows-service", "", "", ""},
+	} {
+		if got := specs()[tc.spec].SystemPath(tc.list, func(dir string) bool { return dir == tc.git }); got != tc.want {
+			t.Errorf("%s: SystemPath = %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestStateIsReadFromTheSystem(t *testing.T) {
 	t.Parallel()
 	linux, mac := specs()["systemd-user.service"], specs()["launchd-agent.plist"]
