@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
@@ -20,9 +25,44 @@ func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
 		return e.tail(ctx, file, fl.lines, fl.follow)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
+	var seen bytes.Buffer // fl.lines, and few words of the journal's own
+	cmd.Stdout, cmd.Stderr = &seen, e.stderr
+	if fl.follow {
+		cmd.Stdout = e.stdout
+	}
 	if err := cmd.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
-	return nil
+	if !fl.follow && fl.lines > 0 && !hasEntries(seen.String()) {
+		return e.noEntries(s)
+	}
+	_, err = e.stdout.Write(seen.Bytes())
+	return err
+}
+
+// hasEntries reports whether journalctl found lines of a log: what it says itself
+// begins with dashes.
+func hasEntries(out string) bool {
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "-- ") {
+			return true
+		}
+	}
+	return false
+}
+
+// noEntries says why a journal shows nothing.
+func (e *environment) noEntries(s unit.Spec) error {
+	nothing := func(hint, why string) error {
+		return fold.WithHint(fmt.Errorf("the journal shows nothing of the %s's service: %s: %w", s.Scope, why, fold.ErrNotFound), hint)
+	}
+	unitName := unit.Name + ".service"
+	switch {
+	case s.Scope == unit.System && os.Geteuid() != 0:
+		return nothing(rootHint("foldwatch service logs --system"), "it is for root and the group systemd-journal to read")
+	case s.Scope == unit.User && !exists(e.at("/var/log/journal")):
+		return nothing(rootHint("journalctl _SYSTEMD_USER_UNIT="+unitName+"; to have it kept for users: mkdir /var/log/journal && journalctl --flush"),
+			"there is no /var/log/journal, and what is kept in memory is for root to read")
+	}
+	return nothing("foldwatch service status"+scopeFlag(s.Scope), "the daemon was not started since it begins")
 }

@@ -90,6 +90,32 @@ func TestHiddenProgramIsRefused(t *testing.T) {
 	}
 }
 
+// TestUninstallRemovesWhatAnotherLeft: drop-ins, the account's file and the link of a
+// service whose unit is gone.
+func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
+	u := newUnitWard(t)
+	drop, text := unit.DropIn("/srv/app")
+	left := []string{drop, "/etc/sysusers.d/foldwatch.conf", "/etc/systemd/system/multi-user.target.wants/foldwatch.service"}
+	for _, p := range left {
+		u.write(u.env.at(p), text)
+	}
+	if os.Geteuid() != 0 {
+		u.tells(u.said(0, "service", "uninstall", "--system", "--dry-run"), left...)
+		t.Skip("SKIP: what follows is root's to do")
+	}
+	u.tells(u.said(0, "service", "uninstall", "--system"), "uninstalled")
+	for _, p := range left {
+		if exists(u.env.at(p)) {
+			t.Errorf("%s is left", p)
+		}
+	}
+	if exists(u.env.at(filepath.Dir(drop))) {
+		t.Error("the folder of drop-ins is left")
+	}
+	u.tells(u.runs(), "systemctl daemon-reload\n")
+	u.tells(u.said(0, "service", "uninstall", "--system"), "not installed")
+}
+
 // TestDoctorLooksAtTheMachinesService: for the account of it, and root.
 func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=failed", "Result=exit-code", "ExecMainStatus=2", "UnitFileState=enabled")

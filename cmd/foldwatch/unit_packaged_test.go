@@ -209,6 +209,52 @@ func TestRestartTakesThePlaceOfAnother(t *testing.T) {
 	}
 }
 
+// TestUninstallWithoutTheManager: in a login that does not reach the user's service
+// manager the files go all the same, with the link by which the daemon would start at
+// the next login, and the daemon; what is left to do is said.
+func TestUninstallWithoutTheManager(t *testing.T) {
+	u := newUnitWard(t)
+	u.onPath("systemctl", "echo 'Failed to connect to bus: No medium found'; exit 1")
+	u.spec.Linger = true
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	link := u.env.at(u.spec.Wants()[0])
+	u.must(os.MkdirAll(filepath.Dir(link), 0o700))
+	u.must(os.Symlink(u.spec.Path(), link))
+	pid, ended := u.process()
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		select {
+		case <-ended:
+			return nil, nil
+		default:
+			return daemonOf{u.f, pid}, nil
+		}
+	}
+	u.tells(u.said(0, "service", "uninstall"), "uninstalled", "connect to bus", "run systemctl --user daemon-reload, and loginctl disable-linger "+u.spec.Account)
+	if exists(u.env.at(u.spec.Path())) || exists(link) {
+		t.Error("files are left")
+	}
+	select {
+	case <-ended:
+	default:
+		t.Error("the daemon goes on")
+	}
+	u.tells(u.said(0, "service", "uninstall"), "not installed")
+}
+
+// TestEmptyLogSaysWhy: a journal that shows nothing is no success without a word.
+func TestEmptyLogSaysWhy(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1")
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	u.onPath("journalctl", "echo '-- No entries --'")
+	u.tells(u.said(4, "service", "logs"), "there is no /var/log/journal", "hint: as root: journalctl _SYSTEMD_USER_UNIT=foldwatch.service")
+	u.must(os.MkdirAll(u.env.at("/var/log/journal"), 0o700))
+	u.tells(u.said(4, "service", "logs"), "was not started since", "hint: foldwatch service status")
+	u.onPath("journalctl", "echo '-- Boot 1 --'; echo 'now foldwatch: Listening'")
+	if out := u.said(0, "service", "logs"); out != "-- Boot 1 --\nnow foldwatch: Listening\n" {
+		t.Errorf("logs: %q", out)
+	}
+}
+
 // process starts one that does nothing, to be a daemon's; the channel is closed when
 // it has ended.
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {

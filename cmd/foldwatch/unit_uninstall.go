@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,13 +20,10 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	now, _, _, err := e.standing(ctx, s)
-	if err != nil && now.Installed && !fl.dryRun {
-		return err
-	}
+	now, _, _, away := e.standing(ctx, s)
 	steps := s.Uninstall(now)
 	if !now.Installed {
-		steps = nil
+		steps = e.leftovers(s, now)
 	}
 	var folders, left []string
 	if fl.purge {
@@ -37,11 +35,14 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s.Scope))
 		}
 	}
+	if byHand := s.UninstallFiles(now); now.Installed && away != nil && byHand != nil {
+		steps, left = byHand, append(left, awayNote(s, now, away))
+	}
 	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
 	if err != nil {
 		return err
 	}
-	if len(folders) > 0 && !fl.dryRun && s.Scope == unit.User {
+	if (len(folders) > 0 || len(left) > 0) && !fl.dryRun && s.Scope == unit.User {
 		// One that was not the service's would go on in folders that are no more.
 		if c, err := e.running(ctx); err == nil && c != nil {
 			if err := e.endDaemon(ctx, c); err != nil {
@@ -60,7 +61,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
 		_ = os.Remove(home) // where nothing else is in it
 	}
-	r.Changed = now.Installed || len(folders) > 0
+	r.Changed = now.Installed || len(folders) > 0 || len(steps) > 0
 	if now.Installed && now.Packaged != "" {
 		left = append(left, packagedNote(s, now))
 	}
@@ -107,4 +108,33 @@ func (e *environment) kept(s unit.Spec) ([]string, error) {
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 	return slices.DeleteFunc(dirs, func(d string) bool { return !exists(d) }), nil
+}
+
+// awayNote says what is left to do where the service manager could not be told that
+// the service is gone.
+func awayNote(s unit.Spec, now unit.Standing, away error) string {
+	reload := strings.Join(s.Reload()[0].Run, " ")
+	if s.Scope == unit.System {
+		return fmt.Sprintf("the files are gone, and the machine's service manager could not be told (%v): run %s where it runs, and end the daemon if there is one", away, reload)
+	}
+	if now.BySpec {
+		reload += ", and " + strings.Join(s.Unlinger(), " ")
+	}
+	return fmt.Sprintf("the files are gone, no daemon of these folders runs, and the user's service manager could not be told (%v): from a login of %s run %s", away, s.Account, reload)
+}
+
+// leftovers are the steps that remove what is there of a service whose unit is gone.
+func (e *environment) leftovers(s unit.Spec, now unit.Standing) []unit.Step {
+	var steps []unit.Step
+	for _, st := range s.UninstallFiles(now) {
+		if st.Remove != "" && exists(e.at(st.Remove)) {
+			steps = append(steps, st)
+		}
+	}
+	if len(steps) > 0 {
+		reload := s.Reload()[0]
+		reload.Optional = true // where no manager runs, there is nothing to forget
+		steps = append(steps, reload)
+	}
+	return steps
 }

@@ -48,5 +48,8 @@ func (s Spec) Disable() []string {
 	return s.systemctl("disable", "--now", unitName)
 }
 
+// Unlinger is the command that has the user's services end with the last session.
+func (s Spec) Unlinger() []string { return s.linger("disable") }
+
 // Unmask is how a person takes back that the unit may not be started at all.
 func (s Spec) Unmask() []string { return s.systemctl("unmask", unitName) }

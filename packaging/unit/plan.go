@@ -158,6 +158,25 @@ func (s Spec) Uninstall(now Standing) []Step {
 	return steps
 }
 
+// UninstallFiles returns what of Uninstall needs no service manager: the files go,
+// and with the links the daemon is not started again. What runs is ended otherwise.
+// It returns nil where the files alone are not the service.
+func (s Spec) UninstallFiles(now Standing) []Step {
+	if s.OS != "linux" {
+		return nil
+	}
+	var steps []Step
+	for _, st := range append([]Step{{Remove: s.Wants()[0]}}, s.Uninstall(now)...) {
+		if st.Remove != "" {
+			steps = append(steps, st)
+		}
+	}
+	if now.BySpec {
+		steps = append(steps, Step{Run: s.linger("disable"), Optional: true}) // asks the machine's manager
+	}
+	return steps
+}
+
 // Control returns the steps of start, stop and restart.
 func (s Spec) Control(verb string) []Step {
 	switch {
