@@ -27,6 +27,7 @@ func TestLingerIsOffered(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWard(t)
 			w.vars["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
+			w.must(os.MkdirAll(w.env.at("/run/systemd/system"), 0o700))
 			ran := filepath.Join(w.home, "ran")
 			w.onPath("systemctl", `echo "systemctl $*" >> `+ran)
 			w.onPath("loginctl", `echo "loginctl $*" >> `+ran)

@@ -287,10 +287,14 @@ type unitReply struct {
 // carryOut does the steps, or prints them.
 func (e *environment) carryOut(ctx context.Context, s unit.Spec, steps []unit.Step, dryRun bool) (unitReply, error) {
 	r := unitReply{Scope: s.Scope, Manager: s.Manager(), Path: s.Path(), Done: !dryRun, Steps: steps}
-	if dryRun {
+	notRoot := s.Scope == unit.System && s.OS != "windows" && os.Geteuid() != 0
+	switch {
+	case dryRun && notRoot && len(steps) > 0:
+		r.Notes = append(r.Notes, "only root may do this")
 		return r, nil
-	}
-	if s.Scope == unit.System && s.OS != "windows" && os.Geteuid() != 0 {
+	case dryRun:
+		return r, nil
+	case notRoot:
 		return r, fold.WithHint(fmt.Errorf("the service of the machine is root's to change: %w", fold.ErrForbidden), "sudo "+strings.Join(os.Args, " "))
 	}
 	return r, e.machine(s).Apply(ctx, steps)
@@ -307,8 +311,11 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	if err := e.startable(s); err != nil {
 		return err
 	}
+	if err := e.machine(s).Manages(s); err != nil {
+		return err
+	}
 	now, text, _, err := e.standing(ctx, s)
-	if err != nil && !fl.dryRun {
+	if err != nil {
 		return err
 	}
 	if now.Masked {
@@ -337,7 +344,8 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	}
 	r.Changed = !now.Same || !now.Running
 	if s.Scope == unit.User {
-		_, r.Notes = unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+		_, left := unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+		r.Notes = append(r.Notes, left...)
 	}
 	r.Notes = append(r.Notes, e.unitNotes(s)...)
 	if now.Packaged != "" {
@@ -443,6 +451,9 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" && !fl.dryRun {
 		return notInstalled(s)
 	}
+	if err := e.machine(s).Manages(s); err != nil {
+		return err
+	}
 	if verb != "stop" && !fl.dryRun && s.Scope == unit.User {
 		if err := e.yield(ctx, s); err != nil {
 			return err
@@ -459,6 +470,9 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	return e.emit(r, func(p printer) {
 		if !r.Done {
 			printSteps(p, r.Steps)
+			for _, n := range r.Notes {
+				p.printf("note  %s\n", n)
+			}
 			return
 		}
 		p.printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])

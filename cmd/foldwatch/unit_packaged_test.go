@@ -62,7 +62,7 @@ func (u *unitWard) runs() string {
 // packaged puts the package's unit where it belongs.
 func (u *unitWard) packaged(enabled bool) {
 	u.t.Helper()
-	for _, st := range unit.Packaged("/usr/bin/foldwatch") {
+	for _, st := range unit.Packaged("/bin/sh") {
 		u.write(u.env.at(st.Write), st.Text)
 	}
 	if link := u.env.at(u.spec.Wants()[0]); enabled {
@@ -253,6 +253,30 @@ func TestEmptyLogSaysWhy(t *testing.T) {
 	if out := u.said(0, "service", "logs"); out != "-- Boot 1 --\nnow foldwatch: Listening\n" {
 		t.Errorf("logs: %q", out)
 	}
+}
+
+// TestDryRunForeseesTheRefusal: what install and its like would be refused, they are
+// refused with --dry-run too, and status says what is missing.
+func TestDryRunForeseesTheRefusal(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0")
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	out := u.said(0, "service", "install", "--dry-run")
+	u.tells(out, "write "+u.spec.Path()+"\n", "systemctl --user enable foldwatch.service\n")
+	if ran := u.runs(); strings.Contains(ran, "enable") {
+		t.Errorf("--dry-run runs %s", ran)
+	}
+
+	u.onPath("systemctl", "echo 'Failed to connect to bus: No medium found'; exit 1")
+	for _, args := range [][]string{{"service", "install"}, {"service", "install", "--dry-run"}} {
+		u.tells(u.said(1, args...), "connect to bus", "loginctl enable-linger "+u.spec.Account)
+	}
+
+	u.must(os.Remove(u.env.at("/run/systemd/system")))
+	u.write(u.env.at("/run/openrc/softlevel"), "default")
+	for _, args := range [][]string{{"service", "install"}, {"service", "install", "--dry-run"}, {"service", "start", "--dry-run"}} {
+		u.tells(u.said(1, args...), "systemd does not run on this machine (it has OpenRC)", "hint: foldwatch up -d; or have what supervises this machine run: foldwatch serve")
+	}
+	u.tells(u.said(4, "service", "status"), "not installed", "systemd does not run on this machine (it has OpenRC)", "foldwatch up -d")
 }
 
 // process starts one that does nothing, to be a daemon's; the channel is closed when

@@ -53,6 +53,9 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 		Linger: s.OS == "linux" && s.Scope == unit.User && e.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
 	}
 	if !now.Installed {
+		if absent := e.machine(s).Manages(s); absent != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("%v; without it: %s", absent, fold.Hint(absent)))
+		}
 		return r
 	}
 	r.State = state
@@ -109,6 +112,9 @@ func printUnit(p printer, r unitReport) {
 		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
 		if r.Packaged {
 			p.printf("note  a package brought %s, which nobody has enabled\n", r.Path)
+		}
+		for _, n := range r.Notes {
+			p.printf("note  %s\n", n)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +96,13 @@ func (m Machine) Output(ctx context.Context, argv []string) (string, error) {
 	last := strings.TrimSpace(lines[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return out, fold.WithHint(fmt.Errorf("%s is not on this machine: %w", argv[0], fold.ErrUnavailable),
-			"start foldwatch by hand with `foldwatch up -d`, or have your own supervisor run `foldwatch serve`")
-	case strings.Contains(out, "connect to bus") || strings.Contains(out, "not been booted with systemd"):
+		return out, fold.WithHint(fmt.Errorf("%s is not on this machine: %w", argv[0], fold.ErrUnavailable), byHand)
+	case strings.Contains(out, "not been booted with systemd"):
+		what, hint := m.instead()
+		return out, fold.WithHint(fmt.Errorf("systemd does not run on this machine (%s): %w", what, fold.ErrUnavailable), hint)
+	case strings.Contains(out, "connect to bus"):
 		return out, fold.WithHint(fmt.Errorf("%s: %w", last, fold.ErrUnavailable),
-			"log in as this user, not by su; or have its manager started by root: loginctl enable-linger USER; or start foldwatch by hand: foldwatch up -d")
+			"log in as this user, not by su or sudo; or have its manager started by root: loginctl enable-linger "+cmp.Or(m.Spec.Account, "USER")+"; or start foldwatch by hand: foldwatch up -d")
 	}
 	return out, fmt.Errorf("%s (%w)", last, err)
 }
