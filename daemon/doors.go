@@ -110,6 +110,8 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 		return st.getTheirs(ctx, id, err)
 	}
 	m.RepositoryID = st.co.rec.Key
+	_, changed := st.lookTheirs(ctx, st.co.rec.Slug)
+	tellVersion(changed, &m)
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
@@ -131,7 +133,12 @@ func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, i
 		return wire.MemoryList{}, err
 	}
 	defer st.letGo()
-	return st.recall.ListBesides(ctx, in, st.theirMemories(ctx))
+	only, changed := st.lookTheirs(ctx, st.co.rec.Slug)
+	list, err := st.recall.ListBesides(ctx, in, memoriesOf(only))
+	for i := range list.Items {
+		markItem(changed, &list.Items[i])
+	}
+	return list, err
 }
 
 // MemorySource returns the source a memory describes.
@@ -277,7 +284,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	}
 	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
 	if err == nil && channels == nil {
-		addTheirs(st.findTheirs(ctx, st.co.rec.Slug, in), "", in, &reply)
+		st.tellTheirs(ctx, st.co.rec.Slug, "", in, &reply)
 	}
 	reply.IndexStale = st.co.busy()
 	return reply, err
@@ -323,7 +330,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	for _, cos := range d.bySlug(sc) {
 		for _, co := range cos {
 			if k := co.keeps(); k != nil && err == nil {
-				addTheirs(k.findTheirs(ctx, co.rec.Slug, in), co.rec.Slug, in, &reply)
+				k.tellTheirs(ctx, co.rec.Slug, co.rec.Slug, in, &reply)
 				break
 			}
 		}
@@ -346,10 +353,7 @@ func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in
 	if err != nil {
 		return st.contextTheirs(ctx, id, in, err)
 	}
-	if theirs := st.theirMemories(ctx); len(theirs) > 0 {
-		err = st.recall.Surround(ctx, fid, true, theirs, in, &reply)
-	}
-	return reply, err
+	return reply, st.tellContext(ctx, fid, in, &reply)
 }
 
 // TaskContext returns what helps with a task.

@@ -19,77 +19,135 @@ import (
 // remote's branch has are shown all the same, to be read and not to be changed
 // (git.md B7). They are few and for a while: they are kept in memory, in no index, found
 // by searches whose words they all have, listed, and told beside what links join with them.
+//
+// Of a memory that is here in another version, that one is what is found, read and
+// written, by its own hash; it is marked, and whoever reads it gets the remote's beside
+// it. A search that only the remote's version has the words of finds that.
 
 // mostTheirs is of how many of them one reply tells.
 const mostTheirs = 3
 
-// theirs are the memories that only the remote has, as of one state of it.
+// theirs are the memories that the remote has changed, as of one state of it.
 type theirs struct {
 	mu   sync.Mutex // guards the fields below; held while they are read
 	of   string     // what they were read for
 	list []theirMemory
 }
 
-// A theirMemory is a memory that only the remote has.
+// A theirMemory is a memory as the remote has it, and the checkout has not.
 type theirMemory struct {
 	*fold.Memory
+	hash  string // of its file
 	terms map[string]bool
+	here  map[string]bool // terms of the version that is here; nil if there is none
 }
 
-// listTheirs returns the memories that only the remote's branch has.
-func (k *standing) listTheirs(ctx context.Context, slug string) []theirMemory {
+// lookTheirs returns the memories that only the remote's branch has, and those that are
+// here in another version, both with the newest first.
+func (k *standing) lookTheirs(ctx context.Context, slug string) (only, changed []theirMemory) {
 	if !k.isOnto() {
-		return nil
+		return nil, nil
 	}
 	store := k.sidecar.store
 	st, err := store.BranchState(ctx)
 	if err != nil || len(st.Theirs) == 0 {
-		return nil
+		return nil, nil
 	}
 	k.theirs.mu.Lock()
 	defer k.theirs.mu.Unlock()
 	if of := st.RemoteTip + " " + store.Tip(); k.theirs.of != of {
 		k.theirs.of, k.theirs.list = of, readTheirs(ctx, store, slug, st.Theirs)
 	}
-	var left []theirMemory
 	for _, m := range k.theirs.list {
-		if _, err := store.Read(m.Path); err != nil { // else it came meanwhile, or an older version is here
-			left = append(left, m)
+		b, err := store.Read(m.Path)
+		switch {
+		case err != nil && !m.Deleted:
+			only = append(only, m)
+		case err == nil && fold.ContentHash(b) != m.hash: // else it came meanwhile
+			m.here = map[string]bool{}
+			if is, err := fold.Decode(slug, m.Path, b); err == nil {
+				m.here = termsOf(is)
+			}
+			changed = append(changed, m)
 		}
 	}
-	return left
+	return only, changed
+}
+
+// listTheirs returns the memories that only the remote's branch has.
+func (k *standing) listTheirs(ctx context.Context, slug string) []theirMemory {
+	only, _ := k.lookTheirs(ctx, slug)
+	return only
 }
 
 func readTheirs(ctx context.Context, store *gitops.Store, slug string, blobs map[string]string) (list []theirMemory) {
 	_ = store.EachTheirs(ctx, blobs, func(path string, b []byte) {
-		m, err := fold.Decode(slug, path, b)
-		if err != nil || m.Deleted {
-			return
+		if m, err := fold.Decode(slug, path, b); err == nil {
+			list = append(list, theirMemory{Memory: m, hash: fold.ContentHash(b), terms: termsOf(m)})
 		}
-		t := theirMemory{m, map[string]bool{}}
-		for _, w := range words.Analyze(strings.Join([]string{m.Title, m.Context, strings.Join(m.Tags, " "), strings.Join(m.Keywords, " "), m.FilePath, m.Body}, "\n")) {
-			t.terms[w] = true
-		}
-		list = append(list, t)
 	})
 	slices.SortFunc(list, func(a, b theirMemory) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	return list
 }
 
+// termsOf returns the words that a search may find m by.
+func termsOf(m *fold.Memory) map[string]bool {
+	terms := map[string]bool{}
+	for _, w := range words.Analyze(strings.Join([]string{m.Title, m.Context, strings.Join(m.Tags, " "), strings.Join(m.Keywords, " "), m.FilePath, m.Body}, "\n")) {
+		terms[w] = true
+	}
+	return terms
+}
+
+// tellTheirs tells in the reply to a search what the remote's branch has: which results
+// it has changed, and in the first page which memories have all words of the search
+// there alone. Project is told where there are several, else "".
+func (k *standing) tellTheirs(ctx context.Context, slug, project string, in wire.SearchRequest, reply *wire.SearchReply) {
+	only, changed := k.lookTheirs(ctx, slug)
+	markChanged(changed, project, in, reply)
+	addTheirs(findTheirs(only, changed, in), project, in, reply)
+}
+
+// markChanged marks those results that the remote has changed. Where the reply is
+// bounded they are only named.
+func markChanged(changed []theirMemory, project string, in wire.SearchRequest, reply *wire.SearchReply) {
+	var ids []string
+	for i := range reply.Results {
+		r := &reply.Results[i]
+		if (project != "" && r.Project != project) || !has(changed, r.ID) {
+			continue
+		}
+		if in.TokenBudget > 0 {
+			ids = append(ids, r.ID)
+		} else {
+			r.ChangedOnRemote = true
+		}
+	}
+	if len(ids) > 0 {
+		notice(reply, "changed on the remote's branch since, which you have to pull: "+strings.Join(ids, ", "))
+	}
+}
+
+func has(list []theirMemory, id string) bool {
+	return slices.ContainsFunc(list, func(m theirMemory) bool { return string(m.ID) == id })
+}
+
 // findTheirs returns the memories of the remote that have all words of a search. Later
-// pages, and filters that these cannot pass, have none.
-func (k *standing) findTheirs(ctx context.Context, slug string, in wire.SearchRequest) (found []theirMemory) {
+// pages, and filters that these cannot pass, have none, nor has a version one whose words
+// the one that is here has too: that is found by itself.
+func findTheirs(only, changed []theirMemory, in wire.SearchRequest) (found []theirMemory) {
 	if in.Cursor != "" || in.FilePattern != "" || in.Language != "" || in.After != "" || in.Before != "" || in.MinScore > 0 {
 		return nil
 	}
 	asked := words.Analyze(in.Query)
-	for _, m := range k.listTheirs(ctx, slug) {
-		fits := len(asked) > 0 && (in.Source == "" || in.Source == string(m.Source)) && (in.Type == "" || in.Type == m.Type) && (in.Author == "" || in.Author == m.Author)
+	all := func(terms map[string]bool) bool {
+		return len(asked) > 0 && !slices.ContainsFunc(asked, func(w string) bool { return !terms[w] })
+	}
+	for _, m := range slices.Concat(only, changed) {
+		fits := !m.Deleted && all(m.terms) && !all(m.here) &&
+			(in.Source == "" || in.Source == string(m.Source)) && (in.Type == "" || in.Type == m.Type) && (in.Author == "" || in.Author == m.Author)
 		for _, t := range in.Tags {
 			fits = fits && slices.Contains(m.Tags, t)
-		}
-		for _, w := range asked {
-			fits = fits && m.terms[w]
 		}
 		if fits && len(found) < mostTheirs {
 			found = append(found, m)
@@ -98,40 +156,93 @@ func (k *standing) findTheirs(ctx context.Context, slug string, in wire.SearchRe
 	return found
 }
 
-// addTheirs tells in the first page of a search which memories of the remote have all
-// its words. Where the reply is bounded they are only named. Project is told where there
-// are several, else "".
+// notice adds to what is to be known of all results.
+func notice(reply *wire.SearchReply, text string) {
+	if reply.Notice != "" {
+		reply.Notice += "; "
+	}
+	reply.Notice += text
+}
+
+// addTheirs tells which memories of the remote a search found. Where the reply is bounded
+// they are only named.
 func addTheirs(found []theirMemory, project string, in wire.SearchRequest, reply *wire.SearchReply) {
 	if len(found) == 0 {
 		return
 	}
 	var ids []string
 	for _, m := range found {
-		ids = append(ids, string(m.ID))
-		if in.TokenBudget > 0 {
+		at := slices.IndexFunc(reply.Results, func(r wire.SearchResult) bool { return r.ID == string(m.ID) && (project == "" || r.Project == project) })
+		if at >= 0 { // the version that is here is told, and marked
+			if in.TokenBudget == 0 {
+				reply.Results[at].Why = append(reply.Results[at].Why, wire.Reason{Kind: wire.WhyText, Text: "the version of the remote's branch has all words of the query"})
+			}
 			continue
+		}
+		if ids = append(ids, string(m.ID)); in.TokenBudget > 0 {
+			continue
+		}
+		why := "on the remote's branch only; read-only until you pull"
+		if m.here != nil {
+			why = "in the version of the remote's branch only; read-only until you pull"
 		}
 		snippet := []rune(strings.Join(strings.Fields(m.Body), " "))
 		reply.Results = append(reply.Results, wire.SearchResult{
 			ID: string(m.ID), Type: m.Type, Title: m.Title, Snippet: string(snippet[:min(len(snippet), 200)]), Origin: wire.OriginRemote, Project: project,
 			Metadata:  wire.ResultMetadata{Source: string(m.Source), FilePath: m.FilePath, Path: m.Path, Author: m.Author, Tags: m.Tags},
 			CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
-			Why: []wire.Reason{{Kind: wire.WhyText, Text: "on the remote's branch only; read-only until you pull"}},
+			Why: []wire.Reason{{Kind: wire.WhyText, Text: why}}, ChangedOnRemote: m.here != nil,
 		})
 		reply.Total++
 	}
-	if reply.Notice != "" {
-		reply.Notice += "; "
+	if len(ids) > 0 {
+		notice(reply, "on the remote's branch only, to be read until you pull: "+strings.Join(ids, ", "))
 	}
-	reply.Notice += "on the remote's branch only, to be read until you pull: " + strings.Join(ids, ", ")
 }
 
-// theirMemories returns the memories that only the remote's branch has.
-func (h *hold) theirMemories(ctx context.Context) (list []*fold.Memory) {
-	for _, m := range h.listTheirs(ctx, h.co.rec.Slug) {
+// markItem marks an item of a list that the remote has changed.
+func markItem(changed []theirMemory, item *wire.MemoryItem) {
+	item.ChangedOnRemote = item.Origin == "" && has(changed, item.ID)
+}
+
+// tellVersion adds to m, which is here, what the remote has made of it.
+func tellVersion(changed []theirMemory, m *wire.Memory) {
+	at := slices.IndexFunc(changed, func(t theirMemory) bool { return string(t.ID) == m.ID })
+	if at < 0 {
+		return
+	}
+	t := changed[at]
+	m.Remote = &wire.RemoteVersion{UpdatedAt: t.UpdatedAt, Deleted: t.Deleted}
+	if !t.Deleted {
+		m.Remote = &wire.RemoteVersion{Title: t.Title, Author: t.Author, Tags: t.Tags, Context: t.Context, Content: t.Body, UpdatedAt: t.UpdatedAt}
+	}
+}
+
+// memoriesOf returns the memories of a list of the remote's.
+func memoriesOf(theirs []theirMemory) (list []*fold.Memory) {
+	for _, m := range theirs {
 		list = append(list, m.Memory)
 	}
 	return list
+}
+
+// tellContext adds to what surrounds the memory called id, which is here, what the
+// remote's branch has of that.
+func (h *hold) tellContext(ctx context.Context, id fold.ID, in wire.ContextRequest, reply *wire.ContextReply) error {
+	only, changed := h.lookTheirs(ctx, h.co.rec.Slug)
+	if in.TokenBudget == 0 {
+		tellVersion(changed, &reply.Memory)
+		for i := range reply.RelatedMemories {
+			markItem(changed, &reply.RelatedMemories[i].MemoryItem)
+		}
+		for i := range reply.SimilarMemories {
+			markItem(changed, &reply.SimilarMemories[i].MemoryItem)
+		}
+	}
+	if len(only) == 0 {
+		return nil
+	}
+	return h.recall.Surround(ctx, id, true, memoriesOf(only), in, reply)
 }
 
 // contextTheirs returns what surrounds the memory called id if it is one that only the
@@ -142,7 +253,7 @@ func (h *hold) contextTheirs(ctx context.Context, id string, in wire.ContextRequ
 		return wire.ContextReply{}, err
 	}
 	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
-	err = h.recall.Surround(ctx, fold.ID(m.ID), false, h.theirMemories(ctx), in, &reply)
+	err = h.recall.Surround(ctx, fold.ID(m.ID), false, memoriesOf(h.listTheirs(ctx, h.co.rec.Slug)), in, &reply)
 	return reply, err
 }
 

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,9 @@ func TestTheirs(t *testing.T) {
 	}
 	there := fold.SlugID("app", "Ibis times")
 	here := write(dir, "Emu times", "The emu is fed at nine.", there)
+	crane := write(dir, "Crane times", "The crane is fed at dawn.", "")
+	gull := write(dir, "Gull times", "The gull is fed at one.", "")
+	gone := write(dir, "Dodo times", "The dodo is fed at six.", "")
 	writeFile(t, filepath.Join(dir, "fold", "project.toml"), string(conf.EncodeProject(conf.Project{ID: "proj_5f0c2b7d", Slug: "app", Name: "app"})))
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-qm", "fold")
@@ -37,6 +41,13 @@ func TestTheirs(t *testing.T) {
 	git(t, dir, "clone", "-q", "-b", "main", remote, other)
 	write(other, "Ibis times", "The ibis is fed at ten.", "")
 	second := write(other, "Stork times", "The stork is fed at noon.", here)
+	write(other, "Crane times", "The crane is fed at dusk, by Ann.", "")
+	write(other, "Gull times", "The gull is fed at four.", "")
+	buried, err := fold.Bury("app", gone.Path(), []byte(readFile(t, filepath.Join(other, "fold", gone.Path()))), time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(other, "fold", gone.Path()), string(buried))
 	writeFile(t, filepath.Join(other, "main.go"), mainGo+"\n// more\n") // so that only the user can pull
 	git(t, other, "add", "-A")
 	git(t, other, "commit", "-qm", "more")
@@ -62,7 +73,7 @@ func TestTheirs(t *testing.T) {
 		}
 		return out
 	}
-	if got := origins(wire.ListQuery{Type: "decision"}); len(got) != 3 || got[string(there)] != wire.OriginRemote || got[string(here)] != "" {
+	if got := origins(wire.ListQuery{Type: "decision"}); len(got) != 6 || got[string(there)] != wire.OriginRemote || got[string(here)] != "" {
 		t.Errorf("the list has %v", got)
 	}
 	if got := origins(wire.ListQuery{Type: "decision", Q: "ibis"}); len(got) != 1 || got[string(there)] == "" {
@@ -107,5 +118,78 @@ func TestTheirs(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("a search of all projects finds %+v", reply.Results)
+	}
+	theirVersions(t, p, dir, crane, gull, gone)
+}
+
+// theirVersions: of a memory that the remote has changed, the one that is here is told
+// with the remote's beside it, and is what is written.
+func theirVersions(t *testing.T, p *project, dir string, crane, gull, gone fold.ID) {
+	t.Helper()
+	get := func(id fold.ID) wire.Memory {
+		t.Helper()
+		m, err := p.d.GetMemory(p.ctx(), local(), p.slug, string(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	was := readFile(t, filepath.Join(dir, "fold", crane.Path()))
+	m := get(crane)
+	if !strings.Contains(m.Content, "dawn") || m.ContentHash != fold.ContentHash([]byte(was)) || m.Origin != "" ||
+		m.Remote == nil || !strings.Contains(m.Remote.Content, "dusk") || m.Remote.Deleted {
+		t.Errorf("the crane is %+v, the remote's %+v", m, m.Remote)
+	}
+	if r := get(gone).Remote; r == nil || !r.Deleted || r.Content != "" {
+		t.Errorf("of the dodo, which was deleted there, the remote has %+v", r)
+	}
+	list, err := p.d.ListMemories(p.ctx(), local(), p.slug, wire.ListQuery{Type: "decision"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list.Items {
+		want := i.ID == string(crane) || i.ID == string(gull) || i.ID == string(gone)
+		if i.ChangedOnRemote != want {
+			t.Errorf("the list says of %s that it is changed on the remote: %v", i.Title, i.ChangedOnRemote)
+		}
+	}
+	found := func(id fold.ID, query string, budget int) (hits []wire.SearchResult, notice string) {
+		t.Helper()
+		reply, err := p.d.Search(p.ctx(), local(), p.slug, wire.SearchRequest{Query: query, TokenBudget: budget, WaitForPending: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range reply.Results {
+			if r.ID == string(id) {
+				hits = append(hits, r)
+			}
+		}
+		return hits, reply.Notice
+	}
+	if hits, _ := found(crane, "crane dawn", 0); len(hits) != 1 || hits[0].Origin != "" || !hits[0].ChangedOnRemote {
+		t.Errorf("a search for what is here finds %+v", hits)
+	}
+	if hits, text := found(crane, "crane dawn", 2000); len(hits) != 1 || hits[0].ChangedOnRemote || !strings.Contains(text, string(crane)) {
+		t.Errorf("a bounded search finds %+v, and says %q", hits, text)
+	}
+	if hits, _ := found(crane, "ann", 0); len(hits) != 1 || !hits[0].ChangedOnRemote || hits[0].Origin == "" && strings.Contains(hits[0].Snippet, "Ann") {
+		t.Errorf("a search for what only the remote says finds %+v", hits)
+	}
+	reply, err := p.d.Context(p.ctx(), local(), p.slug, string(crane), wire.ContextRequest{})
+	if err != nil || reply.Memory.Remote == nil {
+		t.Errorf("with what surrounds it, the remote's crane is %+v, %v", reply.Memory.Remote, err)
+	}
+
+	// The remote's hash is none to write by, and who writes changes what is here.
+	text := "The gull is fed at two."
+	if _, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, string(gull), wire.MemoryUpdate{Content: &text, ExpectedHash: get(gull).ContentHash}); err != nil {
+		t.Fatal(err)
+	}
+	m = get(gull)
+	if !strings.Contains(m.Content, "two") || m.Remote == nil || !strings.Contains(m.Remote.Content, "four") {
+		t.Errorf("the gull, which both have changed, is %+v, the remote's %+v", m, m.Remote)
+	}
+	if got := readFile(t, filepath.Join(dir, "fold", crane.Path())); got != was {
+		t.Errorf("the crane's file was written: %s", got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A BranchState says how the checkout's branch stands with the remote's, as far as is
@@ -15,7 +17,8 @@ type BranchState struct {
 	SyncState
 	Branch string // that was synced last; "" before the first
 	// Theirs are the memories that the remote's branch has and the checkout has not,
-	// or has in an older version, since it may not be moved: blobs by path.
+	// or has in an older version or one of its own, since it may not be moved: blobs by
+	// path. What was deleted here, or only changed here, is not among them.
 	Theirs map[string]string
 }
 
@@ -123,15 +126,21 @@ func (s *Store) compareBranch(ctx context.Context, c *compared) error {
 	}
 	c.state.Theirs = map[string]string{}
 	for _, d := range differ {
-		if was, ok := moved[d.path]; ok && (string(was.oid) == string(d.blob[:]) || was.oid == "" && d.blob.IsZero()) {
-			if d.was != "" {
+		was, changed := moved[d.path]
+		theirs := changed && d.was != ""
+		if changed && (string(was.oid) == string(d.blob[:]) || was.oid == "" && d.blob.IsZero()) {
+			if theirs {
 				c.state.Theirs[d.path] = d.was.String()
 			}
 			continue
 		}
 		if !d.blob.IsZero() {
-			if b, err := s.blob(d.blob); err != nil || local(s.opt.Slug, d.path, b) {
+			b, err := s.blob(d.blob)
+			if err != nil || local(s.opt.Slug, d.path, b) {
 				continue
+			}
+			if _, buried := fold.Buried(b); theirs && !buried { // both have changed it
+				c.state.Theirs[d.path] = d.was.String()
 			}
 		}
 		c.state.Unpushed++

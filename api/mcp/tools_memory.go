@@ -147,6 +147,12 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 	if m.Stale {
 		text.WriteString("\nThe file it describes has changed since.")
 	}
+	if r := m.Remote; r != nil && r.Deleted {
+		text.WriteString("\nThe remote's branch has deleted it; that comes when the user pulls.")
+	} else if r != nil {
+		label := memoryLabel{ID: m.ID, Title: r.Title, Type: m.Type, Source: m.Source, Author: r.Author, Path: m.Path, Project: m.Project}
+		text.WriteString("\nThe remote's branch has another version, which comes when the user pulls and is only to be read:\n" + frame(label, r.Content))
+	}
 	for _, l := range m.Links {
 		fmt.Fprintf(&text, "\n→ %s %s %s", l.Type, l.TargetID, quote(l.Title))
 	}
@@ -200,7 +206,11 @@ func memoryPage(list wire.MemoryList) (memoriesListed, string) {
 	for _, m := range list.Items {
 		m.Title, m.Snippet, m.Project = clip(line(m.Title), 100), "", ""
 		out.Items = append(out.Items, m)
-		fmt.Fprintf(&b, "%s %s %s/%s%s%s %s\n", m.ID, quote(m.Title), m.Source, m.Type, after(" by ", m.Author), after(" ", m.FilePath), m.UpdatedAt.Format("2006-01-02"))
+		mark := ""
+		if m.ChangedOnRemote {
+			mark = " (the remote's branch has another version)"
+		}
+		fmt.Fprintf(&b, "%s %s %s/%s%s%s %s%s\n", m.ID, quote(m.Title), m.Source, m.Type, after(" by ", m.Author), after(" ", m.FilePath), m.UpdatedAt.Format("2006-01-02"), mark)
 	}
 	if list.NextCursor != "" {
 		fmt.Fprintf(&b, "More: memory_list with cursor %s\n", quote(list.NextCursor))
