@@ -16,8 +16,13 @@ import (
 // not there: a stash that is given up, a way to another commit and back, a reset bring
 // it back, and git has no memory of it. Until the branch has it the deletion is owed.
 // What comes back as it was when it was deleted, on disk or in HEAD, is taken away again
-// when git rests. Any other version that somebody saves on the same branch is an edit,
-// and wins (I9).
+// when git rests, and so is an older one where HEAD was set back to it. Any other version
+// that somebody saves on the same branch is an edit, and wins (I9); so does one that git
+// checked out of another commit than HEAD (git checkout REV -- file), since somebody asked
+// for it. That somebody asked for the version of HEAD itself cannot be told: git leaves
+// the same index and the same logs behind where one file is named and where all that
+// changed is thrown away (git checkout -- .), and HEAD has the file until the branch has
+// the deletion.
 
 // deletionsName is a file of the state folder: which deletions the branch owes.
 const deletionsName = "deletions.json"
@@ -28,6 +33,8 @@ type deletion struct {
 	Ref string    `json:"ref"` // what the file HEAD said then
 	// Was are the hashes of what lay on disk and in HEAD then.
 	Was []string `json:"was"`
+	// Heads is what the checkout stood at then, see standsAt.
+	Heads string `json:"heads,omitempty"`
 	// Back says that git brought the file back since. It may hold the deletion
 	// somewhere, in a stash or on another branch, and a tombstone would be in the
 	// way of that: it gets none.
@@ -69,7 +76,21 @@ func (s *Store) broughtBack(ctx context.Context, c *change) (bool, error) {
 		return true, nil
 	}
 	head, err := readSmall(filepath.Join(s.l.mainLayout().GitDir, "HEAD"))
-	c.edited = err == nil && string(head) == d.Ref && s.l.mainLayout().Busy() == ""
+	if err != nil || string(head) != d.Ref || s.l.mainLayout().Busy() != "" {
+		return false, nil //nolint:nilerr // nothing is told by that
+	}
+	if d.Heads != "" {
+		_, held, err := s.atHead(ctx, []string{c.path})
+		if err != nil {
+			return false, err
+		}
+		if same(c.disk, held[c.path]) {
+			if back, err := s.pastHolds(d.Heads, c.path, c.disk); back || err != nil {
+				return back, err
+			}
+		}
+	}
+	c.edited = true
 	return false, nil
 }
 
@@ -136,10 +157,10 @@ func (s *Store) owe(ctx context.Context, list []*change) error {
 		if _, is := s.deletions.of[c.path]; is {
 			continue
 		}
-		d := deletion{At: s.opt.Now().UTC(), Ref: head, Back: c.back != nil}
+		d := deletion{At: s.opt.Now().UTC(), Ref: head, Heads: s.standsAt(), Back: c.back != nil}
 		base := c.back
 		if o := s.off.get(c.path); c.off && o != nil {
-			base = o.Base
+			base, d.Heads = o.Base, o.Heads
 		} else if c.ours != nil {
 			base = c.ours.Base
 		}
@@ -188,7 +209,7 @@ func (s *Store) takeAwayAgain(c *change) error {
 	if s.off.get(c.path) != nil {
 		return nil
 	}
-	e := walEntry{Path: c.path, Base: c.back, Known: s.Tip(), Author: c.author}
+	e := walEntry{Path: c.path, Base: c.back, Known: s.Tip(), Heads: s.deletions.of[c.path].Heads, Author: c.author}
 	if id, own := fold.OwnPath(c.path); own {
 		e.ID = id
 	}

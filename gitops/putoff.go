@@ -244,6 +244,9 @@ func (s *Store) putAwaited(w Write, waits string) (Put, error) {
 	if e.New == nil || base == nil {
 		e.Known = s.Tip()
 	}
+	if e.New == nil {
+		e.Heads = s.standsAt()
+	}
 	if off != nil && e.Described == nil {
 		e.Described = off.Described
 	}
@@ -438,8 +441,9 @@ func (s *Store) logBuried(o *putOff, gone bool, have []byte) error {
 }
 
 // editedSince reports whether have, where a memory was to be deleted, is an edit that
-// whoever deleted it could not know of: an edit wins. What git brought back is none,
-// since the journal had it by then.
+// whoever deleted it could not know of: an edit wins. What git brought back is none:
+// the journal had it by then, or, where it is from before the clone, the history that
+// was checked out.
 func (s *Store) editedSince(o *putOff, have []byte) (bool, error) {
 	if have == nil || same(have, o.Base) {
 		return false, nil
@@ -448,6 +452,9 @@ func (s *Store) editedSince(o *putOff, have []byte) (bool, error) {
 		return true, nil // somebody else's deletion
 	}
 	known, err := s.heldBefore(o.Known, o.Path, have)
+	if err == nil && !known {
+		known, err = s.pastHolds(o.Heads, o.Path, have)
+	}
 	return !known, err
 }
 

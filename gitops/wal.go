@@ -33,6 +33,7 @@ type walEntry struct {
 
 	Described []byte // see Write.Described
 	Known     string // of a deletion that is put off: the journal's commit then
+	Heads     string // of one: what the user's checkout stood at then, see standsAt
 }
 
 // held returns how many bytes of files the entry holds.
@@ -79,6 +80,10 @@ func (e *walEntry) encode(b []byte) []byte {
 		flags |= 16
 		fields = append(fields, []byte(e.Known))
 	}
+	if e.Heads != "" {
+		flags |= 32
+		fields = append(fields, []byte(e.Heads))
+	}
 	b = append(b, flags)
 	for _, f := range fields {
 		b = binary.AppendUvarint(b, uint64(len(f)))
@@ -110,7 +115,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	flags := body[k]
 	body = body[k+1:]
 	n = 6
-	for _, more := range []byte{8, 16} {
+	for _, more := range []byte{8, 16, 32} {
 		if flags&more != 0 {
 			n++
 		}
@@ -135,6 +140,10 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		e.Described = e.New
 	case flags&8 != 0:
 		e.Described = append([]byte{}, f[6]...)
+	}
+	if flags&32 != 0 {
+		n--
+		e.Heads = string(f[n])
 	}
 	if flags&16 != 0 {
 		e.Known = string(f[n-1])
