@@ -19,8 +19,8 @@ const (
 )
 
 // AwaitClone waits while the repository looks like one that git is just cloning, if
-// nobody but git has been in it: until it has references, or nothing happens in it
-// any more. What a clone brings is there only then. It returns ctx.Err() if ctx ends
+// nobody but git has been in it: until the branch that it checks out is there, or
+// nothing happens in it any more. What a clone brings is there only then. It returns ctx.Err() if ctx ends
 // before. A repository in the reftable format is not waited for.
 func (l *Layout) AwaitClone(ctx context.Context) error {
 	for l.cloning(time.Now()) {
@@ -38,10 +38,13 @@ func (l *Layout) cloning(now time.Time) bool {
 	if l.Linked { // the repository was there before
 		return false
 	}
-	for _, name := range []string{ownDir, "index", "packed-refs", "reftable"} {
+	for _, name := range []string{ownDir, "index", "reftable"} {
 		if _, err := os.Lstat(filepath.Join(l.CommonDir, name)); err == nil {
 			return false
 		}
+	}
+	if l.headIsBorn() {
+		return false
 	}
 	var newest time.Time
 	note := func(name string) {
@@ -49,7 +52,7 @@ func (l *Layout) cloning(now time.Time) bool {
 			newest = fi.ModTime()
 		}
 	}
-	for _, name := range []string{".", "HEAD", "config", "objects", "refs"} {
+	for _, name := range []string{".", "HEAD", "config", "objects", "refs", "packed-refs"} {
 		note(name)
 	}
 	packs, err := os.ReadDir(filepath.Join(l.CommonDir, "objects", "pack"))
@@ -61,15 +64,32 @@ func (l *Layout) cloning(now time.Time) bool {
 			note(filepath.Join("objects", "pack", e.Name()))
 		}
 	}
-	if hasFiles(filepath.Join(l.CommonDir, "refs")) {
-		return false
-	}
+	// The references of the remote come a moment before the branch that is checked out.
+	// Where that does not follow, there is none.
+	_, err = os.Lstat(filepath.Join(l.CommonDir, "packed-refs"))
+	named := err == nil || hasFiles(filepath.Join(l.CommonDir, "refs"))
 	rest := cloneRest
-	if b, err := os.ReadFile(filepath.Join(l.CommonDir, "config")); err == nil && strings.Contains(string(b), "[remote ") || len(packs) > 0 {
+	if b, err := os.ReadFile(filepath.Join(l.CommonDir, "config")); !named && (err == nil && strings.Contains(string(b), "[remote ") || len(packs) > 0) {
 		rest = cloneAsks
 	}
 	// A time to come is a wrong clock's, and says nothing.
 	return !newest.After(now.Add(time.Second)) && now.Sub(newest) < rest
+}
+
+// headIsBorn reports whether HEAD names a commit, or a branch that has one.
+func (l *Layout) headIsBorn() bool {
+	t := newBranchTarget(l, "")
+	p, _, err := t.position()
+	if err != nil {
+		return false
+	}
+	value := strings.TrimSpace(string(p.head))
+	if p.ref != "" {
+		if value, err = t.refValue(p.ref); err != nil {
+			return false
+		}
+	}
+	return value != "" && strings.Trim(value, "0") != ""
 }
 
 // hasFiles reports whether there is a file below dir.
