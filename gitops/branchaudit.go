@@ -84,10 +84,17 @@ func (s *Store) auditBranch(ctx context.Context, t *branchTarget, p position, lo
 	if !look.first && len(look.found) == 0 {
 		return nil, nil // commits alone: a restart passes over them once more
 	}
+	// Before the journal has what was lost, since the wal does: whoever deletes that now
+	// has seen it, and does not get it once more.
 	kept, err := json.Marshal(t.audit.at)
 	if err == nil {
 		err = disk.WriteFile(filepath.Join(s.l.StateDir(), auditName), kept, 0o600)
 	}
+	if err != nil || len(done) == 0 {
+		return done, err
+	}
+	s.log.InfoContext(ctx, "Memories restored that a merge had lost", "count", len(done))
+	_, err = s.recordAll(ctx, done, fmt.Sprintf("fold: Restore %s that a merge had lost", plural(len(done), "memory", "memories")))
 	return done, err
 }
 
@@ -241,7 +248,7 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 	return &loss{has: b[3], b: r.Bytes}, nil
 }
 
-// putLost writes what was lost, merged with what is there by now, and records it.
+// putLost writes what was lost, merged with what is there by now.
 func (s *Store) putLost(ctx context.Context, lost map[string]*loss) (done []string, err error) {
 	for _, path := range sortedKeys(lost) {
 		l := lost[path]
@@ -251,12 +258,7 @@ func (s *Store) putLost(ctx context.Context, lost map[string]*loss) (done []stri
 		}
 		done = append(done, path)
 	}
-	if len(done) == 0 {
-		return nil, nil
-	}
-	s.log.InfoContext(ctx, "Memories restored that a merge had lost", "count", len(done))
-	_, err = s.recordAll(ctx, done, fmt.Sprintf("fold: Restore %s that a merge had lost", plural(len(done), "memory", "memories")))
-	return done, err
+	return done, nil
 }
 
 // at returns the regular file at path in a tree, "" if there is none.

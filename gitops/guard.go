@@ -172,21 +172,24 @@ func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*c
 			n++
 		}
 	}
-	tooMany := func() bool { // with the project file all went, also where they are few
-		return n > limit(total) || n >= 2 && slices.Contains(missing, fold.ProjectFile)
-	}
-	if !tooMany() {
+	if !tooMany(missing, n, total) {
 		return false, nil
 	}
 	missing = slices.DeleteFunc(missing, func(p string) bool { return explicit[p] })
 	if missing, err = s.takenByGit(ctx, missing); err != nil {
 		return false, err
 	}
-	if n = len(missing); !tooMany() {
+	if n = len(missing); !tooMany(missing, n, total) {
 		return false, nil
 	}
 	s.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))
 	return true, nil
+}
+
+// tooMany reports whether n of missing, of total memories, are more than a person
+// deletes: with the project file all went, also where they are few.
+func tooMany(missing []string, n, total int) bool {
+	return n > limit(total) || n >= 2 && slices.Contains(missing, fold.ProjectFile)
 }
 
 // missing returns the paths of the journal that fold/ does not have, sorted,

@@ -114,6 +114,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		}
 		err = s.applyKeep(root, one[0])
 		if err == nil {
+			s.wal.placed(one[0])
 			return Put{Path: w.Path, Bytes: e.New, Merged: merged}, nil
 		}
 		cutErr := s.wal.cut([]uint64{one[0].Seq}) // it was never acknowledged
@@ -421,6 +422,7 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	var withdrawn []uint64
 	failed := map[string]bool{}
 	err = s.applyMany(root, entries, failed)
+	var placed []walEntry
 	for _, e := range entries {
 		switch {
 		case failed[e.Path] && err == nil:
@@ -428,9 +430,10 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 		case failed[e.Path]:
 			withdrawn = append(withdrawn, e.Seq)
 		default:
-			done = append(done, e.Path)
+			done, placed = append(done, e.Path), append(placed, e)
 		}
 	}
+	s.wal.placed(placed...)
 	return done, skipped, errors.Join(err, s.wal.cut(withdrawn))
 }
 

@@ -17,7 +17,50 @@ import (
 // version of is put off, as it is when it is acknowledged: see [Store.PutOff]. It
 // returns the paths of which readers get something else than before. A path
 // that cannot be written now stays in the wal and is set aside.
-func (s *Store) replay() (changed []string, err error) {
+func (s *Store) replay() (changed []string, err error) { return s.replayBut(nil) }
+
+// replayStart is replay at a start: what a person has deleted since, whose file was
+// there and is missing, is left to the commit that follows, which records the deletion,
+// or puts the vanish guard up. The journal gets what was acknowledged by that.
+func (s *Store) replayStart() (changed []string, err error) {
+	deleted, err := s.deletedSince()
+	if err != nil {
+		return nil, err
+	}
+	return s.replayBut(deleted)
+}
+
+// deletedSince returns the memories of which the wal has a newer version, whose file had
+// it and is missing by now. There are none where more is missing than a person deletes.
+func (s *Store) deletedSince() (map[string]bool, error) {
+	placed := map[string]bool{}
+	for path, chain := range s.chains() {
+		last := &chain[len(chain)-1]
+		if chain[0].Base != nil && last.New != nil && s.off.get(path) == nil && s.wal.wasPlaced(last) {
+			placed[path] = true
+		}
+	}
+	if _, up := s.guarded(); up || len(placed) == 0 {
+		return nil, nil
+	}
+	root, err := s.openFold(false)
+	if err != nil {
+		return nil, nil //nolint:nilerr // replay says what is wrong with it
+	}
+	defer root.Close()
+	missing, total, err := s.missing(root)
+	if err != nil || tooMany(missing, len(missing), total) || len(missing) == total {
+		return nil, err
+	}
+	deleted := map[string]bool{}
+	for _, path := range missing {
+		deleted[path] = placed[path]
+	}
+	return deleted, nil
+}
+
+// replayBut is replay of all but some paths.
+func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error) {
 	chains := s.chains()
 	if len(chains) == 0 {
 		return nil, nil
@@ -34,6 +77,9 @@ func (s *Store) replay() (changed []string, err error) {
 		defer root.Close()
 	}
 	for _, path := range paths {
+		if deleted[path] && awaited[path] == "" {
+			continue
+		}
 		differs, err := s.replayPath(root, path, chains[path], awaited[path])
 		if err != nil {
 			s.log.Warn("Replay left a write in the log", "path", path, "err", err)

@@ -189,7 +189,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.prepareFold(); err != nil {
 		return nil, err
 	}
-	changed, err := s.replay()
+	changed, err := s.replayStart()
 	if err != nil {
 		return nil, err
 	}

@@ -187,12 +187,15 @@ type wal struct {
 	f     *os.File
 	size  int64      // of what is whole in the file
 	seq   uint64     // last one given out
+	marks *os.File   // see placed; nil before the first
 	live  []walEntry // not yet in the journal, by seq
 	bytes int64      // of live
 	bad   bool       // the file must be written anew before it is used again
 	sync  *walSync   // the sync that is to cover what is written now; nil if none is waiting
 
 	running sync.Mutex // held during a sync
+
+	before map[string]bool // what placed had marked in the last run
 }
 
 // A walSync is one fsync that several writers wait for.
@@ -214,6 +217,9 @@ func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 		return w, nil // made when something is written
 	}
 	entries, whole := decodeWAL(b)
+	if name == walName {
+		w.readMarks(len(entries) > 0)
+	}
 	if !whole {
 		if err := disk.WriteFile(w.path+".damaged", b, 0o600); err != nil {
 			return nil, fmt.Errorf("keep damaged %s: %w", name, err)
@@ -247,6 +253,10 @@ func (w *wal) close() error {
 	}
 	err := w.f.Close()
 	w.f = nil
+	if w.marks != nil {
+		_ = w.marks.Close() // not synced
+		w.marks = nil
+	}
 	return err
 }
 
@@ -393,6 +403,9 @@ func (w *wal) cut(seqs []uint64) error {
 // rewrite makes the file hold the live entries and nothing else; called with
 // mu held. With none the file is only shortened.
 func (w *wal) rewrite() error {
+	if len(w.live) == 0 {
+		w.dropMarks()
+	}
 	if len(w.live) == 0 && w.f != nil && !w.bad {
 		if err := w.f.Truncate(int64(len(walMagic))); err != nil {
 			return err

@@ -1,0 +1,80 @@
+package gitops
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A file that is missing at a start, although the wal has a write to it, may be one
+// that a crash came before, or one that a person has deleted since. Which of the two is
+// told by a mark that a write gets when its file is there. Marks are not synced: after a
+// power cut there may be none, and the write is then done again.
+
+// marksName is a file of the state folder: which entries of the wal came to their files.
+const marksName = "placed"
+
+// markOf names e, and no other entry of the wal.
+func markOf(e *walEntry) string {
+	sum := sha256.Sum256(e.encode(nil))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (w *wal) marksPath() string { return filepath.Join(filepath.Dir(w.path), marksName) }
+
+// readMarks reads what the last run marked, if the wal has entries that it is about.
+func (w *wal) readMarks(live bool) {
+	b, err := os.ReadFile(w.marksPath())
+	if err != nil {
+		return // none
+	}
+	if !live { // numbers are given out anew
+		_ = os.Remove(w.marksPath()) // else they are of entries that will not be
+		return
+	}
+	w.before = map[string]bool{}
+	for mark := range strings.FieldsSeq(string(b)) {
+		w.before[mark] = true
+	}
+}
+
+// placed marks entries whose files are there, durably. What cannot be marked is as after
+// a crash.
+func (w *wal) placed(entries ...walEntry) {
+	var b strings.Builder
+	for i := range entries {
+		if e := &entries[i]; e.Base != nil && e.New != nil { // no other is asked for
+			b.WriteString(markOf(e) + "\n")
+		}
+	}
+	if b.Len() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.f == nil { // closed
+		return
+	}
+	if w.marks == nil {
+		f, err := os.OpenFile(w.marksPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return
+		}
+		w.marks = f
+	}
+	_, _ = w.marks.WriteString(b.String())
+}
+
+// wasPlaced reports whether the file of e, an entry of the last run, was there then.
+func (w *wal) wasPlaced(e *walEntry) bool { return w.before[markOf(e)] }
+
+// dropMarks forgets all marks, as no entry is live. Called with mu held.
+func (w *wal) dropMarks() {
+	if w.marks != nil {
+		_ = w.marks.Truncate(0) // else they are read, and name no entry
+	} else if w.before != nil {
+		_ = os.Remove(w.marksPath())
+	}
+}
