@@ -219,60 +219,71 @@ func Default() Config {
 // seeds (QDRANT_URL, EMBEDDING_*, …) stands below the file. The origins name
 // every key that has a value, sorted.
 //
-// It returns ErrInvalid for a syntax error, an unknown key or a value that
-// cannot be; the text names file, line and, for a key, the nearest known one.
+// It returns a [*SlipsError], which is ErrInvalid, for syntax errors, unknown keys
+// and values that cannot be. Config and origins are then those without what is wrong:
+// enough to show and to look for a daemon by, not to serve with.
 func Load(path string, env []string, flags map[string]string) (Config, []Origin, error) {
 	var b []byte
+	var unread error
 	if path != "" {
 		var err error
 		b, err = os.ReadFile(path)
 		// A home that is no folder, such as /dev/null, has no file either.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			return Config{}, nil, fmt.Errorf("read config: %w", err)
+			unread = fold.WithHint(fmt.Errorf("read config: %w", err), "have "+quoted(path)+" be a file that you can read")
 		}
 	}
-	return parse(path, b, env, flags)
+	c, origins, err := parse(path, b, env, flags)
+	if unread == nil {
+		return c, origins, err
+	}
+	return c, origins, &SlipsError{append([]error{unread}, Slips(err)...)}
 }
 
+// parse is Load of a file that was read.
 func parse(path string, b []byte, env []string, flags map[string]string) (Config, []Origin, error) {
 	c := Default()
 	c.projects, c.fixed, c.keys = map[string][]setting{}, map[string]bool{}, map[string]string{}
 	c.Auth.Providers = map[string]AuthProvider{}
 	from := map[string]string{}
 
-	if err := c.applySeeds(env, from); err != nil {
-		return Config{}, nil, err
-	}
-	settings, err := readTOML(path, b)
-	if err != nil {
-		return Config{}, nil, err
-	}
-	for _, s := range settings {
-		if err := c.applyFile(s, from); err != nil {
-			return Config{}, nil, err
+	slips := c.applySeeds(env, from)
+	inFile := func(err error) {
+		if err != nil {
+			slips = append(slips, fold.WithHint(err, "edit "+quoted(path)))
 		}
 	}
-	if err := c.applyEnv(env, from); err != nil {
-		return Config{}, nil, err
+	settings, err := readTOML(path, b)
+	inFile(err)
+	for _, s := range settings {
+		inFile(c.applyFile(s, from))
 	}
+	slips = append(slips, c.applyEnv(env, from)...)
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		k, ok := findKey(name)
 		if !ok {
-			return Config{}, nil, unknownKey("flag", name)
+			slips = append(slips, unknownKey("flag", name))
+			continue
 		}
 		if err := k.set(&c, flags[name]); err != nil {
-			return Config{}, nil, fmt.Errorf("flag %s: %w", name, err)
+			slips = append(slips, fmt.Errorf("flag %s: %w", name, err))
+			continue
 		}
 		from[name], c.fixed[name] = "flag", true
 	}
-	if err := c.check(); err != nil {
-		return Config{}, nil, err
-	}
+	inFile(c.check(func(key string) string { return from[key] }))
 	for _, slug := range c.ProjectSlugs() {
 		of := c.For(slug)
-		if err := of.check(); err != nil {
-			return Config{}, nil, fmt.Errorf("projects.%s: %w", slug, err)
-		}
+		inFile(of.check(func(key string) string {
+			at := from["projects."+slug+"."+key]
+			if at != "" {
+				at += ": projects." + slug
+			}
+			return at
+		}))
+	}
+	if len(slips) > 0 {
+		return c, c.origins(from), &SlipsError{slips}
 	}
 	return c, c.origins(from), nil
 }
@@ -408,19 +419,28 @@ func wellKnown(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// check holds what one key alone cannot say.
-func (c *Config) check() error {
+// check holds what one key alone cannot say. Where tells who set a key, "" if nobody
+// did at this place: what nobody sets there is wrong elsewhere, or nowhere.
+func (c *Config) check(where func(key string) string) error {
+	wrong := func(err error, keys ...string) error {
+		for _, k := range keys {
+			if at := where(k); at != "" {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+		}
+		return nil
+	}
 	switch {
 	case c.Chunk.MinLines > c.Chunk.MaxLines:
-		return fmt.Errorf("chunk.min_lines %d is above chunk.max_lines %d: %w", c.Chunk.MinLines, c.Chunk.MaxLines, fold.ErrInvalid)
+		return wrong(fmt.Errorf("chunk.min_lines %d is above chunk.max_lines %d: %w", c.Chunk.MinLines, c.Chunk.MaxLines, fold.ErrInvalid), "chunk.min_lines", "chunk.max_lines")
 	case c.Chunk.LineOverlap >= c.Chunk.LineSize:
-		return fmt.Errorf("chunk.line_overlap %d is not below chunk.line_size %d: %w", c.Chunk.LineOverlap, c.Chunk.LineSize, fold.ErrInvalid)
+		return wrong(fmt.Errorf("chunk.line_overlap %d is not below chunk.line_size %d: %w", c.Chunk.LineOverlap, c.Chunk.LineSize, fold.ErrInvalid), "chunk.line_overlap", "chunk.line_size")
 	case (c.Auth.TLSCert == "") != (c.Auth.TLSKey == ""):
-		return fmt.Errorf("auth.tls_cert and auth.tls_key go together: %w", fold.ErrInvalid)
+		return wrong(fmt.Errorf("auth.tls_cert and auth.tls_key go together: %w", fold.ErrInvalid), "auth.tls_cert", "auth.tls_key")
 	}
 	if c.RecallHalfLife != "" {
 		if _, err := HalfLife(c.RecallHalfLife); err != nil {
-			return fmt.Errorf("recall_half_life: %w", err)
+			return wrong(fmt.Errorf("recall_half_life: %w", err), "recall_half_life")
 		}
 	}
 	return nil

@@ -143,8 +143,8 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		{file: "[projects.app]\nlisten = \"x\"\n", want: `unknown key "projects.app.listen"`},
 		{file: "[projects.app]\nevolve = \"of\"\n", want: "config.toml:2: evolve:"},
 		{file: "[providers.x]\nkey = \"sk\"\n", want: `did you mean "providers.x.key_env"`},
-		{file: "[chunk]\nmin_lines = 300\n", want: "chunk.min_lines 300 is above"},
-		{file: "[projects.app]\nchunk.min_lines = 300\n", want: "projects.app: chunk.min_lines 300 is above"},
+		{file: "[chunk]\nmin_lines = 300\n", want: "config.toml:2: chunk.min_lines 300 is above"},
+		{file: "[projects.app]\nchunk.min_lines = 300\n", want: "config.toml:2: projects.app: chunk.min_lines 300 is above"},
 		{file: "recall_half_life = \"soon\"\n", want: "recall_half_life"},
 		{file: "[commit]\nbranches = [\"refs/heads/main\"]\n", want: "config.toml:2: commit.branches:"},
 		{file: "[commit]\nbranches = [\"release/[\"]\n", want: "is no name or pattern of a branch"},
@@ -160,6 +160,34 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, fold.ErrInvalid) {
 			t.Errorf("Load(%q, %q) = %v, want %q", tc.file, tc.env, err, tc.want)
 		}
+	}
+}
+
+// TestSlipsAreAllTold: each thing that is wrong is told, with a hint that does not need
+// the file to be right, and the rest is read all the same.
+func TestSlipsAreAllTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	const text = "auto_stat = false\nlog_level = \"debug\"\nstrength_weight = 7\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, origins, err := Load(path, []string{"FOLDWATCH_EVOLVE=maybe", "FOLDWATCH_SYNC_POLL=30s"}, nil)
+	slips := Slips(err)
+	if len(slips) != 3 {
+		t.Fatalf("Slips = %v", slips)
+	}
+	for i, want := range []struct{ text, hint string }{
+		{path + `:1: unknown key "auto_stat"`, "edit " + path}, {path + ":3: strength_weight: ", "edit " + path}, {"environment: FOLDWATCH_EVOLVE: ", "unset"},
+	} {
+		if !strings.HasPrefix(slips[i].Error(), want.text) || !strings.Contains(fold.Hint(slips[i]), want.hint) {
+			t.Errorf("slip %d is %v (hint %q), want %q, %q", i, slips[i], fold.Hint(slips[i]), want.text, want.hint)
+		}
+	}
+	if c.LogLevel != "debug" || c.Sync.Poll != 30*time.Second || c.StrengthWeight != 0.05 || origin(origins, "log_level").From != path+":2" {
+		t.Errorf("what is right was not read: %q %s %g", c.LogLevel, c.Sync.Poll, c.StrengthWeight)
+	}
+	if _, _, err := Load(filepath.Dir(path), nil, nil); !errors.Is(err, fold.ErrInvalid) || !strings.Contains(fold.Hint(err), "a file that you can read") {
+		t.Errorf("Load of a folder = %v (hint %q)", err, fold.Hint(err))
 	}
 }
 

@@ -248,7 +248,7 @@ func unknownAmong(where, name string, names []string) error {
 	if near := nearest(name, names); near != "" {
 		err = fmt.Errorf("%s: unknown key %q, did you mean %q: %w", where, name, near, fold.ErrInvalid)
 	}
-	return fold.WithHint(err, "run: foldwatch config show --origin lists every key")
+	return err
 }
 
 // nearest returns the name with the smallest edit distance to s.

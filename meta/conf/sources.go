@@ -298,8 +298,9 @@ func notKeys() []string {
 	return []string{"FOLDWATCH_HOME", "FOLDWATCH_SOCKET", "FOLDWATCH_PROJECT", "FOLDWATCH_TOKEN", "FOLDWATCH_URL", "FOLDWATCH_SESSION", "FOLDWATCH_AGENT", "FOLDWATCH_EVAL"}
 }
 
-// applyEnv lays the FOLDWATCH_* variables over c, in the order of their names.
-func (c *Config) applyEnv(env []string, from map[string]string) error {
+// applyEnv lays the FOLDWATCH_* variables over c, in the order of their names, and
+// returns what is wrong with each.
+func (c *Config) applyEnv(env []string, from map[string]string) (slips []error) {
 	byEnv := map[string]key{}
 	var names []string
 	for _, k := range keys() {
@@ -316,20 +317,27 @@ func (c *Config) applyEnv(env []string, from map[string]string) error {
 		}
 		k, ok := byEnv[name]
 		if !ok {
-			return unknownAmong("environment", name, names)
+			slips = append(slips, fold.WithHint(unknownAmong("environment", name, names), "unset "+name))
+			continue
 		}
 		if err := k.set(c, value); err != nil {
-			return fmt.Errorf("environment: %s: %w", name, err)
+			slips = append(slips, variableSlip(name, err))
+			continue
 		}
 		from[k.name], c.fixed[k.name] = name, true
 	}
 	c.keepSecrets(env)
-	return nil
+	return slips
 }
 
-// applySeeds takes over what other programs of this kind export. They are
-// values only: a key enables nothing.
-func (c *Config) applySeeds(env []string, from map[string]string) error {
+// variableSlip is what is wrong with the value of a variable.
+func variableSlip(name string, err error) error {
+	return fold.WithHint(fmt.Errorf("environment: %s: %w", name, err), "set "+name+" to such a value, or unset it")
+}
+
+// applySeeds takes over what other programs of this kind export, and returns what is
+// wrong with it. They are values only: a key enables nothing.
+func (c *Config) applySeeds(env []string, from map[string]string) (slips []error) {
 	seeds := map[string]string{
 		"QDRANT_URL": "qdrant.url", "CHUNKING_ENABLED": "chunk.enabled", "CHUNK_MIN_LINES": "chunk.min_lines",
 		"EMBEDDING_PROVIDER": "embedding.provider", "EMBEDDING_MODEL": "embedding.model", "EMBEDDING_DIMENSION": "embedding.dimension",
@@ -349,11 +357,12 @@ func (c *Config) applySeeds(env []string, from map[string]string) error {
 		}
 		k, _ := findKey(dotted)
 		if err := k.set(c, value); err != nil {
-			return fmt.Errorf("environment: %s: %w", name, err)
+			slips = append(slips, variableSlip(name, err))
+			continue
 		}
 		from[dotted] = name
 	}
-	return nil
+	return slips
 }
 
 // authSeeds are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
