@@ -203,17 +203,7 @@ func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (fin
 	getenv, whose := p.environment(ctx)
 	switch remoteScheme(remote) {
 	case "ssh":
-		if !onPath("ssh", getenv("PATH")) {
-			return fail("install ssh, then: foldwatch service install", "%s: ssh is in no folder of PATH of %s, and %s asks for it", slug, whose, remote), true
-		}
-		if agent := getenv("SSH_AUTH_SOCK"); agent != "" && exists(agent) {
-			return finding{}, false
-		}
-		keys, err := filepath.Glob(filepath.Join(getenv("HOME"), ".ssh", "id_*"))
-		if err == nil && len(keys) > 0 {
-			return finding{}, false // whether they have a passphrase, the sync tells
-		}
-		return warn("start an ssh agent, then from there: foldwatch service install", "%s: %s has neither an ssh agent nor a key in ~/.ssh", slug, whose), true
+		return p.lacksSSH(ctx, slug, remote)
 	case "https":
 		helper, err := p.git(ctx, dir, "config", "--get-urlmatch", "credential.helper", remote)
 		if err != nil || helper == "" {
