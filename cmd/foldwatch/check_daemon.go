@@ -24,7 +24,7 @@ import (
 // A dead program's lock is the system's to end, and has.
 func checkLock(ctx context.Context, p *patient) []finding {
 	if !p.have {
-		return []finding{skipped("the configuration comes first")}
+		return []finding{skipped("it is not known where things lie: see check 2")}
 	}
 	var found []finding
 	c, err := p.e.dialed(ctx)
@@ -79,7 +79,7 @@ func heldBy(path string) (holder string, since time.Time) {
 
 func checkDaemon(ctx context.Context, p *patient) finding {
 	if !p.have {
-		return skipped("the configuration comes first")
+		return skipped("it is not known where things lie: see check 2")
 	}
 	c, err := p.e.running(ctx)
 	if _, silent := errors.AsType[*silentError](err); silent {
@@ -90,6 +90,9 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 	}
 	started := ""
 	if c == nil {
+		if p.slips != nil {
+			return fail(fold.Hint(p.slips)+", then: foldwatch status", "none runs, and none starts with such a configuration: see check 2")
+		}
 		if c, err = p.e.start(ctx); err != nil {
 			mend := fold.Hint(err)
 			if mend == "" {
@@ -113,7 +116,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 	if err != nil {
 		return fail("foldwatch status", "the daemon answers, but not with its status: %v", err)
 	}
-	p.c, p.stat = c, &st
+	p.c, p.stat = c, p.opened(ctx, c, st)
 	return ok("pid %d, up %s%s", st.PID, span(p.e.now().Sub(st.StartedAt)), started)
 }
 
@@ -143,11 +146,12 @@ func checkOthers(_ context.Context, p *patient) []finding {
 		if d.pid == own || d.pid == os.Getpid() {
 			continue
 		}
-		home := d.home
-		if home == "" {
-			home = "the folders of this user"
+		where, ask := "with "+d.home+" as FOLDWATCH_HOME", "FOLDWATCH_HOME="+quoteArg(d.home)+" foldwatch status"
+		if d.home == "" {
+			where, ask = "with this user's own folders", "env -u FOLDWATCH_HOME foldwatch status"
 		}
-		found = append(found, warn(fmt.Sprintf("if it is none of yours: kill %d", d.pid), "another daemon runs, pid %d, with %s", d.pid, home))
+		found = append(found, warn(fmt.Sprintf("nothing, if you started it and its checkouts are others; what it keeps: %s; to end it: kill %d", ask, d.pid),
+			"you have a second daemon, pid %d, %s", d.pid, where))
 	}
 	return orOK(found, "none")
 }
@@ -199,12 +203,35 @@ func checkVersion(_ context.Context, p *patient) finding {
 		return skipped("no daemon")
 	case p.stat.Version == fullVersion():
 		return ok("daemon and program are both %s", p.stat.Version)
+	case p.older():
+		return fail(p.newerProgram(), "this program is older than the daemon: %s, and the daemon is %s", fullVersion(), p.stat.Version)
+	case p.slips != nil: // no other would start
+		return fail(fold.Hint(p.slips)+", then: foldwatch doctor --fix", "the daemon is %s, this program is %s", p.stat.Version, fullVersion())
 	}
 	f := fail(p.e.restartHint(), "the daemon is %s, this program is %s", p.stat.Version, fullVersion())
 	if use, is := p.e.machineUse(); is && use.same {
 		return f // ours to end, and not to start
 	}
 	return f.fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
+}
+
+// older reports whether this program is older than the daemon, so that it has no say in
+// what the daemon should be.
+func (p *patient) older() bool {
+	return p.stat != nil && olderVersion(fullVersion(), p.stat.Version)
+}
+
+// newerProgram says how to come to a program that is as new as the daemon.
+func (p *patient) newerProgram() string {
+	ours, err := p.e.program()
+	if err != nil {
+		ours = "foldwatch"
+	}
+	mend := "update it: " + quoteArg(ours)
+	if its, err := os.Readlink(filepath.Join(p.e.proc, strconv.Itoa(p.stat.PID), "exe")); err == nil && its != ours && exists(its) {
+		mend += ", or use that of the daemon: " + quoteArg(its)
+	}
+	return mend
 }
 
 // restart ends the daemon and starts one of this program's version. One that a
@@ -229,9 +256,38 @@ func (p *patient) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.c, p.stat = c, &st
+	p.c, p.stat = c, p.opened(ctx, c, st)
 	return nil
 }
+
+// openingPause is how often a daemon that was just started is asked whether it has
+// opened its stores, storesPatience how long. A loaded machine opens 16 in some seconds.
+const (
+	openingPause   = 100 * time.Millisecond
+	storesPatience = 10 * time.Second
+)
+
+// opened returns how the daemon is once it has opened the stores of its projects, or
+// will not soon: before that it counts nothing. St is how it is now.
+func (p *patient) opened(ctx context.Context, c daemonClient, st wire.Status) *wire.Status {
+	for range storesPatience / openingPause {
+		if !slices.ContainsFunc(st.Projects, func(pr wire.ProjectStatus) bool { return pr.State == stateStarting }) {
+			break
+		}
+		if p.e.wait(ctx, openingPause) != nil {
+			break
+		}
+		now, err := answer(ctx, p.e.patience.daemon, c.Status)
+		if err != nil {
+			break
+		}
+		st = now
+	}
+	return &st
+}
+
+// stateStarting is that of a project whose stores are not open yet.
+const stateStarting = "starting"
 
 // end ends the daemon, and waits until its socket is gone.
 func (p *patient) end(ctx context.Context) error { return p.endProcess(ctx, p.stat.PID) }

@@ -61,6 +61,22 @@ func checkGit(ctx context.Context, p *patient) finding {
 	return ok("git %s, %s", v, at)
 }
 
+// noGit reports whether there is no git program.
+func noGit() bool {
+	_, err := exec.LookPath("git")
+	return err != nil
+}
+
+// byGit is a check that asks git. Where there is none that is told once, by checkGit.
+func byGit(fn func(context.Context, *patient) []finding) func(context.Context, *patient) []finding {
+	return func(ctx context.Context, p *patient) []finding {
+		if noGit() {
+			return []finding{skipped("there is no git program to ask: see check 7")}
+		}
+		return fn(ctx, p)
+	}
+}
+
 // tooOld reports whether a git program lacks what is asked of it. One whose version
 // cannot be read (0.0) is taken for new.
 func tooOld(major, minor int) bool {

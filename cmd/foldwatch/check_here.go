@@ -26,26 +26,29 @@ func checkProgram(_ context.Context, p *patient) finding {
 	return ok("foldwatch %s for %s", fullVersion(), platform())
 }
 
-func checkConfiguration(_ context.Context, p *patient) finding {
+// checkConfiguration reads what the user decided. What is wrong with it keeps a daemon
+// from starting, and no other check from being made.
+func checkConfiguration(_ context.Context, p *patient) []finding {
 	st, err := p.e.settings()
-	if err != nil {
-		mend := fold.Hint(err)
-		if dirs, at := conf.Locate(p.e.getenv); at == nil {
-			mend = "edit " + quoteArg(dirs.ConfigFile())
-		}
-		return fail(mend, "%v", err)
+	p.st, p.have, p.slips = st, st.dirs.State != "", err
+	var found []finding
+	for _, slip := range conf.Slips(err) {
+		found = append(found, fail(fold.Hint(slip), "%v", slip))
 	}
-	p.st, p.have = st, true
-	info, err := os.Stat(st.dirs.ConfigFile())
+	if !p.have {
+		return found
+	}
+	file := st.dirs.ConfigFile()
+	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return ok("defaults; no %s", st.dirs.ConfigFile())
+		return orOK(found, "defaults; no %s", file)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		mode := info.Mode().Perm() &^ 0o022
-		return fail("chmod go-w "+quoteArg(st.dirs.ConfigFile()), "other users may write %s", st.dirs.ConfigFile()).
-			fixedBy("chmod go-w "+quoteArg(st.dirs.ConfigFile()), func(context.Context) error { return os.Chmod(st.dirs.ConfigFile(), mode) })
+		mode, does := info.Mode().Perm()&^0o022, "chmod go-w "+quoteArg(file)
+		found = append(found, fail(does, "other users may write %s", file).
+			fixedBy(does, func(context.Context) error { return os.Chmod(file, mode) }))
 	}
-	return ok("%s", st.dirs.ConfigFile())
+	return orOK(found, "%s", file)
 }
 
 // checkVariables names variables that mean something to the programs
@@ -67,14 +70,14 @@ func checkVariables(_ context.Context, p *patient) []finding {
 // checkState looks whether the state folder is ours alone, and can be written.
 func checkState(_ context.Context, p *patient) finding {
 	if !p.have {
-		return skipped("the configuration comes first")
+		return skipped("it is not known where things lie: see check 2")
 	}
 	dir := p.st.dirs.State
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if err := makeable(dir); err != nil {
-			return fail("make it writable, or set FOLDWATCH_HOME to a folder that is", "%s cannot be made: %v", dir, err)
+			return fail(elsewhere(dir), "%s cannot be made: %v", dir, err)
 		}
 		return ok("%s is made at the first start", dir)
 	case err != nil:
@@ -86,7 +89,7 @@ func checkState(_ context.Context, p *patient) finding {
 			fixedBy("chmod 700 "+quoteArg(dir), func(context.Context) error { return os.Chmod(dir, 0o700) }) //nolint:gosec // a folder of our own
 	}
 	if err := writable(dir); err != nil {
-		return fail("make it writable, or set FOLDWATCH_HOME to a folder that is", "%s cannot be written: %v", dir, err)
+		return fail(elsewhere(dir), "%s cannot be written: %v", dir, err)
 	}
 	return ok("%s", dir)
 }
@@ -102,6 +105,9 @@ func makeable(dir string) error {
 // writable reports why no file can be made in dir.
 func writable(dir string) error {
 	probe, err := os.CreateTemp(dir, ".doctor-")
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return at.Err // the name is of no use to anyone
+	}
 	if err != nil {
 		return err
 	}
@@ -110,7 +116,7 @@ func writable(dir string) error {
 
 func checkDisk(_ context.Context, p *patient) finding {
 	if !p.have {
-		return skipped("the configuration comes first")
+		return skipped("it is not known where things lie: see check 2")
 	}
 	dir := p.st.dirs.State
 	for !exists(dir) && filepath.Dir(dir) != dir {

@@ -110,10 +110,14 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 	var found []finding
 	rows, seen := 0, map[string]bool{}
 	for _, pr := range p.stat.Projects {
-		if seen[pr.Slug] || pr.State != "ready" && pr.State != "indexing" && pr.State != "paused" {
+		if seen[pr.Slug] || pr.State != "ready" && pr.State != "indexing" && pr.State != "paused" && pr.State != stateStarting {
 			continue
 		}
 		seen[pr.Slug] = true
+		if pr.State == stateStarting {
+			found = append(found, skipped("%s is still opening", pr.Slug))
+			continue
+		}
 		if pr.State == "indexing" || pr.Queued > 0 {
 			found = append(found, skipped("%s is being indexed", pr.Slug))
 			continue

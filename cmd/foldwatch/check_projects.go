@@ -61,7 +61,9 @@ func projectFindings(pr wire.ProjectStatus) []finding {
 	var found []finding
 	at := " -p " + quoteArg(pr.Slug)
 	switch pr.State {
-	case "ready", "starting", "indexing":
+	case stateStarting: // nothing is counted yet
+		return []finding{skipped("%s: its index is still opening; to see how it is: foldwatch status%s", pr.Slug, at)}
+	case "ready", "indexing":
 	default:
 		mend := pr.Hint
 		if mend == "" {
@@ -88,7 +90,11 @@ func projectFindings(pr wire.ProjectStatus) []finding {
 		}
 		found = append(found, warn("", "%s: %s", pr.Slug, n))
 	}
-	return orOK(found, "%s: %s, %s", pr.Slug, plural(pr.Files.Indexed, "file"), plural(pr.Memories, "memory"))
+	yet := ""
+	if pr.State == "indexing" {
+		yet = " yet: it is being indexed"
+	}
+	return orOK(found, "%s: %s, %s%s", pr.Slug, plural(pr.Files.Indexed, "file"), plural(pr.Memories, "memory"), yet)
 }
 
 // notCommitted is in what the daemon says of a file that history does not take.

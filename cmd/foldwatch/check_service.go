@@ -64,7 +64,7 @@ func (p *patient) examineUnit(ctx context.Context, s unit.Spec) []finding {
 	if err != nil {
 		found = append(found, warn("log in as the user whose service it is", "the service manager does not answer: %v", err))
 	}
-	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) {
+	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) && !p.older() {
 		found = append(found, warn(install, "this session would install it otherwise (program, environment or version)"))
 	}
 	inUse, used := p.e.serviceInUse()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 )
 
@@ -15,9 +17,9 @@ func configShowCommand(e *environment) *cobra.Command {
 		Short: "Print every key with its value",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			st, err := e.settings()
-			if err != nil {
-				return err
+			st, slips := e.settings()
+			if slips != nil && st.origins == nil {
+				return slips
 			}
 			type key struct {
 				Key   string `json:"key"`
@@ -31,7 +33,7 @@ func configShowCommand(e *environment) *cobra.Command {
 					keys[i].From = o.From
 				}
 			}
-			return e.emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p printer) {
+			err := e.emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p printer) {
 				var t table
 				for _, k := range keys {
 					if origin {
@@ -43,6 +45,7 @@ func configShowCommand(e *environment) *cobra.Command {
 				t.print(p)
 				e.messages(false).printf("user file: %s\n", st.dirs.ConfigFile())
 			})
+			return errors.Join(err, slips) // the keys have what they have without what is wrong
 		},
 	}
 	c.Flags().BoolVar(&origin, "origin", false, "also print who set each key")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,7 @@ func (e *environment) connect(ctx context.Context) (daemonClient, error) {
 			return nil, err
 		}
 	}
+	e.tellSlips()
 	if e.skewed {
 		c = e.offerRestart(ctx, c)
 		if c == nil { // the old one ended, and the new one did not start
@@ -81,6 +83,11 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 	if c == nil {
 		return nil, nil
 	}
+	// Most clients have seen the version in the answer to their first call.
+	if v, tells := c.(interface{ DaemonVersion() string }); tells && v.DaemonVersion() != "" {
+		e.compare(v.DaemonVersion())
+		return c, nil
+	}
 	h, err := answer(ctx, e.patience.daemon, c.Health)
 	if _, silent := errors.AsType[*silentError](err); silent {
 		return nil, err
@@ -91,11 +98,23 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 	case err != nil:
 		return nil, fmt.Errorf("ask the daemon: %w", err)
 	}
-	if h.Version != "" && h.Version != fullVersion() {
-		e.skewed = true
-		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", h.Version, fullVersion(), e.restartHint())
-	}
+	e.compare(h.Version)
 	return c, nil
+}
+
+// compare says, once, that the daemon is of another version. What is older than the
+// daemon does not offer to put itself in its place.
+func (e *environment) compare(daemon string) {
+	switch {
+	case daemon == "" || daemon == fullVersion() || e.skewTold == daemon:
+		return
+	case olderVersion(fullVersion(), daemon):
+		e.messages(false).printf("foldwatch: this program is older than the daemon: %s, and the daemon is %s; update this program\n", fullVersion(), daemon)
+	default:
+		e.skewed = true
+		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", daemon, fullVersion(), e.restartHint())
+	}
+	e.skewTold = daemon
 }
 
 // offerRestart asks a person whether a daemon of another version shall be started
@@ -104,6 +123,9 @@ func (e *environment) running(ctx context.Context) (daemonClient, error) {
 // fails, once that is said.
 func (e *environment) offerRestart(ctx context.Context, c daemonClient) daemonClient {
 	e.skewed = false // asked once
+	if _, err := e.settings(); err != nil {
+		return c // another would not start
+	}
 	if e.flags.quiet || e.flags.json || !e.interactive() || !e.tty(e.stdout) || !e.askWithin(ctx, e.patience.person, "Restart it now?") {
 		return c
 	}
@@ -151,7 +173,7 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 		return nil, err
 	}
 	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
-		return nil, fold.WithHint(fmt.Errorf("start the daemon: %w", err), "make it writable, or set FOLDWATCH_HOME to a folder that is")
+		return nil, unwritten(st.dirs.State, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
@@ -170,7 +192,7 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 	logPath := filepath.Join(st.dirs.State, "start.log")
 	exited, err := e.launch(logPath, append([]string{"serve", "--log-file"}, args...))
 	if err != nil {
-		return nil, fmt.Errorf("start the daemon: %w", err)
+		return nil, unwritten(st.dirs.State, err)
 	}
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
@@ -192,6 +214,20 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 	}
 }
 
+// unwritten is why no daemon is started where nothing can be written into the state
+// folder.
+func unwritten(dir string, err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is && strings.HasPrefix(at.Path, dir) {
+		return fold.WithHint(fmt.Errorf("no daemon can be started: %s cannot be written: %w", dir, at.Err), elsewhere(dir))
+	}
+	return fmt.Errorf("start the daemon: %w", err)
+}
+
+// elsewhere is what to do about a state folder that cannot be written.
+func elsewhere(dir string) string {
+	return "make " + quoteArg(dir) + " writable; or, where your home is read-only, set FOLDWATCH_HOME to a folder that can be written"
+}
+
 // startLock takes the lock under which a daemon is started, or returns a
 // client if one appears while another program holds it.
 func (e *environment) startLock(ctx context.Context, path string) (*disk.LockFile, daemonClient, error) {
@@ -203,7 +239,7 @@ func (e *environment) startLock(ctx context.Context, path string) (*disk.LockFil
 			return lock, nil, nil
 		}
 		if _, held := errors.AsType[*disk.LockedError](err); !held {
-			return nil, nil, fmt.Errorf("start the daemon: %w", err)
+			return nil, nil, unwritten(filepath.Dir(path), err)
 		}
 		select {
 		case <-tick.C:

@@ -15,12 +15,12 @@ import (
 // have been started from where other variables said where the socket lies, and
 // notes the real path in the state folder.
 func (e *environment) socketPaths() ([]string, error) {
-	st, err := e.settings()
+	dirs, err := e.folders()
 	if err != nil {
 		return nil, err
 	}
-	paths := []string{st.dirs.Socket}
-	if noted, err := os.ReadFile(st.dirs.SocketFile()); err == nil {
+	paths := []string{dirs.Socket}
+	if noted, err := os.ReadFile(dirs.SocketFile()); err == nil {
 		if p := strings.TrimSpace(string(noted)); p != "" && !slices.Contains(paths, p) {
 			paths = append(paths, p)
 		}

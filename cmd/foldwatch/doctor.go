@@ -29,7 +29,7 @@ func checks() []check {
 	}
 	return []check{
 		{1, "program", one(checkProgram)},
-		{2, "configuration", one(checkConfiguration)},
+		{2, "configuration", checkConfiguration},
 		{3, "variables", checkVariables},
 		{4, "state-folder", one(checkState)},
 		{5, "disk-space", one(checkDisk)},

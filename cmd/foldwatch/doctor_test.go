@@ -307,7 +307,7 @@ func sickDaemon() []sick {
 			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, sock.ErrForeign }
 			w.mend = func() { w.env.dial = was }
 		}},
-		{check: "other-daemon", status: isWarn, text: "pid 4711, with /elsewhere", make: func(w *ward) {
+		{check: "other-daemon", status: isWarn, text: "pid 4711, with /elsewhere as FOLDWATCH_HOME", make: func(w *ward) {
 			w.kernel("4711/cmdline", "/usr/bin/foldwatch\x00serve\x00--log-file\x00")
 			w.kernel("4711/environ", "A=b\x00FOLDWATCH_HOME=/elsewhere\x00")
 			w.kernel("12/cmdline", "/usr/bin/foldwatch\x00mcp\x00")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -51,8 +52,11 @@ type environment struct {
 	}
 
 	loaded      *settings // see settings
+	slips       error     // what of them is wrong
+	slipsTold   bool
 	noticesTold bool
-	skewed      bool // the daemon was found to be of another version
+	skewed      bool   // the daemon was found to be of another version, not newer than this
+	skewTold    string // the version of a daemon that was told to be another
 }
 
 // A patience says how long others are waited for.
@@ -94,21 +98,44 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // settings reads the configuration when it is first needed: version and help
-// work whatever the user file holds.
+// work whatever the user file holds. With an error of [conf.Load] it returns what is
+// right of it, by which nothing is served: see there.
 func (e *environment) settings() (settings, error) {
 	if e.loaded != nil {
-		return *e.loaded, nil
+		return *e.loaded, e.slips
 	}
 	dirs, err := conf.Locate(e.getenv)
 	if err != nil {
 		return settings{}, err
 	}
 	cfg, origins, err := conf.Load(dirs.ConfigFile(), e.environ, nil)
-	if err != nil {
-		return settings{}, err
+	e.loaded, e.slips = &settings{cfg: cfg, origins: origins, dirs: dirs}, err
+	return *e.loaded, e.slips
+}
+
+// folders are where things lie on this machine, which no user file decides.
+func (e *environment) folders() (conf.Dirs, error) {
+	st, err := e.settings()
+	if e.loaded != nil {
+		err = nil
 	}
-	e.loaded = &settings{cfg: cfg, origins: origins, dirs: dirs}
-	return *e.loaded, nil
+	return st.dirs, err
+}
+
+// tellSlips says, once, that the configuration cannot be used as it stands. A daemon
+// that runs has read another, and answers.
+func (e *environment) tellSlips() {
+	_, err := e.settings()
+	if err == nil || e.slipsTold {
+		return
+	}
+	e.slipsTold = true
+	all := conf.Slips(err)
+	more := ""
+	if n := len(all) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more: foldwatch doctor)", n)
+	}
+	e.messages(false).printf("foldwatch: %v%s; the daemon goes on with what it started with\n", all[0], more)
 }
 
 // emit prints the data of a command: v as JSON, or what text prints.

@@ -64,8 +64,7 @@ func (e *environment) hook(ctx context.Context, args []string) {
 			return
 		}
 	}
-	st, err := e.settings()
-	if err != nil || st.dirs.State == "" {
+	if _, err := e.folders(); err != nil {
 		return
 	}
 	c, err := e.dial(ctx, e)

@@ -14,11 +14,12 @@ import (
 // A patient is what the checks of one run of doctor share. Earlier checks fill
 // what later ones need: the configuration, the daemon, the checkouts.
 type patient struct {
-	e    *environment
-	st   settings // zero where the configuration cannot be read
-	have bool     // st is there
-	c    daemonClient
-	stat *wire.Status // nil where no daemon answers
+	e     *environment
+	st    settings // zero where the configuration cannot be read
+	have  bool     // st says where things lie
+	slips error    // what is wrong with the configuration: st is without that
+	c     daemonClient
+	stat  *wire.Status // nil where no daemon answers
 
 	looked bool // trees is filled
 	trees  []tree
@@ -94,7 +95,7 @@ func (p *patient) again(ctx context.Context) {
 		return
 	}
 	if st, err := answer(ctx, p.e.patience.daemon, p.c.Status); err == nil {
-		p.stat = &st
+		p.stat = p.opened(ctx, p.c, st)
 	}
 }
 
@@ -117,6 +118,9 @@ func (t tree) ontoBranch() bool { return t.status != nil && t.status.CommitTo ==
 
 // noTrees says why there is no checkout to look at.
 func (p *patient) noTrees() []finding {
+	if p.c == nil && noGit() {
+		return []finding{skipped("no daemon, and no git program to find a checkout by: see check 7")}
+	}
 	if p.c == nil {
 		return []finding{skipped("no daemon, and this folder is in no repository")}
 	}

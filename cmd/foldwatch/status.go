@@ -39,7 +39,11 @@ func statusCommand(e *environment) *cobra.Command {
 				return err
 			}
 			if check {
-				if why := degraded(st); len(why) > 0 {
+				why := degraded(st)
+				if e.slips != nil {
+					why = append(why, "the configuration cannot be used")
+				}
+				if len(why) > 0 {
 					return fmt.Errorf("%w: %s", errDegraded, strings.Join(why, "; "))
 				}
 			}

@@ -59,11 +59,11 @@ func upCommand(e *environment) *cobra.Command {
 // up registers and indexes the checkout with the daemon that runs, with one
 // started in the background, or with one that runs here until ctx ends.
 func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, once bool) error {
-	if _, err := e.settings(); err != nil {
-		return err
-	}
 	c, err := e.running(ctx)
 	if err != nil {
+		return err
+	}
+	if _, err := e.settings(); err != nil && c == nil {
 		return err
 	}
 	if c == nil && (detach || e.asService()) {
@@ -72,6 +72,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 		}
 	}
 	if c != nil {
+		e.tellSlips()
 		e.tellNotices(ctx, c)
 		err := e.bringUp(ctx, c, in)
 		if errors.Is(err, wire.ErrNoDaemon) {
