@@ -49,7 +49,7 @@ func checkGit(ctx context.Context, p *patient) finding {
 	const mend = "install git " + gitops.MinGit + " or newer, or put its folder on PATH"
 	at, err := exec.LookPath("git")
 	if err != nil {
-		return fail(mend, "there is no git program on PATH")
+		return fail(mend, "there is no git program on PATH; what needs it is not looked at")
 	}
 	v, major, minor, err := p.gitVersion(ctx)
 	switch {
@@ -112,6 +112,9 @@ func checkIdentity(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		found = append(found, warn(mend, "%s: git does not know who you are; history names nobody", t.slug))
+	}
+	if said == "" && len(found) == 0 {
+		return []finding{skipped("no checkout can be looked at: see check 21")}
 	}
 	return orOK(found, "memories are committed as %s", said)
 }

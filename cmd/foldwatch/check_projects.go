@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // sortedWords lists names in their order.
@@ -33,6 +35,9 @@ func checkFolder(ctx context.Context, p *patient) finding {
 		if pr, err := answer(ctx, p.e.patience.daemon, func(ctx context.Context) (wire.Project, error) { return p.c.ProjectOfPath(ctx, wd) }); err == nil {
 			return ok("%s is in project %s", wd, pr.Slug)
 		}
+	}
+	if _, err := gitops.Locate(ctx, wd); errors.Is(err, fold.ErrForbidden) {
+		return fail(fold.Hint(err), "%v", err) // to register it would fail so too
 	}
 	foldDir := filepath.Join(wd, "fold")
 	entries, err := os.ReadDir(foldDir)
@@ -116,7 +121,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 	for _, t := range trees {
 		l, err := gitops.Locate(ctx, t.path)
 		if err != nil {
-			found = append(found, fail("foldwatch status -p "+quoteArg(t.slug), "%s: %v", t.slug, err))
+			found = append(found, fail(cmp.Or(fold.Hint(err), "foldwatch status -p "+quoteArg(t.slug)), "%s: %v", t.slug, err))
 			continue
 		}
 		if !exists(l.Journal()) {

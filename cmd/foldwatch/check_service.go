@@ -105,7 +105,7 @@ func examineRecorded(s unit.Spec, vars map[string]string) []finding {
 	install := "foldwatch service install" + scopeFlag(s.Scope)
 	again := install + ", from a session where it is right"
 	var found []finding
-	if path, there := vars["PATH"]; !there || !onPath("git", path) {
+	if path, there := vars["PATH"]; (!there || !onPath("git", path)) && !noGit() {
 		found = append(found, fail("install git, then: "+install, "git is in no folder of the service's PATH (%s)", path))
 	}
 	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
@@ -185,6 +185,10 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 		synced++
 		if r.Stopped == "auth" {
 			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+quoteArg(t.slug), "%s: %s", t.slug, r.Reason))
+			continue
+		}
+		if noGit() {
+			found = append(found, skipped("%s: there is no git program to ask: see check 7", t.slug))
 			continue
 		}
 		if f, lacks := p.lacksLogin(ctx, t.slug, r.Remote, t.path); lacks {
