@@ -41,6 +41,9 @@ type bugReport struct {
 	Log     []string        `json:"log"`
 }
 
+// readItFirst is told to whoever makes a report.
+const readItFirst = "it has no name, path, text, address or key of yours; read it before you send it"
+
 type reportedCheck struct {
 	Number int    `json:"number"`
 	Name   string `json:"name"`
@@ -57,7 +60,7 @@ func bugreportCommand(e *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bugreport",
 		Short: "Write what a bug report needs into a file, without anything of yours",
-		Long: "Writes one JSON file: versions, checks, counts, states and the log, without names, paths,\n" +
+		Long: "Writes one JSON file, and prints where: versions, checks, counts, states and the log, without names, paths,\n" +
 			"texts, addresses or keys. Read it before you send it.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,24 +69,41 @@ func bugreportCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				out = "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
+			b = append(b, '\n')
+			if out == "-" {
+				e.messages(false).printf("%s\n", readItFirst)
+				_, err := e.stdout.Write(b)
+				return err
 			}
-			path, err := e.absolute(out)
+			path, err := e.reportFile(out)
 			if err != nil {
 				return err
 			}
-			if err := disk.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+			if err := disk.WriteFile(path, b, 0o600); err != nil {
 				return err
 			}
-			return e.emit(map[string]any{"file": path, "bytes": len(b) + 1}, func(p printer) {
+			return e.emit(map[string]any{"file": path, "bytes": len(b)}, func(p printer) {
 				p.printf("%s\n", path)
-				e.messages(false).printf("it has no name, path, text, address or key of yours; read it before you send it\n")
+				e.messages(false).printf("%s\n", readItFirst)
 			})
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "the file (default: foldwatch-bugreport-TIME.json, here)")
+	c.Flags().StringVarP(&out, "output", "o", "", "the FILE, or - for standard output (default: foldwatch-bugreport-TIME.json in the state folder)")
 	return c
+}
+
+// reportFile is where a report goes: to the file that was named, else into the state
+// folder, or that of temporary files where it cannot be written. What is here may be a
+// checkout, and take the report along with the next commit.
+func (e *environment) reportFile(named string) (string, error) {
+	if named != "" {
+		return e.absolute(named)
+	}
+	name := "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
+	if dirs, err := e.folders(); err == nil && writable(dirs.State) == nil {
+		return filepath.Join(dirs.State, name), nil
+	}
+	return filepath.Join(os.TempDir(), name), nil
 }
 
 func (e *environment) bugReport(ctx context.Context) bugReport {
@@ -99,7 +119,7 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 	for _, f := range examine(ctx, e, false) {
 		r.Checks = append(r.Checks, reportedCheck{f.Number, f.Name, f.Status})
 	}
-	if st, err := e.settings(); err == nil {
+	if st, err := e.settings(); err == nil || st.dirs.State != "" {
 		for _, o := range st.origins {
 			if o.From != "default" {
 				r.Config = append(r.Config, reportedKey{d.dotted(o.Key), d.text(o.Value)})

@@ -92,7 +92,30 @@ func newRoot(e *environment) *cobra.Command {
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
 	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand(), manCommand(e))
+	refuseShells(root)
 	return root
+}
+
+// refuseShells has cobra's completion command refuse a shell that it does not know,
+// instead of printing help as if nothing was asked.
+func refuseShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var shells []string
+			for _, s := range cmd.Commands() {
+				shells = append(shells, s.Name())
+			}
+			return usagef("foldwatch completion bash", "there is no completion for %q; there is: %s", args[0], sortedWords(shells))
+		}
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 }
 
 // noSuchCommand rejects arguments of a command that only has subcommands.

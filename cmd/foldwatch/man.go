@@ -85,7 +85,7 @@ func overviewPage(root *cobra.Command, date string) string {
 	r.section("FILES")
 	r.item(`\fIfold/\fP`, "the memories of a checkout, one markdown file each")
 	r.item(`\fI~/.config/foldwatch/config.toml\fP`, "the user file; `foldwatch config show --origin` prints what counts")
-	r.item(`\fI~/.local/state/foldwatch\fP`, "indexes and caches, which are made again when they are gone")
+	r.item(`\fI~/.local/state/foldwatch\fP`, "indexes and caches, which are made again when they are gone; and the log, daemon.log")
 	r.section("ENVIRONMENT")
 	r.item("FOLDWATCH_HOME", "one folder for all of it: configuration, state, data, caches, socket")
 	r.item("FOLDWATCH_PROJECT", "the project that is meant where --project does not say")

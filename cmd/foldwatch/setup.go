@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // setupFlags say what setup does with each client; none of them installs.
@@ -135,7 +136,8 @@ func (e *environment) agentOptions() (agents.Options, error) {
 	home := e.getenv("HOME")
 	if home == "" {
 		if home, err = os.UserHomeDir(); err != nil {
-			return agents.Options{}, fmt.Errorf("find the home folder: %w", err)
+			return agents.Options{}, fold.WithHint(fmt.Errorf("agents have their configuration in your home folder, and which that is, is not known: %w: %w", err, fold.ErrInvalid),
+				"set HOME to it")
 		}
 	}
 	opt := agents.Options{Home: home, Command: exe, Env: e.getenv}

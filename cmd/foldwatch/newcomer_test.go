@@ -1,0 +1,51 @@
+package main
+
+import (
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestWhereABugReportGoes: not where the next commit takes it along, unless one says so;
+// and to standard output.
+func TestWhereABugReportGoes(t *testing.T) {
+	w := newWard(t)
+	if code := w.run("bugreport"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, w.err.String())
+	}
+	if path := strings.TrimSpace(w.out.String()); filepath.Dir(path) != w.state() || !exists(path) {
+		t.Errorf("it is at %q", path)
+	}
+	if left, err := filepath.Glob(filepath.Join(w.co, "*.json")); err != nil || len(left) > 0 {
+		t.Errorf("the checkout has %v, %v", left, err)
+	}
+	w.out.Reset()
+	if code := w.run("bugreport", "-o", "-"); code != exitOK || !strings.HasPrefix(w.out.String(), "{\n") || !strings.Contains(w.out.String(), strconv.Quote("daemon")) {
+		t.Errorf("-o -: exit code %d, %s", code, w.out.String())
+	}
+	if exists(filepath.Join(w.co, "-")) {
+		t.Error("there is a file called -")
+	}
+}
+
+// TestCompletionOfAnUnknownShell names those that there are.
+func TestCompletionOfAnUnknownShell(t *testing.T) {
+	tr := newTrial(t, twoProjects(), t.TempDir())
+	if code := tr.run("completion", "tcsh"); code != exitUsage || !strings.Contains(tr.err.String(), `no completion for "tcsh"`) || !strings.Contains(tr.err.String(), "bash, fish, powershell, zsh") {
+		t.Errorf("exit code %d, %s%s", code, tr.err.String(), tr.out.String())
+	}
+}
+
+// TestSetupWithoutAHome says what is missing, and what to do.
+func TestSetupWithoutAHome(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: HOME is of unix")
+	}
+	t.Setenv("HOME", "")
+	tr := newTrial(t, twoProjects(), t.TempDir())
+	if code := tr.run("setup", "cursor"); code == exitOK || !strings.Contains(tr.err.String(), "home folder") || !strings.Contains(tr.err.String(), "hint: set HOME") {
+		t.Errorf("exit code %d, %s", code, tr.err.String())
+	}
+}
