@@ -85,6 +85,7 @@ type branchTarget struct {
 	dir      string // name of fold/
 	conf     userConf
 	objects  *userObjects
+	own      *objects         // ours; nil where there is no store
 	size     int              // bytes of an object name
 	branches []string         // that are committed to, as the user named them; see StoreOptions
 	allowed  string           // the default branch, once known
@@ -105,7 +106,7 @@ type branchTarget struct {
 
 func (s *Store) newTarget() *branchTarget {
 	t := newBranchTarget(s.l, s.foldDir())
-	t.branches = s.opt.Branches
+	t.branches, t.own = s.opt.Branches, s.obj
 	return t
 }
 
@@ -262,6 +263,7 @@ func (s *Store) keepBranched() error {
 func (t *branchTarget) open() {
 	if t.objects == nil || t.objects.size != t.size {
 		t.objects = newUserObjects(t.l, t.size)
+		t.objects.own = t.own
 	}
 }
 

@@ -1,6 +1,7 @@
 package gitops_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,33 @@ func TestCommitBranchStartsNoProgram(t *testing.T) {
 	must(t, err)
 	if b.Replaced != first.Oid || n.Load() != 0 {
 		t.Errorf("CommitBranch = %+v with %d git programs, want it to replace %s with none", b, n.Load(), first.Oid)
+	}
+}
+
+// TestCommitBranchBesideMany: with more trees than are kept, those that each commit
+// needs are, and those of memories are read from the journal, which has them too.
+func TestCommitBranchBesideMany(t *testing.T) {
+	t.Parallel()
+	for name, forget := range map[string]func(s *gitops.Store) int{
+		"more than is kept": func(s *gitops.Store) int { s.AgeObjects(); return 1 },
+		"in the journal":    (*gitops.Store).ForgetOwnTrees,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := branchStore(t, checkout(t), nil)
+			for i := range 3 {
+				remember(t, s, fmt.Sprint("Memory ", i), "x")
+				var n atomic.Int64
+				b, err := s.CommitBranch(gitops.WithCounter(t.Context(), &n))
+				must(t, err)
+				if b.Oid == "" || i > 0 && n.Load() != 0 {
+					t.Errorf("commit %d: CommitBranch = %+v with %d git programs, want none", i, b, n.Load())
+				}
+				if forget(s) == 0 {
+					t.Fatal("nothing to forget")
+				}
+			}
+		})
 	}
 }
 

@@ -1,6 +1,10 @@
 package gitops
 
-import "context"
+import (
+	"context"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
 
 // ErrCrashed is what a step returns to leave all as a crash would.
 var ErrCrashed = errCrashed
@@ -24,4 +28,19 @@ func TakeSteps() []string {
 // BranchSteps are those steps, in order; the branch is main.
 func BranchSteps() []string {
 	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "reference", "index", "log", "synced"}
+}
+
+// AgeObjects has what commits onto the branch have read and made taken for more than
+// is kept.
+func (s *Store) AgeObjects() { s.onto.objects.kept.bytes = maxKept }
+
+// ForgetOwnTrees forgets of it the trees that the journal has.
+func (s *Store) ForgetOwnTrees() (n int) {
+	for id := range s.onto.objects.kept.trees {
+		if s.obj.holds(plumbing.Hash([]byte(id))) {
+			delete(s.onto.objects.kept.trees, id)
+			n++
+		}
+	}
+	return n
 }

@@ -359,16 +359,37 @@ func (o *objects) get(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", h, err)
 	}
-	r, err := obj.Reader()
+	b, err := bytesOf(obj)
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", h, err)
 	}
+	return b, nil
+}
+
+// peek is get for what may not be here: it does not look again where it is missing.
+func (o *objects) peek(t plumbing.ObjectType, h plumbing.Hash) ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	obj, err := o.batch.EncodedObject(t, h)
+	if err != nil {
+		obj, err = o.st.EncodedObject(t, h)
+	}
+	if err != nil {
+		return nil, false
+	}
+	b, err := bytesOf(obj)
+	return b, err == nil
+}
+
+func bytesOf(obj plumbing.EncodedObject) ([]byte, error) {
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, err
+	}
 	defer r.Close()
 	b := make([]byte, obj.Size())
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, fmt.Errorf("object %s: %w", h, err)
-	}
-	return b, nil
+	_, err = io.ReadFull(r, b)
+	return b, err
 }
 
 // commitOf returns a commit, decoded.

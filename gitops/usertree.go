@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -56,7 +58,9 @@ func (e userEntry) sortKey() string {
 type userObjects struct {
 	l    *Layout
 	size int                 // bytes of an object name
+	own  *objects            // ours, which may have a tree of theirs as well; nil is none
 	kept keptObjects         // what was read and made last, which the next commit begins with
+	aged keptObjects         // the same of before
 	made map[oid]*userObject // new ones
 	cat  *exec.Cmd           // nil until the first object is read
 	in   io.WriteCloser      // of cat
@@ -77,23 +81,47 @@ type keptObjects struct {
 	bytes   int // about how much that is
 }
 
-// maxKept is how much of them is kept, in bytes: the trees of 8,000 memories are
-// 1 MB.
+// maxKept is how much of them is kept from one commit to the next, in bytes: the
+// trees of 8,000 memories are 1 MB. What was not used in the last half of it goes.
 const maxKept = 4 << 20
 
 func newKept() keptObjects {
 	return keptObjects{map[oid][]userEntry{}, map[oid]userCommit{}, map[oid][]byte{}, 0}
 }
 
+// keptAgain returns what is kept under id. What was used before, and not lately, has
+// been used lately then.
+func keptAgain[T any](bytes *int, lately, before map[oid]T, id oid, size func(T) int) (T, bool) {
+	if v, ok := lately[id]; ok {
+		return v, true
+	}
+	v, ok := before[id]
+	if ok {
+		lately[id] = v
+		*bytes += size(v)
+	}
+	return v, ok
+}
+
+func treeBytes(t []userEntry) int  { return 64 * len(t) }
+func blobBytes(b []byte) int       { return len(b) }
+func commitBytes(c userCommit) int { return 256 + len(c.message) }
+
 func newUserObjects(l *Layout, size int) *userObjects {
-	return &userObjects{l: l, size: size, kept: newKept(), made: map[oid]*userObject{}}
+	return &userObjects{l: l, size: size, kept: newKept(), aged: newKept(), made: map[oid]*userObject{}}
 }
 
 // get returns the bytes of an object of kind. An object that is missing, as in a
-// partial clone, is ErrUnavailable: nothing is fetched here.
+// partial clone, is ErrUnavailable: nothing is fetched here. A tree that we made is
+// in our repository under the same name, and read there without a process.
 func (u *userObjects) get(ctx context.Context, kind string, id oid) ([]byte, error) {
 	if o := u.made[id]; o != nil && o.kind == kind {
 		return o.data, nil
+	}
+	if u.own != nil && kind == "tree" && u.size == len(plumbing.ZeroHash) {
+		if b, ok := u.own.peek(plumbing.TreeObject, plumbing.Hash([]byte(id))); ok {
+			return b, nil
+		}
 	}
 	if err := u.start(ctx); err != nil {
 		return nil, err
@@ -151,8 +179,8 @@ func (u *userObjects) start(ctx context.Context) error {
 // close ends the program and forgets what was not written.
 func (u *userObjects) close() {
 	u.made = map[oid]*userObject{}
-	if u.kept.bytes > maxKept {
-		u.kept = newKept()
+	if u.kept.bytes > maxKept/2 {
+		u.aged, u.kept = u.kept, newKept()
 	}
 	if u.cat == nil {
 		return
@@ -175,13 +203,13 @@ func (u *userObjects) put(kind string, b []byte) oid {
 
 // blob returns the bytes of a file.
 func (u *userObjects) blob(ctx context.Context, id oid) ([]byte, error) {
-	if b, ok := u.kept.blobs[id]; ok {
+	if b, ok := keptAgain(&u.kept.bytes, u.kept.blobs, u.aged.blobs, id, blobBytes); ok {
 		return b, nil
 	}
 	b, err := u.get(ctx, "blob", id)
 	if err == nil {
 		u.kept.blobs[id] = b
-		u.kept.bytes += len(b)
+		u.kept.bytes += blobBytes(b)
 	}
 	return b, err
 }
@@ -191,7 +219,7 @@ func (u *userObjects) tree(ctx context.Context, id oid) ([]userEntry, error) {
 	if id == "" {
 		return nil, nil
 	}
-	if t, ok := u.kept.trees[id]; ok {
+	if t, ok := keptAgain(&u.kept.bytes, u.kept.trees, u.aged.trees, id, treeBytes); ok {
 		return t, nil
 	}
 	b, err := u.get(ctx, "tree", id)
@@ -209,7 +237,7 @@ func (u *userObjects) tree(ctx context.Context, id oid) ([]userEntry, error) {
 		b = rest[u.size:]
 	}
 	u.kept.trees[id] = out
-	u.kept.bytes += 64 * len(out)
+	u.kept.bytes += treeBytes(out)
 	return out, nil
 }
 
@@ -386,7 +414,7 @@ type userCommit struct {
 }
 
 func (u *userObjects) commit(ctx context.Context, id oid) (c userCommit, err error) {
-	if c, ok := u.kept.commits[id]; ok {
+	if c, ok := keptAgain(&u.kept.bytes, u.kept.commits, u.aged.commits, id, commitBytes); ok {
 		return c, nil
 	}
 	b, err := u.get(ctx, "commit", id)
@@ -415,6 +443,6 @@ func (u *userObjects) commit(ctx context.Context, id oid) (c userCommit, err err
 		return c, fmt.Errorf("commit %s is damaged", id)
 	}
 	u.kept.commits[id] = c
-	u.kept.bytes += len(b)
+	u.kept.bytes += commitBytes(c)
 	return c, nil
 }
