@@ -212,7 +212,15 @@ func (o *ownTransport) storage() *filesystem.Storage {
 func (o *ownTransport) push(ctx context.Context, was, is plumbing.Hash) error {
 	ctx, stop := context.WithTimeout(ctx, o.opt.Timeout)
 	defer stop()
-	return o.fail(ctx, o.send(ctx, was, is))
+	err := o.send(ctx, was, is)
+	if errors.Is(err, io.EOF) {
+		// A remote that took all and hung up before we said that it was all answered
+		// nothing that go-git hands on (by ssh). What it has now is the answer.
+		if tip, asked := o.tip(ctx); asked == nil && tip == is {
+			return nil
+		}
+	}
+	return o.fail(ctx, err)
 }
 
 func (o *ownTransport) send(ctx context.Context, was, is plumbing.Hash) error {
