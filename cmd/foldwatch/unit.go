@@ -107,7 +107,7 @@ func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
 	if x := e.getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
 		s.Config = x
 	}
-	s.Env, _ = unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
+	s.Env, _ = e.lasting(s)
 	if now, text := e.installed(s); now.Installed && strings.Contains(text, "X-FoldwatchLinger=yes") {
 		s.Linger = true // once asked for, it stays
 	}
@@ -146,7 +146,33 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 		{Name: "PATH", Value: s.SystemPath(e.getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
 		{Name: "FOLDWATCH_HOME", Value: s.State},
 	}
+	vars, _ := e.lasting(s)
+	s.Env = append(s.Env, vars...)
 	return s, s.Check()
+}
+
+// lasting returns what of this session's environment the service is given, and what
+// of it was left out.
+func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
+	cfg := conf.Default()
+	if st, err := e.settings(); err == nil { // else the daemon says what is wrong with it
+		cfg = st.cfg
+	}
+	var read []string
+	for _, kv := range e.environ {
+		if name, value, _ := strings.Cut(kv, "="); value != "" && cfg.Reads(name) {
+			read = append(read, name)
+		}
+	}
+	slices.Sort(read)
+	if s.Scope == unit.System {
+		return s.LastingSystem(e.getenv, read)
+	}
+	vars, left = unit.Lasting(e.getenv, read, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+	if s.OS == "windows" {
+		left = nil // a task at logon has the environment of the session
+	}
+	return vars, left
 }
 
 // startable returns a usage error if the service would not find its program: the
@@ -343,11 +369,8 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 		return err
 	}
 	r.Changed = !now.Same || !now.Running
-	if s.Scope == unit.User {
-		_, left := unit.Lasting(e.getenv, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
-		r.Notes = append(r.Notes, left...)
-	}
-	r.Notes = append(r.Notes, e.unitNotes(s)...)
+	_, left := e.lasting(s)
+	r.Notes = append(append(r.Notes, left...), e.unitNotes(s)...)
 	if now.Packaged != "" {
 		r.Notes = append(r.Notes, "it takes the place of the package's "+now.Packaged+", with what this session's environment has; foldwatch service uninstall"+scopeFlag(s.Scope)+" leaves that one, disabled")
 	}

@@ -279,6 +279,19 @@ func TestDryRunForeseesTheRefusal(t *testing.T) {
 	u.tells(u.said(4, "service", "status"), "not installed", "systemd does not run on this machine (it has OpenRC)", "foldwatch up -d")
 }
 
+// TestInstallRecordsTheWayOut: proxies go into the unit, keys do not, and that is said.
+func TestInstallRecordsTheWayOut(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1")
+	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "[providers.mine]\nkind = \"openai\"\nurl = \"https://m.example.invalid\"\nkey_env = \"MINE\"\n")
+	u.vars["HTTPS_PROXY"] = "http://proxy.example.invalid:3128"
+	u.env.environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
+	u.tells(u.said(0, "service", "install"), "note  FOLDWATCH_LISTEN, MINE: left out")
+	text, err := os.ReadFile(u.env.at(u.spec.Path()))
+	if err != nil || !strings.Contains(string(text), `Environment="HTTPS_PROXY=http://proxy.example.invalid:3128"`) || strings.Contains(string(text), "hush") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // process starts one that does nothing, to be a daemon's; the channel is closed when
 // it has ended.
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {

@@ -335,13 +335,18 @@ func variableSlip(name string, err error) error {
 	return fold.WithHint(fmt.Errorf("environment: %s: %w", name, err), "set "+name+" to such a value, or unset it")
 }
 
-// applySeeds takes over what other programs of this kind export, and returns what is
-// wrong with it. They are values only: a key enables nothing.
-func (c *Config) applySeeds(env []string, from map[string]string) (slips []error) {
-	seeds := map[string]string{
+// seeds are variables of other programs, and the keys that they are.
+func seeds() map[string]string {
+	return map[string]string{
 		"QDRANT_URL": "qdrant.url", "CHUNKING_ENABLED": "chunk.enabled", "CHUNK_MIN_LINES": "chunk.min_lines",
 		"EMBEDDING_PROVIDER": "embedding.provider", "EMBEDDING_MODEL": "embedding.model", "EMBEDDING_DIMENSION": "embedding.dimension",
 	}
+}
+
+// applySeeds takes over what other programs of this kind export, and returns what is
+// wrong with it. They are values only: a key enables nothing.
+func (c *Config) applySeeds(env []string, from map[string]string) (slips []error) {
+	known := seeds()
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(kv, "=")
 		if value == "" {
@@ -351,7 +356,7 @@ func (c *Config) applySeeds(env []string, from map[string]string) (slips []error
 			c.applyAuthSeed(name, rest, value, from)
 			continue
 		}
-		dotted, ok := seeds[name]
+		dotted, ok := known[name]
 		if !ok {
 			continue
 		}
@@ -404,21 +409,7 @@ func (c *Config) applyAuthSeed(variable, rest, value string, from map[string]str
 // keepSecrets keeps the values of the variables that some key names, so that
 // nothing else need read the environment.
 func (c *Config) keepSecrets(env []string) {
-	want := map[string]bool{c.Qdrant.KeyEnv: true, c.Webhooks.SecretEnv: true}
-	for _, name := range []string{"gemini", "anthropic", "openai", "openrouter", "voyage"} {
-		p, _ := wellKnown(name)
-		want[p.KeyEnv] = true
-	}
-	for _, p := range c.Providers {
-		want[p.KeyEnv] = true
-	}
-	for _, p := range c.Auth.Providers {
-		want[p.SecretEnv] = true
-	}
-	for slug := range c.projects {
-		want[c.For(slug).Webhooks.SecretEnv] = true
-	}
-	delete(want, "")
+	want := c.secretNames()
 	values := map[string]string{}
 	for _, kv := range env {
 		if name, value, _ := strings.Cut(kv, "="); value != "" {
@@ -440,6 +431,36 @@ func (c *Config) keepSecrets(env []string) {
 			c.Auth.Providers[name] = p
 		}
 	}
+}
+
+// Reads reports whether a daemon takes a setting or a key from the environment under
+// this name.
+func (c Config) Reads(name string) bool {
+	if strings.HasPrefix(name, "FOLDWATCH_") {
+		return !slices.Contains(notKeys(), name) && !strings.HasPrefix(name, "FOLDWATCH_TEST_")
+	}
+	_, seed := seeds()[name]
+	return seed || strings.HasPrefix(name, "AUTH_PROVIDER_") || name == "GEMINI_API_KEY" || c.secretNames()[name]
+}
+
+// secretNames are the variables that hold keys.
+func (c *Config) secretNames() map[string]bool {
+	want := map[string]bool{c.Qdrant.KeyEnv: true, c.Webhooks.SecretEnv: true}
+	for _, name := range []string{"gemini", "anthropic", "openai", "openrouter", "voyage"} {
+		p, _ := wellKnown(name)
+		want[p.KeyEnv] = true
+	}
+	for _, p := range c.Providers {
+		want[p.KeyEnv] = true
+	}
+	for _, p := range c.Auth.Providers {
+		want[p.SecretEnv] = true
+	}
+	for slug := range c.projects {
+		want[c.For(slug).Webhooks.SecretEnv] = true
+	}
+	delete(want, "")
+	return want
 }
 
 // origins lists every key with its value.

@@ -8,40 +8,90 @@ import (
 	"strings"
 )
 
-// lasting are the variables that a service is given as they are when it is
-// installed: those that find programs, keys and our own folders. Nothing else
-// goes into a file that others may read.
-var lasting = []string{
-	"PATH", "SSH_AUTH_SOCK", "GIT_CONFIG_GLOBAL",
-	"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "FOLDWATCH_HOME",
-}
+// What a service is given of a session's environment, as it is when it is installed:
+// what finds programs, keys, our own folders and the way into the network. Nothing
+// else goes into a file that others may read.
+var (
+	ways = []string{ // into the network
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+	}
+	lasting = append([]string{
+		"PATH", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH",
+		"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "FOLDWATCH_HOME",
+	}, ways...)
+)
 
-// Lasting returns what of a session's environment the daemon is given, and one
-// sentence for each variable that was left out though it would matter. Of PATH
-// it keeps the absolute folders, once; an agent's socket only if it is there
-// after the next login too.
-func Lasting(getenv func(string) string, home, runtimeDir string) (vars []Var, left []string) {
+// Lasting returns what of a session's environment the daemon of a user is given, and
+// one sentence for what was left out though it would matter, without its values. Of
+// PATH it keeps the absolute folders, once; an agent's socket only if it is there
+// after the next login too. Read names further variables of the session that the
+// daemon would read.
+func Lasting(getenv func(string) string, read []string, home, runtimeDir string) (vars []Var, left []string) {
 	if home != "" {
 		vars = append(vars, Var{"HOME", home})
 	}
 	for _, name := range lasting {
 		v := getenv(name)
-		if v == "" {
-			continue
-		}
-		switch name {
-		case "PATH":
+		if name == "PATH" {
 			v = folders(v)
-		case "SSH_AUTH_SOCK":
-			if !within(v, home) && !within(v, runtimeDir) {
-				left = append(left, fmt.Sprintf("SSH_AUTH_SOCK is %s, which the next session will not have; "+
-					"give your ssh agent a socket in your home or runtime folder, or use a credential helper", v))
-				continue
-			}
 		}
-		vars = append(vars, Var{name, v})
+		switch {
+		case v == "":
+		case name == "SSH_AUTH_SOCK" && !within(v, home) && !within(v, runtimeDir):
+			left = append(left, fmt.Sprintf("SSH_AUTH_SOCK is %s, which the next session will not have; "+
+				"give your ssh agent a socket in your home or runtime folder, or use a credential helper", v))
+		case hasLogin(name, v):
+			left = append(left, loginNote(name, " --user"))
+		default:
+			vars = append(vars, Var{name, v})
+		}
 	}
-	return vars, left
+	return vars, append(left, unread(getenv, read)...)
+}
+
+// LastingSystem is Lasting for a service of the system: of the session of who installs
+// it, it is given the way into the network only, by files that it sees.
+func (s Spec) LastingSystem(getenv func(string) string, read []string) (vars []Var, left []string) {
+	for _, name := range ways {
+		v := getenv(name)
+		switch {
+		case v == "":
+		case hasLogin(name, v):
+			left = append(left, loginNote(name, ""))
+		case !s.Sees(v):
+			left = append(left, fmt.Sprintf("%s is %s, which the service does not see; put it where the machine's files are, such as /etc/ssl", name, v))
+		default:
+			vars = append(vars, Var{name, v})
+		}
+	}
+	return vars, append(left, unread(getenv, read)...)
+}
+
+// hasLogin reports whether a variable names a proxy together with a login there.
+func hasLogin(name, value string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "_proxy") && name != "no_proxy" && strings.Contains(value, "@")
+}
+
+func loginNote(name, scope string) string {
+	return fmt.Sprintf("%s has a login, which is not written where others may read it; give it to git as http.proxy of its configuration, and to the rest by "+
+		"EnvironmentFile= of a drop-in, with a file that is the account's alone (systemctl%s edit foldwatch)", name, scope)
+}
+
+// unread are the sentences about what a service does not get at all.
+func unread(getenv func(string) string, read []string) []string {
+	var notes []string
+	for _, name := range []string{"GIT_SSH_COMMAND", "GIT_SSH"} {
+		if getenv(name) != "" {
+			notes = append(notes, name+" is not for foldwatch, which asks git's configuration: git config --global core.sshCommand …")
+		}
+	}
+	if len(read) > 0 {
+		notes = append(notes, strings.Join(read, ", ")+": left out, they would stand in a file that others may read; "+
+			"a service has its settings in config.toml, and its keys in files that are named there (key_file, secret_file)")
+	}
+	return notes
 }
 
 func folders(list string) string {

@@ -219,13 +219,13 @@ func TestLastingKeepsWhatTheNextSessionHas(t *testing.T) {
 		"PATH": "/usr/bin:bin:/usr/bin:.:/bin", "SSH_AUTH_SOCK": "/tmp/ssh-X/agent.7", "AWS_SECRET_ACCESS_KEY": "no", "FOLDWATCH_HOME": "/srv/fw",
 	}
 	getenv := func(name string) string { return vars[name] }
-	got, left := unit.Lasting(getenv, "/home/ada", "/run/user/1000")
+	got, left := unit.Lasting(getenv, nil, "/home/ada", "/run/user/1000")
 	want := []unit.Var{{Name: "HOME", Value: "/home/ada"}, {Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "FOLDWATCH_HOME", Value: "/srv/fw"}}
 	if !slices.Equal(got, want) || len(left) != 1 || !strings.Contains(left[0], "/tmp/ssh-X/agent.7") {
 		t.Errorf("Lasting = %v, %v, want %v", got, left, want)
 	}
 	vars["SSH_AUTH_SOCK"] = "/run/user/1000/agent"
-	if got, left := unit.Lasting(getenv, "/home/ada", "/run/user/1000"); len(left) > 0 || !slices.Contains(got, unit.Var{Name: "SSH_AUTH_SOCK", Value: "/run/user/1000/agent"}) {
+	if got, left := unit.Lasting(getenv, nil, "/home/ada", "/run/user/1000"); len(left) > 0 || !slices.Contains(got, unit.Var{Name: "SSH_AUTH_SOCK", Value: "/run/user/1000/agent"}) {
 		t.Errorf("Lasting = %v, %v: an agent that lasts is left out", got, left)
 	}
 }
@@ -250,6 +250,46 @@ func TestSystemServiceSeesNoFoldersOfUsers(t *testing.T) {
 	}
 	if !specs()["systemd-user.service"].Sees("/home/ada/bin/foldwatch") {
 		t.Error("the user's service sees all that the user does")
+	}
+}
+
+// The way into the network is recorded, and no secret with it; what is left out is
+// named, without its value.
+func TestLastingTellsWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	password := "hush" + strconv.Itoa(os.Getpid())
+	vars := map[string]string{
+		"HTTPS_PROXY": "http://proxy.example.invalid:3128", "http_proxy": "ada:" + password + "@proxy.example.invalid:3128", "NO_PROXY": "localhost,::1",
+		"SSL_CERT_FILE": "/home/ada/ca.pem", "GIT_SSH_COMMAND": "sshpass -p " + password + " ssh", "OPENAI_API_KEY": password,
+	}
+	getenv := func(name string) string { return vars[name] }
+	read := []string{"FOLDWATCH_LISTEN", "OPENAI_API_KEY"}
+	proxy := unit.Var{Name: "HTTPS_PROXY", Value: vars["HTTPS_PROXY"]}
+	user, system := specs()["systemd-user.service"], specs()["systemd-system.service"]
+
+	got, left := unit.Lasting(getenv, read, user.Home, "/run/user/1000")
+	none := unit.Var{Name: "NO_PROXY", Value: vars["NO_PROXY"]}
+	want := []unit.Var{{Name: "HOME", Value: user.Home}, proxy, none, {Name: "SSL_CERT_FILE", Value: "/home/ada/ca.pem"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("Lasting = %v, want %v", got, want)
+	}
+	got, leftSystem := system.LastingSystem(getenv, read)
+	if want := []unit.Var{proxy, none}; !slices.Equal(got, want) {
+		t.Errorf("LastingSystem = %v, want %v", got, want)
+	}
+	for _, notes := range [][]string{left, leftSystem} {
+		all := strings.Join(notes, "\n")
+		for _, want := range []string{"http_proxy has a login", "GIT_SSH_COMMAND is not for foldwatch", "core.sshCommand", "FOLDWATCH_LISTEN, OPENAI_API_KEY: left out"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("it does not say %q:\n%s", want, all)
+			}
+		}
+		if strings.Contains(all, password) {
+			t.Errorf("it says the password:\n%s", all)
+		}
+	}
+	if all := strings.Join(leftSystem, "\n"); !strings.Contains(all, "SSL_CERT_FILE is /home/ada/ca.pem, which the service does not see") {
+		t.Errorf("it does not say that the service does not see the file:\n%s", all)
 	}
 }
 
