@@ -47,12 +47,14 @@ func unitCommand(e *environment) *cobra.Command {
 			Use: use, Short: short, Long: long, Args: between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				e.noticesTold = true
+				if fl.user && fl.system {
+					return usagef(cmd.CommandPath()+" --help", "--user and --system exclude each other")
+				}
 				return run(cmd.Context(), fl)
 			},
 		}
 		c.Flags().BoolVar(&fl.user, "user", false, "that of this user (the default)")
 		c.Flags().BoolVar(&fl.system, "system", false, "that of the machine, under an account of its own")
-		c.MarkFlagsMutuallyExclusive("user", "system")
 		return c
 	}
 	plans := func(c *cobra.Command) *cobra.Command {
@@ -132,8 +134,9 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 		switch {
 		case err == nil:
 			s.Home = u.HomeDir
+			s.UID, _ = strconv.Atoi(u.Uid)
 		case s.OS == "linux" && s.Account == unit.Name:
-			s.NewAccount = true
+			s.NewAccount, s.UID = true, -1 // nobody's yet
 		default:
 			return s, fold.WithHint(fmt.Errorf("account %q: %w", s.Account, fold.ErrNotFound), "foldwatch service install --system --account NAME")
 		}
@@ -175,9 +178,13 @@ func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 	return vars, left
 }
 
-// startable returns a usage error if the service would not find its program: the
-// machine's does not see where a person has programs of their own.
+// startable returns a usage error if the service would run as root, or not find its
+// program: the machine's does not see where a person has programs of their own.
 func (e *environment) startable(s unit.Spec) error {
+	if s.Root() {
+		return usagef("foldwatch service install --system --account NAME",
+			"as %s the service could do anything to this machine, with what others have written into checkouts; it needs an account of its own", s.Account)
+	}
 	real, err := filepath.EvalSymlinks(s.Program)
 	if err != nil {
 		real = s.Program

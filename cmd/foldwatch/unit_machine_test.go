@@ -73,7 +73,7 @@ func TestHiddenProgramIsRefused(t *testing.T) {
 	u.must(os.Mkdir(filepath.Dir(link), 0o700))
 	u.must(os.Symlink("../foldwatch", link))
 	for _, p := range []string{"/home/ada/bin/foldwatch", "/tmp/foldwatch", link} {
-		s := unit.Spec{OS: "linux", Scope: unit.System, Program: p}
+		s := unit.Spec{OS: "linux", Scope: unit.System, Program: p, Account: "foldwatch", UID: -1}
 		if real, err := filepath.EvalSymlinks(p); err == nil && s.Sees(real) {
 			t.Skip("SKIP: temporary folders are not in /tmp")
 		}

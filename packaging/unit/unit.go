@@ -48,7 +48,7 @@ type Spec struct {
 	Scope   Scope
 	Program string // foldwatch itself
 	Account string // whom the daemon runs as; on Windows with its domain
-	UID     int    // of the account; for launchd's user scope
+	UID     int    // of the account, not on Windows; -1 where it is to be made
 	Home    string // of the account
 	// Config is where the account's configuration lies, $XDG_CONFIG_HOME or
 	// ~/.config; user scope of systemd only.
@@ -105,6 +105,18 @@ func (s Spec) absolute(p string) bool {
 		return len(p) > 2 && p[1] == ':' && p[2] == '\\' || strings.HasPrefix(p, `\\`)
 	}
 	return path.IsAbs(p)
+}
+
+// Root reports whether a service of the system would run as one who may do anything.
+func (s Spec) Root() bool {
+	switch {
+	case s.Scope != System:
+		return false // the user's own, who is root already
+	case s.OS == "windows":
+		name := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(s.Account, `.\`), `NT AUTHORITY\`))
+		return name == "localsystem" || name == "system"
+	}
+	return s.Account == "root" || s.UID == 0
 }
 
 // join makes a path in the manner of the spec's system.

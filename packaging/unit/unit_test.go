@@ -213,6 +213,33 @@ func TestCheckRefusesWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
+func TestRootIsToldApart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		os, account string
+		uid         int
+		want        bool
+	}{
+		{"linux", "foldwatch", 998, false},
+		{"linux", "root", 0, true},
+		{"linux", "toor", 0, true},
+		{"darwin", "root", 0, true},
+		{"darwin", "ada", 501, false},
+		{"windows", `NT SERVICE\foldwatch`, 0, false},
+		{"windows", "LocalSystem", 0, true},
+		{"windows", `NT AUTHORITY\SYSTEM`, 0, true},
+		{"windows", `NT AUTHORITY\LocalService`, 0, false},
+	} {
+		s := unit.Spec{OS: tc.os, Scope: unit.System, Account: tc.account, UID: tc.uid}
+		if got := s.Root(); got != tc.want {
+			t.Errorf("Root of %s on %s = %v, want %v", tc.account, tc.os, got, tc.want)
+		}
+		if s.Scope = unit.User; s.Root() {
+			t.Errorf("the user's own service, of %s: Root", tc.account)
+		}
+	}
+}
+
 func TestLastingKeepsWhatTheNextSessionHas(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{
