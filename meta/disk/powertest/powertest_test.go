@@ -137,3 +137,19 @@ func TestPowerCut(t *testing.T) {
 		})
 	}
 }
+
+// TestCallsThatNeverEnd: a thread may be ended in the middle of a call, and strace says
+// so in three ways.
+func TestCallsThatNeverEnd(t *testing.T) {
+	calls, err := readCalls(strings.NewReader(`1 fsync(3<\x2f\x61>) = 0
+1 write(4<\x2f\x62>, "\x61", 1 <detached ...>
+2 write(4<\x2f\x62>, "\x61", 1 <unfinished ...>
+1 fsync(5<\x2f\x63>) = 0
+2 <... write resumed> <detached ...>
+3 write(4<\x2f\x62>, "\x61", 1 <unfinished ...>
+1 fsync(6<\x2f\x64>) = ?
+`))
+	if err != nil || len(calls) != 2 || calls[0].args[0].path != "/a" || calls[1].args[0].path != "/c" {
+		t.Errorf("calls %+v, %v", calls, err)
+	}
+}

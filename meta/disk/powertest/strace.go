@@ -123,6 +123,10 @@ func readCalls(r io.Reader) ([]call, error) {
 			waiting[pid] = begun{head, n}
 			continue
 		}
+		if strings.HasSuffix(text, " <detached ...>") { // its thread was ended in the middle of it
+			delete(waiting, pid)
+			continue
+		}
 		if strings.HasPrefix(text, "<... ") {
 			_, rest, _ := strings.Cut(text, " resumed>")
 			b := waiting[pid]
