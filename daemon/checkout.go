@@ -151,12 +151,23 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	return co
 }
 
+// gatherWrites is for how long writes are gathered, to be indexed together, where a
+// crowd of searches waits: what is done once for any number of them (jobs,
+// transactions, a segment of the text index that each search looks into) is most of
+// what one alone costs.
+const gatherWrites = 100 * time.Millisecond
+
 // loop takes what the watcher reports and queues the work. What cannot be
 // queued, because the disk is full for instance, is made up for by a sweep as
 // soon as that can be.
 func (co *checkout) loop(ctx context.Context) error {
-	var retry <-chan time.Time
+	var retry, gathered <-chan time.Time
 	failures := 0
+	defer func() {
+		if gathered != nil { // the loop of the next turn queues them
+			jobs.Poke(co.writes)
+		}
+	}()
 	for {
 		var resume <-chan time.Time
 		if until := co.pausedUntil(); !until.IsZero() && retry == nil {
@@ -168,6 +179,15 @@ func (co *checkout) loop(ctx context.Context) error {
 			return ctx.Err()
 		case <-co.pauses:
 		case <-co.writes:
+			switch {
+			case gathered != nil: // with those before
+			case co.desk.crowded():
+				gathered = time.After(gatherWrites)
+			default:
+				err = co.queueWritten(ctx)
+			}
+		case <-gathered:
+			gathered = nil
 			err = co.queueWritten(ctx)
 		case <-co.lost: // its attempts are used up, but the work is still to be done
 			if err := co.gone(); err != nil {

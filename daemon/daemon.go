@@ -297,7 +297,7 @@ func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*hold, e
 	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.rec, cos[0].rec) }))
 }
 
-// openToWrite is open for a caller who wants to write.
+// openToWrite is open for a caller who wants to write, when it is the turn of that.
 func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*hold, error) {
 	st, err := d.open(ctx, sc, slug)
 	if err != nil {
@@ -306,6 +306,10 @@ func (d *Daemon) openToWrite(ctx context.Context, sc fold.Scope, slug string) (*
 	if !sc.CanWrite(st.co.rec.Slug) {
 		st.letGo()
 		return nil, fmt.Errorf("write to project %s: %w", slug, fold.ErrForbidden)
+	}
+	if err := d.parts.desk.write(ctx); err != nil {
+		st.letGo()
+		return nil, err
 	}
 	return st, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // As many searches work as there are cores, one less during a save, in the order
@@ -111,5 +112,101 @@ func TestASearchThatIsGivenUpFreesItsTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		end()
+	})
+}
+
+// Where a crowd of searches waits, a write stands behind those that came before it,
+// and takes no place of a search; where none does it waits for nobody.
+func TestWritesQueueBehindACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{cores: 2}
+		ends := make(chan func(), 64)
+		search := func() {
+			end, err := d.begin(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			ends <- end
+		}
+		for range 2 + crowdAt*2 {
+			go search()
+			synctest.Wait()
+		}
+		if err := d.write(t.Context()); err != nil || d.crowded() {
+			t.Errorf("write beside a few searches: %v, crowded: %v", err, d.crowded())
+		}
+		go search() // a crowd
+		synctest.Wait()
+		wrote := make(chan struct{})
+		go func() {
+			if err := d.write(t.Context()); err != nil {
+				t.Error(err)
+			}
+			close(wrote)
+		}()
+		synctest.Wait()
+		go search() // stands behind the write
+		synctest.Wait()
+		came := func() bool {
+			synctest.Wait()
+			select {
+			case <-wrote:
+				return true
+			default:
+				return false
+			}
+		}
+		for n := range crowdAt * 2 {
+			if came() {
+				t.Fatalf("the write came before %d of the searches that stood before it", crowdAt*2+1-n)
+			}
+			(<-ends)()
+		}
+		(<-ends)()
+		if !came() {
+			t.Error("the write did not come when all that stood before it had begun")
+		}
+		if d.working != 2 || len(ends) != 2 {
+			t.Errorf("%d searches work beside a write, want 2", d.working)
+		}
+		(<-ends)()
+		(<-ends)()
+		synctest.Wait()
+		(<-ends)()
+		if d.working != 0 || d.searches != 0 || len(d.queue) != 0 {
+			t.Errorf("%d work, %d wait, queue %d at the end", d.working, d.searches, len(d.queue))
+		}
+	})
+}
+
+// However many searches are before it, a write goes on after some time, and one that
+// is given up leaves the queue.
+func TestAWriteWaitsSoLongAndNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{cores: 1}
+		ctx, stop := context.WithCancel(t.Context())
+		for range 1 + crowdAt + 1 {
+			go func() {
+				if end, err := d.begin(ctx); err == nil {
+					<-ctx.Done()
+					end()
+				}
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := d.write(t.Context()); err != nil || time.Since(began) != writeMost {
+			t.Errorf("write = %v after %v, want it after %v", err, time.Since(began), writeMost)
+		}
+		short, end := context.WithTimeout(t.Context(), writeMost/2)
+		defer end()
+		if err := d.write(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("write that is given up = %v", err)
+		}
+		stop()
+		synctest.Wait()
+		if d.working != 0 || d.searches != 0 || len(d.queue) != 0 {
+			t.Errorf("%d work, %d wait, queue %d at the end", d.working, d.searches, len(d.queue))
+		}
 	})
 }

@@ -204,3 +204,18 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 	}
 	return false
 }
+
+// Crowd has d take it that a crowd of searches waits, until leave is called.
+func (d *Daemon) Crowd() (leave func()) {
+	add := func(n int) {
+		d.parts.desk.mu.Lock()
+		defer d.parts.desk.mu.Unlock()
+		d.parts.desk.searches += n
+	}
+	const many = 1000
+	add(many)
+	return func() { add(-many) }
+}
+
+// GatherWrites is for how long writes are gathered beside a crowd.
+const GatherWrites = gatherWrites

@@ -52,9 +52,13 @@ type termScore struct {
 	share                        float32 // of the terms of symbol and title
 }
 
+// reset makes a ready for n documents.
 func (a *accumulator) reset(n int) {
 	if len(a.tallies) < n {
-		*a = accumulator{tallies: make([]tally, n), text: make([]uint32, n)}
+		// Each save adds some, and the next search must not begin with a megabyte anew.
+		room := n + n/8 + 1024
+		a.tallies, a.text = make([]tally, room), make([]uint32, room)
+		a.touched, a.texts = a.touched[:0], a.texts[:0]
 	}
 	for _, d := range a.touched {
 		a.tallies[d] = tally{}
