@@ -296,9 +296,12 @@ type branchDraft struct {
 	unsigned string
 	at       time.Time
 
-	// take is done under the locks, before the branch moves; nil for nothing.
+	// ready is done before the locks are taken, and take under them, before the branch
+	// moves; nil for nothing.
+	ready func() error
 	take  func() error
-	again bool // take prepared the index once more
+	// again makes the index once more, when the files are there; nil for nothing.
+	again func() ([]byte, error)
 }
 
 // draftBranch finds what is to be committed, and what of the checkout's state

@@ -74,21 +74,6 @@ func lockGit(path, from, text string) (*gitLock, error) {
 // file is the lock file itself.
 func (l *gitLock) file() string { return l.path + ".lock" }
 
-// renew makes another file of ours, which is synced, the one that is put. At no
-// moment is there no lock, or one that is not ours.
-func (l *gitLock) renew(from string) error {
-	if l.linked {
-		if err := os.Link(from, from+".lock"); err != nil {
-			return err
-		}
-		if err := os.Rename(from+".lock", l.file()); err != nil {
-			return err
-		}
-	}
-	l.from = from
-	return nil
-}
-
 // put has the file of ours take the place of what is guarded, and lets go of the
 // lock, in one step as git does it.
 func (l *gitLock) put() error {

@@ -21,7 +21,7 @@ import (
 const (
 	branchIntent = "branch.json"  // what is about to be done; see intent
 	branchIndex  = "branch.index" // git's index as it is to become
-	branchAgain  = "branch.again" // the same, prepared once more under the lock
+	branchAgain  = "branch.again" // the same with what git keeps of files
 	branchRef    = "branch.ref"   // the reference as it is to become
 	branchLock   = "branch.lock"  // whose the locks are
 )
@@ -52,6 +52,11 @@ func (s *Store) place(ctx context.Context, t *branchTarget, d *branchDraft) (hel
 	if err := t.at("intent"); err != nil {
 		return 0, w, err
 	}
+	if d.ready != nil {
+		if err := d.ready(); err != nil {
+			return 0, w, errors.Join(err, t.undo(state))
+		}
+	}
 	held, begun, w, err := t.swap(state, in, d, scan)
 	switch {
 	case errors.Is(err, errCrashed):
@@ -65,6 +70,9 @@ func (s *Store) place(ctx context.Context, t *branchTarget, d *branchDraft) (hel
 		return held, w, nil
 	case err != nil || !w.none():
 		return held, w, errors.Join(err, t.undo(state))
+	}
+	if err := t.refresh(state, in, d); err != nil {
+		return held, w, err
 	}
 	if err := t.settle(state, in); err != nil {
 		return held, w, err
@@ -194,11 +202,6 @@ func (t *branchTarget) swap(state string, in *intent, d *branchDraft, scan *proc
 		if err := d.take(); err != nil {
 			return 0, false, w, err
 		}
-		if d.again {
-			if err := locks[2].renew(filepath.Join(state, branchAgain)); err != nil {
-				return 0, false, w, err
-			}
-		}
 		if err := stop("files"); err != nil {
 			return 0, false, w, err
 		}
@@ -220,6 +223,35 @@ func (t *branchTarget) swap(state string, in *intent, d *branchDraft, scan *proc
 		return held, true, w, err
 	}
 	return held, true, w, stop("log")
+}
+
+// refresh puts what git keeps of files into the index, now that they are there: git
+// would read each of them to see that it has not changed, and does where this fails, or
+// meets the user at work. That index is made ready as the first was. It returns nothing
+// but what a step of a test does.
+func (t *branchTarget) refresh(state string, in *intent, d *branchDraft) error {
+	name, prepared := filepath.Join(t.l.GitDir, "index"), filepath.Join(state, branchAgain)
+	is := &branchDraft{}
+	if d.again == nil || is.readIndex(t.l) != nil || !bytes.Equal(is.index, d.patched) {
+		return nil // somebody has changed it
+	}
+	b, err := d.again()
+	if err != nil || b == nil || bytes.Equal(b, d.patched) || errors.Join(writeSynced(prepared, b), t.likeIndex(prepared, d)) != nil {
+		return nil //nolint:nilerr // as above
+	}
+	index := openOld(name)
+	defer index.Close() // or nil
+	lock, err := lockGit(name, prepared, in.Lock)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	if err := t.at("stat"); err != nil {
+		return err
+	}
+	if t.sameIndex(is, index) && lock.put() == nil {
+		d.patched = b
+	}
+	return lock.release()
 }
 
 // moved returns whether HEAD or the branch has moved since the draft was made, in

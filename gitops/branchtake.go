@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -18,7 +19,7 @@ import (
 // git's index and the files below fold/ (B7). It differs from a commit of ours in that
 // working files change too: they are written under git's locks, as git itself does
 // when it checks files out, through the write-ahead log, and each merged with what the
-// disk holds by then (G9). A crash before the branch has moved leaves memories that
+// disk holds by then (G9), but are ready before (see stage). A crash before the branch has moved leaves memories that
 // are not committed, one after it leaves an index that follows at the next start: the
 // next sync goes on from either.
 type taking struct {
@@ -351,20 +352,34 @@ func (k *taking) patch(ctx context.Context) ([]byte, error) {
 func (k *taking) place(ctx context.Context, rel *relation) error {
 	r, s, t := k.r, k.r.s, k.r.t
 	var done []string
+	stage, err := s.stageFiles(k.ws)
+	if isLocked(err) {
+		r.out.Wait = Wait{Reason: err.Error(), After: time.Second}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k.d.ready = stage.log
 	k.d.take = func() (err error) {
 		var failed map[string]error
-		if done, failed, err = s.takeMany(ctx, k.ws); err != nil {
+		if done, failed, err = stage.place(ctx); err != nil {
 			return err
 		}
 		for _, path := range sortedKeys(failed) {
 			return fmt.Errorf("%s/%s: %w", t.dir, path, failed[path])
 		}
-		return k.restat(ctx)
+		return nil
 	}
+	k.d.again = func() ([]byte, error) { return k.restat(ctx) }
 	_, w, err := s.place(ctx, t, k.d)
 	r.out.Paths = slices.Compact(slices.Sorted(slices.Values(append(r.out.Paths, done...))))
 	if errors.Is(err, errCrashed) {
+		stage.leave()
 		return err
+	}
+	if serr := stage.end(); serr != nil {
+		return errors.Join(err, serr)
 	}
 	if len(done) > 0 {
 		_, rerr := s.recordAll(ctx, done, fmt.Sprintf(takenIn+"%s from the remote", plural(len(done), "memory", "memories")))
@@ -384,14 +399,15 @@ func (k *taking) place(ctx context.Context, rel *relation) error {
 	return nil
 }
 
-// restat prepares the index once more, now that the files are there.
-func (k *taking) restat(ctx context.Context) error {
+// restat makes the index once more, now that the files are there; nil if there is
+// nothing to tell of them.
+func (k *taking) restat(ctx context.Context) ([]byte, error) {
 	if k.index == nil || len(k.ws) == 0 {
-		return nil
+		return nil, nil
 	}
 	root, err := k.r.s.openFold(false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
 	dir, t := k.r.s.l.FoldPath(k.r.s.opt.FoldDir), k.r.t
@@ -411,11 +427,5 @@ func (k *taking) restat(ctx context.Context) error {
 			e.Stat = indexStatOf(fi)
 		}
 	}
-	b, err := k.patch(ctx)
-	if err != nil {
-		return err
-	}
-	prepared := filepath.Join(t.l.StateDir(), branchAgain)
-	k.d.again = true
-	return errors.Join(writeSynced(prepared, b), t.likeIndex(prepared, k.d))
+	return k.patch(ctx)
 }

@@ -22,7 +22,7 @@ func (s *Store) OnBranchStep(fn func(step string) error) { s.onto.step = fn }
 
 // TakeSteps are the steps of taking in what the remote's branch has, in order.
 func TakeSteps() []string {
-	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "files", "reference", "index", "log", "synced"}
+	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "files", "reference", "index", "log", "stat", "synced"}
 }
 
 // BranchSteps are those steps, in order; the branch is main.

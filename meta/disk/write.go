@@ -368,31 +368,8 @@ func (r *Root) remove(p string, was []byte) error {
 		return goneIf(p, err)
 	}
 	defer t.close()
-	if _, err := t.verify(t.name, was); err != nil {
-		return err
-	}
-	if err := hook(r.faults, OpRemove, p); err != nil {
-		return err
-	}
-	// Taken aside first, under a name from which CleanTemps can put it back,
-	// since somebody may write between the look above and now.
-	aside := strings.TrimSuffix(tempName(), tempSuffix) + "." + t.name + goneSuffix
-	if len(aside) > 255 {
-		aside = tempName()
-	}
-	if err := t.d.Rename(t.name, aside); err != nil {
-		return goneIf(p, err)
-	}
-	info, err := t.verify(aside, was)
+	info, err := t.takeAway(was)
 	if err != nil {
-		if perr := t.place(aside, t.name); errors.Is(perr, fs.ErrExist) {
-			_ = t.d.Remove(aside) // somebody wrote a newer one meanwhile
-		} else if perr != nil {
-			return errors.Join(err, fmt.Errorf("put back %s from %s: %w", p, aside, perr))
-		}
-		return t.changed(err)
-	}
-	if err := t.d.Remove(aside); err != nil {
 		return err
 	}
 	// Synced only now: were the name aside to come back after a power cut,
@@ -411,6 +388,35 @@ func (r *Root) remove(p string, was []byte) error {
 	}
 	r.prune(path.Dir(p))
 	return nil
+}
+
+// takeAway removes the target if it holds was, and syncs nothing. It returns what it
+// was.
+func (t *target) takeAway(was []byte) (info Info, err error) {
+	if _, err := t.verify(t.name, was); err != nil {
+		return info, err
+	}
+	if err := hook(t.r.faults, OpRemove, t.path); err != nil {
+		return info, err
+	}
+	// Taken aside first, under a name from which CleanTemps can put it back,
+	// since somebody may write between the look above and now.
+	aside := strings.TrimSuffix(tempName(), tempSuffix) + "." + t.name + goneSuffix
+	if len(aside) > 255 {
+		aside = tempName()
+	}
+	if err := t.d.Rename(t.name, aside); err != nil {
+		return info, goneIf(t.path, err)
+	}
+	if info, err = t.verify(aside, was); err != nil {
+		if perr := t.place(aside, t.name); errors.Is(perr, fs.ErrExist) {
+			_ = t.d.Remove(aside) // somebody wrote a newer one meanwhile
+		} else if perr != nil {
+			return info, errors.Join(err, fmt.Errorf("put back %s from %s: %w", t.path, aside, perr))
+		}
+		return info, t.changed(err)
+	}
+	return info, t.d.Remove(aside)
 }
 
 // prune removes emptied directories of one character, upwards. It is
