@@ -77,7 +77,7 @@ func (s *Store) auditBranch(ctx context.Context, t *branchTarget, p position, lo
 			return nil, fmt.Errorf("look for what a merge lost: %w", err)
 		}
 	}
-	if done, err = s.putLost(ctx, lost); err != nil {
+	if done, err = s.putLost(lost); err != nil {
 		return done, err
 	}
 	t.audit.at[look.ref], t.audit.stamp[look.ref] = look.last, look.stamp
@@ -249,7 +249,7 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 }
 
 // putLost writes what was lost, merged with what is there by now.
-func (s *Store) putLost(ctx context.Context, lost map[string]*loss) (done []string, err error) {
+func (s *Store) putLost(lost map[string]*loss) (done []string, err error) {
 	for _, path := range sortedKeys(lost) {
 		l := lost[path]
 		_, err := s.putWhen(Write{Path: path, Base: l.has, New: l.b, Merge: true})

@@ -1,11 +1,15 @@
 package gitops_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // TestMergeLosesNothing: what a merge or rebase of the user dropped of a memory
@@ -137,5 +141,57 @@ func (a *auditRig) look(t *testing.T) {
 	must(t, err)
 	if b.Wait.Waits() || b.Pending {
 		t.Fatalf("CommitBranch = %+v", b)
+	}
+}
+
+// noReference is a disk that does not take the reference of the journal while it is on.
+type noReference struct{ on atomic.Bool }
+
+func (n *noReference) Before(op disk.Op, path string, size int) (int, error) {
+	if n.on.Load() && strings.Contains(path, "journal") {
+		return 0, syscall.ENOSPC
+	}
+	return size, nil
+}
+
+// TestRestoredAndDeletedAgain: what a merge had lost is restored, and the journal does not
+// get that. Who deletes it then does not get it once more.
+func TestRestoredAndDeletedAgain(t *testing.T) {
+	a := newAuditRig(t, "Thirty minutes.")
+	must(t, a.s.Close())
+	n := &noReference{}
+	reopen := func() {
+		a.s = branchStore(t, a.dir, func(o *gitops.StoreOptions) { o.Faults = n })
+	}
+	reopen()
+	git(t, a.dir, "checkout", "-q", "-b", "side")
+	git(t, a.dir, "rm", "-q", a.file)
+	git(t, a.dir, "commit", "-qm", "side")
+	git(t, a.dir, "checkout", "-q", "main")
+	write(t, filepath.Join(a.dir, a.file), a.memory("Forty minutes."))
+	git(t, a.dir, "commit", "-qam", "mine")
+	a.look(t)
+	failing(t, a.dir, "merge", "side")
+	git(t, a.dir, "rm", "-q", a.file)
+	git(t, a.dir, "commit", "-qm", "merged")
+	_, err := a.s.CommitAll(t.Context())
+	must(t, err)
+	n.on.Store(true)
+	if _, err := a.s.CommitBranch(t.Context()); err == nil {
+		t.Fatal("the journal has it")
+	}
+	n.on.Store(false)
+	full := filepath.Join(a.dir, a.file)
+	if got := string(read(t, full)); !strings.Contains(got, "Forty") {
+		t.Fatalf("restored is %q", got)
+	}
+	must(t, os.Remove(full))
+	for range 2 {
+		a.look(t)
+		must(t, a.s.Close())
+		reopen()
+	}
+	if b, err := os.ReadFile(full); err == nil {
+		t.Errorf("it came once more: %q", b)
 	}
 }
