@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,13 +30,10 @@ func (s *Store) standsAt() string {
 	if err != nil {
 		return ""
 	}
-	if p.oid != "" {
-		return p.oid.String()
-	}
 	var ids []string
 	add := func(name string) {
 		name = strings.TrimSpace(name)
-		if _, ok := parseOid(name, t.size); !ok {
+		if !isFullName(name) {
 			short := strings.TrimPrefix(name, "refs/heads/")
 			if short == "" || !filepath.IsLocal(filepath.FromSlash(short)) {
 				return
@@ -44,9 +42,13 @@ func (s *Store) standsAt() string {
 				return
 			}
 		}
-		if _, ok := parseOid(name, t.size); ok {
+		if isFullName(name) {
 			ids = append(ids, name)
 		}
+	}
+	if p.ref != "" {
+		add(p.ref)
+		return strings.Join(ids, " ")
 	}
 	add(string(p.head))
 	for _, name := range startedOn() {
@@ -59,24 +61,36 @@ func (s *Store) standsAt() string {
 	return strings.Join(ids, " ")
 }
 
+// isFullName reports whether name is that of an object, of either size.
+func isFullName(name string) bool {
+	_, sha1 := parseOid(name, 20)
+	_, sha256 := parseOid(name, 32)
+	return sha1 || sha256
+}
+
 // pastHolds reports whether a commit up to heads, which standsAt returned, holds b at
-// path. Where the history cannot tell in time it holds nothing. It starts a process.
+// path, and none that HEAD came to since brought it there: that would be somebody's
+// way back to b, which is an edit like any other. Where the history cannot tell in time
+// it holds nothing. It starts processes.
 func (s *Store) pastHolds(heads, path string, b []byte) (bool, error) {
-	if heads == "" || fold.ValidPath(path) != nil {
+	names := strings.Fields(heads)
+	if len(names) == 0 || fold.ValidPath(path) != nil || slices.ContainsFunc(names, func(n string) bool { return !isFullName(n) }) {
 		return false, nil
 	}
 	t := newBranchTarget(s.l, s.foldDir())
-	for id := range strings.FieldsSeq(heads) {
-		if _, ok := parseOid(id, t.size); !ok {
-			return false, nil
-		}
-	}
+	// In the repository of the user an object may have another name than in ours.
+	objects := newUserObjects(t.l, len(names[0])/2)
+	find := "--find-object=" + objects.put("blob", b).String()
 	ctx, cancel := context.WithTimeout(context.Background(), pastMost)
 	defer cancel()
-	args := append([]string{"--literal-pathspecs", "log", "-1", "--format=%H", "--full-history", "--no-renames", "--find-object=" + hashOf(b)}, strings.Fields(heads)...)
-	out, err := t.l.git(append(args, "--", joinDir(t.dir, path))...).line(ctx)
-	if err != nil {
+	moved := func(commits ...string) (bool, error) { // one of them brought b there, or took it away
+		args := append([]string{"--literal-pathspecs", "log", "-1", "--format=%H", "--full-history", "--no-renames", find}, commits...)
+		out, err := t.l.git(append(args, "--", joinDir(t.dir, path))...).line(ctx)
+		return out != "", err
+	}
+	if held, err := moved(names...); err != nil || !held {
 		return false, nil //nolint:nilerr // a commit may be gone by now, or the history be long
 	}
-	return out != "", nil
+	since, err := moved(append([]string{"HEAD", "--not"}, names...)...)
+	return err == nil && !since, nil
 }

@@ -14,10 +14,11 @@ import (
 )
 
 // cloneOfThree is a fresh store on a clone whose branch has had a memory in three
-// versions: no journal has seen the first two.
-func cloneOfThree(t *testing.T) *heldMemory {
+// versions: no journal has seen the first two. Format is how objects are named.
+func cloneOfThree(t *testing.T, format string) *heldMemory {
 	t.Helper()
-	origin := checkout(t)
+	origin := realDir(t)
+	git(t, origin, "init", "-q", "--template=", "--object-format="+format, ".")
 	s := branchStore(t, origin, nil)
 	path := remember(t, s, "Held", "The first.")
 	for _, text := range []string{"The first.", "The second.", "The third."} {
@@ -57,18 +58,20 @@ func (h *heldMemory) mateBranch(name, text string) {
 // somebody else made is.
 func TestPutOffDeletionMeetsThePast(t *testing.T) {
 	for _, tc := range []struct {
-		name, to string
-		stays    bool
+		name, to, mate, format string
+		stays                  bool
 	}{
-		{"an older commit", "main~2", false},
-		{"another's branch", "mate", true},
+		{"an older commit", "main~2", "The other.", "sha1", false},
+		{"an older commit of sha256", "main~2", "The other.", "sha256", false},
+		{"another's branch", "mate", "The other.", "sha1", true},
+		{"another's way back", "mate", "The first.", "sha1", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := cloneOfThree(t)
+			h := cloneOfThree(t, tc.format)
 			h.ahead.Store(int64(2 * time.Second))
 			git(t, h.dir, "checkout", "-q", "HEAD~1")
 			h.remove() // the second version; main has the third
-			h.mateBranch("mate", "The other.")
+			h.mateBranch("mate", tc.mate)
 			git(t, h.dir, "checkout", "-q", "-B", "here", tc.to)
 			h.reopen(nil)
 			h.place()
@@ -83,25 +86,31 @@ func TestPutOffDeletionMeetsThePast(t *testing.T) {
 }
 
 // TestOwedDeletionMeetsThePast: as TestPutOffDeletionMeetsThePast, where HEAD is set back
-// to such a version. Who checks it out alone, beside another one in HEAD, wants it.
+// to such a version. Who checks it out alone, beside another one in HEAD, wants it, and
+// who goes back to it in a commit has edited the memory.
 func TestOwedDeletionMeetsThePast(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		do    []string
+		do    [][]string
 		stays bool
 	}{
-		{"set back", []string{"reset", "-q", "--hard", "HEAD~2"}, false},
-		{"checked out", []string{"checkout", "-q", "HEAD~2", "--", "fold"}, true},
-		{"restored", []string{"restore", "-s", "HEAD~1", "fold"}, true},
+		{"set back", [][]string{{"reset", "-q", "--hard", "HEAD~2"}}, false},
+		{"checked out", [][]string{{"checkout", "-q", "HEAD~2", "--", "fold"}}, true},
+		{"restored", [][]string{{"restore", "-s", "HEAD~1", "fold"}}, true},
+		{"committed", [][]string{{"checkout", "-q", "HEAD~2", "--", "fold"}, {"commit", "-qm", "Back to the first"}}, true},
+		{"pulled", [][]string{{"merge", "-q", "--ff-only", "mate"}}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := cloneOfThree(t)
+			h := cloneOfThree(t, "sha1")
+			h.mateBranch("mate", "The first.")
 			h.remove()
 			h.commit()
 			if _, err := os.Stat(h.file); !errors.Is(err, fs.ErrNotExist) {
 				t.Fatalf("the file is there: %v", err)
 			}
-			git(t, h.dir, tc.do...)
+			for _, args := range tc.do {
+				git(t, h.dir, args...)
+			}
 			for range 2 {
 				h.commit()
 				_, err := h.PlacePutOff(t.Context())

@@ -17,7 +17,8 @@ import (
 // it back, and git has no memory of it. Until the branch has it the deletion is owed.
 // What comes back as it was when it was deleted, on disk or in HEAD, is taken away again
 // when git rests, and so is an older one where HEAD was set back to it. Any other version
-// that somebody saves on the same branch is an edit, and wins (I9); so does one that git
+// that somebody saves on the same branch is an edit, and wins (I9); so is an older one
+// that a new commit goes back to, and one that git
 // checked out of another commit than HEAD (git checkout REV -- file), since somebody asked
 // for it. That somebody asked for the version of HEAD itself cannot be told: git leaves
 // the same index and the same logs behind where one file is named and where all that
