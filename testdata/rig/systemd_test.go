@@ -22,7 +22,7 @@ func TestSystemd(t *testing.T) {
 	if bin == "" {
 		t.Fatal("FOLDWATCH_BIN is not set; run it by make")
 	}
-	boot(t, "TestServiceOf", 2, "--bind-ro="+bin+":/usr/local/bin/foldwatch")
+	boot(t, "TestServiceOf", 3, "--bind-ro="+bin+":/usr/local/bin/foldwatch")
 }
 
 // A booted is the user at work in the machine that TestSystemd booted.
@@ -246,6 +246,16 @@ func TestServiceOfMachine(t *testing.T) {
 			t.Errorf("status of %s: %s", slug, out)
 		}
 	}
+	// Where it is down, its account starts no daemon in its place.
+	b.root("foldwatch", "service", "stop", "--system")
+	cmd := exec.CommandContext(t.Context(), "runuser", "-u", "foldwatch", "--", "env", "FOLDWATCH_HOME=/var/lib/foldwatch", "foldwatch", "status")
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "foldwatch service start --system") {
+		t.Errorf("status while it is down: exit code %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "pgrep", "-u", "foldwatch", "foldwatch").Output(); err == nil {
+		t.Errorf("its account has started a daemon: %s", out)
+	}
+	b.root("foldwatch", "service", "start", "--system")
 	b.root("foldwatch", "remove", "--system", "-p", "home")
 	if out := b.root("ls", "/etc/systemd/system/foldwatch.service.d"); strings.Count(out, "checkout-") != 1 {
 		t.Errorf("after remove there are drop-ins: %s", out)
@@ -255,4 +265,55 @@ func TestServiceOfMachine(t *testing.T) {
 	if after := b.files(); after != before {
 		t.Errorf("uninstall leaves something; before:\n%s\nafter:\n%s", before, after)
 	}
+}
+
+// The unit that a package brings is seen, gives way to one of install's own, and is
+// left where it is; also by a login that does not reach the user's manager.
+func TestServiceOfPackage(t *testing.T) {
+	b := newBooted(t)
+	const brought = "/usr/lib/systemd/user/foldwatch.service"
+	b.root("foldwatch", "assets", "/tmp/assets", "--program", "/usr/local/bin/foldwatch", "--date", "2026-01-31")
+	b.root("cp", "/tmp/assets"+brought, brought)
+	b.must("systemctl", "--user", "daemon-reload")
+	if out, code := b.user("foldwatch", "service", "status"); code != 4 || !strings.Contains(out, brought+", which nobody has enabled") {
+		t.Errorf("before it is enabled: exit code %d: %s", code, out)
+	}
+	is := func(when string, wants ...string) {
+		t.Helper()
+		out := b.must("systemctl", "--user", "show", "foldwatch", "-p", "FragmentPath,UnitFileState,ActiveState")
+		for _, want := range wants {
+			if !strings.Contains(out, want+"\n") {
+				t.Errorf("%s: not %s:\n%s", when, want, out)
+			}
+		}
+	}
+	b.must("systemctl", "--user", "enable", "--now", "foldwatch")
+	if out := b.must("foldwatch", "service", "status"); !strings.Contains(out, "active, ready") || !strings.Contains(out, brought+", of a package") {
+		t.Errorf("status: %s", out)
+	}
+	if out, _ := b.user("foldwatch", "doctor"); !strings.Contains(out, brought) || strings.Contains(out, "git is in no folder") {
+		t.Errorf("doctor: %s", out)
+	}
+	b.must("foldwatch", "service", "install")
+	is("installed beside it", "FragmentPath=/home/try/.config/systemd/user/foldwatch.service", "UnitFileState=enabled", "ActiveState=active")
+	b.must("foldwatch", "service", "uninstall")
+	is("uninstalled", "FragmentPath="+brought, "UnitFileState=disabled", "ActiveState=inactive")
+
+	b.must("systemctl", "--user", "enable", "--now", "foldwatch")
+	if out := b.must("foldwatch", "service", "uninstall"); !strings.Contains(out, brought+" is the package's") {
+		t.Errorf("uninstall: %s", out)
+	}
+	is("uninstalled, which is disabled", "FragmentPath="+brought, "UnitFileState=disabled", "ActiveState=inactive")
+
+	b.must("foldwatch", "service", "install")
+	pid, _, _ := b.status()
+	if out := b.must("env", "XDG_RUNTIME_DIR=/nowhere", "foldwatch", "service", "uninstall", "--purge", "--yes"); !strings.Contains(out, "systemctl --user daemon-reload") {
+		t.Errorf("uninstall out of reach of the manager: %s", out)
+	}
+	if err := syscall.Kill(pid, 0); pid == 0 || err == nil {
+		t.Errorf("the daemon, pid %d, goes on", pid)
+	}
+	b.must("systemctl", "--user", "daemon-reload")
+	is("uninstalled out of reach", "FragmentPath="+brought, "UnitFileState=disabled", "ActiveState=inactive")
+	b.root("rm", "-r", brought, "/tmp/assets")
 }
