@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 	os.Exit(atHome(m))
 }
 
-// gitConfig is the user's own configuration in every test.
-const gitConfig = "[user]\n\tname = Ann\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n"
+// gitConfig is the user's own configuration in every test. Without it each commit of a
+// test starts two programs that find nothing to tidy.
+const gitConfig = "[user]\n\tname = Ann\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n[maintenance]\n\tauto = false\n"
 
 // homeEnv is the environment of whoever lives at home.
 func homeEnv(home string) map[string]string {

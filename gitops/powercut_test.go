@@ -351,7 +351,7 @@ func (sc *powerScene) cut(t testing.TB, dir string, log *powertest.Log, mode pow
 // I7).
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	n, limit := fulltest.Pick(4, 12), 4*time.Second
+	n, limit := fulltest.Pick(4, 12), time.Minute
 	scenes := powerScenes()
 	if fulltest.Crash() {
 		n, limit = 1200, 4*time.Minute // most of the states
