@@ -6,14 +6,24 @@ import (
 )
 
 // A sift tells lines in which words of a question may stand from those in which
-// they cannot, by looking at the first two letters of each word: nine lines of code
-// in ten need no analysis then. It knows of the analyser that a word begins where
-// letters and digits do, at a capital, and between letters and digits; that a stem
-// has the first two letters of its word; and that a joined form begins as its first
-// word does, which may have one letter. A nil sift lets all through.
+// they cannot, by looking at the first three letters of each word: nearly all lines
+// need no analysis then. It knows of the analyser that a word begins where
+// letters and digits do, at a capital, and between letters and digits; that all
+// letters of a stem but the last begin its word, and the first two in any case; and
+// that a joined form begins as its first word does, which may have one letter or two.
+// A nil sift lets all through.
 type sift struct {
 	pairs  [alnums]uint64 // by first letter: the second ones
+	any    [alnums]uint64 // of those: whatever the third is
+	two    [alnums]uint64 // of those: as a word of two letters
+	thirds []third        // of the others
 	single uint64         // letters that may be words of their own
+}
+
+// A third is which letters may follow two.
+type third struct {
+	first, second int
+	set           uint64
 }
 
 const alnums = 36 // letters, then digits
@@ -43,16 +53,78 @@ func (s *sift) term(t string) {
 	}
 	if len(t) == 1 {
 		s.single |= 1 << first
-	} else if second, ok := alnum(t[1]); ok {
-		s.pairs[first] |= 1 << second
+		return
 	}
+	second, ok := alnum(t[1])
+	if !ok {
+		return
+	}
+	const known = 4 // letters of a stem of which three begin its word
+	if len(t) < known || !s.third(first, second, t[2]) {
+		s.pairs[first] |= 1 << second
+		s.any[first] |= 1 << second
+	}
+}
+
+// third lets lines through that may have a word of at least three letters which
+// begins with these. It does nothing and returns false if c is no letter or digit.
+func (s *sift) third(first, second int, c byte) bool {
+	n, ok := alnum(c)
+	if !ok {
+		return false
+	}
+	s.pairs[first] |= 1 << second
+	for i := range s.thirds {
+		if t := &s.thirds[i]; t.first == first && t.second == second {
+			t.set |= 1 << n
+			return true
+		}
+	}
+	s.thirds = append(s.thirds, third{first, second, 1 << n})
+	return true
 }
 
 // joined lets lines through that may have the beginning of a joined form.
 func (s *sift) joined(j string) {
-	if s.term(j); len(j) > 0 {
-		s.term(j[:1])
+	if len(j) == 0 {
+		return
 	}
+	s.term(j[:1])
+	if len(j) == 1 {
+		return
+	}
+	first, ok := alnum(j[0])
+	second, also := alnum(j[1])
+	if !ok || !also {
+		return
+	}
+	s.pairs[first] |= 1 << second
+	s.two[first] |= 1 << second
+	if len(j) > 2 && !s.third(first, second, j[2]) {
+		s.any[first] |= 1 << second
+	}
+}
+
+// begin reports whether a word may be one of the question that begins with these
+// two letters, which a word of it does, and then has c.
+func (s *sift) begin(first, second int, c byte) bool {
+	if s.any[first]>>second&1 == 1 {
+		return true
+	}
+	if n, ok := alnum(c); ok {
+		for i := range s.thirds {
+			if t := &s.thirds[i]; t.first == first && t.second == second && t.set>>n&1 == 1 {
+				return true
+			}
+		}
+	}
+	if s.two[first]>>second&1 == 0 {
+		return false
+	}
+	if second < 26 {
+		return c < 'a' || c > 'z' // else it goes on
+	}
+	return c < '0' || c > '9'
 }
 
 // mostStarts is how many words one run of letters has before the analyser may take
@@ -63,13 +135,13 @@ const mostStarts = 30
 const longLine = 150
 
 // may reports whether a word of the question may stand in line, or a joined form
-// begin there. Lines that are not all ASCII are not looked into, nor long ones,
-// which the analyser may take for data.
+// begin there. Lines that are not all ASCII are not looked into, nor those with a
+// long run without a blank, which the analyser may take for data.
 func (s *sift) may(line string) bool {
-	if s == nil || len(line) > longLine {
+	if s == nil {
 		return true
 	}
-	starts := 0
+	starts, blank := 0, -1 // words since the last blank, and where that is
 	prev := byte(' ')
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -79,7 +151,10 @@ func (s *sift) may(line string) bool {
 		n, ok := alnum(c)
 		if !ok {
 			if c == ' ' || c == '\t' {
-				starts = 0
+				if i-blank > longLine {
+					return true
+				}
+				starts, blank = 0, i
 			}
 			prev = c
 			continue
@@ -97,7 +172,13 @@ func (s *sift) may(line string) bool {
 			next = line[i+1]
 		}
 		if m, ok := alnum(next); ok && s.pairs[n]>>m&1 == 1 {
-			return true
+			then := byte(' ')
+			if i+2 < len(line) {
+				then = line[i+2]
+			}
+			if then >= utf8.RuneSelf || s.begin(n, m, then) {
+				return true
+			}
 		}
 		goes := next >= 'a' && next <= 'z' // the word goes on
 		if c <= '9' {
@@ -108,7 +189,7 @@ func (s *sift) may(line string) bool {
 		}
 	}
 	// What stands behind the first hit is not looked at: it may be anything.
-	return false
+	return len(line)-blank > longLine
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
@@ -127,7 +208,13 @@ func (s *sift) begins(form []byte) bool {
 		return true
 	}
 	second, ok := alnum(form[1])
-	return !ok || s.pairs[first]>>second&1 == 1 || s.single>>first&1 == 1
+	if !ok || s.single>>first&1 == 1 {
+		return true
+	}
+	if s.pairs[first]>>second&1 == 0 {
+		return false
+	}
+	return len(form) == 2 || s.begin(first, second, form[2]) || s.two[first]>>second&1 == 1
 }
 
 // passing calls fn for the parts of text that may have words of the question, or
