@@ -20,6 +20,7 @@ import (
 // the published branch.
 const (
 	settleMost  = time.Second
+	crowdMost   = 5 * time.Second // where a crowd of searches waits: fewer commits make fewer trees
 	mirrorAfter = 30 * time.Second
 	squashEvery = 24 * time.Hour
 	guardLook   = 5 * time.Second // between looks at files that vanished
@@ -139,7 +140,11 @@ func (c *committer) due() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at := c.last.Add(c.quiet)
-	if most := c.first.Add(max(settleMost, c.quiet)); most.Before(at) {
+	longest := settleMost
+	if c.co.desk.crowded() {
+		longest = crowdMost
+	}
+	if most := c.first.Add(max(longest, c.quiet)); most.Before(at) {
 		at = most
 	}
 	if !c.went.IsZero() {

@@ -306,7 +306,7 @@ func (c *Candidates) wholes(hits []Hit, n int, is func(fold.ID) bool) []Sample {
 		}
 	}
 	// The maps above have no order.
-	slices.SortFunc(s.rows, func(a, b Sample) int { return strings.Compare(a.Key, b.Key) })
+	sortLarge(s.rows, func(a, b *Sample) int { return strings.Compare(a.Key, b.Key) })
 	for i := range s.rows {
 		s.rows[i].Values[ChunkTop] = TopSum(chunks[s.rows[i].Memory])
 		s.rows[i].Prose = prose[s.rows[i].Memory]

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -160,7 +159,7 @@ type Ranked struct {
 func Rank(c Candidates, opt Options) []Ranked {
 	w := opt.weights()
 	chunks := RankChunks(c, Options{Weights: &w})
-	slices.SortStableFunc(chunks, func(a, b RankedChunk) int { return cmp.Compare(a.Memory, b.Memory) })
+	sortLarge(chunks, func(a, b *RankedChunk) int { return cmp.Compare(a.Memory, b.Memory) })
 	byMemory := map[fold.ID][]RankedChunk{}
 	for len(chunks) > 0 {
 		n := 1
@@ -200,7 +199,7 @@ func Rank(c Candidates, opt Options) []Ranked {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Ranked) int {
+	sortLarge(out, func(a, b *Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.ID, b.ID))
 	})
 	return limit(out, opt.Limit)
@@ -226,7 +225,7 @@ func RankChunks(c Candidates, opt Options) []RankedChunk {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b RankedChunk) int {
+	sortLarge(out, func(a, b *RankedChunk) int {
 		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.Key, b.Key))
 	})
 	return limit(out, opt.Limit)

@@ -16,13 +16,16 @@ const inSession = "session "
 // the question it follows.
 func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
 	ids := make([]fold.ID, len(c.Memories))
-	found := make(map[fold.ID]bool, len(ids))
-	for i, h := range c.Memories {
-		ids[i], found[h.Memory] = h.Memory, true
+	for i := range c.Memories {
+		ids[i] = c.Memories[i].Memory
 	}
 	members, err := d.Index.Sessions(ctx, ids)
 	if err != nil || len(members) == 0 {
 		return err
+	}
+	found := make(map[fold.ID]bool, len(ids))
+	for _, id := range ids {
+		found[id] = true
 	}
 	var near []fold.ID
 	if c.Places == nil {

@@ -56,7 +56,7 @@ const (
 // has the index open.
 func Open(dir string, opt Options) (_ *Index, err error) {
 	defer wrap(&err, "open text index")
-	x := &Index{dir: dir, log: opt.Log}
+	x := &Index{dir: dir, log: opt.Log, scratch: make(chan *accumulator, runtime.GOMAXPROCS(0))}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}

@@ -65,7 +65,7 @@ type Index struct {
 
 	wholing   sync.Mutex             // held while whole is made
 	whole     atomic.Pointer[wholes] // of the snapshot that was searched last
-	scratch   sync.Pool              // of *accumulator
+	scratch   chan *accumulator      // that no search works in; a pool would be empty after each collection
 	gatherers sync.Pool              // of *gatherer
 }
 

@@ -94,8 +94,9 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		return nil, err
 	}
 	s.present = snap.liveSet()
-	s.acc, _ = x.scratch.Get().(*accumulator)
-	if s.acc == nil {
+	select {
+	case s.acc = <-x.scratch:
+	default:
 		s.acc = &accumulator{}
 	}
 	defer func() {
@@ -103,7 +104,10 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		for k := range s.acc.hits {
 			clear(s.acc.hits[k][:cap(s.acc.hits[k])])
 		}
-		x.scratch.Put(s.acc)
+		select {
+		case x.scratch <- s.acc:
+		default: // more searched at once than will for long
+		}
 	}()
 	s.find()
 	sums := decodeSums(snap.Internal()[lengthKey])
@@ -112,7 +116,7 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
 		}
-		if k == fileKind {
+		if k == fileKind && snap.live[k] > 0 {
 			s.whole = x.wholes(snap)
 		}
 		found, err := s.kind(k, sums[k])
@@ -250,8 +254,9 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		leaf := c.leafOf(d.doc)
 		local := d.doc - leaf.offset
 		t := &c.acc.tallies[d.doc]
+		key := leaf.key(local)
 		h := Hit{
-			Key: leaf.key(local), Kind: kinds[c.k], Memory: fold.ID(leaf.value(leaf.ownerOf(local), ownerMemory)),
+			Key: key, Kind: kinds[c.k], Memory: memoryOf(key, leaf.value(leaf.ownerOf(local), ownerMemory)),
 			Score: d.score, Fielded: float64(t.fielded), Expanded: float64(t.fielded + t.more), Exact: float64(t.exact),
 			Name: float64(t.name), Body: float64(t.body), Symbol: float64(t.symbol), Path: float64(t.path), Ideal: idfs, NameShare: min(float64(t.share), 1),
 		}
@@ -275,8 +280,23 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		}
 	}
 	c.acc.hits[c.k] = hits
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key))
-	})
+	for from := 0; from < len(hits); { // those of a score, which are in order
+		end := from + 1
+		for end < len(hits) && hits[end].Score == hits[from].Score {
+			end++
+		}
+		if end-from > 1 {
+			slices.SortFunc(hits[from:end], func(a, b Hit) int { return cmp.Compare(a.Key, b.Key) })
+		}
+		from = end
+	}
 	return hits[:min(c.limit, len(hits))], nil
+}
+
+// memoryOf returns id, as part of key where that ends with it, as keys of memories do.
+func memoryOf(key string, id []byte) fold.ID {
+	if at := len(key) - len(id); at >= 0 && key[at:] == string(id) {
+		return fold.ID(key[at:])
+	}
+	return fold.ID(id)
 }
