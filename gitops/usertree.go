@@ -85,6 +85,10 @@ type keptObjects struct {
 // trees of 8,000 memories are 1 MB. What was not used in the last half of it goes.
 const maxKept = 4 << 20
 
+// maxAged is what may be kept for once beyond that, as all trees of 100,000 memories:
+// 6 MB. A commit that was made of more, as the first of many memories, leaves nothing.
+const maxAged = 4 * maxKept
+
 func newKept() keptObjects {
 	return keptObjects{map[oid][]userEntry{}, map[oid]userCommit{}, map[oid][]byte{}, 0}
 }
@@ -180,7 +184,10 @@ func (u *userObjects) start(ctx context.Context) error {
 func (u *userObjects) close() {
 	u.made = map[oid]*userObject{}
 	if u.kept.bytes > maxKept/2 {
-		u.aged, u.kept = u.kept, newKept()
+		if u.aged = u.kept; u.aged.bytes > maxAged {
+			u.aged = newKept()
+		}
+		u.kept = newKept()
 	}
 	if u.cat == nil {
 		return
