@@ -24,8 +24,8 @@ func (s *Store) replay() (changed []string, err error) { return s.replayBut(nil)
 // or puts the vanish guard up. The journal gets what was acknowledged by that.
 func (s *Store) replayStart() (changed []string, err error) {
 	deleted, err := s.deletedSince()
-	if err != nil {
-		return nil, err
+	if err != nil { // what cannot be looked at was not deleted
+		s.log.Warn("Deletions since the last stop not looked for", "err", err)
 	}
 	return s.replayBut(deleted)
 }

@@ -16,6 +16,10 @@ import (
 // marksName is a file of the state folder: which entries of the wal came to their files.
 const marksName = "placed"
 
+// marksMost is from what size in bytes on they are forgotten: where the wal is never
+// without an entry nothing else ends them. That is some 30,000 writes.
+const marksMost = 1 << 20
+
 // markOf names e, and no other entry of the wal.
 func markOf(e *walEntry) string {
 	sum := sha256.Sum256(e.encode(nil))
@@ -63,6 +67,9 @@ func (w *wal) placed(entries ...walEntry) {
 			return
 		}
 		w.marks = f
+	}
+	if fi, err := w.marks.Stat(); err == nil && fi.Size() > marksMost {
+		_ = w.marks.Truncate(0) // else they go on to grow, and are right
 	}
 	_, _ = w.marks.WriteString(b.String())
 }

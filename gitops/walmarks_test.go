@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // TestDeletedByHandAfterACrash: a change came to the file of a memory, and a crash before
@@ -79,5 +81,54 @@ func TestDeletedByHandAfterACrash(t *testing.T) {
 				t.Errorf("opened again it is back: %v", err)
 			}
 		})
+	}
+}
+
+// TestMarksHaveABound: where a write never leaves the log the marks do not grow for ever.
+func TestMarksHaveABound(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	path := remember(t, s, "Session timeout", "Thirty minutes.")
+	was, err := s.Read(path)
+	must(t, err)
+	for _, word := range []string{"Forty", "Fifty"} {
+		now := edited(string(was), map[string]string{"Forty": "Thirty", "Fifty": "Forty"}[word], word)
+		_, err = s.Put(t.Context(), gitops.Write{Path: path, Base: was, New: now})
+		must(t, err)
+		was = now
+		if word == "Forty" {
+			f, err := os.OpenFile(filepath.Join(dir, ".git/foldwatch/placed"), os.O_WRONLY|os.O_APPEND, 0)
+			must(t, err)
+			_, err = f.WriteString(strings.Repeat(strings.Repeat("0", 32)+"\n", 40_000))
+			must(t, errors.Join(err, f.Close()))
+		}
+	}
+	if n := len(read(t, filepath.Join(dir, ".git/foldwatch/placed"))); n == 0 || n > 100 {
+		t.Errorf("the marks are %d bytes", n)
+	}
+}
+
+// TestOpenAfterACrashWithAFolderUnread: what a person may have deleted is asked for where
+// it can be. A folder that cannot be read keeps nobody from the rest.
+func TestOpenAfterACrashWithAFolderUnread(t *testing.T) {
+	dir := checkout(t)
+	s := openStore(t, dir, nil)
+	path := remember(t, s, "Session timeout", "Thirty minutes.")
+	was, err := s.Read(path)
+	must(t, err)
+	_, err = s.Put(t.Context(), gitops.Write{Path: path, Base: was, New: edited(string(was), "Thirty", "Forty")})
+	must(t, err)
+	must(t, s.Close())
+	f := &faults{}
+	f.set(0, func(op disk.Op, _ string) error {
+		if op == disk.OpWalk {
+			return syscall.EIO
+		}
+		return nil
+	})
+	s = openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = f })
+	b, err := s.Read(path)
+	if err != nil || !strings.Contains(string(b), "Forty") {
+		t.Errorf("it is %q, %v", b, err)
 	}
 }
