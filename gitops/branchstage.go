@@ -89,8 +89,12 @@ func (g *stage) place(ctx context.Context) (done []string, failed map[string]err
 		return nil, nil, err
 	}
 	done, failed = g.same, map[string]error{}
+	leaves := make(map[string]bool, len(left))
+	for _, c := range left {
+		leaves[c.Path] = true
+	}
 	for _, e := range g.entries {
-		if !slices.ContainsFunc(left, func(c disk.Change) bool { return c.Path == e.Path }) {
+		if !leaves[e.Path] {
 			done = append(done, e.Path)
 		}
 	}

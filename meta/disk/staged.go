@@ -23,6 +23,7 @@ type Change struct {
 type Staged struct {
 	r, from *Root
 	files   []*stagedFile
+	at      map[string]*stagedFile // by path
 }
 
 type stagedFile struct {
@@ -44,7 +45,7 @@ const stageTogether = 8
 // [IsTemp]. A file that is not what its change says is left to Place to tell. The caller
 // closes what it gets.
 func (r *Root) Stage(from string, changes []Change) (*Staged, error) {
-	s := &Staged{r: r}
+	s := &Staged{r: r, at: make(map[string]*stagedFile, len(changes))}
 	var err error
 	if s.from, err = OpenRoot(from, Options{Faults: r.faults}); err != nil {
 		return nil, err
@@ -53,6 +54,7 @@ func (r *Root) Stage(from string, changes []Change) (*Staged, error) {
 	for _, c := range changes {
 		f := &stagedFile{Change: c}
 		s.files = append(s.files, f)
+		s.at[f.Path] = f
 		if err := s.ready(f, len(s.files) <= mostStaged, together); err != nil {
 			s.Close()
 			return nil, wrap(OpCreate, c.Path, err)
@@ -224,11 +226,9 @@ func (s *Staged) Sync() error {
 // Placed reports whether the file at path was put in place, and returns what took its
 // place if it is to be watched; the caller then closes that.
 func (s *Staged) Placed(p string) (old *Swapped, ok bool) {
-	for _, f := range s.files {
-		if f.Path == p && f.placed {
-			old, f.old = f.old, nil
-			return old, true
-		}
+	if f := s.at[p]; f != nil && f.placed {
+		old, f.old = f.old, nil
+		return old, true
 	}
 	return nil, false
 }
