@@ -96,6 +96,7 @@ func (e everybody) Authenticate(*http.Request) (auth.Caller, bool, error) {
 }
 
 func TestScopesAreHeldOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	scopes := map[api.Access]fold.Scope{
 		api.Public: {}, api.Read: {Projects: []string{"app"}}, api.Write: {Projects: []string{"app"}, Write: true},
 		api.Admin: {Projects: []string{"app"}, Write: true, Admin: true}, api.AdminOfAll: fold.LocalScope(),
@@ -248,6 +249,7 @@ func TestIdempotencyKeyDoesOnce(t *testing.T) {
 }
 
 func TestPlainRoutes(t *testing.T) {
+	t.Parallel()
 	s := api.NewServer(apitest.New("app"), nil, api.Options{Version: "1.2.3"})
 	for path, want := range map[string]string{
 		"/health": `"status":"ok"`, "/health/live": `"status":"ok"`, "/health/ready": `"status":"ok"`,

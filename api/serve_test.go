@@ -218,6 +218,7 @@ func request(t *testing.T, path, text string) string {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	path := serve(t, apitest.New("app"), nil)
 	header := func(size int) string {
 		return "GET /health HTTP/1.1\r\nHost: x\r\nX-Big: " + strings.Repeat("x", size) + "\r\nConnection: close\r\n\r\n"
@@ -316,6 +317,7 @@ func TestBodyHasADeadlineAndNothingElse(t *testing.T) {
 // TestShimThroughTheWholeServer runs every revision from stdio to the doors,
 // and stops the server while the client listens.
 func TestShimThroughTheWholeServer(t *testing.T) {
+	t.Parallel()
 	for _, rev := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
 		t.Run(rev, func(t *testing.T) {
 			doors := apitest.New("app", "web")

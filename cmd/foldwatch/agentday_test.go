@@ -22,6 +22,7 @@ import (
 // which starts the program as its configuration says and speaks to it by pipes.
 // The daemon is stopped in between, and nobody tells the client.
 func TestAnAgentsDay(t *testing.T) {
+	t.Parallel()
 	s := newSeat(t)
 	shim := s.command("foldwatch", "mcp")
 	var said bytes.Buffer

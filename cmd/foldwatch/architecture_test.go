@@ -14,6 +14,7 @@ import (
 // the tree, every package of its table must be a folder, and every package of
 // the tree must be in the table.
 func TestArchitectureNamesExist(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,7 @@ func TestArchitectureNamesExist(t *testing.T) {
 }
 
 func TestArchitectureTableIsComplete(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)

@@ -96,6 +96,7 @@ type use struct {
 }
 
 func TestLayering(t *testing.T) {
+	t.Parallel()
 	uses := importsBelow(t, "../..")
 	if len(uses) < 20 {
 		t.Fatalf("found %d imports: the walk does not see the tree", len(uses))

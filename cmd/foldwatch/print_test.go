@@ -97,6 +97,7 @@ func TestWriteJSONKeepsDataAndTerminal(t *testing.T) {
 // TestWideCharactersTakeTwoColumns: tables line up, and what is cut is cut to
 // columns, also where characters are wide or take no room.
 func TestWideCharactersTakeTwoColumns(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	var tab table
 	tab.row("認証サービス", "one")

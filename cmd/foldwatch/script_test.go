@@ -41,6 +41,7 @@ const goRace = "GORACE=atexit_sleep_ms=20"
 // "needs: daemon" starts a daemon of its own, under FOLDWATCH_HOME in its work
 // folder, which is stopped when the script ends.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	files := runnable(t, filepath.Join("testdata", "script", "*.txt"))
 	testscript.Run(t, testscript.Params{
 		Files:     files,
