@@ -3,6 +3,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -33,23 +34,51 @@ func (e *LockedError) Error() string {
 // Is reports whether target is fold.ErrUnavailable.
 func (e *LockedError) Is(target error) bool { return target == fold.ErrUnavailable }
 
-// Lock takes the lock at name without waiting and leaves info (such as "pid
-// 4711") in a file beside it for whoever comes next. It returns a *LockedError
-// if the lock is taken. The lock file itself stays when the lock is released:
-// removing it would let two processes hold two files of one name.
+// lockPatience is for how long Lock waits for a lock whose holder is gone, and
+// lockLook how often it looks.
+const (
+	lockPatience = 2 * time.Second
+	lockLook     = 10 * time.Millisecond
+)
+
+// Lock takes the lock at name and leaves info (such as "pid 4711") in a file beside
+// it for whoever comes next. It returns a *LockedError if the lock is taken: at once,
+// or after two seconds where the process that left its pid has ended. A program that
+// it was just starting has its lock until that program runs, and who looks whether
+// there is a holder has it for a moment; neither is another daemon. The lock file
+// itself stays when the lock is released: removing it would let two processes hold
+// two files of one name.
 func Lock(name, info string) (*LockFile, error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
 	note := name + noteSuffix
-	ok, err := l.TryLock()
-	if err != nil {
-		return nil, wrap(OpOpen, name, err)
-	}
-	if !ok {
-		return nil, &LockedError{Path: name, Info: noteOf(name)}
+	for until := time.Now().Add(lockPatience); ; time.Sleep(lockLook) {
+		ok, err := l.TryLock()
+		if err != nil {
+			return nil, wrap(OpOpen, name, err)
+		}
+		if ok {
+			break
+		}
+		if held := noteOf(name); holderRuns(held) || time.Now().After(until) {
+			return nil, &LockedError{Path: name, Info: held}
+		}
 	}
 	// The lock is held with or without its note.
 	_ = os.WriteFile(note, []byte(cleanInfo(info)+"\n"), 0o600)
 	return &LockFile{lock: l, info: note}, nil
+}
+
+// holderRuns reports whether the process runs that left info, which it does if
+// nothing else is known.
+func holderRuns(info string) bool {
+	var pid int
+	if info == "" {
+		return false
+	}
+	if n, err := fmt.Sscanf(info, "pid %d", &pid); n != 1 || err != nil || pid <= 0 {
+		return true
+	}
+	return processRuns(pid)
 }
 
 // LockHolder returns what the holder of the lock at name said of itself, and whether

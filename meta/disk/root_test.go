@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -371,16 +372,17 @@ func TestReadSource(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
-	l, err := disk.Lock(name, "pid 4711")
+	me := fmt.Sprintf("pid %d", os.Getpid())
+	l, err := disk.Lock(name, me)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var le *disk.LockedError
-	if info, held := disk.LockHolder(name); info != "pid 4711" || !held {
-		t.Errorf("LockHolder = %q, %v, want pid 4711", info, held)
+	if info, held := disk.LockHolder(name); info != me || !held {
+		t.Errorf("LockHolder = %q, %v, want %s", info, held, me)
 	}
-	if _, err := disk.Lock(name, "pid 1"); !errors.As(err, &le) || le.Info != "pid 4711" || !errors.Is(err, fold.ErrUnavailable) {
-		t.Errorf("second Lock = %v, want LockedError that names pid 4711", err)
+	if _, err := disk.Lock(name, "pid 1"); !errors.As(err, &le) || le.Info != me || !errors.Is(err, fold.ErrUnavailable) {
+		t.Errorf("second Lock = %v, want LockedError that names %s", err, me)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
