@@ -57,6 +57,7 @@ func (h *heldMemory) mateBranch(name, text string) {
 // that was deleted, also if it lies there when the deletion comes to its file; one that
 // somebody else made is.
 func TestPutOffDeletionMeetsThePast(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, to, mate, format string
 		stays                  bool
@@ -67,6 +68,7 @@ func TestPutOffDeletionMeetsThePast(t *testing.T) {
 		{"another's way back", "mate", "The first.", "sha1", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := cloneOfThree(t, tc.format)
 			h.ahead.Store(int64(2 * time.Second))
 			git(t, h.dir, "checkout", "-q", "HEAD~1")
@@ -89,6 +91,7 @@ func TestPutOffDeletionMeetsThePast(t *testing.T) {
 // to such a version. Who checks it out alone, beside another one in HEAD, wants it, and
 // who goes back to it in a commit has edited the memory.
 func TestOwedDeletionMeetsThePast(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		do    [][]string
@@ -101,6 +104,7 @@ func TestOwedDeletionMeetsThePast(t *testing.T) {
 		{"pulled", [][]string{{"merge", "-q", "--ff-only", "mate"}}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			h := cloneOfThree(t, "sha1")
 			h.mateBranch("mate", "The first.")
 			h.remove()

@@ -157,6 +157,7 @@ func (n *noReference) Before(op disk.Op, path string, size int) (int, error) {
 // TestRestoredAndDeletedAgain: what a merge had lost is restored, and the journal does not
 // get that. Who deletes it then does not get it once more.
 func TestRestoredAndDeletedAgain(t *testing.T) {
+	t.Parallel()
 	a := newAuditRig(t, "Thirty minutes.")
 	must(t, a.s.Close())
 	n := &noReference{}

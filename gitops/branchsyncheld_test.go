@@ -84,7 +84,7 @@ func heldRig(t *testing.T) (a, b *clone, u *underLock, changed []string) {
 // TestTakingSyncsNothingUnderTheLock: while git's index is locked files only change their
 // names: all that waits for the disk is done before or after (B4, B7).
 func TestTakingSyncsNothingUnderTheLock(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	_, b, u, paths := heldRig(t)
 	got := b.synced()
 	if len(got.Paths) != 8 {
@@ -113,7 +113,7 @@ func TestTakingSyncsNothingUnderTheLock(t *testing.T) {
 // TestTakingMeetsASave: a person saves a file, makes one where a new one is to come, and
 // changes one that is to go, when all is ready: nothing of it is lost.
 func TestTakingMeetsASave(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	a, b, u, paths := heldRig(t)
 	saved, gone, made := filepath.Join(b.dir, "fold", paths[0]), filepath.Join(b.dir, "fold", paths[4]), ""
 	for i := range 3 {
@@ -157,7 +157,7 @@ func TestTakingMeetsASave(t *testing.T) {
 // TestTakingWaitsWithNothingLeft: a command of the user takes the index when all is
 // ready: nothing of what was made ready is left, on disk or in the log of writes.
 func TestTakingWaitsWithNothingLeft(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	_, b, _, paths := heldRig(t)
 	lock := filepath.Join(b.dir, ".git/index.lock")
 	b.s.OnBranchStep(func(at string) error {

@@ -17,6 +17,7 @@ import (
 // the journal had it. Who deletes the file then has deleted what was there; its bytes are
 // in history. Where the crash came before the file, or all of fold/ went, it comes back.
 func TestDeletedByHandAfterACrash(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		do    func(t *testing.T, dir string, paths []string)
@@ -39,6 +40,7 @@ func TestDeletedByHandAfterACrash(t *testing.T) {
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			dir := checkout(t)
 			s := openStore(t, dir, nil)
 			var paths []string
@@ -86,6 +88,7 @@ func TestDeletedByHandAfterACrash(t *testing.T) {
 
 // TestMarksHaveABound: where a write never leaves the log the marks do not grow for ever.
 func TestMarksHaveABound(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	path := remember(t, s, "Session timeout", "Thirty minutes.")
@@ -111,6 +114,7 @@ func TestMarksHaveABound(t *testing.T) {
 // TestOpenAfterACrashWithAFolderUnread: what a person may have deleted is asked for where
 // it can be. A folder that cannot be read keeps nobody from the rest.
 func TestOpenAfterACrashWithAFolderUnread(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, nil)
 	path := remember(t, s, "Session timeout", "Thirty minutes.")
