@@ -93,8 +93,9 @@ func bugreportCommand(e *environment) *cobra.Command {
 }
 
 // reportFile is where a report goes: to the file that was named, else into the state
-// folder, or that of temporary files where it cannot be written. What is here may be a
-// checkout, and take the report along with the next commit.
+// folder, or where that cannot be written into a new folder of our own below that of
+// temporary files, in which others may have put a link under a name that they foresee.
+// What is here may be a checkout, and take the report along with the next commit.
 func (e *environment) reportFile(named string) (string, error) {
 	if named != "" {
 		return e.absolute(named)
@@ -103,7 +104,8 @@ func (e *environment) reportFile(named string) (string, error) {
 	if dirs, err := e.folders(); err == nil && writable(dirs.State) == nil {
 		return filepath.Join(dirs.State, name), nil
 	}
-	return filepath.Join(os.TempDir(), name), nil
+	dir, err := os.MkdirTemp("", "foldwatch-bugreport-*")
+	return filepath.Join(dir, name), err
 }
 
 func (e *environment) bugReport(ctx context.Context) bugReport {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // TestWhereABugReportGoes: not where the next commit takes it along, unless one says so;
@@ -27,6 +30,34 @@ func TestWhereABugReportGoes(t *testing.T) {
 	}
 	if exists(filepath.Join(w.co, "-")) {
 		t.Error("there is a file called -")
+	}
+}
+
+// TestBugReportFollowsNoLinkOfOthers: among temporary files, which others write too, it
+// overwrites nothing that a link under its name leads to.
+func TestBugReportFollowsNoLinkOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: folders of temporary files are each user's own")
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	w := newWard(t)
+	w.vars["FOLDWATCH_HOME"] = os.DevNull // in which no folder is
+	w.env.loaded = nil
+	mine, foreseen := filepath.Join(w.home, "mine"), "foldwatch-bugreport-"+w.env.now().UTC().Format("20060102-150405")+".json"
+	w.write(mine, "mine\n")
+	if err := os.Symlink(mine, filepath.Join(temp, foreseen)); err != nil {
+		t.Skipf("SKIP: no links are made here: %v", err)
+	}
+	path, err := w.env.reportFile("")
+	if err == nil {
+		err = disk.WriteFile(path, []byte("{}\n"), 0o600)
+	}
+	if b, rerr := os.ReadFile(mine); err != nil || rerr != nil || string(b) != "mine\n" {
+		t.Errorf("the report went to %s, %v; the file that is linked holds %q, %v", path, err, b, rerr)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm()&0o077 != 0 || !strings.HasPrefix(path, temp) {
+		t.Errorf("the report is at %s: %v, %v", path, info, err)
 	}
 }
 
