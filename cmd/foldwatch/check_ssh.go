@@ -56,7 +56,9 @@ type sshWay struct {
 // it does not say.
 func (p *patient) askSSH(ctx context.Context, remote string, getenv func(string) string) (sshWay, bool) {
 	to, port := sshAddress(remote)
-	if to == "" || strings.HasPrefix(to, "-") || strings.HasPrefix(port, "-") {
+	// What .git/config names may be anybody's words: ssh hands host and user on to the
+	// commands of Match exec, by a shell, and did not look at them before 9.6.
+	if to == "" || strings.HasPrefix(to, "-") || strings.ContainsFunc(to, notInAddress) {
 		return sshWay{}, false
 	}
 	args := []string{"-G", to}
@@ -67,6 +69,9 @@ func (p *patient) askSSH(ctx context.Context, remote string, getenv func(string)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ssh", args...)
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue // it may be in a checkout, from which nothing is run
+		}
 		if at, err := exec.LookPath(filepath.Join(dir, "ssh")); err == nil {
 			cmd.Path, cmd.Err = at, nil
 			break
@@ -82,6 +87,11 @@ func (p *patient) askSSH(ctx context.Context, remote string, getenv func(string)
 		return sshWay{}, false
 	}
 	return readSSH(out, getenv)
+}
+
+// notInAddress reports whether r means something to a shell, or separates words.
+func notInAddress(r rune) bool {
+	return r <= ' ' || r == 0x7f || strings.ContainsRune("'`\"$\\;&<>|(){}*?!#~", r)
 }
 
 // readSSH reads what ssh -G prints: a line for each setting that counts, in which a

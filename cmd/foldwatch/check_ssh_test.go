@@ -65,7 +65,36 @@ func TestSSHAddress(t *testing.T) {
 	}
 	w := newWard(t)
 	w.onPath("ssh", "echo hostname x")
-	if _, asked := (&patient{e: w.env}).askSSH(t.Context(), "ssh://-oProxyCommand=x/zoo.git", os.Getenv); asked {
-		t.Error("a host that is an option is handed to ssh")
+	for remote, want := range map[string]bool{
+		"git@work:zoo.git": true, "ssh://git@work:2222/zoo.git": true, "ssh://git@[fe80::1%25eth0]/zoo.git": true,
+		"ssh://-oProxyCommand=x/zoo.git": false, "-oProxyCommand=x:zoo.git": false, "ssh://%2DoProxyCommand=x@work/zoo.git": false,
+		"git@$(touch x):zoo.git": false, "`x`@work:zoo.git": false, "ssh://a%3Bb@work/zoo.git": false,
+	} {
+		if _, asked := (&patient{e: w.env}).askSSH(t.Context(), remote, os.Getenv); asked != want {
+			t.Errorf("%s is handed to ssh: %v, want %v", remote, asked, want)
+		}
+	}
+}
+
+// TestSSHOfTheWorkingDirectory: a folder of PATH that is none without the working
+// directory, which may be a checkout, gives no program to run.
+func TestSSHOfTheWorkingDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: a script stands for ssh here")
+	}
+	w := newWard(t)
+	w.onPath("ssh", "echo hostname x\necho identityagent none")
+	ran := filepath.Join(w.home, "ran")
+	w.write(filepath.Join(w.co, "bin", "ssh"), "#!/bin/sh\ntouch "+ran+"\n")
+	w.must(os.Chmod(filepath.Join(w.co, "bin", "ssh"), 0o700))
+	t.Chdir(w.co)
+	getenv := func(name string) string {
+		if name == "PATH" {
+			return "bin:" + os.Getenv("PATH")
+		}
+		return ""
+	}
+	if _, asked := (&patient{e: w.env}).askSSH(t.Context(), "git@work:zoo.git", getenv); !asked || exists(ran) {
+		t.Errorf("asked: %v; the checkout's ssh ran: %v", asked, exists(ran))
 	}
 }
