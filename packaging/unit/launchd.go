@@ -3,6 +3,7 @@ package unit
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,15 +49,19 @@ func (s Spec) plist() string {
 	return b.String()
 }
 
-// folders is the step that makes the folder of the log, which launchd opens before
+// folders are the steps that make the folder of the log, which launchd opens before
 // it starts the daemon and makes nowhere. Of the system scope it and the one above
-// are the account's, and nobody else's to read.
-func (s Spec) folders() Step {
-	run := []string{"install", "-d", "-m", "0700"}
-	if s.Scope == System {
-		run = append(run, "-o", s.Account, s.State)
+// are the account's, and nobody else's to read; what lies in the account's folder the
+// account makes, since root would follow a link there.
+func (s Spec) folders() []Step {
+	install := []string{"install", "-d", "-m", "0700"}
+	if s.Scope != System {
+		return []Step{{Run: append(install, s.logDir())}}
 	}
-	return Step{Run: append(run, s.logDir())}
+	return []Step{
+		{Run: append(slices.Clone(install), "-o", s.Account, s.State)},
+		{Run: append(append([]string{"sudo", "-n", "-u", s.Account}, install...), s.logDir())},
+	}
 }
 
 func escape(s string) string {

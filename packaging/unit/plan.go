@@ -72,7 +72,7 @@ func (s Spec) Install(now Standing) []Step {
 		steps = append(steps, Step{Write: p, Text: text}, Step{Run: []string{"systemd-sysusers", p}})
 	}
 	if s.OS == "darwin" {
-		steps = append(steps, s.folders())
+		steps = append(steps, s.folders()...)
 	}
 	if !now.Same {
 		steps = append(steps, Step{Write: s.Path(), Text: s.Text()})
