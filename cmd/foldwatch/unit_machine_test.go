@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -144,5 +146,18 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	case <-ended:
 		t.Error("the daemon of the machine's service was ended")
 	default:
+	}
+}
+
+// TestCheckoutIsOneLineOfADropIn: no checkout's name adds settings to the unit of the
+// machine's service.
+func TestCheckoutIsOneLineOfADropIn(t *testing.T) {
+	u := newUnitWard(t)
+	u.machineService()
+	if err := u.env.addToSystem(&cobra.Command{}, "/srv/a\nExecStartPre=+/srv/b"); !errors.Is(err, fold.ErrInvalid) {
+		t.Errorf("add --system: %v", err)
+	}
+	if there := u.env.dropIns(); len(there) > 0 {
+		t.Errorf("it wrote %v", there)
 	}
 }

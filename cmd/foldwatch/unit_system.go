@@ -46,6 +46,9 @@ func (e *environment) atSystem() (unit.Spec, error) {
 // addToSystem binds the checkout at path into the view of the machine's service,
 // and has it registered there.
 func (e *environment) addToSystem(cmd *cobra.Command, path string) error {
+	if err := unit.Bindable(path); err != nil {
+		return err
+	}
 	s, err := e.atSystem()
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A Step is one thing that is done to the system: a file written or removed, a
@@ -201,8 +203,18 @@ func (s Spec) Control(verb string) []Step {
 	return []Step{{Run: s.systemctl("reset-failed", unitName), Optional: true}, {Run: s.systemctl(verb, unitName)}}
 }
 
+// Bindable returns an ErrInvalid if no drop-in can let the daemon into the checkout at
+// dir: no line of a unit holds a line end, and what follows one would be a setting of
+// root's.
+func Bindable(dir string) error {
+	if hasControls(dir) {
+		return fmt.Errorf("%q has control characters, and cannot stand in a unit: %w", dir, fold.ErrInvalid)
+	}
+	return nil
+}
+
 // Bind returns the steps that let the daemon of the system scope of systemd have
-// the checkout at dir, or have it no more.
+// the checkout at dir, which is Bindable, or have it no more.
 func (s Spec) Bind(dir string, bind bool) []Step {
 	p, text := DropIn(dir)
 	step := Step{Remove: p}

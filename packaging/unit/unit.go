@@ -93,11 +93,16 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a service of the system needs an account: %w", fold.ErrInvalid)
 	}
 	for _, v := range append([]Var{{"program", s.Program}, {"account", s.Account}, {"home", s.Home}, {"state", s.State}}, s.Env...) {
-		if strings.ContainsFunc(v.Value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if hasControls(v.Value) {
 			return fmt.Errorf("%s %q has control characters: %w", v.Name, v.Value, fold.ErrInvalid)
 		}
 	}
 	return nil
+}
+
+// hasControls reports whether text has characters that end a line, or hide one.
+func hasControls(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 func (s Spec) absolute(p string) bool {
@@ -113,7 +118,7 @@ func (s Spec) Root() bool {
 	case s.Scope != System:
 		return false // the user's own, who is root already
 	case s.OS == "windows":
-		name := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(s.Account, `.\`), `NT AUTHORITY\`))
+		name := strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(s.Account), `.\`), `nt authority\`)
 		return name == "localsystem" || name == "system"
 	}
 	return s.Account == "root" || s.UID == 0

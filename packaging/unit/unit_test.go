@@ -232,6 +232,7 @@ func TestRootIsToldApart(t *testing.T) {
 		{"darwin", "ada", 501, false},
 		{"windows", `NT SERVICE\foldwatch`, 0, false},
 		{"windows", "LocalSystem", 0, true},
+		{"windows", `nt authority\System`, 0, true},
 		{"windows", `NT AUTHORITY\SYSTEM`, 0, true},
 		{"windows", `NT AUTHORITY\LocalService`, 0, false},
 	} {
@@ -241,6 +242,22 @@ func TestRootIsToldApart(t *testing.T) {
 		}
 		if s.Scope = unit.User; s.Root() {
 			t.Errorf("the user's own service, of %s: Root", tc.account)
+		}
+	}
+}
+
+// TestBindableIsOneLine: the folder of a checkout is its owner's to name, and its unit
+// root's.
+func TestBindableIsOneLine(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]bool{
+		"/srv/a b%c:\"d\\": true, "/srv/Straße": true, "/srv/a\nExecStartPre=+/srv/b": false, "/srv/a\rUser=root": false, "/srv/a\x00": false,
+	} {
+		if err := unit.Bindable(dir); errors.Is(err, fold.ErrInvalid) == want {
+			t.Errorf("Bindable(%q) = %v", dir, err)
+		}
+		if _, text := unit.DropIn(dir); want && len(strings.Split(text, "\n")) != 4 {
+			t.Errorf("the drop-in of %q has other lines: %q", dir, text)
 		}
 	}
 }
