@@ -424,9 +424,14 @@ func wellKnown(name string) (Provider, bool) {
 func (c *Config) check(where func(key string) string) error {
 	wrong := func(err error, keys ...string) error {
 		for _, k := range keys {
-			if at := where(k); at != "" {
-				return fmt.Errorf("%s: %w", at, err)
+			at := where(k)
+			switch {
+			case at == "":
+				continue
+			case !strings.Contains(at, ":") && at != "flag": // no line of the file
+				return variableSlip(at, err)
 			}
+			return fmt.Errorf("%s: %w", at, err)
 		}
 		return nil
 	}

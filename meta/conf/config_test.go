@@ -186,8 +186,26 @@ func TestSlipsAreAllTold(t *testing.T) {
 	if c.LogLevel != "debug" || c.Sync.Poll != 30*time.Second || c.StrengthWeight != 0.05 || origin(origins, "log_level").From != path+":2" {
 		t.Errorf("what is right was not read: %q %s %g", c.LogLevel, c.Sync.Poll, c.StrengthWeight)
 	}
+	_, _, err = Load("", []string{"FOLDWATCH_CHUNK_MIN_LINES=300"}, nil)
+	if want := "environment: FOLDWATCH_CHUNK_MIN_LINES: chunk.min_lines 300 is above"; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(fold.Hint(err), "unset") {
+		t.Errorf("of two keys by a variable: %v (hint %q), want %q", err, fold.Hint(err), want)
+	}
 	if _, _, err := Load(filepath.Dir(path), nil, nil); !errors.Is(err, fold.ErrInvalid) || !strings.Contains(fold.Hint(err), "a file that you can read") {
 		t.Errorf("Load of a folder = %v (hint %q)", err, fold.Hint(err))
+	}
+}
+
+// TestLoginsAreNotShown: what `config show` prints is read by others too.
+func TestLoginsAreNotShown(t *testing.T) {
+	_, origins, err := parse("config.toml", []byte("[providers.x]\nkind = \"openai\"\nurl = \"https://ada:pw@a.example/v1\"\n"),
+		[]string{"FOLDWATCH_QDRANT_URL=https://ada:pw@q.example:6333"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"qdrant.url": "https://q.example:6333", "providers.x.url": "https://a.example/v1"} {
+		if got := origin(origins, key).Value; got != want {
+			t.Errorf("%s is shown as %q, want %q", key, got, want)
+		}
 	}
 }
 

@@ -186,7 +186,7 @@ func (k key) inRange(f float64) error {
 func (k key) text(c *Config) string {
 	switch p := k.at(c).(type) {
 	case *string:
-		return *p
+		return WithoutUser(*p) // a url may have a login in it
 	case *bool:
 		return strconv.FormatBool(*p)
 	case *int:
