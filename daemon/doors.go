@@ -110,7 +110,7 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 		return st.getTheirs(ctx, id, err)
 	}
 	m.RepositoryID = st.co.rec.Key
-	_, changed := st.lookTheirs(ctx, st.co.rec.Slug)
+	_, changed := st.lookTheirs(ctx, st.co.rec.Slug, m.ID)
 	tellVersion(changed, &m)
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,14 +38,17 @@ type theirs struct {
 // A theirMemory is a memory as the remote has it, and the checkout has not.
 type theirMemory struct {
 	*fold.Memory
-	hash  string // of its file
-	terms map[string]bool
-	here  map[string]bool // terms of the version that is here; nil if there is none
+	blob   string // git's name of its file
+	hash   string // of its file
+	terms  map[string]bool
+	here   map[string]bool // terms of the version that is here; nil if there is none
+	hereOf string          // hash of that version's file
 }
 
 // lookTheirs returns the memories that only the remote's branch has, and those that are
-// here in another version, both with the newest first.
-func (k *standing) lookTheirs(ctx context.Context, slug string) (only, changed []theirMemory) {
+// here in another version, both with the newest first. Ids limit it to some; none means
+// all. It reads the file of each, and its words when that has changed.
+func (k *standing) lookTheirs(ctx context.Context, slug string, ids ...string) (only, changed []theirMemory) {
 	if !k.isOnto() {
 		return nil, nil
 	}
@@ -56,20 +60,32 @@ func (k *standing) lookTheirs(ctx context.Context, slug string) (only, changed [
 	k.theirs.mu.Lock()
 	defer k.theirs.mu.Unlock()
 	if of := st.RemoteTip + " " + store.Tip(); k.theirs.of != of {
-		k.theirs.of, k.theirs.list = of, readTheirs(ctx, store, slug, st.Theirs)
+		k.theirs.of, k.theirs.list = of, readTheirs(ctx, store, slug, st.Theirs, k.theirs.list)
 	}
-	for _, m := range k.theirs.list {
+	for i := range k.theirs.list {
+		m := &k.theirs.list[i]
+		if len(ids) > 0 && !slices.Contains(ids, string(m.ID)) {
+			continue
+		}
 		b, err := store.Read(m.Path)
-		switch {
-		case err != nil && !m.Deleted:
-			only = append(only, m)
-		case err == nil && fold.ContentHash(b) != m.hash: // else it came meanwhile
-			m.here = map[string]bool{}
+		if err != nil {
+			if !m.Deleted {
+				m.here, m.hereOf = nil, ""
+				only = append(only, *m)
+			}
+			continue
+		}
+		hash := fold.ContentHash(b)
+		if hash == m.hash { // it came meanwhile
+			continue
+		}
+		if m.hereOf != hash {
+			m.here, m.hereOf = map[string]bool{}, hash
 			if is, err := fold.Decode(slug, m.Path, b); err == nil {
 				m.here = termsOf(is)
 			}
-			changed = append(changed, m)
 		}
+		changed = append(changed, *m)
 	}
 	return only, changed
 }
@@ -80,10 +96,19 @@ func (k *standing) listTheirs(ctx context.Context, slug string) []theirMemory {
 	return only
 }
 
-func readTheirs(ctx context.Context, store *gitops.Store, slug string, blobs map[string]string) (list []theirMemory) {
-	_ = store.EachTheirs(ctx, blobs, func(path string, b []byte) {
+// readTheirs reads the memories that blobs names by path. Those of before that are the
+// same are not read again.
+func readTheirs(ctx context.Context, store *gitops.Store, slug string, blobs map[string]string, before []theirMemory) (list []theirMemory) {
+	rest := maps.Clone(blobs)
+	for _, m := range before {
+		if blobs[m.Path] == m.blob {
+			list = append(list, m)
+			delete(rest, m.Path)
+		}
+	}
+	_ = store.EachTheirs(ctx, rest, func(path string, b []byte) {
 		if m, err := fold.Decode(slug, path, b); err == nil {
-			list = append(list, theirMemory{Memory: m, hash: fold.ContentHash(b), terms: termsOf(m)})
+			list = append(list, theirMemory{Memory: m, blob: blobs[path], hash: fold.ContentHash(b), terms: termsOf(m)})
 		}
 	})
 	slices.SortFunc(list, func(a, b theirMemory) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
