@@ -131,7 +131,7 @@ type checkout struct {
 	ended    chan struct{} // closed when run returned
 	writes   chan struct{} // pokes the loop: wrote is not empty
 	lost     chan struct{} // pokes the loop: a job failed for good
-	known    chan struct{} // of mu: closed when counted is set, another once it is unset
+	known    chan struct{} // of mu: closed when counted is set, and then another
 	counting sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 

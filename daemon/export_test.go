@@ -167,7 +167,7 @@ func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (c
 		nobody := make(chan struct{}, n)
 		co.mu.Lock()
 		state, wanted, before := co.state, co.wanted, co.counts
-		co.state, co.wanted, co.countedAt = "indexing", nobody, time.Time{}
+		co.state, co.wanted, co.countedAt = "indexing", nobody, time.Now().Add(-countPause)
 		co.mu.Unlock()
 		for range n {
 			co.status(ctx)
@@ -219,3 +219,36 @@ func (d *Daemon) Crowd() (leave func()) {
 
 // GatherWrites is for how long writes are gathered beside a crowd.
 const GatherWrites = gatherWrites
+
+// LookAtCounts has the status of a checkout that is indexed, and was last counted that
+// long ago, looked at once, while it takes some time to count, and returns how long that
+// waited and whether its counts are new. In a bubble of synctest only.
+func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Duration, fresh bool) {
+	was := &wire.ProjectStatus{}
+	co := &checkout{state: "indexing", counted: was, countedAt: time.Now().Add(-age), wanted: make(chan struct{}, 1), known: make(chan struct{})}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-co.wanted:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+			return
+		}
+		co.mu.Lock()
+		defer co.mu.Unlock()
+		close(co.known)
+		co.known, co.counted, co.countedAt = make(chan struct{}), &wire.ProjectStatus{}, time.Now()
+	}()
+	began := time.Now()
+	within, enough := context.WithTimeout(ctx, countWait)
+	defer enough()
+	co.haveCounted(within)
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return time.Since(began), co.counted != was
+}

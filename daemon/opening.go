@@ -208,9 +208,6 @@ func (co *checkout) setClosed() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	co.kept, co.failed, co.state = nil, nil, "starting"
-	if co.counted != nil {
-		co.known = make(chan struct{})
-	}
 	co.unswept, co.owed, co.rested, co.counted, co.jobsDue = true, nil, false, nil, time.Time{}
 	co.searchJobs, co.openJobs = 0, 0
 	co.recount()

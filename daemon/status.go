@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -45,15 +46,18 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 		s.Notices = append(s.Notices, "synonyms are off: "+off)
 	}
 	said := map[string]bool{}
-	for _, co := range d.sorted() {
-		if !sc.CanRead(co.rec.Slug) {
-			continue
-		}
+	all := slices.DeleteFunc(d.sorted(), func(co *checkout) bool { return !sc.CanRead(co.rec.Slug) })
+	waited, enough := context.WithTimeout(ctx, countWait)
+	defer enough()
+	for _, co := range all { // so that they count at once
+		co.wantCounts()
+	}
+	for _, co := range all {
 		if text := co.overdue(ctx); text != "" && !said[co.rec.CommonDir] {
 			said[co.rec.CommonDir] = true
 			s.Notices = append(s.Notices, text)
 		}
-		p := co.status(ctx)
+		p := co.statusWithin(ctx, waited)
 		s.Ready = s.Ready && p.State == "ready"
 		s.Projects = append(s.Projects, p)
 	}
@@ -69,14 +73,22 @@ func (d *Daemon) ProjectStatus(ctx context.Context, sc fold.Scope, slug string) 
 	return cos[0].status(ctx), nil
 }
 
-// status is what is known of the checkout without waiting for anything.
+// status is what is known of the checkout, for which nothing is waited for longer than
+// countWait.
 func (co *checkout) status(ctx context.Context) wire.ProjectStatus {
+	waited, enough := context.WithTimeout(ctx, countWait)
+	defer enough()
+	return co.statusWithin(ctx, waited)
+}
+
+// statusWithin is status, with counts that came before waited ended.
+func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus {
 	p, k := co.brief()
 	if k == nil {
 		return p
 	}
 	if p.State == "indexing" {
-		co.haveCounted(ctx)
+		co.haveCounted(waited)
 		co.lastCounts(ctx, &p)
 	} else if st := co.holdIfOpen(); st != nil {
 		co.countsOf(ctx, st.stores, &p)
@@ -145,33 +157,43 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 // and after a pause. How far the indexing is stands in Progress, which is always of now.
 const (
 	countPause = time.Second
-	// firstCount is how long status waits where nothing was counted yet: mostly the
-	// tables are still empty then.
-	firstCount = 50 * time.Millisecond
+	// oldCounts is from when on counts are waited for: who looks once, after a while,
+	// is not told of a time that has long gone. Who watches never comes to it.
+	oldCounts = 3 * time.Second
+	// countWait is how long one status waits for counts that are old, or were never
+	// made, of all checkouts together. A command that asks has to be there within 100 ms.
+	countWait = 40 * time.Millisecond
 )
 
-// haveCounted asks keepCounts to count, unless it did so lately.
+// haveCounted asks keepCounts to count, unless it did so lately, and waits for that
+// until ctx ends where what is known is old, or nothing.
 func (co *checkout) haveCounted(ctx context.Context) {
+	next, old := co.wantCounts()
+	if !old {
+		return
+	}
+	select {
+	case <-next:
+	case <-ctx.Done():
+	}
+}
+
+// wantCounts asks keepCounts to count, unless it did so lately. It tells whether what is
+// known is old, or nothing, and what is closed when there are other counts.
+func (co *checkout) wantCounts() (next <-chan struct{}, old bool) {
 	co.mu.Lock()
-	known, first, wanted := co.counted != nil, co.known, co.wanted
-	due := !known || time.Since(co.countedAt) >= countPause
+	age := time.Since(co.countedAt)
+	next, old = co.known, co.counted == nil || age >= oldCounts
+	due, wanted := old || age >= countPause, co.wanted
+	indexed := co.state == "indexing"
 	co.mu.Unlock()
-	if due {
+	if due && indexed {
 		select {
 		case wanted <- struct{}{}:
 		default: // it is asked already
 		}
 	}
-	if known {
-		return
-	}
-	enough := time.NewTimer(firstCount)
-	defer enough.Stop()
-	select {
-	case <-first:
-	case <-enough.C:
-	case <-ctx.Done():
-	}
+	return next, old
 }
 
 // keepCounts counts what the stores hold when haveCounted asks for it, until ctx ends.
@@ -262,9 +284,8 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 	of.vectors = nil
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.counted == nil {
-		close(co.known)
-	}
+	close(co.known)
+	co.known = make(chan struct{})
 	co.counted, co.countedOf, co.countedAt = &last, &of, time.Now()
 }
 
