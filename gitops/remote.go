@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -68,10 +67,10 @@ func StripCredentials(remote string) string {
 }
 
 // userinfo matches the credentials of a URL inside a longer text.
-var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`)
+var userinfo = later(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`)
 
 // redact removes the credentials of URLs that git repeats in its messages.
-func redact(s string) string { return userinfo.ReplaceAllString(s, "$1") }
+func redact(s string) string { return userinfo().ReplaceAllString(s, "$1") }
 
 // Identity returns the name and mail address the user commits with, as git's
 // configuration gives them, includes followed; empty where it has none. What

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,13 +23,19 @@ func pushRejected(host, ref string, r ran) error {
 	return nil
 }
 
+// later compiles an expression when it is first needed, once: each command is this
+// program too, and most sync nothing.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // lostRace matches what git says where the branch was not what we took it for.
-var lostRace = regexp.MustCompile(`(?i)stale info|fetch first|non-fast-forward|needs force|cannot lock ref|failed to lock|failed to update ref|incorrect old value|reference already exists|is at .* but expected`)
+var lostRace = later(`(?i)stale info|fetch first|non-fast-forward|needs force|cannot lock ref|failed to lock|failed to update ref|incorrect old value|reference already exists|is at .* but expected`)
 
 // rejection makes the error of one line "[rejected] (why)".
 func rejection(host, summary, stderr string) error {
 	switch {
-	case lostRace.MatchString(summary):
+	case lostRace().MatchString(summary):
 		return syncError(SyncLost, host, "", "somebody else pushed")
 	case strings.Contains(summary, "[remote failure]"):
 		return syncError(SyncOffline, host, "", "the push broke off: %s", oneLine(summary))
@@ -56,20 +63,20 @@ func remoteSays(stderr string) string {
 // counts: what says more comes first.
 type sign struct {
 	kind SyncKind
-	says *regexp.Regexp
+	says func() *regexp.Regexp
 }
 
 var signs = []sign{
-	{SyncUntrusted, regexp.MustCompile(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
-	{SyncRefused, regexp.MustCompile(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
-	{SyncMissing, regexp.MustCompile(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
-	{SyncAuth, regexp.MustCompile(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
-	{SyncLimited, regexp.MustCompile(`(?i)error: (?:429|503)|rate limit|too many requests`)},
+	{SyncUntrusted, later(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
+	{SyncRefused, later(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
+	{SyncMissing, later(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
+	{SyncAuth, later(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
+	{SyncLimited, later(`(?i)error: (?:429|503)|rate limit|too many requests`)},
 }
 
 // otherNames matches what git and go-git say of a remote that names objects by another
 // hash than repo.git, which is always SHA-1.
-var otherNames = regexp.MustCompile(`(?i)mismatched algorithms|does not support this repository's hash algorithm|no space after hash|malformed zero-id ref`)
+var otherNames = later(`(?i)mismatched algorithms|does not support this repository's hash algorithm|no space after hash|malformed zero-id ref`)
 
 // errOtherNames says so.
 func errOtherNames(host string) error {
@@ -97,11 +104,11 @@ func transferError(host string, r ran) error {
 	case strings.Contains(text, "error: 301"), strings.Contains(text, "error: 302"), strings.Contains(text, "error: 307"), strings.Contains(text, "error: 308"):
 		return redirected(host, "")
 	}
-	if otherNames.MatchString(text) {
+	if otherNames().MatchString(text) {
 		return errOtherNames(host)
 	}
 	for _, s := range signs {
-		if s.says.MatchString(text) {
+		if s.says().MatchString(text) {
 			return syncError(s.kind, host, "", "%s", what)
 		}
 	}

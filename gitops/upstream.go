@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/go-git/go-git/v5/storage/memory"
@@ -171,12 +170,12 @@ func remoteRef(branch string) string {
 
 // broken matches what git says where objects are gone that history needs: the user's
 // git has removed what nothing of the user's names any more.
-var broken = regexp.MustCompile(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
+var broken = later(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
 
 // fetch brings a branch of the remote, and returns its tip; "" if there is none.
 func (u *upstream) fetch(ctx context.Context, s *Store, t *branchTarget, branch string) (oid, error) {
 	tip, err := u.git.fetchRef(ctx, "refs/heads/"+branch)
-	if err != nil && broken.MatchString(err.Error()) {
+	if err != nil && broken().MatchString(err.Error()) {
 		u.close()
 		if rerr := os.RemoveAll(u.dir); rerr != nil {
 			return "", unavailable(rerr)

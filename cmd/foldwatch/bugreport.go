@@ -160,11 +160,11 @@ func (d digester) digest(s string) string {
 }
 
 // plainNumber are numbers, times, durations, sizes and truth values.
-var plainNumber = regexp.MustCompile(`^(true|false|-?[0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h|d|[KMG]?B)?|([0-9]+(\.[0-9]+)?(h|ms|µs|m|s))+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+))$`)
+var plainNumber = later(`^(true|false|-?[0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h|d|[KMG]?B)?|([0-9]+(\.[0-9]+)?(h|ms|µs|m|s))+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+))$`)
 
 // text keeps what is a number, and digests the rest.
 func (d digester) text(s string) string {
-	if s == "" || len(s) < 40 && plainNumber.MatchString(s) {
+	if s == "" || len(s) < 40 && plainNumber().MatchString(s) {
 		return s
 	}
 	return d.digest(s)
@@ -186,7 +186,7 @@ func (d digester) dotted(key string) string {
 // looks like.
 var (
 	spoken = []string{"state", "version", "watch", "sync", "manager", "scope", "kind", "source", "file_memories", "vector_index", "history", "commit_to"}
-	word   = regexp.MustCompile(`^[a-z0-9.+-]{1,30}$`)
+	word   = later(`^[a-z0-9.+-]{1,30}$`)
 )
 
 // value returns v as JSON has it, digested. The
@@ -205,14 +205,14 @@ func (d digester) value(v any) any {
 	return d.walk("", tree)
 }
 
-var fieldName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
+var fieldName = later(`^[a-z][a-z0-9_]{0,30}$`)
 
 func (d digester) walk(field string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for k, x := range v {
-			if !fieldName.MatchString(k) {
+			if !fieldName().MatchString(k) {
 				out[d.digest(k)] = d.walk("", x)
 				continue
 			}
@@ -226,7 +226,7 @@ func (d digester) walk(field string, v any) any {
 		}
 		return out
 	case string:
-		if slices.Contains(spoken, field) && word.MatchString(v) {
+		if slices.Contains(spoken, field) && word().MatchString(v) {
 			return v
 		}
 		return d.text(v)
@@ -235,10 +235,10 @@ func (d digester) walk(field string, v any) any {
 }
 
 // logField is one of a line of our log: name=value, quoted where it must be.
-var logField = regexp.MustCompile(`([A-Za-z_.]+)=("(?:[^"\\]|\\.)*"|\S*)`)
+var logField = later(`([A-Za-z_.]+)=("(?:[^"\\]|\\.)*"|\S*)`)
 
 // logLine is how a line of our log begins.
-var logLine = regexp.MustCompile(`^time=[0-9]{4}-[0-9:.TZ+-]+ level=(DEBUG|INFO|WARN|ERROR)\S* msg=`)
+var logLine = later(`^time=[0-9]{4}-[0-9:.TZ+-]+ level=(DEBUG|INFO|WARN|ERROR)\S* msg=`)
 
 // log returns the lines that are ours, with their time, level and sentence, and
 // the other fields digested. Sentences are constants of the program.
@@ -246,11 +246,11 @@ func (d digester) log(b []byte) []string {
 	var out []string
 	for line := range strings.Lines(string(b)) {
 		i := strings.Index(line, "time=")
-		if i < 0 || !logLine.MatchString(line[i:]) {
+		if i < 0 || !logLine().MatchString(line[i:]) {
 			continue // what a crash prints, or another program
 		}
 		var parts []string
-		for _, m := range logField.FindAllStringSubmatch(line[i:], -1) {
+		for _, m := range logField().FindAllStringSubmatch(line[i:], -1) {
 			name, value := m[1], m[2]
 			switch {
 			case name == "time" && len(parts) == 0, name == "level" && len(parts) == 1, name == "msg" && len(parts) == 2:

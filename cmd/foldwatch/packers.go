@@ -88,7 +88,7 @@ func hidesAll(text []byte) bool {
 }
 
 // copies matches an instruction that copies from the context, not from a stage.
-var copies = regexp.MustCompile(`(?i)^\s*(COPY|ADD)\s+(.*)$`)
+var copies = later(`(?i)^\s*(COPY|ADD)\s+(.*)$`)
 
 // imageShippers finds Dockerfiles that copy a folder with fold/ in it. A .gitignore
 // means nothing to them.
@@ -130,7 +130,7 @@ func copiesFold(dockerfile []byte, foldDir string) bool {
 	sc := bufio.NewScanner(strings.NewReader(text))
 	sc.Buffer(nil, maxPackerFile+1)
 	for sc.Scan() {
-		m := copies.FindStringSubmatch(sc.Text())
+		m := copies().FindStringSubmatch(sc.Text())
 		if m == nil {
 			continue
 		}
@@ -229,7 +229,7 @@ func npmShipper(root fs.FS, foldDir string, hidden bool) []shipper {
 	return []shipper{{"package.json", "npm packs " + foldDir + "/", appendLine(foldDir, ".npmignore")}}
 }
 
-var grafts = regexp.MustCompile(`(?m)^\s*(graft\s+\.?/?\s*$|graft\s+(\S+)|global-include\s+\*\s*$|recursive-include\s+(\S+)\s)`)
+var grafts = later(`(?m)^\s*(graft\s+\.?/?\s*$|graft\s+(\S+)|global-include\s+\*\s*$|recursive-include\s+(\S+)\s)`)
 
 // pythonShippers: hatchling packs all that the .gitignore of the root leaves, and
 // setuptools what MANIFEST.in names.
@@ -246,7 +246,7 @@ func pythonShippers(root fs.FS, foldDir string, _ bool) []shipper {
 	}
 	if b, there := readPacker(root, "MANIFEST.in"); there {
 		text := string(b)
-		takes := slices.ContainsFunc(grafts.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		takes := slices.ContainsFunc(grafts().FindAllStringSubmatch(text, -1), func(m []string) bool {
 			dir := strings.Trim(m[2]+m[3], "/")
 			return dir == "" || dir == "." || dir == "*" || dir == foldDir
 		})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -51,7 +50,7 @@ func identity(version, commit string, read func() (*debug.BuildInfo, bool)) (str
 // semver.org 2.0.0, section 11, in which what stands behind a plus does not count.
 // It is false where one of them is no such version, or that does not tell.
 func olderVersion(a, b string) bool {
-	x, xs := semantic.FindStringSubmatch(a), semantic.FindStringSubmatch(b)
+	x, xs := semantic().FindStringSubmatch(a), semantic().FindStringSubmatch(b)
 	if x == nil || xs == nil {
 		return false
 	}
@@ -79,7 +78,7 @@ func olderVersion(a, b string) bool {
 }
 
 // semantic takes a version apart: three numbers, and what comes before a release.
-var semantic = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$`)
+var semantic = later(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$`)
 
 // compareNumbers compares whole numbers of any length by their digits.
 func compareNumbers(a, b string) int {
@@ -89,7 +88,7 @@ func compareNumbers(a, b string) int {
 
 // untagged is the version that go gives to a commit without a tag: its time, and
 // the begin of its digest.
-var untagged = regexp.MustCompile(`[-.]([0-9]{4})([0-9]{2})([0-9]{2})[0-9]{6}-[0-9a-f]{12}$`)
+var untagged = later(`[-.]([0-9]{4})([0-9]{2})([0-9]{2})[0-9]{6}-[0-9a-f]{12}$`)
 
 // buildDate is the day of the commit that a program was made of, so that pages of
 // equal programs are equal: what the linker was told, else what go knows. It is
@@ -104,7 +103,7 @@ func buildDate(date string, read func() (*debug.BuildInfo, bool)) string {
 			return at.UTC().Format(time.DateOnly)
 		}
 	}
-	if d := untagged.FindStringSubmatch(info.Main.Version); d != nil {
+	if d := untagged().FindStringSubmatch(info.Main.Version); d != nil {
 		return d[1] + "-" + d[2] + "-" + d[3]
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // outlineOf lists what the lines of a file define that no parser cut: keys,
@@ -41,13 +42,13 @@ func outlineOf(s *Subject) []component {
 }
 
 // constants are what a C header without functions is for.
-var constants = outlineRule{"constant", regexp.MustCompile(`(?m)^#[ \t]*define[ \t]+(\w{1,80})[ \t]+\S`)}
+var constants = outlineRule{"constant", later(`(?m)^#[ \t]*define[ \t]+(\w{1,80})[ \t]+\S`)}
 
 // find lists what the lines of a file define by the rule.
 func (rule outlineRule) find(s *Subject, src []byte) []component {
 	var out []component
 	seen := map[string]bool{}
-	for _, m := range rule.re.FindAllSubmatchIndex(src, 400) {
+	for _, m := range rule.re().FindAllSubmatchIndex(src, 400) {
 		name := ""
 		for g := 2; g+1 < len(m); g += 2 {
 			if m[g] >= 0 && m[g+1] > m[g] {
@@ -180,38 +181,44 @@ func topKeys(src []byte) []component {
 
 type outlineRule struct {
 	kind string
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
+}
+
+// later compiles an expression when it is first needed, once: each command is this
+// program too, and to compile them all takes longer than most of what it does.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
 // outlineRules holds, by language, what a line looks like that defines
-// something. Compiled once, never changed.
+// something. Never changed.
 var outlineRules = map[string]outlineRule{
-	"yaml":       {"key", regexp.MustCompile(`(?m)^([A-Za-z_][\w.-]{0,60}):(?:\s|$)`)},
-	"toml":       {"section", regexp.MustCompile(`(?m)^\[{1,2}([\w."-]{1,80})\]{1,2}`)},
-	"ini":        {"section", regexp.MustCompile(`(?m)^\[([^\]\n]{1,80})\]`)},
-	"make":       {"target", regexp.MustCompile(`(?m)^([A-Za-z][\w./-]{0,60}):(?:[^=]|$)`)},
-	"shell":      {"function", regexp.MustCompile(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
-	"sql":        {"database object", regexp.MustCompile(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
-	"proto":      {"message", regexp.MustCompile(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
-	"graphql":    {"type", regexp.MustCompile(`(?m)^(?:type|input|enum|interface|union|scalar)[ \t]+(\w{1,80})`)},
-	"ruby":       {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:class|module|def)[ \t]+([\w.:?!]{1,80})`)},
-	"php":        {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:(?:abstract |final |public |protected |static )*(?:class|interface|trait|function))[ \t]+(\w{1,80})`)},
-	"perl":       {"function", regexp.MustCompile(`(?m)^sub[ \t]+(\w{1,80})`)},
-	"lua":        {"function", regexp.MustCompile(`(?m)^(?:local )?function[ \t]+([\w.:]{1,80})`)},
-	"hcl":        {"block", regexp.MustCompile(`(?m)^(?:resource|module|variable|output|data|provider)[ \t]+((?:"[\w-]{1,60}"[ \t]*){1,2})`)},
-	"kotlin":     {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|object|fun)[ \t]+([\w.]{1,80})`)},
-	"csharp":     {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|struct|enum|record)[ \t]+(\w{1,80})`)},
-	"swift":      {"definition", regexp.MustCompile(`(?m)^(?:\w+ ){0,3}(?:class|struct|enum|protocol|func|extension)[ \t]+([\w.]{1,80})`)},
-	"assembly":   {"routine", regexp.MustCompile(`(?m)^(?:TEXT[ \t]+[^\s(·]{0,80}·?([^\s(<,]{1,80})|(?:\.globl|\.global)[ \t]+(\w{1,80}))`)},
-	"c":          {"function", regexp.MustCompile(`(?m)^[A-Za-z_][\w \t]{0,80}[ \t*]+(\w{1,80})[ \t]*\([^;{}=]{0,400}\)[^;{}\n]{0,40};`)},
-	"go":         {"name", regexp.MustCompile(`(?m)^(?:(?:var|const)[ \t]+|\t)([A-Za-z]\w{0,80})(?:[ \t]+[\w.*\[\]]{1,60})?[ \t]*=`)},
-	"python":     {"name", regexp.MustCompile(`(?m)^([A-Za-z]\w{0,80})[ \t]*(?::[^=\n]{1,80})?=[^=]`)},
-	"typescript": {"name", regexp.MustCompile(`(?m)^export[ \t]+(?:declare[ \t]+)?(?:default[ \t]+)?(?:abstract[ \t]+)?(?:const|let|var|async function|function|class|interface|type|enum|namespace)[ \t]+([\w$]{1,80})`)},
-	"css":        {"rule", regexp.MustCompile(`(?m)^([.#@:\w][^\n{};]{0,60}?)[ \t]*\{`)},
-	"elixir":     {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:defmodule|def|defmacro)[ \t]+([\w.?!]{1,80})`)},
-	"powershell": {"function", regexp.MustCompile(`(?mi)^function[ \t]+([\w-]{1,80})`)},
-	"cmake":      {"target", regexp.MustCompile(`(?mi)^[ \t]*(?:add_executable|add_library|add_custom_target|function|macro)[ \t]*\([ \t]*([\w:.-]{1,80})`)},
-	"r":          {"function", regexp.MustCompile(`(?m)^([\w.]{1,80})[ \t]*(?:<-|=)[ \t]*function\b`)},
-	"groovy":     {"definition", regexp.MustCompile(`(?m)^[ \t]{0,4}(?:class|interface|def)[ \t]+(\w{1,80})`)},
-	"dart":       {"class", regexp.MustCompile(`(?m)^(?:abstract )?(?:class|mixin|enum|extension)[ \t]+(\w{1,80})`)},
+	"yaml":       {"key", later(`(?m)^([A-Za-z_][\w.-]{0,60}):(?:\s|$)`)},
+	"toml":       {"section", later(`(?m)^\[{1,2}([\w."-]{1,80})\]{1,2}`)},
+	"ini":        {"section", later(`(?m)^\[([^\]\n]{1,80})\]`)},
+	"make":       {"target", later(`(?m)^([A-Za-z][\w./-]{0,60}):(?:[^=]|$)`)},
+	"shell":      {"function", later(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
+	"sql":        {"database object", later(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
+	"proto":      {"message", later(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
+	"graphql":    {"type", later(`(?m)^(?:type|input|enum|interface|union|scalar)[ \t]+(\w{1,80})`)},
+	"ruby":       {"definition", later(`(?m)^[ \t]{0,4}(?:class|module|def)[ \t]+([\w.:?!]{1,80})`)},
+	"php":        {"definition", later(`(?m)^[ \t]{0,4}(?:(?:abstract |final |public |protected |static )*(?:class|interface|trait|function))[ \t]+(\w{1,80})`)},
+	"perl":       {"function", later(`(?m)^sub[ \t]+(\w{1,80})`)},
+	"lua":        {"function", later(`(?m)^(?:local )?function[ \t]+([\w.:]{1,80})`)},
+	"hcl":        {"block", later(`(?m)^(?:resource|module|variable|output|data|provider)[ \t]+((?:"[\w-]{1,60}"[ \t]*){1,2})`)},
+	"kotlin":     {"definition", later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|object|fun)[ \t]+([\w.]{1,80})`)},
+	"csharp":     {"definition", later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|struct|enum|record)[ \t]+(\w{1,80})`)},
+	"swift":      {"definition", later(`(?m)^(?:\w+ ){0,3}(?:class|struct|enum|protocol|func|extension)[ \t]+([\w.]{1,80})`)},
+	"assembly":   {"routine", later(`(?m)^(?:TEXT[ \t]+[^\s(·]{0,80}·?([^\s(<,]{1,80})|(?:\.globl|\.global)[ \t]+(\w{1,80}))`)},
+	"c":          {"function", later(`(?m)^[A-Za-z_][\w \t]{0,80}[ \t*]+(\w{1,80})[ \t]*\([^;{}=]{0,400}\)[^;{}\n]{0,40};`)},
+	"go":         {"name", later(`(?m)^(?:(?:var|const)[ \t]+|\t)([A-Za-z]\w{0,80})(?:[ \t]+[\w.*\[\]]{1,60})?[ \t]*=`)},
+	"python":     {"name", later(`(?m)^([A-Za-z]\w{0,80})[ \t]*(?::[^=\n]{1,80})?=[^=]`)},
+	"typescript": {"name", later(`(?m)^export[ \t]+(?:declare[ \t]+)?(?:default[ \t]+)?(?:abstract[ \t]+)?(?:const|let|var|async function|function|class|interface|type|enum|namespace)[ \t]+([\w$]{1,80})`)},
+	"css":        {"rule", later(`(?m)^([.#@:\w][^\n{};]{0,60}?)[ \t]*\{`)},
+	"elixir":     {"definition", later(`(?m)^[ \t]{0,4}(?:defmodule|def|defmacro)[ \t]+([\w.?!]{1,80})`)},
+	"powershell": {"function", later(`(?mi)^function[ \t]+([\w-]{1,80})`)},
+	"cmake":      {"target", later(`(?mi)^[ \t]*(?:add_executable|add_library|add_custom_target|function|macro)[ \t]*\([ \t]*([\w:.-]{1,80})`)},
+	"r":          {"function", later(`(?m)^([\w.]{1,80})[ \t]*(?:<-|=)[ \t]*function\b`)},
+	"groovy":     {"definition", later(`(?m)^[ \t]{0,4}(?:class|interface|def)[ \t]+(\w{1,80})`)},
+	"dart":       {"class", later(`(?m)^(?:abstract )?(?:class|mixin|enum|extension)[ \t]+(\w{1,80})`)},
 }

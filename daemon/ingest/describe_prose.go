@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
@@ -17,9 +16,9 @@ func isProse(language string) bool {
 
 // Patterns of HTML; compiled once, never changed.
 var (
-	htmlHead = regexp.MustCompile(`(?is)<(?:head|script|style|nav)\b.*?</(?:head|script|style|nav)>|<!--.*?-->`)
-	htmlEnd  = regexp.MustCompile(`(?i)</?(?:p|div|h[1-6]|li|ul|ol|table|tr|section|article|main|header|footer|body)\b[^>]{0,200}>`)
-	htmlTag  = regexp.MustCompile(`<[^>]{1,200}>`)
+	htmlHead = later(`(?is)<(?:head|script|style|nav)\b.*?</(?:head|script|style|nav)>|<!--.*?-->`)
+	htmlEnd  = later(`(?i)</?(?:p|div|h[1-6]|li|ul|ol|table|tr|section|article|main|header|footer|body)\b[^>]{0,200}>`)
+	htmlTag  = later(`<[^>]{1,200}>`)
 )
 
 // firstParagraph returns the first running text, headings, lists, badges and
@@ -27,7 +26,7 @@ var (
 func firstParagraph(src []byte, language string) string {
 	text := string(src[:min(len(src), 32<<10)])
 	if language == "html" {
-		text = htmlTag.ReplaceAllString(htmlEnd.ReplaceAllString(htmlHead.ReplaceAllString(text, " "), "\n\n"), " ")
+		text = htmlTag().ReplaceAllString(htmlEnd().ReplaceAllString(htmlHead().ReplaceAllString(text, " "), "\n\n"), " ")
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if i := frontmatterEnd(text); i > 0 {

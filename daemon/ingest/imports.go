@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -410,9 +409,9 @@ func (f *Files) relative(from, spec string) string {
 // Patterns of import statements, for what comes as a statement instead of the
 // module's name. Compiled once, never changed.
 var (
-	jsSpec     = regexp.MustCompile(`(?:from|import|require)\s*\(?\s*['"\x60]([^'"\x60]+)['"\x60]`)
-	pyFrom     = regexp.MustCompile(`(?s)^from\s+(\.*[\w.]*)\s+import\s+(.+)$`)
-	quotedSpec = regexp.MustCompile(`["'<]([^"'>]+)["'>]`)
+	jsSpec     = later(`(?:from|import|require)\s*\(?\s*['"\x60]([^'"\x60]+)['"\x60]`)
+	pyFrom     = later(`(?s)^from\s+(\.*[\w.]*)\s+import\s+(.+)$`)
+	quotedSpec = later(`["'<]([^"'>]+)["'>]`)
 )
 
 // importSpecs returns the modules that one import names, whether it was given
@@ -426,7 +425,7 @@ func importSpecs(language, raw string) []string {
 	case "go":
 		return []string{strings.Trim(lastField(raw), "\"`")}
 	case "javascript", "typescript", "tsx", "vue", "svelte":
-		if m := jsSpec.FindStringSubmatch(raw); m != nil {
+		if m := jsSpec().FindStringSubmatch(raw); m != nil {
 			return []string{m[1]}
 		}
 		return []string{strings.Trim(raw, "\"'`")}
@@ -439,14 +438,14 @@ func importSpecs(language, raw string) []string {
 		raw, _, _ = strings.Cut(raw, " as ")
 		return []string{strings.TrimSpace(raw)}
 	case "c", "cpp", "objc", "cuda":
-		if m := quotedSpec.FindStringSubmatch(raw); m != nil {
+		if m := quotedSpec().FindStringSubmatch(raw); m != nil {
 			return []string{m[1]}
 		}
 		return []string{strings.TrimSpace(strings.TrimPrefix(raw, "#include"))}
 	case "shell", "ruby", "php", "csharp", "lua", "zig":
 		return []string{raw} // with the quotes of an expansion
 	}
-	if m := quotedSpec.FindStringSubmatch(raw); m != nil {
+	if m := quotedSpec().FindStringSubmatch(raw); m != nil {
 		return []string{m[1]}
 	}
 	return []string{raw}
@@ -461,7 +460,7 @@ func lastField(s string) string {
 // each name may be a module of its own.
 func pythonSpecs(raw string) []string {
 	raw = strings.NewReplacer("(", " ", ")", " ", "\\", " ", "\n", " ").Replace(raw)
-	if m := pyFrom.FindStringSubmatch(raw); m != nil {
+	if m := pyFrom().FindStringSubmatch(raw); m != nil {
 		if strings.Trim(m[1], ".") != "" {
 			return []string{m[1]}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,10 +116,10 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 }
 
 // pulledFrom is what pullMemory says that a merged request is of.
-var pulledFrom = regexp.MustCompile(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})[#!]([1-9][0-9]{0,8})[.,]`)
+var pulledFrom = later(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})[#!]([1-9][0-9]{0,8})[.,]`)
 
 // wholeOid is the name of a commit, in either format.
-var wholeOid = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+var wholeOid = later(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // pullLinks ties the memory of a merged request to that of the commit that it became
 // on its branch. One that was squashed or rebased is that commit; a merge has no memory,
@@ -128,7 +127,7 @@ var wholeOid = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 // the commit makes no difference to that.
 func (in *Ingester) pullLinks(m *fold.Memory) []fold.Link {
 	of, n, ok := PulledFrom(m)
-	if !ok || !wholeOid.MatchString(m.Commit) || m.ID != fold.PullID(in.Slug, of, n) {
+	if !ok || !wholeOid().MatchString(m.Commit) || m.ID != fold.PullID(in.Slug, of, n) {
 		return nil
 	}
 	return []fold.Link{{
@@ -143,7 +142,7 @@ func PulledFrom(m *fold.Memory) (hostRepo string, n int, ok bool) {
 	if m.Type != pullType {
 		return "", 0, false
 	}
-	found := pulledFrom.FindStringSubmatch(m.Body)
+	found := pulledFrom().FindStringSubmatch(m.Body)
 	if found == nil {
 		return "", 0, false
 	}

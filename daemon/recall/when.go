@@ -4,33 +4,40 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
 
+// later compiles an expression when it is first needed, once: each command is this
+// program too, and asks nothing of the kind.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // whenAsked begins a question whose answer is a time.
-var whenAsked = regexp.MustCompile(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
+var whenAsked = later(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
 
 // asksWhen reports whether a question asks for a time.
-func asksWhen(query string) bool { return whenAsked.MatchString(query) }
+func asksWhen(query string) bool { return whenAsked().MatchString(query) }
 
 // whenTold are words that say when something was or will be. May is a month with
 // a capital letter only.
-var whenTold = regexp.MustCompile(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
+var whenTold = later(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
 	`this (week|weekend|month|year|morning|spring|summer|autumn|fall|winter)|` +
 	`monday|tuesday|wednesday|thursday|friday|saturday|sunday|` +
 	`january|february|march|april|june|july|august|september|october|november|december|(19|20)\d\d)\b)|\bMay\b`)
 
 // tellsWhen reports whether a text tells when something was or will be.
-func tellsWhen(text string) bool { return whenTold.MatchString(text) }
+func tellsWhen(text string) bool { return whenTold().MatchString(text) }
 
 var (
-	dayISO     = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})\b`)
-	dayFirst   = regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `),? (\d{4})\b`)
-	monthFirst = regexp.MustCompile(`\b(` + monthNames + `) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
-	monthOnly  = regexp.MustCompile(`\b(` + monthNames + `),? (?:of )?(\d{4})\b`)
-	relative   = regexp.MustCompile(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
+	dayISO     = later(`\b(\d{4})-(\d{2})-(\d{2})\b`)
+	dayFirst   = later(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `),? (\d{4})\b`)
+	monthFirst = later(`\b(` + monthNames + `) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
+	monthOnly  = later(`\b(` + monthNames + `),? (?:of )?(\d{4})\b`)
+	relative   = later(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
 )
 
 // spanOf returns the time that a question names, from its first moment to that
@@ -44,23 +51,23 @@ func spanOf(query string, now time.Time) (from, to time.Time) {
 		}
 		return at, at.AddDate(0, 0, 1)
 	}
-	if m := dayISO.FindStringSubmatch(query); m != nil {
+	if m := dayISO().FindStringSubmatch(query); m != nil {
 		if at, err := time.Parse(time.DateOnly, m[0]); err == nil {
 			return at, at.AddDate(0, 0, 1)
 		}
 	}
-	if m := dayFirst.FindStringSubmatch(query); m != nil {
+	if m := dayFirst().FindStringSubmatch(query); m != nil {
 		return day(m[3], m[2], m[1])
 	}
-	if m := monthFirst.FindStringSubmatch(query); m != nil {
+	if m := monthFirst().FindStringSubmatch(query); m != nil {
 		return day(m[3], m[1], m[2])
 	}
-	if m := monthOnly.FindStringSubmatch(query); m != nil {
+	if m := monthOnly().FindStringSubmatch(query); m != nil {
 		if at, err := time.Parse("January 2006", m[1]+" "+m[2]); err == nil {
 			return at, at.AddDate(0, 1, 0)
 		}
 	}
-	if m := relative.FindStringSubmatch(query); m != nil {
+	if m := relative().FindStringSubmatch(query); m != nil {
 		return back(m, now.UTC())
 	}
 	return time.Time{}, time.Time{}
