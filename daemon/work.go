@@ -363,11 +363,11 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", err))
 		return
 	}
-	var text strings.Builder
+	var text []string
 	for _, n := range notices {
-		fmt.Fprintf(&text, "fold/project.toml line %d: %s. ", n.Line, n.Text)
+		text = append(text, fmt.Sprintf("fold/project.toml line %d: %s", n.Line, n.Text))
 	}
-	co.note("project.toml", text.String())
+	co.note("project.toml", strings.Join(text, "; "))
 	now := co.rulesFor(p)
 	if before.Same(now) {
 		return

@@ -146,7 +146,14 @@ func (s *Server) notices(ctx context.Context, c *call) string {
 	lines := st.Notices
 	for _, p := range st.Projects {
 		if p.State == "paused" || p.State == "read-only" || p.State == "missing" || p.State == "failed" {
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("Project %s is %s. %s %s", p.Slug, p.State, p.Reason, p.Hint)))
+			line := "Project " + p.Slug + " is " + p.State
+			if p.Reason != "" {
+				line += ": " + p.Reason
+			}
+			if p.Hint != "" {
+				line += "; " + p.Hint
+			}
+			lines = append(lines, line)
 		}
 	}
 	if len(lines) == 0 {

@@ -99,7 +99,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			if !final(err) && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
+			if !final(err) && makeable(p.st.dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
 					_, err := p.e.spawn(ctx, "--auto")
 					return err

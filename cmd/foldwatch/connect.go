@@ -217,7 +217,7 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 // unwritten is why no daemon is started where nothing can be written into the state
 // folder.
 func unwritten(dir string, err error) error {
-	if at, is := errors.AsType[*fs.PathError](err); is && strings.HasPrefix(at.Path, dir) {
+	if at, is := errors.AsType[*fs.PathError](err); is && (strings.HasPrefix(at.Path, dir) || strings.HasPrefix(dir, at.Path)) {
 		return fold.WithHint(fmt.Errorf("no daemon can be started: %s cannot be written: %w", dir, at.Err), elsewhere(dir))
 	}
 	return fmt.Errorf("start the daemon: %w", err)

@@ -206,17 +206,19 @@ func modelPullCommand(e *environment) *cobra.Command {
 			}
 			e.messages(false).printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, size(m.Bytes), m.Licence, from, m.Repo)
 			opt := weights.PullOptions{Model: m, From: from, Dir: st.dirs.Models(), Update: update}
+			last := int64(-1) // percent that were told
 			if isTerminal(e.stderr) && !e.flags.quiet {
-				last := int64(-1)
 				opt.Progress = func(done, total int64) {
 					if percent := done * 100 / max(total, 1); percent != last {
 						last = percent
 						fmt.Fprintf(e.stderr, "\r%3d %% of %s", percent, size(total))
 					}
 				}
-				defer fmt.Fprintln(e.stderr)
 			}
 			rec, err := weights.Pull(cmd.Context(), opt)
+			if last >= 0 {
+				fmt.Fprintln(e.stderr) // what comes next has a line of its own
+			}
 			if err != nil {
 				return err
 			}

@@ -80,3 +80,43 @@ func TestSetupWithoutAHome(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, tr.err.String())
 	}
 }
+
+// TestHomeThatCannotBeWritten: what it is that cannot, and what to do, and nothing is
+// offered that would fail so too.
+func TestHomeThatCannotBeWritten(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: modes of unix are made here")
+	}
+	w := newWard(t)
+	w.env.dial = nobody
+	ro := filepath.Join(w.home, "ro")
+	w.must(os.Mkdir(ro, 0o500))
+	if os.Geteuid() == 0 { // whom no mode keeps out: a file where the folder should be does
+		w.must(os.Remove(ro))
+		w.write(ro, "")
+	}
+	w.vars["FOLDWATCH_HOME"] = filepath.Join(ro, "fw")
+	w.env.loaded = nil
+	if code := w.run("status"); code == exitOK || !strings.Contains(w.err.String(), filepath.Join(ro, "fw", "state")+" cannot be written: ") || !strings.Contains(w.err.String(), "set FOLDWATCH_HOME") {
+		t.Errorf("status: exit code %d, %s", code, w.err.String())
+	}
+	if found := w.look("daemon", false); !has(found, isFail, "cannot be written") || found[0].fix != nil {
+		t.Errorf("daemon: %+v", found)
+	}
+}
+
+// TestFolderThatCannotBeRead is not taken for one that is not there, or no repository.
+func TestFolderThatCannotBeRead(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+		t.Skip("SKIP: modes keep nobody out on Windows, nor root")
+	}
+	w := newWard(t)
+	w.must(os.Chmod(w.co, 0))
+	t.Cleanup(func() { _ = os.Chmod(w.co, 0o700) }) //nolint:gosec // a folder, to be removed
+	for _, path := range []string{w.co, filepath.Join(w.co, "deep")} {
+		w.err.Reset()
+		if code := w.run("add", path); code != 6 || !strings.Contains(w.err.String(), "cannot be read by you") {
+			t.Errorf("add %s: exit code %d, %s", path, code, w.err.String())
+		}
+	}
+}

@@ -101,7 +101,10 @@ func (e *environment) setup(names []string, f setupFlags) error {
 		}
 		r, err := setupOne(c, opt, f)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", c.ID, err))
+			if !strings.HasPrefix(err.Error(), "setup ") { // it names the client
+				err = fmt.Errorf("%s: %w", c.ID, err)
+			}
+			failed = append(failed, err)
 			continue
 		}
 		if r.Did == string(agents.Absent) && f.all && !c.Present(opt) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,6 +241,8 @@ func kindsOf(f wire.FileCounts, n int) string {
 func (e *environment) needRepository(ctx context.Context, path, command string) error {
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return unreadable(path)
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, fold.ErrNotFound)
 	case !info.IsDir():
@@ -247,6 +250,9 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	}
 	if inRepository(path) {
 		return nil
+	}
+	if _, err := os.ReadDir(path); errors.Is(err, fs.ErrPermission) {
+		return unreadable(path)
 	}
 	makeOne := "git init " + quoteArg(path)
 	refusal := usagef(makeOne+" && foldwatch "+command+" "+quoteArg(path), "%s is not a git repository", path)
@@ -262,6 +268,12 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	}
 	e.messages(false).printf("made an empty git repository in %s\n", path)
 	return nil
+}
+
+// unreadable is why nobody can say what a folder is.
+func unreadable(path string) error {
+	return fold.WithHint(fmt.Errorf("%s cannot be read by you: %w", path, fold.ErrForbidden),
+		"clone it as yourself, or have its owner let you read it")
 }
 
 // inRepository reports whether path or a folder above it is a work tree or a
