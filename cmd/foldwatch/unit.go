@@ -485,6 +485,9 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 		return err
 	}
 	if verb != "stop" && !fl.dryRun && s.Scope == unit.User {
+		if _, err := e.settings(); err != nil {
+			return err // what runs goes on: no other would start
+		}
 		if err := e.yield(ctx, s); err != nil {
 			return err
 		}

@@ -343,3 +343,17 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 	default:
 	}
 }
+
+// TestServiceIsNotRestartedIntoASlip: with a configuration that no daemon would start
+// with, the one that runs goes on.
+func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
+	u.env.loaded = nil
+	u.runs()
+	u.tells(u.said(exitUsage, "service", "restart"), `config.toml:1: unknown key "auto_stat"`, "hint: edit ")
+	if ran := u.runs(); strings.Contains(ran, "restart") {
+		t.Errorf("it ran %s", ran)
+	}
+}
