@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,12 +58,6 @@ func TestTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := p.d.Repositories(p.ctx(), local(), p.slug); err != nil { // compares
-		t.Fatal(err)
-	}
-	left, leave := context.WithCancel(p.ctx())
-	leave()
-	_, _ = p.d.ListMemories(left, local(), p.slug, wire.ListQuery{}) // who asks first goes before the answer
 	origins := func(q wire.ListQuery) map[string]string {
 		t.Helper()
 		list, err := p.d.ListMemories(p.ctx(), local(), p.slug, q)
