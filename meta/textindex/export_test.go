@@ -12,3 +12,14 @@ func (x *Index) Batches() (uint64, error) {
 	err = json.Unmarshal(b, &stats)
 	return stats.TotBatches, err
 }
+
+// Room is for how many documents there is room that no search works in, 0 for none.
+func (x *Index) Room() int {
+	select {
+	case a := <-x.scratch:
+		x.scratch <- a
+		return len(a.tallies)
+	default:
+		return 0
+	}
+}

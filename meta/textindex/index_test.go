@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -417,5 +418,29 @@ func TestSearchAfterClose(t *testing.T) {
 	}
 	if n, seq := x.Count(), x.Seq(); n != 0 || seq != 0 {
 		t.Errorf("Count, Seq = %d, %d", n, seq)
+	}
+}
+
+// The room that searches work in outlives collections, and saves that add a few
+// documents: at 10,000 it is a megabyte.
+func TestRoomOfSearchesIsKept(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "text"))
+	apply(t, x, 1, library())
+	search := func(want string) int {
+		t.Helper()
+		if got := keys(t, x, textindex.Query{Text: "zinc"}); got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+		return x.Room()
+	}
+	first := search("")
+	runtime.GC()
+	runtime.GC()
+	if x.Room() != first || first == 0 {
+		t.Errorf("room for %d documents after a collection, before it for %d", x.Room(), first)
+	}
+	apply(t, x, 2, []textindex.Doc{{Key: "m:z", Kind: textindex.Memory, Memory: "z", Body: "zinc"}})
+	if now := search("m:z"); now != first {
+		t.Errorf("room for %d documents after a save, before it for %d", now, first)
 	}
 }
