@@ -61,6 +61,9 @@ func (k *standing) lookTheirs(ctx context.Context, slug string, ids ...string) (
 	defer k.theirs.mu.Unlock()
 	if of := st.RemoteTip + " " + store.Tip(); k.theirs.of != of {
 		k.theirs.of, k.theirs.list = of, readTheirs(ctx, store, slug, st.Theirs, k.theirs.list)
+		if ctx.Err() != nil { // whoever asked is gone, and not all may have been read
+			k.theirs.of = ""
+		}
 	}
 	for i := range k.theirs.list {
 		m := &k.theirs.list[i]
