@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -14,8 +15,34 @@ import (
 // git brings such a version to the place of a memory that was deleted meanwhile, it is
 // the history that tells it from an edit.
 
-// pastMost is for how long a history is looked through.
-const pastMost = 3 * time.Second
+// pastMost is for how long a history is looked through for one memory, and pastAll for
+// how long within a minute for all: commits and writes wait meanwhile.
+const (
+	pastMost = 3 * time.Second
+	pastAll  = 10 * time.Second
+)
+
+// A pastTime is how much of that was used. Safe for concurrent use.
+type pastTime struct {
+	mu    sync.Mutex // guards the fields below
+	since time.Time  // when the minute began
+	used  time.Duration
+}
+
+// take returns how long one look may take from now on, and what notes that it ended.
+func (p *pastTime) take() (most time.Duration, done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.since) >= time.Minute {
+		p.since, p.used = now, 0
+	}
+	return min(pastMost, pastAll-p.used), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.used += time.Since(now)
+	}
+}
 
 // standsAt returns the commits, apart by spaces, that the user's checkout stands at: that
 // of its branch, or, where HEAD is on none, that of HEAD and those of the branches that it
@@ -77,11 +104,16 @@ func (s *Store) pastHolds(heads, path string, b []byte) (bool, error) {
 	if len(names) == 0 || fold.ValidPath(path) != nil || slices.ContainsFunc(names, func(n string) bool { return !isFullName(n) }) {
 		return false, nil
 	}
+	most, done := s.pastTime.take()
+	defer done()
+	if most <= 0 {
+		return false, nil
+	}
 	t := newBranchTarget(s.l, s.foldDir())
 	// In the repository of the user an object may have another name than in ours.
 	objects := newUserObjects(t.l, len(names[0])/2)
 	find := "--find-object=" + objects.put("blob", b).String()
-	ctx, cancel := context.WithTimeout(context.Background(), pastMost)
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	moved := func(commits ...string) (bool, error) { // one of them brought b there, or took it away
 		args := append([]string{"--literal-pathspecs", "log", "-1", "--format=%H", "--full-history", "--no-renames", find}, commits...)

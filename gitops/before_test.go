@@ -98,6 +98,7 @@ func TestOwedDeletionMeetsThePast(t *testing.T) {
 		stays bool
 	}{
 		{"set back", [][]string{{"reset", "-q", "--hard", "HEAD~2"}}, false},
+		{"no time left", [][]string{{"reset", "-q", "--hard", "HEAD~2"}}, true},
 		{"checked out", [][]string{{"checkout", "-q", "HEAD~2", "--", "fold"}}, true},
 		{"restored", [][]string{{"restore", "-s", "HEAD~1", "fold"}}, true},
 		{"committed", [][]string{{"checkout", "-q", "HEAD~2", "--", "fold"}, {"commit", "-qm", "Back to the first"}}, true},
@@ -111,6 +112,9 @@ func TestOwedDeletionMeetsThePast(t *testing.T) {
 			h.commit()
 			if _, err := os.Stat(h.file); !errors.Is(err, fs.ErrNotExist) {
 				t.Fatalf("the file is there: %v", err)
+			}
+			if tc.name == "no time left" {
+				h.SpendPast()
 			}
 			for _, args := range tc.do {
 				git(t, h.dir, args...)

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -28,6 +29,13 @@ func TakeSteps() []string {
 // BranchSteps are those steps, in order; the branch is main.
 func BranchSteps() []string {
 	return []string{"objects", "intent", "locked HEAD", "locked main", "locked index", "reference", "index", "log", "synced"}
+}
+
+// SpendPast has the time used up for which histories are looked through.
+func (s *Store) SpendPast() {
+	s.pastTime.mu.Lock()
+	defer s.pastTime.mu.Unlock()
+	s.pastTime.since, s.pastTime.used = time.Now(), pastAll
 }
 
 // AgeObjects has what commits onto the branch have read and made taken for more than

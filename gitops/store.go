@@ -103,6 +103,7 @@ type Store struct {
 	graves    stateMap[time.Time]
 	deletions stateMap[deletion]
 	taken     takenLook
+	pastTime  pastTime
 	driving   sync.Mutex // guards driver
 	driver    driverLook
 	compare   comparing
