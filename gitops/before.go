@@ -96,9 +96,10 @@ func isFullName(name string) bool {
 }
 
 // pastHolds reports whether a commit up to heads, which standsAt returned, holds b at
-// path, and none that HEAD came to since brought it there: that would be somebody's
-// way back to b, which is an edit like any other. Where the history cannot tell in time
-// it holds nothing. It starts processes.
+// path, and HEAD has it there by none that it came to since: that would be somebody's
+// way back to b, which is an edit like any other. So is b beside another version in HEAD:
+// somebody asked git for it. Where the history cannot tell in time it holds nothing. It
+// starts processes.
 func (s *Store) pastHolds(heads, path string, b []byte) (bool, error) {
 	names := strings.Fields(heads)
 	if len(names) == 0 || fold.ValidPath(path) != nil || slices.ContainsFunc(names, func(n string) bool { return !isFullName(n) }) {
@@ -112,12 +113,15 @@ func (s *Store) pastHolds(heads, path string, b []byte) (bool, error) {
 	t := newBranchTarget(s.l, s.foldDir())
 	// In the repository of the user an object may have another name than in ours.
 	objects := newUserObjects(t.l, len(names[0])/2)
-	find := "--find-object=" + objects.put("blob", b).String()
+	id, file := objects.put("blob", b).String(), joinDir(t.dir, path)
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
+	if has, err := t.l.git("rev-parse", "--verify", "--quiet", "HEAD:"+file).line(ctx); err != nil || has != id {
+		return false, nil //nolint:nilerr // as where HEAD has another one
+	}
 	moved := func(commits ...string) (bool, error) { // one of them brought b there, or took it away
-		args := append([]string{"--literal-pathspecs", "log", "-1", "--format=%H", "--full-history", "--no-renames", find}, commits...)
-		out, err := t.l.git(append(args, "--", joinDir(t.dir, path))...).line(ctx)
+		args := append([]string{"--literal-pathspecs", "log", "-1", "--format=%H", "--full-history", "--no-renames", "--find-object=" + id}, commits...)
+		out, err := t.l.git(append(args, "--", file)...).line(ctx)
 		return out != "", err
 	}
 	if held, err := moved(names...); err != nil || !held {

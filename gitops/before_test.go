@@ -60,12 +60,15 @@ func TestPutOffDeletionMeetsThePast(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, to, mate, format string
+		then                   []string
 		stays                  bool
 	}{
-		{"an older commit", "main~2", "The other.", "sha1", false},
-		{"an older commit of sha256", "main~2", "The other.", "sha256", false},
-		{"another's branch", "mate", "The other.", "sha1", true},
-		{"another's way back", "mate", "The first.", "sha1", true},
+		{"an older commit", "main~2", "The other.", "sha1", nil, false},
+		{"an older commit of sha256", "main~2", "The other.", "sha256", nil, false},
+		{"a topic from there", "main~2", "The other.", "sha1", []string{"commit", "-q", "--allow-empty", "-m", "topic"}, false},
+		{"another's branch", "mate", "The other.", "sha1", nil, true},
+		{"another's way back", "mate", "The first.", "sha1", nil, true},
+		{"checked out alone", "main", "The other.", "sha1", []string{"checkout", "-q", "main~2", "--", "fold"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +78,9 @@ func TestPutOffDeletionMeetsThePast(t *testing.T) {
 			h.remove() // the second version; main has the third
 			h.mateBranch("mate", tc.mate)
 			git(t, h.dir, "checkout", "-q", "-B", "here", tc.to)
+			if tc.then != nil {
+				git(t, h.dir, tc.then...)
+			}
 			h.reopen(nil)
 			h.place()
 			b, err := h.Read(h.path)
