@@ -347,7 +347,7 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 // TestServiceIsNotRestartedIntoASlip: with a configuration that no daemon would start
 // with, the one that runs goes on.
 func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
-	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled") // which the daemon here says it is
 	u.write(u.env.at(u.spec.Path()), u.spec.Text())
 	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
 	u.env.loaded = nil
