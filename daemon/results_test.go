@@ -319,3 +319,25 @@ func TestStrengthsOfAllPagesAreOfOneTime(t *testing.T) {
 		}
 	}
 }
+
+// TestANameIsFoundWhole: who asks for a name gets the memory that has it, not one
+// that has its words more often.
+func TestANameIsFoundWhole(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"main.go": "package main\n"})
+	var names []string
+	for i := range 4 {
+		for k := range 4 {
+			names = append(names, fmt.Sprintf("kx%dw3n%d", 11+i, 11+k), fmt.Sprintf("kx%dw3n%d", 11+i, k))
+		}
+	}
+	for _, name := range names {
+		p.addMemory(wire.MemoryCreate{Title: name, Content: "Token " + name + " was written.\n"})
+	}
+	for _, name := range names {
+		got := p.search(wire.SearchRequest{Query: name, Limit: 3, WaitForPending: true})
+		if len(got) == 0 || got[0].Title != name {
+			t.Errorf("%s is found as %v", name, ids(got))
+		}
+	}
+}

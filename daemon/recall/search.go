@@ -72,7 +72,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 		i, _ := untag(id)
 		return parts[i].strength
 	}
-	table := weightsOf(tables)
+	table := weightsFor(weightsOf(tables), req.Query)
 	room := rooms.Get().(*rank.Room)
 	defer func() { // nothing of the reply lies there
 		room.Release()
