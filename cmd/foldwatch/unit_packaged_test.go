@@ -292,6 +292,17 @@ func TestInstallRecordsTheWayOut(t *testing.T) {
 	}
 }
 
+// TestServiceIsFoundWithVariablesOfLines: a proxy list of several lines is left out and
+// named, and the service is used, not taken for absent.
+func TestServiceIsFoundWithVariablesOfLines(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled")
+	u.vars["no_proxy"] = "localhost\n10.0.0.1"
+	u.tells(u.said(0, "service", "install"), "note  no_proxy: left out")
+	if !u.env.asService() {
+		t.Error("commands take it for absent")
+	}
+}
+
 // process starts one that does nothing, to be a daemon's; the channel is closed when
 // it has ended.
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {

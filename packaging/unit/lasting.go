@@ -24,10 +24,11 @@ var (
 
 // Lasting returns what of a session's environment the daemon of a user is given, and
 // one sentence for what was left out though it would matter, without its values. Of
-// PATH it keeps the absolute folders, once; an agent's socket only if it is there
+// PATH it keeps the absolute folders without control characters, once; an agent's socket only if it is there
 // after the next login too. Read names further variables of the session that the
 // daemon would read.
 func Lasting(getenv func(string) string, read []string, home, runtimeDir string) (vars []Var, left []string) {
+	var odd []string
 	if home != "" {
 		vars = append(vars, Var{"HOME", home})
 	}
@@ -38,6 +39,8 @@ func Lasting(getenv func(string) string, read []string, home, runtimeDir string)
 		}
 		switch {
 		case v == "":
+		case hasControls(v) && !isOurs(name):
+			odd = append(odd, name)
 		case name == "SSH_AUTH_SOCK" && !within(v, home) && !within(v, runtimeDir):
 			left = append(left, fmt.Sprintf("SSH_AUTH_SOCK is %s, which the next session will not have; "+
 				"give your ssh agent a socket in your home or runtime folder, or use a credential helper", v))
@@ -47,16 +50,19 @@ func Lasting(getenv func(string) string, read []string, home, runtimeDir string)
 			vars = append(vars, Var{name, v})
 		}
 	}
-	return vars, append(left, unread(getenv, read)...)
+	return vars, append(append(left, oddNotes(odd)...), unread(getenv, read)...)
 }
 
 // LastingSystem is Lasting for a service of the system: of the session of who installs
 // it, it is given the way into the network only, by files that it sees.
 func (s Spec) LastingSystem(getenv func(string) string, read []string) (vars []Var, left []string) {
+	var odd []string
 	for _, name := range ways {
 		v := getenv(name)
 		switch {
 		case v == "":
+		case hasControls(v):
+			odd = append(odd, name)
 		case hasLogin(name, v):
 			left = append(left, loginNote(name, ""))
 		case !s.Sees(v):
@@ -65,7 +71,22 @@ func (s Spec) LastingSystem(getenv func(string) string, read []string) (vars []V
 			vars = append(vars, Var{name, v})
 		}
 	}
-	return vars, append(left, unread(getenv, read)...)
+	return vars, append(append(left, oddNotes(odd)...), unread(getenv, read)...)
+}
+
+// isOurs reports whether a variable says where our own folders are. Without one that
+// the session has, the service would be of other folders: Check refuses it instead.
+func isOurs(name string) bool {
+	return strings.HasPrefix(name, "XDG_") || name == "FOLDWATCH_HOME"
+}
+
+// oddNotes tell of variables that no file of a service can hold.
+func oddNotes(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{strings.Join(names, ", ") + ": left out, for a line break or another control character; " +
+		"give it one line, then run foldwatch service install again"}
 }
 
 // hasLogin reports whether a variable names a proxy together with a login there.
@@ -103,7 +124,7 @@ func folders(list string) string {
 	}
 	var keep []string
 	for d := range strings.SplitSeq(list, sep) {
-		if absolute(d) && !slices.Contains(keep, d) {
+		if absolute(d) && !hasControls(d) && !slices.Contains(keep, d) {
 			keep = append(keep, d)
 		}
 	}

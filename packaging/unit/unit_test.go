@@ -342,6 +342,39 @@ func TestLastingTellsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// A variable of several lines is left out and named, and the rest makes a service.
+func TestLastingLeavesOutControls(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{
+		"PATH": "/usr/bin:/opt/a\nb:/bin", "no_proxy": "localhost\n10.0.0.1", "SSL_CERT_FILE": "/etc/ssl/\x7f.pem",
+		"SSH_AUTH_SOCK": "/run/user/1000/a\tb", "HTTPS_PROXY": "http://proxy.example.invalid:3128",
+	}
+	getenv := func(name string) string { return vars[name] }
+	user, system := specs()["systemd-user.service"], specs()["systemd-system.service"]
+	var left, leftSystem []string
+	user.Env, left = unit.Lasting(getenv, nil, user.Home, "/run/user/1000")
+	system.Env, leftSystem = system.LastingSystem(getenv, nil)
+	proxy := unit.Var{Name: "HTTPS_PROXY", Value: vars["HTTPS_PROXY"]}
+	if want := []unit.Var{{Name: "HOME", Value: user.Home}, {Name: "PATH", Value: "/usr/bin:/bin"}, proxy}; !slices.Equal(user.Env, want) {
+		t.Errorf("Lasting = %q, want %q", user.Env, want)
+	}
+	if want := []unit.Var{proxy}; !slices.Equal(system.Env, want) {
+		t.Errorf("LastingSystem = %q, want %q", system.Env, want)
+	}
+	for want, notes := range map[string][]string{"SSH_AUTH_SOCK, no_proxy, SSL_CERT_FILE: left out": left, "no_proxy, SSL_CERT_FILE: left out": leftSystem} {
+		if len(notes) != 1 || !strings.HasPrefix(notes[0], want) || strings.ContainsAny(notes[0], "\n\t\x7f") {
+			t.Errorf("it says %q, want %q", notes, want)
+		}
+	}
+	if err := errors.Join(user.Check(), system.Check()); err != nil {
+		t.Error(err)
+	}
+	vars["FOLDWATCH_HOME"] = "/srv/f\nw" // without it the service would have other folders
+	if user.Env, _ = unit.Lasting(getenv, nil, user.Home, ""); user.Check() == nil {
+		t.Error("a folder of ours with a line break is taken")
+	}
+}
+
 func TestSystemPathIsTheMachines(t *testing.T) {
 	t.Parallel()
 	const machines = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
