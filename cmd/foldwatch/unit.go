@@ -357,6 +357,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	now.Lingers = now.BySpec || e.lingering(s.Account)
 	var others daemonClient
 	if s.Scope == unit.User {
+		if _, err := e.settings(); err != nil && !fl.dryRun {
+			return err // as in unitControl
+		}
 		if others, err = e.running(ctx); err != nil {
 			return err
 		}

@@ -356,15 +356,21 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 }
 
 // TestServiceIsNotRestartedIntoASlip: with a configuration that no daemon would start
-// with, the one that runs goes on.
+// with, the one that runs goes on, and its unit stays as it is.
 func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
-	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled") // which the daemon here says it is
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
-	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
-	u.env.loaded = nil
-	u.runs()
-	u.tells(u.said(exitUsage, "service", "restart"), `config.toml:1: unknown key "auto_stat"`, "hint: edit ")
-	if ran := u.runs(); strings.Contains(ran, "restart") {
-		t.Errorf("it ran %s", ran)
+	for _, verb := range []string{"restart", "install"} {
+		u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+		older := u.spec.Text() + "# of an older version\n"
+		u.write(u.env.at(u.spec.Path()), older)
+		u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
+		u.env.loaded = nil
+		u.runs()
+		u.tells(u.said(exitUsage, "service", verb), `config.toml:1: unknown key "auto_stat"`, "hint: edit ")
+		if ran := u.runs(); strings.Contains(ran, "restart") || strings.Contains(ran, "enable ") {
+			t.Errorf("%s ran %s", verb, ran)
+		}
+		if text, err := os.ReadFile(u.env.at(u.spec.Path())); err != nil || string(text) != older {
+			t.Errorf("%s wrote the unit: %v\n%s", verb, err, text)
+		}
 	}
 }
