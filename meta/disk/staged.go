@@ -3,10 +3,12 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -155,7 +157,10 @@ func (s *Staged) place(f *stagedFile) error {
 		return nil
 	}
 	old.release()
-	return errors.Join(&ChangedError{Path: f.Path}, s.putBack(f, t, temp))
+	if err := s.putBack(f, t, temp); err != nil {
+		return err
+	}
+	return &ChangedError{Path: f.Path}
 }
 
 // putBack exchanges the file of somebody else, which lies at temp, back to its place. If
@@ -175,8 +180,7 @@ func (s *Staged) putBack(f *stagedFile, t *target, temp string) error {
 			}
 		}
 		if err != nil {
-			f.temp = "" // somebody's: it stays there
-			return err
+			return errors.Join(err, s.setAside(f))
 		}
 		if cur, _, err := readIn(s.from.root, f.temp, f.Path, maxCompare); err != nil || bytes.Equal(cur, ours) {
 			return err
@@ -184,6 +188,18 @@ func (s *Staged) putBack(f *stagedFile, t *target, temp string) error {
 		ours = put
 	}
 	return nil
+}
+
+// setAside keeps what somebody saved, and cannot be put back, under a name that is not
+// [IsTemp], so that nobody takes it for a leftover.
+func (s *Staged) setAside(f *stagedFile) error {
+	name := "found-" + strings.TrimSuffix(strings.TrimPrefix(f.temp, tempPrefix), tempSuffix) + "-" + path.Base(f.Path)
+	err := os.Rename(filepath.Join(s.from.dir, f.temp), filepath.Join(s.from.dir, name))
+	f.temp = "" // not ours to remove
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("what was saved there meanwhile is in %s", filepath.Join(s.from.dir, name))
 }
 
 // Sync makes durable what is in place, and then removes what it replaced.

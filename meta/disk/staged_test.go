@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -136,6 +137,51 @@ func TestStagedWhereNothingCanBeExchanged(t *testing.T) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	if b, err := os.ReadFile(filepath.Join(base, "file.md")); err != nil || string(b) != "was" {
+		t.Errorf("it holds %q, %v", b, err)
+	}
+}
+
+// TestStagedKeepsWhatCannotBePutBack: what somebody saved at the last moment, and cannot
+// go back to its place, is kept under a name that no sweep removes, and told.
+func TestStagedKeepsWhatCannotBePutBack(t *testing.T) {
+	t.Parallel()
+	base, from := t.TempDir(), t.TempDir()
+	file := filepath.Join(base, "file.md")
+	if err := os.WriteFile(file, []byte("was"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenRoot(base, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	swap, times := r.swap, 0
+	r.swap = func(d *os.File, temp, name string) error {
+		if times++; times > 1 {
+			return syscall.EIO
+		}
+		return swap(d, temp, name)
+	}
+	s, err := r.Stage(from, []Change{{"file.md", []byte("was"), []byte("now")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("saved"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Place()
+	s.Close()
+	if times < 2 {
+		t.Skip("no way here to exchange two files")
+	}
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("Place = %v, want EIO", err)
+	}
+	list, err := os.ReadDir(from)
+	if err != nil || len(list) != 1 || IsTemp(list[0].Name()) {
+		t.Fatalf("there are %v, %v, want one that is not temporary", list, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(from, list[0].Name())); err != nil || string(b) != "saved" {
 		t.Errorf("it holds %q, %v", b, err)
 	}
 }
