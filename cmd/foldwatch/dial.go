@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -41,9 +43,20 @@ func dialSocket(ctx context.Context, e *environment) (daemonClient, error) {
 		switch {
 		case err == nil:
 			return c, nil
-		case !errors.Is(err, wire.ErrNoDaemon):
+		case !errors.Is(err, wire.ErrNoDaemon) && !hungUp(err):
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// hungUp reports whether err is that of a daemon that ended between the dial and its
+// answer.
+func hungUp(err error) bool {
+	for _, end := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,5 +80,42 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDaemonThatEndsWhileItIsAsked: one that was killed takes connections until the
+// system has taken it apart. It is no daemon, and no error.
+func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
+	t.Parallel()
+	home, err := os.MkdirTemp("", "fw") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+	e.environ = nil
+	paths, err := e.socketPaths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	for range 5 { // it is told in one of several ways
+		if c, err := dialSocket(t.Context(), e); c != nil || err != nil {
+			t.Fatalf("dialSocket = %v, %v, want neither a client nor an error", c, err)
+		}
 	}
 }
