@@ -193,8 +193,9 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 					if err := e.emitWrite(r, "removed"); err != nil {
 						return err
 					}
+					// Whole: what is removed is not found by a part of its id.
+					e.messages(false).printf("to take it back: foldwatch restore %s\n", r.ID)
 				}
-				e.messages(false).printf("to take it back: foldwatch restore ID\n")
 				return nil
 			})
 		},
