@@ -126,7 +126,7 @@ func memoryEditCommand(e *environment) *cobra.Command {
 					e.messages(false).printf("no change\n")
 					return nil
 				}
-				r, err := c.UpdateMemory(ctx, slug, m.ID, wire.MemoryUpdate{ExpectedHash: m.ContentHash, Content: &text})
+				r, err := c.UpdateMemory(ctx, slug, m.ID, editedMemory(m.Title, m.ContentHash, m.Content, text))
 				if err != nil {
 					return keptText(err, m.ID, path)
 				}
@@ -135,6 +135,20 @@ func memoryEditCommand(e *environment) *cobra.Command {
 			})
 		},
 	}
+}
+
+// editedMemory is the change of a memory whose content was saved as text. The title
+// follows its heading.
+func editedMemory(title, hash, content, text string) wire.MemoryUpdate {
+	up := wire.MemoryUpdate{ExpectedHash: hash, Content: &text}
+	was, _, _ := strings.Cut(strings.TrimLeft(content, "\n"), "\n")
+	now, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
+	if heading, ok := strings.CutPrefix(now, "# "); ok && was == "# "+title && strings.TrimSpace(heading) != "" {
+		if heading = strings.TrimSpace(heading); heading != title {
+			up.Title = &heading
+		}
+	}
+	return up
 }
 
 // keptText tells that what a person typed is not lost, and where it is.

@@ -135,7 +135,11 @@ func editedBody(old *fold.Memory, req wire.MemoryUpdate) (string, error) {
 		if strings.TrimSpace(*req.Content) == "" {
 			return "", fmt.Errorf("content is empty: %w", fold.WithHint(fold.ErrInvalid, "to remove the memory, delete it"))
 		}
-		_, body = titled(old.Title, strings.ReplaceAll(*req.Content, "\r\n", "\n"))
+		title := old.Title
+		if req.Title != nil { // its heading may be there already
+			title = strings.TrimSpace(*req.Title)
+		}
+		_, body = titled(title, strings.ReplaceAll(*req.Content, "\r\n", "\n"))
 	}
 	if r := req.Replace; r != nil {
 		switch n := strings.Count(body, r.Old); {
