@@ -38,7 +38,7 @@ func homeEnv(home string) map[string]string {
 }
 
 func atHome(m *testing.M) (code int) {
-	home, err := os.MkdirTemp("", "foldwatch-home-")
+	home, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "foldwatch-home-") // beside those of T.TempDir, as reachable as they are
 	if err == nil {
 		defer os.RemoveAll(home)
 		err = furnish(home)
