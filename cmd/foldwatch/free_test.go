@@ -87,16 +87,15 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 // system has taken it apart. It is no daemon, and no error.
 func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
-	home, err := os.MkdirTemp("", "fw") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	home := t.TempDir()
 	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
 	e.environ = nil
 	paths, err := e.socketPaths()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", paths[0])
