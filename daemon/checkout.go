@@ -151,12 +151,6 @@ func newCheckout(rec meta.Checkout, p *parts) *checkout {
 	return co
 }
 
-// gatherWrites is for how long writes are gathered, to be indexed together, where a
-// crowd of searches waits: what is done once for any number of them (jobs,
-// transactions, a segment of the text index that each search looks into) is most of
-// what one alone costs.
-const gatherWrites = 100 * time.Millisecond
-
 // loop takes what the watcher reports and queues the work. What cannot be
 // queued, because the disk is full for instance, is made up for by a sweep as
 // soon as that can be.

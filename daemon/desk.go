@@ -62,6 +62,12 @@ func (d *desk) begin(ctx context.Context) (end func(), err error) {
 // are before it.
 const writeMost = 100 * time.Millisecond
 
+// gatherWrites is for how long writes are gathered, to be indexed together, where a
+// crowd of searches waits: what is done once for any number of them (jobs,
+// transactions, a segment of the text index that each search looks into) is most of
+// what one alone costs.
+const gatherWrites = 100 * time.Millisecond
+
 // write waits for the turn of a write. It returns the error of ctx if that is done
 // before.
 func (d *desk) write(ctx context.Context) error {

@@ -57,7 +57,7 @@ func TestCredentialsAsSSHHasThem(t *testing.T) {
 func TestSSHAddress(t *testing.T) {
 	for remote, want := range map[string][2]string{
 		"git@work:zoo.git": {"git@work", ""}, "work:zoo.git": {"work", ""},
-		"ssh://git@work:2222/zoo.git": {"git@work", "2222"}, "ssh://work/zoo.git": {"work", ""},
+		"ssh://git@work:2222/zoo.git": {"git@work", "2222"}, "ssh://forge/zoo.git": {"forge", ""},
 	} {
 		if to, port := sshAddress(remote); to != want[0] || port != want[1] {
 			t.Errorf("sshAddress(%s) = %q, %q", remote, to, port)
