@@ -101,7 +101,7 @@ func (c *committer) ontoBranch(ctx context.Context, k *standing) {
 	default:
 		b.wait = gitops.Wait{}
 	}
-	if res.Oid != "" && b.describe {
+	if res.Oid != "" && (b.describe || res.More) {
 		b.due = now.Add(time.Second)
 	}
 	pull := c.pullNow(res.Wait, now)
@@ -227,7 +227,7 @@ const (
 
 // putOffDue is when to look; zero if nothing is put off.
 func (c *committer) putOffDue(k *standing) time.Time {
-	waits := len(k.sidecar.store.PutOff()) > 0
+	waits := k.sidecar.store.Awaits()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -297,8 +297,13 @@ func (k *standing) writeProject(ctx context.Context, co *checkout) error {
 		}
 		p = conf.Project{ID: rec.ProjectID, Slug: rec.Slug, Name: rec.Name, CreatedAt: rec.AddedAt}
 	}
-	err = k.fold.Create(conf.ProjectFile, conf.EncodeProject(p))
+	if b := conf.EncodeProject(p); k.isOnto() {
+		_, err = k.sidecar.store.Put(ctx, gitops.Write{Path: conf.ProjectFile, New: b, ByItself: true})
+	} else {
+		err = k.fold.Create(conf.ProjectFile, b)
+	}
 	switch {
+	case errors.Is(err, fold.ErrConflict):
 	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		// there already, or no folder to put it in: that is the vanish guard's
 	case err != nil:

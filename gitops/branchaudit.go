@@ -252,7 +252,7 @@ func (s *Store) lossOf(ctx context.Context, t *branchTarget, path string, at [5]
 func (s *Store) putLost(lost map[string]*loss) (done []string, err error) {
 	for _, path := range sortedKeys(lost) {
 		l := lost[path]
-		_, err := s.putWhen(Write{Path: path, Base: l.has, New: l.b, Merge: true})
+		_, err := s.putWhen(Write{Path: path, Base: l.has, New: l.b, Merge: true, ByItself: true})
 		if err != nil {
 			return done, fmt.Errorf("%s: %w", path, err)
 		}

@@ -182,11 +182,16 @@ func TestRestoredAndDeletedAgain(t *testing.T) {
 		t.Fatal("the journal has it")
 	}
 	n.on.Store(false)
-	full := filepath.Join(a.dir, a.file)
-	if got := string(read(t, full)); !strings.Contains(got, "Forty") {
-		t.Fatalf("restored is %q", got)
+	full, path := filepath.Join(a.dir, a.file), strings.TrimPrefix(a.file, "fold/")
+	got, err := a.s.Read(path)
+	if err != nil || !strings.Contains(string(got), "Forty") {
+		t.Fatalf("restored is %q, %v", got, err)
 	}
-	must(t, os.Remove(full))
+	if _, err := os.Lstat(full); err == nil {
+		t.Error("it lies where git does not know it")
+	}
+	_, err = a.s.Put(t.Context(), gitops.Write{Path: path, Base: got})
+	must(t, err)
 	for range 2 {
 		a.look(t)
 		must(t, a.s.Close())

@@ -122,6 +122,7 @@ type Branched struct {
 	Branch   string        // short name
 	Count    int           // files that changed
 	Pending  bool          // something is still to be committed
+	More     bool          // of it, some that may be committed at once
 	Wait     Wait          // why it was not
 	Held     time.Duration // for how long git's index was locked
 	Unsigned string        // why a commit that git would sign is not signed
@@ -206,11 +207,11 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 		if err := s.finishDraft(ctx, t, d); err != nil {
 			return out, err
 		}
-		if out.Held, out.Wait, err = s.place(ctx, t, d); err != nil || !out.Wait.none() {
+		if out.Held, out.Wait, err = s.placeDraft(ctx, t, d); err != nil || !out.Wait.none() {
 			out.Pending = true
 			return out, err
 		}
-		t.owed = nil
+		t.owed, out.More = nil, slices.ContainsFunc(d.changes, func(c *branchChange) bool { return c.off != nil }) && d.skipped > 0
 		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
 	}
 	if !out.Pending {
@@ -225,6 +226,29 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 	return out, s.settleDeletions(ctx, t, at)
 }
 
+// placeDraft is place with the files that come with the commit.
+func (s *Store) placeDraft(ctx context.Context, t *branchTarget, d *branchDraft) (held time.Duration, w Wait, err error) {
+	g, err := s.stageDraft(d)
+	if isLocked(err) {
+		return 0, Wait{Reason: err.Error(), After: time.Second}, nil
+	}
+	if err != nil {
+		return 0, w, err
+	}
+	held, w, err = s.place(ctx, t, d)
+	switch {
+	case g == nil:
+	case errors.Is(err, errCrashed):
+		g.leave()
+	default:
+		err = errors.Join(err, s.endStage(ctx, g, err == nil && w.none()))
+	}
+	if err == nil && w.none() {
+		err = s.endWaits(d)
+	}
+	return held, w, err
+}
+
 // tidyBranch does what belongs to a commit and makes changes of its own, if one may
 // be made now: it is committed in the same window (B8). It returns the paths.
 func (s *Store) tidyBranch(ctx context.Context, t *branchTarget, p position, look *auditLook) ([]string, error) {
@@ -232,8 +256,12 @@ func (s *Store) tidyBranch(ctx context.Context, t *branchTarget, p position, loo
 	if err != nil || !t.rested(p.oid, head, s.opt.Now()).none() {
 		return nil, err
 	}
-	wrote, err := s.auditBranch(ctx, t, p, look)
+	wrote, err := s.settleByCommit(ctx, t, p.oid)
 	if err != nil {
+		return wrote, err
+	}
+	found, err := s.auditBranch(ctx, t, p, look)
+	if wrote = append(wrote, found...); err != nil {
 		return wrote, err
 	}
 	tombs, err := s.exhume(ctx, fold.TombstoneAge)
@@ -288,7 +316,9 @@ type branchDraft struct {
 	stamp    stamp  // of that file
 	patched  []byte // what it is to become
 	trees    map[string]gitindex.TreeChange
-	tree     oid // of the commit
+	edits    []gitindex.Edit // of changes, in their order
+	file     *gitindex.File  // index, parsed; nil where only git can change it
+	tree     oid             // of the commit
 	next     oid
 	replaced oid    // our own last commit, if next takes its place
 	verb     string // for git's logs; "" means commit
@@ -355,7 +385,6 @@ func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree 
 		return err
 	}
 	changes := make(map[string]spliced, len(d.changes))
-	edits := make([]gitindex.Edit, 0, len(d.changes))
 	kept := d.changes[:0]
 	for _, c := range d.changes {
 		p := joinDir(t.dir, c.path)
@@ -366,7 +395,6 @@ func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree 
 		}
 		kept = append(kept, c)
 		changes[p] = spliced{c.was, c.now, c.mode}
-		edits = append(edits, gitindex.Edit{Path: p, Was: c.was.bytes(), Now: c.now.bytes(), Mode: indexMode(c.mode), Stat: c.stat})
 	}
 	if d.changes = kept; len(kept) == 0 {
 		return nil
@@ -377,12 +405,14 @@ func (t *branchTarget) draftIndex(ctx context.Context, d *branchDraft, foldTree 
 	if err := t.assertOnly(ctx, d.head.tree, d.tree, changes); err != nil {
 		return err
 	}
+	d.edits = d.editsOf(t.dir)
 	if odd {
-		d.patched, err = t.patchByGit(ctx, d, edits)
+		d.patched, err = t.patchByGit(ctx, d, d.edits)
 		return err
 	}
+	d.file = f
 	var left []string
-	if d.patched, left = f.Patch(edits, d.trees); len(left) > 0 {
+	if d.patched, left = f.Patch(d.edits, d.trees); len(left) > 0 {
 		d.wait = waitFor("%s is staged", left[0]).hint("commit it, or: git restore --staged %s", t.dir)
 	}
 	return nil

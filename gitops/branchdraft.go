@@ -27,6 +27,8 @@ type branchChange struct {
 	mode string
 	stat gitindex.Stat
 	b    []byte // what the commit holds; nil if it is to go
+
+	off *putOff // the file comes with the commit; nil if it is there, see bycommit.go
 }
 
 // branchChanges returns what the journal has and HEAD's fold/ has not, of files
@@ -59,6 +61,7 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 	if err := s.everRecorded(ctx, deleted); err != nil {
 		return nil, 0, err
 	}
+	staged := 0
 	for _, c := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -69,6 +72,11 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 		ok, err := s.fillChange(root, c, deleted)
 		if err != nil {
 			return nil, 0, err
+		}
+		if c.off != nil {
+			if staged++; staged > byCommitMost {
+				ok = false // for the next commit
+			}
 		}
 		switch {
 		case !ok && c.blob.IsZero() && !deleted[c.path]: // never here: it stays in the branch
@@ -174,6 +182,11 @@ func (s *Store) everRecorded(ctx context.Context, paths map[string]bool) error {
 // fillChange reads what is on disk. It reports false if that is not what the
 // journal says.
 func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]bool) (bool, error) {
+	if o := s.off.get(c.path); o != nil && s.awaitsCommit(c.path) {
+		if ok, there := s.fillByCommit(root, c, o); !ok || !there {
+			return ok, nil
+		}
+	}
 	full := filepath.Join(s.l.FoldPath(s.opt.FoldDir), filepath.FromSlash(c.path))
 	b, info, err := root.Read(c.path, maxFile)
 	if c.blob.IsZero() {
@@ -186,8 +199,8 @@ func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]
 	if err != nil {
 		return false, err
 	}
-	if _, gone := fold.Buried(b); string(want) != string(b) || !gone && s.unsettled(info) {
-		return false, nil // a tombstone is ours, however young
+	if _, gone := fold.Buried(b); string(want) != string(b) || !gone && !s.awaitsCommit(c.path) && s.unsettled(info) {
+		return false, nil // a tombstone is ours, however young, and so is what came for a commit
 	}
 	if local(s.opt.Slug, c.path, b) {
 		return true, nil // the branch loses it, or never gets it

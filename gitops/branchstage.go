@@ -50,7 +50,7 @@ func (s *Store) stageFiles(ws []Write) (g *stage, err error) {
 	}
 	var changes []disk.Change
 	for _, w := range ws {
-		if s.off.get(w.Path) != nil {
+		if s.off.get(w.Path) != nil && !s.awaitsCommit(w.Path) {
 			return g, fmt.Errorf("%s: has still to get what was changed: %w", w.Path, errLocked)
 		}
 		have, err := readFile(g.root, w.Path)

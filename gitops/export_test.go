@@ -7,6 +7,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+// ByCommitMost is how many files one commit brings.
+const ByCommitMost = byCommitMost
+
 // ErrCrashed is what a step returns to leave all as a crash would.
 var ErrCrashed = errCrashed
 

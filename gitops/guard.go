@@ -204,6 +204,11 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 		return nil, 0, err
 	}
 	total = len(old)
+	for path, w := range s.PutOff() { // it is kept elsewhere until its file is made
+		if !w.Gone {
+			delete(old, path)
+		}
+	}
 	if root != nil {
 		err = root.Walk(func(path string, _ disk.Info) error {
 			delete(old, path)
@@ -324,6 +329,15 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 		return v, err
 	}
 	if len(missing) == 0 {
+		if root == nil { // all there is waits for the commit that holds it
+			if root, err = s.openFold(true); err != nil {
+				return v, err
+			}
+			defer root.Close()
+			if err := s.hideFold(root); err != nil {
+				return v, err
+			}
+		}
 		return Vanish{}, s.lowerGuard()
 	}
 	v = Vanish{Guarded: true, Missing: missing, Reason: reason}

@@ -27,6 +27,9 @@ type Write struct {
 	// or a merge makes of it: it is kept until the next one, see
 	// [Store.LastDescribed]. Nil leaves what is kept, empty forgets it.
 	Described []byte
+	// ByItself says that the daemon makes the file, without anybody's asking. Where
+	// commits go onto the branch it comes with the commit that holds it: see bycommit.go.
+	ByItself bool
 }
 
 // A Put is what came of a Write.
@@ -311,8 +314,19 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 	// Sorted, so that two callers take the locks in one order; and the later
 	// of two writes to one path wins.
 	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
-	ws, done, skipped, err = s.putOffMany(ctx, ws)
-	if err != nil {
+	var mine []Write
+	ws = slices.DeleteFunc(ws, func(w Write) bool {
+		if !s.comesByCommit(&w, nil) {
+			return false
+		}
+		mine = append(mine, w)
+		return true
+	})
+	if done, skipped, err = s.putByCommit(mine); err != nil {
+		return done, skipped, err
+	}
+	ws, off, skip, err := s.putOffMany(ctx, ws)
+	if done, skipped = append(done, off...), append(skipped, skip...); err != nil {
 		return done, skipped, err
 	}
 	for len(ws) > 0 {

@@ -95,16 +95,18 @@ func (p *putOffs) get(path string) *putOff {
 	return p.at[path]
 }
 
-// set has o wait for its file.
-func (p *putOffs) set(path string, o *putOff) {
+// set has each of list wait for its file.
+func (p *putOffs) set(list ...*putOff) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waits := maps.Clone(p.waits)
 	if waits == nil {
 		waits, p.at = map[string]disk.Waiting{}, map[string]*putOff{}
 	}
-	p.at[path] = o
-	waits[path] = disk.Waiting{Data: o.New, Gone: o.New == nil, At: o.at}
+	for _, o := range list {
+		p.at[o.Path] = o
+		waits[o.Path] = disk.Waiting{Data: o.New, Gone: o.New == nil, At: o.at}
+	}
 	p.waits = waits
 }
 
@@ -154,7 +156,7 @@ func (s *Store) openPutOffs() (err error) {
 		if was := s.off.get(e.Path); was != nil {
 			o.seqs = append(slices.Clone(was.seqs), e.Seq)
 		}
-		s.off.set(e.Path, o)
+		s.off.set(o)
 	}
 	for path := range s.PutOff() {
 		noted, err := s.notedBefore(path)
@@ -222,6 +224,10 @@ func (s *Store) putAwaited(w Write, waits string) (Put, error) {
 	defer s.paths.lock(w.Path)()
 	off := s.off.get(w.Path)
 	have, base, err := s.haveOf(w.Path, off)
+	byItself := s.comesByCommit(&w, off)
+	if waits == "" && byItself {
+		waits = byCommit
+	}
 	if waits == "" && err == nil && (off != nil || have != nil && w.Path != fold.ProjectFile && s.off.turnedOn()) {
 		waits = s.stirs() // since then
 	}
@@ -236,24 +242,33 @@ func (s *Store) putAwaited(w Write, waits string) (Put, error) {
 		}
 		return s.putAt(root, w)
 	}
-	e, merged, err := s.entry(w, have)
+	e, merged, err := s.offEntry(w, off, have, base)
 	if err != nil {
 		return Put{}, err
 	}
-	e.Base = base
-	if e.New == nil || base == nil {
-		e.Known = s.Tip()
-	}
-	if e.New == nil {
+	if e.ByItself = byItself; e.New == nil {
 		e.Heads = s.standsAt()
-	}
-	if off != nil && e.Described == nil {
-		e.Described = off.Described
 	}
 	if err := s.appendOff(off, e); err != nil {
 		return Put{}, err
 	}
 	return Put{Path: w.Path, Bytes: e.New, Merged: merged, Waits: waits}, nil
+}
+
+// offEntry is what the log gets of w, which follows on off: readers have have, and base
+// is what lies at its place.
+func (s *Store) offEntry(w Write, off *putOff, have, base []byte) (e walEntry, merged bool, err error) {
+	if e, merged, err = s.entry(w, have); err != nil {
+		return e, false, err
+	}
+	e.Base = base
+	if e.New == nil || base == nil {
+		e.Known = s.Tip()
+	}
+	if off != nil && e.Described == nil {
+		e.Described = off.Described
+	}
+	return e, merged, nil
 }
 
 // haveOf returns what whoever reads the file at path gets, of which off waits, and what
@@ -294,7 +309,7 @@ func (s *Store) appendOff(off *putOff, e walEntry) error {
 			}
 		}
 	}
-	s.off.set(e.Path, next)
+	s.off.set(next)
 	return nil
 }
 
@@ -500,7 +515,8 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 	defer func() { s.changed(done) }()
 	var errs []error
 	scan := newProcessScan(s.l.mainLayout())
-	for part := range slices.Chunk(slices.Sorted(maps.Keys(s.PutOff())), putOffBatch) {
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(s.PutOff())), s.awaitsCommit)
+	for part := range slices.Chunk(rest, putOffBatch) {
 		if err := ctx.Err(); err != nil {
 			return waits, err
 		}

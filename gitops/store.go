@@ -103,6 +103,7 @@ type Store struct {
 	graves    stateMap[time.Time]
 	deletions stateMap[deletion]
 	taken     takenLook
+	aheadOf   aheadLook
 	pastTime  pastTime
 	driving   sync.Mutex // guards driver
 	driver    driverLook
@@ -185,6 +186,9 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 		return nil, err
 	}
 	if err := s.loadGuard(); err != nil {
+		return nil, err
+	}
+	if err := s.withdraw(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.prepareFold(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,71 +171,6 @@ func (s *Store) absentOf(paths []string) []string {
 
 // isAhead is why a change waits for which ahead says so.
 const isAhead = "the last commit here has no such file yet, and a branch that is ahead has: git pull or git switch brings it"
-
-// ahead returns which of paths, where no file lies, the journal knows and HEAD does not
-// have, but the branch that it follows or the default branch: a file that is made there
-// now is untracked, and in the way of the user's next pull or switch (B8). It starts at
-// most two processes, and none for what is new.
-func (s *Store) ahead(paths []string) (map[string]bool, error) {
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	tree, err := s.tipTree()
-	if err != nil {
-		return nil, err
-	}
-	known := paths[:0:0]
-	for _, path := range paths {
-		h, err := s.obj.lookup(tree, path)
-		if err != nil {
-			return nil, err
-		}
-		if o := s.off.get(path); !h.IsZero() || o != nil && o.Base != nil {
-			known = append(known, path)
-		}
-	}
-	if len(known) == 0 {
-		return nil, nil
-	}
-	l := s.l.mainLayout()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	revs := []string{"HEAD", "refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"}
-	head, err := readSmall(filepath.Join(l.GitDir, "HEAD"))
-	if err != nil {
-		return nil, err
-	}
-	if ref, on := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: "); on {
-		upstream, err := l.git("for-each-ref", "--format=%(upstream)", ref).line(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if upstream != "" {
-			revs = append(revs, upstream)
-		}
-	}
-	var in strings.Builder
-	for _, path := range known {
-		for _, rev := range revs {
-			in.WriteString(rev + ":" + joinDir(s.foldDir(), path) + "\n")
-		}
-	}
-	c := l.git("cat-file", "--batch-check=%(objecttype)")
-	c.stdin = strings.NewReader(in.String())
-	out, err := c.output(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lines := strings.Split(string(out), "\n")
-	ahead := map[string]bool{}
-	for i, path := range known {
-		if at := i * len(revs); len(lines) >= at+len(revs) {
-			ahead[path] = lines[at] != "blob" && slices.Contains(lines[at+1:at+len(revs)], "blob")
-		}
-	}
-	maps.DeleteFunc(ahead, func(_ string, is bool) bool { return !is })
-	return ahead, nil
-}
 
 // expected adds to list those of paths, where no file lies, that the journal or what
 // git may go back to has one at.

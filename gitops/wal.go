@@ -34,6 +34,7 @@ type walEntry struct {
 	Described []byte // see Write.Described
 	Known     string // of a deletion that is put off: the journal's commit then
 	Heads     string // of one: what the user's checkout stood at then, see standsAt
+	ByItself  bool   // see Write.ByItself
 }
 
 // held returns how many bytes of files the entry holds.
@@ -83,6 +84,9 @@ func (e *walEntry) encode(b []byte) []byte {
 	if e.Heads != "" {
 		flags |= 32
 		fields = append(fields, []byte(e.Heads))
+	}
+	if e.ByItself {
+		flags |= 64
 	}
 	b = append(b, flags)
 	for _, f := range fields {
@@ -148,6 +152,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	if flags&16 != 0 {
 		e.Known = string(f[n-1])
 	}
+	e.ByItself = flags&64 != 0
 	return e, recHead + size, true
 }
 

@@ -1,0 +1,197 @@
+package gitops_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+const aProject = "id = \"proj_1\"\nslug = \"app\"\nname = \"app\"\ncreated_at = 2026-01-02T03:04:05Z\n"
+
+// describe has the daemon make files by itself, and records that.
+func describe(t testing.TB, s *gitops.Store, writes ...gitops.Write) {
+	t.Helper()
+	var ws []gitops.Write
+	for _, w := range writes {
+		w.ByItself = true
+		ws = append(ws, w)
+	}
+	n, skipped, err := s.PutMany(t.Context(), ws)
+	if must(t, err); n != len(ws) || len(skipped) > 0 {
+		t.Fatalf("PutMany = %d, %q", n, skipped)
+	}
+}
+
+// TestMadeByItselfIsNotInTheWay: the project file, and what describes a source file, are
+// called the same on every machine. Where the user begins between the moment they were
+// made in and their commit, they are in the way of no pull.
+func TestMadeByItselfIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"--rebase", "--no-rebase"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			remote := sharedRemote(t)
+			a, b := newClone(t, remote), newClone(t, remote)
+			id, text := memoryFile("Describes a.go", "one")
+			_, other := memoryFile("Describes a.go", "one, as another machine has it")
+			project := gitops.Write{Path: fold.ProjectFile, New: []byte(aProject)}
+			describe(t, a.s, project, gitops.Write{ID: id, New: other, Described: other})
+			onto(t, a.s)
+			git(t, a.dir, "push", "-q", "origin", "main")
+
+			must(t, b.s.Close())
+			ahead := time.Hour
+			b.s = branchStore(t, b.dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return time.Now().Add(ahead) } })
+			describe(t, b.s, project, gitops.Write{ID: id, New: text, Described: text})
+			if got, err := b.s.Read(id.Path()); err != nil || string(got) != string(text) {
+				t.Errorf("Read = %q, %v, want what was made", got, err)
+			}
+			ahead = 0
+			git(t, b.dir, "commit", "-q", "--allow-empty", "-m", "mine")
+			if got, err := b.s.CommitBranch(t.Context()); err != nil || got.Wait.Reason == "" {
+				t.Fatalf("CommitBranch = %+v, %v, want it to wait for the user", got, err)
+			}
+			if out, err := git2(b.dir, "pull", "-q", how, "--no-edit"); err != nil {
+				t.Fatalf("git pull %s: %s", how, out)
+			}
+			if got := git(t, b.dir, "status", "--porcelain"); got != "" {
+				t.Errorf("status = %q", got)
+			}
+			ahead = time.Hour
+			for range 2 { // what was merged settles first
+				_, err := b.s.CommitAll(t.Context())
+				must(t, err)
+				_, err = b.s.CommitBranch(t.Context())
+				must(t, err)
+			}
+			if got := git(t, b.dir, "status", "--porcelain"); got != "" || len(b.s.PutOff()) > 0 {
+				t.Errorf("at the end: status %q, put off %d", got, len(b.s.PutOff()))
+			}
+			if got := atHead(t, b.dir, id.Path()); !strings.Contains(got, "\none") {
+				t.Errorf("HEAD has %q", got)
+			}
+			git(t, b.dir, "fsck", "--strict", "--no-dangling")
+		})
+	}
+}
+
+// TestMadeByItselfComesWithItsCommit: new, changed and removed again, a file of the daemon
+// is on disk as HEAD has it, whatever step a crash comes at.
+func TestMadeByItselfComesWithItsCommit(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"", "objects", "intent", "locked index", "files", "reference", "index", "log", "stat", "synced"} {
+		t.Run("crash at "+step, func(t *testing.T) {
+			t.Parallel()
+			dir := checkout(t)
+			write(t, filepath.Join(dir, "staged.go"), "package s\n")
+			git(t, dir, "add", "staged.go")
+			before := git(t, dir, "status", "--porcelain")
+			s := branchStore(t, dir, nil)
+			id, text := memoryFile("Describes a.go", "one")
+			_, next := memoryFile("Describes a.go", "two")
+			full := filepath.Join(dir, "fold", id.Path())
+			var base []byte
+			for _, now := range [][]byte{text, next, nil} {
+				describe(t, s, gitops.Write{ID: id, Base: base, New: now})
+				if had, _ := os.ReadFile(full); string(had) != string(base) {
+					t.Fatalf("before the commit there is %q, want %q", had, base)
+				}
+				if got := git(t, dir, "status", "--porcelain"); got != before {
+					t.Fatalf("before the commit: %q", got)
+				}
+				s.OnBranchStep(func(at string) error {
+					if at == step {
+						return gitops.ErrCrashed
+					}
+					return nil
+				})
+				b, err := s.CommitBranch(t.Context())
+				if step != "" && (now != nil || step != "files" && step != "stat") {
+					if !errors.Is(err, gitops.ErrCrashed) {
+						t.Fatalf("CommitBranch = %+v, %v", b, err)
+					}
+					must(t, s.Close())
+					s = branchStore(t, dir, nil)
+					if got := git(t, dir, "status", "--porcelain", "--untracked-files=all"); base == nil && got != before {
+						t.Errorf("after the crash: %q", got)
+					}
+					b, err = s.CommitBranch(t.Context())
+				}
+				if must(t, err); b.Pending || len(s.PutOff()) > 0 {
+					t.Errorf("CommitBranch = %+v, and %d wait", b, len(s.PutOff()))
+				}
+				if got := git(t, dir, "status", "--porcelain"); got != before {
+					t.Errorf("after the commit: %q", got)
+				}
+				if base, _ = os.ReadFile(full); strings.TrimSpace(string(base)) != atHead(t, dir, id.Path()) || now != nil && string(base) != string(now) {
+					t.Errorf("on disk %q, in HEAD %q, want %q", base, atHead(t, dir, id.Path()), now)
+				}
+				git(t, dir, "update-index", "--really-refresh", "-q")
+			}
+			if _, gone := fold.Buried(base); !gone {
+				t.Errorf("what was removed is %q", base)
+			}
+			noLocks(t, dir)
+			git(t, dir, "fsck", "--strict", "--no-dangling")
+		})
+	}
+}
+
+// TestManyMadeByThemselves: more than one commit brings, and others that nobody commits.
+func TestManyMadeByThemselves(t *testing.T) {
+	t.Parallel()
+	dir := checkout(t)
+	s := branchStore(t, dir, nil)
+	var ws []gitops.Write
+	for i := range gitops.ByCommitMost + 10 {
+		id, text := memoryFile("Describes "+strings.Repeat("x", i), "one")
+		ws = append(ws, gitops.Write{ID: id, New: text})
+	}
+	describe(t, s, ws...)
+	b, err := s.CommitBranch(t.Context())
+	must(t, err)
+	if b.Count != gitops.ByCommitMost || !b.More || !b.Pending {
+		t.Fatalf("CommitBranch = %+v", b)
+	}
+	if b, err = s.CommitBranch(t.Context()); err != nil || b.Pending || b.More || b.Replaced == "" || b.Count != 10 {
+		t.Fatalf("CommitBranch = %+v, %v", b, err)
+	}
+	s.Hold(true)
+	id, text := memoryFile("Nobody commits", "one")
+	describe(t, s, gitops.Write{ID: id, New: text})
+	if got := read(t, filepath.Join(dir, "fold", id.Path())); string(got) != string(text) {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestNewMemoryThatABranchHas: a memory that an agent adds under a name that a fetched
+// branch has, too, waits for the pull that brings it.
+func TestNewMemoryThatABranchHas(t *testing.T) {
+	t.Parallel()
+	remote := sharedRemote(t)
+	a, b := newClone(t, remote), newClone(t, remote)
+	a.remember("Session timeout", "Thirty minutes.")
+	git(t, a.dir, "push", "-q", "origin", "main")
+	git(t, b.dir, "fetch", "-q")
+	id, text := memoryFile("Session timeout", "Forty minutes.")
+	p, err := b.s.Put(t.Context(), gitops.Write{ID: id, New: text})
+	if must(t, err); p.Waits == "" {
+		t.Error("it does not wait")
+	}
+	if out, err := git2(b.dir, "merge", "-q", "@{upstream}"); err != nil {
+		t.Fatalf("git merge: %s", out)
+	}
+	waits, err := b.s.PlacePutOff(t.Context())
+	if must(t, err); waits != "" {
+		t.Errorf("it still waits: %s", waits)
+	}
+	if got := string(read(t, filepath.Join(b.dir, "fold", id.Path()))); !strings.Contains(got, "Thirty") || !strings.Contains(got, "Forty") {
+		t.Errorf("merged is %q", got)
+	}
+}
