@@ -224,6 +224,10 @@ func (d *Daemon) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
+// Holds reports whether the daemon still has its state folder: where that was deleted,
+// another one may have been started in its place.
+func (d *Daemon) Holds() bool { return d.lock.Stands() }
+
 // State returns the store of what this machine knows beside the checkouts, for
 // what decides who may call. It is closed with the daemon.
 func (d *Daemon) State() *meta.State { return d.parts.state }

@@ -21,8 +21,8 @@ func InheritedVariables() []string { return []string{"LISTEN_FDS", "LISTEN_PID",
 
 // Inherited returns the listener that the system opened for the process pid and
 // passed on, or nil if it passed none. Its peers are checked as those of
-// [Listen] are; its file is the system's, and stays when it is closed. It
-// returns ErrForeign if what was passed is not one listening unix socket.
+// [Listen] are; its file is the system's, and stays when it is closed, see also
+// [Listener.Renew]. It returns ErrForeign if what was passed is not one listening unix socket.
 func Inherited(getenv func(string) string, pid int, opt Options) (*Listener, error) {
 	passed := getenv("LISTEN_FDS")
 	if passed == "" || passed == "0" || getenv("LISTEN_PID") != strconv.Itoa(pid) {
@@ -46,5 +46,5 @@ func fromFile(f *os.File, opt Options) (*Listener, error) {
 		return nil, errors.Join(fmt.Errorf("inherited socket %s (%s) is no unix socket with a path: %w", ln.Addr(), ln.Addr().Network(), ErrForeign), ln.Close())
 	}
 	l.SetUnlinkOnClose(false)
-	return &Listener{net: l, log: opt.log()}, nil
+	return &Listener{path: l.Addr().String(), net: l, log: opt.log()}, nil
 }

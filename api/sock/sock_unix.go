@@ -37,10 +37,19 @@ func Path(path string) string {
 // A Listener accepts only peers that run as the user of this process. It is
 // safe for concurrent use.
 type Listener struct {
-	net *net.UnixListener
-	at  fs.FileInfo // the socket as it was made; nil if it is the system's
-	log *slog.Logger
+	path string
+	log  *slog.Logger
+
+	mu     sync.Mutex        // guards the fields below
+	net    *net.UnixListener // what listens now
+	old    *net.UnixListener // what listened before Renew, nil if nothing did
+	at     fs.FileInfo       // the socket as it was made; nil if it is the system's
+	closed bool
 }
+
+// drainTime is for how long what waits at a socket whose file is gone is still
+// accepted. Nobody can come to it any more.
+const drainTime = 100 * time.Millisecond
 
 // Listen makes the folder of path if need be (0700) and listens at path (0600).
 // A dead socket of our own is replaced. It returns ErrInUse if another process
@@ -62,7 +71,76 @@ func Listen(path string, opt Options) (*Listener, error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
-	return &Listener{net: l, at: at, log: opt.log()}, nil
+	return &Listener{path: path, net: l, at: at, log: opt.log()}, nil
+}
+
+// Renew listens anew at the same path if the file there is not the socket any more
+// that was made, as where somebody deleted it, or the folder around it. Accepted
+// connections stay, and what waits for Accept is accepted. It reports whether it
+// did anything; errors are those of [Listen], and then nothing has changed.
+//
+// Of a socket that the system opened only the missing file is put in place again,
+// and only where its folder is ours: the system itself listens at a file that is
+// no more until its socket unit is restarted, and would not be told otherwise.
+func (l *Listener) Renew() (renewed bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false, nil
+	}
+	info, err := os.Lstat(l.path)
+	if err == nil && (l.at == nil || os.SameFile(info, l.at)) {
+		return false, nil
+	}
+	if err := ownDir(filepath.Dir(l.path)); err != nil {
+		return false, fmt.Errorf("socket %s: %w", l.path, err)
+	}
+	if err := clear(l.path); err != nil {
+		return false, fmt.Errorf("socket %s: %w", l.path, err)
+	}
+	// No umask here: it is the whole process's, which makes folders meanwhile. The
+	// folder has let nobody else in since ownDir.
+	next, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.path, Net: "unix"})
+	if err != nil {
+		return false, fmt.Errorf("socket %s: %w", l.path, err)
+	}
+	next.SetUnlinkOnClose(false)
+	err = os.Chmod(l.path, 0o600)
+	if err == nil {
+		info, err = os.Lstat(l.path)
+	}
+	if err != nil {
+		return false, fmt.Errorf("socket %s: %w", l.path, errors.Join(err, next.Close()))
+	}
+	if l.old != nil {
+		_ = l.old.Close() // it has been accepted from since, or nobody accepts
+	}
+	l.old, l.net, l.at = l.net, next, info
+	_ = l.old.SetDeadline(time.Now().Add(drainTime)) // then a waiting Accept turns to the other
+	return true, nil
+}
+
+// listening returns what the next connection comes from: first what waits where
+// nobody can come to any more.
+func (l *Listener) listening() *net.UnixListener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.old != nil {
+		_ = l.old.SetDeadline(time.Now().Add(drainTime)) // fails where it is closed, as Accept then does
+		return l.old
+	}
+	return l.net
+}
+
+// left reports whether ln listened before Renew, and has nothing more to give.
+func (l *Listener) left(ln *net.UnixListener) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.old == ln {
+		l.old = nil
+		_ = ln.Close() // closed already after Close
+	}
+	return ln != l.net
 }
 
 func bind(path string) (*net.UnixListener, error) {
@@ -148,7 +226,11 @@ func removeSame(path string, info fs.FileInfo) error {
 // logged, whatever the mode of the socket says.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		c, err := l.net.AcceptUnix()
+		ln := l.listening()
+		c, err := ln.AcceptUnix()
+		if err != nil && l.left(ln) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -163,19 +245,24 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Close stops listening and removes the socket if it is still the one we made.
 func (l *Listener) Close() error {
-	path := l.net.Addr().String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.old != nil {
+		_ = l.old.Close() // it has been accepted from since, or nobody accepts
+	}
 	err := l.net.Close()
 	if errors.Is(err, net.ErrClosed) || l.at == nil {
 		return err
 	}
-	if e := removeSame(path, l.at); e != nil && !errors.Is(e, ErrForeign) {
+	if e := removeSame(l.path, l.at); e != nil && !errors.Is(e, ErrForeign) {
 		err = errors.Join(err, e)
 	}
 	return err
 }
 
 // Addr returns the path of the socket.
-func (l *Listener) Addr() net.Addr { return l.net.Addr() }
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
 // Dial connects to the daemon at path. It returns ErrNobody if nothing listens
 // there, and ErrForeign if what listens runs as another user.

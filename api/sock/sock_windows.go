@@ -46,6 +46,9 @@ func Listen(path string, _ Options) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
+// Renew does nothing: a named pipe has no file that somebody could delete.
+func (l *Listener) Renew() (renewed bool, err error) { return false, nil }
+
 // Dial connects to the daemon at path. It returns ErrNobody if nothing listens
 // there.
 func Dial(ctx context.Context, path string) (net.Conn, error) {

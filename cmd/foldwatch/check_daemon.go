@@ -29,6 +29,13 @@ func checkLock(ctx context.Context, p *patient) []finding {
 	var found []finding
 	c, err := p.e.dialed(ctx)
 	answers := err == nil && c != nil
+	if err == nil && c == nil {
+		heard, herr := p.e.hear(ctx)
+		if d, deaf := errors.AsType[*deafError](herr); deaf {
+			return []finding{p.deafness(d)}
+		}
+		answers = heard != nil
+	}
 	for _, l := range []struct{ name, does string }{{"daemon.lock", "holds the state"}, {"start.lock", "has been starting a daemon"}} {
 		path := filepath.Join(p.st.dirs.State, l.name)
 		holder, since := heldBy(path)
@@ -58,6 +65,19 @@ func checkLock(ctx context.Context, p *patient) []finding {
 		found = append(found, f.fixedBy("rm "+quoteArg(path), func(context.Context) error { return os.Remove(path) }))
 	}
 	return orOK(found, "none is held by what does not answer")
+}
+
+// deafness is the finding about a daemon that runs and cannot be reached. It is done
+// with starting, so that nothing is lost where it ends.
+func (p *patient) deafness(d *deafError) finding {
+	if d.occupied {
+		return fail(d.does(), "%v", d)
+	}
+	f := fail(fmt.Sprintf("kill %d, then: foldwatch status", d.pid), "%v", d)
+	if running, known := p.daemons(); known && slices.ContainsFunc(running, func(other daemonProcess) bool { return other.pid == d.pid }) {
+		f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", d.pid), func(ctx context.Context) error { return p.endProcess(ctx, d.pid) })
+	}
+	return f
 }
 
 // longStart is longer than a daemon takes to start, also with the largest index to
@@ -99,7 +119,8 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			if !final(err) && makeable(p.st.dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
+			_, deaf := errors.AsType[*deafError](err) // of which check 8 tells
+			if !final(err) && !deaf && makeable(p.st.dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
 					_, err := p.e.spawn(ctx, "--auto")
 					return err

@@ -154,6 +154,9 @@ func (e *environment) start(ctx context.Context) (daemonClient, error) {
 	if err := e.leaveToMachine(); err != nil {
 		return nil, err
 	}
+	if c, err := e.hear(ctx); err != nil || c != nil {
+		return c, err
+	}
 	if !st.cfg.AutoStart {
 		return nil, fold.WithHint(fmt.Errorf("%w, and auto_start is off", wire.ErrNoDaemon), "foldwatch serve")
 	}
@@ -174,6 +177,9 @@ func (e *environment) spawn(ctx context.Context, args ...string) (daemonClient, 
 	}
 	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
 		return nil, unwritten(st.dirs.State, err)
+	}
+	if c, err := e.hear(ctx); err != nil || c != nil {
+		return c, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()

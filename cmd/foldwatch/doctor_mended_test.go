@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // nobody is a dial that finds no daemon.
@@ -90,6 +92,56 @@ func TestLockOfWhoIsStarting(t *testing.T) {
 	}
 	if !exists(w.state("daemon.lock.holder")) {
 		t.Error("to look took the holder's note away")
+	}
+}
+
+// TestDeafDaemonIsEnded: one that runs, and whose socket is gone, is named by every
+// command that looks for it, with its pid, and ended by --fix.
+func TestDeafDaemonIsEnded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: a named pipe cannot be deleted")
+	}
+	w := newWard(t)
+	daemon := exec.CommandContext(t.Context(), "sleep", "60")
+	w.must(daemon.Start())
+	pid := strconv.Itoa(daemon.Process.Pid)
+	w.kernel(pid+"/cmdline", "/usr/bin/foldwatch\x00serve\x00")
+	w.kernel(pid+"/environ", "A=b\x00")
+	lock, err := disk.Lock(w.state("daemon.lock"), "pid "+pid)
+	w.must(err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = daemon.Wait() // it was told to end
+		_ = lock.Close()
+	}()
+	w.env.dial = nobody
+	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
+	before := time.Now().Add(-time.Minute)
+	w.must(os.Chtimes(w.state("socket"), before, before))
+	if d := w.env.deaf(); d != nil {
+		t.Fatalf("one that is starting: %v", d)
+	}
+	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
+
+	began := time.Now()
+	_, err = w.env.connect(t.Context())
+	if took := time.Since(began); took > startDeadline/4 {
+		t.Errorf("it took %v to say so", took)
+	}
+	if want := "pid " + pid + "), and cannot be reached: its socket /gone/foldwatch.sock is not there any more"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("connect: %v, want %q", err, want)
+	}
+	if hint := fold.Hint(err); !strings.Contains(hint, "kill "+pid) {
+		t.Errorf("hint %q", hint)
+	}
+	found := w.look("lock", true)
+	if !has(found, isFixed, "is not there any more") {
+		t.Fatalf("--fix: %+v", found)
+	}
+	<-ended
+	if found := w.look("lock", false); has(found, isFail, "") {
+		t.Errorf("after it was mended: %+v", found)
 	}
 }
 

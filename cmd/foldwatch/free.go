@@ -29,6 +29,11 @@ func openWhenFree(ctx context.Context, e *environment, opt daemon.Options) (*dae
 		if c, rerr := e.running(ctx); rerr != nil || c != nil {
 			return nil, err
 		}
+		if c, deaf := e.hear(ctx); deaf != nil {
+			return nil, deaf
+		} else if c != nil {
+			return nil, err
+		}
 		select {
 		case <-tick.C:
 		case <-late.C:

@@ -84,7 +84,11 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err := disk.WriteFile(st.dirs.SocketFile(), []byte(socket+"\n"), 0o600); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer os.Remove(st.dirs.SocketFile())
+	defer func() {
+		if d.Holds() {
+			_ = os.Remove(st.dirs.SocketFile()) // keepListening has, where it came to that
+		}
+	}()
 
 	if err := tcp.open(ctx, st.cfg, log); err != nil {
 		return errors.Join(err, ln.Close())
@@ -125,6 +129,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
 		g.Go(func() error { return logins.Run(ctx) })
 	}
+	g.Go(func() error { return keepListening(ctx, d, ln, st.dirs, log) })
 	g.Go(func() error { return system.tell(ctx, socket, log) })
 	if hooks.ln != nil {
 		log.InfoContext(ctx, "Listening for webhooks", "url", hooks.ln.URL())

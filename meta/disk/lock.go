@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -108,9 +110,26 @@ func noteOf(name string) string {
 
 const noteSuffix = ".holder"
 
+// Stands reports whether the file at the lock's name is still the one that is locked.
+// Where somebody deleted it, or the folder around it, the next to come takes another.
+// What cannot be looked at stands.
+func (l *LockFile) Stands() bool {
+	held, err := l.lock.Stat()
+	if err != nil {
+		return true
+	}
+	there, err := os.Lstat(l.lock.Path())
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return os.SameFile(held, there)
+}
+
 // Close releases the lock.
 func (l *LockFile) Close() error {
-	_ = os.Remove(l.info)
+	if l.Stands() { // else the note is that of who took the next one
+		_ = os.Remove(l.info)
+	}
 	if err := l.lock.Unlock(); err != nil {
 		return fmt.Errorf("release lock: %w", err)
 	}
