@@ -32,6 +32,7 @@ type branchLook struct {
 	name     string      // of the branch, once known
 	unsigned string      // why our commits are not signed, where the user's are
 	remote   gitops.Wait // why the branch and the remote's are not in step
+	yours    bool        // the user ends that, with git
 	pull     time.Time   // when to look whether that may be mended; zero if it need not be
 }
 
@@ -315,6 +316,9 @@ func (co *checkout) noteTracked(k *standing, t tracked) error {
 	case onto:
 		co.note("tracked", "")
 		co.noteDriver(k)
+		if co.commits.waitsForUser() { // who may just have pulled, or pushed
+			co.sync.Told()
+		}
 		co.commits.wantBranch(k)
 		co.commits.nudge()
 	case len(t.branches) > 0:

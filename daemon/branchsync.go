@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -52,7 +54,7 @@ func (y *syncing) branchRound(ctx context.Context, co *checkout, k *standing, in
 func (c *committer) noteSynced(did gitops.BranchSynced) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.branch.remote, c.branch.pull = did.Wait, time.Time{}
+	c.branch.remote, c.branch.yours, c.branch.pull = did.Wait, did.Yours, time.Time{}
 	if did.Branch != "" {
 		c.branch.name = did.Branch
 	}
@@ -60,6 +62,22 @@ func (c *committer) noteSynced(did gitops.BranchSynced) {
 		c.branch.pull = time.Now().Add(min(max(did.Wait.After, time.Second), pullMost))
 		c.nudge()
 	}
+}
+
+// notPushed says why memories are not pushed although the branch and the remote's are
+// in step, and what ends that: they are not on the branch yet.
+func (c *committer) notPushed(dir string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, name := c.branch.wait, firstOf(c.branch.name, "the branch")
+	if !w.Waits() {
+		return []string{"not pushed yet: they are about to be committed onto " + name + ", and are pushed then by themselves"}
+	}
+	notices := []string{fmt.Sprintf("not pushed yet: they are not committed onto %s: %s", name, w.Reason)}
+	if w.Hint != "" {
+		return append(notices, "to go on: "+w.Hint)
+	}
+	return append(notices, fmt.Sprintf("that, and the push, follow by themselves; at once if you do it: git add %s && git commit && git push", dir))
 }
 
 // ownBranch tells in r how the sync of the user's own branch stands.
@@ -72,13 +90,40 @@ func (co *checkout) ownBranch(ctx context.Context, k *standing, r *wire.Reposito
 	r.LastPush, r.Unpushed, r.Theirs = timeOrNil(st.Pushed), st.Unpushed, len(st.Theirs)
 	c := co.commits
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if r.Branch = c.branch.name; st.Branch != "" {
 		r.Branch = st.Branch
 	}
-	if w := c.branch.remote; r.Reason == "" && w.Waits() {
+	w, ended := c.branch.remote, false
+	if c.branch.yours {
+		w, ended = standsNow(w, st)
+	}
+	if r.Reason == "" && w.Waits() {
 		r.Reason, r.Hint = w.Reason, w.Hint
 	}
+	c.mu.Unlock()
+	if ended {
+		co.sync.Told()
+	}
+}
+
+// waitsForUser reports whether branch and remote are not in step until the user acts.
+func (c *committer) waitsForUser() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.branch.yours && c.branch.remote.Waits()
+}
+
+// standsNow is what is left of a wait that the user ends with git, and whether it is not
+// what the last sync said: a pull, or a push, may have come since.
+func standsNow(w gitops.Wait, st gitops.BranchState) (gitops.Wait, bool) {
+	pulls, pushes := strings.HasPrefix(w.Hint, "git pull"), strings.HasSuffix(w.Hint, "git push")
+	switch {
+	case pulls && !st.Pulled, !pulls && !pushes, !pulls && !st.Level:
+		return w, false
+	case pulls && pushes && !st.Level:
+		return gitops.Wait{Reason: st.Branch + " has commits of yours that the remote has not", Hint: "git push"}, true
+	}
+	return gitops.Wait{}, true
 }
 
 // onRemote reports whether the remote's branch, as it was last seen, holds a memory.

@@ -254,6 +254,9 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 				reply.Notices = append(reply.Notices, "to go on: "+r.Hint)
 			}
 		}
+		if rec.OwnBranch && r.Reason == "" && r.Unpushed > 0 {
+			reply.Notices = append(reply.Notices, co.commits.notPushed(co.rec.FoldDir)...)
+		}
 		reply.Unpushed = r.Unpushed
 		for _, f := range r.Held {
 			reply.Notices = append(reply.Notices, f.Path+" is not taken in: "+f.Reason)

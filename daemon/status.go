@@ -303,8 +303,14 @@ func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectS
 	}
 }
 
+// lastCommit is the newest commit of memories that git can show: where they go onto the
+// branch, one of that, and else of the history beside it.
 func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
-	rev, ok, err := k.sidecar.store.Newest(ctx)
+	newest := k.sidecar.store.Newest
+	if k.isOnto() {
+		newest = k.sidecar.store.NewestOnBranch
+	}
+	rev, ok, err := newest(ctx)
 	if err != nil || !ok {
 		return nil
 	}

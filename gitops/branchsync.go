@@ -20,7 +20,7 @@ type BranchSynced struct {
 	Branch  string // short name; "" where none may be synced
 	Fetched bool   // the remote had something new
 	Pushed  bool   // the remote has taken something from us
-	Sent    int    // the files below fold/ that this changed there
+	Sent    int    // the memories that this changed there
 	Remote  string // the tip of the remote's branch; "" if it has none
 	Local   string // the tip of the checkout's
 	// Paths are the files below fold/ that were written or deleted, sorted; Merged
@@ -341,11 +341,13 @@ func (r *branchRound) push(ctx context.Context, rel *relation) error {
 }
 
 // mayLeave looks once more at what a push would publish: what counts as a secret may
-// have been learned since it was committed. It returns how many files that is.
+// have been learned since it was committed. It returns how many memories that is.
 func (r *branchRound) mayLeave(ctx context.Context, rel *relation) (n int, err error) {
 	bad := ""
 	err = r.u.foldDiff(ctx, r.t.dir, r.tip, rel.local, func(path string, _, is userEntry) error {
-		n++
+		if path != fold.ProjectFile {
+			n++
+		}
 		if is.oid == "" || !allowed(path) {
 			return nil
 		}

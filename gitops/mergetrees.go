@@ -148,7 +148,9 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 		m.aside[path] = why
 		return s.unlessHeld(m, path, ours)
 	}
-	m.merged++
+	if path != fold.ProjectFile {
+		m.merged++
+	}
 	var was []byte
 	if !base.IsZero() {
 		if was, _, err = s.incoming(path, base); err != nil {

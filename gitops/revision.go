@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -168,6 +169,55 @@ func (s *Store) Newest(ctx context.Context) (Revision, bool, error) {
 		n.rev = revs[0]
 	}
 	s.newest.Store(n)
+	return n.rev, n.ok, nil
+}
+
+// newestOnBranch is the newest commit of the user's history as it was read last.
+type newestOnBranch struct {
+	head string // what HEAD named, and where that stood
+	rev  Revision
+	ok   bool
+}
+
+// newestMost is for how long that is looked for.
+const newestMost = 2 * time.Second
+
+// NewestOnBranch returns the newest commit of the user's own history, from HEAD on, that
+// changes fold/, without its paths; false if there is none. It runs git where HEAD has
+// moved.
+func (s *Store) NewestOnBranch(ctx context.Context) (Revision, bool, error) {
+	l := s.l.mainLayout()
+	b, err := readSmall(filepath.Join(l.GitDir, "HEAD"))
+	if err != nil {
+		return Revision{}, false, err
+	}
+	head := strings.TrimSpace(string(b))
+	if ref, on := strings.CutPrefix(head, "ref: "); on {
+		value, err := newBranchTarget(l, s.foldDir()).refValue(ref)
+		if err != nil || value == "" {
+			return Revision{}, false, err // nothing is committed yet
+		}
+		head = value
+	}
+	if n := s.onBranch.Load(); n != nil && n.head == head {
+		return n.rev, n.ok, nil
+	}
+	n := &newestOnBranch{head: head}
+	bound, cancel := context.WithTimeout(ctx, newestMost)
+	defer cancel()
+	out, err := l.git("--literal-pathspecs", "log", "-1", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
+		"--format=%H%x00%ct%x00%an%x00%s", "--end-of-options", head, "--", s.foldDir()).line(bound)
+	if ctx.Err() != nil || err != nil && bound.Err() == nil {
+		return Revision{}, false, err
+	}
+	if f := strings.Split(out, "\x00"); err == nil && len(f) == 4 { // else it is too far to look for each time
+		at, err := readTime(f[1])
+		if err != nil {
+			return Revision{}, false, err
+		}
+		n.ok, n.rev = true, Revision{Oid: f[0], Time: at, Author: strings.ToValidUTF8(f[2], ""), Subject: strings.ToValidUTF8(f[3], "")}
+	}
+	s.onBranch.Store(n)
 	return n.rev, n.ok, nil
 }
 

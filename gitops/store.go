@@ -94,6 +94,7 @@ type Store struct {
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
 	newest   atomic.Pointer[newest]
+	onBranch atomic.Pointer[newestOnBranch]
 	syncing  sync.Mutex // one sync at a time; taken before commit
 	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who and onto
 	who      identity

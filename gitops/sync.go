@@ -48,7 +48,7 @@ type Synced struct {
 	Local   string // the tip of ours
 	// Paths are the files below fold/ that were written or deleted, sorted.
 	Paths []string
-	// Merged counts the files that both sides had changed, Conflicts those of
+	// Merged counts the memories that both sides had changed, Conflicts those of
 	// them of which something is kept in a callout or in history only.
 	Merged, Conflicts int
 	// Aside are files that did not enter, on either side, and why.

@@ -20,6 +20,10 @@ type BranchState struct {
 	// or has in an older version or one of its own, since it may not be moved: blobs by
 	// path. What was deleted here, or only changed here, is not among them.
 	Theirs map[string]string
+	// Pulled says that the checkout's branch has all that was seen of the remote's, and
+	// Level that nothing else is on it: a pull of the user's, or a push, of which a sync
+	// need not have heard yet.
+	Pulled, Level bool
 }
 
 // A compared is a BranchState with what it was made from.
@@ -27,6 +31,8 @@ type compared struct {
 	journal plumbing.Hash
 	tip     string // of the remote
 	base    string
+	local   oid // of the checkout; "" if it is on another branch
+	sent    oid // where the user's own fetches and pushes saw the remote's
 	state   BranchState
 }
 
@@ -48,11 +54,12 @@ func (s *Store) BranchState(ctx context.Context) (st BranchState, err error) {
 	if err != nil {
 		return st, err
 	}
+	local, sent := s.standing(notes.Branch, len(b.Seen)/2)
 	s.compare.mu.Lock()
 	defer s.compare.mu.Unlock()
 	c := s.compare.last
-	if c == nil || c.journal != journal || c.tip != b.Seen || c.base != b.Base || c.state.Branch != notes.Branch {
-		c = &compared{journal: journal, tip: b.Seen, base: b.Base}
+	if c == nil || c.journal != journal || c.tip != b.Seen || c.base != b.Base || c.local != local || c.sent != sent || c.state.Branch != notes.Branch {
+		c = &compared{journal: journal, tip: b.Seen, base: b.Base, local: local, sent: sent}
 		c.state.Branch = notes.Branch
 		if err := s.compareBranch(ctx, c); err != nil {
 			return st, err
@@ -65,6 +72,20 @@ func (s *Store) BranchState(ctx context.Context) (st BranchState, err error) {
 	st.Contact = s.contact
 	s.mu.Unlock()
 	return st, nil
+}
+
+// standing returns where a branch of the checkout stands, "" if it is on another, and
+// where the user's own git saw that of origin; both without a process.
+func (s *Store) standing(branch string, size int) (local, sent oid) {
+	t := newBranchTarget(s.l, s.foldDir())
+	t.size = max(size, t.size)
+	if p, _, err := t.position(); err == nil && p.branch == branch {
+		local = p.oid
+	}
+	if v, err := t.refValue("refs/remotes/origin/" + branch); err == nil && filepath.IsLocal(filepath.FromSlash(branch)) {
+		sent, _ = parseOid(v, t.size)
+	}
+	return local, sent
 }
 
 // seenUpstream returns the upstream, to be read only, and the object names of it that
@@ -97,9 +118,20 @@ func (s *Store) compareBranch(ctx context.Context, c *compared) error {
 		return nil
 	}
 	defer u.close()
+	if c.local != "" {
+		c.state.Pulled = c.local == ids[0]
+		if !c.state.Pulled {
+			_, err := u.layout().git("merge-base", "--is-ancestor", ids[0].String(), c.local.String()).output(ctx)
+			c.state.Pulled = err == nil
+		}
+		c.state.Level = c.local == ids[0] || c.state.Pulled && c.local == c.sent
+		if c.state.Pulled {
+			ids[1] = ids[0]
+		}
+	}
 	dir := s.foldDir()
 	moved := map[string]userEntry{} // what the remote changed, as it was before
-	if c.base != c.tip {
+	if ids[1] != ids[0] {
 		err := u.foldDiff(ctx, dir, ids[1], ids[0], func(path string, was, _ userEntry) error {
 			moved[path] = was
 			return nil
@@ -124,6 +156,15 @@ func (s *Store) compareBranch(ctx context.Context, c *compared) error {
 	if err := s.compareTrees(ctx, &branchTarget{objects: u.objects}, tree, entry.oid, "", &differ); err != nil {
 		return err
 	}
+	gone := map[string]bool{} // of what differs, what the journal had once
+	for _, d := range differ {
+		if d.blob.IsZero() {
+			gone[d.path] = true
+		}
+	}
+	if err := s.everRecorded(ctx, gone); err != nil {
+		return err
+	}
 	c.state.Theirs = map[string]string{}
 	for _, d := range differ {
 		was, changed := moved[d.path]
@@ -133,6 +174,9 @@ func (s *Store) compareBranch(ctx context.Context, c *compared) error {
 				c.state.Theirs[d.path] = d.was.String()
 			}
 			continue
+		}
+		if d.blob.IsZero() && !gone[d.path] {
+			continue // a clone brought it, and the journal is to follow
 		}
 		if !d.blob.IsZero() {
 			b, err := s.blob(d.blob)

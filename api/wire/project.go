@@ -114,7 +114,7 @@ type ProjectStatus struct {
 	FileMemories string        `json:"file_memories"`
 	CommitTo     string        `json:"commit_to" doc:"sidecar, or branch where the checkout's branch tracks fold/"`
 	Branch       *BranchStatus `json:"branch,omitempty"`
-	LastCommit   *CommitInfo   `json:"last_commit,omitempty"`
+	LastCommit   *CommitInfo   `json:"last_commit,omitempty" doc:"newest that changes memories: of the branch where they are committed onto it, else of the history beside it"`
 	Sync         string        `json:"sync" doc:"off until turned on; on or paused"`
 	Repository   *Repository   `json:"repository,omitempty" doc:"how the sync stands; nil while it is off"`
 	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons; all of them: GET …/problems"`
