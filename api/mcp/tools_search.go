@@ -48,6 +48,9 @@ type found struct {
 	Total      int                 `json:"total"`
 	TookMS     float64             `json:"took_ms"`
 	IndexStale bool                `json:"index_stale"`
+	NotFound   []string            `json:"not_found,omitempty"`
+	Words      []wire.QueryWord    `json:"words,omitempty"`
+	Filters    []wire.FilterEffect `json:"filters,omitempty"`
 	Omitted    int                 `json:"omitted,omitempty"`
 	NextCursor string              `json:"next_cursor,omitempty"`
 }
@@ -98,7 +101,7 @@ func search(ctx context.Context, c *call, tool string, in inSearchBase, req wire
 func foundText(tool, slug string, r wire.SearchReply, snippet, n int) (found, string) {
 	out := found{
 		About: about, Project: slug, Results: []wire.SearchResult{}, Total: r.Total, TookMS: r.TookMS, IndexStale: r.IndexStale,
-		Omitted: len(r.Results) - n, NextCursor: r.NextCursor,
+		NotFound: r.NotFound, Words: r.Words, Filters: r.Filters, Omitted: len(r.Results) - n, NextCursor: r.NextCursor,
 	}
 	if c, err := wire.ParseSearchCursor(r.Cursor); err == nil && out.Omitted > 0 {
 		out.NextCursor = c.Plus(n).String()
@@ -109,6 +112,7 @@ func foundText(tool, slug string, r wire.SearchReply, snippet, n int) (found, st
 	} else {
 		fmt.Fprintf(&b, "%d of %d results in %s. %s\n", n, max(r.Total, len(r.Results)), cmp.Or(slug, "all projects"), about)
 	}
+	queryText(&b, r)
 	for i, m := range r.Results[:n] {
 		m = shortened(m, snippet)
 		if slug != "" {
@@ -128,6 +132,30 @@ func foundText(tool, slug string, r wire.SearchReply, snippet, n int) (found, st
 		b.WriteString("Changes are still being indexed; what was saved a moment ago may be missing.\n")
 	}
 	return out, b.String()
+}
+
+// queryText says what a search says of its words and filters.
+func queryText(b *strings.Builder, r wire.SearchReply) {
+	list := func(words []string) string {
+		out := make([]string, len(words))
+		for i, w := range words {
+			out[i] = quote(clip(line(w), 100))
+		}
+		return strings.Join(out, ", ")
+	}
+	if len(r.NotFound) > 0 {
+		fmt.Fprintf(b, "Occurs nowhere, as a word or name: %s.\n", list(r.NotFound))
+	}
+	for _, f := range r.Filters {
+		switch {
+		case f.Passing > 0:
+			fmt.Fprintf(b, "%s %s: %d pass it; it takes away %d.\n", f.Name, list([]string{f.Value}), f.Passing, f.Removed)
+		case len(f.Known) > 0:
+			fmt.Fprintf(b, "%s %s: nothing passes it; there is %s.\n", f.Name, list([]string{f.Value}), list(f.Known))
+		default:
+			fmt.Fprintf(b, "%s %s: nothing passes it.\n", f.Name, list([]string{f.Value}))
+		}
+	}
 }
 
 // shortened is m without what only screens need, its texts at most snippet runes.

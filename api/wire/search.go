@@ -16,9 +16,9 @@ type SearchRequest struct {
 	Limit          int      `json:"limit,omitempty" doc:"default 10, at most 100"`
 	Cursor         string   `json:"cursor,omitempty" doc:"next_cursor of the page before, of the same query and filters"`
 	TokenBudget    int      `json:"token_budget,omitempty" doc:"the most tokens the results may have, counted conservatively; at least 300, default none. What does not fit is on the next page"`
-	MinScore       float64  `json:"min_score,omitempty"`
+	MinScore       float64  `json:"min_score,omitempty" doc:"leave out scores below it. Scores compare results of one search, in which 1 is the best that could be; where words of the query occur nowhere (not_found), all are less by the share that is missing. What is enough differs from query to query"`
 	IncludeChunks  *bool    `json:"include_chunks,omitempty" doc:"default true: up to 3 matched chunks a result; with chunks_first all that are among the best places"`
-	Explain        bool     `json:"explain,omitempty"`
+	Explain        bool     `json:"explain,omitempty" doc:"also tell how each score comes about, where the words of the query occur, and what each filter takes away"`
 	WaitForPending bool     `json:"wait_for_pending,omitempty" doc:"wait until queued writes are searchable"`
 	ChunksFirst    bool     `json:"chunks_first,omitempty" doc:"rank by the best chunk (codebase_search)"`
 }
@@ -31,9 +31,30 @@ type SearchReply struct {
 	TookMS     float64        `json:"took_ms"`
 	IndexStale bool           `json:"index_stale" doc:"true while queued changes are not yet searchable"`
 	Notice     string         `json:"notice,omitempty" doc:"what to know of all results, such as that no word of the query matched"`
+	NotFound   []string       `json:"not_found,omitempty" doc:"words and names of the query, as they were typed, that occur nowhere in what was searched, whatever the filters: results have other words of it, or parts of a name. All scores are less for it"`
+	Words      []QueryWord    `json:"words,omitempty" doc:"with explain, and where nothing was found: where the words of the query occur"`
+	Filters    []FilterEffect `json:"filters,omitempty" doc:"with explain, and where nothing was found: what each filter that was set keeps and takes away"`
 	Cursor     string         `json:"cursor,omitempty" doc:"of this page"`
 	NextCursor string         `json:"next_cursor,omitempty" doc:"of the next page; absent on the last"`
 	Omitted    int            `json:"omitted,omitempty" doc:"results that limit asked for and token_budget has no room for"`
+}
+
+// A QueryWord is one word or name of a query. Words that say nothing alone (the, is,
+// how) are not looked for.
+type QueryWord struct {
+	Word     string      `json:"word" doc:"as it was typed"`
+	Found    int         `json:"found" doc:"about how many memories and spans of source have it; 0: none"`
+	Filtered bool        `json:"filtered,omitempty" doc:"none of them passes the filters"`
+	Parts    []QueryWord `json:"parts,omitempty" doc:"of a name that is not found: its words"`
+}
+
+// A FilterEffect is what one filter of a search does.
+type FilterEffect struct {
+	Name    string   `json:"name" enum:"source,type,tags,author,file_pattern,language,after,before,min_score" doc:"as in the request; each tag has its own"`
+	Value   string   `json:"value"`
+	Passing int      `json:"passing" doc:"memories that pass it alone, whatever the query; of min_score: results that have it"`
+	Removed int      `json:"removed" doc:"how many of those that the query finds without filters it takes away"`
+	Known   []string `json:"known,omitempty" doc:"where none passes: some of the values there are, likely ones first; of a date the last or first there is, of min_score the best"`
 }
 
 // A SearchResult is one memory with the chunks that matched.
@@ -55,6 +76,7 @@ type SearchResult struct {
 	Highlights    []Range        `json:"highlights,omitempty" doc:"of snippet: what of the query stands in it"`
 	Why           []Reason       `json:"why,omitempty" doc:"what made it a result, most telling first"`
 	Explain       []ScoreTerm    `json:"explain,omitempty" doc:"the addends of score"`
+	Lacks         []string       `json:"lacks,omitempty" doc:"with explain: words of the query that are neither in its name nor in its text or the matched chunks"`
 
 	ChangedOnRemote bool `json:"changed_on_remote,omitempty" doc:"the remote's branch has changed it since, which only you can pull; the memory itself tells to what"`
 }

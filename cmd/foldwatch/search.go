@@ -41,6 +41,9 @@ func searchCommand(e *environment) *cobra.Command {
 			if reply.IndexStale {
 				e.messages(false).printf("some changes are still being indexed\n")
 			}
+			if len(reply.NotFound) > 0 && len(reply.Results) > 0 {
+				e.messages(false).printf("%s; nearest:\n", notFound(reply.NotFound))
+			}
 			if reply.Notice != "" {
 				e.messages(false).printf("%s\n", reply.Notice)
 			}
@@ -53,7 +56,9 @@ func searchCommand(e *environment) *cobra.Command {
 					rp.result(r)
 				}
 				if len(reply.Results) == 0 {
-					e.nothingFound(in, reply.Total, all)
+					e.nothingFound(in, reply, all)
+				} else if in.Explain {
+					e.explainQuery(reply)
 				}
 				e.tellPage(reply)
 			})
@@ -71,9 +76,9 @@ func searchCommand(e *environment) *cobra.Command {
 	f.StringVar(&in.Language, "lang", "", "only in language L, as go, typescript (or ts), csharp")
 	f.StringVar(&in.After, "after", "", "updated after D (YYYY-MM-DD or RFC 3339)")
 	f.StringVar(&in.Before, "before", "", "updated before D")
-	f.Float64Var(&in.MinScore, "min-score", 0, "leave out scores below X")
+	f.Float64Var(&in.MinScore, "min-score", 0, "leave out scores below X; 1 is the best a search could give, so what is enough differs from query to query")
 	f.BoolVar(&chunks, "chunks", false, "also show the spans that matched")
-	f.BoolVar(&in.Explain, "explain", false, "show how each score comes about, as a table")
+	f.BoolVar(&in.Explain, "explain", false, "show how each score comes about, where the words occur, what each filter takes away")
 	f.BoolVar(&all, "all-projects", false, "search every project, and name that of each result")
 	f.BoolVar(&in.WaitForPending, "wait", false, "wait until queued writes are searchable")
 	return c

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/chunker"
 )
 
 // plainWidth is how wide results are where nothing says how wide the reader's
@@ -130,6 +129,9 @@ func (p resultPrinter) explain(r wire.SearchResult) {
 		rest = rest[n:]
 	}
 	p.printf("%s%-33s = %8.4f\n", resultIndent, "score", sum)
+	if len(r.Lacks) > 0 {
+		p.printf("%s%s\n", resultIndent, dim("without "+quotedWords(r.Lacks)))
+	}
 }
 
 // channel prints the terms of one channel below their sum, which it returns; one
@@ -269,45 +271,4 @@ func (e *environment) tellPage(reply wire.SearchReply) {
 		first += c.Offset
 	}
 	e.messages(false).printf("\nresults %d to %d of %d; next page: --cursor %s\n", first, first+len(reply.Results)-1, reply.Total, reply.NextCursor)
-}
-
-// nothingFound says so with the filters that were set, since one of them may be
-// why, and what to try.
-func (e *environment) nothingFound(in wire.SearchRequest, total int, all bool) {
-	p := e.messages(false)
-	if in.Cursor != "" && total > 0 {
-		p.printf("no more results for %q: there are %d\n", in.Query, total)
-		return
-	}
-	text := fmt.Sprintf("nothing found for %q", in.Query)
-	set := []struct{ flag, value string }{
-		{"source", in.Source}, {"type", in.Type}, {"author", in.Author}, {"path", in.FilePattern}, {"lang", in.Language}, {"after", in.After}, {"before", in.Before},
-	}
-	for _, tag := range in.Tags {
-		set = append(set, struct{ flag, value string }{"tag", tag})
-	}
-	if in.MinScore > 0 {
-		set = append(set, struct{ flag, value string }{"min-score", fmt.Sprint(in.MinScore)})
-	}
-	var filters []string
-	for _, s := range set {
-		if s.value != "" {
-			filters = append(filters, "--"+s.flag+" "+quoteArg(s.value))
-		}
-	}
-	if len(filters) > 0 {
-		text += " with " + strings.Join(filters, " ")
-	}
-	p.printf("%s\n", text)
-	_, known := chunker.LanguageCalled(in.Language)
-	switch {
-	case in.Language != "" && !known:
-		p.printf("hint: no language is called %q; names are as in go, typescript, tsx, python, cpp, csharp, shell, hcl, markdown\n", in.Language)
-	case len(filters) > 0:
-		p.printf("hint: try it without filters: foldwatch search %s\n", quoteArg(in.Query))
-	case all:
-		p.printf("hint: try another word for it, or one that stands in the code; foldwatch projects lists what is searched\n")
-	default:
-		p.printf("hint: try another word for it, or one that stands in the code; --all-projects searches every project, foldwatch status says what is indexed\n")
-	}
 }

@@ -62,7 +62,7 @@ func (d *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels 
 	if err != nil {
 		return Found{}, fmt.Errorf("search: %w", err)
 	}
-	c, _, err := d.gather(ctx, req, f, channels, d.Now())
+	c, _, _, err := d.gather(ctx, req, nil, f, channels, d.Now())
 	if err != nil {
 		return Found{}, fmt.Errorf("search %s: %w", d.Slug, err)
 	}

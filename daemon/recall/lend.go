@@ -77,7 +77,8 @@ type part struct {
 	slug     string
 	found    rank.Candidates
 	past     []voter
-	strength float64 // how much it counts
+	present  []presence // of each word asked for
+	strength float64    // how much it counts
 	table    rank.Weights
 	fusion   string
 	touch    bool // what is returned counts as read
@@ -93,7 +94,7 @@ func projectsOf(doors []Lender) []string {
 
 // gatherAll asks all doors for what they find, under ids and keys that tell which
 // one has it where there are several. It sets the time of a cursor that has none.
-func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, f textindex.Filter, channels Channels, cursor *wire.SearchCursor) (rank.Candidates, []part, error) {
+func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, asked []askedWord, f textindex.Filter, channels Channels, cursor *wire.SearchCursor) (rank.Candidates, []part, error) {
 	parts := make([]part, len(doors))
 	var clock sync.Once
 	err := visit(ctx, doors, func(int) bool { return true }, func(ctx context.Context, i int, d *Door) error {
@@ -102,11 +103,11 @@ func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, f te
 				cursor.At = d.Now().Truncate(time.Millisecond)
 			}
 		})
-		c, like, err := d.gather(ctx, req, f, channels, cursor.At)
+		c, like, present, err := d.gather(ctx, req, asked, f, channels, cursor.At)
 		if err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
-		parts[i] = part{slug: d.Slug, found: c, past: like, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion, touch: d.TouchOnSearch}
+		parts[i] = part{slug: d.Slug, found: c, past: like, present: present, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion, touch: d.TouchOnSearch}
 		return nil
 	})
 	if err != nil || len(doors) == 1 {
@@ -122,7 +123,7 @@ func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, f te
 
 // showAll returns what a reader sees of the ranked memories that pass the filter, by
 // door. The map of a door that was not open is nil.
-func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire.SearchRequest, f textindex.Filter, parts []part) ([]map[fold.ID]wire.SearchResult, error) {
+func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire.SearchRequest, f textindex.Filter, parts []part, look *lookout) ([]map[fold.ID]wire.SearchResult, error) {
 	byDoor := make([][]rank.Ranked, len(doors))
 	for _, r := range ranked {
 		i, bare := untagged(r)
@@ -131,7 +132,7 @@ func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire
 	shown := make([]map[fold.ID]wire.SearchResult, len(doors))
 	return shown, visit(ctx, doors, func(i int) bool { return len(byDoor[i]) > 0 }, func(ctx context.Context, i int, d *Door) error {
 		shown[i] = map[fold.ID]wire.SearchResult{}
-		if err := d.show(ctx, byDoor[i], req, f, parts[i].strength, parts[i].past, shown[i]); err != nil {
+		if err := d.show(ctx, byDoor[i], req, f, parts[i].strength, parts[i].past, look, shown[i]); err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
 		return nil

@@ -3,12 +3,10 @@ package recall
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/textindex"
-	"github.com/foldwatch/foldwatch/meta/words"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -94,22 +92,9 @@ func weightsOf(tables []rank.Weights) rank.Weights {
 // weightsFor are those of a question. One that is a name and nothing else, such as
 // ERR_42_7 or maxOpenConns, is answered by the memory that has it whole, before those
 // that only have its words, however often.
-func weightsFor(table rank.Weights, question string) rank.Weights {
-	if isName(question) {
+func weightsFor(table rank.Weights, asked []askedWord) rank.Weights {
+	if len(asked) == 1 && asked[0].name() {
 		table.Memory[rank.Exact] = max(table.Memory[rank.Exact], table.Memory[rank.Window])
 	}
 	return table
-}
-
-// isName reports whether a question is one identifier of several words.
-func isName(question string) bool {
-	question = strings.TrimSpace(question)
-	var a words.Analysis
-	a.Reset(question)
-	for _, s := range a.Joined {
-		if s.Form == words.Whole && s.Start == 0 && int(s.End) == len(question) {
-			return true
-		}
-	}
-	return false
 }

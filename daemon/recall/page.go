@@ -20,6 +20,9 @@ const leastBudget = 300
 // chosen: two cursors and three numbers.
 const frameTokens = 90
 
+// keyTokens is kept for the names of what is told of the query itself.
+const keyTokens = 16
+
 // cursorOf returns where the page that req asks for begins, in the search of
 // projects. That of a first page has no time yet. It returns ErrInvalid for a
 // cursor of another search.
@@ -96,7 +99,16 @@ func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, bu
 		reply.Cursor = c.String()
 	}
 	if budget > 0 {
-		budget = max(budget-frameTokens-tokens.Count(reply.Query)-tokens.Count(reply.Notice), 1)
+		budget -= frameTokens + tokens.Count(reply.Query) + tokens.Count(reply.Notice)
+		if len(reply.NotFound) > 0 {
+			budget -= cost(reply.NotFound) + keyTokens
+		}
+		if told := cost(reply.Words) + cost(reply.Filters) + keyTokens; 2*told > budget {
+			reply.Words, reply.Filters = nil, nil // results are what was asked for
+		} else if len(reply.Words)+len(reply.Filters) > 0 {
+			budget -= told
+		}
+		budget = max(budget, 1)
 	}
 	if kept := within(reply.Results, budget); kept < len(reply.Results) {
 		reply.Omitted = len(reply.Results) - kept

@@ -22,7 +22,7 @@ const (
 type question struct {
 	forms map[string]form // as the analyser sees them
 	asks  int             // how many forms have a number
-	parts int             // how many of those are of parts of words
+	parts int             // how many of those are looked for to the end
 	words []askedWord     // in order, each once
 	sift  *sift           // what may have them
 	room  *quoteRoom
@@ -33,7 +33,7 @@ type form struct {
 	bit    uint64 // of a term; the last has all after the 64th
 	joined bool   // an identifier or word pair without its separators
 	number int    // among what [question.has] asks for, from 1; 0 for none
-	part   bool   // it is that of a part of a word
+	part   bool   // it is that of a word or name, and looked for until it is found
 }
 
 // A quoteRoom is what quotes of one search are worked out in, one after the other.
@@ -46,11 +46,14 @@ type quoteRoom struct {
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
-// of: getUser of get and User.
+// of: getUser of get and User, but not is-a of is and a, which say nothing alone.
 type askedWord struct {
 	text   string
 	parts  []wordPart
-	number int // of the form text, in small letters
+	number int    // of the form of the whole, or of text in small letters
+	whole  string // the joined form of a name; "" of a word that is none
+	loose  bool   // its words are joined by hyphens, as in prose, rather than as in code
+	stops  bool   // words that say nothing alone are among its own
 }
 
 type wordPart struct {
@@ -58,43 +61,73 @@ type wordPart struct {
 	number     int // of the form term
 }
 
+// name reports whether w is several words written as one.
+func (w *askedWord) name() bool { return w.whole != "" }
+
 // asked analyses a query.
 func asked(query string) question {
 	q := question{forms: map[string]form{}, sift: &sift{}, room: &quoteRoom{}}
-	for _, j := range words.Exact(query) {
-		q.forms[j] = form{joined: true}
-		q.sift.joined(j)
+	a := &q.room.analysis
+	a.Reset(query)
+	var names []words.Span
+	for _, j := range a.Joined {
+		if j.Form == words.Whole {
+			names = append(names, j)
+		}
+		b := string(a.Bytes(j))
+		q.forms[b] = form{joined: true}
+		q.sift.joined(b)
 	}
-	end, terms := -1, 0
-	for _, t := range words.Tokens(query) {
-		f := q.forms[t.Term]
+	terms, nameEnd := 0, uint32(0)
+	for _, t := range a.Terms {
+		term := string(a.Bytes(t))
+		f := q.forms[term]
 		if f.bit == 0 {
 			f.bit = 1 << min(terms, 63)
 			terms++
-			q.sift.term(t.Term)
+			q.sift.term(term)
 		}
 		if !f.part {
 			f.part = true
 			q.parts++
 		}
 		f.number = q.numbered(f)
-		q.forms[t.Term] = f
-		part := wordPart{query[t.Start:t.End], t.Term, f.number}
-		last := len(q.words) - 1
-		if last >= 0 && t.Start >= end && strings.Trim(query[end:t.Start], "_-") == "" {
-			w := &q.words[last]
-			w.text += query[end:t.Start] + part.text
+		q.forms[term] = f
+		part := wordPart{query[t.Start:t.End], term, f.number}
+		for len(names) > 0 && names[0].End <= t.Start {
+			names = names[1:]
+		}
+		switch inside := len(names) > 0 && names[0].Start <= t.Start; {
+		case inside && names[0].End == nameEnd:
+			w := &q.words[len(q.words)-1]
 			w.parts = append(w.parts, part)
-		} else {
+		case inside:
+			nameEnd = names[0].End
+			w := askedWord{text: query[names[0].Start:nameEnd], parts: []wordPart{part}, whole: string(a.Bytes(names[0]))}
+			dashed := names[0].Start > 0 && query[names[0].Start-1] == '-'
+			w.loose = !dashed && strings.Contains(w.text, "-") && !strings.ContainsAny(w.text, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+			q.words = append(q.words, w)
+		default:
 			q.words = append(q.words, askedWord{text: part.text, parts: []wordPart{part}})
 		}
-		end = t.End
 	}
 	for i := range q.words {
 		w := &q.words[i]
-		whole := strings.ToLower(w.text)
+		whole := w.whole
+		if !w.name() {
+			whole = strings.ToLower(w.text)
+		}
+		letters := len(w.text) - strings.Count(w.text, "-") - strings.Count(w.text, "_")
+		for _, p := range w.parts {
+			letters -= len(p.text)
+		}
+		w.stops = letters > 0
 		q.sift.joined(whole)
 		f := q.forms[whole]
+		if w.name() && !f.part {
+			f.part = true
+			q.parts++
+		}
 		f.number = q.numbered(f)
 		q.forms[whole], w.number = f, f.number
 	}

@@ -54,16 +54,17 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
-	all, parts, err := gatherAll(ctx, doors, req, f, channels, &cursor)
+	words := asked(req.Query).words
+	all, parts, err := gatherAll(ctx, doors, req, words, f, channels, &cursor)
 	if err != nil {
 		return reply, err
 	}
-	tables, fusion := []rank.Weights(nil), rank.RRF
+	tables, present, fusion := []rank.Weights(nil), [][]presence(nil), rank.RRF
 	for _, p := range parts {
 		if p.slug == "" {
 			continue // left out
 		}
-		tables = append(tables, p.table)
+		tables, present = append(tables, p.table), append(present, p.present)
 		if p.fusion != string(rank.RRF) {
 			fusion = rank.Linear // unless all agree
 		}
@@ -72,14 +73,20 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 		i, _ := untag(id)
 		return parts[i].strength
 	}
-	table := weightsFor(weightsOf(tables), req.Query)
+	table := weightsFor(weightsOf(tables), words)
 	room := rooms.Get().(*rank.Room)
 	defer func() { // nothing of the reply lies there
 		room.Release()
 		rooms.Put(room)
 	}()
 	all.Room = room
-	ranked := order(all, req, rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore})
+	there := together(present)
+	sure := 1.0
+	if !wordless(all) { // what is only near has no word of the question, and is rated by that
+		sure = occurring(words, there)
+	}
+	opt := rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore / sure}
+	ranked := order(all, req, opt)
 	if wordless(all) && len(ranked) > 0 {
 		note(&reply, "near; no word matched")
 	}
@@ -92,7 +99,11 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	page := ranked[min(cursor.Offset, len(ranked)):]
 	page = page[:min(len(page), req.Limit)]
 	limitChunks(page, req)
-	shown, err := showAll(ctx, doors, page, req, f, parts)
+	var look *lookout
+	if req.Cursor == "" && !wordless(all) {
+		look = lookoutFor(words, there)
+	}
+	shown, err := showAll(ctx, doors, page, req, f, parts, look)
 	if err != nil {
 		return reply, err
 	}
@@ -110,7 +121,21 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 		places = len(ranked)
 	}
 	reply.Total = len(ranked)
-	turn(&reply, cursor, fill(&reply, page, shown, held), places, req.TokenBudget)
+	before := fill(&reply, page, shown, held)
+	if look.missed() {
+		there[0].at = nowhere
+		sure = occurring(words, there)
+	}
+	rate(&reply, words, there, sure)
+	if req.Explain || len(ranked) == 0 {
+		least := opt
+		least.MinScore = 0
+		without := func() []rank.Ranked { return order(all, req, least) }
+		if err := tell(ctx, doors, req, f, words, there, len(ranked), without, sure, &reply); err != nil {
+			return reply, err
+		}
+	}
+	turn(&reply, cursor, before, places, req.TokenBudget)
 	if err := touchAll(ctx, doors, page, shown, len(reply.Results), parts); err != nil {
 		return reply, err
 	}
@@ -151,16 +176,17 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 }
 
 // gather asks the channels of one checkout, words and vectors side by side. The
-// past commits that voted come with what was found. Memories are as strong as they
-// are at the time now.
-func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.Filter, channels Channels, now time.Time) (rank.Candidates, []voter, error) {
+// past commits that voted come with what was found, and where the words asked for
+// occur. Memories are as strong as they are at the time now.
+func (d *Door) gather(ctx context.Context, req wire.SearchRequest, asked []askedWord, f textindex.Filter, channels Channels, now time.Time) (rank.Candidates, []voter, []presence, error) {
 	var c rank.Candidates
 	var like []voter
 	var hits []textindex.Hit
+	var occurs []textindex.Occurrence
 	var near []vecindex.Hit
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		hits, err = d.Text.Search(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates})
+		hits, occurs, err = d.Text.Find(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates})
 		return err
 	})
 	if d.scans(channels) {
@@ -174,7 +200,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		return err
 	})
 	if err := g.Wait(); err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
 	if !slices.ContainsFunc(hits, own) {
 		hits = nil // synonyms help to order what was found; vectors know them too
@@ -183,27 +209,31 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, f textindex.F
 		// no word of the question occurs anywhere: a misspelt one may still be near
 		var err error
 		if near, err = d.near(ctx, req.Query, f); err != nil {
-			return c, nil, err
+			return c, nil, nil, err
 		}
 	}
 	if near == nil && channels.have(Vectors) {
 		var err error
 		if near, err = d.cosines(ctx, req.Query, hits); err != nil {
-			return c, nil, err
+			return c, nil, nil, err
 		}
 	}
 	sortHits(hits, near, &c)
 	channels.only(&c)
 	if err := d.places(ctx, &c); err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
 	if err := d.sessions(ctx, f, &c); err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
 	if err := d.cues(ctx, req.Query, now, &c); err != nil {
-		return c, like, err
+		return c, like, nil, err
 	}
-	return c, like, d.strengths(ctx, now, &c)
+	present, err := d.presences(ctx, asked, occurs)
+	if err != nil {
+		return c, like, nil, err
+	}
+	return c, like, present, d.strengths(ctx, now, &c)
 }
 
 // own reports whether a document has a word of the question itself.
@@ -503,7 +533,7 @@ func fits(row *meta.Card, f *textindex.Filter) bool {
 }
 
 // show fills in what a reader sees of the ranked memories that pass the filter.
-func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, weight float64, past []voter, out map[fold.ID]wire.SearchResult) error {
+func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, weight float64, past []voter, look *lookout, out map[fold.ID]wire.SearchResult) error {
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
@@ -537,11 +567,12 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 		body, seen := quoteOf(withoutTitle(row.Body, row.Title), q)
 		res.Snippet, _, res.Highlights = body.wire(1)
 		res.Why = why(r, row, &res, parts, seen, q, past)
+		look.at(row, parts)
 		if req.IncludeChunks != nil && !*req.IncludeChunks {
 			res.MatchedChunks = nil
 		}
 		if req.Explain {
-			res.Explain = explain(r, weight)
+			res.Explain, res.Lacks = explain(r, weight), q.lacks(row, parts, seen)
 		}
 		out[r.ID] = res
 	}

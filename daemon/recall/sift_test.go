@@ -23,11 +23,11 @@ func checkSift(t *testing.T, text, query string) {
 	all := unsifted(q)
 	want := all.has(0, text)
 	if got := q.has(0, text); !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q has %q of %q, want %q", text, got, query, want)
+		t.Fatalf("%q has %+v of %q, want %+v", text, got, query, want)
 	}
 	quoted, seen := quoteOf(text, q)
 	if got := q.has(seen, text); !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q has %q of %q after it was quoted, want %q", text, got, query, want)
+		t.Fatalf("%q has %+v of %q after it was quoted, want %+v", text, got, query, want)
 	}
 	for line := range strings.Lines(text) {
 		if marks, found := all.marks(line, new(seenForms)); (len(marks) > 0 || found != 0) && !q.sift.may(line) {

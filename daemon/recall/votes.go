@@ -51,13 +51,13 @@ func (p *past) at(ctx context.Context, d *Door) (*told, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.tip, p.told = tip, tell(d.Slug, commits)
+		p.tip, p.told = tip, tellPast(d.Slug, commits)
 	}
 	return p.told, nil
 }
 
-// tell indexes commits, which come oldest first.
-func tell(slug string, commits []meta.PastCommit) *told {
+// tellPast indexes commits, which come oldest first.
+func tellPast(slug string, commits []meta.PastCommit) *told {
 	t := &told{commits: make([]voter, len(commits))}
 	numbers := map[string]int{} // of files
 	var subjects []*strings.Builder

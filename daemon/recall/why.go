@@ -11,9 +11,17 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
+// A held is what of a question stands in some texts.
+type held struct {
+	words  []string // as they were typed, each once
+	text   string   // the same for people, who are told of which name a word is a part
+	weight int      // of what is held; that of all is question.most
+}
+
 // has returns the words of the question that stand in texts, of which some are
-// known to.
-func (q question) has(known seenForms, texts ...string) []string {
+// known to. A name is held where it stands there as it is: max and conns of a
+// maxConns are not the name, wherever they stand.
+func (q question) has(known seenForms, texts ...string) held {
 	found := append(q.room.has[:0], make([]bool, q.asks+1)...)
 	q.room.has = found
 	lacking := q.parts
@@ -47,31 +55,78 @@ func (q question) has(known seenForms, texts ...string) []string {
 			return lacking > 0
 		})
 	}
-	var out []string
-	add := func(word string) {
-		if !slices.Contains(out, word) {
-			out = append(out, word)
+	return q.held(found)
+}
+
+// held says which words of the question were found, by number of their forms.
+func (q question) held(found []bool) (h held) {
+	add := func(word string) bool {
+		if slices.Contains(h.words, word) {
+			return false
 		}
+		h.words = append(h.words, word)
+		return true
 	}
-	for _, w := range q.words {
-		lacks := slices.ContainsFunc(w.parts, func(p wordPart) bool { return !found[p.number] })
-		if !lacks || found[w.number] {
-			add(w.text)
+	var told []string
+	for i := range q.words {
+		w := &q.words[i]
+		if found[w.number] || !w.name() && found[w.parts[0].number] {
+			h.weight += w.weight()
+			if add(w.text) {
+				told = append(told, w.text)
+			}
 			continue
 		}
+		var parts []string
 		for _, p := range w.parts {
-			if found[p.number] {
-				add(p.text)
+			if w.name() && found[p.number] {
+				h.weight++
+				if add(p.text) {
+					parts = append(parts, p.text)
+				}
 			}
+		}
+		switch {
+		case len(parts) == 0:
+		case w.loose:
+			told = append(told, parts...)
+		default:
+			told = append(told, strings.Join(parts, " and ")+" of "+w.text)
+		}
+	}
+	h.text = strings.Join(told, ", ")
+	return h
+}
+
+// lacks returns the words of the question, as they were typed, that stand neither in
+// what names a memory nor in its own text, of which body was seen, or the chunks that
+// matched.
+func (q question) lacks(row *meta.Card, chunks []shownChunk, body seenForms) (out []string) {
+	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body}
+	for _, c := range chunks {
+		texts = append(texts, c.text)
+	}
+	h := q.has(body, texts...)
+	for i := range q.words {
+		if text := q.words[i].text; !slices.Contains(h.words, text) && !slices.Contains(out, text) {
+			out = append(out, text)
 		}
 	}
 	return out
 }
 
-// most is how many words [question.has] returns at most.
+// weight is how much w counts in [held] where it stands somewhere as it is.
+func (w *askedWord) weight() int {
+	if w.name() {
+		return len(w.parts) + 1
+	}
+	return 1
+}
+
+// most is the weight of all of the question.
 func (q question) most() (n int) {
-	for _, w := range q.words {
-		n += max(1, len(w.parts)-1)
+	for i := range q.words {
+		n += q.words[i].weight()
 	}
 	return n
 }
@@ -81,32 +136,35 @@ func (q question) most() (n int) {
 // res; body is what was seen of the memory's own text.
 func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter) []wire.Reason {
 	var out []wire.Reason
+	first := 0 // weight of what the first chunk has
 	for i, c := range res.MatchedChunks {
-		if i > 0 && len(out[0].Words) == q.most() {
+		if i > 0 && first == q.most() {
 			break // no other says more
 		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
 		in := q.has(chunks[i].seen, c.NodeName, chunks[i].text)
-		if i > 0 && len(in) <= len(out[0].Words) {
+		if i == 0 {
+			first = in.weight
+		} else if in.weight <= first {
 			continue // the first says as much
 		}
 		text := name
-		if len(in) > 0 {
-			text += " has " + strings.Join(in, ", ")
+		if len(in.words) > 0 {
+			text += " has " + in.text
 		}
-		out = append(out, wire.Reason{Kind: wire.WhyChunk, Text: text, Words: in, Chunk: c.ID})
+		out = append(out, wire.Reason{Kind: wire.WhyChunk, Text: text, Words: in.words, Chunk: c.ID})
 		if i > 0 {
 			break
 		}
 	}
-	var in []string
+	var in held
 	if len(res.MatchedChunks) == 0 {
 		in = q.has(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body)
 	}
-	if len(in) > 0 {
-		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + strings.Join(in, ", "), Words: in})
-	} else if in := q.has(0, row.Title, row.FilePath); len(in) > 0 {
-		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + strings.Join(in, ", "), Words: in})
+	if len(in.words) > 0 {
+		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + in.text, Words: in.words})
+	} else if in := q.has(0, row.Title, row.FilePath); len(in.words) > 0 {
+		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + in.text, Words: in.words})
 	}
 	adds := map[string]float64{}
 	for _, t := range r.Terms() {
@@ -114,7 +172,7 @@ func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownCh
 	}
 	if v := votedFor(past, r.ID); v != nil && adds["commits"] > 0 {
 		out = append(out, wire.Reason{
-			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.has(0, v.subject), Commit: v.oid, Subject: v.subject,
+			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.has(0, v.subject).words, Commit: v.oid, Subject: v.subject,
 		})
 	}
 	if len(out) == 0 && adds["neighbours"] > 0 {

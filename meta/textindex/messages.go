@@ -82,3 +82,22 @@ func (m *Messages) Like(query string, n int) []Like {
 	slices.SortFunc(found, func(a, b Like) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Text, a.Text)) })
 	return found[:min(n, len(found))]
 }
+
+// Has reports whether one of the texts has all of terms, which are as meta/words makes
+// them.
+func (m *Messages) Has(terms ...string) bool {
+	var common []messagePosting
+	for i, term := range terms {
+		list := m.postings[term]
+		if i > 0 {
+			list = slices.DeleteFunc(slices.Clone(list), func(p messagePosting) bool {
+				_, ok := slices.BinarySearchFunc(common, p.text, func(c messagePosting, text uint32) int { return cmp.Compare(c.text, text) })
+				return !ok
+			})
+		}
+		if common = list; len(list) == 0 {
+			return false
+		}
+	}
+	return len(terms) > 0
+}

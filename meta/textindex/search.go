@@ -75,23 +75,30 @@ const (
 // Search returns the documents that share terms with the question and pass the
 // filter, the best of each kind first, ties by key; kinds follow each other in
 // the order file, chunk, section, memory. A question without terms finds nothing.
-func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
+func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
+	hits, _, err := x.Find(ctx, q)
+	return hits, err
+}
+
+// Find is [Index.Search] that also says how often the forms of the question occur, as
+// far as they are looked at: maxTerms terms, and as many joined forms.
+func (x *Index) Find(ctx context.Context, q Query) (_ []Hit, _ []Occurrence, err error) {
 	defer wrap(&err, "search text index")
 	snap, err := x.snapshot()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer closeReader(snap, &err)
 	s := &search{ctx: ctx, snapshot: snap, q: q}
 	s.limit = min(cmp.Or(max(q.Limit, 0), defaultLimit), maxLimit)
 	s.terms = distinct(words.Analyze(clip(q.Text)))
 	s.joined = distinct(words.Exact(clip(q.Text)))
-	if len(s.terms)+len(s.joined) == 0 || s.docs == 0 {
-		return nil, nil
+	if len(s.terms)+len(s.joined) == 0 {
+		return nil, nil, nil
 	}
 	s.synonyms, s.shares = synonyms(q.Synonyms, s.terms)
 	if s.allowed, err = snap.passing(q.Filter); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.present = snap.liveSet()
 	select {
@@ -110,6 +117,10 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		}
 	}()
 	s.find()
+	occurs := s.occurrences()
+	if s.docs == 0 {
+		return nil, occurs, nil
+	}
 	sums := decodeSums(snap.Internal()[lengthKey])
 	var parts [][]Hit
 	for k, kind := range kinds {
@@ -121,11 +132,11 @@ func (x *Index) Search(ctx context.Context, q Query) (_ []Hit, err error) {
 		}
 		found, err := s.kind(k, sums[k])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		parts = append(parts, found)
 	}
-	return slices.Concat(parts...), nil
+	return slices.Concat(parts...), occurs, nil
 }
 
 // clip bounds the length of a question.
