@@ -119,7 +119,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			_, deaf := errors.AsType[*deafError](err) // of which check 8 tells
+			_, deaf := errors.AsType[*deafError](err)                                                          // of which check 8 tells
 			if !final(err) && !deaf && makeable(p.st.dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
 					_, err := p.e.spawn(ctx, "--auto")
@@ -266,10 +266,14 @@ func (p *patient) restart(ctx context.Context) error {
 		return err
 	}
 	if c == nil {
+		args, known := p.e.manner(p.stat.PID)
+		if !known {
+			args = []string{"--auto"}
+		}
 		if err := p.end(ctx); err != nil {
 			return err
 		}
-		if c, err = p.e.spawn(ctx, "--auto"); err != nil {
+		if c, err = p.e.spawn(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -316,6 +320,9 @@ func (p *patient) end(ctx context.Context) error { return p.endProcess(ctx, p.st
 // endProcess asks a daemon to end, and waits until it has let go of socket and
 // state.
 func (p *patient) endProcess(ctx context.Context, pid int) error {
+	if pid <= 1 {
+		return fold.WithHint(fmt.Errorf("the daemon is the first process of its container (pid %d): %w", pid, fold.ErrForbidden), "stop the container")
+	}
 	proc, err := os.FindProcess(pid)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ type fakeDaemon struct {
 	state    wire.ProjectStatus
 	whole    wire.Status // answers to Status, but for what is set above
 	drift    wire.Drift
+	pid      int // 0 is that of the first process, which nothing here ends
+	gone     atomic.Bool
 }
 
 func (f *fakeDaemon) called(format string, args ...any) {
@@ -44,7 +47,7 @@ func (f *fakeDaemon) Health(context.Context) (wire.Health, error) {
 
 func (f *fakeDaemon) Status(context.Context) (wire.Status, error) {
 	st := f.whole
-	st.Version, st.PID, st.Ready, st.Notices, st.Projects = f.version, 1, true, f.notices, []wire.ProjectStatus{f.state}
+	st.Version, st.PID, st.Ready, st.Notices, st.Projects = f.version, max(1, f.pid), true, f.notices, []wire.ProjectStatus{f.state}
 	if st.Socket == "" {
 		st.Socket = "/run/fw.sock"
 	}

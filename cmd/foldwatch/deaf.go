@@ -17,7 +17,10 @@ import (
 // A deafError says that a daemon holds the state, and that nobody listens where it
 // said it would: its socket was deleted, or something else was put there. It is a
 // fold.ErrUnavailable.
-type deafError struct {
+type deafError struct{ deafness }
+
+// A deafness is how a daemon that runs cannot be reached.
+type deafness struct {
 	pid      int
 	at       string // path of the socket
 	why      string
@@ -32,7 +35,7 @@ func (d *deafError) Error() string {
 func (d *deafError) Is(target error) bool { return target == fold.ErrUnavailable }
 
 // does is what ends it.
-func (d *deafError) does() string {
+func (d *deafness) does() string {
 	if d.occupied {
 		return "move " + quoteArg(d.at) + " away: the daemon then listens there again by itself"
 	}
@@ -45,25 +48,22 @@ const deafPatience = lookEvery * 18 / 10
 
 // deaf returns why the daemon that runs cannot be reached, nil if none runs, or one
 // that starts or stops: neither has noted its socket since it took the lock.
-func (e *environment) deaf() *deafError {
-	dirs, err := e.folders()
-	if err != nil {
-		return nil
+func (e *environment) deaf() *deafness {
+	dirs, failed := e.folders()
+	if failed != nil {
+		return nil // nobody knows where it would be
 	}
 	holder, since := heldBy(filepath.Join(dirs.State, "daemon.lock"))
 	pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
 	if pid <= 0 {
 		return nil
 	}
-	info, err := os.Stat(dirs.SocketFile())
-	if err != nil || info.ModTime().Before(since) {
+	note, _ := os.Stat(dirs.SocketFile())
+	noted, _ := os.ReadFile(dirs.SocketFile())
+	if note == nil || len(noted) == 0 || note.ModTime().Before(since) {
 		return nil
 	}
-	noted, err := os.ReadFile(dirs.SocketFile())
-	if err != nil {
-		return nil
-	}
-	d := &deafError{pid: pid, at: strings.TrimSpace(string(noted))}
+	d := &deafness{pid: pid, at: strings.TrimSpace(string(noted))}
 	switch info, err := os.Lstat(d.at); {
 	case errors.Is(err, fs.ErrNotExist):
 		d.why = "its socket " + d.at + " is not there any more"
@@ -99,7 +99,7 @@ func (e *environment) hear(ctx context.Context) (daemonClient, error) {
 		select {
 		case <-tick.C:
 		case <-late.C:
-			return nil, fold.WithHint(d, d.does())
+			return nil, fold.WithHint(&deafError{*d}, d.does())
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -125,7 +125,9 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := cmd.CommandPath() + " --help"
 	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if means := guessed(cmd.CommandPath(), args); means != "" {
+		hint = means
+	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = cmd.CommandPath() + " " + near[0]
 	}
 	return usagef(hint, "unknown command %q", args[0])

@@ -315,6 +315,7 @@ type unitReply struct {
 	Changed bool        `json:"changed"`
 	Steps   []unit.Step `json:"steps"`
 	Notes   []string    `json:"notes,omitempty"`
+	PID     int         `json:"pid,omitempty"` // of a daemon that no service started: it was ended, or runs now
 }
 
 // carryOut does the steps, or prints them.
@@ -481,13 +482,22 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	if err != nil {
 		return err
 	}
-	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" && !fl.dryRun {
+	now, _ := e.installed(s)
+	there, absent := now.Installed || now.Packaged != "", e.machine(s).Manages(s)
+	switch {
+	case s.Scope == unit.User && (!there || absent != nil && verb == "stop"):
+		return e.controlFree(ctx, s, verb, fl.dryRun)
+	case !there && !fl.dryRun:
 		return notInstalled(s)
+	case absent != nil:
+		return absent
 	}
-	if err := e.machine(s).Manages(s); err != nil {
-		return err
-	}
-	if verb != "stop" && !fl.dryRun && s.Scope == unit.User {
+	other := 0
+	switch {
+	case s.Scope == unit.System:
+	case verb == "stop":
+		other = e.otherPID(ctx, s)
+	case !fl.dryRun:
 		if _, err := e.settings(); err != nil {
 			return err // what runs goes on: no other would start
 		}
@@ -496,13 +506,23 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 		}
 	}
 	r, err := e.carryOut(ctx, s, s.Control(verb), fl.dryRun)
-	if err == nil && verb != "stop" && r.Done {
+	switch {
+	case err != nil || s.Scope == unit.System:
+	case !r.Done && other > 0:
+		r.PID = other
+		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon that the service did not start (pid %d)", other))
+	case r.Done && verb == "stop" && other > 0:
+		r.PID, err = other, e.endPID(ctx, other)
+	case r.Done && verb != "stop":
 		err = e.awaitUnit(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
 	r.Changed = r.Done
+	if r.Done && r.PID > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("a daemon ran that the service did not start (pid %d): it was ended too", r.PID))
+	}
 	return e.emit(r, func(p printer) {
 		if !r.Done {
 			printSteps(p, r.Steps)
@@ -512,6 +532,9 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 			return
 		}
 		p.printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
+		for _, n := range r.Notes {
+			p.printf("note  %s\n", n)
+		}
 	})
 }
 
@@ -532,10 +555,6 @@ func (e *environment) yield(ctx context.Context, s unit.Spec) error {
 		return nil
 	}
 	return e.endDaemon(ctx, c)
-}
-
-func notInstalled(s unit.Spec) error {
-	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), "foldwatch service install"+scopeFlag(s.Scope))
 }
 
 // scopeFlag is what a hint about a service of the scope ends with.

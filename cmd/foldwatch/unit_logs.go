@@ -18,6 +18,9 @@ func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
 		return err
 	}
 	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
+		if s.Scope == unit.User {
+			return e.freeLogs(ctx, s, fl.lines, fl.follow)
+		}
 		return notInstalled(s)
 	}
 	command, file := s.Logs(fl.lines, fl.follow)

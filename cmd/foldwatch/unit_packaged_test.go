@@ -374,3 +374,35 @@ func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
 		}
 	}
 }
+
+// TestStopEndsWhatTheServiceDidNotStart: a daemon of these folders that goes on beside a
+// service that is stopped is ended too, and that is said.
+func TestStopEndsWhatTheServiceDidNotStart(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
+	u.packaged(true)
+	other := exec.CommandContext(t.Context(), "sleep", "60")
+	u.must(other.Start())
+	u.f.pid = other.Process.Pid
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = other.Wait() // it is told to end
+		u.f.gone.Store(true)
+	}()
+	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		if u.f.gone.Load() {
+			return nil, nil
+		}
+		return u.f, nil
+	}
+	end := fmt.Sprintf("pid %d", u.f.pid)
+	u.tells(u.said(0, "service", "stop", "--dry-run"), "systemctl --user stop foldwatch.service", "end the daemon that the service did not start ("+end+")")
+	if u.f.gone.Load() {
+		t.Fatal("--dry-run ended it")
+	}
+	u.tells(u.said(0, "service", "stop"), "stopped", "a daemon ran that the service did not start ("+end+"): it was ended too")
+	<-ended
+	if ran := u.runs(); !strings.Contains(ran, "systemctl --user stop foldwatch.service") {
+		t.Errorf("what was run: %s", ran)
+	}
+}

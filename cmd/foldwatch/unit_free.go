@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
+)
+
+// freePID returns the daemon of these folders, which no service manager is asked about;
+// 0 if none runs.
+func (e *environment) freePID(ctx context.Context) (int, error) {
+	c, err := e.running(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if d := e.deaf(); c == nil && d != nil {
+		return d.pid, nil
+	}
+	if c == nil {
+		return 0, nil
+	}
+	st, err := answer(ctx, e.patience.daemon, c.Status)
+	return st.PID, err
+}
+
+// manner returns the arguments with which the daemon was started that a person leaves
+// as it is when it is started anew, and whether they are known.
+func (e *environment) manner(pid int) (args []string, known bool) {
+	b, err := (&patient{e: e}).kernel(strconv.Itoa(pid), "cmdline")
+	if err != nil {
+		return nil, false
+	}
+	if slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
+		args = []string{"--auto"}
+	}
+	return args, true
+}
+
+// controlFree stops a daemon that no service manager holds, or starts it anew, where
+// there is no service that could be meant.
+func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string, dryRun bool) error {
+	pid, err := e.freePID(ctx)
+	if err != nil {
+		return err
+	}
+	r := unitReply{Scope: s.Scope, Manager: s.Manager(), Path: s.Path(), Done: !dryRun, Steps: []unit.Step{}, PID: pid}
+	switch {
+	case verb == "start" || verb == "restart" && pid == 0:
+		return notInstalled(s)
+	case pid == 0:
+		return e.emit(r, func(p printer) { p.printf("no daemon runs, and no service is installed\n") })
+	case dryRun:
+		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which no service started", pid))
+		if verb == "restart" {
+			r.Notes = append(r.Notes, "start another")
+		}
+		return e.emit(r, func(p printer) {
+			for _, n := range r.Notes {
+				p.printf("%s\n", n)
+			}
+		})
+	}
+	st, err := e.settings()
+	if err != nil && verb == "restart" {
+		return err // what runs goes on: no other would start
+	}
+	args, _ := e.manner(pid)
+	if err := e.endPID(ctx, pid); err != nil {
+		return err
+	}
+	r.Changed = true
+	if verb == "stop" {
+		if st.cfg.AutoStart {
+			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.dirs.ConfigFile()+" keeps it from that")
+		}
+		return e.emit(r, func(p printer) {
+			p.printf("stopped  pid %d, which no service had started\n", pid)
+			for _, n := range r.Notes {
+				p.printf("note  %s\n", n)
+			}
+		})
+	}
+	c, err := e.spawn(ctx, args...)
+	if err != nil {
+		return err
+	}
+	now, err := answer(ctx, e.patience.daemon, c.Status)
+	if err != nil {
+		return err
+	}
+	r.PID = now.PID
+	return e.emit(r, func(p printer) {
+		p.printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
+	})
+}
+
+// endPID ends a daemon, and waits until it has let go of socket and state.
+func (e *environment) endPID(ctx context.Context, pid int) error {
+	p := &patient{e: e}
+	if dirs, err := e.folders(); err == nil {
+		p.st.dirs, p.have = dirs, true
+	}
+	return p.endProcess(ctx, pid)
+}
+
+// otherPID returns the pid of the daemon that answers and is not the service's; 0 if
+// there is none, or nobody can say.
+func (e *environment) otherPID(ctx context.Context, s unit.Spec) int {
+	state, err := e.unitState(ctx, s)
+	if err != nil || s.Ask() == nil {
+		return 0
+	}
+	if pid, answers := e.answering(ctx); answers && pid != state.PID {
+		return pid
+	}
+	return 0
+}
+
+// freeLogs shows the log of daemons that commands start, where no service is installed.
+func (e *environment) freeLogs(ctx context.Context, s unit.Spec, lines int, follow bool) error {
+	for _, name := range []string{"daemon.log", "start.log"} {
+		path := filepath.Join(s.State, name)
+		if !exists(path) {
+			continue
+		}
+		e.messages(false).printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)
+		return e.tail(ctx, path, lines, follow)
+	}
+	return notInstalled(s)
+}
+
+// notInstalled says that there is no service to do anything with.
+func notInstalled(s unit.Spec) error {
+	hint := "foldwatch service install" + scopeFlag(s.Scope)
+	if s.Scope == unit.User {
+		hint += "; without a service: foldwatch up -d"
+	}
+	return fold.WithHint(fmt.Errorf("the service of the %s is not installed: %w", s.Scope, fold.ErrNotFound), hint)
+}
