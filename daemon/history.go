@@ -3,8 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -50,6 +53,9 @@ func commitInfo(r gitops.Revision) wire.CommitInfo {
 // pathOf returns where the file of the memory that s means lies or lay.
 func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
 	id, err := st.recall.Resolve(ctx, s)
+	if errors.Is(err, fold.ErrNotFound) {
+		id, err = st.deletedCalled(ctx, s, err)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -63,6 +69,32 @@ func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
 	return id.Path(), nil // also that of a memory which is gone
 }
 
+// deletedCalled returns the one memory that is deleted and whose id begins with s, or
+// notFound. It returns an ErrInvalid that names them if there are several.
+func (st *stores) deletedCalled(ctx context.Context, s string, notFound error) (fold.ID, error) {
+	store := st.sidecar.store
+	ids, err := store.Called(ctx, strings.ToLower(strings.TrimSpace(s)))
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", notFound
+	case len(ids) == 1:
+		return ids[0], nil
+	}
+	return "", recall.Ambiguous(s, ids, func(id fold.ID) string {
+		b, _, err := store.LastBlob(ctx, id.Path())
+		if err != nil {
+			return ""
+		}
+		m, err := fold.Decode("", id.Path(), b)
+		if err != nil {
+			return ""
+		}
+		return m.Title
+	})
+}
+
 // Diff returns what changed in the memories since a revision.
 func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error) {
 	st, err := d.open(ctx, sc, slug)
@@ -71,6 +103,14 @@ func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wir
 	}
 	defer st.letGo()
 	text, from, to, err := st.sidecar.store.Diff(ctx, rev)
+	if errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrInvalid) {
+		if path, perr := st.pathOf(ctx, rev); perr == nil {
+			if id, own := fold.OwnPath(path); own {
+				err = fold.WithHint(fmt.Errorf("%s is a memory, and no revision: %w", id, fold.ErrInvalid),
+					fmt.Sprintf("its revisions: foldwatch log %s; what changed since one: foldwatch diff REV", id))
+			}
+		}
+	}
 	if err != nil {
 		return wire.DiffReply{}, err
 	}

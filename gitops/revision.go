@@ -380,6 +380,50 @@ func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b
 	return err
 }
 
+// Called returns the memories of which the journal has, or had, a file of our form, and
+// whose id begins with prefix, which is at least two hex digits; sorted.
+func (s *Store) Called(ctx context.Context, prefix string) (ids []fold.ID, err error) {
+	if len(prefix) < 2 || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return nil, nil
+	}
+	at, err := s.start()
+	if err != nil {
+		return nil, err
+	}
+	var last plumbing.Hash // the folder that was looked into last
+	for !at.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c, err := s.obj.commitOf(at)
+		if err != nil {
+			return nil, fmt.Errorf("read the journal: %w", err)
+		}
+		dir := c.TreeHash
+		for _, name := range prefix[:2] {
+			if dir, err = s.child(dir, string(name), true); err != nil {
+				return nil, fmt.Errorf("read the journal: %w", err)
+			}
+		}
+		if !dir.IsZero() && dir != last {
+			entries, err := s.obj.readTree(dir)
+			if err != nil {
+				return nil, fmt.Errorf("read the journal: %w", err)
+			}
+			for _, e := range entries {
+				id, own := fold.OwnPath(prefix[:1] + "/" + prefix[1:2] + "/" + e.name)
+				if own && !e.dir && strings.HasPrefix(string(id), prefix) && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+			last = dir
+		}
+		at = firstParent(c)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
 // LastBlob returns the newest bytes the journal holds for path, also if it has
 // been deleted since, and the revision that wrote them; ErrNotFound if it
 // never had any.

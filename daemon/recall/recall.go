@@ -16,6 +16,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/shown"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -79,16 +80,42 @@ func (d *Door) Resolve(ctx context.Context, s string) (fold.ID, error) {
 	if len(s) < 4 || len(s) > 16 || strings.Trim(strings.ToLower(s), "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%.40q is no id: 16 hex digits, or the first 4 or more of one: %w", s, fold.ErrInvalid)
 	}
-	ids, err := d.Index.IDsByPrefix(ctx, strings.ToLower(s), 2)
+	ids, err := d.Index.IDsByPrefix(ctx, strings.ToLower(s), mostMeant+1)
 	switch {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
 		return "", fmt.Errorf("memory %s: %w", s, fold.ErrNotFound)
 	case len(ids) > 1:
-		return "", fmt.Errorf("more than one id begins with %s: %w", s, fold.ErrInvalid)
+		return "", Ambiguous(s, ids, func(id fold.ID) string {
+			row, err := d.Index.Memory(ctx, id)
+			if err != nil {
+				return ""
+			}
+			return row.Title
+		})
 	}
 	return ids[0], nil
+}
+
+// mostMeant is of how many memories an ambiguous id names.
+const mostMeant = 5
+
+// Ambiguous says which memories s may mean: an error that is ErrInvalid.
+func Ambiguous(s string, ids []fold.ID, title func(fold.ID) string) error {
+	var list []string
+	for _, id := range ids[:min(len(ids), mostMeant)] {
+		if t := title(id); t != "" {
+			list = append(list, fmt.Sprintf("%s (%s)", id, shown.Clip(shown.Line(t), 60)))
+		} else {
+			list = append(list, string(id))
+		}
+	}
+	more := ""
+	if len(ids) > mostMeant {
+		more = ", and more"
+	}
+	return fmt.Errorf("more than one id begins with %s: %s%s: %w", s, strings.Join(list, ", "), more, fold.ErrInvalid)
 }
 
 // row returns the memory id: the file as it lies on disk where it has one, so

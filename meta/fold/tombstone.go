@@ -3,6 +3,7 @@ package fold
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -11,9 +12,10 @@ import (
 // which git by itself does not ask a merge driver about (git.md B8).
 const TombstoneAge = 30 * 24 * time.Hour
 
-// Bury returns the tombstone of the memory file b at path: its frontmatter with
-// deleted and the time of it, and no body. It returns ErrQuarantined for what is
-// no memory.
+// Bury returns the tombstone of the memory file b at path: which memory it was, of what
+// type and source, that it is deleted and since when, and not a word of it. A title is
+// often the whole text, and what somebody deletes must not stay. It returns
+// ErrQuarantined for what is no memory.
 func Bury(project, path string, b []byte, at time.Time) ([]byte, error) {
 	m, err := Decode(project, path, b)
 	if err != nil {
@@ -30,7 +32,8 @@ func Bury(project, path string, b []byte, at time.Time) ([]byte, error) {
 	if at.Before(m.UpdatedAt) { // a clock that is behind; what was edited last is buried
 		at = m.UpdatedAt
 	}
-	out, err := EditKeys(b[:l.body:l.body], KeyEdit{"deleted", true}, KeyEdit{"updated_at", at})
+	tomb := &Memory{ID: m.ID, Type: m.Type, Source: m.Source, CreatedAt: m.CreatedAt, UpdatedAt: at, Deleted: true}
+	out, err := EditKeys(nil, slices.DeleteFunc(fields(tomb), func(e KeyEdit) bool { return e.Value == nil })...)
 	if err != nil {
 		return nil, fmt.Errorf("bury %s: %w", path, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestBury(t *testing.T) {
 	id := fold.SlugID("app", "timeout")
-	live := "---\n# why\nid: \"" + string(id) + "\"\ntitle: Timeout\nmine: 1\nupdated_at: 2026-01-02T03:04:05Z\nrelated_to: [\"f0123456789abcde\"]\n---\n# Timeout\n\ndeleted: not yet\n"
+	live := "---\n# why\nid: \"" + string(id) + "\"\ntitle: Timeout\nmemory_type: decision\nsource: agent\nmine: 1\ncreated_at: 2025-03-04T05:06:07Z\nupdated_at: 2026-01-02T03:04:05Z\nrelated_to: [\"f0123456789abcde\"]\n---\n# Timeout\n\ndeleted: not yet\n"
 	if _, ok := fold.Buried([]byte(live)); ok {
 		t.Errorf("Buried(%q) = true", live)
 	}
@@ -23,8 +23,11 @@ func TestBury(t *testing.T) {
 		t.Errorf("Buried(%q) = %v, %v, want %v", b, since, ok, at)
 	}
 	m, err := fold.Decode("app", id.Path(), b)
-	if err != nil || m.Body != "" || m.Title != "Timeout" || !strings.Contains(string(b), "# why\n") || !strings.Contains(string(b), "mine: 1\n") {
-		t.Errorf("Bury = %q, %v, want the frontmatter with its comment and its unknown key, and no body", b, err)
+	if err != nil || m.Body != "" || m.ID != id || m.Type != "decision" || m.Source != fold.SourceAgent || !m.CreatedAt.Equal(at.AddDate(-1, 0, 0).Truncate(time.Second)) {
+		t.Errorf("Bury = %q, %v, want what memory it was, of what kind and when", b, err)
+	}
+	if strings.Contains(string(b), "Timeout") || strings.Contains(string(b), "why") || strings.Contains(string(b), "mine") || strings.Contains(string(b), "f0123456789abcde") {
+		t.Errorf("Bury = %q, want nothing of what somebody wrote", b)
 	}
 	if _, err := fold.Bury("app", "note.md", []byte("# Note\n"), at); err == nil {
 		t.Error("a note without frontmatter was buried")
