@@ -174,6 +174,22 @@ func (x *Lister) Has(p string) bool {
 	return have
 }
 
+// Twin returns the listed path that differs from p in case only; "" if there is none.
+func (x *Lister) Twin(p string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return twinOf(p, x.all)
+}
+
+func twinOf(p string, paths []string) string {
+	for _, q := range paths {
+		if len(q) == len(p) && q != p && strings.EqualFold(q, p) {
+			return q
+		}
+	}
+	return ""
+}
+
 // below reports whether p lies in a folder that is left out.
 func (x *Lister) below(p string) bool {
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
@@ -326,7 +342,15 @@ func (x *Lister) follow(ctx context.Context, root *os.Root, was []string, moved 
 	if err != nil {
 		return err
 	}
-	return x.judge(ctx, there)
+	return x.judge(ctx, x.withoutTwins(root, there))
+}
+
+// withoutTwins leaves out of paths what git tracks under a name in other case, where
+// case does not count: there the two are one file, and git goes by the name it knows.
+func (x *Lister) withoutTwins(root *os.Root, paths []string) []string {
+	return slices.DeleteFunc(paths, func(p string) bool {
+		return disk.CaseIsLost(root, p) && twinOf(p, x.tracked) != ""
+	})
 }
 
 // judge puts those of paths that git does not ignore among the others.
@@ -441,7 +465,7 @@ func (x *Lister) enter(ctx context.Context, root *os.Root, dirs []string, now ti
 			if err != nil {
 				return err
 			}
-			files, folders = append(files, newFiles...), append(folders, newFolders...)
+			files, folders = append(files, x.withoutTwins(root, newFiles)...), append(folders, newFolders...)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -2,66 +2,21 @@ package gitops_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/testdata/nocasetest"
 )
-
-// sameName reports whether dir has one file for two names that differ in case only.
-func sameName(t testing.TB, dir string) bool {
-	t.Helper()
-	write(t, filepath.Join(dir, "Aa"), "")
-	defer os.Remove(filepath.Join(dir, "Aa"))
-	_, err := os.Lstat(filepath.Join(dir, "aA"))
-	return err == nil
-}
-
-// noCase returns a folder where the case of names does not count: one below
-// FOLDWATCH_NO_CASE, else one of an ext4 that is made for it. Else the test is skipped.
-func noCase(t testing.TB) string {
-	t.Helper()
-	base := os.Getenv("FOLDWATCH_NO_CASE")
-	if base == "" {
-		if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-			t.Skip("SKIP: FOLDWATCH_NO_CASE names no folder where the case of names does not count, and to mount one takes root on Linux")
-		}
-		image, at := filepath.Join(t.TempDir(), "image"), realDir(t)
-		must(t, os.WriteFile(image, nil, 0o600))
-		must(t, os.Truncate(image, 64<<20))
-		for _, argv := range [][]string{
-			{"mkfs.ext4", "-q", "-F", "-O", "casefold", "-E", "encoding=utf8", image},
-			{"mount", "-o", "loop", image, at},
-		} {
-			if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
-				t.Skipf("SKIP: FOLDWATCH_NO_CASE names no folder, and none can be mounted: %s: %v: %.200s", argv[0], err, out)
-			}
-		}
-		t.Cleanup(func() { _ = exec.Command("umount", at).Run() }) // the context of the test has ended
-		base = filepath.Join(at, "folded")
-		must(t, os.Mkdir(base, 0o755))
-		if out, err := exec.CommandContext(t.Context(), "chattr", "+F", base).CombinedOutput(); err != nil {
-			t.Skipf("SKIP: chattr +F: %v: %s", err, out)
-		}
-	}
-	dir, err := os.MkdirTemp(base, "checkout-") //nolint:usetesting // t.TempDir is on another file system
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	if !sameName(t, dir) {
-		t.Fatalf("the case of names counts in %s", base)
-	}
-	return dir
-}
 
 // TestSyncWhereCaseDoesNotCount: notes whose names differ in case only come from where
 // it counts to where it does not, and lose no text there, nor where they came from.
 func TestSyncWhereCaseDoesNotCount(t *testing.T) {
 	t.Parallel()
-	there := noCase(t)
+	there := nocasetest.Dir(t)
 	remote := bareRemote(t)
 	a := newReplica(t, remote, nil)
-	if sameName(t, a.dir) {
+	if nocasetest.Lost(t, a.dir) {
 		t.Skip("SKIP: nowhere here does the case of names count")
 	}
 	git(t, there, "init", "-q", "--template=", ".")
@@ -109,4 +64,46 @@ func TestSyncWhereCaseDoesNotCount(t *testing.T) {
 	}
 	fsck(t, a.dir)
 	fsck(t, b.dir)
+}
+
+// TestListerWhereCaseDoesNotCount: a file is listed once, by the name that git knows,
+// whoever changed the case of its name, and by the name of its folder if git knows none.
+func TestListerWhereCaseDoesNotCount(t *testing.T) {
+	t.Parallel()
+	dir := nocasetest.Dir(t)
+	git(t, dir, "init", "-q", "--template=", ".")
+	write(t, filepath.Join(dir, "Zoo", "Owl.go"), "package zoo\n")
+	write(t, filepath.Join(dir, "Emu.go"), "package emu\n")
+	git(t, dir, "add", "-A")
+	x, _ := lister(t, dir)
+	step := func(what string, want ...string) {
+		t.Helper()
+		waitFor(t, what, func() bool { // where the file system is behind
+			got, _, err := x.Files(t.Context())
+			must(t, err)
+			return strings.Join(got, " ") == strings.Join(want, " ")
+		})
+	}
+	rename := func(from, to string) {
+		t.Helper()
+		must(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
+	}
+	step("as it began", "Emu.go", "Zoo/Owl.go")
+	git(t, dir, "mv", "Zoo/Owl.go", "Zoo/owl.go")
+	step("git renames a file", "Emu.go", "Zoo/owl.go")
+	git(t, dir, "mv", "Zoo", "park")
+	git(t, dir, "mv", "park", "zoo")
+	step("git renames its folder", "Emu.go", "zoo/owl.go")
+	rename("Emu.go", "emu.go")
+	step("somebody else does, which git does not see", "Emu.go", "zoo/owl.go")
+	write(t, filepath.Join(dir, "Kiwi.go"), "package kiwi\n")
+	step("one that git does not track", "Emu.go", "Kiwi.go", "zoo/owl.go")
+	rename("Kiwi.go", "kiwi.go")
+	step("it is renamed", "Emu.go", "kiwi.go", "zoo/owl.go")
+	if got := x.Twin("zoo/Owl.go"); got != "zoo/owl.go" {
+		t.Errorf("the twin of zoo/Owl.go is %q", got)
+	}
+	if got := x.Twin("zoo/owl.go"); got != "" {
+		t.Errorf("the twin of what is listed is %q", got)
+	}
 }

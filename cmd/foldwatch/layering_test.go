@@ -33,7 +33,7 @@ func levels() map[string]int {
 		"daemon": 4, "api/mcp": 4, "api/agents": 4,
 		"api": 5, "daemon/eval/corpus": 5,
 		// What tests of several packages share; see testHelpers.
-		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0,
+		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/nocasetest": -1,
 		// Programs: nothing imports them.
 		"cmd/foldwatch": 6, "cmd/embed-train": 6, "cmd/idf-train": 6, "cmd/rank-fit": 6, "testdata/rig": 6,
 	}

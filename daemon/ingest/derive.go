@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -216,6 +217,14 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 	if len(dirs) > 0 { // what came up in them is listed by now
 		unknown = slices.DeleteFunc(unknown, in.lister.Has)
 	}
+	for i, p := range unknown { // where case does not count, git goes by the name it knows
+		if disk.CaseIsLost(in.root, p) {
+			if twin := in.lister.Twin(p); twin != "" {
+				todo, unknown[i] = append(todo, twin), ""
+			}
+		}
+	}
+	unknown = slices.DeleteFunc(unknown, func(p string) bool { return p == "" })
 	if len(unknown) > 0 {
 		ignored, err := in.Layout.Ignored(ctx, unknown)
 		if err != nil {

@@ -9,7 +9,8 @@ import (
 // A Folder is a directory that may go and come back, as fold/ does under a
 // user's git: every call opens it as it is at that moment. Its methods are
 // those of [Root] and safe for concurrent use; where the folder is missing they
-// return fs.ErrNotExist.
+// return fs.ErrNotExist. So they do for a file whose name has other case, where a
+// Root that is to write it must know that something is in its place.
 type Folder struct {
 	Dir string // path of the system
 	// Waits returns, by path, what readers are to find there instead of what is. It
@@ -39,7 +40,7 @@ func (f Folder) Read(path string, max int64) (b []byte, info Info, err error) {
 		return w.read(path, max)
 	}
 	err = f.with(func(r *Root) error {
-		b, info, err = r.Read(path, max)
+		b, info, err = r.readNamed(path, max)
 		return err
 	})
 	return b, info, err
@@ -72,7 +73,7 @@ func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
 		return w.read(path, max)
 	}
 	if r.root != nil {
-		if b, info, err = r.root.Read(path, max); !errors.Is(err, fs.ErrNotExist) {
+		if b, info, err = r.root.readNamed(path, max); !errors.Is(err, fs.ErrNotExist) {
 			return b, info, err
 		}
 	}
@@ -85,7 +86,7 @@ func (r Reader) Lstat(path string) (info Info, err error) {
 		return w.lstat(path)
 	}
 	if r.root != nil {
-		if info, err = r.root.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		if info, err = r.root.lstatNamed(path); !errors.Is(err, fs.ErrNotExist) {
 			return info, err
 		}
 	}
@@ -98,7 +99,7 @@ func (f Folder) Lstat(path string) (info Info, err error) {
 		return w.lstat(path)
 	}
 	err = f.with(func(r *Root) error {
-		info, err = r.Lstat(path)
+		info, err = r.lstatNamed(path)
 		return err
 	})
 	return info, err
