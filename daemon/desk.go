@@ -170,6 +170,10 @@ func (d *desk) crowded() bool {
 	return d.crowd()
 }
 
+// Crowded reports whether so many searches wait that all else should leave them
+// what it can.
+func (d *Daemon) Crowded() bool { return d.parts.desk.crowded() }
+
 // most is how many searches may work now; d.mu is held.
 func (d *desk) most() int {
 	if d.saves > 0 && !d.crowd() {

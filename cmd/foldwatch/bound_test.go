@@ -3,6 +3,8 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,7 +15,8 @@ func TestMemoryBoundFollowsWhatLives(t *testing.T) {
 	t.Setenv("GOGC", "100")
 	t.Setenv("GOMEMLIMIT", "")
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	defer boundMemory()()
+	var crowded atomic.Bool
+	defer boundMemory(crowded.Load)()
 	reach := func(what string, ok func(bound int64) bool) {
 		t.Helper()
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -38,11 +41,45 @@ func TestMemoryBoundFollowsWhatLives(t *testing.T) {
 		runtime.KeepAlive(b)
 	}()
 	reach("it is let go", func(bound int64) bool { return bound == memoryGoal })
+	crowded.Store(true)
+	reach("a crowd waits", func(bound int64) bool { return bound == memoryGoal+memoryCrowd })
+	crowded.Store(false)
+	reach("it has left", func(bound int64) bool { return bound == memoryGoal })
+}
+
+// Where a crowd waits, the collector runs more rarely, and as ever when it has left.
+func TestACrowdIsCollectedAfterMoreRarely(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	var crowded atomic.Bool
+	defer boundMemory(crowded.Load)()
+	for _, now := range []bool{false, true, false} {
+		crowded.Store(now)
+		want := uint64(garbage)
+		if now {
+			want = garbageCrowd
+		}
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.After(20 * time.Second); ; {
+			runtime.GC()
+			percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+			if metrics.Read(percent); percent[0].Value.Uint64() == want {
+				break
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("crowded %v: %d %% of what lives, want %d", now, percent[0].Value.Uint64(), want)
+			case <-tick.C:
+			}
+		}
+	}
 }
 
 func TestMemoryBoundKeepsToTheGoal(t *testing.T) {
 	for live, want := range map[uint64]int64{0: memoryGoal, 80 << 20: memoryGoal, 300 << 20: 416 << 20} {
-		if got := memoryBound(live); got != want {
+		if got := memoryBound(live, false); got != want {
 			t.Errorf("memoryBound(%d MB) = %d MB, want %d", live>>20, got>>20, want>>20)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,8 @@ type serveOptions struct {
 // serve opens the stores, builds every part from them, and runs until ctx is
 // done. It is the whole wiring of the daemon.
 func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
-	defer boundMemory()()
+	var open atomic.Pointer[daemon.Daemon]
+	defer boundMemory(func() bool { d := open.Load(); return d != nil && d.Crowded() })()
 	st, err := e.settings()
 	if err != nil {
 		return err
@@ -77,6 +79,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return anotherDaemon(err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	open.Store(d)
 	ln, err := system.listen(st.dirs.Socket, log)
 	if err != nil {
 		return anotherDaemon(err)
