@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -101,6 +102,9 @@ func (o *idempotent) run(w http.ResponseWriter, r *http.Request, a *answer, next
 	next.ServeHTTP(rec, r)
 	if rec.status == 0 {
 		rec.status = http.StatusOK
+	}
+	if n := rec.body.Len(); n > 0 { // else it goes in chunks
+		rec.header.Set("Content-Length", strconv.Itoa(n))
 	}
 	w.WriteHeader(rec.status)
 	_, _ = w.Write(rec.body.Bytes()) // the client left: nobody to tell

@@ -145,7 +145,16 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, replyLimit)).Decode(out); err != nil {
+	// To the end: else the connection is closed, and the next call makes another.
+	var reply bytes.Buffer
+	if n := res.ContentLength; n > 0 && n < replyLimit {
+		reply.Grow(int(n) + bytes.MinRead)
+	}
+	_, err = reply.ReadFrom(io.LimitReader(res.Body, replyLimit))
+	if err == nil {
+		err = json.Unmarshal(reply.Bytes(), out)
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
 	return nil

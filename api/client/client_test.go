@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/sock"
@@ -53,6 +55,47 @@ func TestNoDaemon(t *testing.T) {
 		if err := c.Ping(t.Context()); !errors.Is(err, client.ErrNoDaemon) {
 			t.Errorf("Ping = %v", err)
 		}
+	}
+}
+
+// TestCallsShareAConnection: an answer that comes in chunks ends behind its last brace,
+// and a connection is used again only if it was read to there.
+func TestCallsShareAConnection(t *testing.T) {
+	path := sock.Path(filepath.Join(t.TempDir(), "r", "s"))
+	ln, err := sock.Listen(path, sock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made atomic.Int64
+	hs := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, `{"query":"`+strings.Repeat("x", 10_000)+`"}`+"\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done(): // who has the last brace has left
+			case <-time.After(10 * time.Millisecond):
+			}
+		}),
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				made.Add(1)
+			}
+		},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- hs.Serve(ln) }()
+	c := client.New(path)
+	for range 5 {
+		if r, err := c.Search(t.Context(), "p", wire.SearchRequest{Query: "q"}); err != nil || len(r.Query) != 10_000 {
+			t.Errorf("Search = %d bytes, %v", len(r.Query), err)
+		}
+	}
+	_ = hs.Close()
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+	if n := made.Load(); n != 1 {
+		t.Errorf("5 calls made %d connections, want 1", n)
 	}
 }
 
