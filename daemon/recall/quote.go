@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type question struct {
 	asks  int             // how many forms have a number
 	parts int             // how many of those are looked for to the end
 	words []askedWord     // in order, each once
+	asked []string        // the forms that have a number
 	sift  *sift           // what may have them
 	room  *quoteRoom
 }
@@ -41,8 +43,18 @@ type quoteRoom struct {
 	analysis words.Analysis
 	lines    []quotedLine
 	found    []uint64
+	windows  []span
 	has      []bool // by number of a form
 	starts   []int  // see runeStarts
+}
+
+// rooms of quotes that no search works in.
+var quoteRooms = sync.Pool{New: func() any { return &quoteRoom{} }}
+
+// release lets the next search have the room of q, which asks no more.
+func (q question) release() {
+	clear(q.room.lines[:cap(q.room.lines)]) // they hold texts
+	quoteRooms.Put(q.room)
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
@@ -66,7 +78,7 @@ func (w *askedWord) name() bool { return w.whole != "" }
 
 // asked analyses a query.
 func asked(query string) question {
-	q := question{forms: map[string]form{}, sift: &sift{}, room: &quoteRoom{}}
+	q := question{forms: map[string]form{}, sift: &sift{}, room: quoteRooms.Get().(*quoteRoom)}
 	a := &q.room.analysis
 	a.Reset(query)
 	var names []words.Span
@@ -122,7 +134,6 @@ func asked(query string) question {
 			letters -= len(p.text)
 		}
 		w.stops = letters > 0
-		q.sift.joined(whole)
 		f := q.forms[whole]
 		if w.name() && !f.part {
 			f.part = true
@@ -130,6 +141,12 @@ func asked(query string) question {
 		}
 		f.number = q.numbered(f)
 		q.forms[whole], w.number = f, f.number
+	}
+	for form, f := range q.forms {
+		if f.number > 0 {
+			q.asked = append(q.asked, form)
+			q.sift.joined(form)
+		}
 	}
 	return q
 }
@@ -148,10 +165,39 @@ type span struct{ start, end int }
 
 // marks returns where words of the question stand in line, in order, no two of
 // them touching, and the bits of the terms that do. It notes in seen what forms
-// there are.
-func (q question) marks(line string, seen *seenForms) (out []span, found uint64) {
+// there are. Where a joined form may go on in the next line, it begins at open; that is
+// len(line) if none does.
+func (q question) marks(line string, seen *seenForms) (out []span, found uint64, open int) {
+	windows := q.sift.windows(line, q.room.windows[:0])
+	q.room.windows = windows
+	for _, w := range windows {
+		out, found = q.marksIn(line, w, seen, out, found)
+	}
+	open = len(line)
+	if last := len(windows) - 1; last >= 0 && windows[last].end == len(line) && q.goesOn(line[windows[last].start:]) {
+		open = windows[last].start
+	}
+	return merged(out), found, open
+}
+
+// goesOn reports whether the last word of text, which was analysed last, is the
+// beginning of a form of the question that has more letters.
+func (q question) goesOn(text string) bool {
+	last := len(q.room.analysis.Terms) - 1
+	if last < 0 {
+		return false
+	}
+	t := q.room.analysis.Terms[last]
+	word := text[t.Start:t.End]
+	return slices.ContainsFunc(q.asked, func(form string) bool {
+		return len(form) > len(word) && strings.EqualFold(form[:len(word)], word)
+	}) || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// marksIn is marks for a part of line, which it adds to out and found.
+func (q question) marksIn(line string, part span, seen *seenForms, out []span, found uint64) ([]span, uint64) {
 	a := &q.room.analysis
-	a.Reset(line)
+	a.Reset(line[part.start:part.end])
 	for _, t := range a.Terms {
 		b := a.Bytes(t)
 		if !q.sift.begins(b) {
@@ -160,7 +206,7 @@ func (q question) marks(line string, seen *seenForms) (out []span, found uint64)
 		if f := q.forms[string(b)]; f.bit|uint64(f.number) != 0 {
 			seen.note(f.number)
 			if found |= f.bit; f.bit != 0 {
-				out = append(out, span{int(t.Start), int(t.End)})
+				out = append(out, span{part.start + int(t.Start), part.start + int(t.End)})
 			}
 		}
 	}
@@ -171,24 +217,49 @@ func (q question) marks(line string, seen *seenForms) (out []span, found uint64)
 		}
 		if f := q.forms[string(b)]; f.joined || f.number != 0 {
 			if seen.note(f.number); f.joined {
-				out = append(out, span{int(j.Start), int(j.End)})
+				out = append(out, span{part.start + int(j.Start), part.start + int(j.End)})
 			}
 		}
 	}
-	return merged(out), found
+	return out, found
+}
+
+// across notes in seen the forms that begin in the last n bytes of text[:end], which
+// is where a line of it ends, and go on behind it.
+func (q question) across(text string, end, n int, seen *seenForms) {
+	if end == len(text) || n == 0 {
+		return
+	}
+	start := max(end-n, 0)
+	start = wordsStart(text, start)
+	stop := wordsEnd(text, min(end+phraseGap, len(text)))
+	q.marksIn(text, span{start, stop}, seen, nil, 0)
 }
 
 // SeenForms are which forms of a question stand in a text, of the first that
-// have a number.
+// have a number; and whether a text has no others.
 type seenForms uint64
 
+const (
+	mostSeen           = 63
+	seenAll  seenForms = 1 << mostSeen
+)
+
 func (s *seenForms) note(number int) {
-	if number > 0 && number <= 64 {
+	if number > 0 && number <= mostSeen {
 		*s |= 1 << (number - 1)
 	}
 }
 
-func (s seenForms) has(number int) bool { return number <= 64 && s>>(number-1)&1 == 1 }
+func (s seenForms) has(number int) bool { return number <= mostSeen && s>>(number-1)&1 == 1 }
+
+// unread is text, of which s was seen; "" where that is all it has.
+func (s seenForms) unread(text string) string {
+	if s&seenAll != 0 {
+		return ""
+	}
+	return text
+}
 
 // merged sorts spans and makes those one that overlap or touch.
 func merged(spans []span) []span {
@@ -207,6 +278,7 @@ func merged(spans []span) []span {
 // A quotedLine is one line of a text, and what of a question stands in it.
 type quotedLine struct {
 	n     int // its number in the text, from 1
+	at    int // byte of the text where it begins
 	text  string
 	marks []span
 	plain bool // text is as it is shown
@@ -219,17 +291,23 @@ type quote []quotedLine
 // quoteOf returns the lines of text that together have most of the question,
 // early ones before late ones, without empty lines. White space that all of them
 // begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
-// U+FFFD. What is read of text for that has the forms seen, and may have more that
-// go from one line to the next.
+// U+FFFD. What is read of text for that has the forms seen.
 func quoteOf(text string, q question) (_ quote, seen seenForms) {
-	lines := readable(text, q.room.lines[:0])
+	text = text[:min(len(text), readBytes)]
+	lines, whole := readable(text, q.room.lines[:0])
 	found := append(q.room.found[:0], make([]uint64, len(lines))...)
 	q.room.lines, q.room.found = lines, found
 	for i := range lines {
 		if l := &lines[i]; q.sift.may(l.text) {
+			end := l.at + len(l.text)
 			l.show()
-			l.marks, found[i] = q.marks(l.text, &seen)
+			var open int
+			l.marks, found[i], open = q.marks(l.text, &seen)
+			q.across(text, end, len(l.text)-open, &seen)
 		}
+	}
+	if whole && q.sift != nil && q.asks <= mostSeen {
+		seen |= seenAll
 	}
 	best, at := -1, 0
 	for i := range lines {
@@ -254,24 +332,22 @@ func quoteOf(text string, q question) (_ quote, seen seenForms) {
 	return out, seen
 }
 
-// readable appends the lines of text that are not empty to lines, as far as it is
-// read, as they stand there.
-func readable(text string, lines []quotedLine) []quotedLine {
-	if len(text) > readBytes {
-		text = text[:readBytes]
-	}
-	n := 0
+// readable appends the lines of text that are not empty to lines, as they stand
+// there, and reports whether that is all of them.
+func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
+	n, at := 0, 0
 	for line := range strings.Lines(text) {
-		n++
+		begins := at
+		n, at = n+1, at+len(line)
 		line = strings.TrimRight(line, " \t\r\n")
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if lines = append(lines, quotedLine{n: n, text: line}); len(lines) == readLines {
-			break
+		if lines = append(lines, quotedLine{n: n, at: begins, text: line}); len(lines) == readLines {
+			return lines, at == len(text)
 		}
 	}
-	return lines
+	return lines, true
 }
 
 // show makes the text of l what is shown: tabs are two spaces, bytes that are not

@@ -54,7 +54,9 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	if err != nil {
 		return reply, fmt.Errorf("search: %w", err)
 	}
-	words := asked(req.Query).words
+	question := asked(req.Query)
+	words := question.words
+	question.release()
 	all, parts, err := gatherAll(ctx, doors, req, words, f, channels, &cursor)
 	if err != nil {
 		return reply, err
@@ -551,6 +553,7 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 		return err
 	}
 	q := asked(req.Query)
+	defer q.release()
 	for _, r := range ranked {
 		row, ok := rows[r.ID]
 		if !ok || !fits(row, &filter) {

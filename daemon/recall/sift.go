@@ -141,18 +141,72 @@ func (s *sift) may(line string) bool {
 	if s == nil {
 		return true
 	}
-	starts, blank := 0, -1 // words since the last blank, and where that is
+	at, whole := s.next(line, 0)
+	return whole || at < len(line)
+}
+
+// windows appends the parts of line to out in which words of the question may
+// stand, each with what it takes for a phrase that begins there: from blank to blank,
+// in order, none touching. Of a line that [sift.may] does not look into it is all.
+func (s *sift) windows(line string, out []span) []span {
+	for at := 0; at < len(line); {
+		hit, whole := 0, s == nil
+		if !whole {
+			hit, whole = s.next(line, at)
+		}
+		if whole {
+			return append(out[:0], span{0, len(line)})
+		}
+		if hit == len(line) {
+			break
+		}
+		at = wordsEnd(line, hit)
+		w := span{wordsStart(line, hit), wordsEnd(line, min(at+phraseGap, len(line)))}
+		if last := len(out) - 1; last >= 0 && w.start <= out[last].end {
+			out[last].end = w.end
+		} else {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+// wordsStart returns where the run without a blank begins that has byte at of text, or
+// ends before it.
+func wordsStart(text string, at int) int {
+	for at > 0 && !isBlank(text[at-1]) {
+		at--
+	}
+	return at
+}
+
+// wordsEnd returns where the run without a blank ends that has byte at of text; at, if
+// a blank is there.
+func wordsEnd(text string, at int) int {
+	for at < len(text) && !isBlank(text[at]) {
+		at++
+	}
+	return at
+}
+
+// next returns where in line[at:], which begins at a blank or with the line, the first
+// word begins that may be one of the question, len(line) if none does; or whole, if the
+// line has to be looked at to tell. What stands behind that word may be anything.
+func (s *sift) next(line string, at int) (hit int, whole bool) {
+	starts, blank := 0, at-1 // words since the last blank, and where that is
 	prev := byte(' ')
-	for i := 0; i < len(line); i++ {
+	for i := at; i < len(line); i++ {
 		c := line[i]
 		if c >= utf8.RuneSelf {
-			return true
+			return 0, true
 		}
 		n, ok := alnum(c)
 		if !ok {
 			if c == ' ' || c == '\t' {
 				if i-blank > longLine {
-					return true
+					return 0, true
 				}
 				starts, blank = 0, i
 			}
@@ -165,7 +219,7 @@ func (s *sift) may(line string) bool {
 			continue
 		}
 		if starts++; starts > mostStarts {
-			return true
+			return 0, true
 		}
 		next := byte(' ')
 		if i+1 < len(line) {
@@ -177,7 +231,7 @@ func (s *sift) may(line string) bool {
 				then = line[i+2]
 			}
 			if then >= utf8.RuneSelf || s.begin(n, m, then) {
-				return true
+				return i, false
 			}
 		}
 		goes := next >= 'a' && next <= 'z' // the word goes on
@@ -185,11 +239,10 @@ func (s *sift) may(line string) bool {
 			goes = next >= '0' && next <= '9'
 		}
 		if s.single>>n&1 == 1 && !goes {
-			return true
+			return i, false
 		}
 	}
-	// What stands behind the first hit is not looked at: it may be anything.
-	return len(line)-blank > longLine
+	return len(line), len(line)-blank > longLine
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

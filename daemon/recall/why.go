@@ -32,26 +32,12 @@ func (q question) has(known seenForms, texts ...string) held {
 			}
 		}
 	}
-	a := &q.room.analysis
 	for _, text := range texts {
 		if lacking == 0 {
 			break // more than all cannot be found
 		}
 		q.sift.passing(text[:min(len(text), readBytes)], func(part string) bool {
-			a.Reset(part)
-			for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
-				for _, s := range spans {
-					b := a.Bytes(s)
-					if !q.sift.begins(b) {
-						continue
-					}
-					if f := q.forms[string(b)]; f.number > 0 && !found[f.number] {
-						if found[f.number] = true; f.part {
-							lacking--
-						}
-					}
-				}
-			}
+			lacking -= q.note(part, found)
 			return lacking > 0
 		})
 	}
@@ -102,9 +88,10 @@ func (q question) held(found []bool) (h held) {
 // what names a memory nor in its own text, of which body was seen, or the chunks that
 // matched.
 func (q question) lacks(row *meta.Card, chunks []shownChunk, body seenForms) (out []string) {
-	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body}
+	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body)}
 	for _, c := range chunks {
-		texts = append(texts, c.text)
+		texts = append(texts, c.seen.unread(c.text))
+		body |= c.seen
 	}
 	h := q.has(body, texts...)
 	for i := range q.words {
@@ -113,6 +100,27 @@ func (q question) lacks(row *meta.Card, chunks []shownChunk, body seenForms) (ou
 		}
 	}
 	return out
+}
+
+// note marks in found the forms of the question that part has, and returns how many
+// parts of words are among those that were not marked.
+func (q question) note(part string, found []bool) (parts int) {
+	a := &q.room.analysis
+	a.Reset(part)
+	for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
+		for _, s := range spans {
+			b := a.Bytes(s)
+			if !q.sift.begins(b) {
+				continue
+			}
+			if f := q.forms[string(b)]; f.number > 0 && !found[f.number] {
+				if found[f.number] = true; f.part {
+					parts++
+				}
+			}
+		}
+	}
+	return parts
 }
 
 // weight is how much w counts in [held] where it stands somewhere as it is.
@@ -142,7 +150,7 @@ func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownCh
 			break // no other says more
 		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
-		in := q.has(chunks[i].seen, c.NodeName, chunks[i].text)
+		in := q.has(chunks[i].seen, c.NodeName, chunks[i].seen.unread(chunks[i].text))
 		if i == 0 {
 			first = in.weight
 		} else if in.weight <= first {
@@ -159,7 +167,7 @@ func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownCh
 	}
 	var in held
 	if len(res.MatchedChunks) == 0 {
-		in = q.has(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), row.Body)
+		in = q.has(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body))
 	}
 	if len(in.words) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + in.text, Words: in.words})
