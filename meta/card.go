@@ -31,7 +31,7 @@ type Card struct {
 // as many of before; chunkRoom likewise of chunks as they are stored. With the stores
 // of a checkout they go when nobody has searched it for some minutes.
 const (
-	cardRoom  = 3 << 20
+	cardRoom  = 8 << 20
 	chunkRoom = 1 << 20
 )
 
