@@ -43,7 +43,7 @@ func (e *environment) atSystem() (unit.Spec, error) {
 	return s, nil
 }
 
-// addToSystem binds the checkout at path into the view of the machine's service,
+// addToSystem binds the checkout at path, see bound, into the view of the machine's service,
 // and has it registered there.
 func (e *environment) addToSystem(cmd *cobra.Command, path string) error {
 	if err := unit.Bindable(path); err != nil {
@@ -51,6 +51,9 @@ func (e *environment) addToSystem(cmd *cobra.Command, path string) error {
 	}
 	s, err := e.atSystem()
 	if err != nil {
+		return err
+	}
+	if path, err = bound(s, path); err != nil {
 		return err
 	}
 	if err := e.machine(s).Apply(cmd.Context(), s.Bind(path, true)); err != nil {
