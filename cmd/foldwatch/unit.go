@@ -178,13 +178,28 @@ func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 	return vars, left
 }
 
-// startable returns a usage error if the service would run as root, or not find its
-// program: the machine's does not see where a person has programs of their own.
+// slipNote says that the service would not be installed for what is wrong with the
+// configuration of who runs this; "" where nothing is, or the service has another.
+func (e *environment) slipNote(s unit.Spec) string {
+	_, err := e.settings()
+	if err == nil || s.Scope != unit.User {
+		return ""
+	}
+	return fmt.Sprintf("it would not be installed: %v", conf.Slips(err)[0])
+}
+
+// startable returns a usage error if the service would run as root.
 func (e *environment) startable(s unit.Spec) error {
 	if s.Root() {
 		return usagef("foldwatch service install --system --account NAME",
 			"as %s the service could do anything to this machine, with what others have written into checkouts; it needs an account of its own", s.Account)
 	}
+	return nil
+}
+
+// seen returns a usage error if the service would not find its program: the machine's
+// does not see where a person has programs of their own.
+func (e *environment) seen(s unit.Spec) error {
 	real, err := filepath.EvalSymlinks(s.Program)
 	if err != nil {
 		real = s.Program
@@ -339,13 +354,20 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
+	slip := e.slipNote(s)
 	if fl.print {
+		if slip != "" {
+			e.messages(false).printf("foldwatch: %s\n", slip)
+		}
 		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
 	}
 	if err := e.startable(s); err != nil {
 		return err
 	}
 	if err := e.machine(s).Manages(s); err != nil {
+		return err
+	}
+	if err := e.seen(s); err != nil {
 		return err
 	}
 	now, text, _, err := e.standing(ctx, s)
@@ -378,6 +400,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
 	if err != nil {
 		return err
+	}
+	if slip != "" {
+		r.Notes = append(r.Notes, slip)
 	}
 	r.Changed = !now.Same || !now.Running
 	_, left := e.lasting(s)

@@ -64,7 +64,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	}
 	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
 	r.Program = was.Program
-	r.Environment = append(r.Environment, was.Env...)
+	r.Environment = append(r.Environment, unit.Shown(was.Env)...)
 	r.Notes = append(r.Notes, e.unitNotes(was)...)
 	if now.Own && s.Path() != "" && text != s.Text() {
 		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))

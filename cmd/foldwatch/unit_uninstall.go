@@ -20,7 +20,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	now, _, _, away := e.standing(ctx, s)
+	now, _, state, away := e.standing(ctx, s)
 	steps := s.Uninstall(now)
 	if !now.Installed {
 		steps = e.leftovers(s, now)
@@ -42,12 +42,18 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 	if err != nil {
 		return err
 	}
-	if (len(folders) > 0 || len(left) > 0) && !fl.dryRun && s.Scope == unit.User {
+	if (len(folders) > 0 || len(left) > 0) && s.Scope == unit.User {
 		// One that was not the service's would go on in folders that are no more.
-		if c, err := e.running(ctx); err == nil && c != nil {
-			if err := e.endDaemon(ctx, c); err != nil {
+		switch pid, err := e.freePID(ctx); {
+		case err != nil || pid == 0 || fl.dryRun && pid == state.PID:
+		case fl.dryRun:
+			r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which the service did not start", pid))
+		default:
+			if err := e.endPID(ctx, pid); err != nil {
 				return err
 			}
+			r.PID = pid
+			left = append(left, fmt.Sprintf("a daemon ran that the service did not start (pid %d): it was ended", pid))
 		}
 	}
 	for _, dir := range folders {

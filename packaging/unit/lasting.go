@@ -80,6 +80,21 @@ func isOurs(name string) bool {
 	return strings.HasPrefix(name, "XDG_") || name == "FOLDWATCH_HOME"
 }
 
+// NotShown stands for the value of a variable that we did not record.
+const NotShown = "(not shown)"
+
+// Shown returns vars as they may be shown: of those that Lasting does not record,
+// which somebody has written into a unit, the names only, and no login.
+func Shown(vars []Var) []Var {
+	shown := slices.Clone(vars)
+	for i, v := range shown {
+		if v.Name != "HOME" && !slices.Contains(lasting, v.Name) || hasLogin(v.Name, v.Value) {
+			shown[i].Value = NotShown
+		}
+	}
+	return shown
+}
+
 // oddNotes tell of variables that no file of a service can hold.
 func oddNotes(names []string) []string {
 	if len(names) == 0 {

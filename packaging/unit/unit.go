@@ -84,6 +84,12 @@ func (s Spec) Check() error {
 	if s.OS != "linux" && s.OS != "darwin" && s.OS != "windows" {
 		return fmt.Errorf("no service is known for %s: %w", s.OS, fold.ErrInvalid)
 	}
+	for _, v := range s.Env { // before what is made of them
+		if hasControls(v.Value) {
+			return fold.WithHint(fmt.Errorf("%s has a line break or another control character (%q), and no service can be given that: %w", v.Name, v.Value, fold.ErrInvalid),
+				"set "+v.Name+" to a path without one, or unset it: unset "+v.Name)
+		}
+	}
 	for _, p := range []Var{{"program", s.Program}, {"home folder", s.Home}, {"state folder", s.State}} {
 		if !s.absolute(p.Value) {
 			return fmt.Errorf("%s %q is no absolute path: %w", p.Name, p.Value, fold.ErrInvalid)
@@ -92,9 +98,9 @@ func (s Spec) Check() error {
 	if s.Scope == System && s.Account == "" {
 		return fmt.Errorf("a service of the system needs an account: %w", fold.ErrInvalid)
 	}
-	for _, v := range append([]Var{{"program", s.Program}, {"account", s.Account}, {"home", s.Home}, {"state", s.State}}, s.Env...) {
+	for _, v := range []Var{{"path of the program", s.Program}, {"account", s.Account}, {"home folder", s.Home}, {"state folder", s.State}, {"folder of configuration", s.Config}} {
 		if hasControls(v.Value) {
-			return fmt.Errorf("%s %q has control characters: %w", v.Name, v.Value, fold.ErrInvalid)
+			return fmt.Errorf("the %s %q has a line break or another control character, and no service can be given that: %w", v.Name, v.Value, fold.ErrInvalid)
 		}
 	}
 	return nil
