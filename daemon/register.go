@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -41,6 +42,9 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 	var remote chosenRemote
 	if in.Sync {
 		if remote, err = chooseRemote(ctx, sc, layout, in.Remote); err != nil {
+			if !d.registered(layout) {
+				adviseAdd(err, in.Path)
+			}
 			return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
 		}
 	}
@@ -62,6 +66,21 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 		added.Repository, added.Project = &on, d.project(on.Project)
 	}
 	return added, nil
+}
+
+// registered reports whether the checkout is.
+func (d *Daemon) registered(l *gitops.Layout) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.checkouts[l.Key()] != nil
+}
+
+// adviseAdd has err advise a command that registers the checkout at path too, where it
+// advises one that turns the sync on: that is of no use before.
+func adviseAdd(err error, path string) {
+	for h, ok := errors.AsType[*fold.HintError](err); ok; h, ok = errors.AsType[*fold.HintError](h.Err) {
+		h.Hint = strings.ReplaceAll(h.Hint, "foldwatch sync on --remote", "foldwatch add "+strconv.Quote(path)+" --sync --remote")
+	}
 }
 
 // register is AddProject without sync. It returns the checkout as it is, and added
