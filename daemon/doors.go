@@ -282,9 +282,15 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	if channels != nil {
 		kept = nil
 	}
-	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
-	if err == nil && channels == nil {
-		st.tellTheirs(ctx, st.co.rec.Slug, "", in, &reply)
+	var theirs []theirsFound
+	if channels == nil {
+		theirs = append(theirs, st.searchTheirs(ctx, st.co.rec.Slug, "", in))
+	}
+	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, withRoom(in, theirs), channels, kept)
+	for _, f := range theirs {
+		if err == nil {
+			f.tell(in, &reply)
+		}
 	}
 	reply.IndexStale = st.co.busy()
 	return reply, err
@@ -324,15 +330,21 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 			return st.recall, st.letGo, nil
 		}})
 	}
-	// Not by the desk: whoever waits there holds stores, and these wait for stores.
-	reply, err := recall.SearchAll(ctx, doors, in, nil, &d.kept)
-	reply.IndexStale = stale.Load()
+	var theirs []theirsFound
 	for _, cos := range d.bySlug(sc) {
 		for _, co := range cos {
-			if k := co.keeps(); k != nil && err == nil {
-				k.tellTheirs(ctx, co.rec.Slug, co.rec.Slug, in, &reply)
+			if k := co.keeps(); k != nil {
+				theirs = append(theirs, k.searchTheirs(ctx, co.rec.Slug, co.rec.Slug, in))
 				break
 			}
+		}
+	}
+	// Not by the desk: whoever waits there holds stores, and these wait for stores.
+	reply, err := recall.SearchAll(ctx, doors, withRoom(in, theirs), nil, &d.kept)
+	reply.IndexStale = stale.Load()
+	for _, f := range theirs {
+		if err == nil {
+			f.tell(in, &reply)
 		}
 	}
 	return reply, err

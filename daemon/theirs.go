@@ -127,13 +127,57 @@ func termsOf(m *fold.Memory) map[string]bool {
 	return terms
 }
 
-// tellTheirs tells in the reply to a search what the remote's branch has: which results
-// it has changed, and in the first page which memories have all words of the search
-// there alone. Project is told where there are several, else "".
-func (k *standing) tellTheirs(ctx context.Context, slug, project string, in wire.SearchRequest, reply *wire.SearchReply) {
+// A theirsFound is what a search finds of what the remote's branch has. Project is told
+// where there are several, else "".
+type theirsFound struct {
+	project        string
+	changed, found []theirMemory
+	rest           []theirMemory // found, and no room for them: they are named
+}
+
+// searchTheirs returns what a search finds on the remote's branch of the project slug.
+func (k *standing) searchTheirs(ctx context.Context, slug, project string, in wire.SearchRequest) theirsFound {
 	only, changed := k.lookTheirs(ctx, slug)
-	markChanged(changed, project, in, reply)
-	addTheirs(findTheirs(only, changed, in), project, in, reply)
+	return theirsFound{project: project, changed: changed, found: findTheirs(only, changed, in)}
+}
+
+// withRoom returns in with room left in its first page for what was found on remotes, of
+// which at most half are shown: a page has no more results than were asked for, and none
+// of this machine's is passed over by the next one.
+func withRoom(in wire.SearchRequest, all []theirsFound) wire.SearchRequest {
+	if in.TokenBudget > 0 { // they are named only
+		return in
+	}
+	limit, room := recall.MostResults(in.Limit), 0
+	for i := range all {
+		f := &all[i]
+		n := min(len(f.found), limit/2-room)
+		f.found, f.rest = f.found[:n], f.found[n:]
+		room += len(f.found)
+	}
+	in.Limit = limit - room
+	return in
+}
+
+// tell tells in the reply to a search what the remote's branch has: which results it has
+// changed, and in the first page which memories have all words of the search there alone.
+func (f theirsFound) tell(in wire.SearchRequest, reply *wire.SearchReply) {
+	markChanged(f.changed, f.project, in, reply)
+	addTheirs(f.found, f.rest, f.project, in, reply)
+}
+
+// theirScore is the score of a memory that has all words of a search and is in no index:
+// half for these, half for the share of them that its title has. Scores of results lie
+// in the same bounds, from 0 to 1, where 1 is what is best by all that counts.
+func theirScore(m *fold.Memory, query string) float64 {
+	asked, title := words.Analyze(query), words.Analyze(m.Title)
+	n := 0
+	for _, w := range asked {
+		if slices.Contains(title, w) {
+			n++
+		}
+	}
+	return 0.5 + 0.5*float64(n)/float64(max(len(asked), 1))
 }
 
 // markChanged marks those results that the remote has changed. Where the reply is
@@ -193,12 +237,12 @@ func notice(reply *wire.SearchReply, text string) {
 }
 
 // addTheirs tells which memories of the remote a search found. Where the reply is bounded
-// they are only named.
-func addTheirs(found []theirMemory, project string, in wire.SearchRequest, reply *wire.SearchReply) {
-	if len(found) == 0 {
-		return
-	}
+// they are only named, as those of rest are.
+func addTheirs(found, rest []theirMemory, project string, in wire.SearchRequest, reply *wire.SearchReply) {
 	var ids []string
+	for _, m := range rest {
+		ids = append(ids, string(m.ID))
+	}
 	for _, m := range found {
 		at := slices.IndexFunc(reply.Results, func(r wire.SearchResult) bool { return r.ID == string(m.ID) && (project == "" || r.Project == project) })
 		if at >= 0 { // the version that is here is told, and marked
@@ -215,8 +259,13 @@ func addTheirs(found []theirMemory, project string, in wire.SearchRequest, reply
 			why = "in the version of the remote's branch only; read-only until you pull"
 		}
 		snippet := []rune(strings.Join(strings.Fields(m.Body), " "))
-		reply.Results = append(reply.Results, wire.SearchResult{
-			ID: string(m.ID), Type: m.Type, Title: m.Title, Snippet: string(snippet[:min(len(snippet), 200)]), Origin: wire.OriginRemote, Project: project,
+		score := theirScore(m.Memory, in.Query)
+		at = slices.IndexFunc(reply.Results, func(r wire.SearchResult) bool { return r.Score < score })
+		if at < 0 {
+			at = len(reply.Results)
+		}
+		reply.Results = slices.Insert(reply.Results, at, wire.SearchResult{
+			Score: score, Relevance: score, ID: string(m.ID), Type: m.Type, Title: m.Title, Snippet: string(snippet[:min(len(snippet), 200)]), Origin: wire.OriginRemote, Project: project,
 			Metadata:  wire.ResultMetadata{Source: string(m.Source), FilePath: m.FilePath, Path: m.Path, Author: m.Author, Tags: m.Tags},
 			CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 			Why: []wire.Reason{{Kind: wire.WhyText, Text: why}}, ChangedOnRemote: m.here != nil,

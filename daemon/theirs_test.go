@@ -119,7 +119,51 @@ func TestTheirs(t *testing.T) {
 	if !found {
 		t.Errorf("a search of all projects finds %+v", reply.Results)
 	}
+	theirPlace(t, p, there)
 	theirVersions(t, p, dir, crane, gull, gone)
+}
+
+// theirPlace: what only the remote has, and has all that is asked for, is found among
+// what is here by how well it fits, in a page of no more than was asked for.
+func theirPlace(t *testing.T, p *project, there fold.ID) {
+	t.Helper()
+	ask := func(query string, limit int, cursor string) wire.SearchReply {
+		t.Helper()
+		reply, err := p.d.Search(p.ctx(), local(), p.slug, wire.SearchRequest{Query: query, Limit: limit, Cursor: cursor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(reply.Results) > limit {
+			t.Errorf("%q has %d results, of at most %d", query, len(reply.Results), limit)
+		}
+		return reply
+	}
+	r := ask("ibis times", 2, "")
+	if len(r.Results) != 2 || r.Results[0].ID != string(there) || r.Results[0].Score != 1 || r.Results[0].Origin != wire.OriginRemote {
+		t.Errorf("what has the title asked for is told as %+v", r.Results)
+	}
+	seen := map[string]bool{}
+	for n := 0; n < 20; n++ {
+		for _, hit := range r.Results {
+			if seen[hit.ID] {
+				t.Errorf("%s comes twice", hit.ID)
+			}
+			seen[hit.ID] = true
+		}
+		if r.NextCursor == "" {
+			break
+		}
+		r = ask("ibis times", 2, r.NextCursor)
+	}
+	if all := ask("ibis times", 50, ""); len(seen) != len(all.Results) {
+		t.Errorf("by pages there are %d results, in one %d", len(seen), len(all.Results))
+	}
+	if r := ask("ibis fed ten", 50, ""); len(r.Results) == 0 || r.Results[0].ID == string(there) && r.Results[0].Score == 0 {
+		t.Errorf("by its text it is told as %+v", r.Results)
+	}
+	if r := ask("ibis times", 1, ""); !strings.Contains(r.Notice, string(there)) {
+		t.Errorf("where there is no room, what is on the remote is not named: %+v", r)
+	}
 }
 
 // theirVersions: of a memory that the remote has changed, the one that is here is told
