@@ -235,6 +235,10 @@ func TestResultsSayWhy(t *testing.T) {
 	// What is withheld is found by its name, and nothing says what it holds.
 	for _, query := range []string{"PelicanKey wombat", "PelicanKey " + lines[0][:12]} {
 		for _, r := range p.search(wire.SearchRequest{Query: query, Explain: true}) {
+			if part := query[len("PelicanKey "):]; part == lines[0][:12] && !strings.Contains(part, strings.Join(r.Lacks[max(len(r.Lacks)-1, 0):], "")) {
+				t.Errorf("%q: %s tells by what it lacks, %q, that it holds the rest", query, r.Metadata.FilePath, r.Lacks)
+			}
+			r.Lacks = nil // words of the query
 			b, err := json.Marshal(r)
 			if err != nil {
 				t.Fatal(err)

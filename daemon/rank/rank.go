@@ -72,6 +72,7 @@ type Candidates struct {
 	Cues       map[fold.ID]Cue     // by memory of a session
 	Places     map[string]Place    // by key; those that are missing have no neighbours
 	Strength   map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
+	Beside     map[fold.ID]fold.ID // by memory that has none of the words: which one beside it has
 
 	Room *Room // where they are ranked; may be nil
 }
@@ -133,6 +134,21 @@ func (e Evidence) Terms() []Term {
 func (e Evidence) Times(f float64) Evidence {
 	e.times *= f
 	return e
+}
+
+// Beside reports whether it has no word of the question, nor is near it in meaning: what
+// stands beside it in a session, or is tied to it, has made it a result.
+func (e Evidence) Beside() bool {
+	if e.sample == nil {
+		return false
+	}
+	v := &e.sample.Values
+	for _, own := range [...]Feature{Words, Exact, ChunkBest, ChunkExact, Votes, Messages, Vector} {
+		if v[own] > 0 {
+			return false
+		}
+	}
+	return v[Window] > 0 || v[Associated] > 0
 }
 
 // A RankedChunk is one chunk in its place.

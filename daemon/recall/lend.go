@@ -77,8 +77,9 @@ type part struct {
 	slug     string
 	found    rank.Candidates
 	past     []voter
-	present  []presence // of each word asked for
-	strength float64    // how much it counts
+	present  []presence          // of each word asked for
+	beside   map[fold.ID]fold.ID // see [rank.Candidates]
+	strength float64             // how much it counts
 	table    rank.Weights
 	fusion   string
 	touch    bool // what is returned counts as read
@@ -107,7 +108,7 @@ func gatherAll(ctx context.Context, doors []Lender, req wire.SearchRequest, aske
 		if err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
-		parts[i] = part{slug: d.Slug, found: c, past: like, present: present, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion, touch: d.TouchOnSearch}
+		parts[i] = part{slug: d.Slug, found: c, past: like, present: present, beside: c.Beside, strength: d.StrengthWeight(), table: d.meaning.Load().weights(), fusion: d.Fusion, touch: d.TouchOnSearch}
 		return nil
 	})
 	if err != nil || len(doors) == 1 {
@@ -132,7 +133,7 @@ func showAll(ctx context.Context, doors []Lender, ranked []rank.Ranked, req wire
 	shown := make([]map[fold.ID]wire.SearchResult, len(doors))
 	return shown, visit(ctx, doors, func(i int) bool { return len(byDoor[i]) > 0 }, func(ctx context.Context, i int, d *Door) error {
 		shown[i] = map[fold.ID]wire.SearchResult{}
-		if err := d.show(ctx, byDoor[i], req, f, parts[i].strength, parts[i].past, look, shown[i]); err != nil {
+		if err := d.show(ctx, byDoor[i], req, f, &parts[i], look, shown[i]); err != nil {
 			return fmt.Errorf("search %s: %w", d.Slug, err)
 		}
 		return nil

@@ -89,6 +89,9 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	opt := rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore / sure}
 	ranked := order(all, req, opt)
+	if len(words) <= lookUpWords {
+		ranked = wordsFirst(ranked, opt)
+	}
 	if wordless(all) && len(ranked) > 0 {
 		note(&reply, "near; no word matched")
 	}
@@ -532,7 +535,7 @@ func fits(row *meta.Card, f *textindex.Filter) bool {
 }
 
 // show fills in what a reader sees of the ranked memories that pass the filter.
-func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, weight float64, past []voter, look *lookout, out map[fold.ID]wire.SearchResult) error {
+func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRequest, filter textindex.Filter, p *part, look *lookout, out map[fold.ID]wire.SearchResult) error {
 	var ids []fold.ID
 	var chunkIDs []string
 	for i := range ranked {
@@ -541,7 +544,13 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			chunkIDs = append(chunkIDs, strings.TrimPrefix(c.Key, "c:"))
 		}
 	}
-	rows, err := d.Index.Cards(ctx, ids)
+	all := ids
+	for _, id := range ids {
+		if beside, ok := p.beside[id]; ok {
+			all = append(all, beside)
+		}
+	}
+	rows, err := d.Index.Cards(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -566,13 +575,13 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 		parts := d.showChunks(ctx, row.FilePath, r.Chunks, chunks, q, &res)
 		body, seen := quoteOf(withoutTitle(row.Body, row.Title), q)
 		res.Snippet, _, res.Highlights = body.wire(1)
-		res.Why = why(r, row, &res, parts, seen, q, past)
+		res.Why = why(r, row, &res, parts, seen, q, p.past, rows[p.beside[r.ID]])
 		look.at(row, parts)
 		if req.IncludeChunks != nil && !*req.IncludeChunks {
 			res.MatchedChunks = nil
 		}
 		if req.Explain {
-			res.Explain, res.Lacks = explain(r, weight), q.lacks(row, parts, seen)
+			res.Explain, res.Lacks = explain(r, p.strength), q.lacks(row, parts, seen)
 		}
 		out[r.ID] = res
 	}

@@ -23,20 +23,30 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 	if err != nil || len(members) == 0 {
 		return err
 	}
-	found := make(map[fold.ID]bool, len(ids))
-	for _, id := range ids {
+	found, has := make(map[fold.ID]bool, len(ids)), make(map[fold.ID]bool, len(ids))
+	for i, id := range ids {
 		found[id] = true
+		if h := &c.Memories[i]; h.Coverage > 0 || h.Exact > 0 { // else it has synonyms alone
+			has[id] = true
+		}
 	}
 	var near []fold.ID
+	c.Beside = map[fold.ID]fold.ID{}
 	if c.Places == nil {
 		c.Places = map[string]rank.Place{}
 	}
 	for session, all := range members {
 		for i, id := range all {
 			c.Places["m:"+string(id)] = rank.Place{Group: inSession + session, Ordinal: i}
-			beside := i > 0 && found[all[i-1]] || i+1 < len(all) && found[all[i+1]]
-			if beside && !found[id] {
+			if beside := i > 0 && found[all[i-1]] || i+1 < len(all) && found[all[i+1]]; beside && !found[id] {
 				near = append(near, id)
+			}
+			switch {
+			case has[id]:
+			case i > 0 && has[all[i-1]]:
+				c.Beside[id] = all[i-1]
+			case i+1 < len(all) && has[all[i+1]]:
+				c.Beside[id] = all[i+1]
 			}
 		}
 	}
@@ -53,4 +63,35 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 		}
 	}
 	return nil
+}
+
+// lookUpWords is how many words a question has at most that looks something up, rather
+// than asks.
+const lookUpWords = 2
+
+// wordsFirst puts what has words of the question before what only stands beside such in
+// a session. That answers questions as often as not (retrieval.md 1.9), but who looks up
+// a name or two wants what has them. What steps back scores no more than what it stands
+// behind.
+func wordsFirst(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
+	var beside []rank.Ranked
+	out := make([]rank.Ranked, 0, len(ranked))
+	for _, r := range ranked {
+		if r.Beside() {
+			beside = append(beside, r)
+		} else {
+			out = append(out, r)
+		}
+	}
+	if len(beside) == 0 || len(out) == 0 {
+		return ranked
+	}
+	most := out[len(out)-1].Score
+	for _, r := range beside {
+		if least := opt.Score(r.ID, 0, r.Strength); r.Score > most && r.Score > least {
+			r = lessSure(r, max(most-least, 0)/(r.Score-least), opt)
+		}
+		out = append(out, r)
+	}
+	return out
 }

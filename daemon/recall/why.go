@@ -141,8 +141,9 @@ func (q question) most() (n int) {
 
 // why says what made a memory a result, from what a reader may see of it: a chunk
 // that is withheld speaks by its name only. The chunks come in the order of those of
-// res; body is what was seen of the memory's own text.
-func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter) []wire.Reason {
+// res; body is what was seen of the memory's own text. Beside is what has words of the
+// question next to it, nil if that does not matter.
+func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter, beside *meta.Card) []wire.Reason {
 	var out []wire.Reason
 	first := 0 // weight of what the first chunk has
 	for i, c := range res.MatchedChunks {
@@ -173,6 +174,8 @@ func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownCh
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + in.text, Words: in.words})
 	} else if in := q.has(0, row.Title, row.FilePath); len(in.words) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + in.text, Words: in.words})
+	} else if in := q.has(0, row.Author); len(out) == 0 && len(in.words) > 0 {
+		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "it is by " + in.text, Words: in.words})
 	}
 	adds := map[string]float64{}
 	for _, t := range r.Terms() {
@@ -184,7 +187,15 @@ func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownCh
 		})
 	}
 	if len(out) == 0 && adds["neighbours"] > 0 {
-		out = append(out, wire.Reason{Kind: wire.WhySession, Text: "said next to what matched, in the same session"})
+		reason := wire.Reason{Kind: wire.WhySession, Text: "said next to what matched, in the same session"}
+		if beside != nil {
+			in := q.has(0, beside.Title, strings.Join(beside.Tags, " "), beside.Body)
+			reason.Text, reason.Words = "has none of the words; said next to \""+clip(beside.Title, subjectRunes)+"\"", in.words
+			if len(in.words) > 0 {
+				reason.Text += ", which has " + in.text
+			}
+		}
+		out = append(out, reason)
 	}
 	if adds["links"] > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyLink, Text: "tied to what matched"})
