@@ -138,7 +138,13 @@ func (f *patchFile) load(s *Store) error {
 		}
 		text[i] = string(b)
 	}
-	for _, d := range diff.DoWithTimeout(text[0], text[1], diffTime) {
+	f.compare(text[0], text[1])
+	return nil
+}
+
+// compare makes the chunks of what leads from one text to another.
+func (f *patchFile) compare(was, is string) {
+	for _, d := range diff.DoWithTimeout(was, is, diffTime) {
 		op := fdiff.Equal
 		if d.Type > 0 {
 			op = fdiff.Add
@@ -147,7 +153,32 @@ func (f *patchFile) load(s *Store) error {
 		}
 		f.chunks = append(f.chunks, patchChunk{d.Text, op})
 	}
-	return nil
+}
+
+// A Change is what would become of one file.
+type Change struct {
+	Path    string // below fold/
+	Was, Is []byte // nil: there is none
+}
+
+// DiffOf returns changes as unified text, as [Store.Diff] does of those that were
+// made. They need not be in a history.
+func DiffOf(changes []Change) (string, error) {
+	var p patch
+	for _, c := range changes {
+		f := patchFile{path: c.Path}
+		if c.Was != nil {
+			f.was = plumbing.ComputeHash(plumbing.BlobObject, c.Was)
+		}
+		if c.Is != nil {
+			f.is = plumbing.ComputeHash(plumbing.BlobObject, c.Is)
+		}
+		f.compare(string(c.Was), string(c.Is))
+		p = append(p, f)
+	}
+	var b strings.Builder
+	err := fdiff.NewUnifiedEncoder(&b, fdiff.DefaultContextLines).Encode(p)
+	return b.String(), err
 }
 
 func (f patchFile) IsBinary() bool        { return false }

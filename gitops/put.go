@@ -269,6 +269,11 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 // empty if nothing was written. It returns ErrUnavailable if git may be about to bring
 // another version of one of them.
 func (s *Store) PutAs(ctx context.Context, ws []Write, subject string) (rev string, done, skipped []string, err error) {
+	return s.asOne(ctx, ws, subject, s.putAll)
+}
+
+// asOne writes ws by put, as one commit of its own.
+func (s *Store) asOne(ctx context.Context, ws []Write, subject string, put func(context.Context, []Write) (done, skipped []string, err error)) (rev string, done, skipped []string, err error) {
 	if err := s.writable(); err != nil {
 		return "", nil, nil, err
 	}
@@ -291,7 +296,7 @@ func (s *Store) PutAs(ctx context.Context, ws []Write, subject string) (rev stri
 	if _, err := s.commitNow(ctx, nil, ""); err != nil {
 		return "", nil, nil, err
 	}
-	done, skipped, err = s.putAll(ctx, ws)
+	done, skipped, err = put(ctx, ws)
 	defer func() { s.changed(done) }()
 	if err != nil || len(done) == 0 {
 		return "", done, skipped, err
