@@ -27,7 +27,7 @@ type State struct {
 }
 
 // versionState is the number of the newest sql/state_<n>.sql.
-const versionState = 7
+const versionState = 8
 
 // OpenState opens or creates state.db at path and brings it to the version of
 // this program, step by step. A damaged file is set aside as <path>.damaged

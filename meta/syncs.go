@@ -92,6 +92,9 @@ func (s *State) Rename(ctx context.Context, was string, c Checkout, ids map[fold
 		for _, query := range []string{
 			`insert into access (slug, memory_id, count, last) select ?, memory_id, count, last from access where slug = ?
 				on conflict do nothing`,
+			// They are about memories that keep their ids.
+			`insert into proposals (slug, ` + proposalColumns + `) select ?, ` + proposalColumns + ` from proposals where slug = ?
+				on conflict do nothing`,
 			`update projects set settings = (select p.settings from projects p where p.slug = ?2) where slug = ?1 and settings = '{}'
 				and exists (select 1 from projects p where p.slug = ?2)`,
 		} {

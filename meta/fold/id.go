@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -106,4 +107,16 @@ func Slug(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// ProposalID returns the id of a proposal to do kind with memories: whichever is
+// named first, and whoever made it, the same one has the same id, so that a decision
+// is remembered. word tells proposals of one kind apart, as the type of a link does.
+func ProposalID(kind, word string, memories ...ID) string {
+	sorted := slices.Sorted(slices.Values(memories))
+	s := "proposal:" + kind + ":" + word
+	for _, id := range sorted {
+		s += ":" + string(id)
+	}
+	return string(hash16(s))
 }
