@@ -38,6 +38,7 @@ func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
+	id = fold.ID(m.ID) // another, where it was merged into that
 	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
 	seen := map[fold.ID]bool{id: true}
 	if err := d.walk(ctx, id, req, seen, &reply); err != nil {

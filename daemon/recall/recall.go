@@ -157,14 +157,20 @@ func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 	return meta.Row{Memory: *m, Described: "fold", ContentHash: fold.ContentHash(b), Stale: row.Stale}, nil
 }
 
-// Get returns one memory with its links, and notes that it was used.
+// Get returns one memory with its links, and notes that it was used. Of one that was
+// merged into another it returns that.
 func (d *Door) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 	m, err := d.get(ctx, id)
+	if errors.Is(err, fold.ErrNotFound) {
+		if heir, ok := d.heir(ctx, id); ok {
+			m, err = d.get(ctx, heir)
+		}
+	}
 	if err != nil {
 		return m, err
 	}
 	now := d.Now()
-	if err := d.State.Touch(ctx, d.Slug, id, now); err == nil { // a lost count is no reason to fail
+	if err := d.State.Touch(ctx, d.Slug, fold.ID(m.ID), now); err == nil { // a lost count is no reason to fail
 		m.RetrievalCount++
 		m.LastAccessed = &now
 	}
