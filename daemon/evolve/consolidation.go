@@ -1,0 +1,173 @@
+package evolve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/vecindex"
+)
+
+// What a memory is compared with.
+const (
+	// Near is the least cosine of two memories that may say the same. It only finds
+	// them: two that are about one thing are often as near, and words decide.
+	Near = 0.95
+	// neighbours is how many memories near one are looked at.
+	neighbours = 16
+	// longest is how many bytes of text two memories may have together: what they
+	// become has to fit into one file with room to spare.
+	longest = 256 << 10
+)
+
+// MakerConsolidation is who made the proposals of [Consolidation].
+const MakerConsolidation = "consolidation"
+
+// A Consolidation proposes to merge memories that say nearly the same, of those that
+// agents and people wrote. It compares vectors that are there and words, and asks
+// nobody. Its cost is one search of the vectors for each memory it is given.
+type Consolidation struct {
+	Index   *meta.Index
+	Vectors *vecindex.Index
+	Now     func() time.Time
+	Waits   func() bool // has it stop early, since something waits; may be nil
+}
+
+// Propose compares memories with all others. It returns one proposal for a pair, and
+// whether it came to the end: if not, it is to be done again.
+func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []meta.Proposal, whole bool, err error) {
+	rows, err := c.Index.Memories(ctx, ids)
+	if err != nil {
+		return nil, false, err
+	}
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if c.Waits != nil && c.Waits() {
+			return made, false, nil
+		}
+		row, ok := rows[id]
+		if !ok || !mayMerge(&row) {
+			continue
+		}
+		v, ok := c.Vectors.Vector("m:" + string(id))
+		if !ok {
+			continue // without words, or not embedded yet: it comes again with its vector
+		}
+		var near []fold.ID
+		cosines := map[fold.ID]float64{}
+		for _, h := range c.Vectors.Search(v, neighbours, &vecindex.Filter{Memories: true, Not: map[fold.ID]bool{id: true}}) {
+			if h.Score >= Near {
+				near = append(near, h.Memory)
+				cosines[h.Memory] = h.Score
+			}
+		}
+		if len(near) == 0 {
+			continue
+		}
+		others, err := c.Index.Memories(ctx, near)
+		if err != nil {
+			return nil, false, err
+		}
+		out, in, err := c.Index.LinksOf(ctx, append(slices.Clone(near), id))
+		if err != nil {
+			return nil, false, err
+		}
+		for _, n := range near {
+			other, ok := others[n]
+			if !ok || !mayMerge(&other) || apart(&row, &other, out) || superseded(id, in) || superseded(n, in) {
+				continue
+			}
+			p, ok := c.pair(row, other, cosines[n])
+			if ok && !seen[p.ID] {
+				seen[p.ID] = true
+				made = append(made, p)
+			}
+		}
+	}
+	return made, true, nil
+}
+
+// mayMerge reports whether a memory can be one of two that say the same. Facts,
+// episodes and the like are told apart by a word, or by when they were told; those of
+// a session are its course; notes of people, and what describes a source, are no
+// memories of their own.
+func mayMerge(row *meta.Row) bool {
+	switch row.Type {
+	case "fact", "episode", "association", "relationship", "scratchpad", "session", "commit", "pr", "codebase":
+		return false
+	}
+	return row.Source == fold.SourceAgent && row.Described == "fold" && !row.Note && !row.Deleted && row.Session == "" && row.Commit == ""
+}
+
+// apart reports whether two memories are not to become one, whatever they say: they
+// are of two kinds, not for the same readers, about other days or other files,
+// written under slugs of their own, or linked as versions that contradict each other.
+func apart(a, b *meta.Row, out map[fold.ID][]fold.Link) bool {
+	differ := func(x, y string) bool { return x != "" && y != "" && x != y }
+	shared := func(v string) bool { return v == "" || v == "shared" }
+	if a.Type != b.Type || shared(a.Visibility) != shared(b.Visibility) || a.Layer != b.Layer ||
+		differ(a.OriginalDate, b.OriginalDate) || differ(a.FilePath, b.FilePath) || a.Slug != "" && b.Slug != "" || len(a.Body)+len(b.Body) > longest {
+		return true
+	}
+	linked := func(from, to fold.ID) bool {
+		return slices.ContainsFunc(out[from], func(l fold.Link) bool {
+			return l.To == to && (l.Type == fold.LinkConflictsWith || l.Type == fold.LinkSupersedes)
+		})
+	}
+	return linked(a.ID, b.ID) || linked(b.ID, a.ID)
+}
+
+// superseded reports whether another memory took the place of id.
+func superseded(id fold.ID, in map[fold.ID][]fold.Link) bool {
+	return slices.ContainsFunc(in[id], func(l fold.Link) bool { return l.Type == fold.LinkSupersedes && !l.Derived })
+}
+
+// pair returns the proposal to merge two memories, if they say the same.
+func (c *Consolidation) pair(a, b meta.Row, cosine float64) (meta.Proposal, bool) {
+	wa, wb := sayingOf(&a), sayingOf(&b)
+	keep, gone, wk, wg := a, b, wa, wb
+	if stays(&b, &a, wb, wa) {
+		keep, gone, wk, wg = b, a, wb, wa
+	}
+	share, ok := wk.saysAll(wg)
+	if !ok {
+		return meta.Proposal{}, false
+	}
+	reason := fmt.Sprintf("“%s” says all that “%s” says", keep.Title, gone.Title)
+	switch {
+	case wk.count > wg.count:
+		reason += ", and more"
+	case keep.UpdatedAt.After(gone.UpdatedAt):
+		reason += ", and is newer"
+	}
+	return meta.Proposal{
+		ID: fold.ProposalID(string(meta.ProposeMerge), "", keep.ID, gone.ID), Kind: meta.ProposeMerge, Maker: MakerConsolidation,
+		Memories:   []meta.ProposalEnd{{ID: keep.ID, Hash: keep.ContentHash}, {ID: gone.ID, Hash: gone.ContentHash}},
+		Confidence: min(cosine, 1) * share, State: meta.ProposalOpen, CreatedAt: c.Now(),
+		ProposalBody: meta.ProposalBody{
+			Reason:   reason,
+			Evidence: fmt.Sprintf("cosine %.3f; %d of %d telling words of the one are in the other", cosine, wg.count-wk.missing(wg), wg.count),
+		},
+	}, true
+}
+
+// stays reports whether a rather than b is what is kept of two that say the same: the
+// one whose id is asked for by its slug, else the one that says more, else the newer.
+func stays(a, b *meta.Row, wa, wb *saying) bool {
+	if (a.Slug != "") != (b.Slug != "") {
+		return a.Slug != ""
+	}
+	if wa.count != wb.count {
+		return wa.count > wb.count
+	}
+	if !a.UpdatedAt.Equal(b.UpdatedAt) {
+		return a.UpdatedAt.After(b.UpdatedAt)
+	}
+	return a.ID < b.ID
+}
