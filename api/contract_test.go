@@ -38,7 +38,7 @@ type contract struct {
 	keeper *auth.Tokens
 	odd    []string // what was wrong
 
-	memory, link, tag, token string
+	memory, link, tag, token, proposal string
 
 	*lodging
 }
@@ -62,6 +62,7 @@ func newContract(t *testing.T) *contract {
 		t.Fatal(err)
 	}
 	c.memory, c.link, c.tag, c.token = m.ID, m.ID, `"`+m.ContentHash+`"`, m.ID
+	c.proposal = m.ID
 	return c
 }
 
@@ -81,6 +82,7 @@ func (c *contract) requests() map[string]string {
 		"projects": "", "project": "", "projectStatus": "", "projectStats": "", "drift": "", "algorithm": "", "resume": "", "reloadModels": "", "repositories": "", "getMemory": "",
 		"memorySource": "?start_line=1&end_line=2", "links": "", "job": "", "prime": "", "sessionEvents": "", "log": "", "status": "", "tokens": "", "tokensOfAuth": "",
 		"health": "", "ready": "", "live": "", "metrics": "", "openapi": "", "events": "", "mcpSSE": "",
+		"proposals": "?state=all&limit=1", "proposal": "", "acceptProposal": "", "rejectProposal": "",
 		"deleteMemory": "", "removeLink": "", "removeLinkOf": "", "removeRepository": "", "revokeToken": "", "revokeTokenOfAuth": "", "removeProject": "",
 		"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, "mcpStream": "", "mcpEnd": "",
 		"authProviders": "", "addAuthProvider": `{"id":"corp","issuer":"https://id.example.com","client_id":"fold","projects":["app"]}`, "removeAuthProvider": "", "me": "",
@@ -94,6 +96,8 @@ func (c *contract) request(r api.Route) *http.Request {
 	switch {
 	case strings.Contains(r.Path, "/repositories/"):
 		id = "00112233445566aa"
+	case strings.Contains(r.Path, "/proposals/"):
+		id = c.proposal
 	case strings.Contains(r.Path, "/tokens/"):
 		id = c.token
 	case r.ID == "assignRole":
@@ -285,6 +289,8 @@ func (c *contract) anew(r api.Route) {
 			c.t.Fatal(err)
 		}
 		c.link = l.ID
+	case "proposal", "acceptProposal", "rejectProposal":
+		c.proposal = c.doors.Propose("app", c.memory, c.memory)
 	case "revokeToken", "revokeTokenOfAuth":
 		made, err := c.keeper.Create(ctx, auth.Owner(), wire.TokenCreate{Name: "n", Scope: "read"})
 		if err != nil {

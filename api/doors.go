@@ -25,6 +25,7 @@ type Doors interface {
 	ProjectDoors
 	RepositoryDoors
 	MemoryDoors
+	ProposalDoors
 	HistoryDoors
 
 	// Search finds in one project, SearchAll in all that the scope may read.
@@ -106,6 +107,18 @@ type MemoryDoors interface {
 	AddLink(ctx context.Context, sc fold.Scope, slug, id string, in wire.LinkCreate) (wire.Link, error)
 	RemoveLink(ctx context.Context, sc fold.Scope, slug, linkID string) error
 	Upload(ctx context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error)
+}
+
+// ProposalDoors decide about changes of memories that were proposed. An id is that of
+// a proposal, or the beginning of one.
+type ProposalDoors interface {
+	Proposals(ctx context.Context, sc fold.Scope, slug string, in wire.ProposalQuery) (wire.ProposalList, error)
+	// Proposal returns one, with what accepting it would change.
+	Proposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error)
+	// AcceptProposal does what is proposed; what was accepted before is answered again.
+	AcceptProposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.ProposalAccepted, error)
+	// RejectProposal remembers that it is not wanted: it does not come again.
+	RejectProposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error)
 }
 
 // HistoryDoors read the history of the memories and bring them back.

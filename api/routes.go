@@ -15,7 +15,7 @@ const project = "/api/projects/{slug}"
 // Routes is the one table of what can be called, and by whom. Every pattern
 // that the server answers is in it.
 func Routes() []Route {
-	return slices.Concat(projectRoutes(), repositoryRoutes(), memoryRoutes(), recallRoutes(), workRoutes(), tokenRoutes(), loginRoutes(), browserRoutes(), plainRoutes())
+	return slices.Concat(projectRoutes(), repositoryRoutes(), memoryRoutes(), proposalRoutes(), recallRoutes(), workRoutes(), tokenRoutes(), loginRoutes(), browserRoutes(), plainRoutes())
 }
 
 type inNone struct{}

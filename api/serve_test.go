@@ -54,7 +54,9 @@ func TestClientReachesEveryDoor(t *testing.T) {
 	if err != nil || token.Secret == "" {
 		t.Fatalf("CreateToken = %+v, %v", token, err)
 	}
+	propose := func() string { return doors.Propose("app", a.ID, b.ID) }
 	args := map[string][]any{
+		"Proposals": {"app", wire.ProposalQuery{State: "all", Limit: 3}}, "Proposal": {"app", propose()}, "AcceptProposal": {"app", propose()}, "RejectProposal": {"app", propose()},
 		"AddAuthProvider": {wire.AuthProviderCreate{ID: "corp", Issuer: "https://id.example.com", ClientID: "fold"}}, "AuthProviders": {}, "RemoveAuthProvider": {"corp"},
 		"AssignRole": {"ada", wire.UserAssign{Role: "viewer", Projects: []string{"app"}}}, "Users": {}, "RemoveUser": {"bob"}, "Me": {},
 		"CreateToken": {wire.TokenCreate{Name: "ci", Scope: "read"}}, "Tokens": {}, "RevokeToken": {token.ID},

@@ -35,6 +35,7 @@ type held struct {
 	remote    string // "": sync is off
 	memories  map[string]wire.Memory
 	links     map[string]wire.Link
+	proposals []wire.Proposal
 }
 
 // New returns doors with one project a slug, its checkout at /src/<slug>.

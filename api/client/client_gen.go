@@ -258,6 +258,38 @@ func (c *Client) RemoveLink(ctx context.Context, slug string, linkID string) err
 	return c.call(ctx, "DELETE", "/api/projects/"+url.PathEscape(slug)+"/links/"+url.PathEscape(linkID), nil, nil, nil)
 }
 
+// Proposals calls GET /api/projects/{slug}/proposals: list what is proposed for the memories of a project, newest first.
+func (c *Client) Proposals(ctx context.Context, slug string, query wire.ProposalQuery) (wire.ProposalList, error) {
+	q := url.Values{}
+	setString(q, "state", query.State)
+	setInt(q, "limit", query.Limit)
+	setString(q, "cursor", query.Cursor)
+	var out wire.ProposalList
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/proposals", q, nil, &out)
+	return out, err
+}
+
+// Proposal calls GET /api/projects/{slug}/proposals/{id}: get a proposal, with what accepting it changes.
+func (c *Client) Proposal(ctx context.Context, slug string, id string) (wire.Proposal, error) {
+	var out wire.Proposal
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/proposals/"+url.PathEscape(id), nil, nil, &out)
+	return out, err
+}
+
+// AcceptProposal calls POST /api/projects/{slug}/proposals/{id}/accept: do what is proposed, as one commit.
+func (c *Client) AcceptProposal(ctx context.Context, slug string, id string) (wire.ProposalAccepted, error) {
+	var out wire.ProposalAccepted
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/proposals/"+url.PathEscape(id)+"/accept", nil, nil, &out)
+	return out, err
+}
+
+// RejectProposal calls POST /api/projects/{slug}/proposals/{id}/reject: remember that a proposal is not wanted.
+func (c *Client) RejectProposal(ctx context.Context, slug string, id string) (wire.Proposal, error) {
+	var out wire.Proposal
+	err := c.call(ctx, "POST", "/api/projects/"+url.PathEscape(slug)+"/proposals/"+url.PathEscape(id)+"/reject", nil, nil, &out)
+	return out, err
+}
+
 // Search calls POST /api/projects/{slug}/search: search a project.
 func (c *Client) Search(ctx context.Context, slug string, in wire.SearchRequest) (wire.SearchReply, error) {
 	var out wire.SearchReply

@@ -103,6 +103,7 @@ type ProjectStatus struct {
 	VectorsDue   int           `json:"vectors_due" doc:"memories whose vectors are still to come; words find them already"`
 	Links        int           `json:"links"`
 	Conflicts    int           `json:"conflicts,omitempty" doc:"memories that hold another version of one, which a merge could not keep in place"`
+	Proposals    int           `json:"proposals,omitempty" doc:"changes of memories that wait for a decision"`
 	Queued       int           `json:"queued" doc:"jobs waiting or running"`
 	Progress     *Progress     `json:"progress,omitempty"`
 	Engine       string        `json:"engine" doc:"vector engine that serves"`
