@@ -220,7 +220,7 @@ func (co *checkout) payOwed(ctx context.Context, st *stores) error {
 func countsForSearch(kind string) bool { return !slices.Contains(behind[:], kind) }
 
 // behind are the jobs that do not.
-var behind = [...]string{jobEmbed, jobMeasure, jobDescribe}
+var behind = [...]string{jobEmbed, jobMeasure, jobDescribe, jobConsolidate}
 
 // recount keeps how much will still change what search finds by words, and wakes
 // who waits for none. co.mu is held.

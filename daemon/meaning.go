@@ -182,7 +182,10 @@ func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.Job
 		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
 		return err
 	}
-	return co.measureLater(ctx, st)
+	if err := co.measureLater(ctx, st); err != nil {
+		return err
+	}
+	return co.consolidateLater(ctx, st)
 }
 
 // embedEnded tells how asking a model ended. After a failure that is not ours

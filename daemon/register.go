@@ -438,6 +438,11 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		if in.Path != "" && in.Path != co.rec.Path {
 			continue
 		}
+		if _, err := d.of(sc, co.rec.Slug); errors.Is(err, fold.ErrNotFound) { // no other checkout of it is left
+			if err := d.parts.state.ForgetProposals(ctx, co.rec.Slug); err != nil {
+				return fmt.Errorf("purge %s: %w", co.rec.Path, err)
+			}
+		}
 		if err := d.purge(co); err != nil {
 			return fmt.Errorf("purge %s: %w", co.rec.Path, err)
 		}

@@ -141,6 +141,7 @@ func (co *checkout) runJobs(ctx context.Context, st *stores, first bool) error {
 		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
 		Handlers: map[string]jobs.Handler{
 			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed, jobMeasure: co.doMeasure, jobDescribe: co.doDescribe, jobRetry: co.doRetry,
+			jobConsolidate: co.doConsolidate,
 		},
 		Changed: co.jobChanged,
 	}

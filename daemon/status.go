@@ -97,6 +97,9 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 		co.lastCounts(ctx, &p)
 	}
 	co.historyOf(ctx, k, &p)
+	if n, err := co.parts.state.OpenProposals(ctx, co.rec.Slug); err == nil {
+		p.Proposals = n
+	}
 	sort.Strings(p.Notices)
 	return p
 }

@@ -85,8 +85,10 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	if err := co.describeAnew(ctx, st, jobDescribe); err != nil {
 		return err
 	}
-	if wanted, err := co.wantsVectors(ctx, st); err != nil || !wanted {
+	if wanted, err := co.wantsVectors(ctx, st); err != nil {
 		return err
+	} else if !wanted {
+		return co.consolidateLater(ctx, st)
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
 	return err

@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/foldwatch/foldwatch/daemon/evolve"
+	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// jobConsolidate compares memories that changed, and proposes what to merge.
+const jobConsolidate = "consolidate"
+
+const (
+	// proposalsOpen is how many proposals of a project wait at most: nobody reviews
+	// more, and what is left out is found again when there is room.
+	proposalsOpen = 500
+	// consolidateMost is how many memories one job compares with all others.
+	consolidateMost = 64
+)
+
+// The values of evolve.
+const (
+	evolveOff  = "off"
+	evolveAuto = "auto"
+)
+
+// noteConsolidated is the note that says how far memories were compared with each other.
+const noteConsolidated = "consolidated"
+
+// consolidated is what it holds: up to which change, in which index, by which vectors.
+type consolidated struct {
+	Generation string `json:"generation"`
+	Identity   string `json:"identity"`
+	Seq        int64  `json:"seq"`
+}
+
+// consolidatedTo returns how far the memories of st were compared.
+func (co *checkout) consolidatedTo(ctx context.Context, st *stores) (consolidated, error) {
+	now := consolidated{Generation: st.index.Generation, Identity: st.serves().identity.String()}
+	text, err := co.parts.state.Note(ctx, co.rec.Key, noteConsolidated)
+	if err != nil {
+		return now, err
+	}
+	var n consolidated
+	if json.Unmarshal([]byte(text), &n) == nil && n.Generation == now.Generation && n.Identity == now.Identity {
+		now.Seq = n.Seq
+	}
+	return now, nil
+}
+
+// consolidateLater queues the comparison of memories, if any changed since the last
+// one, or if something is proposed that may not be true any more.
+func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
+	if co.cfg.For(co.rec.Slug).Evolve == evolveOff {
+		return nil
+	}
+	at, err := co.consolidatedTo(ctx, st)
+	if err != nil {
+		return err
+	}
+	to := st.serves().vectors.Seq()
+	if to <= at.Seq {
+		return nil
+	}
+	ids, _, _, err := st.index.WrittenPart(ctx, at.Seq, to, 1)
+	if err != nil {
+		return err
+	}
+	open := 0
+	if len(ids) == 0 {
+		if open, err = co.parts.state.OpenProposals(ctx, co.rec.Slug); err != nil || open == 0 {
+			return err
+		}
+	}
+	_, err = co.enqueue(ctx, jobConsolidate, prioLater, struct{}{}, jobConsolidate)
+	return err
+}
+
+// doConsolidate compares memories that changed with all others, a part at a time, and
+// proposes to merge those that say the same. Proposals about what has changed are
+// dropped before: where they hold still, they are made anew. It gives way to
+// everything that somebody waits for.
+func (co *checkout) doConsolidate(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+	st, err := co.stores(ctx)
+	if err != nil || co.busy() {
+		return err // what keeps it busy asks for it again, at the end of its vectors
+	}
+	mode := co.cfg.For(co.rec.Slug).Evolve
+	if mode == evolveOff {
+		return nil
+	}
+	if err := co.dropChanged(ctx, st); err != nil {
+		return err
+	}
+	at, err := co.consolidatedTo(ctx, st)
+	if err != nil {
+		return err
+	}
+	m := st.serves()
+	ids, upTo, more, err := st.index.WrittenPart(ctx, at.Seq, m.vectors.Seq(), consolidateMost)
+	if err != nil {
+		return err
+	}
+	maker := evolve.Consolidation{Index: st.index, Vectors: m.vectors, Now: co.now, Waits: co.busy}
+	made, whole, err := maker.Propose(ctx, ids)
+	if err != nil {
+		return err
+	}
+	added, err := co.parts.state.PutProposals(ctx, co.rec.Slug, made, proposalsOpen)
+	if err != nil {
+		return err
+	}
+	if added > 0 && mode != evolveAuto {
+		co.log.InfoContext(ctx, "Memories proposed to be merged", "count", added)
+		co.bus.publish("memory:proposed", co.rec.Slug, map[string]any{"count": added})
+	}
+	if mode == evolveAuto {
+		co.acceptAll(ctx, st)
+	}
+	if !whole {
+		return nil
+	}
+	at.Seq = max(at.Seq, upTo)
+	b, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	if err := co.parts.state.SetNote(ctx, co.rec.Key, noteConsolidated, string(b)); err != nil || !more {
+		return err
+	}
+	_, err = co.enqueue(ctx, jobConsolidate, prioLater, struct{}{}, "")
+	return err
+}
+
+// dropChanged forgets open proposals whose memories have changed, and notes of those
+// that a crash kept from being noted that they were accepted.
+func (co *checkout) dropChanged(ctx context.Context, st *stores) error {
+	state, slug := co.parts.state, co.rec.Slug
+	open, err := state.Proposals(ctx, slug, meta.ProposalOpen, meta.ProposalCursor{}, proposalsOpen)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	rows, err := st.rowsOf(ctx, open)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, p := range open {
+		switch evolve.StandingOf(p, rows) {
+		case evolve.Changed:
+			gone = append(gone, p.ID)
+		case evolve.Done:
+			if err := state.DecideProposal(ctx, slug, p.ID, meta.ProposalAccepted, "", co.now()); err != nil && !errors.Is(err, fold.ErrConflict) {
+				return err
+			}
+		}
+	}
+	return state.DropProposals(ctx, slug, gone)
+}
+
+// acceptAll accepts what is proposed, each as a commit of its own: the user wants no
+// review (evolve = "auto"). What cannot be accepted now stays open.
+func (co *checkout) acceptAll(ctx context.Context, st *stores) {
+	if co.isPaused() {
+		return
+	}
+	open, err := co.parts.state.Proposals(ctx, co.rec.Slug, meta.ProposalOpen, meta.ProposalCursor{}, proposalsOpen)
+	if err != nil {
+		co.log.WarnContext(ctx, "Proposals not read", "err", err)
+		return
+	}
+	for _, p := range open {
+		if ctx.Err() != nil {
+			return
+		}
+		out, err := co.accept(ctx, st, fold.LocalScope(), p)
+		switch {
+		case err == nil:
+			co.log.InfoContext(ctx, "Memories merged", "id", out.ID, "rev", out.Rev)
+		case errors.Is(err, fold.ErrConflict), errors.Is(err, fold.ErrNotFound): // changed by the one before: made anew if it holds
+		default:
+			co.log.InfoContext(ctx, "Proposal not accepted", "id", p.ID, "err", err)
+		}
+	}
+}
