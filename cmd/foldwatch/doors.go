@@ -49,6 +49,11 @@ type daemonClient interface {
 	AddLink(ctx context.Context, slug, id string, in wire.LinkCreate) (wire.Link, error)
 	RemoveLink(ctx context.Context, slug, linkID string) error
 
+	Proposals(ctx context.Context, slug string, q wire.ProposalQuery) (wire.ProposalList, error)
+	Proposal(ctx context.Context, slug, id string) (wire.Proposal, error)
+	AcceptProposal(ctx context.Context, slug, id string) (wire.ProposalAccepted, error)
+	RejectProposal(ctx context.Context, slug, id string) (wire.Proposal, error)
+
 	Reindex(ctx context.Context, slug string, in wire.Reindex) (wire.JobRef, error)
 	Jobs(ctx context.Context, slug string, limit int) (wire.JobList, error) // slug "" = all
 	Job(ctx context.Context, id string) (wire.Job, error)

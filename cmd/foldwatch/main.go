@@ -85,7 +85,7 @@ func newRoot(e *environment) *cobra.Command {
 	}
 	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), unitCommand(e))
 	group("ask", "Ask", searchCommand(e), showCommand(e), contextCommand(e), sourceCommand(e), statusCommand(e))
-	group("write", "Write", memoryCommand(e), linkCommand(e), decayCommand(e))
+	group("write", "Write", memoryCommand(e), linkCommand(e), proposalsCommand(e), decayCommand(e))
 	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), publishCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), eventsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
 		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))

@@ -158,6 +158,13 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	if pr.Conflicts > 0 {
 		p.printf("  conflicts %s: foldwatch memory list --type conflict -p %s\n", plural(pr.Conflicts, "other version")+" of a memory that two sides changed", pr.Slug)
 	}
+	if pr.Proposals > 0 {
+		waits := "wait"
+		if pr.Proposals == 1 {
+			waits = "waits"
+		}
+		p.printf("  proposals %d %s for a decision: foldwatch proposals -p %s\n", pr.Proposals, waits, pr.Slug)
+	}
 	if pr.VectorsDue > 0 {
 		p.printf("  vectors   those of %s are still to come; words find them already\n", plural(pr.VectorsDue, "memory"))
 	}
