@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/api/wire"
 )
 
 // A gate is what every request of one listener passes before its route is
@@ -76,6 +77,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !route.Access.Allows(who.Scope) {
 		writeProblem(w, refusal(http.StatusForbidden, "this needs a caller with scope "+string(route.Access), ""))
 		return
+	}
+	if _, asked := r.Header[wire.NoticesHeader]; asked && g.ln == nil && len(r.Header["Authorization"]) == 0 && s.opt.Notices != nil {
+		w.Header().Set(wire.NoticesHeader, wire.EncodeNotices(s.opt.Notices(r.Context())))
 	}
 	if who.Browser && route.Method != http.MethodGet && !g.ownPage(r) {
 		writeProblem(w, refusal(http.StatusForbidden, "a browser's session changes things from pages of this server only",

@@ -56,6 +56,9 @@ type Options struct {
 	Rates Rates
 	// Logins lets people in by other listeners than the socket. Nil lets nobody.
 	Logins *auth.Logins
+	// Notices are what the owner should know, for who asks by wire.NoticesHeader at
+	// the socket. It must be quick. Nil is none.
+	Notices func(ctx context.Context) []string
 	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
 	Now func() time.Time
 }

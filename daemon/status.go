@@ -33,19 +33,11 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 	}
 	s.RSSBytes, s.CPUSeconds = usage()
 	if d.opt.Listening != nil {
-		s.Listen, s.Notices = d.opt.Listening()
+		s.Listen, _ = d.opt.Listening()
 	}
 	if d.opt.Webhooks != nil {
-		at, notices := d.opt.Webhooks()
-		s.Webhooks, s.Notices = at, append(s.Notices, notices...)
+		s.Webhooks, _ = d.opt.Webhooks()
 	}
-	if d.parts.state.Forgot != "" {
-		s.Notices = append(s.Notices, d.parts.state.Forgot)
-	}
-	if off := d.parts.lexicon.Off(); off != "" {
-		s.Notices = append(s.Notices, "synonyms are off: "+off)
-	}
-	said := map[string]bool{}
 	all := slices.DeleteFunc(d.sorted(), func(co *checkout) bool { return !sc.CanRead(co.rec.Slug) })
 	waited, enough := context.WithTimeout(ctx, countWait)
 	defer enough()
@@ -53,15 +45,49 @@ func (d *Daemon) Status(ctx context.Context, sc fold.Scope) (wire.Status, error)
 		co.wantCounts()
 	}
 	for _, co := range all {
-		if text := co.overdue(ctx); text != "" && !said[co.rec.CommonDir] {
-			said[co.rec.CommonDir] = true
-			s.Notices = append(s.Notices, text)
-		}
 		p := co.statusWithin(ctx, waited)
 		s.Ready = s.Ready && p.State == "ready"
 		s.Projects = append(s.Projects, p)
 	}
+	s.Notices = d.notices(ctx, all)
 	return s, nil
+}
+
+// Notices are those of Status, for the owner, without the rest of it: every command
+// tells them.
+func (d *Daemon) Notices(ctx context.Context) []string {
+	ctx, enough := context.WithTimeout(ctx, noticeWait)
+	defer enough()
+	return d.notices(ctx, d.sorted())
+}
+
+// noticeWait bounds what a command waits for what it may want to know.
+const noticeWait = 200 * time.Millisecond
+
+// notices are what a person should know of the daemon itself and of the syncs of the
+// checkouts.
+func (d *Daemon) notices(ctx context.Context, all []*checkout) []string {
+	var notices []string
+	for _, listener := range []func() (string, []string){d.opt.Listening, d.opt.Webhooks} {
+		if listener != nil {
+			_, texts := listener()
+			notices = append(notices, texts...)
+		}
+	}
+	if d.parts.state.Forgot != "" {
+		notices = append(notices, d.parts.state.Forgot)
+	}
+	if off := d.parts.lexicon.Off(); off != "" {
+		notices = append(notices, "synonyms are off: "+off)
+	}
+	said := map[string]bool{}
+	for _, co := range all {
+		if text := co.overdue(ctx); text != "" && !said[co.rec.CommonDir] {
+			said[co.rec.CommonDir] = true
+			notices = append(notices, text)
+		}
+	}
+	return notices
 }
 
 // ProjectStatus tells the state of a project's main checkout.

@@ -46,6 +46,8 @@ type Client struct {
 	mu      sync.Mutex
 	daemon  string // version of the daemon; "" before the first answer
 	noticed bool   // the mismatch was told
+	notices []string
+	told    bool // the daemon tells notices by the way
 }
 
 // New returns a client of the daemon at the socket. It does not connect yet.
@@ -93,13 +95,26 @@ func (c *Client) Mismatch() (daemon string, ok bool) {
 	return c.daemon, true
 }
 
+// Notices returns what the daemon wanted known at the last Ping, and whether it says so
+// by the way: an older one tells it with its status only.
+func (c *Client) Notices() (notices []string, told bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notices, c.told
+}
+
 // Ping returns nil if a daemon answers.
 func (c *Client) Ping(ctx context.Context) error {
-	res, err := c.send(ctx, http.MethodGet, "/health/live", nil, nil)
+	res, err := c.send(ctx, http.MethodGet, "/health/live", nil, http.Header{wire.NoticesHeader: {"ask"}})
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+	if values, told := res.Header[wire.NoticesHeader]; told {
+		c.mu.Lock()
+		c.notices, c.told = wire.DecodeNotices(values[0]), true
+		c.mu.Unlock()
+	}
 	return problemOf(res)
 }
 

@@ -302,13 +302,21 @@ func (e *environment) tellNotices(ctx context.Context, c daemonClient) {
 		return
 	}
 	e.noticesTold = true
-	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer cancel()
-	st, err := c.Status(ctx)
-	if err != nil {
-		return
+	var notices []string
+	told := false
+	if by, can := c.(interface{ Notices() ([]string, bool) }); can {
+		notices, told = by.Notices()
 	}
-	for _, n := range st.Notices {
+	if !told { // by a daemon of another version
+		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		st, err := c.Status(ctx)
+		if err != nil {
+			return
+		}
+		notices = st.Notices
+	}
+	for _, n := range notices {
 		e.messages(false).printf("foldwatch: %s\n", n)
 	}
 }

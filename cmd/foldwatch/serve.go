@@ -120,7 +120,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
 	server := api.NewServer(d, agents, api.Options{
-		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Logins: logins, Rates: ratesOf(st.cfg.Rate),
+		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Logins: logins, Rates: ratesOf(st.cfg.Rate), Notices: d.Notices,
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
