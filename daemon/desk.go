@@ -66,7 +66,7 @@ const writeMost = 100 * time.Millisecond
 // crowd of searches waits: what is done once for any number of them (jobs,
 // transactions, a segment of the text index that each search looks into) is most of
 // what one alone costs.
-const gatherWrites = 100 * time.Millisecond
+const gatherWrites = 250 * time.Millisecond
 
 // write waits for the turn of a write. It returns the error of ctx if that is done
 // before.
