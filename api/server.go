@@ -149,10 +149,8 @@ func lists(v any) any {
 func fillLists(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fillLists(v.Field(i))
-			}
+		for _, i := range listsOf(v.Type()) {
+			fillLists(v.Field(i))
 		}
 	case reflect.Slice:
 		if v.IsNil() {
@@ -164,6 +162,25 @@ func fillLists(v reflect.Value) {
 			}
 		}
 	}
+}
+
+// listFields are the fields of structs that are lists or may have some, by type: to ask
+// for them took longer than to fill them.
+var listFields sync.Map
+
+func listsOf(t reflect.Type) []int {
+	if known, ok := listFields.Load(t); ok {
+		return known.([]int)
+	}
+	fields := []int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.IsExported() && (f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Struct && len(listsOf(f.Type)) > 0) {
+			fields = append(fields, i)
+		}
+	}
+	listFields.Store(t, fields)
+	return fields
 }
 
 // serve runs one request of a route within its limits.
