@@ -34,6 +34,9 @@ const (
 // rooms are those that no search ranks in.
 var rooms = sync.Pool{New: func() any { return &rank.Room{} }}
 
+// hitRooms are those that no search has hits of the text index in.
+var hitRooms = sync.Pool{New: func() any { return new([]textindex.Hit) }}
+
 // Search finds what fits req.Query, best first. It returns ErrInvalid for a
 // request that cannot be understood.
 func (d *Door) Search(ctx context.Context, req wire.SearchRequest) (wire.SearchReply, error) {
@@ -186,9 +189,10 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, asked []asked
 	var hits []textindex.Hit
 	var occurs []textindex.Occurrence
 	var near []vecindex.Hit
+	room := hitRooms.Get().(*[]textindex.Hit)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		hits, occurs, err = d.Text.Find(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates})
+		hits, occurs, err = d.Text.Find(gctx, textindex.Query{Text: req.Query, Synonyms: Synonyms(d.Lexicon, req.Query), Filter: f, Limit: candidates, Room: *room})
 		return err
 	})
 	if d.scans(channels) {
@@ -204,6 +208,7 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, asked []asked
 	if err := g.Wait(); err != nil {
 		return c, nil, nil, err
 	}
+	found := hits
 	if !slices.ContainsFunc(hits, own) {
 		hits = nil // synonyms help to order what was found; vectors know them too
 	}
@@ -220,7 +225,12 @@ func (d *Door) gather(ctx context.Context, req wire.SearchRequest, asked []asked
 			return c, nil, nil, err
 		}
 	}
-	sortHits(hits, near, &c)
+	sortHits(hits, near, &c) // which takes all of them
+	if cap(found) > 0 {
+		clear(found)
+		*room = found[:0]
+	}
+	hitRooms.Put(room)
 	channels.only(&c)
 	if err := d.places(ctx, &c); err != nil {
 		return c, nil, nil, err

@@ -28,6 +28,7 @@ type accumulator struct {
 	able    bitset       // documents that may still be among the best, see narrow
 	left    []uint32     // the same as a list
 	hits    [len(kinds)][]Hit
+	names   names
 }
 
 // A tally is the scores of one document.

@@ -21,6 +21,10 @@ type Query struct {
 
 	// Limit is the most hits of each kind. Zero means 10.
 	Limit int
+
+	// Room is overwritten with the hits if they fit: those of a search before, which
+	// nobody needs any more. It may be nil.
+	Room []Hit
 }
 
 // A Synonym is a term, as meta/words makes them, that means something like one of
@@ -109,7 +113,7 @@ func (x *Index) Find(ctx context.Context, q Query) (_ []Hit, _ []Occurrence, err
 	defer func() {
 		clear(s.acc.found) // they hold segments
 		for k := range s.acc.hits {
-			clear(s.acc.hits[k][:cap(s.acc.hits[k])])
+			clear(s.acc.hits[k])
 		}
 		select {
 		case x.scratch <- s.acc:
@@ -136,7 +140,15 @@ func (x *Index) Find(ctx context.Context, q Query) (_ []Hit, _ []Occurrence, err
 		}
 		parts = append(parts, found)
 	}
-	return slices.Concat(parts...), occurs, nil
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	out := slices.Grow(q.Room[:0], n)
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out, occurs, nil
 }
 
 // clip bounds the length of a question.
@@ -265,9 +277,9 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		leaf := c.leafOf(d.doc)
 		local := d.doc - leaf.offset
 		t := &c.acc.tallies[d.doc]
-		key := leaf.key(local)
+		key, memory := c.acc.names.of(leaf.segment, local)
 		h := Hit{
-			Key: key, Kind: kinds[c.k], Memory: memoryOf(key, leaf.value(leaf.ownerOf(local), ownerMemory)),
+			Key: key, Kind: kinds[c.k], Memory: memory,
 			Score: d.score, Fielded: float64(t.fielded), Expanded: float64(t.fielded + t.more), Exact: float64(t.exact),
 			Name: float64(t.name), Body: float64(t.body), Symbol: float64(t.symbol), Path: float64(t.path), Ideal: idfs, NameShare: min(float64(t.share), 1),
 		}
@@ -302,12 +314,4 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		from = end
 	}
 	return hits[:min(c.limit, len(hits))], nil
-}
-
-// memoryOf returns id, as part of key where that ends with it, as keys of memories do.
-func memoryOf(key string, id []byte) fold.ID {
-	if at := len(key) - len(id); at >= 0 && key[at:] == string(id) {
-		return fold.ID(key[at:])
-	}
-	return fold.ID(id)
 }

@@ -19,6 +19,7 @@ import (
 type segment struct {
 	layout
 
+	id    uint64 // no other of this process has it; not 0
 	data  []byte
 	first [len(kinds) + 1]uint32 // number of the first document of each kind; the last is their count
 	dicts [len(kinds)][channels]dictionary
@@ -57,12 +58,15 @@ func ours(s scorch.Segment) (*segment, error) {
 	return nil, fmt.Errorf("segment of type %T", s)
 }
 
+// segments is how many were made or opened.
+var segments atomic.Uint64
+
 func newSegment(data []byte) (*segment, error) {
 	l, err := parseLayout(data)
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{layout: l, data: data}
+	s := &segment{layout: l, id: segments.Add(1), data: data}
 	s.refs.Store(1)
 	for k := range kinds {
 		s.first[k+1] = s.first[k] + uint32(l.docs[k])

@@ -1,0 +1,42 @@
+package textindex
+
+import "github.com/foldwatch/foldwatch/meta/fold"
+
+// Names are the keys and memories of documents that were found lately. To read them
+// from a segment takes a look at seven places far from each other, for each of some
+// hundred hits of a search. It is used by one search at a time.
+type names struct {
+	slots []named // by hash; a document takes the place of another
+}
+
+// A named is one document. Segments are told by number, so that none is kept by this.
+type named struct {
+	segment uint64
+	doc     uint32
+	key     string
+	memory  fold.ID
+}
+
+const nameBits = 13 // of how many documents, half a megabyte of them
+
+// of returns the key and the memory of a document.
+func (n *names) of(s *segment, doc uint32) (key string, memory fold.ID) {
+	if n.slots == nil {
+		n.slots = make([]named, 1<<nameBits)
+	}
+	const golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio: neighbours lie apart (Knuth, TAOCP 6.4)
+	e := &n.slots[(s.id<<32^uint64(doc))*golden>>(64-nameBits)]
+	if e.segment != s.id || e.doc != doc {
+		key := s.key(doc)
+		*e = named{s.id, doc, key, memoryOf(key, s.value(s.ownerOf(doc), ownerMemory))}
+	}
+	return e.key, e.memory
+}
+
+// memoryOf returns id, as part of key where that ends with it, as keys of memories do.
+func memoryOf(key string, id []byte) fold.ID {
+	if at := len(key) - len(id); at >= 0 && key[at:] == string(id) {
+		return fold.ID(key[at:])
+	}
+	return fold.ID(id)
+}
