@@ -193,11 +193,17 @@ func ChunkSamples(c Candidates) []Sample {
 		tops[id] = TopSum(scores)
 	}
 	type whole struct{ words, exact float64 }
-	parents := map[fold.ID]whole{}
+	parents := make(map[fold.ID]whole, len(siblings)) // of those that have chunks among the candidates
+	for i := range s.rows {
+		parents[s.rows[i].Memory] = whole{}
+	}
 	for _, hits := range [][]Hit{c.Files, c.Memories} {
 		for i := range hits {
 			h := &hits[i]
-			p := parents[h.Memory]
+			p, ok := parents[h.Memory]
+			if !ok {
+				continue
+			}
 			parents[h.Memory] = whole{max(p.words, h.share(h.Fielded)), max(p.exact, h.Exact)}
 		}
 	}

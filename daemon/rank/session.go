@@ -8,6 +8,13 @@ const nearShare = .3
 // next to the words of the question as often as in them. A memory without a place
 // is a session of its own.
 func sessions(rows []Sample, hits []Hit, places map[string]Place) {
+	if !placed(rows, places) {
+		for i := range rows {
+			v := &rows[i].Values
+			v[Window], v[Session] = v[Words], v[Words]
+		}
+		return
+	}
 	hit := make(map[string]*Hit, len(hits))
 	for i := range hits {
 		hit[hits[i].Key] = &hits[i]
@@ -38,6 +45,16 @@ func sessions(rows []Sample, hits []Hit, places map[string]Place) {
 		before, after := at[Place{p.Group, p.Ordinal - 1}], at[Place{p.Group, p.Ordinal + 1}]
 		v[Window] = max(v[Window], window(hit[key], before, after))
 	}
+}
+
+// placed reports whether one of rows has a place in a session.
+func placed(rows []Sample, places map[string]Place) bool {
+	for i := range rows {
+		if _, ok := places["m:"+rows[i].Key]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // window is BM25F over a memory and parts of its neighbours, each of which may be
