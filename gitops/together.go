@@ -96,7 +96,8 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 
 // takeBack undoes what putTogether did before the entry at, which failed: somebody
 // saved its file at that moment, or it cannot be written. What was changed again
-// since stays. It returns what the caller is told.
+// since stays, and so does what the disk does not take back: a text too much, never
+// one too few. It returns what the caller is told.
 func (s *Store) takeBack(root *disk.Root, entries []walEntry, at int, failed error) error {
 	for _, e := range slices.Backward(entries[:at]) {
 		if err := apply(root, walEntry{Path: e.Path, Base: e.New, New: e.Base}); err != nil && !errors.Is(err, fold.ErrConflict) {

@@ -3,11 +3,14 @@ package gitops_test
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
@@ -99,60 +102,155 @@ func TestPutTogetherWritesNothingWhereOneChanged(t *testing.T) {
 	}
 }
 
-// TestPutTogetherKilledAtEveryStep stops it at every step in turn, starts again, and
-// expects all of it or nothing. Where the log itself was torn in the middle of its one
-// write, which no kill does to a file but a power cut may, the texts may be there
-// without the deletion, and never the deletion alone.
+// An editor saves a file at the first step on it behind the write of the log.
+type editor struct {
+	mu         sync.Mutex
+	path, file string
+	text       string
+	armed      bool
+	saved      bool
+}
+
+func (e *editor) Before(op disk.Op, path string, size int) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case op == disk.OpWrite && path == "wal":
+		e.armed = e.path != ""
+	case e.armed && !e.saved && path == e.path:
+		e.saved = true
+		return size, os.WriteFile(e.file, []byte(e.text), 0o644)
+	}
+	return size, nil
+}
+
+// TestPutTogetherTakesBackWhatItDid: somebody saves one of the files after the other
+// was written. That goes back, and the save stays.
+func TestPutTogetherTakesBackWhatItDid(t *testing.T) {
+	t.Parallel()
+	dir, e := checkout(t), &editor{}
+	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = e })
+	p := putPair(t, s)
+	e.mu.Lock()
+	e.path, e.file, e.text = p.gone.Path(), filepath.Join(dir, "fold", p.gone.Path()), string(p.goneBytes)+"And an egret.\n"
+	e.mu.Unlock()
+	_, err := s.PutTogether(t.Context(), p.writes(), "fold: Merge")
+	ce, ok := errors.AsType[*fold.ConflictError](err)
+	if !e.saved || !ok || ce.ID != p.gone || string(ce.Current) != e.text {
+		t.Fatalf("saved: %v, PutTogether = %v", e.saved, err)
+	}
+	for id, want := range map[fold.ID]string{p.keep: string(p.keepBytes), p.gone: e.text} {
+		if got, err := s.Read(id.Path()); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v, want %q", id, got, err, want)
+		}
+	}
+	if n := s.Status().WalEntries; n != 0 {
+		t.Errorf("%d entries are left in the log", n)
+	}
+}
+
+// snapshots copies a folder before each step, as a kill at that step leaves it: the
+// process does nothing more, also nothing to take back what it did.
+type snapshots struct {
+	t     *testing.T
+	mu    sync.Mutex
+	on    bool
+	from  string
+	at    []string // a folder for each step, "" for none
+	steps []string
+}
+
+func (s *snapshots) Before(op disk.Op, path string, size int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on {
+		s.take(string(op) + " " + path)
+	}
+	return size, nil
+}
+
+// take copies before every step where all are asked for, else before some, the one
+// after the write of the log and the last.
+func (s *snapshots) take(step string) {
+	to := ""
+	if n := len(s.steps); fulltest.Crash() || n%10 == 0 || step == acknowledged || n > 0 && strings.HasPrefix(s.steps[n-1], "write wal") {
+		to = filepath.Join(realDir(s.t), "co")
+		if err := os.CopyFS(to, os.DirFS(s.from)); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.at, s.steps = append(s.at, to), append(s.steps, step)
+}
+
+// acknowledged is the step behind the last.
+const acknowledged = "acknowledged"
+
+// TestPutTogetherKilledAtEveryStep starts again from what a kill at each step leaves,
+// and expects all of it or nothing. Where the log itself was torn, which no kill does
+// to a file but a power cut may, the texts may be there without the deletion, and never
+// the deletion alone.
 func TestPutTogetherKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	stride := 11
-	if fulltest.Crash() {
-		stride = 1
+	layout := func(dir string) *gitops.Layout {
+		return &gitops.Layout{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
+	}
+	snaps := &snapshots{t: t, from: realDir(t)}
+	git(t, snaps.from, "init", "-q", "--template=", ".")
+	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout(snaps.from), Slug: "app", Now: later, Faults: snaps, Author: ann})
+	must(t, err)
+	p := putPair(t, s)
+	snaps.on = true
+	_, err = s.PutTogether(t.Context(), p.writes(), "fold: Merge")
+	must(t, err)
+	snaps.mu.Lock()
+	snaps.take(acknowledged)
+	snaps.on = false
+	snaps.mu.Unlock()
+	must(t, s.Close())
+
+	restart := func(dir string) (keep, gone []byte) {
+		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout(dir), Slug: "app", Now: later, Author: ann})
+		must(t, err)
+		defer again.Close()
+		if _, err := again.CommitAll(t.Context()); err != nil {
+			t.Errorf("CommitAll = %v", err)
+		}
+		keep, err = again.Read(p.keep.Path())
+		must(t, err)
+		gone, _ = again.Read(p.gone.Path()) // nothing, if it is deleted
+		return keep, gone
 	}
 	none, all, torn := 0, 0, 0
-	for at := 1; ; at += stride {
-		dir := realDir(t)
-		git(t, dir, "init", "-q", "--template=", ".")
-		lay := &gitops.Layout{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
-		f := &faults{}
-		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later, Faults: f, Author: ann})
-		must(t, err)
-		p := putPair(t, s)
-		f.set(at, nil)
-		_, acked := s.PutTogether(t.Context(), p.writes(), "fold: Merge")
-		f.mu.Lock()
-		killed, half := f.n >= at, f.n >= at && strings.HasPrefix(f.trace[at-1], "write wal")
-		f.n = at + 1 // closing changes nothing either
-		f.mu.Unlock()
-		_ = s.Close()
-		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later, Author: ann})
-		must(t, err)
-		keep, err := again.Read(p.keep.Path())
-		must(t, err)
-		gone, err := again.Read(p.gone.Path())
+	last := len(snaps.at) - 1
+	for i := range snaps.at {
+		written := i > 0 && strings.HasPrefix(snaps.steps[i-1], "write wal") // and not synced yet
+		if snaps.at[i] == "" {
+			continue
+		}
+		if written {
+			log := filepath.Join(snaps.at[i], ".git", "foldwatch", "wal")
+			whole := read(t, log)
+			cut := filepath.Join(realDir(t), "co")
+			must(t, os.CopyFS(cut, os.DirFS(snaps.at[i])))
+			must(t, os.Truncate(filepath.Join(cut, ".git", "foldwatch", "wal"), int64(len(whole)-5)))
+			if keep, gone := restart(cut); string(keep) == string(p.merged) && string(gone) == string(p.goneBytes) {
+				torn++
+			} else if string(keep) != string(p.keepBytes) || string(gone) != string(p.goneBytes) {
+				t.Errorf("with a torn log: the one that stays holds %q, the other one %q", keep, gone)
+			}
+		}
+		keep, gone := restart(snaps.at[i])
 		switch {
-		case string(keep) == string(p.keepBytes) && string(gone) == string(p.goneBytes):
+		case string(keep) == string(p.keepBytes) && string(gone) == string(p.goneBytes) && i != last:
 			none++
-		case string(keep) == string(p.merged) && err != nil:
+		case string(keep) == string(p.merged) && gone == nil:
 			all++
-		case half && string(keep) == string(p.merged) && string(gone) == string(p.goneBytes):
-			torn++
 		default:
-			t.Errorf("killed at %d: the one that stays holds %q, the other one %q", at, keep, gone)
-		}
-		if acked == nil && string(keep) != string(p.merged) {
-			t.Errorf("killed at %d: acknowledged, and not there", at)
-		}
-		if _, err := again.CommitAll(t.Context()); err != nil {
-			t.Errorf("killed at %d: CommitAll = %v", at, err)
-		}
-		_ = again.Close()
-		if !killed {
-			t.Logf("TOGETHER n=%d none=%d all=%d torn=%d", none+all+torn, none, all, torn)
-			break
+			t.Errorf("killed before step %d, %s: the one that stays holds %q, the other one %q", i, snaps.steps[i], keep, gone)
 		}
 	}
-	if none == 0 || all == 0 {
-		t.Errorf("of the kills %d left nothing and %d all: the test shows little", none, all)
+	t.Logf("TOGETHER steps=%d n=%d none=%d all=%d torn=%d", len(snaps.at), none+all+torn, none, all, torn)
+	if none == 0 || all == 0 || torn == 0 {
+		t.Errorf("none=%d all=%d torn=%d: the test shows little", none, all, torn)
 	}
 }
