@@ -143,7 +143,7 @@ func theirPlace(t *testing.T, p *project, there fold.ID) {
 		t.Errorf("what has the title asked for is told as %+v", r.Results)
 	}
 	seen := map[string]bool{}
-	for n := 0; n < 20; n++ {
+	for range 20 {
 		for _, hit := range r.Results {
 			if seen[hit.ID] {
 				t.Errorf("%s comes twice", hit.ID)
