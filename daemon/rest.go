@@ -84,11 +84,18 @@ func (co *checkout) openAgain(ctx context.Context) (*stores, error) {
 // publish gives the opened stores to all who wait for them. After the first opening
 // of a turn, what a crash left is covered by one sweep.
 func (co *checkout) publish(ctx context.Context, k *standing, st *stores, first bool) error {
+	attached := false
 	switch {
 	case !first && k.generation != "" && (st.begun() || st.index.Generation != k.generation):
 		co.restart()
 		return errAnew
-	case first && !co.isPaused():
+	case first:
+		st.attach(co, k)
+		attached = true
+		co.recoverAcknowledged(ctx, st)
+		if co.isPaused() {
+			break
+		}
 		// This comes before anybody can ask for a job, which it would take for a
 		// leftover.
 		if err := st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
@@ -96,7 +103,9 @@ func (co *checkout) publish(ctx context.Context, k *standing, st *stores, first 
 		}
 	}
 	k.generation = st.index.Generation
-	st.attach(co, k)
+	if !attached {
+		st.attach(co, k)
+	}
 	st.index.OnDamage(co.damaged)
 	co.mu.Lock()
 	defer co.mu.Unlock()

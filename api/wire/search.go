@@ -39,6 +39,9 @@ type SearchReply struct {
 	Omitted    int            `json:"omitted,omitempty" doc:"results that limit asked for and token_budget has no room for"`
 }
 
+// NoticeNear is the notice of a search that found by meaning alone.
+const NoticeNear = "near; no word matched"
+
 // A QueryWord is one word or name of a query. Words that say nothing alone (the, is,
 // how) are not looked for.
 type QueryWord struct {

@@ -44,7 +44,7 @@ func searchCommand(e *environment) *cobra.Command {
 			if len(reply.NotFound) > 0 && len(reply.Results) > 0 {
 				e.messages(false).printf("%s; nearest:\n", notFound(reply.NotFound))
 			}
-			if reply.Notice != "" {
+			if reply.Notice != "" && (reply.Notice != wire.NoticeNear || len(reply.NotFound) == 0) {
 				e.messages(false).printf("%s\n", reply.Notice)
 			}
 			return e.emit(reply, func(p printer) {

@@ -96,7 +96,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 		ranked = wordsFirst(ranked, opt)
 	}
 	if wordless(all) && len(ranked) > 0 {
-		note(&reply, "near; no word matched")
+		note(&reply, wire.NoticeNear)
 	}
 	known := false
 	if req.Cursor != "" {

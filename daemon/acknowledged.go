@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta"
+)
+
+// What a crash leaves of acknowledged writes is indexed before anybody is answered, within
+// bounds: beyond them searches say that some changes are still being indexed.
+const (
+	recoverMost = 300             // memories, and changes that the text index lacks
+	recoverTime = 2 * time.Second // beyond which nobody waits for it
+)
+
+// recoverAcknowledged finds by search what was acknowledged before the last life of the
+// daemon ended: the text index takes what the database has, and the index takes the
+// files of writes that no commit or ended job tells of. It comes before the jobs that
+// were left are cancelled, and the sweep does what does not end well.
+func (co *checkout) recoverAcknowledged(ctx context.Context, st *stores) {
+	ctx, cancel := context.WithTimeout(ctx, recoverTime)
+	defer cancel()
+	err := co.indexAcknowledged(ctx, st)
+	if err != nil && ctx.Err() == nil {
+		co.log.WarnContext(ctx, "Acknowledged writes are left to the sweep", "err", err)
+	}
+}
+
+func (co *checkout) indexAcknowledged(ctx context.Context, st *stores) error {
+	seq, err := st.index.Seq(ctx)
+	if err != nil {
+		return err
+	}
+	if behind := seq - st.text.Seq(); behind > 0 {
+		if behind > recoverMost {
+			return nil // all of it would have to be fed first
+		}
+		if err := st.in.CatchUp(ctx, nil); err != nil {
+			return err
+		}
+	}
+	paths := st.sidecar.store.Uncommitted()
+	left, err := st.index.Jobs(ctx, recoverMost)
+	if err != nil {
+		return err
+	}
+	for _, j := range left {
+		ended := j.Status == meta.JobCompleted || j.Status == meta.JobCancelled
+		var w pathWork
+		if j.Type == jobFold && !ended && json.Unmarshal(j.Payload, &w) == nil {
+			paths = append(paths, w.Paths...)
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	if len(paths) == 0 || len(paths) > recoverMost {
+		return nil
+	}
+	// What is gone may have vanished, which the sweep finds out.
+	r, err := st.in.Fold(ctx, st.present(paths), nil)
+	co.after(ctx, st, r)
+	return err
+}
