@@ -221,11 +221,20 @@ func absorbed(keep, gone *fold.Memory, foreign string) *fold.Memory {
 		dst  *string
 		from string
 	}{
-		{"type", &next.Type, gone.Type}, {"author", &next.Author, gone.Author}, {"context", &next.Context, gone.Context},
-		{"file_path", &next.FilePath, gone.FilePath}, {"language", &next.Language, gone.Language}, {"original_date", &next.OriginalDate, gone.OriginalDate},
-		{"subject", &next.Subject, gone.Subject}, {"relation", &next.Relation, gone.Relation}, {"object", &next.Object, gone.Object},
-		{"session", &next.Session, gone.Session}, {"agent", &next.Agent, gone.Agent}, {"commit", &next.Commit, gone.Commit},
-		{"moved_from", &next.MovedFrom, gone.MovedFrom}, {"layer", &next.Layer, gone.Layer},
+		{"type", &next.Type, gone.Type},
+		{"author", &next.Author, gone.Author},
+		{"context", &next.Context, gone.Context},
+		{"file_path", &next.FilePath, gone.FilePath},
+		{"language", &next.Language, gone.Language},
+		{"original_date", &next.OriginalDate, gone.OriginalDate},
+		{"subject", &next.Subject, gone.Subject},
+		{"relation", &next.Relation, gone.Relation},
+		{"object", &next.Object, gone.Object},
+		{"session", &next.Session, gone.Session},
+		{"agent", &next.Agent, gone.Agent},
+		{"commit", &next.Commit, gone.Commit},
+		{"moved_from", &next.MovedFrom, gone.MovedFrom},
+		{"layer", &next.Layer, gone.Layer},
 	} {
 		rest.text(f.name, f.dst, f.from)
 	}
