@@ -89,17 +89,35 @@ func projectFindings(pr wire.ProjectStatus) []finding {
 		}
 		found = append(found, fail(mend, "%s: %s: %s", pr.Slug, f.Path, f.Reason))
 	}
+	left := ""
 	for _, n := range pr.Notices {
-		if ownCheck(n) {
-			continue
+		switch {
+		case ownCheck(n):
+		case strings.HasPrefix(n, leftOut):
+			left = "; " + n // as the checkout wants it
+		default:
+			found = append(found, warn(mendIn(n, "foldwatch status"+at), "%s: %s", pr.Slug, n))
 		}
-		found = append(found, warn("", "%s: %s", pr.Slug, n))
 	}
 	yet := ""
 	if pr.State == "indexing" {
 		yet = " yet: it is being indexed"
 	}
-	return orOK(found, "%s: %s, %s%s", pr.Slug, plural(pr.Files.Indexed, "file"), plural(pr.Memories, "memory"), yet)
+	return orOK(found, "%s: %s, %s%s%s", pr.Slug, plural(pr.Files.Indexed, "file"), plural(pr.Memories, "memory"), yet, left)
+}
+
+// leftOut begins what the daemon says of files that the checkout leaves out of the
+// index: vendored ones, and those that it says.
+const leftOut = "files not indexed: "
+
+// mendIn returns the command that a notice ends with, else what else can be done.
+func mendIn(notice, otherwise string) string {
+	for _, before := range []string{": foldwatch ", "; foldwatch "} {
+		if i := strings.LastIndex(notice, before); i >= 0 {
+			return notice[i+2:]
+		}
+	}
+	return otherwise
 }
 
 // notCommitted is in what the daemon says of a file that history does not take.

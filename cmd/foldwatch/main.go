@@ -93,6 +93,7 @@ func newRoot(e *environment) *cobra.Command {
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
 	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand(), manCommand(e))
 	refuseShells(root)
+	completeValues(e, root)
 	return root
 }
 

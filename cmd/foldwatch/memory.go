@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -246,6 +247,9 @@ func memoryListCommand(e *environment) *cobra.Command {
 						t.row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, short(clean(m.Title), 60), where)
 					}
 					t.print(p)
+					if len(list.Items) == 0 {
+						e.messages(false).printf("%s\n", cmp.Or(e.noSuchType(cmd.Context(), c, slug, q), "no memories"))
+					}
 					if list.NextCursor != "" {
 						e.messages(false).printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
 					}

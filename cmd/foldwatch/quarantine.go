@@ -38,9 +38,26 @@ func quarantineCommand(e *environment) *cobra.Command {
 					if len(list.Items) == 0 {
 						e.messages(false).printf("no file is set aside\n")
 					}
+					if len(args) == 0 {
+						e.tellLeftOut(cmd.Context(), c, slug)
+					}
 				})
 			})
 		},
+	}
+}
+
+// tellLeftOut says what is not indexed because the checkout says so: nothing is wrong
+// with that, and who looks here may look for it.
+func (e *environment) tellLeftOut(ctx context.Context, c daemonClient, slug string) {
+	st, err := c.ProjectStatus(ctx, slug)
+	if err != nil {
+		return // what was asked for is printed
+	}
+	for _, n := range st.Notices {
+		if strings.HasPrefix(n, leftOut) {
+			e.messages(false).printf("%s\n", n)
+		}
 	}
 }
 

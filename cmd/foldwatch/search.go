@@ -18,6 +18,9 @@ func searchCommand(e *environment) *cobra.Command {
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Query = strings.Join(args, " ")
+			if strings.TrimSpace(in.Query) == "" {
+				return usagef("foldwatch search WORDS; what there is, newest first: foldwatch memory list", "there is nothing to search for")
+			}
 			if in.Limit < 1 || in.Limit > 100 {
 				return usagef("", "--limit must be between 1 and 100")
 			}

@@ -30,15 +30,18 @@ func memoryID(arg string) (string, error) {
 
 func showCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Print one memory",
+		Use:   "show ID|FILE",
+		Short: "Print one memory: by its id, or by the file that it describes",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := memoryID(args[0])
-			if err != nil {
-				return err
+			if _, err := memoryID(args[0]); err != nil && e.fileNamed(args[0]) == "" {
+				return fold.WithHint(err, "foldwatch show takes the id of a memory, or a file: foldwatch memory list")
 			}
 			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				id, err := e.memoryOf(cmd.Context(), c, slug, args[0])
+				if err != nil {
+					return err
+				}
 				m, err := c.GetMemory(cmd.Context(), slug, id)
 				if err != nil {
 					return err
