@@ -510,6 +510,8 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	now, _ := e.installed(s)
 	there, absent := now.Installed || now.Packaged != "", e.machine(s).Manages(s)
 	switch {
+	case s.Scope == unit.User && verb == "start" && fl.dryRun && absent != nil:
+		return absent // which is what is in the way of a service
 	case s.Scope == unit.User && (!there || absent != nil && verb == "stop"):
 		return e.controlFree(ctx, s, verb, fl.dryRun)
 	case !there && !fl.dryRun:
