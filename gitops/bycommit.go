@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -44,15 +45,89 @@ func (s *Store) awaitsCommit(path string) bool {
 	return o != nil && o.ByItself && s.off.turnedOn() && !s.held.Load()
 }
 
-// Awaits reports whether a file waits for git to rest, and not for the commit that is
-// to hold it.
+// Awaits reports whether a file waits for git to rest, or may, and not for the commit
+// that is to hold it.
 func (s *Store) Awaits() bool {
 	for path := range s.PutOff() {
-		if !s.awaitsCommit(path) {
+		if o := s.off.get(path); o != nil && (o.told != nil || !s.awaitsCommit(path)) {
 			return true
 		}
 	}
 	return false
+}
+
+// restAwaited returns which files wait for git to rest, sorted. Among them are those
+// that come with a commit, and that a person has edited meanwhile: git finds them
+// changed as it is, and on a branch that nobody commits to readers would never get that
+// edit.
+func (s *Store) restAwaited(ctx context.Context) ([]string, error) {
+	var rest, told []string
+	for path := range s.PutOff() {
+		o := s.off.get(path)
+		switch {
+		case o == nil:
+		case !s.awaitsCommit(path):
+			rest = append(rest, path)
+		case o.told != nil:
+			told = append(told, path)
+		}
+	}
+	edited, err := s.editedBy(ctx, told)
+	rest = append(rest, edited...)
+	slices.Sort(rest)
+	return rest, err
+}
+
+// editedBy returns those of paths that hold what somebody put there: the journal has
+// that, and HEAD has not.
+func (s *Store) editedBy(ctx context.Context, paths []string) (edited []string, err error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.onto == nil {
+		return nil, nil
+	}
+	p, _, err := s.onto.position()
+	if err != nil || p.oid == "" {
+		return nil, err // HEAD is on no branch
+	}
+	slices.Sort(paths)
+	key := []string{p.oid.String()}
+	for _, path := range paths {
+		if o := s.off.get(path); o != nil {
+			key = append(key, path, hashOf(o.told))
+		}
+	}
+	if slices.Equal(key, s.asHead) {
+		return nil, nil
+	}
+	root, err := s.openFold(false)
+	if err != nil {
+		return nil, nil //nolint:nilerr // missing: the vanish guard's
+	}
+	defer root.Close()
+	_, held, err := s.atHead(ctx, paths)
+	if err != nil || held == nil {
+		return nil, err
+	}
+	asHead := true
+	for _, path := range paths {
+		o := s.off.get(path)
+		have, err := readFile(root, path)
+		if o == nil || err != nil || !same(have, o.told) {
+			asHead = false // it changes just now
+			continue
+		}
+		if !same(have, held[path]) {
+			edited = append(edited, path)
+		}
+	}
+	if s.asHead = nil; asHead && len(edited) == 0 {
+		s.asHead = key
+	}
+	return edited, nil
 }
 
 // putByCommit puts ws off, which are sorted and come with the commit that holds them, as
@@ -341,6 +416,15 @@ func (s *Store) withdraw(ctx context.Context) error {
 	_, held, err := s.atHead(ctx, paths)
 	if err != nil || held == nil {
 		return err // HEAD is on no branch, or cannot be told: they stay
+	}
+	out, err := s.onto.l.git("ls-files", "-z", "--", s.onto.dir).output(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if below, ok := strings.CutPrefix(name, s.onto.dir+"/"); ok && held[below] == nil {
+			held[below] = []byte{} // the user's: a merge that is not committed yet has brought it
+		}
 	}
 	for _, path := range paths {
 		defer s.paths.lock(path)()

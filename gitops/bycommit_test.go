@@ -195,3 +195,69 @@ func TestNewMemoryThatABranchHas(t *testing.T) {
 		t.Errorf("merged is %q", got)
 	}
 }
+
+// TestEditedWhileItWaitsForItsCommit: where nobody commits, on another branch, a person's
+// edit of a memory that the daemon has something new for is found, and neither is lost.
+// What that branch holds of it stays as it is.
+func TestEditedWhileItWaitsForItsCommit(t *testing.T) {
+	t.Parallel()
+	dir := checkout(t)
+	s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Now = func() time.Time { return time.Now().Add(time.Hour) } })
+	id, one := memoryFile("Describes a.go", "one")
+	_, two := memoryFile("Describes a.go", "two")
+	describe(t, s, gitops.Write{ID: id, New: one, Described: one})
+	onto(t, s)
+	git(t, dir, "switch", "-q", "-c", "feature")
+	full := filepath.Join(dir, "fold", id.Path())
+	place := func() {
+		t.Helper()
+		_, err := s.CommitAll(t.Context())
+		must(t, err)
+		if waits, err := s.PlacePutOff(t.Context()); err != nil || waits != "" {
+			t.Fatalf("PlacePutOff = %q, %v", waits, err)
+		}
+	}
+	_, theirs := memoryFile("Describes a.go", "as this branch has it")
+	describe(t, s, gitops.Write{ID: id, Base: one, New: two, Described: two})
+	write(t, full, string(theirs))
+	git(t, dir, "commit", "-qam", "theirs")
+	for range 2 {
+		place()
+		if got := read(t, full); string(got) != string(theirs) || len(s.PutOff()) != 1 {
+			t.Fatalf("what the branch has became %q, and %d wait", got, len(s.PutOff()))
+		}
+	}
+	write(t, full, string(theirs)+"\nA person's words.\n")
+	place()
+	got, err := s.Read(id.Path())
+	if must(t, err); !strings.Contains(string(got), "A person's words.") || len(s.PutOff()) > 0 {
+		t.Errorf("Read = %q, and %d wait", got, len(s.PutOff()))
+	}
+}
+
+// TestRestartWhileAMergeIsStaged: a file that a merge of the user has brought, and that
+// no commit has yet, is not taken for one that came for a commit of ours.
+func TestRestartWhileAMergeIsStaged(t *testing.T) {
+	t.Parallel()
+	for _, how := range [][]string{{"--no-commit", "--no-ff"}, {"--squash"}} {
+		t.Run(how[0], func(t *testing.T) {
+			t.Parallel()
+			dir := checkout(t)
+			s := branchStore(t, dir, nil)
+			id, text := memoryFile("Describes a.go", "one")
+			git(t, dir, "switch", "-q", "-c", "other")
+			write(t, filepath.Join(dir, "fold", id.Path()), string(text))
+			git(t, dir, "add", "-A")
+			git(t, dir, "commit", "-qm", "theirs")
+			git(t, dir, "switch", "-q", "main")
+			describe(t, s, gitops.Write{ID: id, New: text, Described: text})
+			git(t, dir, append([]string{"merge", "-q", "other"}, how...)...)
+			before := git(t, dir, "status", "--porcelain")
+			must(t, s.Close())
+			branchStore(t, dir, nil)
+			if got := git(t, dir, "status", "--porcelain"); got != before {
+				t.Errorf("after the restart: %q, want %q", got, before)
+			}
+		})
+	}
+}

@@ -515,7 +515,10 @@ func (s *Store) PlacePutOff(ctx context.Context) (waits string, err error) {
 	defer func() { s.changed(done) }()
 	var errs []error
 	scan := newProcessScan(s.l.mainLayout())
-	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(s.PutOff())), s.awaitsCommit)
+	rest, err := s.restAwaited(ctx)
+	if err != nil {
+		return "", err
+	}
 	for part := range slices.Chunk(rest, putOffBatch) {
 		if err := ctx.Err(); err != nil {
 			return waits, err

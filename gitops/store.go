@@ -96,9 +96,10 @@ type Store struct {
 	newest   atomic.Pointer[newest]
 	onBranch atomic.Pointer[newestOnBranch]
 	syncing  sync.Mutex // one sync at a time; taken before commit
-	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who and onto
+	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who, onto and asHead
 	who      identity
 	onto     *branchTarget // nil unless commits go onto the branch
+	asHead   []string      // HEAD, and files that wait for a commit and were found there as it has them; see editedBy
 
 	off       putOffs
 	graves    stateMap[time.Time]
