@@ -46,5 +46,5 @@ func fromFile(f *os.File, opt Options) (*Listener, error) {
 		return nil, errors.Join(fmt.Errorf("inherited socket %s (%s) is no unix socket with a path: %w", ln.Addr(), ln.Addr().Network(), ErrForeign), ln.Close())
 	}
 	l.SetUnlinkOnClose(false)
-	return &Listener{path: l.Addr().String(), net: l, log: opt.log()}, nil
+	return &Listener{path: l.Addr().String(), system: true, net: l, log: opt.log()}, nil
 }

@@ -187,3 +187,39 @@ func TestRenewOfTheSystemsSocket(t *testing.T) {
 	}
 	said(t, connect(t, path), "found")
 }
+
+// TestRenewLeavesTheSystemsFolderAlone: it may be a home, or /run, and stays open to
+// whom it was; a socket is put in place only where nobody else can.
+func TestRenewLeavesTheSystemsFolderAlone(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[os.FileMode]error{0o755: nil, 0o777 | os.ModeSticky: sock.ErrForeign} {
+		path := where(t)
+		dir := filepath.Dir(path)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		system, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer system.Close()
+		f, err := system.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := sock.FromFile(f, sock.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if err := errors.Join(os.Chmod(dir, mode), os.Remove(path)); err != nil {
+			t.Fatal(err)
+		}
+		if did, err := l.Renew(); did != (want == nil) || !errors.Is(err, want) {
+			t.Errorf("Renew in a folder of mode %v = %v, %v, want %v", mode, did, err, want)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode() != mode|os.ModeDir {
+			t.Errorf("the folder has mode %v, %v, want %v", info.Mode(), err, mode)
+		}
+	}
+}

@@ -37,8 +37,9 @@ func Path(path string) string {
 // A Listener accepts only peers that run as the user of this process. It is
 // safe for concurrent use.
 type Listener struct {
-	path string
-	log  *slog.Logger
+	path   string
+	system bool // the system opened it, in a folder that need not be for it alone
+	log    *slog.Logger
 
 	mu     sync.Mutex        // guards the fields below
 	net    *net.UnixListener // what listens now
@@ -80,7 +81,8 @@ func Listen(path string, opt Options) (*Listener, error) {
 // did anything; errors are those of [Listen], and then nothing has changed.
 //
 // Of a socket that the system opened only the missing file is put in place again,
-// and only where its folder is ours: the system itself listens at a file that is
+// and only where its folder is ours and nobody else may write there; its mode stays:
+// it may be a home, or /run. The system itself listens at a file that is
 // no more until its socket unit is restarted, and would not be told otherwise.
 func (l *Listener) Renew() (renewed bool, err error) {
 	l.mu.Lock()
@@ -92,14 +94,19 @@ func (l *Listener) Renew() (renewed bool, err error) {
 	if err == nil && (l.at == nil || os.SameFile(info, l.at)) {
 		return false, nil
 	}
-	if err := ownDir(filepath.Dir(l.path)); err != nil {
+	fit := ownDir
+	if l.system {
+		fit = guardedDir
+	}
+	if err := fit(filepath.Dir(l.path)); err != nil {
 		return false, fmt.Errorf("socket %s: %w", l.path, err)
 	}
 	if err := clear(l.path); err != nil {
 		return false, fmt.Errorf("socket %s: %w", l.path, err)
 	}
 	// No umask here: it is the whole process's, which makes folders meanwhile. The
-	// folder has let nobody else in since ownDir.
+	// folder lets nobody else in; in the system's, others are refused by Accept until
+	// the mode is set, as they are after it.
 	next, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.path, Net: "unix"})
 	if err != nil {
 		return false, fmt.Errorf("socket %s: %w", l.path, err)
@@ -155,25 +162,41 @@ func bind(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// ownDir makes dir, or checks that it is a folder of ours and nobody else's.
+// ownDir makes dir, or checks that it is a folder of ours, and makes it nobody else's.
 func ownDir(dir string) error {
+	info, err := oursAt(dir)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(dir, 0o700)
+	}
+	return err
+}
+
+// guardedDir makes dir, or checks that it is a folder of ours in which nobody else may
+// put anything.
+func guardedDir(dir string) error {
+	info, err := oursAt(dir)
+	if err == nil && info.Mode().Perm()&0o022 != 0 {
+		err = fmt.Errorf("others may write into folder %s: %w", dir, ErrForeign)
+	}
+	return err
+}
+
+// oursAt makes the folder dir if there is none, and returns ErrForeign if it is not ours.
+func oursAt(dir string) (fs.FileInfo, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("folder %s is a link: %w", dir, ErrForeign)
+		return nil, fmt.Errorf("folder %s is a link: %w", dir, ErrForeign)
 	}
 	if !ours(info) {
-		return fmt.Errorf("folder %s belongs to another user: %w", dir, ErrForeign)
+		return nil, fmt.Errorf("folder %s belongs to another user: %w", dir, ErrForeign)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return os.Chmod(dir, 0o700)
-	}
-	return nil
+	return info, nil
 }
 
 func ours(info fs.FileInfo) bool {
