@@ -266,10 +266,7 @@ func (p *patient) restart(ctx context.Context) error {
 		return err
 	}
 	if c == nil {
-		args, known := p.e.manner(p.stat.PID)
-		if !known {
-			args = []string{"--auto"}
-		}
+		args := p.e.manner(p.stat.PID)
 		if err := p.end(ctx); err != nil {
 			return err
 		}
@@ -323,6 +320,9 @@ func (p *patient) endProcess(ctx context.Context, pid int) error {
 	if pid <= 1 {
 		return fold.WithHint(fmt.Errorf("the daemon is the first process of its container (pid %d): %w", pid, fold.ErrForbidden), "stop the container")
 	}
+	if exe, foreign := p.foreign(pid); foreign {
+		return fold.WithHint(fmt.Errorf("pid %d is %s here: the daemon that gave it runs in another container: %w", pid, exe, fold.ErrForbidden), "end it from there")
+	}
 	proc, err := os.FindProcess(pid)
 	if err != nil {
 		return err
@@ -344,6 +344,23 @@ func (p *patient) endProcess(ctx context.Context, pid int) error {
 			return fmt.Errorf("pid %d does not stop", pid)
 		}
 	}
+}
+
+// foreign returns the program of a process that cannot be the daemon that said it has
+// this pid. Folders and socket may be those of another container, or of the machine
+// around this one, where processes have other numbers.
+func (p *patient) foreign(pid int) (exe string, is bool) {
+	at := filepath.Join(p.e.proc, strconv.Itoa(pid), "exe")
+	exe, err := os.Readlink(at)
+	if err != nil || strings.Contains(filepath.Base(exe), "foldwatch") {
+		return exe, false
+	}
+	its, err := os.Stat(at)
+	if err != nil {
+		return exe, false
+	}
+	ours, err := os.Stat(filepath.Join(p.e.proc, "self", "exe"))
+	return exe, err == nil && !os.SameFile(its, ours)
 }
 
 // stateHeld reports whether a daemon has the state folder.

@@ -159,7 +159,10 @@ func ratesOf(r conf.Rate) api.Rates {
 // anotherDaemon says who runs already, where that is what went wrong.
 func anotherDaemon(err error) error {
 	var held *disk.LockedError
+	_, deaf := errors.AsType[*deafError](err)
 	switch {
+	case deaf: // no restart of this one mends it
+		return fmt.Errorf("%w: %w", err, fold.ErrConflict)
 	case errors.As(err, &held):
 		return fold.WithHint(fmt.Errorf("another daemon runs already (%s): %w", held.Info, fold.ErrConflict), "foldwatch status")
 	case errors.Is(err, sock.ErrInUse):

@@ -29,17 +29,14 @@ func (e *environment) freePID(ctx context.Context) (int, error) {
 	return st.PID, err
 }
 
-// manner returns the arguments with which the daemon was started that a person leaves
-// as it is when it is started anew, and whether they are known.
-func (e *environment) manner(pid int) (args []string, known bool) {
+// manner returns the arguments with which a daemon is started anew, so that it ends by
+// itself if the one with this pid does, or if that is not known.
+func (e *environment) manner(pid int) []string {
 	b, err := (&patient{e: e}).kernel(strconv.Itoa(pid), "cmdline")
-	if err != nil {
-		return nil, false
+	if err != nil || slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
+		return []string{"--auto"}
 	}
-	if slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
-		args = []string{"--auto"}
-	}
-	return args, true
+	return nil
 }
 
 // controlFree stops a daemon that no service manager holds, or starts it anew, where
@@ -48,6 +45,10 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 	pid, err := e.freePID(ctx)
 	if err != nil {
 		return err
+	}
+	if use, is := e.machineUse(); is && use.same && pid > 0 {
+		return fold.WithHint(fmt.Errorf("the daemon (pid %d) is the service of the machine, which is root's to change: %w", pid, fold.ErrForbidden),
+			rootHint("foldwatch service "+verb+" --system"))
 	}
 	r := unitReply{Scope: s.Scope, Manager: s.Manager(), Path: s.Path(), Done: !dryRun, Steps: []unit.Step{}, PID: pid}
 	switch {
@@ -70,7 +71,7 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 	if err != nil && verb == "restart" {
 		return err // what runs goes on: no other would start
 	}
-	args, _ := e.manner(pid)
+	args := e.manner(pid)
 	if err := e.endPID(ctx, pid); err != nil {
 		return err
 	}
@@ -115,6 +116,9 @@ func (e *environment) otherPID(ctx context.Context, s unit.Spec) int {
 	state, err := e.unitState(ctx, s)
 	if err != nil || s.Ask() == nil {
 		return 0
+	}
+	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
+		return 0 // whose it is, the system does not say
 	}
 	if pid, answers := e.answering(ctx); answers && pid != state.PID {
 		return pid

@@ -66,6 +66,16 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	}
 }
 
+// TestAccountOfTheMachineEndsNothing: nor does such a command end the machine's daemon,
+// which no service of this user started either.
+func TestAccountOfTheMachineEndsNothing(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=enabled")
+	u.vars["FOLDWATCH_HOME"] = u.machineService()
+	for _, verb := range []string{"stop", "restart"} { // u.f has a pid that nothing ends
+		u.tells(u.said(6, "service", verb), "is the service of the machine", "hint: as root: foldwatch service "+verb+" --system")
+	}
+}
+
 // TestHiddenProgramIsRefused: the machine's service is not installed with a program
 // that its unit hides from it, nor is that promised.
 func TestHiddenProgramIsRefused(t *testing.T) {

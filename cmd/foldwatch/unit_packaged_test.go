@@ -308,6 +308,7 @@ func TestServiceIsFoundWithVariablesOfLines(t *testing.T) {
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {
 	u.t.Helper()
 	sleeper := exec.CommandContext(u.t.Context(), "sleep", "60")
+	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	u.must(sleeper.Start())
 	done := make(chan struct{})
 	go func() {
@@ -383,6 +384,7 @@ func TestStopEndsWhatTheServiceDidNotStart(t *testing.T) {
 	other := exec.CommandContext(t.Context(), "sleep", "60")
 	u.must(other.Start())
 	u.f.pid = other.Process.Pid
+	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -404,5 +406,19 @@ func TestStopEndsWhatTheServiceDidNotStart(t *testing.T) {
 	<-ended
 	if ran := u.runs(); !strings.Contains(ran, "systemctl --user stop foldwatch.service") {
 		t.Errorf("what was run: %s", ran)
+	}
+}
+
+// TestProcessOfAnotherContainerIsLeftAlone: the pid that a daemon elsewhere gives is
+// here that of something else.
+func TestProcessOfAnotherContainerIsLeftAlone(t *testing.T) {
+	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0")
+	other := exec.CommandContext(t.Context(), "sleep", "60")
+	u.must(other.Start())
+	u.f.pid = other.Process.Pid
+	u.tells(u.said(6, "service", "stop"), "runs in another container")
+	u.must(other.Process.Kill())
+	if err := other.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended before: %v", err)
 	}
 }
