@@ -91,6 +91,28 @@ func TestWhatOccursNowhereIsSaid(t *testing.T) {
 	}
 }
 
+// TestEveryPageIsAsSure: of a name of which all pairs of words occur and the whole does
+// not, each page says so, and no result has less than the least score.
+func TestEveryPageIsAsSure(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		"a.go": "package pen\n\nfunc quollDen() {}\nfunc denGuard() {}\n",
+		"b.go": "package pen\n\n// denGuard before quollDen.\nfunc Other() { denGuard(); quollDen() }\n",
+	})
+	in := wire.SearchRequest{Query: "quollDenGuard", Limit: 1, WaitForPending: true}
+	first := p.reply(in)
+	in.Cursor = first.NextCursor
+	next := p.reply(in)
+	for i, r := range []wire.SearchReply{first, next} {
+		if !slices.Equal(r.NotFound, []string{"quollDenGuard"}) || len(r.Results) != 1 || r.Results[0].Score > .5 {
+			t.Errorf("page %d: not found %q, %+v", i+1, r.NotFound, r.Results)
+		}
+	}
+	if r := p.reply(wire.SearchRequest{Query: "quollDenGuard", MinScore: .5}); len(r.Results) > 0 {
+		t.Errorf("with a least score of .5: %+v", r.Results)
+	}
+}
+
 // TestFiltersSayWhatTheyTake asks with values that nothing has.
 func TestFiltersSayWhatTheyTake(t *testing.T) {
 	t.Parallel()

@@ -188,6 +188,10 @@ func lacking(asked []askedWord, at []presence, where whereabouts) (out []string)
 	return out
 }
 
+// lookedFor is in how many of the best results a name is looked for: the same for every
+// page and limit, so that what they say of scores is.
+const lookedFor = 10
+
 // A lookout looks for one name in what is shown: where a name is the whole question,
 // what has it within a longer one comes first. Nil looks for nothing. It is safe for
 // concurrent use.

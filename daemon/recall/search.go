@@ -86,11 +86,23 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}()
 	all.Room = room
 	there := together(present)
+	opt := rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf}
 	sure := 1.0
 	if !wordless(all) { // what is only near has no word of the question, and is rated by that
+		if look := lookoutFor(words, there); look != nil {
+			best := order(all, req, opt)
+			best = best[:min(len(best), lookedFor)]
+			limitChunks(best, req)
+			if _, err := showAll(ctx, doors, best, req, f, parts, look); err != nil {
+				return reply, err
+			}
+			if look.missed() {
+				there[0].at = nowhere
+			}
+		}
 		sure = occurring(words, there)
 	}
-	opt := rank.Options{Weights: &table, Fusion: fusion, WeightOf: weightOf, MinScore: req.MinScore / sure}
+	opt.MinScore = req.MinScore / sure
 	ranked := order(all, req, opt)
 	if len(words) <= lookUpWords {
 		ranked = wordsFirst(ranked, opt)
@@ -107,11 +119,7 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	page := ranked[min(cursor.Offset, len(ranked)):]
 	page = page[:min(len(page), req.Limit)]
 	limitChunks(page, req)
-	var look *lookout
-	if req.Cursor == "" && !wordless(all) {
-		look = lookoutFor(words, there)
-	}
-	shown, err := showAll(ctx, doors, page, req, f, parts, look)
+	shown, err := showAll(ctx, doors, page, req, f, parts, nil)
 	if err != nil {
 		return reply, err
 	}
@@ -130,10 +138,6 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	}
 	reply.Total = len(ranked)
 	before := fill(&reply, page, shown, held)
-	if look.missed() {
-		there[0].at = nowhere
-		sure = occurring(words, there)
-	}
 	rate(&reply, words, there, sure)
 	if req.Explain || len(ranked) == 0 {
 		least := opt
