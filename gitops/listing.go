@@ -348,8 +348,9 @@ func (x *Lister) follow(ctx context.Context, root *os.Root, was []string, moved 
 // withoutTwins leaves out of paths what git tracks under a name in other case, where
 // case does not count: there the two are one file, and git goes by the name it knows.
 func (x *Lister) withoutTwins(root *os.Root, paths []string) []string {
+	casing := disk.Casing{Root: root}
 	return slices.DeleteFunc(paths, func(p string) bool {
-		return disk.CaseIsLost(root, p) && twinOf(p, x.tracked) != ""
+		return casing.Lost(p) && twinOf(p, x.tracked) != ""
 	})
 }
 

@@ -217,8 +217,9 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 	if len(dirs) > 0 { // what came up in them is listed by now
 		unknown = slices.DeleteFunc(unknown, in.lister.Has)
 	}
+	casing := disk.Casing{Root: in.root}
 	for i, p := range unknown { // where case does not count, git goes by the name it knows
-		if disk.CaseIsLost(in.root, p) {
+		if casing.Lost(p) {
 			if twin := in.lister.Twin(p); twin != "" {
 				todo, unknown[i] = append(todo, twin), ""
 			}

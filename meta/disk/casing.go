@@ -48,6 +48,30 @@ func CaseIsLost(root *os.Root, p string) bool {
 	return err == nil && (!isListed(root, p) || !isListed(root, dir+other))
 }
 
+// A Casing is [CaseIsLost] for many paths below Root. It takes the paths of a folder
+// for alike as soon as case is lost for one of them, and so lists few. It is not safe
+// for concurrent use.
+type Casing struct {
+	Root *os.Root
+	lost map[string]bool // folders
+}
+
+// Lost reports what CaseIsLost does of p.
+func (c *Casing) Lost(p string) bool {
+	dir := path.Dir(p)
+	if c.lost[dir] {
+		return true
+	}
+	if !CaseIsLost(c.Root, p) {
+		return false
+	}
+	if c.lost == nil {
+		c.lost = map[string]bool{}
+	}
+	c.lost[dir] = true
+	return true
+}
+
 // otherCase returns name with large letters for small ones and the reverse. Letters of
 // ASCII are enough where there are any: some systems know the case of no others.
 func otherCase(name string) string {
