@@ -69,9 +69,9 @@ func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
 	if err != nil {
 		return err
 	}
-	open := 0
 	if len(ids) == 0 {
-		if open, err = co.parts.state.OpenProposals(ctx, co.rec.Slug); err != nil || open == 0 {
+		open, err := co.parts.state.OpenProposals(ctx, co.rec.Slug)
+		if err != nil || open == 0 {
 			return err
 		}
 	}

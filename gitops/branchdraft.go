@@ -188,7 +188,7 @@ func (s *Store) fillChange(root *disk.Root, c *branchChange, deleted map[string]
 		}
 	}
 	full := filepath.Join(s.l.FoldPath(s.opt.FoldDir), filepath.FromSlash(c.path))
-	b, info, err := root.Read(c.path, maxFile)
+	b, info, err := root.ReadNamed(c.path, maxFile)
 	if c.blob.IsZero() {
 		return errors.Is(err, fs.ErrNotExist) && deleted[c.path], nil
 	}

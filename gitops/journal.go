@@ -222,7 +222,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			list = append(list, c)
 			continue
 		}
-		b, info, err := root.Read(p, maxFile)
+		b, info, err := root.ReadNamed(p, maxFile)
 		switch {
 		case err == nil:
 			if c.disk, c.info = b, info; b == nil {

@@ -22,10 +22,10 @@ func (d *Doors) Propose(slug, from, to string) string {
 		}
 		id := fold.ProposalID("link", strconv.Itoa(len(h.proposals)), fold.ID(from), fold.ID(to))
 		h.proposals = append(h.proposals, wire.Proposal{
-			ID: string(id), Project: slug, Kind: "link", Maker: "test", State: "open", Reason: "they belong together", Does: "links them", Confidence: .9, CreatedAt: d.now,
+			ID: id, Project: slug, Kind: "link", Maker: "test", State: "open", Reason: "they belong together", Does: "links them", Confidence: .9, CreatedAt: d.now,
 			Memories: []wire.ProposalMemory{{ID: from, Role: "changed", ContentHash: h.memories[from].ContentHash}, {ID: to, Role: "target", ContentHash: h.memories[to].ContentHash}},
 		})
-		return string(id)
+		return id
 	}
 	return ""
 }

@@ -108,8 +108,9 @@ func isListed(root *os.Root, p string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return norm.NFC.String(n) == name })
 }
 
-// readNamed is [Root.Read] for a file that has that name.
-func (r *Root) readNamed(p string, max int64) ([]byte, Info, error) {
+// ReadNamed is [Root.Read] for a file that has that name: where case does not count,
+// one whose name has other case does not exist.
+func (r *Root) ReadNamed(p string, max int64) ([]byte, Info, error) {
 	b, info, err := r.Read(p, max)
 	if err == nil && !r.isNamed(p) {
 		return nil, Info{}, wrap(OpRead, p, fs.ErrNotExist)

@@ -40,7 +40,7 @@ func (f Folder) Read(path string, max int64) (b []byte, info Info, err error) {
 		return w.read(path, max)
 	}
 	err = f.with(func(r *Root) error {
-		b, info, err = r.readNamed(path, max)
+		b, info, err = r.ReadNamed(path, max)
 		return err
 	})
 	return b, info, err
@@ -73,7 +73,7 @@ func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
 		return w.read(path, max)
 	}
 	if r.root != nil {
-		if b, info, err = r.root.readNamed(path, max); !errors.Is(err, fs.ErrNotExist) {
+		if b, info, err = r.root.ReadNamed(path, max); !errors.Is(err, fs.ErrNotExist) {
 			return b, info, err
 		}
 	}

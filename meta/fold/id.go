@@ -113,10 +113,9 @@ func Slug(s string) string {
 // named first, and whoever made it, the same one has the same id, so that a decision
 // is remembered. word tells proposals of one kind apart, as the type of a link does.
 func ProposalID(kind, word string, memories ...ID) string {
-	sorted := slices.Sorted(slices.Values(memories))
-	s := "proposal:" + kind + ":" + word
-	for _, id := range sorted {
-		s += ":" + string(id)
+	parts := []string{"proposal", kind, word}
+	for _, id := range slices.Sorted(slices.Values(memories)) {
+		parts = append(parts, string(id))
 	}
-	return string(hash16(s))
+	return string(hash16(strings.Join(parts, ":")))
 }
