@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 type aheadLook struct {
 	mu       sync.Mutex // guards the fields below; one at a time looks
 	at       string     // how HEAD and the branches stood then
-	paths    map[string]bool
+	paths    map[string]bool // true where upstream has it
 	config   stamp // of git's configuration, and of which branch, upstream was read
 	branch   string
 	upstream string // the reference that the branch follows; "" if none
@@ -24,9 +25,18 @@ type aheadLook struct {
 
 // ahead returns which of paths, where no file lies, HEAD does not have, but the branch
 // that it follows or the default branch: a file that is made there now is untracked, and
-// in the way of the user's next pull or switch (B8). It starts processes only where one
-// of them has moved.
-func (s *Store) ahead(paths []string) (map[string]bool, error) {
+// in the way of the user's next pull or switch (B8). The value is true for those of the
+// branch that HEAD follows. It starts processes only where one of them has moved. Where it
+// cannot be told none is: nobody's write is refused for that.
+func (s *Store) ahead(paths []string) map[string]bool {
+	is, err := s.lookAhead(paths)
+	if err != nil {
+		s.log.Warn("Branches that are ahead not read", "err", err)
+	}
+	return is
+}
+
+func (s *Store) lookAhead(paths []string) (is map[string]bool, err error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -36,59 +46,60 @@ func (s *Store) ahead(paths []string) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	t := newBranchTarget(s.l, s.foldDir()) // that of the store is guarded by commit
-	head, tips, err := a.tips(ctx, t)
+	head, upstream, tips, err := a.tips(ctx, t)
 	if err != nil || head == "" {
 		return nil, err
 	}
-	if at := head + " " + strings.Join(tips, " "); at != a.at {
+	if at := strings.Join(append([]string{head, upstream}, tips...), " "); at != a.at {
 		found := map[string]bool{}
 		for _, tip := range tips {
 			out, err := t.l.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", head, tip, "--", t.dir).output(ctx)
 			if ctx.Err() != nil {
-				return nil, err
+				return nil, fmt.Errorf("compare %s with %s: %w", head, tip, ctx.Err())
 			}
 			if err != nil {
 				continue // a commit may be gone
 			}
 			for name := range strings.SplitSeq(string(out), "\x00") {
 				if below, ok := strings.CutPrefix(name, t.dir+"/"); ok && fold.ValidPath(below) == nil {
-					found[below] = true
+					found[below] = found[below] || tip == upstream
 				}
 			}
 		}
 		a.at, a.paths = at, found
 	}
-	var is map[string]bool
 	for _, path := range paths {
-		if a.paths[path] {
+		if pull, ok := a.paths[path]; ok {
 			if is == nil {
 				is = map[string]bool{}
 			}
-			is[path] = true
+			is[path] = pull
 		}
 	}
 	return is, nil
 }
 
-// tips returns the commit of HEAD, and those of branches that may be ahead of it.
-func (a *aheadLook) tips(ctx context.Context, t *branchTarget) (head string, tips []string, err error) {
+// tips returns the commit of HEAD, that of the branch that it follows, "" if there is
+// none, and all of those of branches that may be ahead of it.
+func (a *aheadLook) tips(ctx context.Context, t *branchTarget) (head, upstream string, tips []string, err error) {
 	b, err := readSmall(filepath.Join(t.l.GitDir, "HEAD"))
 	if err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
 	refs := []string{"refs/heads/main", "refs/heads/master"}
 	head = strings.TrimSpace(string(b))
-	if ref, on := strings.CutPrefix(head, "ref: "); on {
+	ref, on := strings.CutPrefix(head, "ref: ")
+	if on {
 		if head, err = t.refValue(ref); err != nil {
-			return "", nil, err
+			return "", "", nil, err
 		}
 		config := stampAt(filepath.Join(t.l.CommonDir, "config"))
 		if config != a.config || ref != a.branch {
-			upstream, err := t.l.git("for-each-ref", "--format=%(upstream)", ref).line(ctx)
+			follows, err := t.l.git("for-each-ref", "--format=%(upstream)", ref).line(ctx)
 			if err != nil {
-				return "", nil, err
+				return "", "", nil, err
 			}
-			a.config, a.branch, a.upstream = config, ref, upstream
+			a.config, a.branch, a.upstream = config, ref, follows
 		}
 		if a.upstream != "" {
 			refs = append(refs, a.upstream)
@@ -104,6 +115,9 @@ func (a *aheadLook) tips(ctx context.Context, t *branchTarget) (head string, tip
 			continue
 		}
 		tip, err := t.refValue(ref)
+		if err == nil && ref == a.upstream && on {
+			upstream = tip
+		}
 		if err == nil && isFullName(tip) && tip != head && !slices.Contains(tips, tip) {
 			tips = append(tips, tip)
 		}
@@ -111,5 +125,5 @@ func (a *aheadLook) tips(ctx context.Context, t *branchTarget) (head string, tip
 	if !isFullName(head) {
 		head = "" // nothing is committed yet
 	}
-	return head, tips, nil
+	return head, upstream, tips, nil
 }

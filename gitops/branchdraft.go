@@ -61,7 +61,8 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 	if err := s.everRecorded(ctx, deleted); err != nil {
 		return nil, 0, err
 	}
-	staged := 0
+	pulled := s.ahead(s.newByCommit(all))
+	weight := 0
 	for _, c := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -74,8 +75,11 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 			return nil, 0, err
 		}
 		if c.off != nil {
-			if staged++; staged > byCommitMost {
-				ok = false // for the next commit
+			switch w := c.off.weight(); {
+			case pulled[c.path], weight+w > byCommitMost:
+				ok = false // it comes with a pull, or with the next commit
+			default:
+				weight += w
 			}
 		}
 		switch {

@@ -143,6 +143,54 @@ func TestMadeByItselfComesWithItsCommit(t *testing.T) {
 	}
 }
 
+// TestMadeByItselfWaitsForThePull: what the daemon makes by itself, and a branch that was
+// fetched has, too, is not committed beside it: the pull brings it, and is in nobody's
+// way.
+func TestMadeByItselfWaitsForThePull(t *testing.T) {
+	t.Parallel()
+	remote := sharedRemote(t)
+	a, b := newClone(t, remote), newClone(t, remote)
+	id, text := memoryFile("Describes a.go", "one")
+	_, other := memoryFile("Describes a.go", "one, as another machine has it")
+	describe(t, a.s, gitops.Write{ID: id, New: other, Described: other})
+	onto(t, a.s)
+	git(t, a.dir, "push", "-q", "origin", "main")
+
+	git(t, b.dir, "fetch", "-q")
+	describe(t, b.s, gitops.Write{ID: id, New: text, Described: text})
+	if got, err := b.s.CommitBranch(t.Context()); err != nil || got.Oid != "" || !got.Pending {
+		t.Errorf("CommitBranch = %+v, %v, want it to wait for the pull", got, err)
+	}
+	if out, err := git2(b.dir, "pull", "-q", "--ff-only"); err != nil {
+		t.Fatalf("git pull --ff-only: %s", out)
+	}
+	for range 2 { // what was merged settles first
+		_, err := b.s.CommitAll(t.Context())
+		must(t, err)
+		_, err = b.s.CommitBranch(t.Context())
+		must(t, err)
+	}
+	if got := git(t, b.dir, "status", "--porcelain"); got != "" || len(b.s.PutOff()) > 0 {
+		t.Errorf("at the end: status %q, put off %d", got, len(b.s.PutOff()))
+	}
+}
+
+// TestPutWhereBranchesCannotBeRead: that it cannot be told what a pull would bring
+// refuses nobody's memory.
+func TestPutWhereBranchesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	c := newClone(t, sharedRemote(t))
+	head := filepath.Join(c.dir, ".git", "HEAD")
+	was := read(t, head)
+	id, text := memoryFile("Session timeout", "Thirty minutes.")
+	must(t, os.Remove(head))
+	_, err := c.s.Put(t.Context(), gitops.Write{ID: id, New: text})
+	write(t, head, string(was))
+	if must(t, err); string(read(t, filepath.Join(c.dir, "fold", id.Path()))) != string(text) {
+		t.Error("the memory is not there")
+	}
+}
+
 // TestManyMadeByThemselves: more than one commit brings, and others that nobody commits.
 func TestManyMadeByThemselves(t *testing.T) {
 	t.Parallel()
@@ -161,6 +209,17 @@ func TestManyMadeByThemselves(t *testing.T) {
 	}
 	if b, err = s.CommitBranch(t.Context()); err != nil || b.Pending || b.More || b.Replaced == "" || b.Count != 10 {
 		t.Fatalf("CommitBranch = %+v, %v", b, err)
+	}
+	most := gitops.ByCommitMost / gitops.WeightSwap // these take longer under git's lock
+	ws = ws[:most+4]
+	for i := range ws {
+		ws[i].Base, ws[i].New = ws[i].New, edited(string(ws[i].New), "one", "two")
+	}
+	describe(t, s, ws...)
+	for _, n := range []int{most, 4} {
+		if b, err = s.CommitBranch(t.Context()); err != nil || b.Count != n {
+			t.Fatalf("CommitBranch = %+v, %v, want %d changed files", b, err, n)
+		}
 	}
 	s.Hold(true)
 	id, text := memoryFile("Nobody commits", "one")

@@ -7,8 +7,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// ByCommitMost is how many files one commit brings.
-const ByCommitMost = byCommitMost
+// ByCommitMost is how many new files one commit brings; of changed ones it is that part.
+const (
+	ByCommitMost = byCommitMost
+	WeightSwap   = weightSwap
+)
 
 // ErrCrashed is what a step returns to leave all as a crash would.
 var ErrCrashed = errCrashed

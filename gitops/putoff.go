@@ -591,13 +591,9 @@ func (s *Store) placeRested(paths []string, scan *processScan) (done []string, w
 		rested = append(rested, path)
 	}
 	if scan != nil {
-		ahead, err := s.ahead(s.absentOf(rested))
-		if err != nil {
-			return nil, "", nil, err
-		}
-		if len(ahead) > 0 {
+		if ahead := s.ahead(s.absentOf(rested)); len(ahead) > 0 {
 			waits = isAhead
-			rested = slices.DeleteFunc(rested, func(p string) bool { return ahead[p] })
+			rested = slices.DeleteFunc(rested, func(p string) bool { _, is := ahead[p]; return is })
 		}
 	}
 	if len(rested) == 0 {

@@ -141,11 +141,7 @@ func (s *Store) awaited(paths []string) (waits map[string]string, err error) {
 			waits[path] = w
 		}
 	}
-	ahead, err := s.ahead(away)
-	if err != nil {
-		return nil, err
-	}
-	for path := range ahead {
+	for path := range s.ahead(away) {
 		if waits[path] == "" {
 			waits[path] = isAhead
 		}
