@@ -15,10 +15,10 @@ import (
 // An aheadLook knows which files below fold/ branches have that are ahead of HEAD, and
 // HEAD has not. Safe for concurrent use.
 type aheadLook struct {
-	mu       sync.Mutex // guards the fields below; one at a time looks
-	at       string     // how HEAD and the branches stood then
+	mu       sync.Mutex      // guards the fields below; one at a time looks
+	at       string          // how HEAD and the branches stood then
 	paths    map[string]bool // true where upstream has it
-	config   stamp // of git's configuration, and of which branch, upstream was read
+	config   stamp           // of git's configuration, and of which branch, upstream was read
 	branch   string
 	upstream string // the reference that the branch follows; "" if none
 }

@@ -124,48 +124,6 @@ func (x *Lister) Files(ctx context.Context) (paths []string, version uint64, err
 	return x.all, x.version, nil
 }
 
-// Add has the list hold untracked paths that came up and that git, which was
-// asked already, does not ignore.
-func (x *Lister) Add(paths []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.dirs == nil {
-		return
-	}
-	var came []string
-	rules := false
-	for _, p := range paths {
-		if _, listed := slices.BinarySearch(x.all, p); listed || x.nested[p] || x.below(p) {
-			continue
-		}
-		x.put(p)
-		came = append(came, p)
-		rules = rules || path.Base(p) == ".gitignore"
-	}
-	if rules {
-		x.dirs = nil
-	}
-	if len(came) == 0 {
-		return
-	}
-	slices.Sort(came)
-	x.all = merged(x.all, slices.Compact(came))
-	x.version++
-}
-
-// merged returns the paths of two sorted lists that have none in common. A list
-// that was handed out is never changed, and a storm adds thousands at once: it is
-// copied once for all of them.
-func merged(all, came []string) []string {
-	out := make([]string, 0, len(all)+len(came))
-	for _, p := range came {
-		at, _ := slices.BinarySearch(all, p)
-		out = append(append(out, all[:at]...), p)
-		all = all[at:]
-	}
-	return append(out, all...)
-}
-
 // Has reports whether the list, as it was made last, holds p.
 func (x *Lister) Has(p string) bool {
 	x.mu.Lock()

@@ -251,6 +251,31 @@ func TestListerIsOvertakenByARepository(t *testing.T) {
 	looks(t, dir)("a.go", "dir/b.go")
 }
 
+// A file is reported when its folder is a repository by now, though it was saved before.
+func TestListerAddsNothingOfARepository(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIP: git is asked each time here")
+	}
+	dir := checkout(t)
+	x, _ := lister(t, dir)
+	if _, _, err := x.Files(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "sub/deep/s.go"), "package sub\n")
+	write(t, filepath.Join(dir, "new.go"), "package a\n")
+	git(t, filepath.Join(dir, "sub"), "init", "-q", "--template=", ".")
+	if got := x.Add([]string{"sub/deep/s.go", "new.go"}); !slices.Equal(got, []string{"new.go"}) {
+		t.Errorf("Add = %v", got)
+	}
+	for range 2 {
+		got, _, err := x.Files(t.Context())
+		if err != nil || slices.Contains(got, "sub/deep/s.go") || !slices.Contains(got, "new.go") {
+			t.Errorf("Files = %v, %v", got, err)
+		}
+	}
+}
+
 // Add spares the question for what git was asked already.
 func TestListerAdd(t *testing.T) {
 	t.Parallel()

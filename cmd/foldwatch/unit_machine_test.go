@@ -89,11 +89,11 @@ func TestHiddenProgramIsRefused(t *testing.T) {
 		if real, err := filepath.EvalSymlinks(p); err == nil && s.Sees(real) {
 			t.Skip("SKIP: temporary folders are not in /tmp")
 		}
-		err := u.env.startable(s)
+		err := u.env.seen(s)
 		if exitCode(err) != exitUsage || !strings.Contains(fold.Hint(err), "/usr/local/bin/foldwatch service install --system") {
 			t.Errorf("%s: %v, hint %s", p, err, fold.Hint(err))
 		}
-		if s.Scope = unit.User; u.env.startable(s) != nil {
+		if s.Scope = unit.User; u.env.seen(s) != nil {
 			t.Errorf("%s: the user's own service has it", p)
 		}
 	}

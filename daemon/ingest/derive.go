@@ -237,7 +237,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 				came = append(came, p)
 			}
 		}
-		in.lister.Add(came)
+		came = in.lister.Add(came)
 		todo, names = append(todo, came...), append(names, came...)
 	}
 	return distinct(todo), names, nil
