@@ -202,6 +202,47 @@ func (co *checkout) putsOff(ctx context.Context, k *standing) bool {
 	return true
 }
 
+// fileWaits tells why the file at path has not what was written to it; "" if it has.
+func (co *checkout) fileWaits(k *standing, path string) string {
+	if path == "" {
+		return ""
+	}
+	switch k.sidecar.store.Follows(path) {
+	case gitops.FollowsRest:
+		return "git is at work with it: its file follows when git rests"
+	case gitops.FollowsPull:
+		return "a branch that is ahead has such a file, too: its own follows with git pull or git switch"
+	case gitops.FollowsCommit:
+		return "its file comes with its commit onto the branch" + co.commits.becauseOf()
+	}
+	return ""
+}
+
+// fileToCome tells why a source file's memory has no file yet; "" if it gets none.
+func (st *hold) fileToCome(ctx context.Context) string {
+	c := st.co.commits
+	c.mu.Lock()
+	owed := c.branch.describe
+	c.mu.Unlock()
+	if !owed || !st.isOnto() {
+		return ""
+	}
+	if files, err := st.in.Eligible(ctx); err != nil || !st.in.Rules().ToFold(len(files)) {
+		return ""
+	}
+	return "its file is made when it can be committed onto the branch" + c.becauseOf()
+}
+
+// becauseOf adds to a sentence what commits onto the branch wait for.
+func (c *committer) becauseOf() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.branch.wait.Reason; w != "" {
+		return ", which waits: " + w
+	}
+	return ""
+}
+
 // branchStatus tells where commits go and what they wait for.
 func (c *committer) branchStatus(k *standing, p *wire.ProjectStatus) {
 	if !k.isOnto() {

@@ -40,6 +40,7 @@ func TestABranchThatTracksFold(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "fold", ".gitignore")); err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, filepath.Join(dir, "gnu.go"), "// Package gnu grazes.\npackage gnu\n")
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-q", "-m", "Track fold")
 	m := newMachine(t)
@@ -57,6 +58,14 @@ func TestABranchThatTracksFold(t *testing.T) {
 		st := p.status()
 		return st.State == "ready" && st.CommitTo == "branch" && st.Branch != nil && st.Branch.Waits != "" && st.Branch.WaitsSince != nil
 	})
+	file := p.fileID("gnu.go")
+	if m := p.mustGet(file); m.Path != "" || !strings.Contains(m.State.BlockedReason, "made when it can be committed onto the branch, which waits: ") {
+		t.Errorf("the description of gnu.go, at %q, says %q of its file", m.Path, m.State.BlockedReason)
+	}
+	reply, err := p.d.UpdateMemory(p.ctx(), local(), p.slug, file, wire.MemoryUpdate{Append: "\nAsk Ann about it.\n"})
+	if err != nil || !strings.Contains(reply.BlockedReason, "comes with its commit onto the branch, which waits: ") {
+		t.Errorf("UpdateMemory of it: %q, %v", reply.BlockedReason, err)
+	}
 	if now := p.git("rev-parse", "HEAD"); now != head {
 		t.Errorf("HEAD moved from %s to %s a moment after the user's commit", head, now)
 	}

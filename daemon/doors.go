@@ -54,10 +54,10 @@ func (co *checkout) answered(k *standing, r wire.WriteReply, err error) (wire.Wr
 	if err != nil {
 		return r, err
 	}
-	_, waits := k.sidecar.store.PutOff()[r.Path]
+	waits := co.fileWaits(k, r.Path)
 	switch {
-	case waits:
-		r.BlockedReason = "git is at work with it: its file follows when git rests"
+	case waits != "":
+		r.BlockedReason = waits
 	case co.isPaused():
 		r.BlockedReason = "paused: not committed until foldwatch resume"
 	case !co.cfg.AutoCommit:
@@ -112,13 +112,17 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 	m.RepositoryID = st.co.rec.Key
 	_, changed := st.lookTheirs(ctx, st.co.rec.Slug, m.ID)
 	tellVersion(changed, &m)
+	m.State.BlockedReason = st.co.fileWaits(st.standing, m.Path)
+	if m.Path == "" && m.Source == string(fold.SourceFile) {
+		m.State.BlockedReason = st.fileToCome(ctx)
+	}
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
 		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
 			pushed, err := st.onRemote(ctx, m.Path, b)
 			m.State.Pushed = err == nil && pushed
-			if !m.State.Pushed {
+			if !m.State.Pushed && m.State.BlockedReason == "" {
 				m.State.BlockedReason = st.co.sync.unpushed()
 			}
 		}

@@ -68,6 +68,35 @@ func (s *Store) awaitsCommit(path string) bool {
 	return o != nil && o.ByItself && s.off.turnedOn() && !s.held.Load()
 }
 
+// A Follows says when the file of a memory gets what readers have of it already.
+type Follows int
+
+// Whose turn it is.
+const (
+	FollowsNothing Follows = iota // it has it
+	FollowsRest                   // when git rests
+	FollowsCommit                 // with the commit that holds it
+	FollowsPull                   // when the user pulls the branch that has it, too, or switches to it
+)
+
+// Follows tells what the file at path waits for.
+func (s *Store) Follows(path string) Follows {
+	o := s.off.get(path)
+	if o == nil {
+		return FollowsNothing
+	}
+	commit := s.awaitsCommit(path)
+	if o.Base == nil {
+		if pull, ahead := s.ahead(s.absentOf([]string{path}))[path]; pull || ahead && !commit {
+			return FollowsPull
+		}
+	}
+	if commit {
+		return FollowsCommit
+	}
+	return FollowsRest
+}
+
 // Awaits reports whether a file waits for git to rest, or may, and not for the commit
 // that is to hold it.
 func (s *Store) Awaits() bool {

@@ -161,6 +161,9 @@ func TestMadeByItselfWaitsForThePull(t *testing.T) {
 	if got, err := b.s.CommitBranch(t.Context()); err != nil || got.Oid != "" || !got.Pending {
 		t.Errorf("CommitBranch = %+v, %v, want it to wait for the pull", got, err)
 	}
+	if got := b.s.Follows(id.Path()); got != gitops.FollowsPull {
+		t.Errorf("Follows = %d", got)
+	}
 	if out, err := git2(b.dir, "pull", "-q", "--ff-only"); err != nil {
 		t.Fatalf("git pull --ff-only: %s", out)
 	}

@@ -65,8 +65,11 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 	field("tags", strings.Join(m.Tags, ", "))
 	field("source", m.FilePath)
 	file := "kept in the index only"
-	if m.Path != "" {
+	switch {
+	case m.Path != "":
 		file = "fold/" + m.Path
+	case m.State.BlockedReason != "":
+		file = "none yet"
 	}
 	field("file", file)
 	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+ago(m.UpdatedAt, now)+")")
