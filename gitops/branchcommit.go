@@ -97,6 +97,7 @@ type branchTarget struct {
 	audit audit
 
 	made oid           // our last commit
+	more bool          // it left files to the next one, which need no other look
 	sum  string        // what the index ends with that we wrote with it
 	refs *refWatch     // how references stood then; nil if it is not known
 	done plumbing.Hash // the journal commit that the branch has; zero if it is not known
@@ -212,6 +213,7 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 			return out, err
 		}
 		t.owed, out.More = nil, slices.ContainsFunc(d.changes, func(c *branchChange) bool { return c.off != nil }) && d.skipped > 0
+		t.more = out.More
 		out.Oid, out.Replaced, out.Count, out.Unsigned = d.next.String(), d.replaced.String(), len(d.changes), d.unsigned
 	}
 	if !out.Pending {
@@ -256,9 +258,12 @@ func (s *Store) tidyBranch(ctx context.Context, t *branchTarget, p position, loo
 	if err != nil || !t.rested(p.oid, head, s.opt.Now()).none() {
 		return nil, err
 	}
-	wrote, err := s.settleByCommit(ctx, t, p.oid)
-	if err != nil {
-		return wrote, err
+	var wrote []string
+	more := t.more && t.made == p.oid
+	if t.more = false; !more {
+		if wrote, err = s.settleByCommit(ctx, t, p.oid); err != nil {
+			return wrote, err
+		}
 	}
 	found, err := s.auditBranch(ctx, t, p, look)
 	if wrote = append(wrote, found...); err != nil {

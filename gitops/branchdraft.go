@@ -70,17 +70,16 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 		if len(list) == s.perCommit {
 			return list, len(all) - len(list), nil
 		}
+		if pulled[c.path] || weight >= byCommitMost && s.awaitsCommit(c.path) {
+			skipped++ // it comes with a pull, or with the next commit
+			continue
+		}
 		ok, err := s.fillChange(root, c, deleted)
 		if err != nil {
 			return nil, 0, err
 		}
-		if c.off != nil {
-			switch w := c.off.weight(); {
-			case pulled[c.path], weight+w > byCommitMost:
-				ok = false // it comes with a pull, or with the next commit
-			default:
-				weight += w
-			}
+		if ok && c.off != nil {
+			weight += c.off.weight()
 		}
 		switch {
 		case !ok && c.blob.IsZero() && !deleted[c.path]: // never here: it stays in the branch

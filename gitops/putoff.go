@@ -137,10 +137,8 @@ func (p *putOffs) tell(path string, b []byte, noted uint64) {
 	}
 }
 
-// entriesOf returns what the log holds of one file, oldest first.
-func (p *putOffs) entriesOf(path string) []walEntry {
-	return slices.DeleteFunc(p.log.entries(), func(e walEntry) bool { return e.Path != path })
-}
+// entriesOf returns what the log holds of o, oldest first.
+func (p *putOffs) entriesOf(o *putOff) []walEntry { return p.log.some(o.seqs) }
 
 // openPutOffs reads what was put off in the last run: the newest entry of a file
 // repeats the ones before.
@@ -148,16 +146,18 @@ func (s *Store) openPutOffs() (err error) {
 	if s.off.log, err = openLog(s.l.StateDir(), putOffName, s.opt.Faults); err != nil {
 		return err
 	}
+	newest := map[string]*putOff{}
 	for _, e := range s.off.log.entries() {
 		if fold.ValidPath(e.Path) != nil {
 			continue
 		}
 		o := &putOff{walEntry: e, seqs: []uint64{e.Seq}, at: s.opt.Now()}
-		if was := s.off.get(e.Path); was != nil {
-			o.seqs = append(slices.Clone(was.seqs), e.Seq)
+		if was := newest[e.Path]; was != nil {
+			o.seqs = append(was.seqs, e.Seq)
 		}
-		s.off.set(o)
+		newest[e.Path] = o
 	}
+	s.off.set(slices.Collect(maps.Values(newest))...)
 	for path := range s.PutOff() {
 		noted, err := s.notedBefore(path)
 		if err != nil { // then the journal gets it again
@@ -173,8 +173,8 @@ func (s *Store) openPutOffs() (err error) {
 func (s *Store) notedBefore(path string) (uint64, error) {
 	var last []byte // before the deletion
 	deletions := 0
-	entries := s.off.entriesOf(path)
 	o := s.off.get(path)
+	entries := s.off.entriesOf(o)
 	for _, e := range entries {
 		if e.New == nil {
 			deletions++
@@ -316,7 +316,7 @@ func (s *Store) appendOff(off *putOff, e walEntry) error {
 // repeated returns the numbers of the entries of o that need not be kept: the journal
 // has them, or a later version was made from them. A deletion repeats nothing.
 func (s *Store) repeated(o *putOff) (seqs []uint64) {
-	entries := s.off.entriesOf(o.Path)
+	entries := s.off.entriesOf(o)
 	for i, e := range entries[:max(len(entries)-1, 0)] {
 		if e.Seq <= o.noted || e.New != nil && entries[i+1].New != nil {
 			seqs = append(seqs, e.Seq)
@@ -328,7 +328,7 @@ func (s *Store) repeated(o *putOff) (seqs []uint64) {
 // buried returns the versions that were acknowledged, deleted again, and are not in the
 // journal, oldest first: they would be nowhere once the log is cut.
 func (s *Store) buried(o *putOff) (versions [][]byte, err error) {
-	entries := s.off.entriesOf(o.Path)
+	entries := s.off.entriesOf(o)
 	for len(entries) > 0 && entries[len(entries)-1].New != nil {
 		entries = entries[:len(entries)-1] // no deletion followed
 	}
@@ -443,7 +443,7 @@ func (s *Store) logBuried(o *putOff, gone bool, have []byte) error {
 	switch {
 	case gone && o.noted < o.Seq:
 		last := o.Base
-		for _, e := range s.off.entriesOf(o.Path) {
+		for _, e := range s.off.entriesOf(o) {
 			if e.New != nil {
 				last = e.New
 			}

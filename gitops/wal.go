@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -367,6 +368,19 @@ func (w *wal) entries() []walEntry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.live)
+}
+
+// some returns the live entries of those numbers, in their order.
+func (w *wal) some(seqs []uint64) (entries []walEntry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range seqs {
+		i, ok := slices.BinarySearchFunc(w.live, q, func(e walEntry, q uint64) int { return cmp.Compare(e.Seq, q) })
+		if ok {
+			entries = append(entries, w.live[i])
+		}
+	}
+	return entries
 }
 
 // count returns how many entries are live, and their bytes.
