@@ -314,8 +314,8 @@ const stateStarting = "starting"
 // end ends the daemon, and waits until its socket is gone.
 func (p *patient) end(ctx context.Context) error { return p.endProcess(ctx, p.stat.PID) }
 
-// endProcess asks a daemon to end, and waits until it has let go of socket and
-// state.
+// endProcess asks a daemon to end, which may have done so meanwhile, and waits until it
+// has let go of socket and state.
 func (p *patient) endProcess(ctx context.Context, pid int) error {
 	if pid <= 1 {
 		return fold.WithHint(fmt.Errorf("the daemon is the first process of its container (pid %d): %w", pid, fold.ErrForbidden), "stop the container")
@@ -327,7 +327,7 @@ func (p *patient) endProcess(ctx context.Context, pid int) error {
 	if err != nil {
 		return err
 	}
-	if err := terminate(proc); err != nil {
+	if err := terminate(proc); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop pid %d: %w", pid, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)

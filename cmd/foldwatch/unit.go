@@ -519,11 +519,11 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	case absent != nil:
 		return absent
 	}
-	other := 0
+	other, own, known := 0, 0, false
 	switch {
 	case s.Scope == unit.System:
 	case verb == "stop":
-		other = e.otherPID(ctx, s)
+		other, own, known = e.otherPID(ctx, s)
 	case !fl.dryRun:
 		if _, err := e.settings(); err != nil {
 			return err // what runs goes on: no other would start
@@ -538,8 +538,8 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	case !r.Done && other > 0:
 		r.PID = other
 		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon that the service did not start (pid %d)", other))
-	case r.Done && verb == "stop" && other > 0:
-		r.PID, err = other, e.endPID(ctx, other)
+	case r.Done && verb == "stop" && known:
+		r.PID, err = e.endOther(ctx, own)
 	case r.Done && verb != "stop":
 		err = e.awaitUnit(ctx, s)
 	}

@@ -2,31 +2,71 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // freePID returns the daemon of these folders, which no service manager is asked about;
-// 0 if none runs.
+// 0 if none runs. One that starts is waited for until it answers, as long as one is given
+// for that.
 func (e *environment) freePID(ctx context.Context) (int, error) {
-	c, err := e.running(ctx)
+	late := time.NewTimer(startDeadline)
+	defer late.Stop()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := e.running(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if c != nil {
+			st, err := answer(ctx, e.patience.daemon, c.Status)
+			if !errors.Is(err, wire.ErrNoDaemon) {
+				return st.PID, err
+			} // it has ended since
+		}
+		if d := e.deaf(); d != nil {
+			return d.pid, nil
+		}
+		pid, starts := e.begun()
+		if !starts {
+			return 0, nil
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			if pid > 0 {
+				return pid, nil
+			}
+			return 0, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s: %w", startDeadline, fold.ErrUnavailable), "foldwatch doctor")
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// begun reports whether a daemon holds the state, which starts or stops where it does not
+// answer, or is being started; its pid is 0 where that has not come to take the state.
+func (e *environment) begun() (pid int, is bool) {
+	dirs, err := e.folders()
 	if err != nil {
-		return 0, err
+		return 0, false // nobody knows where it would be
 	}
-	if d := e.deaf(); c == nil && d != nil {
-		return d.pid, nil
+	if holder, _ := heldBy(filepath.Join(dirs.State, "daemon.lock")); holder != "" {
+		pid, _ = strconv.Atoi(strings.TrimPrefix(holder, "pid "))
+		return pid, true
 	}
-	if c == nil {
-		return 0, nil
-	}
-	st, err := answer(ctx, e.patience.daemon, c.Status)
-	return st.PID, err
+	holder, _ := heldBy(filepath.Join(dirs.State, "start.lock"))
+	return 0, holder != ""
 }
 
 // manner returns the arguments with which a daemon is started anew, so that it ends by
@@ -110,20 +150,32 @@ func (e *environment) endPID(ctx context.Context, pid int) error {
 	return p.endProcess(ctx, pid)
 }
 
-// otherPID returns the pid of the daemon that answers and is not the service's; 0 if
-// there is none, or nobody can say.
-func (e *environment) otherPID(ctx context.Context, s unit.Spec) int {
+// otherPID returns the pid of the daemon that answers and is not the service's, 0 if
+// there is none, or nobody can say; and that of the service's own, which is 0 where it
+// does not run. Known is false where the system does not say whose a daemon is.
+func (e *environment) otherPID(ctx context.Context, s unit.Spec) (other, own int, known bool) {
 	state, err := e.unitState(ctx, s)
 	if err != nil || s.Ask() == nil {
-		return 0
+		return 0, 0, false
 	}
 	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
-		return 0 // whose it is, the system does not say
+		return 0, 0, false
 	}
 	if pid, answers := e.answering(ctx); answers && pid != state.PID {
-		return pid
+		other = pid
 	}
-	return 0
+	return other, state.PID, true
+}
+
+// endOther ends the daemon that still runs when the service has been stopped, whose
+// daemon was own, and returns its pid; 0 if none does. It is asked for now: the one that
+// answered before may have ended with the service, and its pid be another process's.
+func (e *environment) endOther(ctx context.Context, own int) (int, error) {
+	pid, err := e.freePID(ctx)
+	if err != nil || pid == 0 || pid == own {
+		return 0, err
+	}
+	return pid, e.endPID(ctx, pid)
 }
 
 // freeLogs shows the log of daemons that commands start, where no service is installed.
