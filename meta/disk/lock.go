@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -111,8 +112,8 @@ func noteOf(name string) string {
 const noteSuffix = ".holder"
 
 // Stands reports whether the file at the lock's name is still the one that is locked.
-// Where somebody deleted it, or the folder around it, the next to come takes another.
-// What cannot be looked at stands.
+// Where somebody deleted it, or the folder around it, or put a file in the folder's
+// place, the next to come takes another. What cannot be looked at stands.
 func (l *LockFile) Stands() bool {
 	held, err := l.lock.Stat()
 	if err != nil {
@@ -120,7 +121,7 @@ func (l *LockFile) Stands() bool {
 	}
 	there, err := os.Lstat(l.lock.Path())
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 	}
 	return os.SameFile(held, there)
 }

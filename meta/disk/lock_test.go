@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,5 +45,29 @@ func TestLockStandsAsLongAsItsFile(t *testing.T) {
 	}
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLockWhoseFolderBecameAFile: nobody is kept away by it.
+func TestLockWhoseFolderBecameAFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the folder of an open file cannot be moved here")
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := disk.Lock(filepath.Join(dir, "lock"), "pid 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if lock.Stands() {
+		t.Error("a lock whose folder is a file stands")
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 }
