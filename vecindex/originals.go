@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -163,6 +164,20 @@ func recordSum(key string, scale float32, rec []byte) uint32 {
 	binary.LittleEndian.PutUint32(b[:], math.Float32bits(scale))
 	sum := crc32.Update(0, castagnoli, unsafe.Slice(unsafe.StringData(key), len(key)))
 	return crc32.Update(crc32.Update(sum, castagnoli, b[:]), castagnoli, rec[sumBytes:])
+}
+
+// deleted reports whether the file is not at its name any more. What cannot be looked at
+// is.
+func (o *originals) deleted() bool {
+	held, err := o.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(o.f.Name())
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !os.SameFile(held, there)
 }
 
 func (o *originals) close() error {

@@ -121,7 +121,8 @@ func (x *Index) removeOthers() {
 // Snapshot writes the index to disk if it changed since the last one. The file
 // is replaced as a whole or not at all. Changes and searches go on meanwhile.
 // Where an original was found damaged the snapshot is set aside instead, so that
-// the next Open begins anew.
+// the next Open begins anew. Where the index was deleted, nothing is written: what lies
+// there now is another's.
 func (x *Index) Snapshot() error {
 	x.saving.Lock()
 	defer x.saving.Unlock()
@@ -142,6 +143,9 @@ func (x *Index) Snapshot() error {
 		t = x.t.frozen()
 	}
 	x.mu.RUnlock()
+	if t != nil && t.originals.deleted() {
+		return fmt.Errorf("write vectors: %s was deleted while it was open: %w", x.dir, fold.ErrUnavailable)
+	}
 	if t != nil {
 		if err := x.write(t, seq); err != nil {
 			return fmt.Errorf("write vectors: %w", err)
@@ -178,7 +182,7 @@ func (x *Index) keepGraph(share float64) error {
 		g, t = x.graph.frozen(), x.t.frozen()
 	}
 	x.mu.RUnlock()
-	if g == nil {
+	if g == nil || t.originals.deleted() {
 		return nil
 	}
 	now := keptGraph{g.generation, g.nodes.Load()}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -264,5 +265,42 @@ func TestRepeatedCrashesBeginAnew(t *testing.T) {
 	}
 	if !slices.Equal(reasons[:3], []string{"", "", ""}) || reasons[3] == "" {
 		t.Errorf("reasons %q, want only the last", reasons)
+	}
+}
+
+// TestDeletedIndexIsLeftAlone: an index whose folder was deleted closes at once, and
+// writes nothing into what somebody has put in its place.
+func TestDeletedIndexIsLeftAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the folder of an open file cannot be moved here")
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	dir := filepath.Join(state, "index")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x, err := textindex.Open(dir, textindex.Options{Nap: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, x, 1, library())
+	if err := errors.Join(os.Rename(state, state+".old"), os.MkdirAll(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := x.Close(); !errors.Is(err, fold.ErrUnavailable) {
+		t.Errorf("Close = %v, want an ErrUnavailable", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		if filepath.Ext(f.Name()) != ".zap" { // Bleve writes segments behind us
+			t.Errorf("it wrote %s", f.Name())
+		}
 	}
 }

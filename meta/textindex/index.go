@@ -189,7 +189,9 @@ func (x *Index) await(done <-chan error) error {
 	}
 	x.stuck = true
 	x.log.Error("Text index does not answer", "took", patience)
-	if err := giveUp(x.dir); err != nil {
+	if !x.lock.Stands() {
+		x.log.Error("Text index was deleted while it was open", "path", x.dir)
+	} else if err := giveUp(x.dir); err != nil {
 		x.log.Error("Text index cannot be marked", "err", err)
 	}
 	return fmt.Errorf("no answer after %v: %w", patience, fold.ErrUnavailable)
@@ -310,7 +312,9 @@ func (x *Index) flush() (err error) {
 	return x.await(done)
 }
 
-// Close flushes and closes the index. The second Close does nothing.
+// Close flushes and closes the index. Where its folder was deleted, it writes nothing:
+// Bleve would wait for good for what is not there, and what lies at that path now is
+// another's. The second Close does nothing.
 func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -318,15 +322,15 @@ func (x *Index) Close() error {
 		return nil
 	}
 	x.closed = true
-	err := fold.ErrUnavailable
-	if !x.stuck {
+	err, there := fold.ErrUnavailable, x.lock.Stands()
+	if !x.stuck && there {
 		err = x.flush()
 	}
 	if cerr := x.store.Close(); err == nil {
 		err = cerr
 	}
 	x.queue.Close()
-	if err == nil {
+	if err == nil && there {
 		err = seal(x.dir)
 	}
 	if cerr := x.lock.Close(); err == nil {
