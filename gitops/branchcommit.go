@@ -95,6 +95,7 @@ type branchTarget struct {
 	owed   []string // trailers of commits of ours that were taken back, for the next one
 
 	audit audit
+	unfit map[string]time.Time // files that could not be written, and since when; see setUnfit
 
 	made oid           // our last commit
 	more bool          // it left files to the next one, which need no other look
@@ -230,6 +231,11 @@ func (s *Store) CommitBranch(ctx context.Context) (out Branched, err error) {
 
 // placeDraft is place with the files that come with the commit.
 func (s *Store) placeDraft(ctx context.Context, t *branchTarget, d *branchDraft) (held time.Duration, w Wait, err error) {
+	defer func() {
+		if s.setUnfit(t, d, err) {
+			w, err = Wait{Reason: err.Error(), After: time.Second}, nil
+		}
+	}()
 	g, err := s.stageDraft(d)
 	if isLocked(err) {
 		return 0, Wait{Reason: err.Error(), After: time.Second}, nil

@@ -70,7 +70,7 @@ func (s *Store) branchChanges(ctx context.Context, t *branchTarget, head oid) (l
 		if len(list) == s.perCommit {
 			return list, len(all) - len(list), nil
 		}
-		if pulled[c.path] || weight >= byCommitMost && s.awaitsCommit(c.path) {
+		if pulled[c.path] || t.isUnfit(c.path, s.opt.Now()) || weight >= byCommitMost && s.awaitsCommit(c.path) {
 			skipped++ // it comes with a pull, or with the next commit
 			continue
 		}

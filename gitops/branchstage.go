@@ -55,11 +55,11 @@ func (s *Store) stageFiles(ws []Write) (g *stage, err error) {
 		}
 		have, err := readFile(g.root, w.Path)
 		if err != nil {
-			return g, fmt.Errorf("%s: %w", w.Path, err)
+			return g, &disk.StageError{Path: w.Path, Err: fmt.Errorf("%s: %w", w.Path, err)}
 		}
 		e, _, err := s.entry(w, have)
 		if err != nil {
-			return g, fmt.Errorf("%s: %w", w.Path, err)
+			return g, &disk.StageError{Path: w.Path, Err: fmt.Errorf("%s: %w", w.Path, err)}
 		}
 		if same(e.Base, e.New) {
 			g.same = append(g.same, w.Path)

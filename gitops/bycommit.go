@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/foldwatch/foldwatch/gitops/gitindex"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -366,7 +370,7 @@ func (s *Store) stageDraft(d *branchDraft) (*stage, error) {
 	d.take = func() error {
 		_, failed, err := g.place(context.Background())
 		for _, path := range sortedKeys(failed) {
-			err = errors.Join(err, fmt.Errorf("%s: %w", path, failed[path]))
+			err = errors.Join(err, &disk.StageError{Path: path, Err: fmt.Errorf("%s: %w", path, failed[path])})
 		}
 		return err
 	}
@@ -374,6 +378,35 @@ func (s *Store) stageDraft(d *branchDraft) (*stage, error) {
 		d.again = func() ([]byte, error) { return s.restatDraft(d) }
 	}
 	return g, nil
+}
+
+// unfitFor is for how long a file that could not be written is left out of commits.
+const unfitFor = 10 * time.Minute
+
+// setUnfit reports whether err is that of one file that cannot be written, as in a
+// read-only folder, and not of the disk: the commit goes on without it, and what else of
+// d belongs into that folder (G7).
+func (s *Store) setUnfit(t *branchTarget, d *branchDraft, err error) bool {
+	se, ok := errors.AsType[*disk.StageError](err)
+	if !ok || !unwritable(err) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return false
+	}
+	if t.unfit == nil {
+		t.unfit = map[string]time.Time{}
+	}
+	for _, c := range d.changes {
+		if c.off != nil && path.Dir(c.path) == path.Dir(se.Path) {
+			t.unfit[c.path] = s.opt.Now()
+			s.noteSetAside(c.path, "it cannot be written: "+err.Error())
+		}
+	}
+	return true
+}
+
+// isUnfit reports whether the file at path is left out since it could not be written.
+func (t *branchTarget) isUnfit(path string, now time.Time) bool {
+	since, is := t.unfit[path]
+	return is && now.Sub(since) < unfitFor
 }
 
 // endStage ends the stage of a commit. Where that was made its files wait no more; else
@@ -393,6 +426,12 @@ func (s *Store) endStage(ctx context.Context, g *stage, made bool) error {
 	if err == nil {
 		s.off.forget(paths)
 	}
+	for _, path := range paths {
+		if _, was := s.onto.unfit[path]; was {
+			delete(s.onto.unfit, path)
+			s.noteSetAside(path, "")
+		}
+	}
 	return errors.Join(err, g.end())
 }
 
@@ -401,6 +440,7 @@ func (s *Store) endStage(ctx context.Context, g *stage, made bool) error {
 func (s *Store) endWaits(d *branchDraft) error {
 	var paths []string
 	var seqs []uint64
+	slices.SortFunc(d.changes, func(a, b *branchChange) int { return compareStrings(a.path, b.path) }) // as all take locks
 	for _, c := range d.changes {
 		defer s.paths.lock(c.path)()
 		if o := s.off.get(c.path); o != nil && s.awaitsCommit(c.path) && hashOf(o.New) == c.blob.String() {
@@ -449,7 +489,7 @@ func (s *Store) withdraw(ctx context.Context) error {
 	}
 	var paths []string
 	for path := range s.PutOff() {
-		if o := s.off.get(path); s.awaitsCommit(path) && o.Base == nil && o.New != nil {
+		if o := s.off.get(path); o != nil && s.awaitsCommit(path) && o.Base == nil && o.New != nil {
 			paths = append(paths, path)
 		}
 	}
@@ -460,8 +500,10 @@ func (s *Store) withdraw(ctx context.Context) error {
 	defer root.Close()
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		have, err := readFile(root, path)
-		return err != nil || !same(have, s.off.get(path).New)
+		o := s.off.get(path)
+		return err != nil || o == nil || !same(have, o.New)
 	})
+	slices.Sort(paths) // as all take locks
 	if len(paths) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package gitops_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -228,6 +230,63 @@ func TestManyMadeByThemselves(t *testing.T) {
 	id, text := memoryFile("Nobody commits", "one")
 	describe(t, s, gitops.Write{ID: id, New: text})
 	if got := read(t, filepath.Join(dir, "fold", id.Path())); string(got) != string(text) {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestOneThatCannotBeWritten: a file whose folder takes none is set aside, and what else
+// waits is committed (G7), however the system says it.
+func TestOneThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, op := range []disk.Op{disk.OpMkdir, disk.OpRename} {
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			dir := checkout(t)
+			bad, badText := memoryFile("Describes a.go", "one")
+			good, goodText := memoryFile("Describes b.go", "one")
+			f := &faults{}
+			s := branchStore(t, dir, func(o *gitops.StoreOptions) { o.Faults = f })
+			describe(t, s, gitops.Write{ID: bad, New: badText}, gitops.Write{ID: good, New: goodText})
+			f.set(0, func(is disk.Op, path string) error {
+				if is == op && strings.HasPrefix(bad.Path(), path) && len(path) > 1 {
+					return fs.ErrPermission
+				}
+				return nil
+			})
+			b, err := s.CommitBranch(t.Context())
+			if must(t, err); b.Oid != "" || !b.Pending || b.Wait.After > time.Second {
+				t.Fatalf("CommitBranch = %+v, want the next one to go on soon", b)
+			}
+			b, err = s.CommitBranch(t.Context())
+			if must(t, err); b.Count != 1 || !b.Pending {
+				t.Fatalf("CommitBranch = %+v, want the file that can be written", b)
+			}
+			if got := git(t, dir, "status", "--porcelain"); got != "" || atHead(t, dir, good.Path()) == "" {
+				t.Errorf("status = %q", got)
+			}
+			if len(s.PutOff()) != 1 {
+				t.Errorf("%d wait", len(s.PutOff()))
+			}
+		})
+	}
+}
+
+// TestManyAfterTheDaemon: what is written over a file that waits for its commit, by a
+// batch of changes that nobody waits for, waits with it.
+func TestManyAfterTheDaemon(t *testing.T) {
+	t.Parallel()
+	dir := checkout(t)
+	s := branchStore(t, dir, nil)
+	id, one := memoryFile("Describes a.go", "one")
+	_, two := memoryFile("Describes a.go", "two")
+	describe(t, s, gitops.Write{ID: id, New: one})
+	_, _, err := s.PutMany(t.Context(), []gitops.Write{{ID: id, Base: one, New: two}})
+	must(t, err)
+	if got := git(t, dir, "status", "--porcelain"); got != "" {
+		t.Errorf("before the commit: %q", got)
+	}
+	onto(t, s)
+	if got := read(t, filepath.Join(dir, "fold", id.Path())); string(got) != string(two) {
 		t.Errorf("it is %q", got)
 	}
 }

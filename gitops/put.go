@@ -321,7 +321,7 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
 	var mine []Write
 	ws = slices.DeleteFunc(ws, func(w Write) bool {
-		if !s.comesByCommit(&w, nil) {
+		if !s.comesByCommit(&w, s.off.get(w.Path)) {
 			return false
 		}
 		mine = append(mine, w)

@@ -36,6 +36,15 @@ type stagedFile struct {
 	old    *Swapped
 }
 
+// A StageError says of which file a change could not be made ready or put in place.
+type StageError struct {
+	Path string
+	Err  error
+}
+
+func (e *StageError) Error() string { return e.Err.Error() }
+func (e *StageError) Unwrap() error { return e.Err }
+
 // mostStaged is how many folders are held open for Place: two files of the system each.
 const mostStaged = 64
 
@@ -59,7 +68,7 @@ func (r *Root) Stage(from string, changes []Change) (*Staged, error) {
 		s.at[f.Path] = f
 		if err := s.ready(f, len(s.files) <= mostStaged, together); err != nil {
 			s.Close()
-			return nil, wrap(OpCreate, c.Path, err)
+			return nil, &StageError{c.Path, wrap(OpCreate, c.Path, err)}
 		}
 	}
 	if together {
@@ -115,7 +124,7 @@ func (s *Staged) Place() (left []Change, err error) {
 		case changed, errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, errUnsupported), errors.Is(err, syscall.EXDEV), errors.Is(err, ErrNotRegular):
 			left = append(left, f.Change)
 		default:
-			return left, wrap(OpRename, f.Path, err)
+			return left, &StageError{f.Path, wrap(OpRename, f.Path, err)}
 		}
 	}
 	return left, nil
