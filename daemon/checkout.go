@@ -126,6 +126,7 @@ type checkout struct {
 	users    atomic.Int64  // holds of opened stores
 	unused   chan struct{} // pokes who waits for them to end
 	rouse    chan struct{} // pokes keepStores
+	claimed  atomic.Bool   // by run, which begins once
 	began    chan struct{} // closed when run began
 	relist   atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	ended    chan struct{} // closed when run returned

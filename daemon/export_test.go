@@ -252,3 +252,6 @@ func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Du
 	defer co.mu.Unlock()
 	return time.Since(began), co.counted != was
 }
+
+// Starting returns how many checkouts are to be run.
+func (d *Daemon) Starting() int { return len(d.starts) }

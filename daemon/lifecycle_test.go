@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon"
+	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -255,5 +258,42 @@ func TestStopDuringWork(t *testing.T) {
 	}
 	if !p.exists(p.described("zoo/emu/emu.go")) {
 		t.Error("not described")
+	}
+}
+
+// TestACheckoutIsRunOnce: one that is added while the daemon begins to run is among
+// those that are there, and one that comes.
+func TestACheckoutIsRunOnce(t *testing.T) {
+	t.Parallel()
+	m := &machine{t: t, home: t.TempDir(), clock: &testClock{}, log: &logBuffer{}, cfg: conf.Default()}
+	d, err := daemon.Open(context.Background(), m.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.d = d
+	dir := newCheckout(t, map[string]string{"main.go": mainGo})
+	added := make(chan error, 1)
+	go func() {
+		_, err := d.AddProject(m.ctx(), local(), wire.ProjectCreate{Path: dir, Slug: "app"})
+		added <- err
+	}()
+	m.eventually("it is to be started", func() bool { return d.Starting() == 1 })
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	m.end = func() {
+		cancel()
+		if err := errors.Join(<-ended, d.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(m.stop)
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	p := &project{machine: m, dir: dir, slug: "app"}
+	p.settle()
+	if d.Starting() != 0 || !p.found("main", "main.go") {
+		t.Errorf("%d are to be started", d.Starting())
 	}
 }

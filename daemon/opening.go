@@ -27,7 +27,12 @@ const (
 
 // run keeps the checkout until ctx ends or it is removed: it opens what is needed
 // for that, and opens it anew when asked to or when something failed.
+// One that is added while the daemon begins to run is started twice: with those that
+// were there, and as one that came.
 func (co *checkout) run(parent context.Context) {
+	if co.claimed.Swap(true) {
+		return
+	}
 	ctx, cancel := context.WithCancel(gitops.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
 	defer close(co.ended)

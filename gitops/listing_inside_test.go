@@ -12,7 +12,7 @@ import (
 
 // A storm of new files copies the list once, not once for each of them.
 func TestAddCopiesTheListOnce(t *testing.T) {
-	x := &Lister{skip: func(string) bool { return false }, dirs: map[string]stamp{}, others: map[string]map[string]bool{}}
+	x := &Lister{l: &Layout{WorkTree: t.TempDir()}, skip: func(string) bool { return false }, dirs: map[string]stamp{}, others: map[string]map[string]bool{}}
 	var came []string
 	for i := range 20_000 {
 		p := fmt.Sprintf("p%02d/f%05d.go", i%20, i)
