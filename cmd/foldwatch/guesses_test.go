@@ -71,6 +71,10 @@ func TestGuessIsCarriedOn(t *testing.T) {
 		"find retry backoff":                   "foldwatch search 'retry backoff'",
 		"memory show 1f2e3d4c5b6a7988":         "foldwatch show 1f2e3d4c5b6a7988",
 		"service enable":                       "foldwatch service install",
+		"recall retry backoff":                 "foldwatch search 'retry backoff'",
+		"forget 1f2e3d4c5b6a7988":              "foldwatch memory rm 1f2e3d4c5b6a7988; what it was stays in foldwatch log",
+		"relate a uses b":                      "foldwatch link add SRC DST --type NAME",
+		"global pooling":                       "foldwatch search --all-projects pooling",
 		"serach":                               "foldwatch search",
 		"new we cut at 200 lines; see chunker": "foldwatch memory add 'we cut at 200 lines; see chunker'",
 	} {
