@@ -155,6 +155,17 @@ func TestFiltersSayWhatTheyTake(t *testing.T) {
 	if len(r.NotFound) > 0 || !strings.Contains(r.Notice, `"CloseGateAtDusk"`) || len(r.Results) != 1 || r.Results[0].Score > .6 {
 		t.Errorf("what only the filter leaves out: %+v", r)
 	}
+	if r = p.reply(wire.SearchRequest{Query: "GateAtDusk", Type: "decision"}); len(r.NotFound) > 0 {
+		t.Errorf("what a longer name has that the filter leaves out: %+v", r)
+	}
+	if r = p.reply(wire.SearchRequest{Query: "DuskGateAt", Type: "decision"}); !slices.Equal(r.NotFound, []string{"DuskGateAt"}) {
+		t.Errorf("what nothing has: %+v", r)
+	}
+	p.addMemory(wire.MemoryCreate{Title: "Hours", Type: "decision", Content: "At dusk nobody is at the gate."})
+	r = p.reply(wire.SearchRequest{Query: "GateAtDusk", Type: "decision", WaitForPending: true})
+	if len(r.NotFound) > 0 || !strings.Contains(r.Notice, `"GateAtDusk"`) || len(r.Results) != 1 {
+		t.Errorf("what a longer name has that the filter leaves out, and its parts do not: %+v", r)
+	}
 	if r = p.reply(wire.SearchRequest{Query: "widget"}); r.Words != nil || r.Filters != nil {
 		t.Errorf("nobody asked for %+v, %+v", r.Words, r.Filters)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/meta/words"
@@ -18,6 +19,7 @@ type whereabouts int
 
 const (
 	nowhere   whereabouts = iota
+	perhaps               // like unsure, in what does not pass the filter
 	elsewhere             // only in what does not pass the filter
 	unsure                // all pairs of its words do, perhaps within a longer name
 	somewhere
@@ -74,11 +76,11 @@ func (w *askedWord) presence(occurs []textindex.Occurrence, parts uint64, t *tol
 	case o.Docs > 0:
 		return elsewhere, o.Docs
 	}
-	if bits.OnesCount64(parts) < min(len(w.parts), 64) {
-		return nowhere, 0
-	}
 	var terms []string
 	for _, p := range w.parts {
+		if occurrence(occurs, p.term, false).Docs == 0 && (t == nil || !t.messages.Has(p.term)) {
+			return nowhere, 0
+		}
 		terms = append(terms, p.term)
 	}
 	if t != nil && t.messages.Has(terms...) {
@@ -96,6 +98,9 @@ func (w *askedWord) presence(occurs []textindex.Occurrence, parts uint64, t *tol
 		if s.Form == words.Pair && occurrence(occurs, string(a.Bytes(s)), true).Docs == 0 {
 			return nowhere, 0
 		}
+	}
+	if bits.OnesCount64(parts) < min(len(w.parts), 64) {
+		return perhaps, 0
 	}
 	return unsure, 0
 }
@@ -205,7 +210,7 @@ type lookout struct {
 // lookoutFor returns a lookout for the name that is all of a question, if it is not
 // known whether that occurs.
 func lookoutFor(asked []askedWord, at []presence) *lookout {
-	if len(asked) != 1 || len(at) != 1 || at[0].at != unsure {
+	if len(asked) != 1 || len(at) != 1 || at[0].at != unsure && at[0].at != perhaps {
 		return nil
 	}
 	return &lookout{whole: asked[0].whole}
@@ -236,6 +241,36 @@ func (l *lookout) at(row *meta.Card, chunks []shownChunk) {
 	}
 }
 
+// through looks through the best of what was found.
+func (l *lookout) through(ctx context.Context, doors []Lender, found rank.Candidates, parts []part, req wire.SearchRequest, f textindex.Filter, opt rank.Options) error {
+	best := order(found, req, opt)
+	best = best[:min(len(best), lookedFor)]
+	limitChunks(best, req)
+	_, err := showAll(ctx, doors, best, req, f, parts, l)
+	return err
+}
+
+// leftOut says where the name is that nothing has which passes the filter: what the
+// filter leaves out is searched for it.
+func (l *lookout) leftOut(ctx context.Context, doors []Lender, asked []askedWord, req wire.SearchRequest, channels Channels, cursor wire.SearchCursor, opt rank.Options) (whereabouts, error) {
+	req = unfiltered(req)
+	found, parts, err := gatherAll(ctx, doors, req, asked, textindex.Filter{}, channels, &cursor)
+	if err != nil {
+		return nowhere, err
+	}
+	if err := l.through(ctx, doors, found, parts, req, textindex.Filter{}, opt); err != nil || l.missed() {
+		return nowhere, err
+	}
+	return elsewhere, nil
+}
+
+// unfiltered is the request without what leaves something out.
+func unfiltered(req wire.SearchRequest) wire.SearchRequest {
+	req.Source, req.Type, req.Author, req.Language, req.FilePattern = "", "", "", "", ""
+	req.Tags, req.After, req.Before = nil, "", ""
+	return req
+}
+
 // missed reports whether it was looked for and not seen.
 func (l *lookout) missed() bool {
 	if l == nil {
@@ -253,7 +288,7 @@ func rate(reply *wire.SearchReply, asked []askedWord, there []presence, sure flo
 		scale(&reply.Results[i], sure)
 	}
 	reply.NotFound = lacking(asked, there, nowhere)
-	if out := lacking(asked, there, elsewhere); len(out) > 0 && len(reply.Results) > 0 {
+	if out := append(lacking(asked, there, elsewhere), lacking(asked, there, perhaps)...); len(out) > 0 && len(reply.Results) > 0 {
 		note(reply, "only what the filters leave out has "+quoted(out))
 	}
 }

@@ -90,14 +90,15 @@ func SearchAll(ctx context.Context, doors []Lender, req wire.SearchRequest, chan
 	sure := 1.0
 	if !wordless(all) { // what is only near has no word of the question, and is rated by that
 		if look := lookoutFor(words, there); look != nil {
-			best := order(all, req, opt)
-			best = best[:min(len(best), lookedFor)]
-			limitChunks(best, req)
-			if _, err := showAll(ctx, doors, best, req, f, parts, look); err != nil {
+			if err := look.through(ctx, doors, all, parts, req, f, opt); err != nil {
 				return reply, err
 			}
 			if look.missed() {
-				there[0].at = nowhere
+				if there[0].at = nowhere; !f.Empty() {
+					if there[0].at, err = look.leftOut(ctx, doors, words, req, channels, cursor, opt); err != nil {
+						return reply, err
+					}
+				}
 			}
 		}
 		sure = occurring(words, there)

@@ -30,8 +30,8 @@ type Filter struct {
 	Memories      map[fold.ID]bool // only documents shown under these; nil is no bound
 }
 
-// empty reports whether f lets everything pass.
-func (f *Filter) empty() bool {
+// Empty reports whether f lets everything pass.
+func (f *Filter) Empty() bool {
 	return f.Source == "" && f.Type == "" && f.Author == "" && f.Language == "" && f.PathGlob == "" &&
 		len(f.Tags) == 0 && f.After.IsZero() && f.Before.IsZero() && f.Memories == nil
 }

@@ -11,7 +11,7 @@ import (
 func (x *Index) Passing(ctx context.Context, f Filter) (_ map[fold.ID]bool, err error) {
 	defer wrap(&err, "filter memories")
 	sieve, err := f.sieve()
-	if err != nil || sieve.empty() {
+	if err != nil || sieve.Empty() {
 		return nil, err
 	}
 	s, err := x.snapshot()

@@ -119,7 +119,7 @@ func (s *snapshot) liveSet() bitset {
 // passing returns the documents that pass f, deleted ones too; nil if all do.
 func (s *snapshot) passing(f Filter) (bitset, error) {
 	sieve, err := f.sieve()
-	if err != nil || sieve.empty() {
+	if err != nil || sieve.Empty() {
 		return nil, err
 	}
 	set := newBitset(s.docs)
