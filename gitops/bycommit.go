@@ -276,10 +276,11 @@ func (s *Store) settleByCommit(ctx context.Context, t *branchTarget, at oid) (do
 	}
 	defer root.Close()
 	var now []string
+	var gone []*putOff
 	for _, path := range paths {
 		o := s.off.get(path)
 		have, err := readFile(root, path)
-		if err != nil {
+		if o == nil || err != nil {
 			continue // something else lies there: the commit leaves it out, and the scan tells
 		}
 		var held []byte
@@ -290,15 +291,56 @@ func (s *Store) settleByCommit(ctx context.Context, t *branchTarget, at oid) (do
 			}
 			held = append([]byte{}, b...)
 		}
-		if same(held, o.New) || !same(have, o.Base) && !same(have, o.New) {
+		switch {
+		case o.removedByHand(have, held):
+			gone = append(gone, o)
+		case same(held, o.New) || !same(have, o.Base) && !same(have, o.New):
 			now = append(now, path)
 		}
+	}
+	if done, err = s.leaveRemoved(root, gone); err != nil {
+		return done, err
 	}
 	for part := range slices.Chunk(now, putOffBatch) {
 		wrote, err := s.placeNow(root, part)
 		if done = append(done, wrote...); err != nil {
 			return done, err
 		}
+	}
+	return done, nil
+}
+
+// removedByHand reports whether somebody deleted the file that o is to change, which is
+// have and held in HEAD, after that change was made: the first one saw the file, and what
+// came later is a description, which the daemon makes of whatever it finds.
+func (o *putOff) removedByHand(have, held []byte) bool {
+	if have != nil || held == nil || o.Base == nil || o.New == nil {
+		return false
+	}
+	_, gone := fold.Buried(held)
+	return !gone && (len(o.seqs) == 1 || same(o.Described, o.New))
+}
+
+// leaveRemoved has files wait no more that somebody deleted meanwhile. The journal has
+// what they were to hold, and decides as of any file that is gone: one is deleted, and of
+// many at once the vanish guard brings that version back (G8).
+func (s *Store) leaveRemoved(root *disk.Root, list []*putOff) (done []string, err error) {
+	var seqs []uint64
+	s.flight.RLock()
+	defer s.flight.RUnlock()
+	for _, o := range list { // sorted, as all take locks
+		defer s.paths.lock(o.Path)()
+		is := s.off.get(o.Path)
+		if have, err := readFile(root, o.Path); err != nil || have != nil || is == nil || is.Seq != o.Seq || is.noted < o.Seq {
+			continue // it changes just now, or is for when the journal has it
+		}
+		done, seqs = append(done, o.Path), append(seqs, is.seqs...)
+	}
+	if err := s.off.log.cut(seqs); err != nil {
+		return nil, err
+	}
+	if len(done) > 0 {
+		s.off.forget(done)
 	}
 	return done, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,6 +267,58 @@ func TestOneThatCannotBeWritten(t *testing.T) {
 			}
 			if len(s.PutOff()) != 1 {
 				t.Errorf("%d wait", len(s.PutOff()))
+			}
+		})
+	}
+}
+
+// TestRemovedWhileItWaitsForItsCommit: a file that somebody deletes while the daemon has
+// something new for it is deleted. Of many at once nothing is (G8).
+func TestRemovedWhileItWaitsForItsCommit(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 12} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			dir := checkout(t)
+			s := branchStore(t, dir, nil)
+			var first, second []gitops.Write
+			for i := range n {
+				id, one := memoryFile("Describes "+strconv.Itoa(i), "one")
+				_, two := memoryFile("Describes "+strconv.Itoa(i), "two")
+				first = append(first, gitops.Write{ID: id, New: one, Described: one})
+				second = append(second, gitops.Write{ID: id, Base: one, New: two, Described: two})
+			}
+			remember(t, s, "Stays", "As it is.")
+			describe(t, s, first...)
+			onto(t, s)
+			describe(t, s, second...)
+			path := first[0].ID.Path()
+			for _, w := range first {
+				must(t, os.Remove(filepath.Join(dir, "fold", w.ID.Path())))
+			}
+			_, err := s.CommitBranch(t.Context())
+			must(t, err)
+			got, err := s.CommitAll(t.Context())
+			must(t, err)
+			if got.Guarded != (n > 1) || len(s.PutOff()) > 0 {
+				t.Fatalf("CommitAll = %+v, and %d wait", got, len(s.PutOff()))
+			}
+			if n > 1 {
+				if b, _, err := s.LastBlob(t.Context(), path); err != nil || string(b) != string(second[0].New) {
+					t.Errorf("the journal has %q, %v", b, err)
+				}
+				return
+			}
+			_, err = s.CommitBranch(t.Context())
+			must(t, err)
+			if _, err := s.Read(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Read: %v, want that it is gone", err)
+			}
+			if _, gone := fold.Buried([]byte(atHead(t, dir, path))); !gone {
+				t.Errorf("HEAD has %q", atHead(t, dir, path))
+			}
+			if status := git(t, dir, "status", "--porcelain"); status != "" {
+				t.Errorf("status = %q", status)
 			}
 		})
 	}
