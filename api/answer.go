@@ -108,6 +108,7 @@ func describe(doc *huma.OpenAPI) {
 	doc.Components.Headers = map[string]*huma.Header{
 		"Request":      {Description: "Id of the request, as sent or made here.", Required: true, Schema: text},
 		"Version":      {Description: "Version of the daemon.", Required: true, Schema: text},
+		"Notices":      {Description: "At the socket, where the request has a header of this name and no token: what a person should know, such as that a project is paused; a line each, percent-encoded as in a query. Empty if there is nothing.", Schema: text},
 		"ETag":         {Description: "The content hash, quoted; for If-Match and If-None-Match.", Schema: text},
 		"Retry":        {Description: "Seconds to wait before the next try.", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^[0-9]+$"}},
 		"Authenticate": {Description: "How to authenticate.", Required: true, Schema: text},
@@ -143,7 +144,7 @@ func inline(doc *huma.OpenAPI, answers []Answer) *huma.Response {
 	status := answers[0].Status
 	out := &huma.Response{
 		Description: cmp.Or(answers[0].Says, problems[status], http.StatusText(status)+"."),
-		Headers:     map[string]*huma.Param{requestHeader: headerRef("Request"), "X-Foldwatch-Version": headerRef("Version")},
+		Headers:     map[string]*huma.Param{requestHeader: headerRef("Request"), "X-Foldwatch-Version": headerRef("Version"), wire.NoticesHeader: headerRef("Notices")},
 	}
 	if tagged(answers) {
 		out.Headers["ETag"] = &huma.Param{Ref: "#/components/headers/ETag"}
