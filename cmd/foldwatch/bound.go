@@ -43,7 +43,8 @@ func memoryBound(live uint64, crowded bool) int64 {
 
 // boundMemory has garbage collected early, unless the user says otherwise, and
 // moves the bound with what lives, and whether a crowd waits, until stop is called.
-func boundMemory(crowded func() bool) (stop func()) {
+// After each collection follow is told whether one does.
+func boundMemory(crowded func() bool, follow func(crowded bool)) (stop func()) {
 	percent := os.Getenv("GOGC") == "" // it is ours to set
 	if percent {
 		debug.SetGCPercent(garbage)
@@ -56,12 +57,13 @@ func boundMemory(crowded func() bool) (stop func()) {
 	was := false
 	// Nothing refers to a mark, so that it is finalized after each collection.
 	type mark struct{ _ [32]byte } // smaller ones may share a block that lives
-	var follow func(*mark)
-	follow = func(*mark) {
+	var look func(*mark)
+	look = func(*mark) {
 		if ended.Load() {
 			return
 		}
 		now := crowded()
+		follow(now)
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		if metrics.Read(live); bound && live[0].Value.Kind() == metrics.KindUint64 {
 			want, have := memoryBound(live[0].Value.Uint64(), now), debug.SetMemoryLimit(-1)
@@ -73,8 +75,8 @@ func boundMemory(crowded func() bool) (stop func()) {
 			was = now
 			debug.SetGCPercent(map[bool]int{false: garbage, true: garbageCrowd}[now])
 		}
-		runtime.SetFinalizer(&mark{}, follow)
+		runtime.SetFinalizer(&mark{}, look)
 	}
-	runtime.SetFinalizer(&mark{}, follow)
+	runtime.SetFinalizer(&mark{}, look)
 	return func() { ended.Store(true) }
 }

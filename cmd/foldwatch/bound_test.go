@@ -16,7 +16,7 @@ func TestMemoryBoundFollowsWhatLives(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	var crowded atomic.Bool
-	defer boundMemory(crowded.Load)()
+	defer boundMemory(crowded.Load, func(bool) {})()
 	reach := func(what string, ok func(bound int64) bool) {
 		t.Helper()
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -53,7 +53,7 @@ func TestACrowdIsCollectedAfterMoreRarely(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	var crowded atomic.Bool
-	defer boundMemory(crowded.Load)()
+	defer boundMemory(crowded.Load, func(bool) {})()
 	for _, now := range []bool{false, true, false} {
 		crowded.Store(now)
 		want := uint64(garbage)

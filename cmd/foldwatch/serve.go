@@ -41,7 +41,7 @@ type serveOptions struct {
 // done. It is the whole wiring of the daemon.
 func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	var open atomic.Pointer[daemon.Daemon]
-	defer boundMemory(func() bool { d := open.Load(); return d != nil && d.Crowded() })()
+	defer boundMemory(func() bool { d := open.Load(); return d != nil && d.Crowded() }, spareCores())()
 	st, err := e.settings()
 	if err != nil {
 		return err
