@@ -58,5 +58,6 @@ func hungUp(err error) bool {
 			return true
 		}
 	}
-	return false
+	// net/http keeps this one to itself: the end came before the request was written.
+	return err != nil && strings.HasSuffix(err.Error(), "http: server closed idle connection")
 }
