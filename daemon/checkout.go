@@ -123,17 +123,16 @@ type checkout struct {
 	asked     []chan struct{} // wait for a turn that begins from now on
 	waiters   []chan struct{} // wait for this turn to be open, or to have failed
 
-	users    atomic.Int64  // holds of opened stores
-	unused   chan struct{} // pokes who waits for them to end
-	rouse    chan struct{} // pokes keepStores
-	claimed  atomic.Bool   // by run, which begins once
-	began    chan struct{} // closed when run began
-	relist   atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
-	ended    chan struct{} // closed when run returned
-	writes   chan struct{} // pokes the loop: wrote is not empty
-	lost     chan struct{} // pokes the loop: a job failed for good
-	known    chan struct{} // of mu: closed when counted is set, and then another
-	counting sync.Mutex    // held while jobs are counted, so that the latest count stays
+	users        atomic.Int64  // holds of opened stores
+	unused       chan struct{} // pokes who waits for them to end
+	rouse        chan struct{} // pokes keepStores
+	claimed      atomic.Bool   // by run, which begins once
+	began        chan struct{} // closed when run began
+	relist       atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
+	ended        chan struct{} // closed when run returned
+	writes, lost chan struct{} // poke the loop: wrote is not empty; a job failed for good
+	known        chan struct{} // of mu: closed when counted is set, and then another
+	counting     sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 
 func newCheckout(rec meta.Checkout, p *parts) *checkout {

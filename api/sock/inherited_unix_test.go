@@ -12,13 +12,14 @@ import (
 	"github.com/foldwatch/foldwatch/api/sock"
 )
 
-func TestInheritedSocketIsServedAndLeftThere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+// systems returns the listener of a socket that the system made at path.
+func systems(t *testing.T, path string) *sock.Listener {
+	t.Helper()
 	system, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer system.Close()
+	t.Cleanup(func() { _ = system.Close() })
 	f, err := system.File()
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +28,12 @@ func TestInheritedSocketIsServedAndLeftThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+func TestInheritedSocketIsServedAndLeftThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := systems(t, path)
 	if got := l.Addr().String(); got != path {
 		t.Errorf("Addr = %q, want %q", got, path)
 	}

@@ -162,19 +162,7 @@ func TestRenewOfTheSystemsSocket(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	system, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer system.Close()
-	f, err := system.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := sock.FromFile(f, sock.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := systems(t, path)
 	echo(t, l)
 	if did, err := l.Renew(); did || err != nil {
 		t.Fatalf("Renew = %v, %v", did, err)
@@ -198,19 +186,7 @@ func TestRenewLeavesTheSystemsFolderAlone(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		system, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer system.Close()
-		f, err := system.File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := sock.FromFile(f, sock.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := systems(t, path)
 		defer l.Close()
 		if err := errors.Join(os.Chmod(dir, mode), os.Remove(path)); err != nil {
 			t.Fatal(err)
