@@ -157,7 +157,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	pub := &gitops.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Stderr: p.e.stderr}
+	pub := &gitops.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Output: p.e.stderr}
 	if len(ids) > 0 {
 		for _, s := range p.reply.Skipped {
 			return fold.WithHint(fmt.Errorf("memory %s is not published: %s: %w", s.ID, s.Reason, fold.ErrForbidden), "leave it out, or change the memory")
