@@ -109,6 +109,10 @@ func (l *Layout) CommitPaths(ctx context.Context, c *PathCommit) (oid string, er
 	if err := l.MayCommit(ctx); err != nil {
 		return "", err
 	}
+	added, err := l.notInIndex(ctx, c.Paths)
+	if err != nil {
+		return "", err
+	}
 	was, err := l.Head(ctx)
 	if err != nil {
 		return "", err
@@ -127,10 +131,6 @@ func (l *Layout) CommitPaths(ctx context.Context, c *PathCommit) (oid string, er
 		return "", err
 	}
 	defer os.Remove(message)
-	added, err := l.notInIndex(ctx, c.Paths)
-	if err != nil {
-		return "", err
-	}
 	if len(added) > 0 {
 		// Git commits by name only what the index has heard of.
 		for i, p := range added {
@@ -186,12 +186,16 @@ func temporary(text string) (name string, err error) {
 }
 
 // notInIndex returns those of paths that are in the work tree and not in the index.
+// It refuses what is no plain file, or lies behind a link.
 func (l *Layout) notInIndex(ctx context.Context, paths []string) ([]string, error) {
 	root, err := os.OpenRoot(l.WorkTree)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
+	if err := plainPaths(root, paths); err != nil {
+		return nil, err
+	}
 	var there []string
 	for _, p := range paths {
 		if _, err := root.Lstat(p); err == nil {
@@ -307,6 +311,22 @@ func (l *Layout) HeadFile(ctx context.Context, p string) ([]byte, error) {
 		return nil, fmt.Errorf("%s in HEAD: %w", p, fold.ErrNotFound)
 	}
 	return b, err
+}
+
+// CountInHead returns how many markdown files HEAD has below the folder dir.
+func (l *Layout) CountInHead(ctx context.Context, dir string) (n int, err error) {
+	err = l.git("ls-tree", "-r", "-z", "--name-only", "HEAD", "--", literal(dir)).stream(ctx, func(r *bufio.Reader) error {
+		return zReader{r}.each(func(p string) error {
+			if strings.HasSuffix(p, ".md") {
+				n++
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("list %s in HEAD: %w", dir, err)
+	}
+	return n, nil
 }
 
 // plainPaths refuses paths that lead through a link, or onto what is no file.

@@ -21,6 +21,10 @@ const (
 	driverNote = "merge-driver"
 )
 
+// MergeAttributes are the lines that name the merge driver for memories, in a file
+// of attributes in the folder that they lie in.
+const MergeAttributes = "# how git merges memories: foldwatch merge-driver install\n*.md merge=foldwatch\nproject.toml merge=foldwatch\n"
+
 // MergeDriver returns the command by which the repository's configuration has git
 // merge memories, or "".
 func (l *Layout) MergeDriver(ctx context.Context) (string, error) {
