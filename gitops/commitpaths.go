@@ -315,6 +315,9 @@ func (l *Layout) HeadFile(ctx context.Context, p string) ([]byte, error) {
 
 // CountInHead returns how many markdown files HEAD has below the folder dir.
 func (l *Layout) CountInHead(ctx context.Context, dir string) (n int, err error) {
+	if head, err := l.Head(ctx); err != nil || head.Unborn {
+		return 0, err
+	}
 	err = l.git("ls-tree", "-r", "-z", "--name-only", "HEAD", "--", literal(dir)).stream(ctx, func(r *bufio.Reader) error {
 		return zReader{r}.each(func(p string) error {
 			if strings.HasSuffix(p, ".md") {

@@ -87,10 +87,10 @@ func (l *Layout) unchanged(ctx context.Context, root *os.Root, p *Publication) e
 	return nil
 }
 
-// Publish writes the files and commits them as [Layout.CommitPaths] does. It returns
+// PublishFiles writes the files and commits them as [Layout.CommitPaths] does. It returns
 // the commit. Where git or a hook refuses, all is put back as it was. See
 // [Layout.MayPublish] for what is refused before.
-func (l *Layout) Publish(ctx context.Context, p *Publication) (oid string, err error) {
+func (l *Layout) PublishFiles(ctx context.Context, p *Publication) (oid string, err error) {
 	if err := l.MayPublish(ctx, p); err != nil {
 		return "", err
 	}

@@ -54,6 +54,17 @@ func mergeDriverCommand(e *environment) *cobra.Command {
 	return c
 }
 
+// offerMergeDriver says how to have git merge memories, unless it does.
+func (e *environment) offerMergeDriver(ctx context.Context, dir string) {
+	l, err := gitops.Locate(ctx, dir)
+	if err != nil {
+		return // the daemon tells what is wrong with it
+	}
+	if driver, err := l.MergeDriver(ctx); err == nil && driver == "" {
+		e.messages(false).printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
+	}
+}
+
 // driverReply is what `merge-driver install|remove --json` prints.
 type driverReply struct {
 	Driver     string `json:"driver,omitempty"` // that git runs now

@@ -168,7 +168,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 			err = p.layout.MayPublish(ctx, pub)
 		} else {
 			pub.Message = p.commitMessage()
-			p.reply.Commit, err = p.layout.Publish(ctx, pub)
+			p.reply.Commit, err = p.layout.PublishFiles(ctx, pub)
 		}
 		if err != nil {
 			return err

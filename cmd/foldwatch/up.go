@@ -192,7 +192,13 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	if st.State == "failed" || st.State == "missing" {
 		return fold.WithHint(fmt.Errorf("%s is %s: %s", st.Slug, st.State, st.Reason), st.Hint)
 	}
-	return e.emit(r, func(p printer) { printUp(p, r) })
+	if err := e.emit(r, func(p printer) { printUp(p, r) }); err != nil {
+		return err
+	}
+	if added.Created && modeOf(st) == modeTracked {
+		e.offerMergeDriver(ctx, st.Path)
+	}
+	return nil
 }
 
 func printUp(p printer, r upReply) {
