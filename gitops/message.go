@@ -40,7 +40,7 @@ func plainName(s string) string {
 func (s *Store) message(subject string, files []draftFile) string {
 	files = slices.Clone(files)
 	for i := range files {
-		if _, gone := fold.Buried(files[i].b); gone {
+		if gone := fold.MarkedDeleted(files[i].b); gone {
 			files[i].b = nil
 		}
 	}
