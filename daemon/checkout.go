@@ -78,7 +78,6 @@ type checkout struct {
 
 	mu         sync.Mutex         // guards the fields below
 	changed    wire.ProjectUpdate // of rec since it was registered or read
-	commitTo   string             // where commits go, as was said since; "" if nothing was
 	kept       *standing          // nil between turns
 	stood      bool               // it was opened before, or registered by an earlier start
 	st         *stores            // nil unless they are open to callers
@@ -535,9 +534,6 @@ func (co *checkout) record() meta.Checkout {
 	}
 	if co.changed.FileMemories != nil {
 		rec.FileMemories = *co.changed.FileMemories
-	}
-	if co.commitTo != "" {
-		rec.CommitTo = co.commitTo
 	}
 	return rec
 }

@@ -40,18 +40,15 @@ type committer struct {
 	poke  chan struct{}
 	busy  chan struct{} // holds one while a commit is made
 
-	mu           sync.Mutex // guards the fields below
-	pending      map[string]bool
-	all          bool // a full scan is due
-	first        time.Time
-	last         time.Time
-	retry        time.Time // nothing is due before
-	went         time.Time // when the newest file was seen to be gone; zero if none waits
-	wentOld      time.Time // when the oldest of those was
-	guarded      string    // why nothing is committed; "" if it is
-	branch       branchLook
-	putOff       time.Time // when to look whether git rests; zero if no file waits for that
-	putOffFailed string    // why files cannot be written, as it was last told
+	mu      sync.Mutex // guards the fields below
+	pending map[string]bool
+	all     bool // a full scan is due
+	first   time.Time
+	last    time.Time
+	retry   time.Time // nothing is due before
+	went    time.Time // when the newest file was seen to be gone; zero if none waits
+	wentOld time.Time // when the oldest of those was
+	guarded string    // why nothing is committed; "" if it is
 }
 
 func newCommitter(co *checkout) *committer {
@@ -181,20 +178,10 @@ func (c *committer) wanted() bool { return c.co.cfg.AutoCommit && !c.co.isPaused
 // stop leaves nothing to do.
 func (c *committer) run(ctx context.Context, k *standing) error {
 	var mirror <-chan time.Time
-	c.wantBranch(k) // what a run before left
 	squash := time.NewTimer(c.untilSquash(k))
 	defer squash.Stop()
 	for {
-		var commit, recheck, branch, putOff <-chan time.Time
-		if at := c.putOffDue(k); !at.IsZero() { // also where commits are off: it was acknowledged
-			putOff = time.After(time.Until(at))
-		}
-		if at := c.branchDue(k); !at.IsZero() && c.wanted() {
-			branch = time.After(time.Until(at))
-		}
-		if at := k.sidecar.store.RecheckAt(); !at.IsZero() {
-			recheck = time.After(at.Sub(c.co.now()))
-		}
+		var commit <-chan time.Time
 		if at, ok := c.due(); ok && c.wanted() {
 			commit = time.After(time.Until(at))
 		}
@@ -202,21 +189,11 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 		case <-ctx.Done():
 			c.finish(k)
 			return ctx.Err()
-		case <-branch:
-			c.ontoBranch(ctx, k)
-		case <-putOff:
-			c.placePutOff(ctx, k)
 		case <-c.poke:
 		case <-commit:
-			if c.commit(ctx, k) {
-				c.wantBranch(k)
-				if mirror == nil {
-					mirror = time.After(mirrorAfter)
-				}
+			if c.commit(ctx, k) && mirror == nil {
+				mirror = time.After(mirrorAfter)
 			}
-		case <-recheck: // an editor may have saved into a file we had replaced (git.md G9)
-			_, err := k.sidecar.store.Recheck(ctx)
-			c.warn(ctx, "late saves not looked for", err)
 		case <-mirror:
 			mirror = nil
 			c.warn(ctx, "mirror not updated", k.sidecar.store.Mirror(ctx))
@@ -309,9 +286,7 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		return false
 	}
 	c.co.count.commits.Add(1)
-	if !k.isOnto() { // there it is something to push once it is on the branch
-		c.co.sync.changed()
-	}
+	c.co.sync.changed()
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }

@@ -24,7 +24,7 @@ func (d *Daemon) AddMemory(ctx context.Context, sc fold.Scope, slug string, in w
 	}
 	defer st.letGo()
 	r, err := st.door().Add(ctx, sc, in)
-	return st.co.answered(st.standing, r, err)
+	return st.co.answered(r, err)
 }
 
 // UpdateMemory changes a memory and returns when the change is durable.
@@ -35,7 +35,7 @@ func (d *Daemon) UpdateMemory(ctx context.Context, sc fold.Scope, slug, id strin
 	}
 	defer st.letGo()
 	r, err := st.door().Update(ctx, sc, fid, in)
-	return st.co.answered(st.standing, r, st.notTheirs(ctx, id, err))
+	return st.co.answered(r, err)
 }
 
 // DeleteMemory removes a memory; its history keeps it.
@@ -46,18 +46,15 @@ func (d *Daemon) DeleteMemory(ctx context.Context, sc fold.Scope, slug, id, expe
 	}
 	defer st.letGo()
 	r, err := st.door().Delete(ctx, sc, fid, expectedHash)
-	return st.co.answered(st.standing, r, st.notTheirs(ctx, id, err))
+	return st.co.answered(r, err)
 }
 
 // answered adds to a write's reply why its later stages may be held up.
-func (co *checkout) answered(k *standing, r wire.WriteReply, err error) (wire.WriteReply, error) {
+func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, error) {
 	if err != nil {
 		return r, err
 	}
-	waits := co.fileWaits(k, r.Path)
 	switch {
-	case waits != "":
-		r.BlockedReason = waits
 	case co.isPaused():
 		r.BlockedReason = "paused: not committed until foldwatch resume"
 	case !co.cfg.AutoCommit:
@@ -86,9 +83,6 @@ func (d *Daemon) openMemory(ctx context.Context, sc fold.Scope, slug, id string,
 	}
 	fid, err := st.recall.Resolve(ctx, id)
 	if err != nil {
-		if write {
-			err = st.notTheirs(ctx, id, err)
-		}
 		st.letGo()
 	}
 	return st, fid, err
@@ -103,24 +97,18 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 	defer st.letGo()
 	fid, err := st.recall.Resolve(ctx, id)
 	if err != nil {
-		return st.getTheirs(ctx, id, err)
+		return wire.Memory{}, err
 	}
 	m, err := st.recall.Get(ctx, fid)
 	if err != nil {
-		return st.getTheirs(ctx, id, err)
+		return wire.Memory{}, err
 	}
 	m.RepositoryID = st.co.rec.Key
-	_, changed := st.lookTheirs(ctx, st.co.rec.Slug, m.ID)
-	tellVersion(changed, &m)
-	m.State.BlockedReason = st.co.fileWaits(st.standing, m.Path)
-	if m.Path == "" && m.Source == string(fold.SourceFile) {
-		m.State.BlockedReason = st.fileToCome(ctx)
-	}
 	if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
 		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
-			pushed, err := st.onRemote(ctx, m.Path, b)
+			pushed, err := st.sidecar.store.OnRemote(m.Path, b)
 			m.State.Pushed = err == nil && pushed
 			if !m.State.Pushed && m.State.BlockedReason == "" {
 				m.State.BlockedReason = st.co.sync.unpushed()
@@ -137,12 +125,7 @@ func (d *Daemon) ListMemories(ctx context.Context, sc fold.Scope, slug string, i
 		return wire.MemoryList{}, err
 	}
 	defer st.letGo()
-	only, changed := st.lookTheirs(ctx, st.co.rec.Slug)
-	list, err := st.recall.ListBesides(ctx, in, memoriesOf(only))
-	for i := range list.Items {
-		markItem(changed, &list.Items[i])
-	}
-	return list, err
+	return st.recall.List(ctx, in)
 }
 
 // MemorySource returns the source a memory describes.
@@ -286,16 +269,7 @@ func (d *Daemon) SearchBy(ctx context.Context, sc fold.Scope, slug string, in wi
 	if channels != nil {
 		kept = nil
 	}
-	var theirs []theirsFound
-	if channels == nil {
-		theirs = append(theirs, st.searchTheirs(ctx, st.co.rec.Slug, "", in))
-	}
-	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, withRoom(in, theirs), channels, kept)
-	for _, f := range theirs {
-		if err == nil {
-			f.tell(in, &reply)
-		}
-	}
+	reply, err := recall.SearchAll(ctx, []recall.Lender{{Project: st.co.rec.Slug, Lend: st.lend}}, in, channels, kept)
 	reply.IndexStale = st.co.busy()
 	return reply, err
 }
@@ -334,23 +308,9 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 			return st.recall, st.letGo, nil
 		}})
 	}
-	var theirs []theirsFound
-	for _, cos := range d.bySlug(sc) {
-		for _, co := range cos {
-			if k := co.keeps(); k != nil {
-				theirs = append(theirs, k.searchTheirs(ctx, co.rec.Slug, co.rec.Slug, in))
-				break
-			}
-		}
-	}
 	// Not by the desk: whoever waits there holds stores, and these wait for stores.
-	reply, err := recall.SearchAll(ctx, doors, withRoom(in, theirs), nil, &d.kept)
+	reply, err := recall.SearchAll(ctx, doors, in, nil, &d.kept)
 	reply.IndexStale = stale.Load()
-	for _, f := range theirs {
-		if err == nil {
-			f.tell(in, &reply)
-		}
-	}
 	return reply, err
 }
 
@@ -363,13 +323,9 @@ func (d *Daemon) Context(ctx context.Context, sc fold.Scope, slug, id string, in
 	defer st.letGo()
 	fid, err := st.recall.Resolve(ctx, id)
 	if err != nil {
-		return st.contextTheirs(ctx, id, in, err)
+		return wire.ContextReply{}, err
 	}
-	reply, err := st.recall.Context(ctx, fid, in)
-	if err != nil {
-		return st.contextTheirs(ctx, id, in, err)
-	}
-	return reply, st.tellContext(ctx, fid, in, &reply)
+	return st.recall.Context(ctx, fid, in)
 }
 
 // TaskContext returns what helps with a task.

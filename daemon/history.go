@@ -142,5 +142,5 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 	if m, err := fold.Decode(st.co.rec.Slug, path, put.Bytes); err == nil {
 		reply.ID, reply.Title = string(m.ID), m.Title
 	}
-	return st.co.answered(st.standing, reply, nil)
+	return st.co.answered(reply, nil)
 }

@@ -121,7 +121,7 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if _, out.Proposal, err = st.proposal(ctx, p.ID); err != nil {
 		return wire.ProposalAccepted{}, err
 	}
-	out.WriteReply, err = st.co.answered(st.standing, out.WriteReply, nil)
+	out.WriteReply, err = st.co.answered(out.WriteReply, nil)
 	return out, err
 }
 

@@ -145,17 +145,6 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 			return wire.ProjectAdded{}, err
 		}
 	}
-	if in.CommitTo != "" && in.CommitTo != co.record().CommitTo {
-		co.mu.Lock()
-		co.commitTo = in.CommitTo
-		co.mu.Unlock()
-		if err := d.parts.state.PutCheckout(ctx, co.record()); err != nil {
-			return wire.ProjectAdded{}, err
-		}
-		if err := co.openAnew(ctx, false); err != nil {
-			return wire.ProjectAdded{}, err
-		}
-	}
 	if co.hasFailed() || co.gone() != nil { // whoever adds it again has just mended it
 		if err := co.openAnew(ctx, false); err != nil {
 			return wire.ProjectAdded{}, err
@@ -203,7 +192,7 @@ func checkCreate(in wire.ProjectCreate) error {
 func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
 	rec := meta.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
-		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: firstOf(in.CommitTo, toEither), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
+		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
 	for _, co := range d.sorted() {
 		if co.rec.CommonDir != rec.CommonDir {
@@ -214,9 +203,7 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 				co.rec.Path, co.rec.FoldDir, fold.WithHint(fold.ErrConflict, "leave --fold-dir out"))
 		}
 		rec.FoldDir = co.rec.FoldDir
-		if in.CommitTo == "" {
-			rec.CommitTo = co.record().CommitTo
-		}
+		rec.CommitTo = co.record().CommitTo
 	}
 	foldPath := l.FoldPath(rec.FoldDir)
 	p, found, err := projectAt(foldPath)
@@ -420,9 +407,6 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 			continue
 		}
 		removed++
-		if err := d.placeAll(ctx, co); err != nil {
-			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
-		}
 		if err := d.forget(ctx, co); err != nil {
 			return fmt.Errorf("remove %s: %w", co.rec.Path, err)
 		}
@@ -448,33 +432,6 @@ func (d *Daemon) RemoveProject(ctx context.Context, sc fold.Scope, slug string, 
 		}
 	}
 	return nil
-}
-
-// placeAll has memories written that were put off until git rests, as nobody will do
-// so later, unless another checkout keeps the same ones.
-func (d *Daemon) placeAll(ctx context.Context, co *checkout) error {
-	for _, other := range d.sorted() {
-		if other != co && sameMemory(other.rec, co.rec) {
-			return nil
-		}
-	}
-	co.mu.Lock()
-	open := co.st != nil
-	co.mu.Unlock()
-	if !open {
-		if l, err := gitops.Locate(ctx, co.rec.Path); err != nil || !l.PutsOff() {
-			return nil //nolint:nilerr // no repository, and so no log of it
-		}
-	}
-	h, err := co.holdOpen(ctx)
-	if err != nil {
-		return fmt.Errorf("changes of memories are not in their files yet: %w", err)
-	}
-	defer h.letGo()
-	if !h.sidecar.store.Present() {
-		return nil
-	}
-	return h.sidecar.store.PlaceAll()
 }
 
 // forget stops a checkout's loop and takes it out of the registry, with its
@@ -532,8 +489,8 @@ func (d *Daemon) purge(co *checkout) error {
 	var errs []error
 	if l, err := gitops.Locate(ctx, co.rec.Path); err == nil && !shared {
 		foldPath := l.FoldPath(co.rec.FoldDir)
-		_, main, _, terr := tracking(ctx, l, co.rec.FoldDir)
-		if _, ours, perr := projectAt(foldPath); terr == nil && !main && perr == nil && ours {
+		t, terr := tracking(ctx, l, co.rec.FoldDir)
+		if _, ours, perr := projectAt(foldPath); terr == nil && !t.main && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
 		errs = append(errs, os.RemoveAll(l.StateDir()))

@@ -127,13 +127,8 @@ func hintRemotes(names []string) string {
 	return "name one of " + strings.Join(names, ", ") + ": foldwatch sync on --remote NAME"
 }
 
-// sends says what leaves this machine. Onto is that memories are on the user's own
-// branch.
-func (r chosenRemote) sends(co *checkout, onto bool) string {
-	if onto {
-		return fmt.Sprintf("commits of memories on your branch (%s/ of %s, your git name and e-mail as author; memories with visibility local stay here) are pushed to the branch of that name of %s by themselves, as long as no commit of yours lies among them; to stop: foldwatch sync off",
-			co.rec.FoldDir, co.rec.Slug, r.address)
-	}
+// sends says what leaves this machine.
+func (r chosenRemote) sends(co *checkout) string {
 	return fmt.Sprintf("%s/ of %s (its memories as files, their history, your git name and e-mail as author; memories with visibility local and source files stay here) goes to the branch foldwatch of %s; to stop: foldwatch sync off",
 		co.rec.FoldDir, co.rec.Slug, r.address)
 }
@@ -144,11 +139,15 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 	if err != nil {
 		return added, err
 	}
-	onto := h.isOnto()
+	tracked := h.tracked
 	h.letGo()
+	if tracked {
+		return added, fmt.Errorf("the memories of %s are committed, pulled and pushed with your own branch: %w", co.rec.Slug,
+			fold.WithHint(fold.ErrInvalid, "push them with the branch: git push; or keep them beside it: foldwatch untrack"))
+	}
 	now := d.opt.Now().UTC()
-	rec := meta.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, OwnBranch: onto, Given: remote.given, Since: now, Behind: now}
-	if _, was := co.sync.on(); was.Remote == rec.Remote && was.OwnBranch == onto {
+	rec := meta.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
+	if _, was := co.sync.on(); was.Remote == rec.Remote {
 		rec.Since, rec.Synced, rec.Given = was.Since, was.Synced, was.Given || rec.Given
 	}
 	if err := d.parts.state.PutSync(ctx, rec); err != nil {
@@ -158,7 +157,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 	co.note(fetchedNotice, "")
 	co.bus.publish("sync:on", co.rec.Slug, map[string]any{"remote": rec.Remote})
 	co, reply, err := d.syncNow(ctx, co, false)
-	added = wire.RepositoryAdded{Repository: co.repository(ctx), Project: co.rec.Slug, Sends: remote.sends(co, onto)}
+	added = wire.RepositoryAdded{Repository: co.repository(ctx), Project: co.rec.Slug, Sends: remote.sends(co)}
 	if err == nil {
 		added.Synced = &reply
 		return added, nil
@@ -248,15 +247,6 @@ func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*check
 			reply.Notices = append(reply.Notices, "the branch "+co.repository(ctx).Branch+" of the remote holds again what this machine has")
 		}
 		r := co.repository(ctx)
-		if rec.OwnBranch && r.Reason != "" {
-			reply.Notices = append(reply.Notices, "not all is in step: "+r.Reason)
-			if r.Hint != "" {
-				reply.Notices = append(reply.Notices, "to go on: "+r.Hint)
-			}
-		}
-		if rec.OwnBranch && r.Reason == "" && r.Unpushed > 0 {
-			reply.Notices = append(reply.Notices, co.commits.notPushed(co.rec.FoldDir)...)
-		}
 		reply.Unpushed = r.Unpushed
 		for _, f := range r.Held {
 			reply.Notices = append(reply.Notices, f.Path+" is not taken in: "+f.Reason)

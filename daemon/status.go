@@ -135,7 +135,7 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
-		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, CommitTo: toSidecar, Sync: "off", Chunker: chunker.Engine(),
+		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeSidecar, Sync: "off", Chunker: chunker.Engine(),
 		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {
@@ -176,7 +176,7 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	if k == nil {
 		return p, nil
 	}
-	co.commits.branchStatus(k, &p)
+	p.Mode = k.mode()
 	return p, k
 }
 
@@ -332,12 +332,12 @@ func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectS
 	}
 }
 
-// lastCommit is the newest commit of memories that git can show: where they go onto the
-// branch, one of that, and else of the history beside it.
+// lastCommit is the newest commit of memories that git can show: in tracked mode of the
+// user's history, else of ours.
 func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
 	newest := k.sidecar.store.Newest
-	if k.isOnto() {
-		newest = k.sidecar.store.NewestOnBranch
+	if k.tracked {
+		newest = k.sidecar.store.NewestOfUser
 	}
 	rev, ok, err := newest(ctx)
 	if err != nil || !ok {

@@ -46,10 +46,7 @@ type standing struct {
 	// generation of the index that this began with; "" before.
 	generation string
 
-	theirs theirs // what only the remote's branch has
-
-	mu   sync.Mutex // guards the fields below
-	onto bool       // commits go onto the branch of the checkout
+	tracked bool // the user's branch tracks fold/, and its people commit it
 }
 
 // stores are the derived stores of one checkout, opened, and the two doors to
@@ -82,7 +79,8 @@ func openStanding(ctx context.Context, co *checkout) (_ *standing, err error) {
 	if err := k.openIngester(co); err != nil {
 		return k, err
 	}
-	return k, co.noteTracked(k, t)
+	co.noteTracked(k, t)
+	return k, nil
 }
 
 // openDerived opens what can be made again. What is damaged or missing is begun
@@ -168,33 +166,22 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
 	k.fold = disk.Folder{Dir: k.foldPath}
 	k.heads = k.headStamps()
-	var main bool
-	if t.head, main, t.branches, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
+	if t, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
-	passing := !main && co.comesBack(k.layout, t.branches)
-	k.onto = co.goesOnto(main || passing)
+	k.tracked = co.isTracked(t)
 	opt := gitops.StoreOptions{
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
-		Mirror:   co.mirror(co.rec.ProjectID),
-		Branches: co.cfg.For(co.rec.Slug).Commit.Branches,
-		Check:    co.checkFile, GoneAfter: goneQuiet,
+		Mirror: co.mirror(co.rec.ProjectID), Tracked: k.tracked,
+		Check: co.checkFile, GoneAfter: goneQuiet,
 	}
-	if k.onto {
-		opt.CommitTo = toBranch
-	}
-	t.main = main
 	k.key = k.layout.CommonDir + "\x00" + k.foldPath
 	if k.sidecar, err = co.sidecars.get(ctx, k.key, co, co.written, opt); err != nil {
 		return t, err
 	}
-	k.fold.Waits = k.sidecar.store.PutOff
 	k.sidecar.hold(co, !co.commits.wanted())
-	if err := k.sidecar.store.OntoBranch(k.onto); err != nil { // another work tree may have opened it
-		return t, err
-	}
-	if main || passing {
-		return t, nil // it came with the branch, or comes back with it
+	if k.tracked {
+		return t, nil // memories come with the branch
 	}
 	if err := k.takeMirror(ctx, co); err != nil {
 		return t, err
@@ -279,15 +266,11 @@ func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 
 // writeProject makes fold/project.toml where there never was one: at the first
 // opening, by when the folder hides itself from git, or at the one after a
-// crash in between; and where the branch is to track it, once it can be committed
-// too.
+// crash in between.
 func (k *standing) writeProject(ctx context.Context, co *checkout) error {
 	_, _, err := k.sidecar.store.LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
-	}
-	if k.isOnto() && co.putsOff(ctx, k) {
-		return nil
 	}
 	p := co.project
 	if p.Slug == "" {
@@ -297,13 +280,8 @@ func (k *standing) writeProject(ctx context.Context, co *checkout) error {
 		}
 		p = conf.Project{ID: rec.ProjectID, Slug: rec.Slug, Name: rec.Name, CreatedAt: rec.AddedAt}
 	}
-	if b := conf.EncodeProject(p); k.isOnto() {
-		_, err = k.sidecar.store.Put(ctx, gitops.Write{Path: conf.ProjectFile, New: b, ByItself: true})
-	} else {
-		err = k.fold.Create(conf.ProjectFile, b)
-	}
+	err = k.fold.Create(conf.ProjectFile, conf.EncodeProject(p))
 	switch {
-	case errors.Is(err, fold.ErrConflict):
 	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		// there already, or no folder to put it in: that is the vanish guard's
 	case err != nil:
@@ -330,32 +308,6 @@ func matchGeneration(ctx context.Context, co *checkout, generation, dir string) 
 		}
 	}
 	return co.parts.state.SetNote(ctx, co.rec.Key, "generation", generation)
-}
-
-// tracked says which branches track the folder of memories.
-type tracked struct {
-	head     bool // of this work tree or the main one
-	main     bool // of the main one, in which the folder lies
-	branches []string
-}
-
-// tracking reports whether HEAD tracks the folder of memories (git.md G18): that of this work
-// tree or, as main, that of the main one, in which the folder of all of them
-// lies. Branches are those that do.
-func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (head, main bool, branches []string, err error) {
-	head, branches, err = l.TracksFold(ctx, foldDir)
-	if err != nil || !l.Linked {
-		return head, head, branches, err
-	}
-	if l.MainTree == "" { // bare: fold/ lies in the git directory
-		return head, false, branches, nil
-	}
-	of, err := gitops.Locate(ctx, l.MainTree)
-	if err != nil {
-		return head, false, branches, err
-	}
-	main, _, err = of.TracksFold(ctx, foldDir)
-	return head || main, main, branches, err
 }
 
 // checkFile is the gate before a commit (git.md G7): why the file at path may

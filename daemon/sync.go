@@ -68,6 +68,9 @@ func (p *parts) syncOf(dir string) *syncing {
 func (p *parts) loadSyncs(ctx context.Context, checkouts []meta.Checkout) error {
 	recs, err := p.state.Syncs(ctx)
 	for _, rec := range recs {
+		if rec.OwnBranch {
+			continue // a consent to what an earlier version did
+		}
 		if i := slices.IndexFunc(checkouts, func(c meta.Checkout) bool { return c.CommonDir == rec.CommonDir }); i >= 0 {
 			p.syncOf(rec.CommonDir).turn(rec, checkouts[i].Slug, false)
 		}
@@ -163,10 +166,6 @@ func (y *syncing) Poll(ctx context.Context) (moved bool, err error) {
 		return false, errSyncEnds
 	}
 	store := k.sidecar.store
-	if k.isOnto() {
-		moved, err := store.RemoteBranchTip(ctx, y.options())
-		return moved, failed(err)
-	}
 	tip, err := store.RemoteTip(ctx, y.options())
 	if err != nil {
 		return false, failed(err)
@@ -184,19 +183,14 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 		return out, errSyncEnds
 	}
 	co.commits.settle(ctx, k)
-	if k.isOnto() {
-		out, err = y.branchRound(ctx, co, k, in)
-	} else {
-		out, err = y.sidecarRound(ctx, co, k, in)
-	}
-	if err == nil {
+	if out, err = y.syncMemories(ctx, co, k, in); err == nil {
 		err = y.fetchTold(ctx, co, k)
 	}
 	return out, err
 }
 
-// sidecarRound is Round where memories are on a branch of their own.
-func (y *syncing) sidecarRound(ctx context.Context, co *checkout, k *standing, in rounds.Ask) (out rounds.Outcome, err error) {
+// syncMemories is the part of Round that is about memories.
+func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, in rounds.Ask) (out rounds.Outcome, err error) {
 	store := k.sidecar.store
 	before, err := store.SyncState(ctx)
 	if err != nil {
@@ -398,12 +392,8 @@ func (co *checkout) holdsSync(k *standing) string {
 	case !co.cfg.AutoCommit:
 		return "auto_commit is off"
 	}
-	_, rec := co.sync.on()
-	switch onto := k.isOnto(); {
-	case onto && !rec.OwnBranch:
-		return "memories are on your own branch now, and you agreed to the branch foldwatch"
-	case !onto && rec.OwnBranch:
-		return "memories are beside your branch now, and you agreed to that branch"
+	if k.tracked {
+		return "memories are on your own branch now, and go with it"
 	}
 	if why := co.commits.guardedBy(); why != "" {
 		return "the vanish guard is up: " + why
@@ -441,9 +431,7 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 			r.Reason, r.Hint = s.Pause.Held, co.holdHint()
 		}
 	}
-	if _, k := co.sync.leader(); k != nil && rec.OwnBranch {
-		co.ownBranch(ctx, k, &r)
-	} else if k != nil {
+	if _, k := co.sync.leader(); k != nil {
 		st, err := k.sidecar.store.SyncState(ctx)
 		if err == nil {
 			r.LastPush, r.Unpushed = timeOrNil(st.Pushed), st.Unpushed
@@ -473,8 +461,8 @@ func (co *checkout) holdHint() string {
 	case !co.cfg.AutoCommit:
 		return "set auto_commit = true in the user file: foldwatch config show --origin"
 	}
-	if _, rec := co.sync.on(); k != nil && k.isOnto() != rec.OwnBranch {
-		return "to have it synced there: foldwatch sync on; or: foldwatch sync off"
+	if k != nil && k.tracked {
+		return "foldwatch sync off"
 	}
 	if co.commits.guardedBy() != "" {
 		return "the memories come back by themselves, and then the sync goes on; foldwatch status says what is waited for"

@@ -148,7 +148,7 @@ func (y *syncing) passesOver(ctx context.Context, in wire.Delivery) string {
 	switch {
 	case err != nil:
 		return ""
-	case in.Ref == "refs/heads/"+foldBranch && !rec.OwnBranch:
+	case in.Ref == "refs/heads/"+foldBranch:
 		name = foldBranch
 	case in.Ref != "refs/heads/"+name:
 		return "it is neither the default branch nor that of the memories"

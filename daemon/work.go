@@ -52,9 +52,6 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 			return nil
 		}
 		co.noteFileMemories(ctx, st)
-		if co.putsOffDescribing(ctx, st) {
-			return nil
-		}
 		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{History: w.History, Full: w.Full}, progress); err != nil {
 			return err
 		}
@@ -179,9 +176,6 @@ func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobPr
 		co.miss()
 		return nil
 	}
-	if co.putsOffDescribing(ctx, st) {
-		return nil
-	}
 	defer co.endProgress()
 	if !w.Saved {
 		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{}, co.watched(j, tell)); err != nil {
@@ -246,7 +240,7 @@ func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string)
 // time.
 func (co *checkout) doDescribe(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
 	st, err := co.stores(ctx)
-	if err != nil || co.isPaused() || co.commits.guard(ctx, st.standing) || co.putsOffDescribing(ctx, st) {
+	if err != nil || co.isPaused() || co.commits.guard(ctx, st.standing) {
 		return err // the next sweep asks for it again
 	}
 	defer co.endProgress()

@@ -32,14 +32,14 @@ func TestWorkTreesOfABranchThatTracksFold(t *testing.T) {
 	onto := func(want string) func() bool {
 		return func() bool {
 			for _, name := range []string{p.slug + "@", name} {
-				if st, err := p.d.ProjectStatus(p.ctx(), local(), name); err != nil || st.CommitTo != want {
+				if st, err := p.d.ProjectStatus(p.ctx(), local(), name); err != nil || st.Mode != want {
 					return false
 				}
 			}
 			return true
 		}
 	}
-	p.eventually("both commit onto the branch", onto("branch"))
+	p.eventually("both commit onto the branch", onto("tracked"))
 	r, err := p.d.AddMemory(p.ctx(), local(), name, wire.MemoryCreate{Content: "Yes."})
 	if err != nil || !p.exists("fold/"+strings.TrimPrefix(r.Path, "fold/")) {
 		t.Errorf("a write from a work tree: %v", err)

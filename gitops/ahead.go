@@ -33,14 +33,12 @@ func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncO
 	}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	t := newBranchTarget(s.l, s.foldDir())
-	t.size = len(local) / 2
-	u, err := s.openUpstream(t, opt)
+	u, err := s.openUpstream(len(local)/2, opt)
 	if err != nil {
 		return RemoteBranch{}, err
 	}
 	defer u.close()
-	tip, err := u.fetch(ctx, s, t, branch)
+	tip, err := u.fetch(ctx, s, branch)
 	if err != nil {
 		return RemoteBranch{}, err
 	}
@@ -68,18 +66,14 @@ func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 }
 
 // KnowsTip reports whether a branch of the remote is known to have stood at a
-// commit, because it was fetched or pushed there.
+// commit, because it was fetched.
 func (s *Store) KnowsTip(branch, commit string) bool {
 	if branch == branchName {
 		if tip, err := s.obj.ref(refRemote); err == nil && hashText(tip) == commit {
 			return true
 		}
 	}
-	if s.FetchedBranch(branch).Tip == commit {
-		return true
-	}
-	notes, err := readUpstream(s.l.StateDir())
-	return err == nil && notes.of(branch).Seen == commit
+	return s.FetchedBranch(branch).Tip == commit
 }
 
 // Apart returns how many commits two histories have that the other lacks: a and b

@@ -78,18 +78,8 @@ func (l *Layout) cloning(now time.Time) bool {
 
 // headIsBorn reports whether HEAD names a commit, or a branch that has one.
 func (l *Layout) headIsBorn() bool {
-	t := newBranchTarget(l, "")
-	p, _, err := t.position()
-	if err != nil {
-		return false
-	}
-	value := strings.TrimSpace(string(p.head))
-	if p.ref != "" {
-		if value, err = t.refValue(p.ref); err != nil {
-			return false
-		}
-	}
-	return value != "" && strings.Trim(value, "0") != ""
+	oid, err := l.headOid()
+	return err == nil && strings.Trim(oid, "0") != ""
 }
 
 // hasFiles reports whether there is a file below dir.

@@ -29,9 +29,6 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if o := s.off.get(path); o != nil && o.Described != nil {
-		return describedOrNone(path, bytes.Clone(o.Described))
-	}
 	if b, ok := s.wal.described(path); ok {
 		return describedOrNone(path, b)
 	}
@@ -69,7 +66,7 @@ func (s *Store) Describer() (version string, described bool, err error) {
 	described = !s.described.IsZero()
 	s.mu.Unlock()
 	if !described {
-		for _, e := range append(s.wal.entries(), s.off.log.entries()...) {
+		for _, e := range s.wal.entries() {
 			described = described || len(e.Described) > 0
 		}
 	}

@@ -7,12 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -368,90 +366,5 @@ func TestReplayAfterCommit(t *testing.T) {
 	must(t, err)
 	if n := s.Status().WalEntries; n != 0 {
 		t.Errorf("wal has %d entries", n)
-	}
-}
-
-// TestLateSaveIsMerged: an editor that had the file open writes in place after
-// we replaced it (G9).
-func TestLateSaveIsMerged(t *testing.T) {
-	t.Parallel()
-	dir := checkout(t)
-	s := openStore(t, dir, nil)
-	ctx := t.Context()
-	id, v1 := memoryFile("T", "one\n\ntwo\n\nthree")
-	_, err := s.Put(ctx, gitops.Write{ID: id, New: v1})
-	must(t, err)
-	editor, err := os.OpenFile(filepath.Join(dir, "fold", id.Path()), os.O_RDWR, 0)
-	must(t, err)
-	defer editor.Close()
-	v2 := []byte(strings.Replace(string(v1), "three", "three by agent", 1))
-	_, err = s.Put(ctx, gitops.Write{ID: id, Base: v1, New: v2})
-	must(t, err)
-	_, err = editor.WriteAt([]byte(strings.Replace(string(v1), "one", "ONE by hand", 1)), 0)
-	must(t, err)
-	if s.RecheckAt().IsZero() {
-		t.Skip("replaced files cannot be kept open here")
-	}
-	must(t, s.Close()) // the last look
-	got, err := os.ReadFile(filepath.Join(dir, "fold", id.Path()))
-	must(t, err)
-	if !strings.Contains(string(got), "ONE by hand") || !strings.Contains(string(got), "three by agent") {
-		t.Errorf("file = %s", got)
-	}
-}
-
-// TestLateSaveSurvivesAFullDisk: what cannot be merged now is tried again, and
-// what never can be is kept in a file that status names.
-func TestLateSaveSurvivesAFullDisk(t *testing.T) {
-	t.Parallel()
-	dir := checkout(t)
-	full := false
-	f := &faults{match: func(op disk.Op, _ string) error {
-		if full && op == disk.OpWrite {
-			return syscall.ENOSPC
-		}
-		return nil
-	}}
-	now := later()
-	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{
-		Layout: locate(t, dir), Slug: "app", Faults: f, Now: func() time.Time { return now },
-	})
-	must(t, err)
-	defer s.Close()
-	save := func(title, late string) fold.ID {
-		id, v1 := memoryFile(title, "one")
-		must2(s.Put(t.Context(), gitops.Write{ID: id, New: v1}))(t)
-		editor, err := os.OpenFile(filepath.Join(dir, "fold", id.Path()), os.O_RDWR, 0)
-		must(t, err)
-		defer editor.Close()
-		must2(s.Put(t.Context(), gitops.Write{ID: id, Base: v1, New: append(slices.Clip(v1), "two\n"...)}))(t)
-		must2(editor.WriteAt([]byte(strings.Replace(string(v1), "one", late, 1)), 0))(t)
-		return id
-	}
-	id := save("T", "ONE by hand")
-	if s.RecheckAt().IsZero() {
-		t.Skip("replaced files cannot be kept open here")
-	}
-	full = true
-	now = now.Add(time.Minute)
-	if _, err := s.Recheck(t.Context()); !errors.Is(err, fold.ErrUnavailable) {
-		t.Errorf("Recheck with a full disk = %v", err)
-	}
-	full = false
-	now = now.Add(time.Minute)
-	paths := must2(s.Recheck(t.Context()))(t)
-	if got := must2(s.Read(id.Path()))(t); len(paths) != 1 || !strings.Contains(string(got), "ONE by hand") || !strings.Contains(string(got), "two") {
-		t.Errorf("Recheck = %v, file = %s", paths, got)
-	}
-
-	long := save("U", "LONG "+strings.Repeat("x", 1<<20))
-	now = now.Add(time.Minute)
-	must2(s.Recheck(t.Context()))(t)
-	_, file, ok := strings.Cut(s.Status().SetAside[long.Path()], "what it wrote is in ")
-	if got, err := os.ReadFile(file); !ok || err != nil || !strings.Contains(string(got), "LONG xxx") {
-		t.Errorf("Status = %v, %v", s.Status().SetAside, err)
-	}
-	if !s.RecheckAt().IsZero() {
-		t.Error("it is still waited for")
 	}
 }

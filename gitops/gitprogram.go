@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -127,9 +128,8 @@ func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 
 // isObjectName reports whether s is the name of an object, SHA-1 or SHA-256.
 func isObjectName(s string) bool {
-	_, sha1 := parseOid(s, 20)
-	_, sha256 := parseOid(s, 32)
-	return sha1 || sha256
+	_, err := hex.DecodeString(s)
+	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
 // pushRef is transport.push of any branch.

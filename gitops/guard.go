@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -153,7 +152,7 @@ func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*c
 	gone := 0
 	for _, c := range changes {
 		switch {
-		case c.off || c.back != nil || c.ours != nil && c.ours.New == nil:
+		case c.ours != nil && c.ours.New == nil:
 			explicit[c.path] = true // deleted through the API
 		case c.disk == nil && !c.old.IsZero():
 			gone++
@@ -173,13 +172,6 @@ func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*c
 		}
 	}
 	if !tooMany(missing, n, total) {
-		return false, nil
-	}
-	missing = slices.DeleteFunc(missing, func(p string) bool { return explicit[p] })
-	if missing, err = s.takenByGit(ctx, missing); err != nil {
-		return false, err
-	}
-	if n = len(missing); !tooMany(missing, n, total) {
 		return false, nil
 	}
 	s.raiseGuard(fmt.Sprintf("%d of %d memories vanished at once", n, total))
@@ -204,11 +196,6 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 		return nil, 0, err
 	}
 	total = len(old)
-	for path, w := range s.PutOff() { // it is kept elsewhere until its file is made
-		if !w.Gone {
-			delete(old, path)
-		}
-	}
 	if root != nil {
 		err = root.Walk(func(path string, _ disk.Info) error {
 			delete(old, path)
@@ -219,64 +206,6 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 		}
 	}
 	return sortedKeys(old), total, nil
-}
-
-// takenMost is for how many missing memories the history of the branch is asked whether
-// it took them away.
-const takenMost = 200
-
-// A takenLook is what was found at a commit: it is asked every few seconds.
-type takenLook struct {
-	at    oid
-	of    []string
-	taken map[string]bool
-}
-
-// takenByGit leaves out of paths what a commit took away that HEAD has, where memories
-// go onto the branch and git rests on it: a merge did it, not an accident. What the
-// branch never had, or had in commits that it has no longer, stays.
-func (s *Store) takenByGit(ctx context.Context, paths []string) ([]string, error) {
-	if s.onto == nil || len(paths) == 0 || len(paths) > takenMost || s.stirs() != "" {
-		return paths, nil
-	}
-	p, wait, err := s.onto.gate(ctx, s.opt.Now())
-	if err != nil || p.oid == "" || !wait.none() {
-		return paths, err
-	}
-	if s.taken.at != p.oid || !slices.Equal(s.taken.of, paths) {
-		taken, err := s.onto.deletedBy(ctx, p.oid, paths)
-		if err != nil {
-			return nil, err
-		}
-		s.taken = takenLook{at: p.oid, of: slices.Clone(paths), taken: taken}
-	}
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return s.taken.taken[p] }), nil
-}
-
-// deletedBy returns which of paths below fold/ a commit before at deleted, and at does
-// not have.
-func (t *branchTarget) deletedBy(ctx context.Context, at oid, paths []string) (map[string]bool, error) {
-	args := []string{"--literal-pathspecs", "log", "--format=", "--name-only", "-z", "--no-renames", "--diff-filter=D", at.String(), "--"}
-	for _, p := range paths {
-		args = append(args, joinDir(t.dir, p))
-	}
-	out, err := t.l.git(args...).output(ctx)
-	if err != nil {
-		return nil, err
-	}
-	objects := newUserObjects(t.l, t.size)
-	defer objects.close()
-	held, err := objects.heldAt(ctx, at, t.dir, paths)
-	if err != nil {
-		return nil, err
-	}
-	taken := map[string]bool{}
-	for name := range strings.SplitSeq(string(out), "\x00") {
-		if p, below := strings.CutPrefix(name, t.dir+"/"); below && held[p] == "" {
-			taken[p] = true
-		}
-	}
-	return taken, nil
 }
 
 // absentFold reports whether fold/ itself is what is missing.
@@ -325,11 +254,8 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 	if err != nil {
 		return v, err
 	}
-	if missing, err = s.takenByGit(ctx, s.withoutDeleted(missing)); err != nil {
-		return v, err
-	}
-	if len(missing) == 0 {
-		if root == nil { // all there is waits for the commit that holds it
+	if missing = s.withoutDeleted(missing); len(missing) == 0 {
+		if root == nil { // what was acknowledged last deleted all of it
 			if root, err = s.openFold(true); err != nil {
 				return v, err
 			}
@@ -348,34 +274,8 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 	if err != nil || len(branches) == 0 {
 		return v, err
 	}
-	// What git has not it cannot bring back: `git clean` took it.
-	if lost, err := s.unheld(ctx, missing); err != nil {
-		return v, err
-	} else if len(lost) > 0 {
-		v.Missing = lost
-		return v, nil
-	}
 	v.Waits = fmt.Sprintf("branch %s tracks %s/: git itself moves these files", branches[0], s.foldDir())
 	return v, nil
-}
-
-// unheld returns those of paths that HEAD does not hold, where memories go onto the
-// branch and git rests on it; nil else.
-func (s *Store) unheld(ctx context.Context, paths []string) ([]string, error) {
-	if s.onto == nil || s.stirs() != "" {
-		return nil, nil
-	}
-	p, wait, err := s.onto.gate(ctx, s.opt.Now())
-	if err != nil || p.oid == "" || !wait.none() {
-		return nil, err
-	}
-	objects := newUserObjects(s.onto.l, s.onto.size)
-	defer objects.close()
-	held, err := objects.heldAt(ctx, p.oid, s.onto.dir, paths)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return held[p] != "" }), nil
 }
 
 // withoutDeleted leaves out what an acknowledged write deletes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,32 +249,62 @@ var busyFiles = []struct{ name, what string }{
 	{"HEAD.lock", "git holds HEAD (HEAD.lock)"},
 }
 
-// InPassing reports whether what the main work tree has checked out is there for a
-// while only: an operation of the user is open, or HEAD has been on no branch for less
-// than half an hour before now.
-func (l *Layout) InPassing(now time.Time) bool {
-	l = l.mainLayout()
-	_, onBranch := l.headRef()
-	return l.Busy() != "" || !onBranch && stampAt(filepath.Join(l.GitDir, "HEAD")).younger(now, stashHolds)
-}
-
-// ComesBackTo returns the branch that the main work tree had checked out before what is
-// there in passing, and is to have again: that of a bisection or rebase, or the one that
-// HEAD left last. "" if git does not tell.
-func (l *Layout) ComesBackTo() string {
-	l = l.mainLayout()
-	for _, name := range startedOn() {
-		if b, err := readSmall(filepath.Join(l.GitDir, name)); err == nil && len(bytes.Fields(b)) == 1 {
-			return strings.TrimPrefix(string(bytes.TrimSpace(b)), "refs/heads/")
+// headOid returns the commit that HEAD names, "" before the first, without starting
+// git, unless references are kept in tables.
+func (l *Layout) headOid() (string, error) {
+	if slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there }) {
+		oid, err := l.commit(context.Background(), "HEAD")
+		if errors.Is(err, fold.ErrNotFound) {
+			return "", nil
 		}
+		return oid, err
 	}
-	from, _ := lastMove(filepath.Join(l.GitDir, "logs", "HEAD"))
-	return from
+	head, err := readSmall(filepath.Join(l.GitDir, "HEAD"))
+	if err != nil {
+		return "", fmt.Errorf("read HEAD: %w", err)
+	}
+	ref, symbolic := strings.CutPrefix(head, "ref: ")
+	if !symbolic {
+		return head, nil
+	}
+	return l.looseOrPacked(ref)
 }
 
-// startedOn are the files that tell on which branch an operation was begun.
-func startedOn() []string {
-	return []string{"BISECT_START", "rebase-merge/head-name", "rebase-apply/head-name"}
+// looseOrPacked returns what a reference holds, "" if it is not there.
+func (l *Layout) looseOrPacked(ref string) (string, error) {
+	if !filepath.IsLocal(filepath.FromSlash(ref)) {
+		return "", nil
+	}
+	path := filepath.Join(l.CommonDir, filepath.FromSlash(ref))
+	value, err := readSmall(path)
+	if err == nil {
+		return value, nil
+	}
+	if fi, serr := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && (serr != nil || !fi.IsDir()) {
+		return "", fmt.Errorf("read %s: %w", ref, err)
+	}
+	packed, err := os.ReadFile(filepath.Join(l.CommonDir, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	at := bytes.Index(packed, []byte(" "+ref+"\n"))
+	if at < 0 {
+		return "", nil
+	}
+	return string(packed[bytes.LastIndexByte(packed[:at], '\n')+1 : at]), nil
+}
+
+// readSmall returns the line of a file that has one.
+func readSmall(path string) (string, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > 4096 {
+		return "", fmt.Errorf("%s is not a small file: %w", filepath.Base(path), fold.ErrInvalid)
+	}
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
 }
 
 // Busy returns which operation of the user is open in this work tree, as a

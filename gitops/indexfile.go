@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/foldwatch/foldwatch/gitops/gitindex"
 )
 
 // errOddIndex says that the index file is one that only git itself can read: a
@@ -136,7 +134,7 @@ func eachEntry(b []byte, n int, version, count uint32, fn func(e *indexEntry) er
 			at += 2
 		}
 		if version == 4 {
-			strip, used := gitindex.Offset(b[at:])
+			strip, used := indexOffset(b[at:])
 			if used == 0 || strip > uint64(len(path)) {
 				return 0, errOddIndex
 			}
@@ -209,4 +207,20 @@ func (l *Layout) indexBlobsFast(root *os.Root, indexTime int64) (map[string]Inde
 		return nil, err
 	}
 	return out, nil
+}
+
+// indexOffset reads a number in git's offset encoding (gitformat-pack, "offset
+// encoding") and how many bytes it takes; 0 of them if it is cut off or longer
+// than the 9 bytes that 64 bits hold.
+func indexOffset(b []byte) (v uint64, used int) {
+	for i, c := range b[:min(len(b), 9)] {
+		if i > 0 {
+			v++
+		}
+		v = v<<7 | uint64(c&0x7f)
+		if c&0x80 == 0 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
 }

@@ -41,11 +41,6 @@ func (s *Store) commitNow(ctx context.Context, paths []string, message string) (
 	if err := s.writable(); err != nil {
 		return Recorded{}, err
 	}
-	late, err := s.recheck(ctx, s.opt.Now())
-	if err != nil {
-		s.log.WarnContext(ctx, "Late save not merged", "err", err)
-	}
-	defer s.changed(late)
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.recordAll(ctx, paths, message)
@@ -105,11 +100,6 @@ type change struct {
 	at     time.Time     // when it was looked at
 	apart  bool          // the file itself stays out: disk is our own last write
 	ours   *walEntry     // newest acknowledged write, if not yet in the journal
-	off    bool          // disk is not in the file yet, see putOff
-	told   []byte        // what lies in the file meanwhile
-	noted  uint64        // of off: its newest entry
-	back   []byte        // what git put there, where it was deleted
-	edited bool          // disk is what somebody saved where it was deleted
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -145,9 +135,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 		if _, err := s.replay(); err != nil {
 			return out, err
 		}
-		if root, err = s.openFold(false); absentFold(err) {
-			return Recorded{Guarded: true, Reason: reasonFoldMissing}, nil // git took it away for a while
-		} else if err != nil {
+		if root, err = s.openFold(false); err != nil {
 			return out, err
 		}
 		defer root.Close()
@@ -215,13 +203,6 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		}
 		c := byPath[p]
 		c.old, c.at = old[p], s.opt.Now()
-		if o := s.off.get(p); o != nil {
-			if err := s.collectOff(root, c, o, out); err != nil {
-				return nil, err
-			}
-			list = append(list, c)
-			continue
-		}
 		b, info, err := root.ReadNamed(p, maxFile)
 		switch {
 		case err == nil:
@@ -246,12 +227,6 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
-		if back, err := s.broughtBack(ctx, c); err != nil {
-			return nil, err
-		} else if back {
-			c.back, c.disk, c.info, c.apart = c.disk, nil, disk.Info{}, true
-		}
-		c.lost = append(s.takeDisplaced(p, c.disk), c.lost...)
 		mine := c.ours != nil && same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
 			out.Unsettled = append(out.Unsettled, p)
@@ -323,7 +298,6 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		}
 		if diskErr != nil {
 			s.setApart(out, c.path, diskErr)
-			c.noted = 0
 		} else {
 			second.add(c, c.disk)
 			if !c.apart {
@@ -356,20 +330,10 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	if err := s.setDescribed(described); err != nil {
 		return nil, err
 	}
-	if err := s.loadGraves(); err != nil {
-		return nil, err
-	}
 	for _, c := range changes {
 		s.noteSeen(c)
-		s.noteGrave(c.path, c.disk)
-		if c.off {
-			s.off.tell(c.path, c.told, c.noted)
-		}
 	}
-	if err := s.noteDeletions(ctx, changes); err != nil {
-		return nil, err
-	}
-	return s.upTo(done), s.saveGraves()
+	return s.upTo(done), nil
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/foldwatch/foldwatch/gitops"
 )
 
 // sharedHome names the home of all tests, to processes that tests start too.
@@ -101,4 +103,22 @@ func program(t testing.TB, path, text string) {
 		write(t, path, text)
 	}()
 	must(t, os.Chmod(path, 0o755))
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return b
+}
+
+// remember writes a memory and has it recorded in the journal.
+func remember(t testing.TB, s *gitops.Store, title, body string) (path string) {
+	t.Helper()
+	id, b := memoryFile(title, body)
+	_, err := s.Put(t.Context(), gitops.Write{ID: id, New: b, Author: "claude"})
+	must(t, err)
+	_, err = s.Commit(t.Context(), nil, "")
+	must(t, err)
+	return id.Path()
 }

@@ -49,7 +49,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 	changes := make([]FileChange, len(files))
 	for i, f := range files {
 		b := f.b
-		if _, gone := fold.Buried(b); gone {
+		if fold.MarkedDeleted(b) {
 			b = nil
 		}
 		changes[i] = FileChange{Path: f.c.path, Is: b, Added: f.c.old.IsZero()}

@@ -121,7 +121,7 @@ func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(lockPause):
+		case <-time.After(mirrorPause):
 		}
 	}
 }
@@ -129,6 +129,9 @@ func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 // mirrorWait is how long another copy is waited for: it writes what came in half a
 // minute.
 const mirrorWait = 10 * time.Second
+
+// mirrorPause is the time between tries.
+const mirrorPause = 50 * time.Millisecond
 
 // copyRef copies all objects that a reference needs, and has another name the same.
 func copyRef(ctx context.Context, from, to *objects, ref, as string) error {

@@ -366,21 +366,6 @@ func (o *objects) get(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	return b, nil
 }
 
-// peek is get for what may not be here: it does not look again where it is missing.
-func (o *objects) peek(t plumbing.ObjectType, h plumbing.Hash) ([]byte, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	obj, err := o.batch.EncodedObject(t, h)
-	if err != nil {
-		obj, err = o.st.EncodedObject(t, h)
-	}
-	if err != nil {
-		return nil, false
-	}
-	b, err := bytesOf(obj)
-	return b, err == nil
-}
-
 func bytesOf(obj plumbing.EncodedObject) ([]byte, error) {
 	r, err := obj.Reader()
 	if err != nil {

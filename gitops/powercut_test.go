@@ -177,7 +177,7 @@ func (p *powerUser) restart(edit func(*gitops.StoreOptions)) (bad []string) {
 			fault("%s = %q, %v, want one of %q", path, got, err, may)
 		}
 		in, err := p.s.At(ctx, "", path)
-		if _, buried := fold.Buried(in); buried { // so branch mode remembers what is deleted
+		if buried := fold.MarkedDeleted(in); buried {
 			in = nil
 		}
 		if err != nil && !errors.Is(err, fold.ErrNotFound) || string(in) != string(got) {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,7 +81,6 @@ func powerScenes() []powerScene {
 			name: "sync", prepare: prepareSync, act: actSync, after: afterSync,
 			bears: []missingSync{{"the names of packs", `/objects/pack$`, powertest.Loose}},
 		},
-		{name: "branch", edit: toBranch, prepare: prepareBranch, act: actBranch, after: afterBranch},
 		{
 			name: "mirror",
 			prepare: func(t testing.TB, dir string) {
@@ -186,85 +184,6 @@ func afterSync(t testing.TB, p *powerUser) (bad []string) {
 	return bad
 }
 
-// prepareBranch makes a checkout whose branch tracks fold/, with something staged.
-func prepareBranch(t testing.TB, dir string) {
-	p := &powerUser{t: t, dir: dir}
-	git(t, dir, "init", "-q", "--template=", p.co())
-	write(t, filepath.Join(p.co(), "a.go"), "package a\n")
-	git(t, p.co(), "add", ".")
-	git(t, p.co(), "commit", "-qm", "first")
-	p.open(toBranch)
-	p.put("Shared", new("one"))
-	p.put("Gone", new("x"))
-	p.commit()
-	onto(t, p.s)
-	must(t, p.s.Close())
-	git(t, p.co(), "tag", "seen")
-	write(t, filepath.Join(p.co(), "staged.go"), "package s\n")
-	git(t, p.co(), "add", "staged.go")
-	write(t, filepath.Join(p.co(), "a.go"), "package a // edited\n")
-}
-
-// actBranch commits onto the branch, and then in the place of its own commit.
-func actBranch(t testing.TB, p *powerUser) {
-	p.open(toBranch)
-	p.put("First", new("one"))
-	p.put("Shared", new("two"))
-	p.commit()
-	onto(t, p.s)
-	p.put("First", new("two"))
-	p.put("Gone", nil)
-	p.commit()
-	onto(t, p.s)
-	must(t, p.s.Close())
-}
-
-// tries returns what runs git in the checkout, and tells a fault where it fails.
-func (p *powerUser) tries(fault func(format string, args ...any)) func(args ...string) string {
-	return func(args ...string) string {
-		cmd := exec.CommandContext(p.t.Context(), "git", args...)
-		cmd.Dir = p.co()
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			fault("git %q: %v %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-}
-
-// afterBranch commits what is still to be committed, and expects that the user's
-// git is as it was and has all of fold/, in one commit.
-func afterBranch(t testing.TB, p *powerUser) (bad []string) {
-	fault := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	if b, err := p.s.CommitBranch(t.Context()); err != nil || b.Wait.Reason != "" || b.Pending {
-		fault("CommitBranch = %+v, %v", b, err)
-	}
-	bad = append(bad, p.fsckAt(filepath.Join(p.co(), ".git"))...)
-	try := p.tries(fault)
-	if got := try("status", "--porcelain=v1"); got != "M a.go\nA  staged.go" {
-		fault("status is %q", got)
-	}
-	if got := try("rev-list", "--count", "seen..HEAD"); got != "0" && got != "1" {
-		fault("%s commits onto the branch", got)
-	}
-	there := map[string]bool{}
-	for line := range strings.Lines(try("ls-tree", "-r", "HEAD", "fold")) {
-		what, path, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		there[strings.TrimPrefix(path, "fold/")+" "+strings.Fields(what)[2]] = true
-	}
-	r := &replica{t: t, dir: p.co(), s: p.s}
-	files := r.files()
-	for path, b := range files {
-		if !there[path+" "+plumbing.ComputeHash(plumbing.BlobObject, []byte(b)).String()] {
-			fault("HEAD lacks %s", path)
-		}
-	}
-	if len(files) != len(there) {
-		fault("HEAD has %d files of fold/, not %d", len(there), len(files))
-	}
-	return bad
-}
-
 // many writes n new memories, and one anew, at once.
 func (p *powerUser) many(n int) {
 	p.t.Helper()
@@ -289,4 +208,53 @@ func (p *powerUser) many(n int) {
 		lines[i].Acked = true
 	}
 	p.say(lines...)
+}
+
+// powerScenesDeep are those that only make crash plays.
+func powerScenesDeep() []powerScene {
+	return []powerScene{{name: "fetched", prepare: prepareFetched, act: actFetched, after: afterFetched}}
+}
+
+// prepareFetched makes a clone that has fetched the branch of memories.
+func prepareFetched(t testing.TB, dir string) {
+	remote := filepath.Join(dir, "remote.git")
+	git(t, dir, "init", "-q", "--bare", "--template=", remote)
+	a := newReplica(t, remote, nil)
+	for i := range 4 {
+		id, b := memoryFile(fmt.Sprintf("Theirs %d", i), "one\ntwo\nthree")
+		a.put(id, b)
+	}
+	a.sync()
+	first := fold.SlugID("app", "Theirs 0")
+	a.put(first, edited(a.read(first.Path()), "two", "TWO"))
+	a.sync()
+	git(t, dir, "clone", "-q", "--template=", "--no-checkout", remote, filepath.Join(dir, "co"))
+}
+
+func actFetched(t testing.TB, p *powerUser) {
+	p.open(nil)
+	must2(p.s.TakeFetched(t.Context()))(t)
+	p.put("Own", new("x"))
+	p.commit()
+	must(t, p.s.Close())
+}
+
+// afterFetched goes on as an opening of the checkout does.
+func afterFetched(t testing.TB, p *powerUser) (bad []string) {
+	fault := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	if p.s.TakingFetched() || p.s.Tip() == "" {
+		if _, err := p.s.TakeFetched(t.Context()); err != nil {
+			fault("TakeFetched = %v", err)
+		}
+	}
+	for i := range 4 {
+		want := "two"
+		if i == 0 {
+			want = "TWO"
+		}
+		if b, err := p.s.Read(fold.SlugID("app", fmt.Sprintf("Theirs %d", i)).Path()); err != nil || !strings.Contains(string(b), want) {
+			fault("Theirs %d = %q, %v", i, b, err)
+		}
+	}
+	return append(bad, p.fsckAt(filepath.Join(p.co(), ".git"))...)
 }

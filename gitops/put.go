@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -27,9 +28,6 @@ type Write struct {
 	// or a merge makes of it: it is kept until the next one, see
 	// [Store.LastDescribed]. Nil leaves what is kept, empty forgets it.
 	Described []byte
-	// ByItself says that the daemon makes the file, without anybody's asking. Where
-	// commits go onto the branch it comes with the commit that holds it: see bycommit.go.
-	ByItself bool
 }
 
 // A Put is what came of a Write.
@@ -37,7 +35,6 @@ type Put struct {
 	Path   string
 	Bytes  []byte // what the file holds now; nil if it is gone
 	Merged bool   // others had changed it: Bytes is a merge
-	Waits  string // why the file gets it later, as every reader has it now; "" if it has it
 }
 
 // check completes w and refuses what may not be written.
@@ -61,9 +58,9 @@ func (w *Write) check() error {
 }
 
 // Put writes one file. When it returns without error the write cannot be lost:
-// it is in the wal, and the file is durable (G3, G9), or follows when git rests, see
-// [Store.PutOff]. If the file is not w.Base it is merged, or refused with a *fold.ConflictError that carries both
-// versions and leaves the disk as it was.
+// it is in the wal, and the file is durable (G3, G9). If the file is not w.Base it is
+// merged, or refused with a *fold.ConflictError that carries both versions and leaves
+// the disk as it was.
 func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	if err := w.check(); err != nil {
 		return Put{}, err
@@ -74,7 +71,7 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	if err := ctx.Err(); err != nil {
 		return Put{}, err
 	}
-	p, err := s.putWhen(w)
+	p, err := s.putOne(w)
 	if err != nil {
 		return Put{}, err
 	}
@@ -82,31 +79,39 @@ func (s *Store) Put(ctx context.Context, w Write) (Put, error) {
 	return p, nil
 }
 
-// put writes what is not to be put off, whatever git does.
-func (s *Store) put(w Write) error {
+// withPaths calls fn with fold/ open for writing and the paths of ws locked, which
+// are all different.
+func (s *Store) withPaths(ws []Write, fn func(root *disk.Root) error) error {
 	s.flight.RLock()
 	defer s.flight.RUnlock()
-	defer s.paths.lock(w.Path)()
+	for i := range ws {
+		defer s.paths.lock(ws[i].Path)()
+	}
 	root, err := s.foldForWrite()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if err := s.placeOne(root, w.Path); err != nil {
-		return err
-	}
-	_, err = s.putAt(root, w)
-	return err
+	return fn(root)
 }
 
-// putAt is put with fold/ open and the path locked.
+// putOne is Put of a checked write.
+func (s *Store) putOne(w Write) (p Put, err error) {
+	err = s.withPaths([]Write{w}, func(root *disk.Root) error {
+		p, err = s.putAt(root, w)
+		return err
+	})
+	return p, err
+}
+
+// putAt is putOne with fold/ open and the path locked.
 func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
-	have, err := readFile(root, w.Path)
-	if err != nil {
-		return Put{}, err
-	}
 	// Each round meets one more change by others; they cannot go on for ever.
 	for range 10 {
+		have, err := readFile(root, w.Path)
+		if err != nil {
+			return Put{}, err
+		}
 		e, merged, err := s.entry(w, have)
 		if err != nil {
 			return Put{}, err
@@ -115,7 +120,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if err := s.wal.append(one); err != nil {
 			return Put{}, err
 		}
-		err = s.applyKeep(root, one[0])
+		err = apply(root, one[0])
 		if err == nil {
 			s.wal.placed(one[0])
 			return Put{Path: w.Path, Bytes: e.New, Merged: merged}, nil
@@ -124,20 +129,21 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if !errors.Is(err, fold.ErrConflict) || cutErr != nil {
 			return Put{}, errors.Join(err, cutErr)
 		}
-		ce, ok := errors.AsType[*disk.ChangedError](err)
-		if ok {
-			s.noteDisplaced(w.Path, ce.Found)
-		}
-		if ok && ce.Aside != nil {
-			if _, err := s.putAt(root, Write{ID: w.ID, Path: w.Path, Base: have, New: ce.Aside, Merge: true}); err != nil {
-				s.log.Warn("A save that was overtaken is not merged", "path", w.Path, "err", err)
-			}
-		}
-		if have, err = readFile(root, w.Path); err != nil {
-			return Put{}, err
-		}
+		s.mergeOvertaken(root, e, err)
 	}
 	return Put{}, fmt.Errorf("%s: changes faster than it can be written: %w", w.Path, fold.ErrUnavailable)
+}
+
+// mergeOvertaken merges a save that somebody else wrote over without having seen it,
+// since our version stood in its place for a moment: see disk.ChangedError.
+func (s *Store) mergeOvertaken(root *disk.Root, e walEntry, err error) {
+	ce, ok := errors.AsType[*disk.ChangedError](err)
+	if !ok || ce.Aside == nil {
+		return
+	}
+	if _, err := s.putAt(root, Write{ID: e.ID, Path: e.Path, Base: e.Base, New: ce.Aside, Merge: true}); err != nil {
+		s.log.Warn("A save that was overtaken is not merged", "path", e.Path, "err", err)
+	}
 }
 
 // entry decides what to write over have.
@@ -146,8 +152,8 @@ func (s *Store) entry(w Write, have []byte) (e walEntry, merged bool, err error)
 	if same(have, w.Base) || same(have, w.New) {
 		return e, false, nil
 	}
-	if _, gone := fold.Buried(have); gone && w.Base == nil {
-		return e, false, nil // a tombstone is not there
+	if gone := fold.MarkedDeleted(have); gone && w.Base == nil {
+		return e, false, nil // a file marked as deleted is no memory
 	}
 	if !w.Merge {
 		return e, false, conflict(w, have)
@@ -202,22 +208,6 @@ func apply(root *disk.Root, e walEntry) (err error) {
 		return fmt.Errorf("%w: %w", fold.ErrConflict, err)
 	}
 	return err
-}
-
-// applyKeep is apply that keeps a replaced file open for a second look.
-func (s *Store) applyKeep(root *disk.Root, e walEntry) error {
-	if e.Base == nil || e.New == nil || same(e.Base, e.New) {
-		return apply(root, e)
-	}
-	old, err := root.Swap(e.Path, e.Base, e.New)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %w", fold.ErrConflict, err)
-		}
-		return err
-	}
-	s.keepLate(e.Path, e.Base, old)
-	return nil
 }
 
 // foldForWrite opens fold/ and makes it if it is missing. That it was missing
@@ -277,19 +267,8 @@ func (s *Store) asOne(ctx context.Context, ws []Write, subject string, put func(
 	if err := s.writable(); err != nil {
 		return "", nil, nil, err
 	}
-	ws = slices.Clone(ws)
-	for i := range ws {
-		if err := ws[i].check(); err != nil {
-			return "", nil, nil, err
-		}
-	}
-	awaited, err := s.awaited(pathsOf(ws))
-	if err != nil {
+	if ws, err = checked(ws); err != nil {
 		return "", nil, nil, err
-	}
-	for _, path := range sortedKeys(awaited) {
-		return "", nil, nil, fold.WithHint(fmt.Errorf("%d files are git's for now (%s): %w", len(awaited), awaited[path], fold.ErrUnavailable),
-			"finish what git is at, or wait some minutes, and try again")
 	}
 	s.bulks.Add(1) // no other commit takes a part of them
 	defer s.bulks.Add(-1)
@@ -310,29 +289,9 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 	if err := s.writable(); err != nil {
 		return nil, nil, err
 	}
-	ws = slices.Clone(ws)
-	for i := range ws {
-		if err := ws[i].check(); err != nil {
-			return nil, nil, err
-		}
-	}
-	// Sorted, so that two callers take the locks in one order; and the later
-	// of two writes to one path wins.
-	slices.SortStableFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
-	var mine []Write
-	ws = slices.DeleteFunc(ws, func(w Write) bool {
-		if !s.comesByCommit(&w, s.off.get(w.Path)) {
-			return false
-		}
-		mine = append(mine, w)
-		return true
-	})
-	if done, skipped, err = s.putByCommit(mine); err != nil {
-		return done, skipped, err
-	}
-	ws, off, skip, err := s.putOffMany(ctx, ws)
-	if done, skipped = append(done, off...), append(skipped, skip...); err != nil {
-		return done, skipped, err
+	// The later of two writes to one path wins.
+	if ws, err = checked(ws); err != nil {
+		return nil, nil, err
 	}
 	for len(ws) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -353,32 +312,17 @@ func (s *Store) putAll(ctx context.Context, ws []Write) (done, skipped []string,
 	return done, skipped, nil
 }
 
-// putOffMany puts off what of ws has to wait, and returns the rest.
-func (s *Store) putOffMany(ctx context.Context, ws []Write) (rest []Write, done, skipped []string, err error) {
-	awaited, err := s.awaited(pathsOf(ws))
-	if err != nil || len(awaited) == 0 {
-		return ws, nil, nil, err
-	}
-	for _, w := range ws {
-		waits := awaited[w.Path]
-		if waits == "" {
-			rest = append(rest, w)
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, done, skipped, err
-		}
-		_, err := s.putAwaited(w, waits)
-		switch {
-		case err == nil:
-			done = append(done, w.Path)
-		case unwritable(err):
-			skipped = append(skipped, w.Path)
-		default:
-			return nil, done, skipped, err
+// checked returns a copy of ws, checked, and sorted so that any two callers take the
+// locks of paths in one order.
+func checked(ws []Write) ([]Write, error) {
+	ws = slices.Clone(ws)
+	for i := range ws {
+		if err := ws[i].check(); err != nil {
+			return nil, err
 		}
 	}
-	return rest, done, skipped, nil
+	slices.SortStableFunc(ws, func(a, b Write) int { return strings.Compare(a.Path, b.Path) })
+	return ws, nil
 }
 
 func pathsOf(ws []Write) []string {
@@ -389,71 +333,53 @@ func pathsOf(ws []Write) []string {
 	return paths
 }
 
-func compareStrings(a, b string) int {
-	if a < b {
-		return -1
-	}
-	if a > b {
-		return 1
-	}
-	return 0
-}
-
-// putBatch writes files of different paths, sorted.
-func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
-	s.flight.RLock()
-	defer s.flight.RUnlock()
-	for i := range ws {
-		defer s.paths.lock(ws[i].Path)()
-	}
-	root, err := s.foldForWrite()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer root.Close()
-	held, err := s.placeOff(root, pathsOf(ws)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	var entries []walEntry
+// entriesOf reads the files at the paths of ws and decides what to write over them.
+// What cannot be read or written is in failed.
+func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []walEntry, failed map[string]error) {
+	failed = map[string]error{}
 	for _, w := range ws {
-		if err := held[w.Path]; unwritable(err) {
-			skipped = append(skipped, w.Path)
-			continue
-		} else if err != nil {
-			return nil, skipped, err
-		}
 		have, err := readFile(root, w.Path)
 		if err != nil {
-			skipped = append(skipped, w.Path) // a link or the like; the scan reports it
+			failed[w.Path] = err // a link or the like
 			continue
 		}
 		e, _, err := s.entry(w, have)
 		if err != nil {
-			skipped = append(skipped, w.Path)
+			failed[w.Path] = err
 			continue
 		}
 		entries = append(entries, e)
 	}
-	if err := s.wal.append(entries); err != nil {
-		return nil, skipped, err
-	}
-	var withdrawn []uint64
-	failed := map[string]bool{}
-	err = s.applyMany(root, entries, failed)
-	var placed []walEntry
-	for _, e := range entries {
-		switch {
-		case failed[e.Path] && err == nil:
-			skipped, withdrawn = append(skipped, e.Path), append(withdrawn, e.Seq)
-		case failed[e.Path]:
-			withdrawn = append(withdrawn, e.Seq)
-		default:
-			done, placed = append(done, e.Path), append(placed, e)
+	return entries, failed
+}
+
+// putBatch writes files of different paths, sorted. Those that cannot be written, or
+// were changed by others, are skipped.
+func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
+	err = s.withPaths(ws, func(root *disk.Root) error {
+		entries, unwritable := s.entriesOf(root, ws)
+		skipped = sortedKeys(unwritable)
+		if err := s.wal.append(entries); err != nil {
+			return err
 		}
-	}
-	s.wal.placed(placed...)
-	return done, skipped, errors.Join(err, s.wal.cut(withdrawn))
+		var withdrawn []uint64
+		failed := map[string]bool{}
+		err := s.applyMany(root, entries, failed)
+		var placed []walEntry
+		for _, e := range entries {
+			switch {
+			case failed[e.Path] && err == nil:
+				skipped, withdrawn = append(skipped, e.Path), append(withdrawn, e.Seq)
+			case failed[e.Path]:
+				withdrawn = append(withdrawn, e.Seq)
+			default:
+				done, placed = append(done, e.Path), append(placed, e)
+			}
+		}
+		s.wal.placed(placed...)
+		return errors.Join(err, s.wal.cut(withdrawn))
+	})
+	return done, skipped, err
 }
 
 // applyMany brings the disk to the entries and marks those it did not. On

@@ -3,7 +3,6 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -13,9 +12,7 @@ import (
 
 // replay brings the disk to what the wal says was acknowledged: disk = new →
 // done; disk = base → write; else merge3(base, disk, new). Entries stay in the
-// wal until the next commit holds them. What git may be about to bring another
-// version of is put off, as it is when it is acknowledged: see [Store.PutOff]. It
-// returns the paths of which readers get something else than before. A path
+// wal until the next commit holds them. It returns the paths that were written. A path
 // that cannot be written now stays in the wal and is set aside.
 func (s *Store) replay() (changed []string, err error) { return s.replayBut(nil) }
 
@@ -36,7 +33,7 @@ func (s *Store) deletedSince() (map[string]bool, error) {
 	placed := map[string]bool{}
 	for path, chain := range s.chains() {
 		last := &chain[len(chain)-1]
-		if chain[0].Base != nil && last.New != nil && s.off.get(path) == nil && s.wal.wasPlaced(last) {
+		if chain[0].Base != nil && last.New != nil && s.wal.wasPlaced(last) {
 			placed[path] = true
 		}
 	}
@@ -65,22 +62,19 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 	if len(chains) == 0 {
 		return nil, nil
 	}
-	paths := sortedKeys(chains)
-	root, awaited, err := s.openReplay(paths)
+	root, err := s.foldForWrite()
 	if err != nil {
 		if errors.Is(err, fold.ErrUnavailable) {
 			return nil, nil // the checkout is missing: they wait
 		}
 		return nil, err
 	}
-	if root != nil {
-		defer root.Close()
-	}
-	for _, path := range paths {
-		if deleted[path] && awaited[path] == "" {
+	defer root.Close()
+	for _, path := range sortedKeys(chains) {
+		if deleted[path] {
 			continue
 		}
-		differs, err := s.replayPath(root, path, chains[path], awaited[path])
+		differs, err := s.replayPath(root, path, chains[path])
 		if err != nil {
 			s.log.Warn("Replay left a write in the log", "path", path, "err", err)
 			s.noteSetAside(path, err.Error())
@@ -91,37 +85,11 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 		}
 	}
 	// A crash may have come between the making of folders and their sync.
-	if root != nil {
-		err = root.Sync()
-	}
-	if err != nil {
+	if err := root.Sync(); err != nil {
 		return changed, err
 	}
-	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed), "waiting", len(s.PutOff()))
+	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
 	return changed, nil
-}
-
-// openReplay opens fold/ for the replay of paths, and says which of them have to wait
-// for git. Where all of them have, and git took fold/ away, root is nil: none is made.
-func (s *Store) openReplay(paths []string) (root *disk.Root, awaited map[string]string, err error) {
-	if s.off.isLeaving() {
-		root, err = s.foldForWrite()
-		return root, nil, err
-	}
-	if awaited, err = s.awaited(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return fold.ValidPath(p) != nil })); err != nil {
-		return nil, nil, err
-	}
-	root, err = s.openFold(false)
-	if absentFold(err) {
-		for _, path := range paths {
-			if awaited[path] == "" {
-				root, err = s.foldForWrite()
-				return root, awaited, err
-			}
-		}
-		return nil, awaited, nil
-	}
-	return root, awaited, err
 }
 
 // chains groups the wal by path, in order.
@@ -134,21 +102,17 @@ func (s *Store) chains() map[string][]walEntry {
 }
 
 // replayPath deals with the entries of one path, which follow each other: the
-// base of each is usually the result of the one before. Waits says why the file is
-// git's for now, if it is.
-func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry, waits string) (differs bool, err error) {
+// base of each is usually the result of the one before.
+func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry) (differs bool, err error) {
 	if err := fold.ValidPath(path); err != nil {
 		return false, err
 	}
 	s.flight.RLock()
 	defer s.flight.RUnlock()
 	defer s.paths.lock(path)()
-	if off := s.off.get(path); off != nil {
-		return false, s.replayUnder(root, off, chain)
-	}
 	last := chain[len(chain)-1]
 	for range 10 {
-		have, err := readIn(root, path)
+		have, err := readFile(root, path)
 		if err != nil {
 			return false, err
 		}
@@ -167,12 +131,6 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry, waits
 				return false, err
 			}
 		}
-		if waits == "" && have != nil && path != fold.ProjectFile && s.off.turnedOn() && !s.off.isLeaving() {
-			waits = s.stirs() // since then
-		}
-		if waits != "" {
-			return true, s.replayLater(chain, have, known)
-		}
 		if !known {
 			if want, err = s.merge(path, chain[0].Base, have, last.New); err != nil {
 				return false, err
@@ -187,52 +145,6 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry, waits
 		}
 	}
 	return false, fmt.Errorf("%s: changes faster than it can be written: %w", path, fold.ErrUnavailable)
-}
-
-// readIn is readFile where fold/ itself may be missing.
-func readIn(root *disk.Root, path string) ([]byte, error) {
-	if root == nil {
-		return nil, nil
-	}
-	return readFile(root, path)
-}
-
-// replayLater puts off what a chain of the wal comes to. The chain stays in the wal:
-// from there the journal gets all that was acknowledged, in order. Known says that
-// have, which lies there, is a part of it. The path is locked.
-func (s *Store) replayLater(chain []walEntry, have []byte, known bool) error {
-	e := chain[len(chain)-1]
-	e.Base = chain[0].Base
-	if known {
-		e.Base = have
-	}
-	if e.Known = ""; e.New == nil || e.Base == nil {
-		e.Known = s.Tip()
-	}
-	for _, was := range chain {
-		if was.Described != nil {
-			e.Described = was.Described
-		}
-	}
-	return s.appendOff(nil, e)
-}
-
-// replayUnder deals with a chain of the wal where off waits for the same file: that is
-// what the file gets, and the chain must not come before it. Where git has since taken
-// the result of the chain away, on which off was built, off begins where the chain
-// does. The path is locked.
-func (s *Store) replayUnder(root *disk.Root, off *putOff, chain []walEntry) error {
-	have, err := readIn(root, off.Path)
-	first, last := chain[0].Base, chain[len(chain)-1].New
-	if err != nil || first == nil || last == nil || same(first, off.Base) || !same(last, off.Base) || same(have, off.Base) || same(have, off.New) {
-		return err
-	}
-	if in, err := s.inJournal(off.Path, last); err != nil || in {
-		return err
-	}
-	e := off.walEntry
-	e.Base = first
-	return s.appendOff(off, e)
 }
 
 // inJournal reports whether one of the newest journal commits holds b at path.

@@ -3,7 +3,6 @@ package gitops
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -172,8 +171,8 @@ func (s *Store) Newest(ctx context.Context) (Revision, bool, error) {
 	return n.rev, n.ok, nil
 }
 
-// newestOnBranch is the newest commit of the user's history as it was read last.
-type newestOnBranch struct {
+// newestOfUser is the newest commit of the user's history as it was read last.
+type newestOfUser struct {
 	head string // what HEAD named, and where that stood
 	rev  Revision
 	ok   bool
@@ -182,27 +181,19 @@ type newestOnBranch struct {
 // newestMost is for how long that is looked for.
 const newestMost = 2 * time.Second
 
-// NewestOnBranch returns the newest commit of the user's own history, from HEAD on, that
+// NewestOfUser returns the newest commit of the user's own history, from HEAD on, that
 // changes fold/, without its paths; false if there is none. It runs git where HEAD has
 // moved.
-func (s *Store) NewestOnBranch(ctx context.Context) (Revision, bool, error) {
-	l := s.l.mainLayout()
-	b, err := readSmall(filepath.Join(l.GitDir, "HEAD"))
-	if err != nil {
-		return Revision{}, false, err
+func (s *Store) NewestOfUser(ctx context.Context) (Revision, bool, error) {
+	l := s.l
+	head, err := l.headOid()
+	if err != nil || head == "" {
+		return Revision{}, false, err // nothing is committed yet
 	}
-	head := strings.TrimSpace(string(b))
-	if ref, on := strings.CutPrefix(head, "ref: "); on {
-		value, err := newBranchTarget(l, s.foldDir()).refValue(ref)
-		if err != nil || value == "" {
-			return Revision{}, false, err // nothing is committed yet
-		}
-		head = value
-	}
-	if n := s.onBranch.Load(); n != nil && n.head == head {
+	if n := s.ofUser.Load(); n != nil && n.head == head {
 		return n.rev, n.ok, nil
 	}
-	n := &newestOnBranch{head: head}
+	n := &newestOfUser{head: head}
 	bound, cancel := context.WithTimeout(ctx, newestMost)
 	defer cancel()
 	out, err := l.git("--literal-pathspecs", "log", "-1", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
@@ -217,7 +208,7 @@ func (s *Store) NewestOnBranch(ctx context.Context) (Revision, bool, error) {
 		}
 		n.ok, n.rev = true, Revision{Oid: f[0], Time: at, Author: strings.ToValidUTF8(f[2], ""), Subject: strings.ToValidUTF8(f[3], "")}
 	}
-	s.onBranch.Store(n)
+	s.ofUser.Store(n)
 	return n.rev, n.ok, nil
 }
 
@@ -351,7 +342,7 @@ func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b
 			return true, nil
 		}
 		b, err := s.blob(last)
-		if _, gone := fold.Buried(b); gone && err == nil {
+		if gone := fold.MarkedDeleted(b); gone && err == nil {
 			return true, nil
 		}
 		return err == nil && fn(rev, b), err

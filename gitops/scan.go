@@ -68,8 +68,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths = append(paths, sortedKeys(old)...)
-	return append(paths, sortedKeys(s.PutOff())...), nil // a crash may have come before the journal had it
+	return append(paths, sortedKeys(old)...), nil
 }
 
 // unchanged reports whether the file is, by its stat data, still the blob.

@@ -93,7 +93,7 @@ type publish struct {
 
 // publishable returns what differs between two journal commits, and what branch, a
 // tree, got from one in between and was taken back since: local memories and
-// tombstones are left out.
+// files marked as deleted are left out.
 func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash) (p publish, err error) {
 	a, err := s.obj.treeOf(from)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 			if err != nil {
 				return p, err
 			}
-			if _, gone := fold.Buried(b); gone { // of branch mode: here a deletion needs none
+			if gone := fold.MarkedDeleted(b); gone { // here a deletion needs no mark
 				h, p.blobs[path] = plumbing.ZeroHash, plumbing.ZeroHash
 			} else {
 				isLocal = local(s.opt.Slug, path, b)
@@ -197,7 +197,7 @@ func (s *Store) wasLocal(path string, old plumbing.Hash) (bool, error) {
 		return true, nil
 	}
 	b, err := s.blob(old)
-	_, gone := fold.Buried(b)
+	gone := fold.MarkedDeleted(b)
 	return err == nil && (gone || local(s.opt.Slug, path, b)), err
 }
 

@@ -61,16 +61,13 @@ type StoreOptions struct {
 	Changed func(paths []string)
 	Log     *slog.Logger // nil discards
 	Faults  disk.Faults  // nil in production
+	// Tracked says that the user's own branch tracks fold/, so that it is not hidden
+	// from git.
+	Tracked bool
 	// GoneAfter is for how long a file must be gone to be taken for deleted: the
 	// first of many that vanish must not be, before they can be counted. Zero
 	// takes the first look for it.
 	GoneAfter time.Duration
-	// CommitTo is where what the journal has is to go: "branch" allows
-	// CommitBranch; "" and "sidecar" do not.
-	CommitTo string
-	// Branches are names and patterns ([path.Match]) of the branches that
-	// CommitBranch may commit onto. Empty means the default branch.
-	Branches []string
 }
 
 // A Store keeps fold/ of one repository, that is of all its work trees: it
@@ -94,22 +91,10 @@ type Store struct {
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
 	newest   atomic.Pointer[newest]
-	onBranch atomic.Pointer[newestOnBranch]
+	ofUser   atomic.Pointer[newestOfUser]
 	syncing  sync.Mutex // one sync at a time; taken before commit
-	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who, onto and asHead
+	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
 	who      identity
-	onto     *branchTarget // nil unless commits go onto the branch
-	asHead   []string      // HEAD, and files that wait for a commit and were found there as it has them; see editedBy
-
-	off       putOffs
-	graves    stateMap[time.Time]
-	deletions stateMap[deletion]
-	taken     takenLook
-	aheadOf   aheadLook
-	pastTime  pastTime
-	driving   sync.Mutex // guards driver
-	driver    driverLook
-	compare   comparing
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
@@ -118,10 +103,7 @@ type Store struct {
 	guard    *guardState          // nil unless the vanish guard is up
 	gone     map[string]time.Time // path → since when its file is known to be gone
 	seen     map[string]seenFile
-	// displaced holds, by path, what a version of ours stood over for a moment.
-	displaced map[string][][]byte
-	late      []lateFile    // replaced files that are still open, oldest first
-	pushed    plumbing.Hash // tip the mirror holds
+	pushed   plumbing.Hash // tip the mirror holds
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
 	contact   time.Time // when the remote last answered
@@ -139,11 +121,6 @@ type Store struct {
 func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if opt.Layout == nil {
 		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
-	}
-	switch opt.CommitTo {
-	case "", "sidecar", toBranch:
-	default:
-		return nil, fmt.Errorf("open store: commit to %q: %w", opt.CommitTo, fold.ErrInvalid)
 	}
 	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}, gone: map[string]time.Time{}}
 	if s.log == nil {
@@ -171,26 +148,16 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.loadTip(); err != nil {
 		return nil, err
 	}
-	if s.wal, err = openLog(state, walName, opt.Faults); err != nil {
+	if s.wal, err = openWAL(state, opt.Faults); err != nil {
 		return nil, err
 	}
-	if err := recoverBranch(ctx, s.l); err != nil { // also where branch mode was left since
+	if err := s.takeDeferred(); err != nil {
 		return nil, err
 	}
 	if err := s.sweepState(); err != nil {
 		return nil, err
 	}
-	if opt.CommitTo == toBranch {
-		s.onto = s.newTarget()
-	}
-	s.off.turn(s.onto != nil)
-	if err := s.openPutOffs(); err != nil {
-		return nil, err
-	}
 	if err := s.loadGuard(); err != nil {
-		return nil, err
-	}
-	if err := s.withdraw(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.prepareFold(); err != nil {
@@ -257,18 +224,10 @@ func (s *Store) foldDir() string {
 	return s.opt.FoldDir
 }
 
-// hideFold writes fold/.gitignore where there is none. Where the branch is to
-// track fold/, it is taken away if it is ours.
+// hideFold writes fold/.gitignore where there is none.
 func (s *Store) hideFold(root *disk.Root) error {
-	if s.l.MainTree == "" {
-		return nil // in the git directory, which nobody tracks
-	}
-	if s.opt.CommitTo == toBranch {
-		err := root.Remove(".gitignore", []byte(IgnoreText))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
-			return nil
-		}
-		return err
+	if s.opt.Tracked || s.l.MainTree == "" {
+		return nil // in the git directory nobody tracks it
 	}
 	err := root.Create(".gitignore", []byte(IgnoreText))
 	if errors.Is(err, fs.ErrExist) {
@@ -370,12 +329,6 @@ func (s *Store) Present() bool { return s.wal.present() }
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
 func (s *Store) Close() error {
-	if s.wal != nil {
-		// Editors that still hold a replaced file had their time.
-		if _, err := s.lookAgain(s.opt.Now().Add(lateTries*time.Hour), 1); err != nil {
-			s.log.Warn("Late save not merged", "err", err)
-		}
-	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	s.flight.Lock()
@@ -390,13 +343,7 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.wal != nil {
 		s.saveSeen()
-		if s.obj != nil {
-			errs = append(errs, s.keepBranched())
-		}
 		errs = append(errs, s.wal.close())
-		if s.off.log != nil {
-			errs = append(errs, s.off.log.close())
-		}
 	}
 	if s.obj != nil {
 		errs = append(errs, s.obj.close())
@@ -447,9 +394,6 @@ func (s *Store) Status() Status {
 	maps.Copy(st.SetAside, s.setAside)
 	closed := s.closed
 	s.mu.Unlock()
-	for path, file := range s.keptApart() {
-		st.SetAside[path] = "an editor saved it too late to be merged; what it wrote is in " + file
-	}
 	st.WalEntries, _ = s.wal.count()
 	if !closed {
 		st.Loose = s.obj.countLoose()
@@ -467,22 +411,16 @@ func (s *Store) Tip() string {
 	return s.tip.String()
 }
 
-// Read returns the bytes of the file at path below fold/ as they are on disk, or as
-// they are to be there once git rests. A tombstone is no file: fs.ErrNotExist.
+// Read returns the bytes of the file at path below fold/ as they are on disk. A
+// file marked `deleted: true` is none: fs.ErrNotExist.
 func (s *Store) Read(path string) ([]byte, error) {
-	if o := s.off.get(path); o != nil {
-		if _, gone := fold.Buried(o.New); gone || o.New == nil {
-			return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
-		}
-		return o.New, nil
-	}
 	root, err := s.openFold(false)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	b, _, err := root.Read(path, maxFile)
-	if _, gone := fold.Buried(b); gone && err == nil {
+	if gone := fold.MarkedDeleted(b); gone && err == nil {
 		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
 	}
 	return b, err

@@ -427,3 +427,25 @@ func hashText(h plumbing.Hash) string {
 	}
 	return h.String()
 }
+
+// CheckRemote returns the address of a remote without credentials, and its host, "" for
+// a path. It returns a *SyncError if that may not be synced with, and asks nobody.
+func CheckRemote(opt SyncOptions) (address, host string, err error) {
+	a, err := parseAddress(opt, "/")
+	return a.url, a.host, err
+}
+
+// OnRemote reports whether the remote's branch, as it was last seen, holds the bytes
+// b at path below fold/.
+func (s *Store) OnRemote(path string, b []byte) (bool, error) {
+	tip, err := s.obj.ref(refRemote)
+	if err != nil || tip.IsZero() {
+		return false, err
+	}
+	tree, err := s.obj.treeOf(tip)
+	if err != nil {
+		return false, err
+	}
+	have, err := s.obj.lookup(tree, path)
+	return err == nil && have == plumbing.ComputeHash(plumbing.BlobObject, b), err
+}

@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -75,13 +74,6 @@ func syncError(kind SyncKind, host, hint, format string, args ...any) *SyncError
 		hint = kind.hint(host)
 	}
 	return &SyncError{Kind: kind, Host: host, Err: fold.WithHint(err, hint)}
-}
-
-// advise has e carry another hint.
-func (e *SyncError) advise(hint string) {
-	if h, ok := errors.AsType[*fold.HintError](e.Err); ok {
-		h.Hint = hint
-	}
 }
 
 // hint says what a person can do about an error of this kind.

@@ -150,7 +150,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err := s.unguarded(r.at.host); err != nil {
 		return nil, err
 	}
-	done, failed, err := s.takeWhen(ctx, ws)
+	done, failed, err := s.takeMany(ctx, ws)
 	for path, why := range failed {
 		held[path] = why.Error()
 		r.aside(path, why)
@@ -254,35 +254,13 @@ func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w
 	return w, nil, nil
 }
 
-// takeWhen is takeMany where git may be about to bring another version of a file: what
-// came is put off then. What can be neither is left to takeMany to say why.
-func (s *Store) takeWhen(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
-	rest, done, skipped, err := s.putOffMany(ctx, ws)
-	if err != nil {
-		return done, nil, err
-	}
-	for _, w := range ws {
-		if slices.Contains(skipped, w.Path) {
-			rest = append(rest, w)
-		}
-	}
-	wrote, failed, err := s.takeMany(ctx, rest)
-	return append(done, wrote...), failed, err
-}
-
-// takeMany writes files as Put does: few one by one, so that an editor that
-// saves late is seen, many in batches. It returns what was written and what
-// could not be, and an error if all is to be tried again.
+// takeMany writes files as Put does, in batches; what was changed meanwhile one by
+// one, merged. It returns what was written and what could not be, and an error if
+// all is to be tried again.
 func (s *Store) takeMany(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
 	failed = map[string]error{}
-	var single, batch []Write
-	for _, w := range ws {
-		if w.Base != nil && w.New != nil && len(single) < maxLate {
-			single = append(single, w)
-		} else {
-			batch = append(batch, w)
-		}
-	}
+	var single []Write
+	batch := ws
 	for len(batch) > 0 {
 		if err := ctx.Err(); err != nil {
 			return done, failed, err
@@ -307,7 +285,7 @@ func (s *Store) takeMany(ctx context.Context, ws []Write) (done []string, failed
 		if err := ctx.Err(); err != nil {
 			return done, failed, err
 		}
-		err := s.put(w)
+		_, err := s.putOne(w)
 		switch {
 		case err == nil:
 			done = append(done, w.Path)
@@ -364,7 +342,7 @@ func (r *round) join(ctx context.Context, base, tip plumbing.Hash) (bool, error)
 	if err := r.step("join"); err != nil {
 		return false, err
 	}
-	err = s.put(Write{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)})
+	_, err = s.putOne(Write{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)})
 	if err != nil {
 		return false, fmt.Errorf("join project %s: %w", theirs.Slug, err)
 	}

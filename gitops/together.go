@@ -14,9 +14,8 @@ import (
 // PutTogether writes files that mean something only together, as one commit of
 // its own with the given subject, which [Store.Undo] takes back: all of them, or
 // none. Where one is not what its Base says, it returns a *fold.ConflictError and
-// the disk is as it was. It returns ErrUnavailable if git may be about to bring
-// another version of one of them, and ErrInvalid for more than fit into one go
-// (2,000 files, 16 MiB).
+// the disk is as it was. It returns ErrInvalid for more than fit into one go (2,000
+// files, 16 MiB).
 //
 // A crash leaves nothing of it, or the whole: before a file is touched, all of it
 // is in the write-ahead log by one write and one sync, what is deleted behind what
@@ -38,60 +37,40 @@ func (s *Store) PutTogether(ctx context.Context, ws []Write, subject string) (re
 	return rev, err
 }
 
-// putTogether writes files of different paths; done is all of them or none.
+// putTogether writes files of different paths, sorted; done is all of them or none.
 func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
-	slices.SortFunc(ws, func(a, b Write) int { return compareStrings(a.Path, b.Path) })
-	s.flight.RLock()
-	defer s.flight.RUnlock()
-	for i := range ws {
-		if i > 0 && ws[i].Path == ws[i-1].Path {
+	for i := 1; i < len(ws); i++ {
+		if ws[i].Path == ws[i-1].Path {
 			return nil, nil, fmt.Errorf("%s is to be written twice at once: %w", ws[i].Path, fold.ErrInvalid)
 		}
-		defer s.paths.lock(ws[i].Path)()
 	}
-	root, err := s.foldForWrite()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer root.Close()
-	held, err := s.placeOff(root, pathsOf(ws)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	var entries []walEntry
-	for _, w := range ws {
-		if err := held[w.Path]; err != nil {
-			return nil, nil, err
+	err = s.withPaths(ws, func(root *disk.Root) error {
+		entries, failed := s.entriesOf(root, ws)
+		for _, path := range sortedKeys(failed) {
+			return failed[path]
 		}
-		have, err := readFile(root, w.Path)
-		if err != nil {
-			return nil, nil, err
+		slices.SortStableFunc(entries, func(a, b walEntry) int { // texts first
+			switch {
+			case a.New != nil && b.New == nil:
+				return -1
+			case a.New == nil && b.New != nil:
+				return 1
+			}
+			return strings.Compare(a.Path, b.Path)
+		})
+		if err := s.wal.append(entries); err != nil {
+			return err
 		}
-		e, _, err := s.entry(w, have)
-		if err != nil {
-			return nil, nil, err
+		for i, e := range entries {
+			if err := apply(root, e); err != nil {
+				return s.takeBack(root, entries, i, err)
+			}
 		}
-		entries = append(entries, e)
-	}
-	slices.SortStableFunc(entries, func(a, b walEntry) int { // texts first
-		switch {
-		case a.New != nil && b.New == nil:
-			return -1
-		case a.New == nil && b.New != nil:
-			return 1
-		}
-		return strings.Compare(a.Path, b.Path)
+		s.wal.placed(entries...)
+		done = pathsOf(ws)
+		return nil
 	})
-	if err := s.wal.append(entries); err != nil {
-		return nil, nil, err
-	}
-	for i, e := range entries {
-		if err := s.applyKeep(root, e); err != nil {
-			return nil, nil, s.takeBack(root, entries, i, err)
-		}
-	}
-	s.wal.placed(entries...)
-	return pathsOf(ws), nil, nil
+	return done, nil, err
 }
 
 // takeBack undoes what putTogether did before the entry at, which failed: somebody
@@ -115,14 +94,7 @@ func (s *Store) takeBack(root *disk.Root, entries []walEntry, at int, failed err
 		return failed
 	}
 	e := entries[at]
-	if ce, ok := errors.AsType[*disk.ChangedError](failed); ok {
-		s.noteDisplaced(e.Path, ce.Found)
-		if ce.Aside != nil {
-			if _, err := s.putAt(root, Write{ID: e.ID, Path: e.Path, Base: e.Base, New: ce.Aside, Merge: true}); err != nil {
-				s.log.Warn("A save that was overtaken is not merged", "path", e.Path, "err", err)
-			}
-		}
-	}
+	s.mergeOvertaken(root, e, failed)
 	have, err := readFile(root, e.Path)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ var otherNames = later(`(?i)mismatched algorithms|does not support this reposito
 
 // errOtherNames says so.
 func errOtherNames(host string) error {
-	return syncError(SyncRefused, host, "keep memories on the branch you work on, which goes with the rest of the repository: foldwatch add --commit-to branch; "+
+	return syncError(SyncRefused, host, "keep memories on the branch you work on, which goes with the rest of the repository: foldwatch track; "+
 		"or share them by another remote: git init --bare there, then: foldwatch sync on --remote ADDRESS",
 		"the remote names objects by SHA-256, and the branch foldwatch is kept in SHA-1")
 }

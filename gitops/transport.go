@@ -27,8 +27,7 @@ type transport interface {
 }
 
 // transport returns how to speak to the remote: by the user's git program, with
-// the user's agent, helpers and ssh configuration; or without one if there is
-// none (G15).
+// the user's agent, helpers and ssh configuration (G15).
 func (s *Store) transport(opt SyncOptions) (transport, address, error) {
 	a, err := parseAddress(opt, s.foldBase())
 	if err != nil {
@@ -43,13 +42,11 @@ func (s *Store) transport(opt SyncOptions) (transport, address, error) {
 	if opt.Timeout <= 0 {
 		opt.Timeout = transferLimit
 	}
-	if exe, err := exec.LookPath("git"); err == nil {
-		return &gitProgram{exe: exe, obj: s.obj, at: a, opt: opt, ssh: s.sshCommand}, a, nil
+	exe, err := exec.LookPath("git")
+	if err != nil {
+		return nil, a, syncError(SyncRefused, a.host, "install git", "git is not on the PATH")
 	}
-	if a.scheme == "file" {
-		return &localTransport{obj: s.obj, at: a, opt: opt}, a, nil
-	}
-	return &ownTransport{obj: s.obj, at: a, opt: opt}, a, nil
+	return &gitProgram{exe: exe, obj: s.obj, at: a, opt: opt, ssh: s.sshCommand}, a, nil
 }
 
 // foldBase is where a path that is not absolute begins.

@@ -67,7 +67,15 @@ func TestNothingElseIsWritten(t *testing.T) {
 		t.Errorf("git status = %q, was %q", got, status)
 	}
 	must(t, s.Purge(ctx))
-	after := snapshot(t, dir)
+	unchanged(t, before, snapshot(t, dir))
+	if _, err := os.Stat(filepath.Join(dir, ".git/foldwatch")); err == nil {
+		t.Error("Purge left .git/foldwatch")
+	}
+}
+
+// unchanged compares two snapshots.
+func unchanged(t testing.TB, before, after map[string]string) {
+	t.Helper()
 	for p, was := range before {
 		if after[p] != was {
 			t.Errorf("%s changed", p)
@@ -77,8 +85,5 @@ func TestNothingElseIsWritten(t *testing.T) {
 		if _, ok := before[p]; !ok {
 			t.Errorf("%s is new", p)
 		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, ".git/foldwatch")); err == nil {
-		t.Error("Purge left .git/foldwatch")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// upstreamName is the repository in which branch mode speaks to the remote.
+// upstreamName is the repository into which branches of the remote are fetched.
 const upstreamName = "upstream.git"
 
 // mostUpstreamPacks is from how many packs on an upstream is begun anew: what the
@@ -29,26 +29,25 @@ const mostUpstreamPacks = 40
 // SHA-256. It holds nothing that cannot be fetched again, so that it may be deleted at
 // any time. For whoever holds the store's syncing lock.
 type upstream struct {
-	dir     string
-	size    int // bytes of an object name
-	own     *objects
-	objects *userObjects
-	git     *gitProgram
-	at      address
+	dir  string
+	size int // bytes of an object name
+	own  *objects
+	git  *gitProgram
+	at   address
 }
 
 // openUpstream opens the upstream of a store and makes it if need be. The caller
 // closes it.
-func (s *Store) openUpstream(t *branchTarget, opt SyncOptions) (u *upstream, err error) {
-	u = &upstream{dir: filepath.Join(t.l.StateDir(), upstreamName), size: t.size}
+func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error) {
+	u = &upstream{dir: filepath.Join(s.l.StateDir(), upstreamName), size: size}
 	if u.at, err = parseAddress(opt, s.foldBase()); err != nil {
 		return nil, err
 	}
 	exe, err := exec.LookPath("git")
 	if err != nil {
-		return nil, syncError(SyncRefused, u.at.host, "install git", "only git can push your branch, and it is not on the PATH")
+		return nil, syncError(SyncRefused, u.at.host, "install git", "git is not on the PATH")
 	}
-	if err := u.prepare(s, t.l); err != nil {
+	if err := u.prepare(s); err != nil {
 		u.close()
 		if _, ok := errors.AsType[*SyncError](err); ok {
 			return nil, err
@@ -62,19 +61,10 @@ func (s *Store) openUpstream(t *branchTarget, opt SyncOptions) (u *upstream, err
 		opt.Timeout = transferLimit
 	}
 	u.git = &gitProgram{exe: exe, obj: u.own, at: u.at, opt: opt, ssh: s.sshCommand}
-	u.objects = newUserObjects(u.layout(), u.size)
 	return u, nil
 }
 
-// layout is the upstream as a repository that git is asked about.
-func (u *upstream) layout() *Layout {
-	return &Layout{GitDir: u.dir, CommonDir: u.dir, Bare: true}
-}
-
 func (u *upstream) close() {
-	if u.objects != nil {
-		u.objects.close()
-	}
 	if u.own != nil {
 		_ = u.own.close()
 	}
@@ -82,7 +72,8 @@ func (u *upstream) close() {
 
 // prepare makes what a bare repository consists of, and sees that git, run in it,
 // reads no other configuration than ours, as [objects.checkOwn] does.
-func (u *upstream) prepare(s *Store, l *Layout) error {
+func (u *upstream) prepare(s *Store) error {
+	l := s.l
 	if n, err := packsIn(u.dir); err == nil && n > mostUpstreamPacks {
 		if err := os.RemoveAll(u.dir); err != nil {
 			return err
@@ -173,14 +164,14 @@ func remoteRef(branch string) string {
 var broken = later(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
 
 // fetch brings a branch of the remote, and returns its tip; "" if there is none.
-func (u *upstream) fetch(ctx context.Context, s *Store, t *branchTarget, branch string) (oid, error) {
-	tip, err := u.git.fetchRef(ctx, "refs/heads/"+branch)
+func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip string, err error) {
+	tip, err = u.git.fetchRef(ctx, "refs/heads/"+branch)
 	if err != nil && broken().MatchString(err.Error()) {
 		u.close()
 		if rerr := os.RemoveAll(u.dir); rerr != nil {
 			return "", unavailable(rerr)
 		}
-		if perr := u.prepare(s, t.l); perr != nil {
+		if perr := u.prepare(s); perr != nil {
 			return "", unavailable(perr)
 		}
 		u.git.obj = u.own
@@ -189,15 +180,8 @@ func (u *upstream) fetch(ctx context.Context, s *Store, t *branchTarget, branch 
 	if err != nil || tip == "" {
 		return "", err
 	}
-	id, ok := parseOid(tip, u.size)
-	if !ok {
+	if len(tip) != 2*u.size {
 		return "", syncError(SyncRefused, u.at.host, "", "the remote names objects in another way than this repository")
 	}
-	return id, unavailable(u.own.fs.writeFile(remoteRef(branch), []byte(tip+"\n")))
-}
-
-// holds reports whether a commit is here, or in the user's repository.
-func (u *upstream) holds(ctx context.Context, id oid) bool {
-	_, err := u.layout().git("cat-file", "-e", id.String()+"^{commit}").output(ctx)
-	return err == nil
+	return tip, unavailable(u.own.fs.writeFile(remoteRef(branch), []byte(tip+"\n")))
 }

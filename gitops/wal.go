@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,9 +32,6 @@ type walEntry struct {
 	Reason string
 
 	Described []byte // see Write.Described
-	Known     string // of a deletion that is put off: the journal's commit then
-	Heads     string // of one: what the user's checkout stood at then, see standsAt
-	ByItself  bool   // see Write.ByItself
 }
 
 // held returns how many bytes of files the entry holds.
@@ -56,6 +52,17 @@ const (
 	maxRec   = 4 << 20 // three files of 1 MiB and room
 )
 
+// What a record holds beside the six fields that each has. Records of before may have
+// known and heads, which nothing reads any more, and a bit 64 without a field.
+const (
+	flagBase = 1 << iota
+	flagNew
+	flagDescribedAsNew
+	flagDescribed // the first field behind the six
+	flagKnown     // the next
+	flagHeads     // the next
+)
+
 func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // made once by the library
 
 func (e *walEntry) encode(b []byte) []byte {
@@ -64,30 +71,19 @@ func (e *walEntry) encode(b []byte) []byte {
 	b = binary.AppendUvarint(b, e.Seq)
 	var flags byte
 	if e.Base != nil {
-		flags |= 1
+		flags |= flagBase
 	}
 	if e.New != nil {
-		flags |= 2
+		flags |= flagNew
 	}
 	fields := [][]byte{[]byte(e.ID), []byte(e.Path), []byte(e.Author), []byte(e.Reason), e.Base, e.New}
 	switch {
 	case e.Described == nil:
 	case same(e.Described, e.New):
-		flags |= 4
+		flags |= flagDescribedAsNew
 	default:
-		flags |= 8
+		flags |= flagDescribed
 		fields = append(fields, e.Described)
-	}
-	if e.Known != "" {
-		flags |= 16
-		fields = append(fields, []byte(e.Known))
-	}
-	if e.Heads != "" {
-		flags |= 32
-		fields = append(fields, []byte(e.Heads))
-	}
-	if e.ByItself {
-		flags |= 64
 	}
 	b = append(b, flags)
 	for _, f := range fields {
@@ -120,7 +116,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	flags := body[k]
 	body = body[k+1:]
 	n = 6
-	for _, more := range []byte{8, 16, 32} {
+	for _, more := range []byte{flagDescribed, flagKnown, flagHeads} {
 		if flags&more != 0 {
 			n++
 		}
@@ -134,26 +130,18 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		f[i], body = body[k:k+int(l):k+int(l)], body[k+int(l):]
 	}
 	e = walEntry{Seq: seq, ID: fold.ID(f[0]), Path: string(f[1]), Author: string(f[2]), Reason: string(f[3])}
-	if flags&1 != 0 {
+	if flags&flagBase != 0 {
 		e.Base = bytes.Clone(f[4])
 	}
-	if flags&2 != 0 {
+	if flags&flagNew != 0 {
 		e.New = bytes.Clone(f[5])
 	}
 	switch {
-	case flags&4 != 0:
+	case flags&flagDescribedAsNew != 0:
 		e.Described = e.New
-	case flags&8 != 0:
+	case flags&flagDescribed != 0:
 		e.Described = append([]byte{}, f[6]...)
 	}
-	if flags&32 != 0 {
-		n--
-		e.Heads = string(f[n])
-	}
-	if flags&16 != 0 {
-		e.Known = string(f[n-1])
-	}
-	e.ByItself = flags&64 != 0
 	return e, recHead + size, true
 }
 
@@ -186,7 +174,6 @@ func decodeWAL(b []byte) (entries []walEntry, whole bool) {
 // next one. Safe for concurrent use.
 type wal struct {
 	path   string
-	name   string
 	faults disk.Faults
 
 	mu    sync.Mutex // guards the fields below; held across writes, not across syncs
@@ -210,25 +197,20 @@ type walSync struct {
 	err  error
 }
 
-// openLog opens or makes the log of that name. What of it is whole is in live. A
-// damaged log is kept beside it once, as wal.damaged. The wal itself tells also
-// whether the state folder is still ours, and is made at once.
-func openLog(dir, name string, faults disk.Faults) (*wal, error) {
-	w := &wal{path: filepath.Join(dir, name), name: name, faults: faults}
+// openWAL opens or makes the log in a state folder. What of it is whole is in live. A
+// damaged log is kept beside it once, as wal.damaged. The file tells also whether the
+// state folder is still ours.
+func openWAL(dir string, faults disk.Faults) (*wal, error) {
+	w := &wal{path: filepath.Join(dir, walName), faults: faults}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", w.name, err)
-	}
-	if len(b) == 0 && name != walName {
-		return w, nil // made when something is written
+		return nil, fmt.Errorf("read %s: %w", walName, err)
 	}
 	entries, whole := decodeWAL(b)
-	if name == walName {
-		w.readMarks(len(entries) > 0)
-	}
+	w.readMarks(len(entries) > 0)
 	if !whole {
 		if err := disk.WriteFile(w.path+".damaged", b, 0o600); err != nil {
-			return nil, fmt.Errorf("keep damaged %s: %w", name, err)
+			return nil, fmt.Errorf("keep damaged %s: %w", walName, err)
 		}
 	}
 	for _, e := range entries {
@@ -242,7 +224,7 @@ func openLog(dir, name string, faults disk.Faults) (*wal, error) {
 		w.size = int64(len(b))
 		w.f, err = os.OpenFile(w.path, os.O_RDWR, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("open %s: %w", w.name, err)
+			return nil, fmt.Errorf("open %s: %w", walName, err)
 		}
 		return w, nil
 	}
@@ -270,7 +252,7 @@ func (w *wal) fault(op disk.Op, size int) (int, error) {
 	if w.faults == nil {
 		return size, nil
 	}
-	return w.faults.Before(op, w.name, size)
+	return w.faults.Before(op, walName, size)
 }
 
 // append adds entries, gives them their numbers, and returns when they are
@@ -283,7 +265,7 @@ func (w *wal) append(entries []walEntry) error {
 	if w.bad || w.f == nil {
 		if err := w.rewrite(); err != nil {
 			w.mu.Unlock()
-			return fmt.Errorf("write %s: %w", w.name, unavailable(err))
+			return fmt.Errorf("write %s: %w", walName, unavailable(err))
 		}
 	}
 	var b []byte
@@ -300,7 +282,7 @@ func (w *wal) append(entries []walEntry) error {
 			w.bad = false
 		}
 		w.mu.Unlock()
-		return fmt.Errorf("write %s: %w", w.name, unavailable(err))
+		return fmt.Errorf("write %s: %w", walName, unavailable(err))
 	}
 	w.size += int64(len(b))
 	w.live = append(w.live, entries...)
@@ -335,7 +317,7 @@ func (w *wal) append(entries []walEntry) error {
 		w.bad = true
 		w.mu.Unlock()
 		_ = w.cut(seqs) // if that fails too it stays bad, and the next use tries again
-		return fmt.Errorf("sync %s: %w", w.name, unavailable(mine.err))
+		return fmt.Errorf("sync %s: %w", walName, unavailable(mine.err))
 	}
 	return nil
 }
@@ -370,19 +352,6 @@ func (w *wal) entries() []walEntry {
 	return slices.Clone(w.live)
 }
 
-// some returns the live entries of those numbers, in their order.
-func (w *wal) some(seqs []uint64) (entries []walEntry) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, q := range seqs {
-		i, ok := slices.BinarySearchFunc(w.live, q, func(e walEntry, q uint64) int { return cmp.Compare(e.Seq, q) })
-		if ok {
-			entries = append(entries, w.live[i])
-		}
-	}
-	return entries
-}
-
 // count returns how many entries are live, and their bytes.
 func (w *wal) count() (n int, size int64) {
 	w.mu.Lock()
@@ -414,7 +383,7 @@ func (w *wal) cut(seqs []uint64) error {
 	}
 	if err := w.rewrite(); err != nil {
 		w.bad = true
-		return fmt.Errorf("cut %s: %w", w.name, unavailable(err))
+		return fmt.Errorf("cut %s: %w", walName, unavailable(err))
 	}
 	return nil
 }

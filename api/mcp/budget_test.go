@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/apitest"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
@@ -91,58 +89,6 @@ func TestBudgetsAreKept(t *testing.T) {
 	for _, bad := range []map[string]any{{"query": "quokkas", "project": "app", "token_budget": 10}, {"query": "quokkas", "project": "app", "cursor": "nonsense"}} {
 		if res := use(t, s, "memory_search", bad); !res.IsError || !strings.Contains(text(res), "cursor") && !strings.Contains(text(res), "300") {
 			t.Errorf("%v: %s", bad, text(res))
-		}
-	}
-}
-
-// remoteDoors are of a project whose remote has another version of every memory.
-type remoteDoors struct {
-	*apitest.Doors
-	remote *wire.RemoteVersion
-}
-
-func (d remoteDoors) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) {
-	m, err := d.Doors.GetMemory(ctx, sc, slug, id)
-	m.Remote = d.remote
-	return m, err
-}
-
-// TestRemoteVersionIsClipped: of a memory that is got the remote's version comes in
-// part, with where all of it is, and not at all beside lines that were asked for.
-func TestRemoteVersionIsClipped(t *testing.T) {
-	for name, of := range map[string]string{"words": "The keeper feeds quokkas. ", "ideographs": "袋鼠在动物园里吃草。", "no spaces": "x9Q"} {
-		all := strings.Repeat(of, 1<<20/len(of))
-		doors := remoteDoors{apitest.New("app"), &wire.RemoteVersion{Title: "Told anew", Context: all[:6000], Tags: strings.SplitAfter(all[:9000], " "), Content: all}}
-		s := connect(t, doors, "2026-07-28", nil, nil)
-		id := get[wire.WriteReply](t, use(t, s, "memory_add", map[string]any{"title": "Told", "content": "first\nsecond\n"})).ID
-		read := func(args map[string]any) string {
-			t.Helper()
-			args["id"] = id
-			res := use(t, s, "memory_get", args)
-			b, err := json.Marshal(res.StructuredContent)
-			if err != nil || res.IsError {
-				t.Fatalf("%v: %s", err, text(res))
-			}
-			for half, in := range map[string]string{"data": string(b), "text": text(res)} {
-				if n := tokens.Count(in); n > 2000 {
-					t.Errorf("%s: the %s has %d tokens", name, half, n)
-				}
-			}
-			return string(b) + "\n" + text(res)
-		}
-		said := read(map[string]any{})
-		for _, want := range []string{"second", of[:3], "is clipped", "foldwatch show " + id + " --project app", "/api/projects/app/memories/" + id} {
-			if strings.Count(said, want) < 2 {
-				t.Errorf("%s: data and text do not both say %q:\n%s", name, want, said)
-			}
-		}
-		said = read(map[string]any{"start_line": 2, "end_line": 2})
-		if strings.Contains(said, of) || !strings.Contains(said, `"changed_on_remote":true`) || !strings.Contains(said, "branch has another version") {
-			t.Errorf("%s: beside lines: %s", name, said)
-		}
-		*doors.remote = wire.RemoteVersion{Title: "Told anew", Content: "All of it."}
-		if said = read(map[string]any{}); strings.Count(said, "All of it.") != 2 || strings.Contains(said, "clipped") {
-			t.Errorf("%s: a short one: %s", name, said)
 		}
 	}
 }

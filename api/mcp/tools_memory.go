@@ -8,7 +8,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
 type inAddMemory struct {
@@ -52,9 +51,6 @@ type memoryGot struct {
 	About  string           `json:"about"`
 	Memory wire.Memory      `json:"memory"`
 	Source *wire.SourceText `json:"source,omitempty"`
-
-	ChangedOnRemote bool   `json:"changed_on_remote,omitempty"` // and memory lacks that version
-	Note            string `json:"note,omitempty"`
 }
 
 type memoriesListed struct {
@@ -131,7 +127,6 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 	}
 	out := memoryGot{About: about, Memory: m}
 	if in.StartLine > 0 || in.EndLine > 0 {
-		out.Memory.Remote, out.ChangedOnRemote = nil, m.Remote != nil
 		if in.EndLine > 0 && in.EndLine < in.StartLine {
 			return memoryGot{}, "", fmt.Errorf("end_line %d lies before start_line %d: %w", in.EndLine, in.StartLine, fold.ErrInvalid)
 		}
@@ -143,7 +138,7 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 			out.Source, out.Memory.Content = &src, clip(m.Content, 400)
 			label := labelOf(m)
 			label.Path = ""
-			return out, fmt.Sprintf("%s, lines %d to %d:\n%s", line(src.FilePath), src.StartLine, src.EndLine, frame(label, src.Content)) + remoteText(slug, &out), nil
+			return out, fmt.Sprintf("%s, lines %d to %d:\n%s", line(src.FilePath), src.StartLine, src.EndLine, frame(label, src.Content)), nil
 		}
 		out.Memory.Content = lines(m.Content, in.StartLine, in.EndLine)
 	}
@@ -152,7 +147,6 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 	if m.Stale {
 		text.WriteString("\nThe file it describes has changed since.")
 	}
-	text.WriteString(remoteText(slug, &out))
 	for _, l := range m.Links {
 		fmt.Fprintf(&text, "\n→ %s %s %s", l.Type, l.TargetID, quote(l.Title))
 	}
@@ -160,41 +154,6 @@ func getMemory(ctx context.Context, c *call, in inGetMemory) (memoryGot, string,
 		fmt.Fprintf(&text, "\n← %s %s %s", l.Type, l.SourceID, quote(l.Title))
 	}
 	return out, text.String(), nil
-}
-
-// remoteTokens is how large the remote's version is shown, in data and in text: what
-// was asked for in full is the version that is here.
-const remoteTokens = 1200
-
-// remoteText tells what the remote's branch has made of the memory that was got. It
-// clips that in out too, with a note where the rest is.
-func remoteText(slug string, out *memoryGot) string {
-	m := out.Memory
-	switch r := m.Remote; {
-	case out.ChangedOnRemote:
-		return "\nThe remote's branch has another version, or has deleted it; memory_get without lines tells."
-	case r == nil:
-		return ""
-	case r.Deleted:
-		return "\nThe remote's branch has deleted it; that comes when the user pulls."
-	}
-	r := *m.Remote // what was lent stays as it is
-	r.Title, r.Author, r.Context = clip(r.Title, 200), clip(r.Author, 200), clip(r.Context, 400)
-	if tokens.Count(strings.Join(r.Tags, " ")) > remoteTokens/4 {
-		r.Tags = nil
-	}
-	for n := conflictRunes; n > 0; n /= 2 {
-		r.Content = clip(m.Remote.Content, n)
-		if (room{remoteTokens, 2 * remoteTokens}).holds(r, plain(r.Content)) {
-			break
-		}
-	}
-	if r.Content != m.Remote.Content || r.Context != m.Remote.Context || len(r.Tags) < len(m.Remote.Tags) {
-		out.Note = fmt.Sprintf("The remote's version is clipped; in full it is what foldwatch show %s --project %s prints, and GET /api/projects/%s/memories/%s has as remote.", m.ID, slug, slug, m.ID)
-	}
-	out.Memory.Remote = &r
-	label := memoryLabel{ID: m.ID, Title: r.Title, Type: m.Type, Source: m.Source, Author: r.Author, Path: m.Path, Project: m.Project}
-	return "\nThe remote's branch has another version, which comes when the user pulls and is only to be read:\n" + strings.TrimSuffix(frame(label, r.Content)+"\n"+out.Note, "\n")
 }
 
 // lines returns lines start to end of text, from 1, inclusive, 0 meaning the
@@ -241,11 +200,7 @@ func memoryPage(list wire.MemoryList) (memoriesListed, string) {
 	for _, m := range list.Items {
 		m.Title, m.Snippet, m.Project = clip(line(m.Title), 100), "", ""
 		out.Items = append(out.Items, m)
-		mark := ""
-		if m.ChangedOnRemote {
-			mark = " (the remote's branch has another version)"
-		}
-		fmt.Fprintf(&b, "%s %s %s/%s%s%s %s%s\n", m.ID, quote(m.Title), m.Source, m.Type, after(" by ", m.Author), after(" ", m.FilePath), m.UpdatedAt.Format("2006-01-02"), mark)
+		fmt.Fprintf(&b, "%s %s %s/%s%s%s %s\n", m.ID, quote(m.Title), m.Source, m.Type, after(" by ", m.Author), after(" ", m.FilePath), m.UpdatedAt.Format("2006-01-02"))
 	}
 	if list.NextCursor != "" {
 		fmt.Fprintf(&b, "More: memory_list with cursor %s\n", quote(list.NextCursor))

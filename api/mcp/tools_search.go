@@ -185,9 +185,6 @@ func resultText(b *strings.Builder, n int, m wire.SearchResult) {
 	if m.Stale {
 		b.WriteString("   (the file changed since this was written)\n")
 	}
-	if m.ChangedOnRemote && m.Origin == "" {
-		b.WriteString("   (the remote's branch has another version; memory_get has both)\n")
-	}
 	if m.Snippet != "" {
 		b.WriteString("   | " + m.Snippet + "\n")
 	}

@@ -169,23 +169,7 @@ type Memory struct {
 	RetrievalCount int        `json:"retrieval_count"`
 	LastAccessed   *time.Time `json:"last_accessed,omitempty"`
 	Stale          bool       `json:"stale"`
-	Origin         string     `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it; it can be read, and changed once you pull"`
 	State          WriteState `json:"state"`
-
-	Remote *RemoteVersion `json:"remote,omitempty" doc:"what the remote's branch has made of it since, which only you can pull; all else, content_hash too, is of the version that is here"`
-}
-
-// A RemoteVersion is what the remote's branch has made of a memory that the checkout
-// has in an earlier version, or in one of its own. It is there to be read: no write is
-// compared with it.
-type RemoteVersion struct {
-	Title     string    `json:"title"`
-	Author    string    `json:"author,omitempty"`
-	Tags      []string  `json:"tags,omitempty"`
-	Context   string    `json:"context,omitempty"`
-	Content   string    `json:"content"`
-	UpdatedAt time.Time `json:"updated_at"`
-	Deleted   bool      `json:"deleted,omitempty" doc:"it was deleted there, and the rest is empty"`
 }
 
 // A MemoryItem is a memory in a list, without its text.
@@ -203,9 +187,6 @@ type MemoryItem struct {
 	UpdatedAt time.Time `json:"updated_at"`
 	Stale     bool      `json:"stale,omitempty"`
 	Project   string    `json:"project,omitempty"`
-	Origin    string    `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it; it can be read, and changed once you pull"`
-
-	ChangedOnRemote bool `json:"changed_on_remote,omitempty" doc:"the remote's branch has changed it since, which only you can pull; the memory itself tells to what"`
 }
 
 // ListQuery selects memories.

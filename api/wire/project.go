@@ -7,7 +7,6 @@ type ProjectCreate struct {
 	Path         string `json:"path" doc:"absolute path of the checkout"`
 	Name         string `json:"name,omitempty"`
 	Slug         string `json:"slug,omitempty"`
-	CommitTo     string `json:"commit_to,omitempty" enum:"sidecar,branch"`
 	FileMemories string `json:"file_memories,omitempty" enum:"auto,fold,local"`
 	FoldDir      string `json:"fold_dir,omitempty"`
 	Remote       string `json:"remote,omitempty" doc:"to sync with: name of a remote of the checkout, URL, or absolute path; default: origin, else the only remote"`
@@ -114,9 +113,8 @@ type ProjectStatus struct {
 	Watch        string        `json:"watch" doc:"events, polling or off"`
 	WatchReason  string        `json:"watch_reason,omitempty"`
 	FileMemories string        `json:"file_memories"`
-	CommitTo     string        `json:"commit_to" doc:"sidecar, or branch where the checkout's branch tracks fold/"`
-	Branch       *BranchStatus `json:"branch,omitempty"`
-	LastCommit   *CommitInfo   `json:"last_commit,omitempty" doc:"newest that changes memories: of the branch where they are committed onto it, else of the history beside it"`
+	Mode         string        `json:"mode" doc:"sidecar: memories have a history of their own; tracked: you commit them with your own git"`
+	LastCommit   *CommitInfo   `json:"last_commit,omitempty" doc:"newest that changes memories: in tracked mode of your own history, else of that beside it"`
 	Sync         string        `json:"sync" doc:"off until turned on; on or paused"`
 	Repository   *Repository   `json:"repository,omitempty" doc:"how the sync stands; nil while it is off"`
 	Problems     []FileProblem `json:"problems,omitempty" doc:"first 50 files set aside or failed, with reasons; all of them: GET …/problems"`
@@ -126,15 +124,6 @@ type ProjectStatus struct {
 
 	Counters map[string]int64 `json:"counters,omitempty" doc:"work for this checkout since start: files_read, bytes_read, parses, chunk_cache_hits, index_operations, git_processes, commits, …"`
 	JobTimes []JobTimes       `json:"job_times,omitempty" doc:"by type of job, since start"`
-}
-
-// BranchStatus is how commits onto the checkout's branch stand.
-type BranchStatus struct {
-	Name       string     `json:"name,omitempty" doc:"branch of the last look"`
-	Waits      string     `json:"waits,omitempty" doc:"why memories are not committed onto it yet; they are on disk and in the journal"`
-	Hint       string     `json:"hint,omitempty" doc:"what to do, where it does not pass by itself"`
-	WaitsSince *time.Time `json:"waits_since,omitempty"`
-	Unsigned   string     `json:"unsigned,omitempty" doc:"why commits are not signed although commit.gpgSign is set"`
 }
 
 // Embedder is the model that turns a project's texts into vectors.

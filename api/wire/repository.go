@@ -15,7 +15,6 @@ type Repository struct {
 	LastSync      *time.Time `json:"last_sync,omitempty" doc:"when the remote was last found to have what this machine has"`
 	LastPush      *time.Time `json:"last_push,omitempty"`
 	Unpushed      int        `json:"unpushed" doc:"memories of which the remote does not have what is here"`
-	Theirs        int        `json:"theirs,omitempty" doc:"memories that the remote's branch has changed, which only you can pull"`
 	UnpushedSince *time.Time `json:"unpushed_since,omitempty"`
 	NextTry       *time.Time `json:"next_try,omitempty" doc:"when it is tried again by itself, after a failure"`
 	Reason        string     `json:"reason,omitempty" doc:"why less than everything is synced"`

@@ -74,19 +74,12 @@ type SearchResult struct {
 	UpdatedAt     time.Time      `json:"updated_at"`
 	Stale         bool           `json:"stale"`
 	Project       string         `json:"project,omitempty"`
-	Origin        string         `json:"origin,omitempty" enum:"remote" doc:"remote: only the remote's branch has it, or, with changed_on_remote, this version of it; it can be read, and changed once you pull"`
 	MatchedChunks []MatchedChunk `json:"matched_chunks,omitempty"`
 	Highlights    []Range        `json:"highlights,omitempty" doc:"of snippet: what of the query stands in it"`
 	Why           []Reason       `json:"why,omitempty" doc:"what made it a result, most telling first"`
 	Explain       []ScoreTerm    `json:"explain,omitempty" doc:"the addends of score"`
 	Lacks         []string       `json:"lacks,omitempty" doc:"with explain: words of the query that are neither in its name nor in its text or the matched chunks"`
-
-	ChangedOnRemote bool `json:"changed_on_remote,omitempty" doc:"the remote's branch has changed it since, which only you can pull; the memory itself tells to what"`
 }
-
-// OriginRemote is the origin of a memory, or of a version of one, that only the remote's
-// branch has.
-const OriginRemote = "remote"
 
 // A Range is a part of a text, [Start, End), in characters (Unicode code points)
 // from 0. Ranges of one text are in order and do not touch.

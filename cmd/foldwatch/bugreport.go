@@ -185,7 +185,7 @@ func (d digester) dotted(key string) string {
 // spoken are the fields whose values are words of ours, and what such a word
 // looks like.
 var (
-	spoken = []string{"state", "version", "watch", "sync", "manager", "scope", "kind", "source", "file_memories", "vector_index", "history", "commit_to"}
+	spoken = []string{"state", "version", "watch", "sync", "manager", "scope", "kind", "source", "file_memories", "vector_index", "history", "mode"}
 	word   = later(`^[a-z0-9.+-]{1,30}$`)
 )
 

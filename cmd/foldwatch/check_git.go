@@ -107,10 +107,6 @@ func checkIdentity(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		mend := "git config --global user.name 'Your Name' && git config --global user.email you@example.com"
-		if t.ontoBranch() {
-			found = append(found, fail(mend, "%s: git does not know who you are, and nothing is committed onto your branch", t.slug))
-			continue
-		}
 		found = append(found, warn(mend, "%s: git does not know who you are; history names nobody", t.slug))
 	}
 	if said == "" && len(found) == 0 {
@@ -145,34 +141,22 @@ func checkGitLock(ctx context.Context, p *patient) []finding {
 	return orOK(found, "git left none behind")
 }
 
-// checkBranch looks for what would stand in the way of commits onto the user's own
-// branch, and of theirs.
-func checkBranch(ctx context.Context, p *patient) []finding {
+// checkTracked looks for settings of git that do not go well with memories on the
+// user's own branch.
+func checkTracked(ctx context.Context, p *patient) []finding {
 	var found []finding
-	onto := 0
+	tracked := 0
 	for _, t := range p.mainTrees(ctx) {
-		if !t.ontoBranch() {
+		if !t.tracked() {
 			continue
 		}
-		onto++
+		tracked++
 		found = append(found, p.autostash(ctx, t)...)
-		if b := t.status.Branch; b != nil {
-			if b.WaitsSince != nil && b.Waits != "" && p.e.now().Sub(*b.WaitsSince) > overdueAfter {
-				found = append(found, warn(b.Hint, "%s: memories wait since %s to be committed: %s", t.slug, ago(*b.WaitsSince, p.e.now()), b.Waits))
-			}
-			if b.Unsigned != "" {
-				found = append(found, warn("have gpg or ssh sign without asking, or unset commit.gpgSign", "%s: commits of memories are not signed: %s", t.slug, b.Unsigned))
-			}
-		}
-		if r := t.status.Repository; r != nil && r.Stopped == "policy" {
-			found = append(found, fail("allow pushes of fold/ to that branch, or: foldwatch add "+quoteArg(t.path)+" --commit-to sidecar",
-				"%s: the remote protects the branch that memories are committed onto: %s", t.slug, r.Reason))
-		}
 	}
-	if onto == 0 {
-		return []finding{ok("no memory is committed onto a branch of yours")}
+	if tracked == 0 {
+		return []finding{ok("no branch of yours holds memories")}
 	}
-	return orOK(found, "%s onto a branch of yours, nothing is in the way", plural(onto, "checkout"))
+	return orOK(found, "memories are on the branch in %s, nothing is in the way", plural(tracked, "checkout"))
 }
 
 // overdueAfter is how long something may wait before a person is told, as everywhere.
@@ -201,7 +185,7 @@ func checkMergeDriver(ctx context.Context, p *patient) []finding {
 	var found []finding
 	onto := 0
 	for _, t := range p.mainTrees(ctx) {
-		if !t.ontoBranch() {
+		if !t.tracked() {
 			continue
 		}
 		onto++

@@ -45,7 +45,7 @@ func packerFindings(t tree) []finding {
 	ignore := t.foldDir() + "/.gitignore"
 	text, err := files.ReadFile(ignore)
 	hidden := err == nil && hidesAll(text)
-	if !hidden && !t.ontoBranch() && t.status != nil {
+	if !hidden && !t.tracked() && t.status != nil {
 		at := filepath.Join(t.fold, ".gitignore")
 		mend := "add the line * to " + quoteArg(at)
 		if err != nil {

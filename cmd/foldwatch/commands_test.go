@@ -298,30 +298,6 @@ func TestErrorsHaveCodeAndHint(t *testing.T) {
 	}
 }
 
-// TestShowHasTheRemotesVersion: what the remote's branch has made of a memory is told
-// below that, or that it was deleted there.
-func TestShowHasTheRemotesVersion(t *testing.T) {
-	f := twoProjects()
-	for _, tc := range []struct {
-		remote *wire.RemoteVersion
-		want   []string
-	}{
-		{&wire.RemoteVersion{Title: "Told anew", Content: "The new text."}, []string{"The old text.", "git pull", "On the remote's branch: Told anew", "The new text."}},
-		{&wire.RemoteVersion{Deleted: true}, []string{"The old text.", "has deleted it"}},
-	} {
-		f.memory = wire.Memory{ID: "1f2e3d4c5b6a7988", Title: "Told", Content: "The old text.", Remote: tc.remote}
-		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		if code := tr.run("show", f.memory.ID); code != 0 {
-			t.Fatalf("exit code %d: %s", code, tr.err.String())
-		}
-		for _, want := range tc.want {
-			if !strings.Contains(tr.out.String(), want) {
-				t.Errorf("show prints %q, want %q", tr.out.String(), want)
-			}
-		}
-	}
-}
-
 func TestVersionsThatDifferAreTold(t *testing.T) {
 	f := twoProjects()
 	f.version = "0.0.1"

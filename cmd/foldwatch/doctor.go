@@ -52,7 +52,7 @@ func checks() []check {
 		{22, "git-lock", byGit(checkGitLock)},
 		{23, "history", byGit(checkHistory)},
 		{24, "sync", checkSync},
-		{25, "branch", byGit(checkBranch)},
+		{25, "branch", byGit(checkTracked)},
 		{26, "merge-driver", byGit(checkMergeDriver)},
 		{27, "packers", checkPackers},
 		{28, "obsidian", checkObsidian},

@@ -40,7 +40,7 @@ func newWard(t *testing.T) *ward {
 	}
 	w := &ward{t: t, home: t.TempDir(), co: filepath.Join(t.TempDir(), "zoo")}
 	w.f = &fakeDaemon{version: fullVersion(), projects: map[string]string{"zoo": w.co}, jobs: []wire.Job{{Status: "completed"}}}
-	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "ready", Watch: "events", CommitTo: "sidecar", Sync: "off"}
+	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "ready", Watch: "events", Mode: "sidecar", Sync: "off"}
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
 	w.env.getenv = func(name string) string { return w.vars[name] }
@@ -477,11 +477,6 @@ func sickCheckout() []sick {
 			w.write(filepath.Join(w.home, ".gitconfig"), "")
 			w.mend = func() { w.git("config", "user.name", "Ada"); w.git("config", "user.email", "ada@example.invalid") }
 		}},
-		{check: "identity", name: "onto the branch", status: isFail, text: "nothing is committed onto your branch", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
-			w.write(filepath.Join(w.home, ".gitconfig"), "")
-			w.mend = func() { w.git("config", "user.name", "Ada"); w.git("config", "user.email", "ada@example.invalid") }
-		}},
 		{check: "git-lock", status: isFail, text: "index.lock 1h ago", make: func(w *ward) {
 			lock := filepath.Join(w.co, ".git", "index.lock")
 			w.write(lock, "")
@@ -492,24 +487,14 @@ func sickCheckout() []sick {
 			w.damageHistory()
 		}},
 		{check: "branch", name: "autostash", status: isWarn, text: "rebase.autoStash is on with git 2.39.5", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
+			w.f.state.Mode = "tracked"
 			w.onPath("git", `case "$*" in *--version) echo git version 2.39.5;; *rebase.autoStash) echo true;; *) exit 1;; esac`)
 			w.mend = func() {
 				w.onPath("git", `case "$*" in *--version) echo git version 2.47.0;; *rebase.autoStash) echo true;; *) exit 1;; esac`)
 			}
 		}},
-		{check: "branch", name: "protected", status: isFail, text: "protects the branch", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
-			w.sync(wire.Repository{Sync: "paused", Stopped: "policy", Reason: "the remote rejected the push"})
-		}},
-		{check: "branch", name: "waits", status: isWarn, text: "a rebase is in progress", make: func(w *ward) {
-			since := time.Now().Add(-48 * time.Hour)
-			w.f.state.CommitTo = "branch"
-			w.f.state.Branch = &wire.BranchStatus{Waits: "a rebase is in progress", Hint: "git rebase --continue", WaitsSince: &since}
-			w.mend = func() { w.f.state.Branch = nil }
-		}},
 		{check: "merge-driver", name: "none", status: isWarn, text: "line by line", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
+			w.f.state.Mode = "tracked"
 			w.mend = func() {
 				w.onPath("foldwatch", "")
 				w.git("config", "merge.foldwatch.driver", "foldwatch merge-driver %O %A %B %P")
@@ -517,12 +502,12 @@ func sickCheckout() []sick {
 			}
 		}},
 		{check: "merge-driver", name: "program gone", status: isFail, text: "/gone/foldwatch, which is not there", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
+			w.f.state.Mode = "tracked"
 			w.git("config", "merge.foldwatch.driver", "/gone/foldwatch merge-driver %O %A %B %P")
 			w.mend = func() { w.git("config", "--unset", "merge.foldwatch.driver") }
 		}},
 		{check: "merge-driver", name: "attribute", status: isWarn, text: "no attribute", make: func(w *ward) {
-			w.f.state.CommitTo = "branch"
+			w.f.state.Mode = "tracked"
 			w.onPath("foldwatch", "")
 			w.git("config", "merge.foldwatch.driver", "foldwatch merge-driver %O %A %B %P")
 			w.mend = func() { w.write(filepath.Join(w.co, ".gitattributes"), "fold/**/*.md merge=foldwatch\n") }

@@ -238,12 +238,6 @@ func memoryListCommand(e *environment) *cobra.Command {
 						if where == "" && m.Path != "" {
 							where = "fold/" + m.Path
 						}
-						switch {
-						case m.Origin != "":
-							where += "  read-only: " + m.Origin
-						case m.ChangedOnRemote:
-							where += "  changed on the remote"
-						}
 						t.row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, short(clean(m.Title), 60), where)
 					}
 					t.print(p)

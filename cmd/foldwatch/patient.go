@@ -113,8 +113,8 @@ func (t tree) foldDir() string {
 	return filepath.Base(t.fold)
 }
 
-// ontoBranch reports whether memories are committed onto the user's branch.
-func (t tree) ontoBranch() bool { return t.status != nil && t.status.CommitTo == "branch" }
+// tracked reports whether the user's own branch holds the memories.
+func (t tree) tracked() bool { return t.status != nil && t.status.Mode == "tracked" }
 
 // noTrees says why there is no checkout to look at.
 func (p *patient) noTrees() []finding {

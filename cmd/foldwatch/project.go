@@ -130,7 +130,6 @@ func registrationFlags(c *cobra.Command, in *wire.ProjectCreate) {
 	f := c.Flags()
 	f.StringVar(&in.Name, "name", "", "display NAME")
 	f.StringVar(&in.Slug, "slug", "", "short name in commands and ids (default: from the remote or folder)")
-	f.Var(oneOf(&in.CommitTo, "sidecar", "branch"), "commit-to", "where history goes: sidecar|branch")
 	f.Var(oneOf(&in.FileMemories, "auto", "fold", "local"), "file-memories", "one memory file per source file: auto|fold|local")
 	f.StringVar(&in.FoldDir, "fold-dir", "", "NAME of the folder of memories (default fold)")
 	f.BoolVar(&in.Sync, "sync", false, "publish memories to the remote, and take those of others")

@@ -68,12 +68,6 @@ func (p resultPrinter) result(r wire.SearchResult) {
 	if r.Stale {
 		mark = "  stale"
 	}
-	switch {
-	case r.Origin != "":
-		mark += "  read-only: " + r.Origin
-	case r.ChangedOnRemote:
-		mark += "  changed on the remote"
-	}
 	p.printf("%s%s\n", resultIndent, dim(fmt.Sprintf("%s  %s, %s%s", r.ID, r.Type, r.Metadata.Source, mark)))
 	if p.chunks {
 		for _, ch := range r.MatchedChunks {

@@ -94,15 +94,7 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		}
 		field("link", linkText(l, "←"))
 	}
-	if r := m.Remote; r != nil && r.Deleted {
-		field("remote", "its branch has deleted it, "+ago(r.UpdatedAt, now)+": git pull brings that")
-	} else if r != nil {
-		field("remote", "its branch has another version, of "+r.UpdatedAt.Local().Format(time.DateTime)+", below: git pull brings it")
-	}
 	p.printf("\n%s\n", block(strings.TrimRight(m.Content, "\n")))
-	if r := m.Remote; r != nil && !r.Deleted {
-		p.printf("\n%s\n\n%s\n", bold("On the remote's branch: "+r.Title), block(strings.TrimRight(r.Content, "\n")))
-	}
 }
 
 // linkText tells one link as seen from the memory at hand.
@@ -183,14 +175,10 @@ func printContext(p printer, r wire.ContextReply) {
 }
 
 func itemPlace(m wire.MemoryItem) string {
-	mark := ""
-	if m.ChangedOnRemote {
-		mark = "  changed on the remote"
-	}
 	if m.FilePath != "" {
-		return m.FilePath + "  " + m.ID + mark
+		return m.FilePath + "  " + m.ID
 	}
-	return m.ID + mark
+	return m.ID
 }
 
 func sourceCommand(e *environment) *cobra.Command {

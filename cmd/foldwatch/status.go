@@ -205,8 +205,7 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	if c := pr.LastCommit; c != nil {
 		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], ago(c.Time, now), c.Message)
 	}
-	p.printf("  history   %s, last commit %s, sync %s\n", pr.CommitTo, last, pr.Sync)
-	printBranch(p, pr.Branch, now)
+	p.printf("  history   %s, last commit %s, sync %s\n", pr.Mode, last, pr.Sync)
 	printRepository(p, pr.Repository, now)
 	for _, n := range pr.Notices {
 		p.printf("  notice    %s\n", n)
@@ -215,22 +214,6 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	printProblems(p, "  ", 8, first)
 	if more := max(pr.ProblemCount, len(pr.Problems)) - len(first); more > 0 {
 		p.printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
-	}
-}
-
-// printBranch tells what commits onto the checkout's branch wait for.
-func printBranch(p printer, b *wire.BranchStatus, now time.Time) {
-	if b == nil {
-		return
-	}
-	if b.WaitsSince != nil && b.Waits != "" {
-		p.printf("  waits     since %s to commit: %s\n", ago(*b.WaitsSince, now), b.Waits)
-		if b.Hint != "" {
-			p.printf("  mend      %s\n", b.Hint)
-		}
-	}
-	if b.Unsigned != "" {
-		p.printf("  unsigned  commits are not signed: %s\n", b.Unsigned)
 	}
 }
 

@@ -174,9 +174,6 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 		return ago(*t, now)
 	}
 	p.printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
-	if r.Theirs > 0 {
-		p.printf("  theirs    %s of the remote wait until you pull %s\n", plural(r.Theirs, "memory"), r.Branch)
-	}
 	if a := r.Ahead; a != nil {
 		p.printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
 			a.Branch, plural(a.Commits, "commit"), ago(a.SeenAt, now))

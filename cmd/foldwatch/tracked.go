@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -44,7 +43,7 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 	if err != nil {
 		return workTree{}, err
 	}
-	w := workTree{slug: slug, mode: modeOf(status)}
+	w := workTree{slug: slug, mode: status.Mode}
 	w.name, _, _ = strings.Cut(slug, "@")
 	if w.Layout, err = gitops.Locate(ctx, at); err != nil {
 		return workTree{}, err
@@ -65,12 +64,4 @@ func (w workTree) mustBeTracked(command string) error {
 	}
 	return fold.WithHint(fmt.Errorf("%s: the memories of %s have a history of their own beside yours (sidecar mode), which is committed by itself: %w", command, w.name, fold.ErrConflict),
 		"foldwatch track puts them into the same history as the code")
-}
-
-// modeOf is how the checkout keeps its history.
-func modeOf(st wire.ProjectStatus) string {
-	if st.CommitTo == "branch" {
-		return modeTracked
-	}
-	return modeSidecar
 }

@@ -195,7 +195,7 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	if err := e.emit(r, func(p printer) { printUp(p, r) }); err != nil {
 		return err
 	}
-	if added.Created && modeOf(st) == modeTracked {
+	if added.Created && st.Mode == modeTracked {
 		e.offerMergeDriver(ctx, st.Path)
 	}
 	return nil

@@ -176,5 +176,5 @@ func (in *Ingester) anewWrite(ctx context.Context, t *tree, p string, src []byte
 	if err != nil || merged.Deleted {
 		return nil, err
 	}
-	return &gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged.Bytes, Described: text, ByItself: true}, nil
+	return &gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged.Bytes, Described: text}, nil
 }

@@ -256,7 +256,7 @@ func (in *Ingester) commitWrite(c *gitops.Commit, of twin) (w gitops.Write, ok b
 	if len(secret.Scan(b)) > 0 {
 		return w, false // a message that holds a credential is not copied
 	}
-	return gitops.Write{ID: m.ID, Path: m.Path, New: b, ByItself: true}, true
+	return gitops.Write{ID: m.ID, Path: m.Path, New: b}, true
 }
 
 // commitMemory is the memory of one commit: a function of the commit alone, so

@@ -393,7 +393,6 @@ func (in *Ingester) relinkKept(ctx context.Context, m *fold.Memory, entry fold.R
 }
 
 func (in *Ingester) put(ctx context.Context, w gitops.Write) error {
-	w.ByItself = true
 	if _, err := in.Store.Put(ctx, w); err != nil {
 		return err
 	}

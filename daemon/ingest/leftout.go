@@ -131,7 +131,7 @@ func (in *Ingester) leaveOut(ctx context.Context, all *tree, paths []string) (ke
 				kept++
 				continue
 			}
-			writes = append(writes, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}, ByItself: true})
+			writes = append(writes, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}})
 			byPath[id.Path()] = p
 		}
 		if len(writes) == 0 {

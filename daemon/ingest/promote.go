@@ -39,13 +39,13 @@ func (in *Ingester) promoteOne(ctx context.Context, m *fold.Memory, b []byte) er
 		return err
 	}
 	for _, p := range made {
-		w := gitops.Write{ID: p.ID, Path: p.Path, New: fold.Encode(p, nil), Reason: fmt.Sprintf("fold: Keep %q", p.Title), ByItself: true}
+		w := gitops.Write{ID: p.ID, Path: p.Path, New: fold.Encode(p, nil), Reason: fmt.Sprintf("fold: Keep %q", p.Title)}
 		// One that exists was promoted before, and perhaps edited since.
 		if _, err := in.Store.Put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
 			return err
 		}
 	}
-	_, err = in.Store.Put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: rest, Reason: fmt.Sprintf("fold: Tell the versions of %q apart", m.Title), ByItself: true})
+	_, err = in.Store.Put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: rest, Reason: fmt.Sprintf("fold: Tell the versions of %q apart", m.Title)})
 	if errors.Is(err, fold.ErrConflict) {
 		return nil // it changed meanwhile, and will be read again
 	}

@@ -68,7 +68,7 @@ func (in *Ingester) pullWrite(p *wire.MergeRequest) (w gitops.Write, ok bool) {
 			return w, false
 		}
 	}
-	return gitops.Write{ID: m.ID, Path: m.Path, New: b, ByItself: true}, len(secret.Scan(b)) == 0
+	return gitops.Write{ID: m.ID, Path: m.Path, New: b}, len(secret.Scan(b)) == 0
 }
 
 // pullMemory is the memory of a merged request: a function of what was sent and of

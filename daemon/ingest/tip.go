@@ -362,7 +362,7 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 			part.found = append(part.found, pr)
 		}
 		if texts[i] != nil {
-			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i], Described: texts[i], ByItself: true})
+			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i], Described: texts[i]})
 		}
 	}
 	return nil
@@ -381,7 +381,7 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 		m, err := in.describeAs(ctx, t, p, src, blob, when)
 		if err == nil && m != nil {
 			b := in.encode(m, t)
-			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: b, Described: b, ByItself: true})
+			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: b, Described: b})
 		}
 		return err
 	})

@@ -222,9 +222,9 @@ func cost(v any) int {
 	return tokens.Count(string(b))
 }
 
-// MostResults returns how many results a search has that asks for at most n; 0 asks for
+// mostResults returns how many results a search has that asks for at most n; 0 asks for
 // what is usual.
-func MostResults(n int) int {
+func mostResults(n int) int {
 	if n <= 0 {
 		n = defaultResults
 	}

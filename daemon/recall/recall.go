@@ -215,13 +215,6 @@ func (d *Door) strength(row meta.Row, a meta.Access) float64 {
 	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, halfLife(d.HalfLife(), row.Type), row.Pinned)
 }
 
-// Bare returns a memory that no index knows, as it is told.
-func Bare(m *fold.Memory) wire.Memory {
-	w := memory(meta.Row{Memory: *m})
-	w.Links, w.Backlinks = []wire.Link{}, []wire.Link{}
-	return w
-}
-
 func memory(row meta.Row) wire.Memory {
 	return wire.Memory{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Slug: row.Slug,
@@ -248,7 +241,15 @@ func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, err
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
-	return d.list(ctx, f)
+	rows, next, total, err := d.Index.List(ctx, f)
+	if err != nil {
+		return wire.MemoryList{}, err
+	}
+	list := wire.MemoryList{Items: make([]wire.MemoryItem, 0, len(rows)), Total: total, NextCursor: next}
+	for _, row := range rows {
+		list.Items = append(list.Items, d.item(row))
+	}
+	return list, nil
 }
 
 // filterOf reads what a list is asked for.
@@ -276,18 +277,6 @@ func filterOf(q wire.ListQuery) (meta.Filter, error) {
 		*t.dst = at
 	}
 	return f, nil
-}
-
-func (d *Door) list(ctx context.Context, f meta.Filter) (wire.MemoryList, error) {
-	rows, next, total, err := d.Index.List(ctx, f)
-	if err != nil {
-		return wire.MemoryList{}, err
-	}
-	list := wire.MemoryList{Items: make([]wire.MemoryItem, 0, len(rows)), Total: total, NextCursor: next}
-	for _, row := range rows {
-		list.Items = append(list.Items, d.item(row))
-	}
-	return list, nil
 }
 
 // Notes returns the ids of all notes that people made and nobody adopted.

@@ -176,7 +176,7 @@ func checkSearch(req *wire.SearchRequest) (textindex.Filter, error) {
 	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
 		return f, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
 	}
-	req.Limit = MostResults(req.Limit)
+	req.Limit = mostResults(req.Limit)
 	var err error
 	if f.After, err = parseTime("after", req.After); err != nil {
 		return f, err

@@ -302,7 +302,7 @@ func (d *Door) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	w := gitops.Write{ID: id, Path: id.Path(), New: b, Described: b, ByItself: true}
+	w := gitops.Write{ID: id, Path: id.Path(), New: b, Described: b}
 	if err := d.put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
 		return nil, nil, err
 	}

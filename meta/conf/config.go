@@ -73,10 +73,6 @@ type Sync struct {
 // Commit says when settled changes become a commit.
 type Commit struct {
 	Quiet time.Duration
-	// Branches are names and patterns ([path.Match]) of the branches that memories
-	// may be committed onto where a checkout's branch holds fold/. Empty means the
-	// default branch.
-	Branches []string
 }
 
 // Embedding names the model that turns text into vectors. An empty provider is

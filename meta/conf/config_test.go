@@ -146,9 +146,6 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		{file: "[chunk]\nmin_lines = 300\n", want: "config.toml:2: chunk.min_lines 300 is above"},
 		{file: "[projects.app]\nchunk.min_lines = 300\n", want: "config.toml:2: projects.app: chunk.min_lines 300 is above"},
 		{file: "recall_half_life = \"soon\"\n", want: "recall_half_life"},
-		{file: "[commit]\nbranches = [\"refs/heads/main\"]\n", want: "config.toml:2: commit.branches:"},
-		{file: "[commit]\nbranches = [\"release/[\"]\n", want: "is no name or pattern of a branch"},
-		{file: "[commit]\nbranches = [1]\n", want: "is not a list of texts"},
 		{env: "FOLDWATCH_LISTN=x", want: `unknown key "FOLDWATCH_LISTN", did you mean "FOLDWATCH_LISTEN"`},
 		{env: "FOLDWATCH_AUTO_START=maybe", want: "FOLDWATCH_AUTO_START"},
 	} {
@@ -216,7 +213,6 @@ providers = ["gemini", "mine"]
 evolve = "auto"
 decay_half_life_days = 7
 chunk.min_lines = 3
-commit.branches = ["main", "release/*"]
 [projects.other]
 touch_on_search = true
 `
@@ -224,9 +220,6 @@ touch_on_search = true
 	app, other := c.For("app"), c.For("other")
 	if app.Evolve != "auto" || app.Chunk.MinLines != 3 || app.DecayHalfLifeDays != 60 || !slices.Equal(app.Allowed, []string{"gemini", "mine"}) {
 		t.Errorf("For(app) = %+v", app)
-	}
-	if !slices.Equal(app.Commit.Branches, []string{"main", "release/*"}) || other.Commit.Branches != nil {
-		t.Errorf("commit.branches of app = %q, of other = %q", app.Commit.Branches, other.Commit.Branches)
 	}
 	if other.Evolve != "off" || !other.TouchOnSearch || other.Allowed != nil || c.TouchOnSearch {
 		t.Errorf("For(other) = %+v", other)

@@ -3,7 +3,6 @@ package conf
 import (
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +52,6 @@ func keys() []key {
 		{name: "evolve", at: func(c *Config) any { return &c.Evolve }, words: []string{"review", "auto", "off"}, project: true},
 		{name: "sync.poll", at: func(c *Config) any { return &c.Sync.Poll }, min: 5, max: 7 * 86400, project: true},
 		{name: "sync.idle_poll", at: func(c *Config) any { return &c.Sync.IdlePoll }, min: 5, max: 7 * 86400, project: true},
-		{name: "commit.branches", at: func(c *Config) any { return &c.Commit.Branches }, check: branchPattern, project: true},
 		{name: "commit.quiet", at: func(c *Config) any { return &c.Commit.Quiet }, min: 0, max: 60, project: true},
 		{name: "embedding.provider", at: func(c *Config) any { return &c.Embedding.Provider }, project: true},
 		{name: "embedding.model", at: func(c *Config) any { return &c.Embedding.Model }, project: true},
@@ -162,15 +160,6 @@ func (k key) set(c *Config, v any) error {
 			}
 		}
 		*p = words
-	}
-	return nil
-}
-
-// branchPattern refuses what names no branch: a name, or a pattern such as
-// release/*, as path.Match reads it.
-func branchPattern(s string) error {
-	if _, err := path.Match(s, "main"); err != nil || s == "" || strings.ContainsAny(s, " ~^:\\\t\n") || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "refs/") {
-		return fmt.Errorf("%q is no name or pattern of a branch, such as \"main\" or \"release/*\": %w", s, fold.ErrInvalid)
 	}
 	return nil
 }

@@ -26,8 +26,6 @@ type ChangedError struct {
 	Path string
 	Have []byte // what is there now; nil if Gone
 	Gone bool
-	// Found is what was there when the change was noticed; Have may be newer.
-	Found []byte
 	// Aside is what somebody else had saved there a moment before somebody else
 	// again wrote Have over ours, and so over a version that never saw it; nil in
 	// nearly all cases. The caller merges it, or it is lost.

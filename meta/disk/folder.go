@@ -13,9 +13,6 @@ import (
 // Root that is to write it must know that something is in its place.
 type Folder struct {
 	Dir string // path of the system
-	// Waits returns, by path, what readers are to find there instead of what is. It
-	// is not changed once returned; nil is none.
-	Waits func() map[string]Waiting
 }
 
 // with calls fn with the folder as it is now. The folder itself may not be a
@@ -36,9 +33,6 @@ func (f Folder) with(fn func(*Root) error) error {
 
 // Read is [Root.Read].
 func (f Folder) Read(path string, max int64) (b []byte, info Info, err error) {
-	if w, ok := f.waiting(path); ok {
-		return w.read(path, max)
-	}
 	err = f.with(func(r *Root) error {
 		b, info, err = r.ReadNamed(path, max)
 		return err
@@ -69,9 +63,6 @@ func (f Folder) Reading(fn func(r Reader) error) error {
 
 // Read is [Root.Read].
 func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
-	if w, ok := r.folder.waiting(path); ok {
-		return w.read(path, max)
-	}
 	if r.root != nil {
 		if b, info, err = r.root.ReadNamed(path, max); !errors.Is(err, fs.ErrNotExist) {
 			return b, info, err
@@ -82,9 +73,6 @@ func (r Reader) Read(path string, max int64) (b []byte, info Info, err error) {
 
 // Lstat is [Root.Lstat].
 func (r Reader) Lstat(path string) (info Info, err error) {
-	if w, ok := r.folder.waiting(path); ok {
-		return w.lstat(path)
-	}
 	if r.root != nil {
 		if info, err = r.root.lstatNamed(path); !errors.Is(err, fs.ErrNotExist) {
 			return info, err
@@ -95,14 +83,16 @@ func (r Reader) Lstat(path string) (info Info, err error) {
 
 // Lstat is [Root.Lstat].
 func (f Folder) Lstat(path string) (info Info, err error) {
-	if w, ok := f.waiting(path); ok {
-		return w.lstat(path)
-	}
 	err = f.with(func(r *Root) error {
 		info, err = r.lstatNamed(path)
 		return err
 	})
 	return info, err
+}
+
+// Walk is [Root.Walk].
+func (f Folder) Walk(fn func(path string, info Info) error) error {
+	return f.with(func(r *Root) error { return r.Walk(fn) })
 }
 
 // Create is [Root.Create].

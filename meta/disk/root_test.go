@@ -143,35 +143,6 @@ func TestReplaceKeepsPermissions(t *testing.T) {
 	}
 }
 
-func TestSwapSeesLateWrites(t *testing.T) {
-	r, dir := open(t, nil)
-	name := filepath.Join(dir, "n.md")
-	write(t, name, "one")
-	f, err := os.OpenFile(name, os.O_WRONLY, 0) // an editor that keeps its file open
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := r.Swap("n.md", []byte("one"), []byte("two"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, late, err := s.Late(); late || err != nil {
-		t.Errorf("Late before a write = %v, %v", late, err)
-	}
-	if _, err := f.WriteAt([]byte("editor's"), 0); err != nil {
-		t.Fatal(err)
-	}
-	b, late, err := s.Late()
-	if err != nil || late && string(b) != "editor's" {
-		t.Errorf("Late = %q, %v, %v", b, late, err)
-	}
-	if !late && canExchange {
-		t.Error("Late did not see the write")
-	}
-}
-
 func TestPathsThatLeave(t *testing.T) {
 	r, dir := open(t, nil)
 	write(t, filepath.Join(filepath.Dir(dir), "outside"), "secret")

@@ -171,61 +171,42 @@ func (r *Root) create(p string, b []byte) error {
 // write of somebody else in between is never lost. It returns ErrNotRegular
 // for a link or anything else that is no file.
 func (r *Root) Replace(p string, was, now []byte) error {
-	s, err := r.Swap(p, was, now)
-	if err != nil {
-		return err
-	}
-	return s.Close()
+	return wrap(OpRename, p, r.replace(p, was, now))
 }
 
-// Swap is Replace that keeps hold of the replaced file, for editors that keep
-// it open and write in place: see [Swapped.Late]. The caller closes it.
-func (r *Root) Swap(p string, was, now []byte) (*Swapped, error) {
-	s, err := r.replace(p, was, now)
-	if err != nil {
-		return nil, wrap(OpRename, p, err)
-	}
-	return s, nil
-}
-
-func (r *Root) replace(p string, was, now []byte) (*Swapped, error) {
+func (r *Root) replace(p string, was, now []byte) error {
 	t, err := r.target(p, false)
 	if err != nil {
-		return nil, goneIf(p, err)
+		return goneIf(p, err)
 	}
 	defer t.close()
 	info, err := t.verify(t.name, was)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	temp, err := t.temp(now, info.Mode.Perm(), true)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := hook(r.faults, OpRename, p); err != nil {
 		t.drop(temp)
-		return nil, err
+		return err
 	}
 	switch err = r.swap(t.f, temp, t.name); {
 	case errors.Is(err, errUnsupported):
 		return t.swapByLink(temp, was, now)
 	case err != nil:
 		t.drop(temp)
-		return nil, goneIf(p, err)
+		return goneIf(p, err)
 	}
-	s, err := t.keep(temp)
-	if err == nil {
-		_, err = t.verify(temp, was)
-	}
-	if err == nil {
+	if _, err = t.verify(temp, was); err == nil {
 		err = r.syncDir(t.f, path.Dir(p))
 	}
 	if err != nil {
-		s.release()
-		return nil, t.undo(temp, now, err)
+		return t.undo(temp, now, err)
 	}
 	t.drop(temp)
-	return s, nil
+	return nil
 }
 
 // undo exchanges the file of somebody else, which lies at temp, back to the
@@ -268,7 +249,6 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 // changed returns cause; if it is a ChangedError, with what is there now.
 func (t *target) changed(cause error) error {
 	if ce, ok := errors.AsType[*ChangedError](cause); ok {
-		ce.Found = ce.Have
 		if cur, _, err := readIn(t.d, t.name, t.path, maxCompare); err == nil {
 			ce.Have, ce.Gone = cur, false
 		}
@@ -280,7 +260,7 @@ func (t *target) changed(cause error) error {
 // link keeps the old file, so that what was written to it up to the rename is
 // seen and put back. A rename by somebody else between the last look and ours
 // is not seen.
-func (t *target) swapByLink(temp string, was, now []byte) (*Swapped, error) {
+func (t *target) swapByLink(temp string, was, now []byte) error {
 	old := tempName()
 	linked := t.d.Link(t.name, old) == nil
 	check := t.name
@@ -291,7 +271,7 @@ func (t *target) swapByLink(temp string, was, now []byte) (*Swapped, error) {
 		if aerr != nil || berr != nil || !os.SameFile(a, b) {
 			t.drop(old)
 			t.drop(temp)
-			return nil, t.changed(&ChangedError{Path: t.path, Gone: true})
+			return t.changed(&ChangedError{Path: t.path, Gone: true})
 		}
 	}
 	_, err := t.verify(check, was)
@@ -303,19 +283,15 @@ func (t *target) swapByLink(temp string, was, now []byte) (*Swapped, error) {
 		if linked {
 			t.drop(old)
 		}
-		return nil, goneIf(t.path, err)
+		return goneIf(t.path, err)
 	}
-	var s *Swapped
 	if linked {
-		if s, err = t.keep(old); err == nil {
-			_, err = t.verify(old, was)
-		}
+		_, err = t.verify(old, was)
 	}
 	if err == nil {
 		err = t.r.syncDir(t.f, path.Dir(t.path))
 	}
 	if err != nil {
-		s.release()
 		if linked {
 			if cur, _, rerr := readIn(t.d, t.name, t.path, maxCompare); rerr == nil && bytes.Equal(cur, now) {
 				_ = t.d.Rename(old, t.name)
@@ -323,12 +299,12 @@ func (t *target) swapByLink(temp string, was, now []byte) (*Swapped, error) {
 				t.drop(old)
 			}
 		}
-		return nil, t.changed(err)
+		return t.changed(err)
 	}
 	if linked {
 		t.drop(old)
 	}
-	return s, nil
+	return nil
 }
 
 // maxCompare bounds what is read back to be compared. Memories have at most

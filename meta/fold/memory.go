@@ -58,7 +58,7 @@ type Memory struct {
 	MovedFrom  string
 	Layer      string
 	Visibility string // "" or "shared"; "local" never leaves the journal
-	Deleted    bool   // a tombstone of branch mode
+	Deleted    bool   // `deleted: true`: the file is there and is no memory
 
 	// Body is what follows the frontmatter, with LF line ends, without our
 	// `## Related` block.
