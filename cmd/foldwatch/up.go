@@ -192,13 +192,7 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	if st.State == "failed" || st.State == "missing" {
 		return fold.WithHint(fmt.Errorf("%s is %s: %s", st.Slug, st.State, st.Reason), st.Hint)
 	}
-	if err := e.emit(r, func(p printer) { printUp(p, r) }); err != nil {
-		return err
-	}
-	if added.Created && st.Mode == modeTracked {
-		e.offerMergeDriver(ctx, st.Path)
-	}
-	return nil
+	return e.emit(r, func(p printer) { printUp(p, r) })
 }
 
 func printUp(p printer, r upReply) {
