@@ -98,16 +98,11 @@ func (p *publisher) open(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	at := p.e.checkoutHere(pr)
-	if at == "" {
-		if len(pr.Checkouts) != 1 {
-			return usagef("cd to the checkout, and leave -p out", "%s has several checkouts: publish in one of them", p.slug)
-		}
-		at = pr.Checkouts[0].Path
-	}
-	if p.layout, err = gitops.Locate(ctx, at); err != nil {
+	w, err := p.e.workTree(ctx, p.c, p.slug)
+	if err != nil {
 		return err
 	}
+	p.layout = w.Layout
 	p.to = path.Clean(filepath.ToSlash(to))
 	abs := filepath.Join(p.layout.WorkTree, filepath.FromSlash(p.to))
 	if !filepath.IsLocal(filepath.FromSlash(p.to)) || p.to == ".git" || strings.HasPrefix(p.to, ".git/") {

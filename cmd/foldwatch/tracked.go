@@ -48,13 +48,38 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 	if w.Layout, err = gitops.Locate(ctx, at); err != nil {
 		return workTree{}, err
 	}
+	if err := e.standsIn(ctx, w); err != nil {
+		return workTree{}, err
+	}
 	for _, co := range pr.Checkouts {
-		rel, err := filepath.Rel(w.WorkTree, co.Fold)
-		if co.Path == at && err == nil && filepath.IsLocal(rel) {
-			w.fold = filepath.ToSlash(rel)
+		// That of a linked work tree may be said to be in the main one, which has it
+		// at the same place.
+		for _, top := range []string{w.WorkTree, w.MainTree} {
+			rel, err := filepath.Rel(top, co.Fold)
+			if co.Path == at && err == nil && filepath.IsLocal(rel) && top != "" {
+				w.fold = filepath.ToSlash(rel)
+				break
+			}
 		}
 	}
 	return w, nil
+}
+
+// standsIn refuses to run git in another work tree than the one that contains the
+// working directory, unless -p names it: that may be a repository or a linked work
+// tree inside a registered checkout, or no registered one at all.
+func (e *environment) standsIn(ctx context.Context, w workTree) error {
+	if e.flags.project != "" {
+		return nil
+	}
+	wd, err := e.workDir()
+	if err != nil {
+		return err
+	}
+	if here, err := gitops.Locate(ctx, wd); err != nil || here.WorkTree != w.WorkTree {
+		return fold.WithHint(fmt.Errorf("%s is in no registered checkout: %w", wd, fold.ErrNotFound), "foldwatch up, or from here: -p "+w.name)
+	}
+	return nil
 }
 
 // mustBeTracked refuses what is only for memories that HEAD tracks.
