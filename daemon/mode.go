@@ -82,7 +82,7 @@ func (co *checkout) noteDriver(k *standing) {
 	if k.tracked {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		merges, err := k.sidecar.store.MergesMemories(ctx)
+		merges, err := k.layout.MergesMemories(ctx, co.rec.FoldDir)
 		if err != nil {
 			co.log.Warn("Merge driver not looked for", "err", err)
 			return

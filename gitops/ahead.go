@@ -3,11 +3,9 @@ package gitops
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -74,18 +72,4 @@ func (s *Store) KnowsTip(branch, commit string) bool {
 		}
 	}
 	return s.FetchedBranch(branch).Tip == commit
-}
-
-// Apart returns how many commits two histories have that the other lacks: a and b
-// name their newest.
-func (l *Layout) Apart(ctx context.Context, a, b string) (onlyA, onlyB int, err error) {
-	line, err := l.git("rev-list", "--count", "--left-right", "--end-of-options", a+"..."+b, "--").line(ctx)
-	if err != nil {
-		return 0, 0, fmt.Errorf("compare %.12s with %.12s: %w", a, b, err)
-	}
-	left, right, _ := strings.Cut(line, "\t")
-	if onlyA, err = strconv.Atoi(left); err == nil {
-		onlyB, err = strconv.Atoi(right)
-	}
-	return onlyA, onlyB, err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -248,5 +249,20 @@ func (z zReader) each(fn func(string) error) error {
 		if err := fn(s); err != nil {
 			return err
 		}
+	}
+}
+
+// counterKey finds the counter in a context.
+type counterKey struct{}
+
+// WithCounter returns a context under which each start of the git program adds
+// one to n.
+func WithCounter(ctx context.Context, n *atomic.Int64) context.Context {
+	return context.WithValue(ctx, counterKey{}, n)
+}
+
+func countStart(ctx context.Context) {
+	if n, ok := ctx.Value(counterKey{}).(*atomic.Int64); ok {
+		n.Add(1)
 	}
 }

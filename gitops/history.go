@@ -33,6 +33,13 @@ type Commit struct {
 	Grafted bool
 }
 
+// trailerCommit is the trailer of every commit that foldwatch makes, and
+// TrailerPublish that of those in which a user publishes memories.
+const (
+	trailerCommit  = "Foldwatch-Commit"
+	TrailerPublish = "Foldwatch-Publish"
+)
+
 // Ours reports whether foldwatch made the commit, as its trailer says: what it
 // holds are memories.
 func (c *Commit) Ours() bool {
@@ -298,3 +305,17 @@ func (l *Layout) HasBlob(ctx context.Context, path, tip string, blobs []string) 
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Apart returns how many commits two histories have that the other lacks: a and b
+// name their newest.
+func (l *Layout) Apart(ctx context.Context, a, b string) (onlyA, onlyB int, err error) {
+	line, err := l.git("rev-list", "--count", "--left-right", "--end-of-options", a+"..."+b, "--").line(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("compare %.12s with %.12s: %w", a, b, err)
+	}
+	left, right, _ := strings.Cut(line, "\t")
+	if onlyA, err = strconv.Atoi(left); err == nil {
+		onlyB, err = strconv.Atoi(right)
+	}
+	return onlyA, onlyB, err
+}

@@ -17,6 +17,9 @@ import (
 // ownDir is the one folder below the common git directory that we write (G1).
 const ownDir = "foldwatch"
 
+// repoName is the sidecar repository in the state folder.
+const repoName = "repo.git"
+
 // A Layout says where a checkout and its git directories lie. All paths are
 // absolute, clean and free of symlinks. It holds no state: every method reads
 // the repository anew and is safe for concurrent use.

@@ -11,6 +11,10 @@ import (
 // rules and references that lie in files of their own are smaller.
 const lookBytes = 64 << 10
 
+// racy is how much older than the look a file must be for its time stamp to
+// prove that it has not changed since: coarser than any file system's clock.
+const racy = int64(2e9)
+
 // A look is a stamp that goes by content where time proves nothing: a file as young
 // as the look may change once more without moving its time. So a repository that
 // was written to a moment ago is not asked the same again and again. Once the file

@@ -143,3 +143,25 @@ func hasKey(lines []byte) bool {
 	}
 	return false
 }
+
+// mergeDriver is the name of our driver in attributes and configuration.
+const mergeDriver = "foldwatch"
+
+// MergesMemories reports whether git merges memories by their meaning in this
+// checkout: its configuration says which program our driver is, and its attributes
+// name that for memories and for the project file. It starts git.
+func (l *Layout) MergesMemories(ctx context.Context, foldDir string) (bool, error) {
+	driver, err := l.git("config", "--get", "merge."+mergeDriver+".driver").line(ctx)
+	if exitCode(err) == 1 || err == nil && driver == "" {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read git's configuration: %w", err)
+	}
+	out, err := l.git("check-attr", "-z", "merge", "--", foldDir+"/decision/a-memory-00000000.md", foldDir+"/"+fold.ProjectFile).output(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read attributes: %w", err)
+	}
+	f := strings.Split(string(out), "\x00")
+	return len(f) > 5 && f[2] == mergeDriver && f[5] == mergeDriver, nil
+}

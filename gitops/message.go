@@ -16,13 +16,6 @@ import (
 // maxNamed is how many ids and paths the body of a commit lists.
 const maxNamed = 200
 
-// trailerCommit is the trailer of every commit that foldwatch makes, and
-// TrailerPublish that of those in which a user publishes memories.
-const (
-	trailerCommit  = "Foldwatch-Commit"
-	TrailerPublish = "Foldwatch-Publish"
-)
-
 // plainName drops what may not stand in the name or address of a commit, or in
 // one line of its message.
 func plainName(s string) string {

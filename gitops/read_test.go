@@ -15,57 +15,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// checkout makes a repository with one commit of a.go and dir/b.go.
-func checkout(t testing.TB) string {
-	t.Helper()
-	dir := realDir(t)
-	git(t, dir, "init", "-q", ".")
-	write(t, filepath.Join(dir, "a.go"), "package a\n")
-	write(t, filepath.Join(dir, "dir/b.go"), "package b\n")
-	git(t, dir, "add", ".")
-	git(t, dir, "commit", "-qm", "first\n\nwhy it was made")
-	return dir
-}
-
-func realDir(t testing.TB) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func locate(t testing.TB, path string) *gitops.Layout {
-	t.Helper()
-	l, err := gitops.Locate(t.Context(), path)
-	if err != nil {
-		t.Fatalf("Locate(%s) = %v", path, err)
-	}
-	return l
-}
-
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -67,7 +69,7 @@ func StripCredentials(remote string) string {
 }
 
 // userinfo matches the credentials of a URL inside a longer text.
-var userinfo = later(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`)
+var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`) })
 
 // redact removes the credentials of URLs that git repeats in its messages.
 func redact(s string) string { return userinfo().ReplaceAllString(s, "$1") }

@@ -80,10 +80,6 @@ func (s *Store) unchanged(path string, info disk.Info, blob plumbing.Hash) bool 
 		f.Mtime < f.At && f.Blob == blob.String()
 }
 
-// racy is how much older than the look a file must be for its time stamp to
-// prove that it has not changed since: coarser than any file system's clock.
-const racy = int64(2e9)
-
 // noteSeen remembers the stat data of a file that the journal now holds.
 func (s *Store) noteSeen(c *change) {
 	s.loadSeen()

@@ -25,9 +25,6 @@ import (
 // committed (G6).
 const maxFile = 1 << 20
 
-// repoName is the sidecar repository in the state folder.
-const repoName = "repo.git"
-
 // IgnoreText makes fold/ hide itself from git and from packers, in every work
 // tree, without a byte of the user's own files changing.
 const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +

@@ -61,13 +61,6 @@ func fsck(t testing.TB, dir string) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestPutCommitLog(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
