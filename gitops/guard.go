@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,7 +206,7 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 			return nil, 0, err
 		}
 	}
-	return sortedKeys(old), total, nil
+	return slices.Sorted(maps.Keys(old)), total, nil
 }
 
 // absentFold reports whether fold/ itself is what is missing.

@@ -253,7 +253,7 @@ func (l *Layout) HasBlobs(ctx context.Context, tip string, want map[string][]str
 		"--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--format=", "--end-of-options", tip, "--",
 	}
 	if len(want) <= fewPaths {
-		for _, p := range sortedKeys(want) {
+		for _, p := range slices.Sorted(maps.Keys(want)) {
 			args = append(args, ":(literal)"+p)
 		}
 	}
@@ -303,8 +303,6 @@ func (l *Layout) HasBlob(ctx context.Context, path, tip string, blobs []string) 
 	found, err := l.HasBlobs(ctx, tip, map[string][]string{path: blobs})
 	return found[path], err
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Apart returns how many commits two histories have that the other lacks: a and b
 // name their newest.

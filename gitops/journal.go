@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -197,7 +199,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		return nil, err
 	}
 	var list []*change
-	for _, p := range sortedKeys(byPath) {
+	for _, p := range slices.Sorted(maps.Keys(byPath)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -208,7 +209,7 @@ func (x *Lister) listAll(ctx context.Context, root *os.Root) error {
 	}
 	// Files that git did not list are ignored, unless they came after it looked:
 	// a folder as young as that is read again the next time.
-	if err := x.enter(ctx, root, sortedKeys(fresh), began, false); err != nil {
+	if err := x.enter(ctx, root, slices.Sorted(maps.Keys(fresh)), began, false); err != nil {
 		return err
 	}
 	x.join()
@@ -219,7 +220,7 @@ func (x *Lister) listAll(ctx context.Context, root *os.Root) error {
 func (x *Lister) listMoved(ctx context.Context, root *os.Root) error {
 	now := time.Now()
 	indexMoved := !x.index.same(stampAt(filepath.Join(x.l.GitDir, "index")))
-	names := sortedKeys(x.dirs)
+	names := slices.Sorted(maps.Keys(x.dirs))
 	moved := map[string]bool{}
 	stamps, err := x.look(root, names)
 	if err != nil {
@@ -251,7 +252,7 @@ func (x *Lister) listMoved(ctx context.Context, root *os.Root) error {
 			return err
 		}
 	}
-	if err := x.enter(ctx, root, sortedKeys(moved), now, true); err != nil {
+	if err := x.enter(ctx, root, slices.Sorted(maps.Keys(moved)), now, true); err != nil {
 		return err
 	}
 	x.join()

@@ -67,7 +67,7 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 			mine[path] = pathChange{is: h}
 		}
 	}
-	for _, path := range sortedKeys(others) {
+	for _, path := range slices.Sorted(maps.Keys(others)) {
 		t := others[path]
 		o, both := mine[path]
 		switch {
@@ -83,7 +83,7 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 		}
 	}
 	folders := map[string]map[string]treeEntry{}
-	for _, path := range sortedKeys(mine) {
+	for _, path := range slices.Sorted(maps.Keys(mine)) {
 		o := mine[path]
 		if _, both := others[path]; both {
 			continue

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -359,7 +361,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths := sortedKeys(all)
+	paths := slices.Sorted(maps.Keys(all))
 	var batch []disk.File
 	root, err := s.foldForWrite()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -34,7 +35,7 @@ func (l *Layout) MayPublish(ctx context.Context, p *Publication) error {
 	if err := l.MayCommit(ctx); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	paths := sortedKeys(p.Files)
+	paths := slices.Sorted(maps.Keys(p.Files))
 	ignored, err := l.Ignored(ctx, paths)
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
@@ -99,7 +100,7 @@ func (l *Layout) PublishFiles(ctx context.Context, p *Publication) (oid string, 
 		return "", fmt.Errorf("publish: %w", err)
 	}
 	defer root.Close()
-	paths := sortedKeys(p.Files)
+	paths := slices.Sorted(maps.Keys(p.Files))
 	files := &publishedFiles{root: root, was: map[string][]byte{}, new: p.Files}
 	if err = files.write(paths); err == nil {
 		oid, err = l.CommitPaths(ctx, &PathCommit{Paths: paths, Message: p.Message, Stdin: p.Stdin, Output: p.Output})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -358,7 +359,7 @@ func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []walEntry, fail
 func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	err = s.withPaths(ws, func(root *disk.Root) error {
 		entries, unwritable := s.entriesOf(root, ws)
-		skipped = sortedKeys(unwritable)
+		skipped = slices.Sorted(maps.Keys(unwritable))
 		if err := s.wal.append(entries); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package gitops
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -70,7 +72,7 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 		return nil, err
 	}
 	defer root.Close()
-	for _, path := range sortedKeys(chains) {
+	for _, path := range slices.Sorted(maps.Keys(chains)) {
 		if deleted[path] {
 			continue
 		}

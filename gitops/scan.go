@@ -3,8 +3,10 @@ package gitops
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -68,7 +70,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(paths, sortedKeys(old)...), nil
+	return append(paths, slices.Sorted(maps.Keys(old))...), nil
 }
 
 // unchanged reports whether the file is, by its stat data, still the blob.

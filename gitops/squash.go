@@ -3,6 +3,8 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -112,7 +114,7 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 	if err := s.takenBack(ctx, from, to, branch, p.blobs, old); err != nil {
 		return p, err
 	}
-	for _, path := range sortedKeys(p.blobs) {
+	for _, path := range slices.Sorted(maps.Keys(p.blobs)) {
 		if err := ctx.Err(); err != nil {
 			return p, err
 		}

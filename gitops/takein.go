@@ -129,7 +129,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 		return nil, err
 	}
 	var ws []Write
-	for _, path := range sortedKeys(take) {
+	for _, path := range slices.Sorted(maps.Keys(take)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 	}
 	err = s.withPaths(ws, func(root *disk.Root) error {
 		entries, failed := s.entriesOf(root, ws)
-		for _, path := range sortedKeys(failed) {
+		for _, path := range slices.Sorted(maps.Keys(failed)) {
 			return failed[path]
 		}
 		slices.SortStableFunc(entries, func(a, b walEntry) int { // texts first

@@ -3,6 +3,8 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -82,7 +84,7 @@ func (d *treeDiff) run(a, b plumbing.Hash, prefix string) error {
 			both[e.sortKey()] = p
 		}
 	}
-	for _, key := range sortedKeys(both) {
+	for _, key := range slices.Sorted(maps.Keys(both)) {
 		p := both[key]
 		if p.was == p.is {
 			continue

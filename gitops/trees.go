@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,7 +57,7 @@ func (l *Layout) DiffTrees(ctx context.Context, from, to string) ([]TreeChange, 
 			return nil, err
 		}
 		out := make([]TreeChange, 0, len(tree))
-		for _, path := range sortedKeys(tree) {
+		for _, path := range slices.Sorted(maps.Keys(tree)) {
 			out = append(out, TreeChange{Status: 'A', Path: path, NewBlob: tree[path]})
 		}
 		return out, nil
