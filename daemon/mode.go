@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // How a checkout keeps its memories (git.md).
@@ -21,7 +21,7 @@ type tracked struct {
 }
 
 // tracking asks git which branches track the folder of memories (git.md G18).
-func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (t tracked, err error) {
+func tracking(ctx context.Context, l *usergit.Repo, foldDir string) (t tracked, err error) {
 	head, branches, err := l.TracksFold(ctx, foldDir)
 	t = tracked{head, branches}
 	if err != nil || !l.Linked {
@@ -31,7 +31,7 @@ func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (t tracked,
 		t.main = false
 		return t, nil
 	}
-	main, err := gitops.Locate(ctx, l.MainTree)
+	main, err := usergit.Locate(ctx, l.MainTree)
 	if err != nil {
 		return t, err
 	}

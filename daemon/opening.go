@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -33,7 +33,7 @@ func (co *checkout) run(parent context.Context) {
 	if co.claimed.Swap(true) {
 		return
 	}
-	ctx, cancel := context.WithCancel(gitops.WithCounter(parent, &co.count.gitProcesses))
+	ctx, cancel := context.WithCancel(usergit.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
 	defer close(co.ended)
 	co.mu.Lock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -28,14 +29,14 @@ const DefaultFoldDir = "fold"
 // AddProject registers the checkout at in.Path and starts its loop. A checkout
 // that is registered already is answered as it is.
 func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error) {
-	ctx = gitops.WithCounter(ctx, &d.parts.gitProcesses)
+	ctx = usergit.WithCounter(ctx, &d.parts.gitProcesses)
 	if !sc.Admin || !sc.All {
 		return wire.ProjectAdded{}, fmt.Errorf("register a checkout: %w", fold.ErrForbidden)
 	}
 	if err := checkCreate(in); err != nil {
 		return wire.ProjectAdded{}, fmt.Errorf("register %s: %w", in.Path, err)
 	}
-	layout, err := gitops.Locate(ctx, in.Path)
+	layout, err := usergit.Locate(ctx, in.Path)
 	if err != nil {
 		return wire.ProjectAdded{}, err
 	}
@@ -69,7 +70,7 @@ func (d *Daemon) AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectC
 }
 
 // registered reports whether the checkout is.
-func (d *Daemon) registered(l *gitops.Layout) bool {
+func (d *Daemon) registered(l *usergit.Repo) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.checkouts[l.Key()] != nil
@@ -85,7 +86,7 @@ func adviseAdd(err error, path string) {
 
 // register is AddProject without sync. It returns the checkout as it is, and added
 // without Created, if it is registered already.
-func (d *Daemon) register(ctx context.Context, layout *gitops.Layout, in wire.ProjectCreate) (_ *checkout, added wire.ProjectAdded, err error) {
+func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.ProjectCreate) (_ *checkout, added wire.ProjectAdded, err error) {
 	leave, err := d.changeRegistry(ctx)
 	if err != nil {
 		return nil, added, fmt.Errorf("register %s: %w", in.Path, err)
@@ -189,7 +190,7 @@ func checkCreate(in wire.ProjectCreate) error {
 
 // record makes the registry entry of a checkout, and the project file it has or
 // shall get.
-func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
+func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
 	rec := meta.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
 		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
@@ -249,7 +250,7 @@ func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCr
 // fetchedProject returns the project as the branch foldwatch of a remote has it, where
 // the user's own fetch has brought that, as a clone does (design.md 4). One whose slug
 // is taken here by another project does not count.
-func (d *Daemon) fetchedProject(ctx context.Context, l *gitops.Layout) (conf.Project, bool) {
+func (d *Daemon) fetchedProject(ctx context.Context, l *usergit.Repo) (conf.Project, bool) {
 	b, err := l.FetchedProject(ctx)
 	if err != nil || b == nil {
 		return conf.Project{}, false
@@ -487,7 +488,7 @@ func (d *Daemon) purge(co *checkout) error {
 		mirrored = mirrored || other.rec.ProjectID == co.rec.ProjectID
 	}
 	var errs []error
-	if l, err := gitops.Locate(ctx, co.rec.Path); err == nil && !shared {
+	if l, err := usergit.Locate(ctx, co.rec.Path); err == nil && !shared {
 		foldPath := l.FoldPath(co.rec.FoldDir)
 		t, terr := tracking(ctx, l, co.rec.FoldDir)
 		if _, ours, perr := projectAt(foldPath); terr == nil && !t.main && perr == nil && ours {

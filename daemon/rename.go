@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -36,7 +37,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	if co == nil {
 		return nil, fmt.Errorf("the checkout is not registered any more: %w", fold.ErrNotFound)
 	}
-	layout, err := gitops.Locate(ctx, co.rec.Path)
+	layout, err := usergit.Locate(ctx, co.rec.Path)
 	if err != nil {
 		return co, err
 	}
@@ -158,7 +159,7 @@ func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec meta.Checkout,
 // renameFiles gives the memories in fold/ whose ids follow from the slug those of
 // project p, and rewrites the links to them. Known are ids of memories without a file.
 // It returns all ids that changed. The checkout is not open meanwhile.
-func (d *Daemon) renameFiles(ctx context.Context, layout *gitops.Layout, co *checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
+func (d *Daemon) renameFiles(ctx context.Context, layout *usergit.Repo, co *checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
 	store, err := gitops.OpenStore(ctx, gitops.StoreOptions{
 		Layout: layout, FoldDir: co.rec.FoldDir, Slug: p.Slug, Log: co.log, Now: d.parts.now, Check: co.checkFile,
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -62,7 +63,7 @@ func (d *Daemon) AddRepository(ctx context.Context, sc fold.Scope, slug string, 
 	if !sc.Admin {
 		return wire.RepositoryAdded{}, fmt.Errorf("sync project %s: %w", slug, fold.ErrForbidden)
 	}
-	layout, err := gitops.Locate(ctx, cos[0].rec.Path)
+	layout, err := usergit.Locate(ctx, cos[0].rec.Path)
 	if err != nil {
 		return wire.RepositoryAdded{}, err
 	}
@@ -84,7 +85,7 @@ type chosenRemote struct {
 // address, or by default origin, else the only remote there is. A path of this
 // machine counts only where the user gave it here: the configuration of a checkout
 // comes from whoever made that, and a caller elsewhere has paths of their own.
-func chooseRemote(ctx context.Context, sc fold.Scope, l *gitops.Layout, name string) (r chosenRemote, err error) {
+func chooseRemote(ctx context.Context, sc fold.Scope, l *usergit.Repo, name string) (r chosenRemote, err error) {
 	remotes, err := l.Remotes(ctx)
 	if err != nil {
 		return r, err

@@ -15,6 +15,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -35,14 +36,14 @@ func (co *checkout) indexDir() string { return filepath.Join(co.dirs.State, "ind
 // A standing is what of a checkout is open for as long as it is kept, also while
 // its stores rest: its history, and what says which of its files are indexed.
 type standing struct {
-	layout   *gitops.Layout
+	layout   *usergit.Repo
 	foldPath string
 	sidecar  *sidecar
 	key      string // of the sidecar
 	fold     disk.Folder
-	in       *ingest.Ingester   // has its stores from attach to Rest
-	heads    []gitops.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
-	swept    bool               // a sweep was done since the opening; of the job runner alone
+	in       *ingest.Ingester    // has its stores from attach to Rest
+	heads    []usergit.HeadStamp // as checkTracking saw them; of the job runner alone, once opened
+	swept    bool                // a sweep was done since the opening; of the job runner alone
 	// generation of the index that this began with; "" before.
 	generation string
 
@@ -152,7 +153,7 @@ func (co *checkout) noteRebuilt(st *stores) {
 
 // openHistory finds the repository and opens the sidecar.
 func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, err error) {
-	if k.layout, err = gitops.Locate(ctx, co.rec.Path); err != nil {
+	if k.layout, err = usergit.Locate(ctx, co.rec.Path); err != nil {
 		return t, err
 	}
 	if co.stoodBefore() { // a clone that takes its place brings memories along, at its end

@@ -11,6 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -95,16 +96,16 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 // A defaultBranch knows the default branch of a repository, and how many commits the
 // remote's has beyond it. It is safe for concurrent use.
 type defaultBranch struct {
-	mu     sync.Mutex     // guards the fields below; held while git is asked
-	of     *gitops.Layout // what branch is of; nil before
-	branch *gitops.Branch
+	mu     sync.Mutex    // guards the fields below; held while git is asked
+	of     *usergit.Repo // what branch is of; nil before
+	branch *usergit.Branch
 	local  string // what was compared last
 	remote string
 	apart  int
 }
 
 // at returns the name of the branch and its tip, "" where there is none.
-func (b *defaultBranch) at(ctx context.Context, l *gitops.Layout) (name, tip string, err error) {
+func (b *defaultBranch) at(ctx context.Context, l *usergit.Repo) (name, tip string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of != l {

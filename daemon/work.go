@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -37,7 +37,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	defer co.endProgress()
 	progress := co.watched(j, tell)
 	// A branch that was switched before the watches stood was seen by nobody.
-	if now := st.headStamps(); !slices.EqualFunc(st.heads, now, gitops.HeadStamp.Same) {
+	if now := st.headStamps(); !slices.EqualFunc(st.heads, now, usergit.HeadStamp.Same) {
 		if err := co.checkTracking(ctx, st); err != nil {
 			return err
 		}
@@ -377,10 +377,10 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 
 // headStamps look at the branches that decide about that: of this work tree and
 // of the main one.
-func (k *standing) headStamps() []gitops.HeadStamp {
-	stamps := []gitops.HeadStamp{k.layout.HeadStamp()}
+func (k *standing) headStamps() []usergit.HeadStamp {
+	stamps := []usergit.HeadStamp{k.layout.HeadStamp()}
 	if k.layout.Linked {
-		of := gitops.Layout{GitDir: k.layout.CommonDir, CommonDir: k.layout.CommonDir}
+		of := usergit.Repo{GitDir: k.layout.CommonDir, CommonDir: k.layout.CommonDir}
 		stamps = append(stamps, of.HeadStamp())
 	}
 	return stamps

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -30,7 +31,7 @@ func parseAddress(opt SyncOptions, base string) (address, error) {
 	case remote[0] == '-', strings.ContainsFunc(remote, isControl), len(remote) > 2000:
 		return refuse("", "%.80q is no address of a remote", remote)
 	}
-	remote = StripCredentials(remote)
+	remote = usergit.StripCredentials(remote)
 	scheme, rest, isURL := strings.Cut(remote, "://")
 	if !isURL {
 		return scpOrPath(remote, opt, base)

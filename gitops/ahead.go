@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"errors"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 type RemoteBranch struct {
 	// Layout is of a repository that has its commits, and sees those of the user's.
 	// It is to be read only.
-	Layout *Layout
+	Layout *usergit.Repo
 	Tip    string    // "" if it was never fetched, or the remote has none
 	Seen   time.Time // when Tip was fetched
 }
@@ -53,7 +54,7 @@ func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncO
 // nobody and runs no program.
 func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 	dir := filepath.Join(s.l.StateDir(), upstreamName)
-	b.Layout = &Layout{GitDir: dir, CommonDir: dir, Bare: true}
+	b.Layout = &usergit.Repo{GitDir: dir, CommonDir: dir, Bare: true}
 	path := filepath.Join(dir, filepath.FromSlash(remoteRef(branch)))
 	text, err := os.ReadFile(path)
 	fi, serr := os.Stat(path)
@@ -66,7 +67,7 @@ func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 // KnowsTip reports whether a branch of the remote is known to have stood at a
 // commit, because it was fetched.
 func (s *Store) KnowsTip(branch, commit string) bool {
-	if branch == branchName {
+	if branch == usergit.BranchName {
 		if tip, err := s.obj.ref(refRemote); err == nil && hashText(tip) == commit {
 			return true
 		}

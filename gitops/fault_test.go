@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/testdata/fulltest"
@@ -68,7 +69,7 @@ func TestKillAtEveryStep(t *testing.T) {
 	for at := 1; ; at += stride {
 		dir := realDir(t)
 		git(t, dir, "init", "-q", "--template=", ".")
-		lay := &gitops.Layout{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
+		lay := &usergit.Repo{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
 		f := &faults{}
 		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later, Faults: f, Author: ann})
 		must(t, err)

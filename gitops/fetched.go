@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -17,15 +18,15 @@ import (
 
 // A fetchedTransport reads the branch that the user's own fetches have brought.
 type fetchedTransport struct {
-	l   *Layout
+	l   *usergit.Repo
 	ref string      // refs/remotes/origin/foldwatch, say
 	git *gitProgram // which is told to fetch from the checkout
 }
 
 func (f *fetchedTransport) tip(ctx context.Context) (plumbing.Hash, error) {
-	line, err := f.l.git("rev-parse", "--verify", "--quiet", f.ref+"^{commit}").line(ctx)
+	line, err := f.l.Git("rev-parse", "--verify", "--quiet", f.ref+"^{commit}").Line(ctx)
 	switch {
-	case exitCode(err) > 0:
+	case usergit.ExitCode(err) > 0:
 		return plumbing.ZeroHash, nil
 	case err != nil:
 		return plumbing.ZeroHash, err
@@ -65,7 +66,7 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 			err = fmt.Errorf("take memories from a fetched branch: %w", err)
 		}
 	}()
-	ref, err := s.l.fetchedBranch(ctx)
+	ref, err := s.l.FetchedBranch(ctx)
 	if err != nil || ref == "" {
 		return out, err
 	}

@@ -163,7 +163,7 @@ func TestTakeFetchedOfStrangers(t *testing.T) {
 		t.Errorf("aside %v", got.Aside)
 	}
 	// A clone without such a branch has nothing to take.
-	empty := openStore(t, checkoutBeside(t), nil)
+	empty := openStore(t, beside(t), nil)
 	if got, err := empty.TakeFetched(t.Context()); err != nil || len(got.Paths) > 0 || got.From != "" {
 		t.Errorf("TakeFetched of none = %+v, %v", got, err)
 	}

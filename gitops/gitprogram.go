@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -191,15 +192,15 @@ func sameHost(from string, a httpAnswer) (to string, ok bool) {
 func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []string) ran {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	full := append([]string{"--no-pager"}, safeConfig...)
+	full := append([]string{"--no-pager"}, usergit.SafeConfig...)
 	full = append(full, transportConfig...)
 	full = append(full, "--git-dir="+g.obj.fs.dir)
-	countStart(ctx)
+	usergit.CountStart(ctx)
 	cmd := exec.CommandContext(ctx, g.exe, append(full, args...)...)
 	ownGroup(cmd)
 	cmd.Dir = g.obj.fs.dir
 	cmd.WaitDelay = 2 * time.Second
-	cmd.Env = append(CleanEnv(os.Environ()),
+	cmd.Env = append(usergit.CleanEnv(os.Environ()),
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
 		"GCM_INTERACTIVE=never",
 		"SSH_ASKPASS_REQUIRE=never",
@@ -216,7 +217,7 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 	tooLarge := g.watch(stop)
 	err := cmd.Wait()
 	r := ran{
-		stdout: redact(stdout.String()), stderr: redact(stderr.String()), http: heard(), err: err,
+		stdout: usergit.Redact(stdout.String()), stderr: usergit.Redact(stderr.String()), http: heard(), err: err,
 		tooLarge: tooLarge(), timedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
 	}
 	if errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success() {
@@ -389,7 +390,7 @@ func (s *Store) userSSH(ctx context.Context) string {
 		return own
 	}
 	// Our repository has no such setting: it is the user's.
-	own, err := call{dir: s.obj.fs.dir, gitDir: s.obj.fs.dir, args: []string{"config", "--get", "core.sshCommand"}}.line(ctx)
+	own, err := usergit.Call{Dir: s.obj.fs.dir, GitDir: s.obj.fs.dir, Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
 	if err != nil {
 		own = ""
 	}

@@ -6,25 +6,30 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/gittest"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Main(m)) }
 
 // Short names for what every test here does.
 var (
-	git      = gittest.Git
-	write    = gittest.Write
-	read     = gittest.Read
-	must     = gittest.Must
-	program  = gittest.Program
-	isolate  = gittest.Isolate
-	checkout = gittest.Checkout
-	realDir  = gittest.RealDir
+	git       = gittest.Git
+	write     = gittest.Write
+	read      = gittest.Read
+	must      = gittest.Must
+	program   = gittest.Program
+	isolate   = gittest.Isolate
+	checkout  = gittest.Checkout
+	realDir   = gittest.RealDir
+	beside    = gittest.Beside
+	waitFor   = gittest.WaitFor
+	snapshot  = gittest.Snapshot
+	unchanged = gittest.Unchanged
 )
 
-func locate(t testing.TB, path string) *gitops.Layout {
+func locate(t testing.TB, path string) *usergit.Repo {
 	t.Helper()
-	l, err := gitops.Locate(t.Context(), path)
+	l, err := usergit.Locate(t.Context(), path)
 	if err != nil {
 		t.Fatalf("Locate(%s) = %v", path, err)
 	}

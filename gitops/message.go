@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -96,7 +97,7 @@ func commitDetails(files []FileChange) string {
 		}
 		b.WriteString(mark + " " + oneLine(name) + "\n")
 	}
-	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", trailerCommit, len(files))
+	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", usergit.TrailerCommit, len(files))
 	for _, a := range coAuthorsOf(files) {
 		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, committerEmail)
 	}

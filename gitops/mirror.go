@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -223,7 +224,7 @@ func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error
 			}
 			continue
 		}
-		if e.odd == modeGitlink || to.holds(e.hash) {
+		if e.odd == usergit.ModeGitlink || to.holds(e.hash) {
 			continue // a submodule's commit is nowhere here
 		}
 		b, err := from.get(plumbing.BlobObject, e.hash)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/disk/powertest"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -73,7 +74,7 @@ func (p *powerUser) tryOpen(edit func(*gitops.StoreOptions)) (err error) {
 	co := p.co()
 	opt := gitops.StoreOptions{
 		Slug: "app", Now: later, Author: ann,
-		Layout: &gitops.Layout{WorkTree: co, GitDir: filepath.Join(co, ".git"), CommonDir: filepath.Join(co, ".git"), MainTree: co},
+		Layout: &usergit.Repo{WorkTree: co, GitDir: filepath.Join(co, ".git"), CommonDir: filepath.Join(co, ".git"), MainTree: co},
 	}
 	if edit != nil {
 		edit(&opt)

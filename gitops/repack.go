@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/storage/memory"
 )
@@ -163,8 +164,8 @@ func (o *objects) joinPacks(ctx context.Context) error {
 		return err
 	}
 	repack := func(more ...string) error {
-		c := call{dir: o.fs.dir, gitDir: o.fs.dir, args: append([]string{"-c", "repack.writeBitmaps=false", "repack", "-a", "-q"}, more...)}
-		_, err := c.output(ctx)
+		c := usergit.Call{Dir: o.fs.dir, GitDir: o.fs.dir, Args: append([]string{"-c", "repack.writeBitmaps=false", "repack", "-a", "-q"}, more...)}
+		_, err := c.Output(ctx)
 		return err
 	}
 	if err := repack(); err != nil {

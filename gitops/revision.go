@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -186,7 +187,7 @@ const newestMost = 2 * time.Second
 // moved.
 func (s *Store) NewestOfUser(ctx context.Context) (Revision, bool, error) {
 	l := s.l
-	head, err := l.headOid()
+	head, err := l.HeadOid()
 	if err != nil || head == "" {
 		return Revision{}, false, err // nothing is committed yet
 	}
@@ -196,13 +197,13 @@ func (s *Store) NewestOfUser(ctx context.Context) (Revision, bool, error) {
 	n := &newestOfUser{head: head}
 	bound, cancel := context.WithTimeout(ctx, newestMost)
 	defer cancel()
-	out, err := l.git("--literal-pathspecs", "log", "-1", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
-		"--format=%H%x00%ct%x00%an%x00%s", "--end-of-options", head, "--", s.foldDir()).line(bound)
+	out, err := l.Git("--literal-pathspecs", "log", "-1", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
+		"--format=%H%x00%ct%x00%an%x00%s", "--end-of-options", head, "--", s.foldDir()).Line(bound)
 	if ctx.Err() != nil || err != nil && bound.Err() == nil {
 		return Revision{}, false, err
 	}
 	if f := strings.Split(out, "\x00"); err == nil && len(f) == 4 { // else it is too far to look for each time
-		at, err := readTime(f[1])
+		at, err := usergit.ReadTime(f[1])
 		if err != nil {
 			return Revision{}, false, err
 		}

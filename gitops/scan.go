@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -94,7 +95,7 @@ func (s *Store) noteSeen(c *change) {
 	s.seen[c.path] = seenFile{
 		Size: c.info.Size, Mtime: c.info.MtimeNS, Inode: c.info.Inode,
 		Blob: plumbing.ComputeHash(plumbing.BlobObject, c.disk).String(),
-		At:   c.at.UnixNano() - racy,
+		At:   c.at.UnixNano() - usergit.Racy,
 	}
 }
 

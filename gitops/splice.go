@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -46,7 +47,7 @@ func (o *objects) readTree(h plumbing.Hash) ([]treeEntry, error) {
 			return nil, fmt.Errorf("tree %s is damaged", h)
 		}
 		e := treeEntry{name: name, dir: mode == "40000" || mode == "040000"}
-		if !e.dir && !regularMode(mode) {
+		if !e.dir && !usergit.RegularMode(mode) {
 			e.odd = mode
 		}
 		copy(e.hash[:], rest)
@@ -66,7 +67,7 @@ func (o *objects) putTree(entries []treeEntry) (plumbing.Hash, error) {
 		case e.odd != "":
 			b.WriteString(e.odd + " ")
 		default:
-			b.WriteString(modeRegular + " ")
+			b.WriteString(usergit.ModeRegular + " ")
 		}
 		b.WriteString(e.name)
 		b.WriteByte(0)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -39,7 +40,7 @@ type Finding struct {
 // StoreOptions say which store to open. Layout is required; the zero value of
 // the rest works.
 type StoreOptions struct {
-	Layout  *Layout
+	Layout  *usergit.Repo
 	FoldDir string // name of the folder of memories; "" means fold
 	Slug    string // of the project, for messages and ids
 	Mirror  string // bare repository to copy the journal to; "" for none
@@ -73,7 +74,7 @@ type StoreOptions struct {
 // concurrent use.
 type Store struct {
 	opt  StoreOptions
-	l    *Layout
+	l    *usergit.Repo
 	log  *slog.Logger
 	lock *disk.LockFile
 	obj  *objects
@@ -139,7 +140,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if s.lock, err = disk.Lock(filepath.Join(state, "lock"), "pid "+strconv.Itoa(os.Getpid())); err != nil {
 		return nil, err
 	}
-	if s.obj, err = openObjects(filepath.Join(state, repoName), opt.Faults, false); err != nil {
+	if s.obj, err = openObjects(filepath.Join(state, usergit.RepoName), opt.Faults, false); err != nil {
 		return nil, err
 	}
 	if err := s.loadTip(); err != nil {
@@ -237,7 +238,7 @@ func (s *Store) hideFold(root *disk.Root) error {
 // anew since the last time. It returns fs.ErrNotExist if it is missing, and
 // ErrUnavailable if the checkout is. The caller closes it.
 func (s *Store) openFold(create bool) (*disk.Root, error) {
-	parent, name := s.l.foldParent(s.opt.FoldDir)
+	parent, name := s.l.FoldParent(s.opt.FoldDir)
 	p, err := disk.OpenRoot(parent, disk.Options{Faults: s.opt.Faults})
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -173,7 +174,7 @@ func syncTwoReplicas(t *testing.T) {
 	// Nothing to do is one run of git and no write.
 	before := stateFiles(t, b.dir)
 	var n atomic.Int64
-	if got, err := b.s.Sync(gitops.WithCounter(t.Context(), &n), b.opt); err != nil || got.Fetched || got.Pushed || n.Load() != 1 {
+	if got, err := b.s.Sync(usergit.WithCounter(t.Context(), &n), b.opt); err != nil || got.Fetched || got.Pushed || n.Load() != 1 {
 		t.Errorf("Sync of nothing = %+v, %v with %d runs of git", got, err, n.Load())
 	}
 	if after := stateFiles(t, b.dir); after != before {

@@ -204,16 +204,6 @@ func run(t testing.TB, exe string, args ...string) {
 	}
 }
 
-// waitFor waits until ok, for ten seconds at most.
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
-
 // endlessPack answers a fetch with a pack that claims one blob of five
 // gigabytes, for as long as it is read. It returns how much was taken.
 func endlessPack(w http.ResponseWriter, r *http.Request, sent *atomic.Int64) bool {

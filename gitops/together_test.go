@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/testdata/fulltest"
@@ -191,8 +192,8 @@ const acknowledged = "acknowledged"
 // the deletion alone.
 func TestPutTogetherKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	layout := func(dir string) *gitops.Layout {
-		return &gitops.Layout{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
+	layout := func(dir string) *usergit.Repo {
+		return &usergit.Repo{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
 	}
 	snaps := &snapshots{t: t, from: realDir(t)}
 	git(t, snaps.from, "init", "-q", "--template=", ".")

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -94,7 +95,7 @@ func transferError(host string, r ran) error {
 	}
 	what := firstLine(text)
 	if what == "" && r.err != nil {
-		what = oneLine(redact(r.err.Error()))
+		what = oneLine(usergit.Redact(r.err.Error()))
 	}
 	switch {
 	case r.http.status == http.StatusTooManyRequests, r.http.status == http.StatusServiceUnavailable:
@@ -120,7 +121,7 @@ func transferError(host string, r ran) error {
 func redirected(host, location string) error {
 	to := "another address"
 	if u, err := url.Parse(location); err == nil && u.Host != "" {
-		to = StripCredentials(u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/info/refs"))
+		to = usergit.StripCredentials(u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/info/refs"))
 	}
 	return syncError(SyncRefused, host, "if that is where it lies now, register that address: foldwatch sync on --remote URL",
 		"the remote redirects to %s, which is not followed", oneLine(to))

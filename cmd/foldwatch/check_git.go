@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // staleLock is how old git's lock is before nobody is thought to come back for it.
@@ -24,7 +24,7 @@ func (p *patient) git(ctx context.Context, dir string, args ...string) (string, 
 	ctx, cancel := context.WithTimeout(ctx, p.e.patience.git)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
-	cmd.Env = gitops.CleanEnv(os.Environ())
+	cmd.Env = usergit.CleanEnv(os.Environ())
 	cmd.WaitDelay = time.Second // what git has started may keep the pipe open
 	out, err := cmd.Output()
 	if err != nil && ctx.Err() != nil {
@@ -46,7 +46,7 @@ func (p *patient) gitVersion(ctx context.Context) (text string, major, minor int
 }
 
 func checkGit(ctx context.Context, p *patient) finding {
-	const mend = "install git " + gitops.MinGit + " or newer, or put its folder on PATH"
+	const mend = "install git " + usergit.MinGit + " or newer, or put its folder on PATH"
 	at, err := exec.LookPath("git")
 	if err != nil {
 		return fail(mend, "there is no git program on PATH; what needs it is not looked at")
@@ -81,7 +81,7 @@ func byGit(fn func(context.Context, *patient) []finding) func(context.Context, *
 // cannot be read (0.0) is taken for new.
 func tooOld(major, minor int) bool {
 	var a, b int
-	_, _ = fmt.Sscanf(gitops.MinGit, "%d.%d", &a, &b)
+	_, _ = fmt.Sscanf(usergit.MinGit, "%d.%d", &a, &b)
 	return major > 0 && before(major, minor, a, b)
 }
 
@@ -97,7 +97,7 @@ func checkIdentity(ctx context.Context, p *patient) []finding {
 	var found []finding
 	said := ""
 	for _, t := range trees {
-		l, err := gitops.Locate(ctx, t.path)
+		l, err := usergit.Locate(ctx, t.path)
 		if err != nil {
 			continue // the projects check tells
 		}
@@ -124,7 +124,7 @@ func checkGitLock(ctx context.Context, p *patient) []finding {
 	}
 	var found []finding
 	for _, t := range trees {
-		l, err := gitops.Locate(ctx, t.path)
+		l, err := usergit.Locate(ctx, t.path)
 		if err != nil {
 			continue
 		}

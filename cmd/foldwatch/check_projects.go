@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -36,7 +36,7 @@ func checkFolder(ctx context.Context, p *patient) finding {
 			return ok("%s is in project %s", wd, pr.Slug)
 		}
 	}
-	if _, err := gitops.Locate(ctx, wd); errors.Is(err, fold.ErrForbidden) {
+	if _, err := usergit.Locate(ctx, wd); errors.Is(err, fold.ErrForbidden) {
 		return fail(fold.Hint(err), "%v", err) // to register it would fail so too
 	}
 	foldDir := filepath.Join(wd, "fold")
@@ -137,7 +137,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 	var found []finding
 	last := ""
 	for _, t := range trees {
-		l, err := gitops.Locate(ctx, t.path)
+		l, err := usergit.Locate(ctx, t.path)
 		if err != nil {
 			found = append(found, fail(cmp.Or(fold.Hint(err), "foldwatch status -p "+quoteArg(t.slug)), "%s: %v", t.slug, err))
 			continue

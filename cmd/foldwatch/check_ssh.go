@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // lacksSSH reports what a login at remote by ssh would need, and is not to be had in
@@ -77,7 +77,7 @@ func (p *patient) askSSH(ctx context.Context, remote string, getenv func(string)
 			break
 		}
 	}
-	cmd.Env = gitops.CleanEnv(os.Environ())
+	cmd.Env = usergit.CleanEnv(os.Environ())
 	for _, name := range []string{"PATH", "HOME", "SSH_AUTH_SOCK"} {
 		cmd.Env = append(cmd.Env, name+"="+getenv(name)) // the last one counts
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -77,7 +78,7 @@ type committer struct {
 
 // A memoryChange is a changed file that may enter a commit.
 type memoryChange struct {
-	gitops.ChangedPath
+	usergit.ChangedPath
 	rel    string // below the folder of memories
 	b      []byte // nil where it is gone
 	memory *fold.Memory
@@ -143,7 +144,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 		files[0].Was, _ = c.tree.HeadFile(ctx, paths[0]) // for its title
 	}
 	if len(files) > 0 && !c.dry {
-		reply.Commit, err = c.tree.CommitPaths(ctx, &gitops.PathCommit{
+		reply.Commit, err = c.tree.CommitPaths(ctx, &usergit.PathCommit{
 			Paths: paths, Message: gitops.CommitMessage(c.tree.name, c.message, files), Stdin: c.e.stdin, Output: c.e.stderr,
 		})
 		if err != nil {
@@ -224,7 +225,7 @@ func (c *committer) ourAttributes(ctx context.Context, root *os.Root, m memoryCh
 	if m.Gone {
 		b, err = c.tree.HeadFile(ctx, m.Path)
 	}
-	return err == nil && string(b) == gitops.MergeAttributes
+	return err == nil && string(b) == usergit.MergeAttributes
 }
 
 // readPlain reads a file of the work tree, through no link, or says why not.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -170,7 +170,7 @@ func sickMended() []sick {
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
 		{check: "history", name: "slow", status: isSkipped, text: "takes longer than 100ms", make: func(w *ward) {
-			l, err := gitops.Locate(w.t.Context(), w.co)
+			l, err := usergit.Locate(w.t.Context(), w.co)
 			w.must(err)
 			w.must(os.MkdirAll(l.Journal(), 0o700))
 			was := w.env.patience.git

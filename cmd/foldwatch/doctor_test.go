@@ -18,6 +18,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -546,7 +547,7 @@ func sickCheckout() []sick {
 // damageHistory takes an object out of a repository at the place of the journal.
 func (w *ward) damageHistory() {
 	w.t.Helper()
-	l, err := gitops.Locate(w.t.Context(), w.co)
+	l, err := usergit.Locate(w.t.Context(), w.co)
 	w.must(err)
 	at := l.Journal()
 	w.write(filepath.Join(w.co, "a.txt"), "quokkas\n")

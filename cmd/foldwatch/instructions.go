@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/api/agents"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // setupInstructions is setup for the files in which agents read how to work in a
@@ -87,7 +87,7 @@ func (e *environment) checkoutRoot(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the working directory: %w", err)
 	}
-	l, err := gitops.Locate(ctx, dir)
+	l, err := usergit.Locate(ctx, dir)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -56,7 +56,7 @@ func mergeDriverCommand(e *environment) *cobra.Command {
 
 // offerMergeDriver says how to have git merge memories, unless it does.
 func (e *environment) offerMergeDriver(ctx context.Context, dir string) {
-	l, err := gitops.Locate(ctx, dir)
+	l, err := usergit.Locate(ctx, dir)
 	if err != nil {
 		return // the daemon tells what is wrong with it
 	}
@@ -129,10 +129,10 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	defer root.Close()
 	was, reason := readPlain(root, attributesFile)
 	switch {
-	case reason == "" && strings.Contains(string(was), gitops.MergeAttributes):
+	case reason == "" && strings.Contains(string(was), usergit.MergeAttributes):
 	case reason == "" || !exists(filepath.Join(root.Name(), attributesFile)):
 		// In front of the lines of others: those count more.
-		if err := root.WriteFile(attributesFile, append([]byte(gitops.MergeAttributes), was...), 0o666); err != nil {
+		if err := root.WriteFile(attributesFile, append([]byte(usergit.MergeAttributes), was...), 0o666); err != nil {
 			return err
 		}
 		r.Changed = true
@@ -198,7 +198,7 @@ func (d *driverInstaller) cutAttributes() (cut bool, err error) {
 	}
 	defer root.Close()
 	was, reason := readPlain(root, attributesFile)
-	before, after, found := strings.Cut(string(was), gitops.MergeAttributes)
+	before, after, found := strings.Cut(string(was), usergit.MergeAttributes)
 	switch {
 	case reason != "" || !found:
 		return false, nil

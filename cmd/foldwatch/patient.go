@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // A patient is what the checks of one run of doctor share. Earlier checks fill
@@ -74,7 +74,7 @@ func (p *patient) treeHere(ctx context.Context) []tree {
 	if err != nil {
 		return nil
 	}
-	l, err := gitops.Locate(ctx, wd)
+	l, err := usergit.Locate(ctx, wd)
 	if err != nil || l.WorkTree == "" {
 		return nil
 	}

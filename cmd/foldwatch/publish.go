@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
@@ -85,7 +85,7 @@ type publisher struct {
 	slug    string
 	message string
 
-	layout *gitops.Layout
+	layout *usergit.Repo
 	to     string             // below the work tree, with forward slashes
 	there  map[fold.ID]string // names of the copies that are in the folder
 	hashes map[fold.ID]string // of what they were made from
@@ -102,7 +102,7 @@ func (p *publisher) open(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	p.layout = w.Layout
+	p.layout = w.Repo
 	p.to = path.Clean(filepath.ToSlash(to))
 	abs := filepath.Join(p.layout.WorkTree, filepath.FromSlash(p.to))
 	if !filepath.IsLocal(filepath.FromSlash(p.to)) || p.to == ".git" || strings.HasPrefix(p.to, ".git/") {
@@ -152,7 +152,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	pub := &gitops.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Output: p.e.stderr}
+	pub := &usergit.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Output: p.e.stderr}
 	if len(ids) > 0 {
 		for _, s := range p.reply.Skipped {
 			return fold.WithHint(fmt.Errorf("memory %s is not published: %s: %w", s.ID, s.Reason, fold.ErrForbidden), "leave it out, or change the memory")
@@ -324,7 +324,7 @@ func (p *publisher) commitMessage() string {
 			fmt.Fprintf(&b, "- %s\n", clean(f.Title))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s: %d\n", gitops.TrailerPublish, len(changed))
+	fmt.Fprintf(&b, "\n%s: %d\n", usergit.TrailerPublish, len(changed))
 	return b.String()
 }
 

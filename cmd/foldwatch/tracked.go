@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // A workTree is the work tree of the user in which a command runs git.
 type workTree struct {
-	*gitops.Layout
+	*usergit.Repo
 	slug string // of its project, as the daemon is asked
 	name string // of the project, without what tells its checkouts apart
 	fold string // folder of memories below the work tree, with forward slashes
@@ -45,7 +45,7 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 	}
 	w := workTree{slug: slug, mode: status.Mode}
 	w.name, _, _ = strings.Cut(slug, "@")
-	if w.Layout, err = gitops.Locate(ctx, at); err != nil {
+	if w.Repo, err = usergit.Locate(ctx, at); err != nil {
 		return workTree{}, err
 	}
 	if err := e.standsIn(ctx, w); err != nil {
@@ -76,7 +76,7 @@ func (e *environment) standsIn(ctx context.Context, w workTree) error {
 	if err != nil {
 		return err
 	}
-	if here, err := gitops.Locate(ctx, wd); err != nil || here.WorkTree != w.WorkTree {
+	if here, err := usergit.Locate(ctx, wd); err != nil || here.WorkTree != w.WorkTree {
 		return fold.WithHint(fmt.Errorf("%s is in no registered checkout: %w", wd, fold.ErrNotFound), "foldwatch up, or from here: -p "+w.name)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // noteAheadAt is a note on a checkout: up to which commit of the remote's default
@@ -45,7 +46,7 @@ func (in *Ingester) RememberAhead(ctx context.Context, ahead gitops.RemoteBranch
 	// What was on the branch when it was first seen stays out, as it does there.
 	not := []string{tip, parseCommitCursor(note).since}
 	list, err := ahead.Layout.Changes(ctx, ahead.Tip, append(not, at), 0, in.MostCommits)
-	if gitops.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
+	if usergit.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
 		at = ""
 		list, err = ahead.Layout.Changes(ctx, ahead.Tip, []string{tip}, 0, in.MostCommits)
 	}

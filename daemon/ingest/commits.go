@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
@@ -91,7 +92,7 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 		return r, nil
 	}
 	now := commitCursor{at: tip, branch: branch, since: was.since}
-	var fresh []gitops.Commit
+	var fresh []usergit.Commit
 	var twins map[string]twin
 	more := 0 // that came, beyond fresh
 	switch {
@@ -99,7 +100,7 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 		now.since = tip // what it holds was there before
 	case was.at != tip && !in.NoCommits:
 		fresh, more, err = in.newCommits(ctx, was, tip)
-		if gitops.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
+		if usergit.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
 			fresh, more, now.since, err = nil, 0, tip, nil
 		}
 		if err == nil {
@@ -136,7 +137,7 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 
 // newCommits returns the newest MostCommits that came since was, and how many
 // more there are.
-func (in *Ingester) newCommits(ctx context.Context, was commitCursor, tip string) (list []gitops.Commit, more int, err error) {
+func (in *Ingester) newCommits(ctx context.Context, was commitCursor, tip string) (list []usergit.Commit, more int, err error) {
 	not := []string{was.at, was.since}
 	list, err = in.Layout.Changes(ctx, tip, not, 0, in.MostCommits)
 	if err != nil || len(list) < in.MostCommits {
@@ -195,7 +196,7 @@ func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[
 
 // putCommits writes the memories of commits that have none, and indexes them.
 // Those of gone were deleted by hand.
-func (in *Ingester) putCommits(ctx context.Context, list []gitops.Commit, twins map[string]twin, gone map[fold.ID]bool, count *tally) (r Report, err error) {
+func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins map[string]twin, gone map[fold.ID]bool, count *tally) (r Report, err error) {
 	if len(list) == 0 {
 		return r, nil
 	}
@@ -236,7 +237,7 @@ func (in *Ingester) putCommits(ctx context.Context, list []gitops.Commit, twins 
 
 // commitWrite is the memory file of a commit; false for a commit that gets
 // none.
-func (in *Ingester) commitWrite(c *gitops.Commit, of twin) (w gitops.Write, ok bool) {
+func (in *Ingester) commitWrite(c *usergit.Commit, of twin) (w gitops.Write, ok bool) {
 	if c.Parents >= commitMerged || c.Grafted || isBot(c) {
 		return w, false
 	}
@@ -263,7 +264,7 @@ func (in *Ingester) commitWrite(c *gitops.Commit, of twin) (w gitops.Write, ok b
 // that two machines write the same. One that makes the change of another commit
 // again supersedes that one's memory, and leaves the rest to it if its message
 // is the same too.
-func (in *Ingester) commitMemory(c *gitops.Commit, of twin) *fold.Memory {
+func (in *Ingester) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
 	id := fold.CommitID(in.Slug, c.Oid)
 	subject := plainLine(c.Subject)
 	title := clipRunes(subject, maxTitle)
@@ -315,7 +316,7 @@ const madeAgain = "The same commit as the one it supersedes, on top of another h
 // commitPaths returns the files a commit's memory names, sorted, and how many
 // more there are. Which are indexed at present is not asked: that differs from
 // machine to machine and from day to day.
-func (in *Ingester) commitPaths(c *gitops.Commit) (paths []string, more int) {
+func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
 	for _, f := range c.Files {
 		if (Rules{}).Eligible(f, in.foldPrefix()) && !strings.ContainsAny(f, "`\n\r") {
 			paths = append(paths, f)
@@ -328,7 +329,7 @@ func (in *Ingester) commitPaths(c *gitops.Commit) (paths []string, more int) {
 
 // commitTags returns what sorts a commit: its kind where the subject names one
 // as many projects do (fix(auth): …), and what the files are about.
-func (in *Ingester) commitTags(c *gitops.Commit) []string {
+func (in *Ingester) commitTags(c *usergit.Commit) []string {
 	var tags []string
 	add := func(t string) {
 		if t != "" && len(t) <= 24 && len(tags) < maxTags && !slices.Contains(tags, t) {
@@ -371,7 +372,7 @@ func earlier(a, b time.Time) time.Time {
 	return a.UTC()
 }
 
-func (in *Ingester) pathOf(c *gitops.Commit, id fold.ID) string {
+func (in *Ingester) pathOf(c *usergit.Commit, id fold.ID) string {
 	for _, f := range c.Files {
 		if fold.FileID(in.Slug, f) == id {
 			return f
@@ -385,7 +386,7 @@ func (in *Ingester) pathOf(c *gitops.Commit, id fold.ID) string {
 
 // isBot reports whether a program made the commit, by its trailer or by the
 // name it goes by.
-func isBot(c *gitops.Commit) bool {
+func isBot(c *usergit.Commit) bool {
 	name := strings.ToLower(c.AuthorName + " " + c.AuthorEmail)
 	return c.Ours() || strings.Contains(name, "[bot]") || strings.Contains(name, "dependabot") || strings.Contains(name, "renovate") ||
 		strings.HasPrefix(c.Subject, "fold: ")
@@ -400,7 +401,7 @@ type twin struct {
 // twins returns, of the commits of list, those that take the place of a commit
 // which is no longer on the branch and has a memory: what a rebase or an amend
 // leaves. The repository of l has both.
-func (in *Ingester) twins(ctx context.Context, l *gitops.Layout, was, tip string, list []gitops.Commit) (map[string]twin, error) {
+func (in *Ingester) twins(ctx context.Context, l *usergit.Repo, was, tip string, list []usergit.Commit) (map[string]twin, error) {
 	if len(list) == 0 || was == "" {
 		return nil, nil
 	}
@@ -408,7 +409,7 @@ func (in *Ingester) twins(ctx context.Context, l *gitops.Layout, was, tip string
 	if err != nil || len(dropped) == 0 {
 		return nil, err
 	}
-	dropped = slices.DeleteFunc(dropped, func(c gitops.Commit) bool {
+	dropped = slices.DeleteFunc(dropped, func(c usergit.Commit) bool {
 		_, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, c.Oid).Path())
 		return err != nil
 	})
@@ -430,16 +431,16 @@ func (in *Ingester) twins(ctx context.Context, l *gitops.Layout, was, tip string
 
 // A rewritten commit is one that another took the place of.
 type rewritten struct {
-	was   *gitops.Commit
+	was   *usergit.Commit
 	moved bool // and the other is the same on top of another history
 }
 
 // sameChange returns, by their oids, the commits of list that make the change of
 // one that was dropped.
-func (in *Ingester) sameChange(ctx context.Context, l *gitops.Layout, dropped, list []gitops.Commit) (map[string]rewritten, error) {
+func (in *Ingester) sameChange(ctx context.Context, l *usergit.Repo, dropped, list []usergit.Commit) (map[string]rewritten, error) {
 	// Only commits of one author on the same files are compared at length.
-	like := func(c *gitops.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
-	alike := map[string][]*gitops.Commit{}
+	like := func(c *usergit.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
+	alike := map[string][]*usergit.Commit{}
 	for i := range dropped {
 		alike[like(&dropped[i])] = append(alike[like(&dropped[i])], &dropped[i])
 	}
@@ -475,7 +476,7 @@ func (in *Ingester) sameChange(ctx context.Context, l *gitops.Layout, dropped, l
 // amended adds to pairs the commits that an amend, a fixup or a rebase with
 // conflicts changed: git leaves who wrote them and when. Where several of the
 // same author have one time nothing is guessed.
-func amended(pairs map[string]rewritten, dropped, list []gitops.Commit) {
+func amended(pairs map[string]rewritten, dropped, list []usergit.Commit) {
 	paired := map[string]bool{}
 	for _, old := range pairs {
 		paired[old.was.Oid] = true
@@ -484,8 +485,8 @@ func amended(pairs map[string]rewritten, dropped, list []gitops.Commit) {
 		name, email string
 		at          int64
 	}
-	by := func(commits []gitops.Commit, left func(*gitops.Commit) bool) map[made][]*gitops.Commit {
-		all := map[made][]*gitops.Commit{}
+	by := func(commits []usergit.Commit, left func(*usergit.Commit) bool) map[made][]*usergit.Commit {
+		all := map[made][]*usergit.Commit{}
 		for i := range commits {
 			if c := &commits[i]; left(c) {
 				k := made{c.AuthorName, c.AuthorEmail, c.AuthorTime.Unix()}
@@ -494,8 +495,8 @@ func amended(pairs map[string]rewritten, dropped, list []gitops.Commit) {
 		}
 		return all
 	}
-	before := by(dropped, func(c *gitops.Commit) bool { return !paired[c.Oid] })
-	for k, now := range by(list, func(c *gitops.Commit) bool { return pairs[c.Oid].was == nil }) {
+	before := by(dropped, func(c *usergit.Commit) bool { return !paired[c.Oid] })
+	for k, now := range by(list, func(c *usergit.Commit) bool { return pairs[c.Oid].was == nil }) {
 		if old := before[k]; len(now) == 1 && len(old) == 1 {
 			pairs[now[0].Oid] = rewritten{was: old[0]}
 		}

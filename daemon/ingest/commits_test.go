@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -47,7 +48,7 @@ func (c *committed) open() {
 	c.t.Helper()
 	ctx := c.t.Context()
 	var err error
-	if c.Layout, err = gitops.Locate(ctx, c.dir); err != nil {
+	if c.Layout, err = usergit.Locate(ctx, c.dir); err != nil {
 		c.t.Fatal(err)
 	}
 	c.branch = c.Layout.NewBranch()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -49,7 +50,7 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 
 // describedBlobs returns for each changed path the blobs that occur in its
 // history before the tip, of those its memory file may describe.
-func (in *Ingester) describedBlobs(ctx context.Context, changes []gitops.TreeChange, t *tree) (map[string]map[string]bool, error) {
+func (in *Ingester) describedBlobs(ctx context.Context, changes []usergit.TreeChange, t *tree) (map[string]map[string]bool, error) {
 	want := map[string][]string{}
 	for _, c := range changes {
 		if c.Status == 'D' || c.Status == 'R' {
@@ -255,7 +256,7 @@ func linkNames(m *fold.Memory) string {
 // sourceMoved describes a renamed file under its new path, with the words and
 // links of the old memory, and leads the links of others there. Where that
 // cannot be done the old memory is dealt with as that of a deleted file.
-func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c gitops.TreeChange) error {
+func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c usergit.TreeChange) error {
 	from, to := fold.FileID(in.Slug, c.OldPath), fold.FileID(in.Slug, c.Path)
 	m, b, err := in.onDisk(from)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -36,9 +37,9 @@ type Cutter interface {
 // are owned and closed by the caller.
 type Options struct {
 	Slug    string
-	Key     string         // of the checkout, in state.db
-	Layout  *gitops.Layout // where the checkout's git directories are
-	FoldDir string         // name of the fold folder in the main work tree
+	Key     string        // of the checkout, in state.db
+	Layout  *usergit.Repo // where the checkout's git directories are
+	FoldDir string        // name of the fold folder in the main work tree
 
 	Fold    disk.Folder   // the fold folder
 	Store   *gitops.Store // nil where nothing may be written
@@ -83,9 +84,9 @@ type Options struct {
 type Ingester struct {
 	Options
 
-	root   *os.Root       // the work tree; nil for a bare repository
-	lister *gitops.Lister // of the work tree
-	branch *gitops.Branch
+	root   *os.Root              // the work tree; nil for a bare repository
+	lister *usergit.TrackedFiles // of the work tree
+	branch *usergit.Branch
 	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
 	gaps   *gaps           // what was last looked through for files without a memory file; nil before
 	stale  *staleLook      // what stale marks were last refreshed from; nil before

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
@@ -64,7 +65,7 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) err
 	return in.Index.AddPast(ctx, tip, keep, anew, pastCommits)
 }
 
-func (in *Ingester) pastCommit(c gitops.Commit) (meta.PastCommit, bool) {
+func (in *Ingester) pastCommit(c usergit.Commit) (meta.PastCommit, bool) {
 	p := meta.PastCommit{Oid: c.Oid}
 	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -228,7 +228,7 @@ func (in *Ingester) read(ctx context.Context, path string, old meta.File, known 
 	}
 	sum := sha256.Sum256(src)
 	pr.file.Hash, pr.file.Truncated = hex.EncodeToString(sum[:]), truncated
-	pr.file.Blob = gitops.BlobName(src, false)
+	pr.file.Blob = usergit.BlobName(src, false)
 	if known && old.Hash == pr.file.Hash && old.State == "indexed" && old.Truncated == truncated {
 		pr.unchanged = true
 		pr.file.State, pr.file.Reason = old.State, old.Reason
@@ -658,8 +658,8 @@ func stale(described, blob string, src []byte) bool {
 		return false
 	}
 	long := len(described) == 64 // a repository of SHA-256 objects
-	return described != gitops.BlobName(src, long) &&
-		described != gitops.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
+	return described != usergit.BlobName(src, long) &&
+		described != usergit.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
 }
 
 // subject is what [Describe] is told of a file.

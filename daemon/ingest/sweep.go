@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -221,7 +221,7 @@ func sameStat(old meta.File, info disk.Info) bool {
 
 // A staleLook is what [Ingester.RefreshStale] went by.
 type staleLook struct {
-	index          gitops.Stamp
+	index          usergit.Stamp
 	source, inFold int64 // versions of the manifests
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -440,7 +441,7 @@ func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn 
 			}
 			in.Count.FilesRead.Add(1)
 			in.Count.BytesRead.Add(int64(len(src)))
-			if err := fn(p, src, gitops.BlobName(src, false), time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)); err != nil {
+			if err := fn(p, src, usergit.BlobName(src, false), time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -30,7 +31,7 @@ func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store) 
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v\n%s", err, out)
 	}
-	layout, err := gitops.Locate(t.Context(), dir)
+	layout, err := usergit.Locate(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,3 +189,68 @@ func fill(t testing.TB, dir string) {
 	Git(t, dir, "add", ".")
 	Git(t, dir, "commit", "-qm", "first\n\nwhy it was made")
 }
+
+// Beside returns a new repository with one commit of its own, of s.go.
+func Beside(t testing.TB) string {
+	t.Helper()
+	dir := RealDir(t)
+	Git(t, dir, "init", "-q", ".")
+	Write(t, filepath.Join(dir, "s.go"), "package s\n")
+	Git(t, dir, "add", ".")
+	Git(t, dir, "commit", "-qm", "sub")
+	return dir
+}
+
+// WaitFor waits up to ten seconds until ok.
+func WaitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+// Snapshot returns every file below dir with its bytes, mode and time, without
+// fold/ and .git/foldwatch.
+func Snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	Must(t, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, p)
+		rel = filepath.ToSlash(rel)
+		if rel == "fold" || rel == ".git/foldwatch" {
+			return fs.SkipDir
+		}
+		if d.IsDir() {
+			out[rel] = "dir"
+			return nil
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		out[rel] = fmt.Sprintf("%v %v %x", fi.Mode(), fi.ModTime().UnixNano(), b)
+		return err
+	}))
+	return out
+}
+
+// Unchanged reports what differs between two snapshots.
+func Unchanged(t testing.TB, before, after map[string]string) {
+	t.Helper()
+	for p, was := range before {
+		if after[p] != was {
+			t.Errorf("%s changed", p)
+		}
+	}
+	for p := range after {
+		if _, ok := before[p]; !ok {
+			t.Errorf("%s is new", p)
+		}
+	}
+}

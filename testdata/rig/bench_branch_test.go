@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -106,7 +107,7 @@ func openBranchRig(t *testing.T, files, memories int) *branchRig {
 
 // store opens the store, which takes in what is there.
 func (r *branchRig) store(t *testing.T) {
-	l, err := gitops.Locate(t.Context(), r.dir)
+	l, err := usergit.Locate(t.Context(), r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func (r *branchRig) commit(t *testing.T) time.Duration {
 	}
 	var n atomic.Int64
 	took := timed(func() {
-		res, err := r.s.CommitBranch(gitops.WithCounter(context.WithoutCancel(t.Context()), &n))
+		res, err := r.s.CommitBranch(usergit.WithCounter(context.WithoutCancel(t.Context()), &n))
 		if err != nil || res.Oid == "" {
 			t.Fatalf("CommitBranch = %+v, %v", res, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -32,7 +33,7 @@ func newLedger(t *testing.T, m *machine, n int) *ledger {
 	if _, err := generateFold(filepath.Join(dir, "fold"), "notes", n); err != nil {
 		t.Fatal(err)
 	}
-	l, err := gitops.Locate(t.Context(), dir)
+	l, err := usergit.Locate(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -101,7 +101,7 @@ func TestSetsAreAskedOfScratchCheckouts(t *testing.T) {
 	t.Parallel()
 	dir, clones, cache := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(clones, "x+pump"), map[string]string{"pump.go": "package pump\n"})
-	if err := gitops.Replay(t.Context(), filepath.Join(clones, "x+pump"), nil); err != nil {
+	if err := usergit.Replay(t.Context(), filepath.Join(clones, "x+pump"), nil); err != nil {
 		t.Fatal(err)
 	}
 	rev := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD")
@@ -168,12 +168,12 @@ func TestMineHidesWhatItAsks(t *testing.T) {
 		"pump.go": "package pump\n\n" + function("Drain", "// Drain empties the quokka basin at night. It is slow.\n"),
 		"new.go":  "package pump\n\n" + function("Fill", ""),
 	})
-	var past []gitops.Past
+	var past []usergit.Past
 	for i := range 40 {
-		past = append(past, gitops.Past{Message: fmt.Sprintf("Change number %d of the pump", i), Time: time.Unix(int64(1e9+i*60), 0), Files: []string{"pump.go"}})
+		past = append(past, usergit.Past{Message: fmt.Sprintf("Change number %d of the pump", i), Time: time.Unix(int64(1e9+i*60), 0), Files: []string{"pump.go"}})
 	}
 	past[39].Files = []string{"new.go"} // asked for by a commit that made it: nothing to find before
-	if err := gitops.Replay(t.Context(), dir, past); err != nil {
+	if err := usergit.Replay(t.Context(), dir, past); err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
@@ -197,7 +197,7 @@ func TestMineBlanksComments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"pump.go": "package pump\n\n" + function("Drain", "// Drain empties the quokka basin at night. It is slow.\n")})
-	if err := gitops.Replay(t.Context(), dir, nil); err != nil {
+	if err := usergit.Replay(t.Context(), dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/eval"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -36,7 +36,7 @@ const (
 // It returns ErrNotFound if there is no history, or nothing to ask.
 func Mine(ctx context.Context, path, dir string, worker []string) (Corpus, []eval.Query, error) {
 	c := Corpus{Slug: minedSlug, Tree: dir}
-	l, err := gitops.Locate(ctx, path)
+	l, err := usergit.Locate(ctx, path)
 	if err != nil {
 		return c, nil, err
 	}
@@ -82,7 +82,7 @@ func Mine(ctx context.Context, path, dir string, worker []string) (Corpus, []eva
 
 // newest returns the commits to ask for, and the one before all of them. A short
 // history is not cut: all of it is past, and nothing of it asked for.
-func newest(commits []gitops.Commit) (asked []gitops.Commit, base string) {
+func newest(commits []usergit.Commit) (asked []usergit.Commit, base string) {
 	n := min(maxLookedCommits, len(commits)/3)
 	if len(commits)-n < minPast {
 		n = 0
@@ -99,22 +99,22 @@ func newest(commits []gitops.Commit) (asked []gitops.Commit, base string) {
 }
 
 // before returns the past of a commit, itself included, oldest first.
-func before(ctx context.Context, l *gitops.Layout, base string) ([]gitops.Past, error) {
+func before(ctx context.Context, l *usergit.Repo, base string) ([]usergit.Past, error) {
 	commits, err := l.Commits(ctx, "", base, maxPast)
 	if err != nil {
 		return nil, err
 	}
-	var past []gitops.Past
+	var past []usergit.Past
 	for _, c := range slices.Backward(commits) {
 		if c.Parents < 2 && len(c.Files) <= maxPastFiles {
-			past = append(past, gitops.Past{Message: strings.TrimSpace(c.Subject + "\n\n" + c.Body), Author: c.AuthorName, Time: c.Time, Files: c.Files})
+			past = append(past, usergit.Past{Message: strings.TrimSpace(c.Subject + "\n\n" + c.Body), Author: c.AuthorName, Time: c.Time, Files: c.Files})
 		}
 	}
 	return past, nil
 }
 
 // fromCommits asks for the files that commits changed and that are in the tree.
-func fromCommits(commits []gitops.Commit, tree map[string]string) []eval.Query {
+func fromCommits(commits []usergit.Commit, tree map[string]string) []eval.Query {
 	var out []eval.Query
 	for _, c := range commits {
 		q := eval.Query{QID: "commit-" + c.Oid[:12], Set: "a", Repo: minedSlug, Text: eval.Question(c.Subject + "\n" + c.Body), SHA: c.Oid}

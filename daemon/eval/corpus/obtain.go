@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -217,10 +217,10 @@ func (r repo) clone(ctx context.Context, cache, clones string) (string, error) {
 }
 
 // locate returns the repository below clones that holds the pinned commit.
-func (r repo) locate(ctx context.Context, clones string) (*gitops.Layout, error) {
+func (r repo) locate(ctx context.Context, clones string) (*usergit.Repo, error) {
 	owned := strings.ReplaceAll(r.GitHub, "/", "+")
 	for _, name := range []string{r.Name, r.Name + ".git", owned, owned + ".git"} {
-		l, err := gitops.Locate(ctx, filepath.Join(clones, name))
+		l, err := usergit.Locate(ctx, filepath.Join(clones, name))
 		if err != nil {
 			continue
 		}
@@ -233,7 +233,7 @@ func (r repo) locate(ctx context.Context, clones string) (*gitops.Layout, error)
 
 // export writes files, blobs by path, below dir. Blobs longer than
 // gitops.MaxBlob are left out, as in an index.
-func export(ctx context.Context, l *gitops.Layout, files map[string]string, dir string) error {
+func export(ctx context.Context, l *usergit.Repo, files map[string]string, dir string) error {
 	paths := map[string][]string{}
 	for p, blob := range files {
 		if filepath.IsLocal(filepath.FromSlash(p)) {
@@ -241,7 +241,7 @@ func export(ctx context.Context, l *gitops.Layout, files map[string]string, dir 
 		}
 	}
 	return l.Blobs(ctx, slices.Sorted(maps.Keys(paths)), func(blob string, b []byte) error {
-		if b == nil || len(b) > gitops.MaxBlob {
+		if b == nil || len(b) > usergit.MaxBlob {
 			return nil
 		}
 		for _, p := range paths[blob] {

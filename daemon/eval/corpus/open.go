@@ -13,7 +13,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -182,7 +182,7 @@ func (c Corpus) write(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return gitops.Replay(ctx, dir, c.Past)
+	return usergit.Replay(ctx, dir, c.Past)
 }
 
 // tick is how often a daemon is asked how far it is.
