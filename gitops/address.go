@@ -1,12 +1,13 @@
 package gitops
 
 import (
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"net"
 	"net/url"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // An address is where a remote lies, checked and without credentials.

@@ -3,12 +3,13 @@ package gitops
 import (
 	"context"
 	"errors"
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // A RemoteBranch is a branch of the remote as it was last fetched, beside the
@@ -42,7 +43,7 @@ func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncO
 		return RemoteBranch{}, err
 	}
 	if tip == "" { // there is no such branch, or not any more
-		err := u.own.fs.root.Remove(remoteRef(branch))
+		err := u.own.removeFile(remoteRef(branch))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return RemoteBranch{}, unavailable(err)
 		}

@@ -84,3 +84,11 @@ func (o *objects) descends(ctx context.Context, tip, old plumbing.Hash) (bool, e
 	}
 	return base == old, err
 }
+
+// firstParent returns the commit that c follows, or zero.
+func firstParent(c *object.Commit) plumbing.Hash {
+	if len(c.ParentHashes) == 0 {
+		return plumbing.ZeroHash
+	}
+	return c.ParentHashes[0]
+}

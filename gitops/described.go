@@ -143,28 +143,6 @@ func (s *Store) setDescribed(tree plumbing.Hash) error {
 	return nil
 }
 
-// copyDescribed copies the tree of descriptions that one reference names, and has
-// another name it, until ctx ends.
-func copyDescribed(ctx context.Context, from, to *objects, ref, as string) error {
-	h, err := from.ref(ref)
-	if err != nil || h.IsZero() {
-		return err
-	}
-	have, err := to.ref(as)
-	if err != nil || have == h {
-		return err
-	}
-	if err := copyBelow(ctx, from, to, h); err != nil {
-		to.drop()
-		return err
-	}
-	if err := to.flushAbove(ctx, 0); err != nil {
-		to.drop()
-		return err
-	}
-	return to.setRef(as, h)
-}
-
 // described returns what the newest entry of path that describes it says, and
 // whether there is one.
 func (w *wal) described(path string) ([]byte, bool) {

@@ -100,7 +100,7 @@ func (g *gitProgram) tipOf(ctx context.Context, ref string) (string, error) {
 // fetchRef is transport.fetch of any branch.
 func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	const head = "FETCH_HEAD" // of our own repository, not of the user's
-	if err := g.obj.fs.Remove(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := g.obj.removeFile(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", syncError(SyncOffline, g.at.host, "", "prepare to fetch: %v", err)
 	}
 	r := g.run(ctx, g.opt.Timeout, "fetch", "--quiet", "--no-tags", "--no-auto-gc", "--no-recurse-submodules",
@@ -114,12 +114,11 @@ func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	}
 	// Git syncs the pack and not its name: a reference is to follow that must not
 	// outlive it.
-	g.obj.fs.mark("objects/pack/new")
-	if err := g.obj.fs.syncDirs(); err != nil {
+	if err := g.obj.syncPacks(); err != nil {
 		return "", syncError(SyncOffline, g.at.host, "", "keep what was fetched: %v", err)
 	}
 	g.obj.refresh()
-	b, err := g.obj.fs.root.ReadFile(head)
+	b, err := g.obj.readFile(head)
 	oid, _, _ := strings.Cut(string(b), "\t")
 	if err != nil || !isObjectName(oid) {
 		return "", syncError(SyncRefused, g.at.host, "", "git fetched nothing that can be named")
@@ -194,11 +193,11 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 	defer stop()
 	full := append([]string{"--no-pager"}, usergit.SafeConfig...)
 	full = append(full, transportConfig...)
-	full = append(full, "--git-dir="+g.obj.fs.dir)
+	full = append(full, "--git-dir="+g.obj.dir())
 	usergit.CountStart(ctx)
 	cmd := exec.CommandContext(ctx, g.exe, append(full, args...)...)
 	ownGroup(cmd)
-	cmd.Dir = g.obj.fs.dir
+	cmd.Dir = g.obj.dir()
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Env = append(usergit.CleanEnv(os.Environ()),
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
@@ -390,7 +389,7 @@ func (s *Store) userSSH(ctx context.Context) string {
 		return own
 	}
 	// Our repository has no such setting: it is the user's.
-	own, err := usergit.Call{Dir: s.obj.fs.dir, GitDir: s.obj.fs.dir, Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
+	own, err := usergit.Call{Dir: s.obj.dir(), GitDir: s.obj.dir(), Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
 	if err != nil {
 		own = ""
 	}

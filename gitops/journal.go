@@ -525,10 +525,3 @@ type identity struct {
 	name, email string
 	at          time.Time
 }
-
-func firstParent(c *object.Commit) plumbing.Hash {
-	if len(c.ParentHashes) == 0 {
-		return plumbing.ZeroHash
-	}
-	return c.ParentHashes[0]
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -110,12 +109,11 @@ type pathChange struct{ was, is plumbing.Hash }
 // changesFrom returns the files of ours that differ between two trees.
 func (s *Store) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string]pathChange, error) {
 	out := map[string]pathChange{}
-	d := treeDiff{o: s.obj, ctx: ctx, budget: maxDiffering, fn: func(path string, was, is plumbing.Hash) {
+	return out, s.obj.diffWithin(ctx, a, b, maxDiffering, func(path string, was, is plumbing.Hash) {
 		if allowed(path) {
 			out[path] = pathChange{was, is}
 		}
-	}}
-	return out, d.run(a, b, "")
+	})
 }
 
 // rebase makes one file's change in a tree that from another base.
@@ -240,35 +238,6 @@ func (s *Store) mayPublish(path string, h plumbing.Hash) (why, err error) {
 		return fmt.Errorf("not published: %w", err), nil
 	}
 	return nil, nil
-}
-
-// blocked returns why path cannot be added to a tree: part of it is a file
-// there, or all of it a folder. Known remembers folders between calls.
-func (o *objects) blocked(tree plumbing.Hash, path string, known map[string]map[string]treeEntry) (why, err error) {
-	dir := ""
-	for {
-		name, rest, deeper := strings.Cut(strings.TrimPrefix(path[len(dir):], "/"), "/")
-		entries, ok := known[dir]
-		if !ok {
-			list, err := o.readTree(tree)
-			if err != nil {
-				return nil, err
-			}
-			entries = map[string]treeEntry{}
-			for _, e := range list {
-				entries[e.name] = e
-			}
-			known[dir] = entries
-		}
-		e, ok := entries[name]
-		switch {
-		case !ok, !deeper && !e.dir && e.odd == "":
-			return nil, nil
-		case !deeper, !e.dir:
-			return fmt.Errorf("%s: the remote has something else of that name: %w", path, fold.ErrConflict), nil
-		}
-		tree, dir = e.hash, path[:len(path)-len(rest)-1]
-	}
 }
 
 // mergeProject joins two project files (G19). One that cannot be read loses; of

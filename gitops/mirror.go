@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -82,21 +81,12 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, as := range []string{own + path.Base(refDescribed), refDescribed} {
-		if err := copyDescribed(ctx, s.obj, to, refDescribed, as); err != nil {
+		if err := copyTreeRef(ctx, s.obj, to, refDescribed, as); err != nil {
 			return err
 		}
 	}
-	if to.countLoose() > maxLoose { // of a mirror from before there were packs
-		if err := to.packLoose(ctx); err != nil {
-			return err
-		}
-	}
-	packs, err := to.packs()
-	if err == nil && len(packs) > maxPacks {
-		err = to.joinPacks(ctx)
-	}
-	if err != nil { // slower, not wrong; there may be no git program
-		s.log.WarnContext(ctx, "Packs of the mirror not joined", "packs", len(packs), "err", err)
+	if _, err := to.repack(ctx, maxLoose, maxPacks); err != nil { // slower, not wrong
+		s.log.WarnContext(ctx, "Objects of the mirror not packed", "err", err)
 	}
 	return nil
 }
@@ -135,130 +125,6 @@ const mirrorWait = 10 * time.Second
 
 // mirrorPause is the time between tries.
 const mirrorPause = 50 * time.Millisecond
-
-// copyRef copies all objects that a reference needs, and has another name the same.
-func copyRef(ctx context.Context, from, to *objects, ref, as string) error {
-	h, err := from.ref(ref)
-	if err != nil || h.IsZero() {
-		return err
-	}
-	have, err := to.ref(as)
-	if err != nil || have == h {
-		return err
-	}
-	if err := copyHistory(ctx, from, to, h); err != nil {
-		return err
-	}
-	return to.setRef(as, h)
-}
-
-// copyAtOnce is how many objects are held before they are written.
-const copyAtOnce = 5000
-
-// copyHistory copies a commit, its ancestors and their trees. What is there is
-// taken as complete: objects are written before what names them, or with it in one
-// pack.
-func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
-	type visit struct {
-		id   plumbing.Hash
-		done bool // its parents are copied
-	}
-	for todo := []visit{{id: tip}}; len(todo) > 0; {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if v.id.IsZero() || to.holds(v.id) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			to.drop()
-			return err
-		}
-		c, err := from.commitOf(v.id)
-		if err != nil {
-			return err
-		}
-		if !v.done {
-			todo = append(todo, visit{v.id, true})
-			for _, p := range c.ParentHashes {
-				todo = append(todo, visit{id: p})
-			}
-			continue
-		}
-		if err := copyBelow(ctx, from, to, c.TreeHash); err != nil {
-			to.drop()
-			return err
-		}
-		b, err := from.get(plumbing.CommitObject, v.id)
-		if err != nil {
-			return err
-		}
-		if _, err := to.put(plumbing.CommitObject, b); err != nil {
-			return err
-		}
-		if to.pending() > copyAtOnce {
-			if err := to.flushAbove(ctx, 0); err != nil {
-				return err
-			}
-		}
-	}
-	return to.flushAbove(ctx, 0)
-}
-
-// copyBelow copies a tree and what is in it, until ctx ends. What a tree names
-// comes before it, so that many can be written in parts.
-func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error {
-	if to.holds(tree) {
-		return nil
-	}
-	entries, err := from.readTree(tree)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if e.dir {
-			if err := copyBelow(ctx, from, to, e.hash); err != nil {
-				return err
-			}
-			continue
-		}
-		if e.odd == usergit.ModeGitlink || to.holds(e.hash) {
-			continue // a submodule's commit is nowhere here
-		}
-		b, err := from.get(plumbing.BlobObject, e.hash)
-		if err != nil {
-			return err
-		}
-		if _, err := to.put(plumbing.BlobObject, b); err != nil {
-			return err
-		}
-		if to.pending() > copyAtOnce {
-			if err := to.flushAbove(ctx, 0); err != nil {
-				return err
-			}
-		}
-	}
-	b, err := from.get(plumbing.TreeObject, tree)
-	if err != nil {
-		return err
-	}
-	_, err = to.put(plumbing.TreeObject, b)
-	return err
-}
-
-func (o *objects) holds(h plumbing.Hash) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.has(h)
-}
-
-func (o *objects) pending() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.batch.Objects)
-}
 
 // MirrorHolds reports whether there is a mirror at dir with a journal in it,
 // and how many files its newest state has: what add offers to restore.
@@ -388,7 +254,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err := createMany(root, batch); err != nil {
 		return nil, err
 	}
-	if err := copyDescribed(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
+	if err := copyTreeRef(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
 		return nil, err
 	}
 	for _, ref := range []string{refBranch, refSquashed, refJournal} {

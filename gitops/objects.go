@@ -26,16 +26,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// References of our own repository.
-const (
-	refJournal  = "refs/foldwatch/journal"  // every settled change
-	refSquashed = "refs/foldwatch/squashed" // the journal commit that refBranch holds
-	refBranch   = "refs/heads/foldwatch"    // what may be published
-
-	// refDescribed names a tree, laid out as fold/, of what was last said of
-	// each source file before any merge. It is local and never published.
-	refDescribed = "refs/foldwatch/described"
-)
+// Head is the branch that HEAD of every repository of ours names.
+const Head = "refs/heads/foldwatch"
 
 // packAbove is up to how many objects are written one file each; more go in as
 // one pack (G5).
@@ -108,7 +100,7 @@ func (o *objects) prepare() error {
 	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
 		return err
 	}
-	if err := o.fs.writeFile("HEAD", []byte("ref: "+refBranch+"\n")); err != nil {
+	if err := o.fs.writeFile("HEAD", []byte("ref: "+Head+"\n")); err != nil {
 		return err
 	}
 	// The folder's own name must survive too.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -14,18 +15,27 @@ import (
 // than ours: a checkout may have come from an archive, git directory and all
 // (F39, F40).
 func (o *objects) checkOwn() error {
-	for _, name := range []string{"commondir", "objects/info/alternates", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"} {
-		if _, err := o.fs.Lstat(name); err == nil {
-			return syncError(SyncRefused, "", "delete it, if you did not put it there yourself", "%s/%s is none of our files", o.fs.dir, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := o.noneOf("commondir", "objects/info/alternates", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"); err != nil {
+		return err
 	}
 	if b, err := o.fs.root.ReadFile("config"); err == nil && bytes.Equal(b, []byte(repoConfig)) {
 		return nil
 	}
 	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
 		return fmt.Errorf("configuration of the sidecar: %w", unavailable(err))
+	}
+	return nil
+}
+
+// noneOf returns ErrForbidden if the repository has a file of one of those names: git
+// would follow it elsewhere.
+func (o *objects) noneOf(names ...string) error {
+	for _, name := range names {
+		if _, err := o.fs.Lstat(name); err == nil {
+			return fold.WithHint(fmt.Errorf("%s/%s is none of our files: %w", o.fs.dir, name, fold.ErrForbidden), "delete it, if you did not put it there yourself")
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -78,4 +88,22 @@ func (o *objects) size(h plumbing.Hash) (int64, error) {
 		n, err = o.st.EncodedObjectSize(h)
 	}
 	return n, err
+}
+
+// dir is where the repository lies.
+func (o *objects) dir() string { return o.fs.dir }
+
+// readFile returns the bytes of a file of the repository.
+func (o *objects) readFile(name string) ([]byte, error) { return o.fs.root.ReadFile(name) }
+
+// writeFile writes a file of the repository, durably.
+func (o *objects) writeFile(name string, b []byte) error { return o.fs.writeFile(name, b) }
+
+// removeFile removes a file of the repository.
+func (o *objects) removeFile(name string) error { return o.fs.Remove(name) }
+
+// syncPacks makes durable what the git program added to the folder of packs.
+func (o *objects) syncPacks() error {
+	o.fs.mark("objects/pack/new")
+	return o.fs.syncDirs()
 }

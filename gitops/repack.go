@@ -13,50 +13,39 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// Above how many loose objects, or packs, the repository is repacked (G4).
-const (
-	maxLoose = 2000
-	maxPacks = 40
-)
-
-// Repack puts loose objects into one pack when there are more than 2,000, and
-// all packs into one when there are more than 40. It reports whether it did
-// anything.
-func (s *Store) Repack(ctx context.Context) (did bool, err error) {
-	if err := s.writable(); err != nil {
-		return false, err
-	}
-	if !s.syncing.TryLock() {
-		return false, nil // joining packs drops what a fetch has brought and nothing names yet
-	}
-	defer s.syncing.Unlock()
-	return s.repack(ctx, maxLoose, maxPacks)
-}
-
-func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
-	s.commit.Lock()
-	defer s.commit.Unlock()
-	loose := s.obj.countLoose()
-	if loose > maxLoose {
-		if err := s.obj.packLoose(ctx); err != nil {
+// repack puts loose objects into one pack where there are more than maxLoose, and all
+// packs into one where there are more than maxPacks. It reports whether it did anything.
+// Where packs cannot be joined err is a *JoinError: many packs are slower, not wrong.
+func (o *objects) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
+	if o.countLoose() > maxLoose {
+		if err := o.packLoose(ctx); err != nil {
 			return false, fmt.Errorf("repack: %w", err)
 		}
 		did = true
 	}
-	packs, err := s.obj.packs()
+	packs, err := o.packs()
 	if err != nil {
 		return did, fmt.Errorf("repack: %w", err)
 	}
-	if len(packs) > maxPacks {
-		if err := s.obj.joinPacks(ctx); err != nil {
-			// Many packs are slower, not wrong; there may be no git program.
-			s.log.WarnContext(ctx, "Packs not joined", "packs", len(packs), "err", err)
-			return did, nil
-		}
-		did = true
+	if len(packs) <= maxPacks {
+		return did, nil
 	}
-	return did, nil
+	if err := o.joinPacks(ctx); err != nil {
+		return did, &JoinError{Packs: len(packs), Err: err}
+	}
+	return true, nil
 }
+
+// A JoinError says that the git program could not make one pack of many.
+type JoinError struct {
+	Packs int
+	Err   error
+}
+
+func (e *JoinError) Error() string { return fmt.Sprintf("join %d packs: %v", e.Packs, e.Err) }
+
+// Unwrap returns what git said.
+func (e *JoinError) Unwrap() error { return e.Err }
 
 // loose returns the names of the objects in files of their own.
 func (o *objects) loose() ([]plumbing.Hash, error) {
@@ -171,8 +160,7 @@ func (o *objects) joinPacks(ctx context.Context) error {
 	if err := repack(); err != nil {
 		return err
 	}
-	o.fs.mark("objects/pack/new")
-	if err := o.fs.syncDirs(); err != nil {
+	if err := o.syncPacks(); err != nil {
 		return err
 	}
 	now, err := o.packs()

@@ -171,3 +171,32 @@ func (o *objects) lookup(tree plumbing.Hash, path string) (plumbing.Hash, error)
 		tree, path = entries[i].hash, rest
 	}
 }
+
+// blocked returns why path cannot be added to a tree: part of it is a file
+// there, or all of it a folder. Known remembers folders between calls.
+func (o *objects) blocked(tree plumbing.Hash, path string, known map[string]map[string]treeEntry) (why, err error) {
+	dir := ""
+	for {
+		name, rest, deeper := strings.Cut(strings.TrimPrefix(path[len(dir):], "/"), "/")
+		entries, ok := known[dir]
+		if !ok {
+			list, err := o.readTree(tree)
+			if err != nil {
+				return nil, err
+			}
+			entries = map[string]treeEntry{}
+			for _, e := range list {
+				entries[e.name] = e
+			}
+			known[dir] = entries
+		}
+		e, ok := entries[name]
+		switch {
+		case !ok, !deeper && !e.dir && e.odd == "":
+			return nil, nil
+		case !deeper, !e.dir:
+			return fmt.Errorf("%s: the remote has something else of that name: %w", path, fold.ErrConflict), nil
+		}
+		tree, dir = e.hash, path[:len(path)-len(rest)-1]
+	}
+}

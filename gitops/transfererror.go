@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // pushRejected reads the porcelain output of a push and returns why the branch ref

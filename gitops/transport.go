@@ -2,9 +2,11 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 
+	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -33,7 +35,9 @@ func (s *Store) transport(opt SyncOptions) (transport, address, error) {
 	if err != nil {
 		return nil, a, err
 	}
-	if err := s.obj.checkOwn(); err != nil {
+	if err := s.obj.checkOwn(); errors.Is(err, fold.ErrForbidden) {
+		return nil, a, &SyncError{Kind: SyncRefused, Err: err}
+	} else if err != nil {
 		return nil, a, err
 	}
 	if opt.MaxBytes <= 0 {

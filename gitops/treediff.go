@@ -44,6 +44,13 @@ func (o *objects) diff(a, b plumbing.Hash, fn func(path string, was, is plumbing
 	return d.run(a, b, "")
 }
 
+// diffWithin is diff that ends with ctx, and with ErrInvalid where more than budget
+// files differ.
+func (o *objects) diffWithin(ctx context.Context, a, b plumbing.Hash, budget int, fn func(path string, was, is plumbing.Hash)) error {
+	d := treeDiff{o: o, ctx: ctx, budget: budget, fn: fn}
+	return d.run(a, b, "")
+}
+
 func (d *treeDiff) count() error {
 	d.seen++
 	if d.budget > 0 && d.seen > d.budget {

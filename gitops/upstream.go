@@ -1,18 +1,16 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // upstreamName is the repository into which branches of the remote are fetched.
@@ -70,9 +68,9 @@ func (u *upstream) close() {
 	}
 }
 
-// prepare makes what a bare repository consists of, and sees that git, run in it,
-// reads no other configuration than ours, as [objects.checkOwn] does.
-func (u *upstream) prepare(s *Store) error {
+// prepare opens the repository that sees the objects of the user's. One that has
+// gathered too many packs is begun anew.
+func (u *upstream) prepare(s *Store) (err error) {
 	l := s.l
 	if n, err := packsIn(u.dir); err == nil && n > mostUpstreamPacks {
 		if err := os.RemoveAll(u.dir); err != nil {
@@ -82,62 +80,11 @@ func (u *upstream) prepare(s *Store) error {
 	if err := os.MkdirAll(u.dir, 0o777); err != nil {
 		return err
 	}
-	own, err := openOwnFS(u.dir, s.opt.Faults)
-	if err != nil {
-		return err
+	u.own, err = openBeside(u.dir, l.CommonDir, u.size == 32, s.opt.Faults)
+	if errors.Is(err, fold.ErrForbidden) {
+		return &SyncError{Kind: SyncRefused, Err: err}
 	}
-	u.own = &objects{fs: own, batch: memory.NewStorage()}
-	u.own.reopen()
-	for _, name := range []string{"commondir", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"} {
-		if _, err := own.Lstat(name); err == nil {
-			return syncError(SyncRefused, "", "delete it, if you did not put it there yourself", "%s/%s is none of our files", u.dir, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/foldwatch"} {
-		if err := own.MkdirAll(d, 0o777); err != nil {
-			return err
-		}
-	}
-	u.own.sweepPacks() // of a fetch that a crash ended
-	config := repoConfig
-	if u.size == 32 {
-		config = strings.Replace(config, "repositoryformatversion = 0", "repositoryformatversion = 1", 1) + "[extensions]\n\tobjectFormat = sha256\n"
-	}
-	alternates, err := filepath.Rel(filepath.Join(u.dir, "objects"), filepath.Join(l.CommonDir, "objects"))
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct{ name, text string }{
-		{"objects/info/alternates", filepath.ToSlash(alternates) + "\n"},
-		{"config", config},
-		{"HEAD", "ref: refs/heads/none\n"},
-	} {
-		if err := u.keep(f.name, []byte(f.text)); err != nil {
-			return err
-		}
-	}
-	// Where the user's history ends, so does what we see of it.
-	shallow, err := os.ReadFile(filepath.Join(l.CommonDir, "shallow"))
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := own.root.Remove("shallow"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return u.keep("shallow", shallow)
-}
-
-// keep has a file of the upstream hold b.
-func (u *upstream) keep(name string, b []byte) error {
-	if have, err := u.own.fs.root.ReadFile(name); err == nil && bytes.Equal(have, b) {
-		return nil
-	}
-	return u.own.fs.writeFile(name, b)
+	return err
 }
 
 // packsIn counts the packs of a repository.
@@ -183,5 +130,5 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 	if len(tip) != 2*u.size {
 		return "", syncError(SyncRefused, u.at.host, "", "the remote names objects in another way than this repository")
 	}
-	return tip, unavailable(u.own.fs.writeFile(remoteRef(branch), []byte(tip+"\n")))
+	return tip, unavailable(u.own.writeFile(remoteRef(branch), []byte(tip+"\n")))
 }

@@ -1,0 +1,154 @@
+package gitops
+
+import (
+	"context"
+
+	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// copyRef copies all objects that a reference needs, and has another name the same.
+func copyRef(ctx context.Context, from, to *objects, ref, as string) error {
+	h, err := from.ref(ref)
+	if err != nil || h.IsZero() {
+		return err
+	}
+	have, err := to.ref(as)
+	if err != nil || have == h {
+		return err
+	}
+	if err := copyHistory(ctx, from, to, h); err != nil {
+		return err
+	}
+	return to.setRef(as, h)
+}
+
+// copyAtOnce is how many objects are held before they are written.
+const copyAtOnce = 5000
+
+// copyHistory copies a commit, its ancestors and their trees. What is there is
+// taken as complete: objects are written before what names them, or with it in one
+// pack.
+func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
+	type visit struct {
+		id   plumbing.Hash
+		done bool // its parents are copied
+	}
+	for todo := []visit{{id: tip}}; len(todo) > 0; {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v.id.IsZero() || to.holds(v.id) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			to.drop()
+			return err
+		}
+		c, err := from.commitOf(v.id)
+		if err != nil {
+			return err
+		}
+		if !v.done {
+			todo = append(todo, visit{v.id, true})
+			for _, p := range c.ParentHashes {
+				todo = append(todo, visit{id: p})
+			}
+			continue
+		}
+		if err := copyBelow(ctx, from, to, c.TreeHash); err != nil {
+			to.drop()
+			return err
+		}
+		b, err := from.get(plumbing.CommitObject, v.id)
+		if err != nil {
+			return err
+		}
+		if _, err := to.put(plumbing.CommitObject, b); err != nil {
+			return err
+		}
+		if to.pending() > copyAtOnce {
+			if err := to.flushAbove(ctx, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return to.flushAbove(ctx, 0)
+}
+
+// copyBelow copies a tree and what is in it, until ctx ends. What a tree names
+// comes before it, so that many can be written in parts.
+func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error {
+	if to.holds(tree) {
+		return nil
+	}
+	entries, err := from.readTree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.dir {
+			if err := copyBelow(ctx, from, to, e.hash); err != nil {
+				return err
+			}
+			continue
+		}
+		if e.odd == usergit.ModeGitlink || to.holds(e.hash) {
+			continue // a submodule's commit is nowhere here
+		}
+		b, err := from.get(plumbing.BlobObject, e.hash)
+		if err != nil {
+			return err
+		}
+		if _, err := to.put(plumbing.BlobObject, b); err != nil {
+			return err
+		}
+		if to.pending() > copyAtOnce {
+			if err := to.flushAbove(ctx, 0); err != nil {
+				return err
+			}
+		}
+	}
+	b, err := from.get(plumbing.TreeObject, tree)
+	if err != nil {
+		return err
+	}
+	_, err = to.put(plumbing.TreeObject, b)
+	return err
+}
+
+func (o *objects) holds(h plumbing.Hash) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.has(h)
+}
+
+func (o *objects) pending() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.batch.Objects)
+}
+
+// copyTreeRef copies the tree that a reference of from names, and has a reference of
+// to name it, until ctx ends.
+func copyTreeRef(ctx context.Context, from, to *objects, ref, as string) error {
+	h, err := from.ref(ref)
+	if err != nil || h.IsZero() {
+		return err
+	}
+	have, err := to.ref(as)
+	if err != nil || have == h {
+		return err
+	}
+	if err := copyBelow(ctx, from, to, h); err != nil {
+		to.drop()
+		return err
+	}
+	if err := to.flushAbove(ctx, 0); err != nil {
+		to.drop()
+		return err
+	}
+	return to.setRef(as, h)
+}

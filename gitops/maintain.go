@@ -1,0 +1,37 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+)
+
+// Above how many loose objects, or packs, the repository is repacked (G4).
+const (
+	maxLoose = 2000
+	maxPacks = 40
+)
+
+// Repack puts loose objects into one pack when there are more than 2,000, and
+// all packs into one when there are more than 40. It reports whether it did
+// anything.
+func (s *Store) Repack(ctx context.Context) (did bool, err error) {
+	if err := s.writable(); err != nil {
+		return false, err
+	}
+	if !s.syncing.TryLock() {
+		return false, nil // joining packs drops what a fetch has brought and nothing names yet
+	}
+	defer s.syncing.Unlock()
+	return s.repack(ctx, maxLoose, maxPacks)
+}
+
+func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	did, err = s.obj.repack(ctx, maxLoose, maxPacks)
+	if je, ok := errors.AsType[*JoinError](err); ok {
+		s.log.WarnContext(ctx, "Packs not joined", "packs", je.Packs, "err", je.Err)
+		return did, nil
+	}
+	return did, err
+}
