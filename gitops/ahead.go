@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -43,9 +44,9 @@ func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncO
 		return RemoteBranch{}, err
 	}
 	if tip == "" { // there is no such branch, or not any more
-		err := u.own.removeFile(remoteRef(branch))
+		err := u.own.RemoveFile(remoteRef(branch))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return RemoteBranch{}, unavailable(err)
+			return RemoteBranch{}, objdb.Unavailable(err)
 		}
 	}
 	return s.FetchedBranch(branch), nil
@@ -69,7 +70,7 @@ func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 // commit, because it was fetched.
 func (s *Store) KnowsTip(branch, commit string) bool {
 	if branch == usergit.BranchName {
-		if tip, err := s.obj.ref(refRemote); err == nil && hashText(tip) == commit {
+		if tip, err := s.obj.Ref(refRemote); err == nil && hashText(tip) == commit {
 			return true
 		}
 	}

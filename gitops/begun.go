@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -51,23 +52,23 @@ func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[st
 	}
 	s := r.s
 	from, onto, next := plumbing.NewHash(was.From), plumbing.NewHash(was.Onto), plumbing.NewHash(was.Next)
-	if !s.obj.holds(next) {
+	if !s.obj.Holds(next) {
 		return nil, nil // nothing named it, and a repack has dropped it
 	}
-	if pushed, err := s.obj.descends(ctx, tip, next); err != nil {
+	if pushed, err := s.obj.Descends(ctx, tip, next); err != nil {
 		return nil, err
 	} else if pushed {
 		onto = next
-	} else if on, err := s.obj.descends(ctx, tip, onto); err != nil || !on || onto.IsZero() {
+	} else if on, err := s.obj.Descends(ctx, tip, onto); err != nil || !on || onto.IsZero() {
 		return nil, err // the remote was rewritten
 	}
-	if beyond, err := s.obj.descends(ctx, onto, base); err != nil || !beyond || onto == base {
+	if beyond, err := s.obj.Descends(ctx, onto, base); err != nil || !beyond || onto == base {
 		return nil, err // our references have moved
 	}
 	var trees [3]plumbing.Hash
 	for i, h := range []plumbing.Hash{base, onto, next} {
 		var err error
-		if trees[i], err = s.obj.treeOf(h); err != nil {
+		if trees[i], err = s.obj.TreeOf(h); err != nil {
 			return nil, err
 		}
 	}
@@ -93,16 +94,16 @@ func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[st
 // the way a tree has them.
 func (r *round) hadSince(ctx context.Context, from, tree plumbing.Hash, paths map[string]pathChange) (map[string]bool, error) {
 	s := r.s
-	journal, err := s.obj.treeOf(r.from)
+	journal, err := s.obj.TreeOf(r.from)
 	if err != nil {
 		return nil, err
 	}
 	want, out := make(map[string]plumbing.Hash, len(paths)), map[string]bool{}
 	for path := range paths {
-		if want[path], err = s.obj.lookup(tree, path); err != nil {
+		if want[path], err = s.obj.Lookup(tree, path); err != nil {
 			return nil, err
 		}
-		is, err := s.obj.lookup(journal, path)
+		is, err := s.obj.Lookup(journal, path)
 		if err != nil {
 			return nil, err
 		}
@@ -134,16 +135,16 @@ func (s *Store) backTo(ctx context.Context, from, to plumbing.Hash, fn func(path
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return false, err
 		}
-		at = firstParent(c)
-		before, err := s.obj.treeOf(at)
+		at = objdb.FirstParent(c)
+		before, err := s.obj.TreeOf(at)
 		if err != nil {
 			return false, err
 		}
-		if err := s.obj.diff(before, c.TreeHash, func(path string, was, _ plumbing.Hash) { fn(path, was) }); err != nil {
+		if err := s.obj.Diff(before, c.TreeHash, func(path string, was, _ plumbing.Hash) { fn(path, was) }); err != nil {
 			return false, err
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if tree.IsZero() {
 		return describedOrNone(path, nil)
 	}
-	h, err := s.obj.lookup(tree, path)
+	h, err := s.obj.Lookup(tree, path)
 	if err != nil {
 		return nil, fmt.Errorf("last description of %s: %w", path, err)
 	}
@@ -105,7 +105,7 @@ func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
 		case len(c.described) == 0:
 			now[c.path] = plumbing.ZeroHash
 		case s.gate(c.path, c.described) == nil:
-			h, err := s.obj.put(plumbing.BlobObject, c.described)
+			h, err := s.obj.Put(plumbing.BlobObject, c.described)
 			if err != nil {
 				return tree, err
 			}
@@ -115,9 +115,9 @@ func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
 	if len(now) == 0 {
 		return tree, nil
 	}
-	next, err := s.obj.splice(tree, now)
+	next, err := s.obj.Splice(tree, now)
 	if errors.Is(err, fold.ErrNotFound) { // part of it is gone: what is described from now on is kept
-		next, err = s.obj.splice(plumbing.ZeroHash, now)
+		next, err = s.obj.Splice(plumbing.ZeroHash, now)
 	}
 	return next, err
 }
@@ -131,10 +131,10 @@ func (s *Store) setDescribed(tree plumbing.Hash) error {
 	if same {
 		return nil
 	}
-	if err := s.obj.flush(); err != nil {
+	if err := s.obj.Flush(); err != nil {
 		return err
 	}
-	if err := s.obj.setRef(refDescribed, tree); err != nil {
+	if err := s.obj.SetRef(refDescribed, tree); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 	"github.com/go-git/go-git/v5/utils/diff"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -53,11 +54,11 @@ func (s *Store) Show(ctx context.Context, rev string) (text, from, to string, er
 	if err != nil {
 		return "", "", "", err
 	}
-	c, err := s.obj.commitOf(at)
+	c, err := s.obj.CommitOf(at)
 	if err != nil {
 		return "", "", "", err
 	}
-	before := firstParent(c)
+	before := objdb.FirstParent(c)
 	if !before.IsZero() {
 		from = before.String()
 	}
@@ -66,18 +67,18 @@ func (s *Store) Show(ctx context.Context, rev string) (text, from, to string, er
 }
 
 func (s *Store) diffText(ctx context.Context, a, at plumbing.Hash) (string, error) {
-	before, err := s.obj.treeOf(a)
+	before, err := s.obj.TreeOf(a)
 	if err != nil {
 		return "", err
 	}
-	after, err := s.obj.treeOf(at)
+	after, err := s.obj.TreeOf(at)
 	if err != nil {
 		return "", err
 	}
 	var p patch
 	left := 0
 	var files []patchFile
-	err = s.obj.diff(before, after, func(path string, was, is plumbing.Hash) {
+	err = s.obj.Diff(before, after, func(path string, was, is plumbing.Hash) {
 		if len(files) == maxDiffFiles {
 			left++
 			return

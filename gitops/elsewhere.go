@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -27,7 +28,7 @@ const mostRemote = 1000
 // eachRemote calls fn with the commits of the remote's branch as it was seen
 // last, newest first, and the tree before each, until fn returns false.
 func (s *Store) eachRemote(ctx context.Context, most int, fn func(at plumbing.Hash, c *object.Commit, before plumbing.Hash) (bool, error)) error {
-	at, err := s.obj.ref(refRemote)
+	at, err := s.obj.Ref(refRemote)
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,12 @@ func (s *Store) eachRemote(ctx context.Context, most int, fn func(at plumbing.Ha
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return err
 		}
-		parent := firstParent(c)
-		before, err := s.obj.treeOf(parent)
+		parent := objdb.FirstParent(c)
+		before, err := s.obj.TreeOf(parent)
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func (s *Store) writers(ctx context.Context, revs []Revision, came map[string][]
 		return nil
 	}
 	return s.eachRemote(ctx, mostRemote, func(_ plumbing.Hash, c *object.Commit, before plumbing.Hash) (bool, error) {
-		err := s.obj.diff(before, c.TreeHash, func(path string, _, is plumbing.Hash) {
+		err := s.obj.Diff(before, c.TreeHash, func(path string, _, is plumbing.Hash) {
 			v := versionAt{path, is}
 			for _, r := range wanted[v] {
 				if !slices.Contains(r.Writers, c.Author.Name) {
@@ -95,11 +96,11 @@ func (s *Store) remoteRevisions(ctx context.Context, path string, here map[plumb
 		most = 1 << 30
 	}
 	err := s.eachRemote(ctx, most, func(at plumbing.Hash, c *object.Commit, before plumbing.Hash) (bool, error) {
-		was, err := s.obj.lookup(before, path)
+		was, err := s.obj.Lookup(before, path)
 		if err != nil {
 			return false, err
 		}
-		is, err := s.obj.lookup(c.TreeHash, path)
+		is, err := s.obj.Lookup(c.TreeHash, path)
 		if err != nil || was == is || here[is] {
 			return err == nil, err
 		}

@@ -77,7 +77,7 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 	if err != nil {
 		return out, err
 	}
-	if err := s.obj.checkOwn(); err != nil {
+	if err := s.obj.CheckOwn(); err != nil {
 		return out, err
 	}
 	at := address{url: s.l.CommonDir, scheme: "file", allow: "file"}

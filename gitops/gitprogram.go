@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -59,7 +60,7 @@ var transportConfig = []string{
 // repository.
 type gitProgram struct {
 	exe string
-	obj *objects
+	obj *objdb.Repo
 	at  address
 	opt SyncOptions
 	ssh func(context.Context, string) string // the ssh command, see Store.sshCommand
@@ -100,13 +101,13 @@ func (g *gitProgram) tipOf(ctx context.Context, ref string) (string, error) {
 // fetchRef is transport.fetch of any branch.
 func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	const head = "FETCH_HEAD" // of our own repository, not of the user's
-	if err := g.obj.removeFile(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := g.obj.RemoveFile(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", syncError(SyncOffline, g.at.host, "", "prepare to fetch: %v", err)
 	}
 	r := g.run(ctx, g.opt.Timeout, "fetch", "--quiet", "--no-tags", "--no-auto-gc", "--no-recurse-submodules",
 		"--refmap=", "--", g.at.url, ref)
 	if r.err != nil {
-		g.obj.sweepPacks()
+		g.obj.SweepPacks()
 		if strings.Contains(r.stderr, "couldn't find remote ref") {
 			return "", nil
 		}
@@ -114,11 +115,11 @@ func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	}
 	// Git syncs the pack and not its name: a reference is to follow that must not
 	// outlive it.
-	if err := g.obj.syncPacks(); err != nil {
+	if err := g.obj.SyncPacks(); err != nil {
 		return "", syncError(SyncOffline, g.at.host, "", "keep what was fetched: %v", err)
 	}
-	g.obj.refresh()
-	b, err := g.obj.readFile(head)
+	g.obj.Refresh()
+	b, err := g.obj.ReadFile(head)
 	oid, _, _ := strings.Cut(string(b), "\t")
 	if err != nil || !isObjectName(oid) {
 		return "", syncError(SyncRefused, g.at.host, "", "git fetched nothing that can be named")
@@ -193,11 +194,11 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 	defer stop()
 	full := append([]string{"--no-pager"}, usergit.SafeConfig...)
 	full = append(full, transportConfig...)
-	full = append(full, "--git-dir="+g.obj.dir())
+	full = append(full, "--git-dir="+g.obj.Dir())
 	usergit.CountStart(ctx)
 	cmd := exec.CommandContext(ctx, g.exe, append(full, args...)...)
 	ownGroup(cmd)
-	cmd.Dir = g.obj.dir()
+	cmd.Dir = g.obj.Dir()
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Env = append(usergit.CleanEnv(os.Environ()),
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
@@ -229,7 +230,7 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 // itself has no bound for it. The returned function ends the watch and reports
 // whether that was so.
 func (g *gitProgram) watch(stop func()) (ended func() bool) {
-	before := g.obj.packBytes()
+	before := g.obj.PackBytes()
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	tooLarge := false
@@ -241,7 +242,7 @@ func (g *gitProgram) watch(stop func()) (ended func() bool) {
 			case <-done:
 				return
 			case <-tick.C:
-				if g.obj.packBytes()-before > g.opt.MaxBytes {
+				if g.obj.PackBytes()-before > g.opt.MaxBytes {
 					tooLarge = true
 					stop()
 					return
@@ -252,7 +253,7 @@ func (g *gitProgram) watch(stop func()) (ended func() bool) {
 	return func() bool {
 		close(done)
 		wg.Wait()
-		return tooLarge || g.obj.packBytes()-before > g.opt.MaxBytes
+		return tooLarge || g.obj.PackBytes()-before > g.opt.MaxBytes
 	}
 }
 
@@ -389,7 +390,7 @@ func (s *Store) userSSH(ctx context.Context) string {
 		return own
 	}
 	// Our repository has no such setting: it is the user's.
-	own, err := usergit.Call{Dir: s.obj.dir(), GitDir: s.obj.dir(), Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
+	own, err := usergit.Call{Dir: s.obj.Dir(), GitDir: s.obj.Dir(), Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
 	if err != nil {
 		own = ""
 	}

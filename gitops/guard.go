@@ -192,7 +192,7 @@ func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	old, err := s.obj.list(tree)
+	old, err := s.obj.List(tree)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -379,7 +379,7 @@ func createMany(root *disk.Root, files []disk.File) error {
 
 // filesOf returns the bytes that a tree holds at paths.
 func (s *Store) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error) {
-	all, err := s.obj.list(tree)
+	all, err := s.obj.List(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -428,7 +428,7 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	gone := &draft{}
 	for _, p := range missing {
 		c := &change{path: p}
-		if c.old, err = s.obj.lookup(tree, p); err != nil {
+		if c.old, err = s.obj.Lookup(tree, p); err != nil {
 			return nil, err
 		}
 		gone.add(c, nil)
@@ -442,7 +442,7 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 		err = s.moveTip(ctx, next)
 	}
 	if err != nil {
-		s.obj.drop()
+		s.obj.Drop()
 		return nil, err
 	}
 	if left > 0 {

@@ -152,7 +152,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	}
 	done, err := s.write(ctx, changes, message, &out)
 	if err != nil {
-		s.obj.drop()
+		s.obj.Drop()
 		return out, err
 	}
 	return out, s.wal.cut(done)
@@ -249,11 +249,11 @@ func (s *Store) oldBlobs(m map[string]*change) (map[string]plumbing.Hash, error)
 		return nil, err
 	}
 	if len(m) > 200 { // one pass over the tree costs less than a path each
-		return s.obj.list(tree)
+		return s.obj.List(tree)
 	}
 	out := make(map[string]plumbing.Hash, len(m))
 	for p := range m {
-		if out[p], err = s.obj.lookup(tree, p); err != nil {
+		if out[p], err = s.obj.Lookup(tree, p); err != nil {
 			return nil, err
 		}
 	}
@@ -264,7 +264,7 @@ func (s *Store) tipTree() (plumbing.Hash, error) {
 	s.mu.Lock()
 	tip := s.tip
 	s.mu.Unlock()
-	return s.obj.treeOf(tip)
+	return s.obj.TreeOf(tip)
 }
 
 // setApart notes a file that stays out.
@@ -358,10 +358,10 @@ func overwritten(changes []*change, gate func(string, []byte) error) []*draft {
 // moveTip writes the batch and then lets the journal name its last commit: a
 // crash in between leaves objects that nothing names, and no more.
 func (s *Store) moveTip(ctx context.Context, tip plumbing.Hash) error {
-	if err := s.obj.flushWhile(ctx); err != nil {
+	if err := s.obj.FlushWhile(ctx); err != nil {
 		return err
 	}
-	if err := s.obj.setRef(refJournal, tip); err != nil {
+	if err := s.obj.SetRef(refJournal, tip); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -406,7 +406,7 @@ func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c
 // commitDraft adds the commit of d to the batch and returns the new tip, which
 // is parent if d changes nothing.
 func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
-	tree, err := s.obj.treeOf(parent)
+	tree, err := s.obj.TreeOf(parent)
 	if err != nil {
 		return parent, err
 	}
@@ -421,12 +421,12 @@ func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft,
 		}
 		old := f.c.old
 		if moved {
-			if old, err = s.obj.lookup(tree, f.c.path); err != nil {
+			if old, err = s.obj.Lookup(tree, f.c.path); err != nil {
 				return parent, err
 			}
 		}
 		if f.b != nil {
-			if f.blob, err = s.obj.put(plumbing.BlobObject, f.b); err != nil {
+			if f.blob, err = s.obj.Put(plumbing.BlobObject, f.b); err != nil {
 				return parent, err
 			}
 		}
@@ -444,7 +444,7 @@ func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft,
 	if len(changes) == 0 {
 		return parent, nil
 	}
-	newTree, err := s.obj.splice(tree, changes)
+	newTree, err := s.obj.Splice(tree, changes)
 	if err != nil {
 		return parent, err
 	}
@@ -486,7 +486,7 @@ func (s *Store) putCommit(tree, parent plumbing.Hash, message string) (plumbing.
 	if _, err := r.Read(b); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return s.obj.put(plumbing.CommitObject, b)
+	return s.obj.Put(plumbing.CommitObject, b)
 }
 
 // author returns who the user is, in a form a commit can hold.

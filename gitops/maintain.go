@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"errors"
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 )
 
 // Above how many loose objects, or packs, the repository is repacked (G4).
@@ -28,8 +29,8 @@ func (s *Store) Repack(ctx context.Context) (did bool, err error) {
 func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	did, err = s.obj.repack(ctx, maxLoose, maxPacks)
-	if je, ok := errors.AsType[*JoinError](err); ok {
+	did, err = s.obj.Repack(ctx, maxLoose, maxPacks)
+	if je, ok := errors.AsType[*objdb.JoinError](err); ok {
 		s.log.WarnContext(ctx, "Packs not joined", "packs", je.Packs, "err", je.Err)
 		return did, nil
 	}

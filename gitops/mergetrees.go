@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -81,7 +82,7 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 			}
 		}
 	}
-	folders := map[string]map[string]treeEntry{}
+	folders := map[string]map[string]objdb.TreeEntry{}
 	for _, path := range slices.Sorted(maps.Keys(mine)) {
 		o := mine[path]
 		if _, both := others[path]; both {
@@ -89,7 +90,7 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 		}
 		why, err := s.mayPublish(path, o.is)
 		if err == nil && why == nil && o.was.IsZero() {
-			why, err = s.obj.blocked(theirs, path, folders)
+			why, err = s.obj.Blocked(theirs, path, folders)
 		}
 		switch {
 		case err != nil:
@@ -109,7 +110,7 @@ type pathChange struct{ was, is plumbing.Hash }
 // changesFrom returns the files of ours that differ between two trees.
 func (s *Store) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string]pathChange, error) {
 	out := map[string]pathChange{}
-	return out, s.obj.diffWithin(ctx, a, b, maxDiffering, func(path string, was, is plumbing.Hash) {
+	return out, s.obj.DiffWithin(ctx, a, b, maxDiffering, func(path string, was, is plumbing.Hash) {
 		if allowed(path) {
 			out[path] = pathChange{was, is}
 		}
@@ -118,7 +119,7 @@ func (s *Store) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string
 
 // rebase makes one file's change in a tree that from another base.
 func (s *Store) rebase(changes map[string]pathChange, tree plumbing.Hash, path string, base plumbing.Hash) error {
-	is, err := s.obj.lookup(tree, path)
+	is, err := s.obj.Lookup(tree, path)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (s *Store) unlessHeld(m *merging, path string, ours plumbing.Hash) error {
 // incoming returns the bytes of a file of the remote, or why it may not enter
 // (G6, G7).
 func (s *Store) incoming(path string, h plumbing.Hash) (b []byte, why, err error) {
-	n, err := s.obj.size(h)
+	n, err := s.obj.Size(h)
 	if err != nil {
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			return nil, fmt.Errorf("%s: the remote did not send it: %w", path, fold.ErrQuarantined), nil
@@ -262,28 +263,28 @@ func mergeProject(ours, theirs []byte) []byte {
 func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs plumbing.Hash) (_ plumbing.Hash, err error) {
 	defer func() {
 		if err != nil {
-			s.obj.drop()
+			s.obj.Drop()
 			err = fmt.Errorf("commit the merge: %w", err)
 		}
 	}()
-	tree, err := s.obj.treeOf(theirs)
+	tree, err := s.obj.TreeOf(theirs)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	for _, b := range m.fresh {
-		if _, err := s.obj.put(plumbing.BlobObject, b); err != nil {
+		if _, err := s.obj.Put(plumbing.BlobObject, b); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
-	next, err := s.obj.splice(tree, m.change)
+	next, err := s.obj.Splice(tree, m.change)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if next == tree && !theirs.IsZero() || len(m.change) == 0 {
-		return theirs, s.obj.flush()
+		return theirs, s.obj.Flush()
 	}
-	if c, err := s.obj.commitOf(ours); err == nil && c.TreeHash == next && firstParent(c) == theirs && len(c.ParentHashes) <= 1 {
-		return ours, s.obj.flush()
+	if c, err := s.obj.CommitOf(ours); err == nil && c.TreeHash == next && objdb.FirstParent(c) == theirs && len(c.ParentHashes) <= 1 {
+		return ours, s.obj.Flush()
 	}
 	files, err := s.changedFiles(tree, m.change)
 	if err != nil {
@@ -297,7 +298,7 @@ func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs 
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return n, s.obj.flushWhile(ctx)
+	return n, s.obj.FlushWhile(ctx)
 }
 
 // maxToldFiles is up to how many files of a commit are read to say what it does.
@@ -309,7 +310,7 @@ func (s *Store) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Has
 	known := map[string]plumbing.Hash{}
 	if len(changes) > 200 {
 		var err error
-		if known, err = s.obj.list(tree); err != nil {
+		if known, err = s.obj.List(tree); err != nil {
 			return nil, err
 		}
 	}
@@ -317,7 +318,7 @@ func (s *Store) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Has
 		f := draftFile{c: &change{path: path, old: known[path]}, blob: changes[path]}
 		var err error
 		if len(changes) <= 200 {
-			if f.c.old, err = s.obj.lookup(tree, path); err != nil {
+			if f.c.old, err = s.obj.Lookup(tree, path); err != nil {
 				return nil, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -202,7 +203,7 @@ func (s *Store) coAuthors(ctx context.Context, tip, end plumbing.Hash) (string, 
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		c, err := s.obj.commitOf(tip)
+		c, err := s.obj.CommitOf(tip)
 		if err != nil {
 			return "", err
 		}
@@ -211,7 +212,7 @@ func (s *Store) coAuthors(ctx context.Context, tip, end plumbing.Hash) (string, 
 				lines = append(lines, line)
 			}
 		}
-		tip = firstParent(c)
+		tip = objdb.FirstParent(c)
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), ""), nil

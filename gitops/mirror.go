@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -64,15 +65,15 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 		return err
 	}
 	defer unlock()
-	to, err := openObjects(dir, s.opt.Faults, false)
+	to, err := objdb.Open(dir, s.opt.Faults, false)
 	if err != nil {
 		return err
 	}
-	defer to.close()
+	defer to.Close()
 	own := copyPrefix(s.l.CommonDir)
 	for _, ref := range mirrored() {
 		for _, as := range []string{own + path.Base(ref), ref} {
-			if err := copyRef(ctx, s.obj, to, ref, as); err != nil {
+			if err := objdb.CopyRef(ctx, s.obj, to, ref, as); err != nil {
 				return err
 			}
 		}
@@ -81,11 +82,11 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, as := range []string{own + path.Base(refDescribed), refDescribed} {
-		if err := copyTreeRef(ctx, s.obj, to, refDescribed, as); err != nil {
+		if err := objdb.CopyTreeRef(ctx, s.obj, to, refDescribed, as); err != nil {
 			return err
 		}
 	}
-	if _, err := to.repack(ctx, maxLoose, maxPacks); err != nil { // slower, not wrong
+	if _, err := to.Repack(ctx, maxLoose, maxPacks); err != nil { // slower, not wrong
 		s.log.WarnContext(ctx, "Objects of the mirror not packed", "err", err)
 	}
 	return nil
@@ -129,32 +130,32 @@ const mirrorPause = 50 * time.Millisecond
 // MirrorHolds reports whether there is a mirror at dir with a journal in it,
 // and how many files its newest state has: what add offers to restore.
 func MirrorHolds(dir string) (files int, ok bool) {
-	o, err := openObjects(dir, nil, true)
+	o, err := objdb.Open(dir, nil, true)
 	if err != nil {
 		return 0, false
 	}
-	defer o.close()
-	tip, err := o.ref(refJournal)
+	defer o.Close()
+	tip, err := o.Ref(refJournal)
 	if err != nil || tip.IsZero() {
 		return 0, false
 	}
-	tree, err := o.treeOf(tip)
+	tree, err := o.TreeOf(tip)
 	if err != nil {
 		return 0, false
 	}
-	all, err := o.list(tree)
+	all, err := o.List(tree)
 	return len(all), err == nil
 }
 
 // MirrorKnows reports whether the mirror at dir has the journal of a checkout that
 // lay where this store's does.
 func (s *Store) MirrorKnows(dir string) bool {
-	o, err := openObjects(dir, nil, true)
+	o, err := objdb.Open(dir, nil, true)
 	if err != nil {
 		return false
 	}
-	defer o.close()
-	tip, err := o.ref(copyPrefix(s.l.CommonDir) + path.Base(refJournal))
+	defer o.Close()
+	tip, err := o.Ref(copyPrefix(s.l.CommonDir) + path.Base(refJournal))
 	return err == nil && !tip.IsZero()
 }
 
@@ -196,11 +197,11 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer unlock()
-	from, err := openObjects(dir, nil, true)
+	from, err := objdb.Open(dir, nil, true)
 	if err != nil {
 		return nil, err
 	}
-	defer from.close()
+	defer from.Close()
 	prefix := copyPrefix(s.l.CommonDir)
 	as := func(ref string) string {
 		if prefix == "" {
@@ -208,10 +209,10 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		}
 		return prefix + path.Base(ref)
 	}
-	tip, err := from.ref(as(refJournal))
+	tip, err := from.Ref(as(refJournal))
 	if err == nil && tip.IsZero() {
 		prefix = ""
-		tip, err = from.ref(refJournal)
+		tip, err = from.Ref(refJournal)
 	}
 	if err != nil {
 		return nil, err
@@ -220,11 +221,11 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		return nil, fmt.Errorf("no journal in %s: %w", dir, fold.ErrNotFound)
 	}
 	// Files first: a journal without its files would look like a deletion.
-	tree, err := from.treeOf(tip)
+	tree, err := from.TreeOf(tip)
 	if err != nil {
 		return nil, err
 	}
-	all, err := from.list(tree)
+	all, err := from.List(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +240,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		if !allowed(p) {
 			continue
 		}
-		b, err := from.get(plumbing.BlobObject, all[p])
+		b, err := from.Get(plumbing.BlobObject, all[p])
 		if err != nil {
 			return nil, err
 		}
@@ -254,12 +255,12 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err := createMany(root, batch); err != nil {
 		return nil, err
 	}
-	if err := copyTreeRef(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
+	if err := objdb.CopyTreeRef(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
 		return nil, err
 	}
 	for _, ref := range []string{refBranch, refSquashed, refJournal} {
-		if err := copyRef(ctx, from, s.obj, as(ref), ref); err != nil {
-			s.obj.drop()
+		if err := objdb.CopyRef(ctx, from, s.obj, as(ref), ref); err != nil {
+			s.obj.Drop()
 			return nil, err
 		}
 	}

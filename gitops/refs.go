@@ -1,10 +1,12 @@
 package gitops
 
+import "github.com/foldwatch/foldwatch/gitops/objdb"
+
 // References of our own repository.
 const (
 	refJournal  = "refs/foldwatch/journal"  // every settled change
 	refSquashed = "refs/foldwatch/squashed" // the journal commit that refBranch holds
-	refBranch   = Head                      // what may be published
+	refBranch   = objdb.Head                // what may be published
 
 	// refDescribed names a tree, laid out as fold/, of what was last said of
 	// each source file before any merge. It is local and never published.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -164,15 +165,15 @@ func (s *Store) inJournal(path string, b []byte) (bool, error) {
 		if at.IsZero() {
 			return false, nil
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return false, err
 		}
-		h, err := s.obj.lookup(c.TreeHash, path)
+		h, err := s.obj.Lookup(c.TreeHash, path)
 		if err != nil || h == want {
 			return h == want, err
 		}
-		at = firstParent(c)
+		at = objdb.FirstParent(c)
 	}
 	return false, nil
 }

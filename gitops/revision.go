@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -34,7 +35,7 @@ type PathChange struct {
 }
 
 // blob returns the bytes of a file of the journal.
-func (s *Store) blob(h plumbing.Hash) ([]byte, error) { return s.obj.get(plumbing.BlobObject, h) }
+func (s *Store) blob(h plumbing.Hash) ([]byte, error) { return s.obj.Get(plumbing.BlobObject, h) }
 
 // start returns the newest journal commit, or an error if there is nothing to
 // read.
@@ -62,12 +63,12 @@ func (s *Store) Log(ctx context.Context, path string, limit int) ([]Revision, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return nil, fmt.Errorf("read the journal: %w", err)
 		}
-		parent := firstParent(c)
-		before, err := s.obj.treeOf(parent)
+		parent := objdb.FirstParent(c)
+		before, err := s.obj.TreeOf(parent)
 		if err != nil {
 			return nil, fmt.Errorf("read the journal: %w", err)
 		}
@@ -132,7 +133,7 @@ func (s *Store) tell(r *Revision, tree plumbing.Hash, path string, came map[stri
 		}
 	}
 	for _, p := range paths {
-		h, err := s.obj.lookup(tree, p)
+		h, err := s.obj.Lookup(tree, p)
 		if err != nil {
 			return err
 		}
@@ -235,13 +236,13 @@ func (s *Store) touches(a, b plumbing.Hash, path string) (bool, error) {
 }
 
 func (s *Store) child(tree plumbing.Hash, name string, dir bool) (plumbing.Hash, error) {
-	entries, err := s.obj.readTree(tree)
+	entries, err := s.obj.ReadTree(tree)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	for _, e := range entries {
-		if e.name == name && e.dir == dir {
-			return e.hash, nil
+		if e.Name == name && e.Dir == dir {
+			return e.Hash, nil
 		}
 	}
 	return plumbing.ZeroHash, nil
@@ -249,7 +250,7 @@ func (s *Store) child(tree plumbing.Hash, name string, dir bool) (plumbing.Hash,
 
 func (s *Store) pathChanges(a, b plumbing.Hash) ([]PathChange, error) {
 	var out []PathChange
-	err := s.obj.diff(a, b, func(path string, was, is plumbing.Hash) {
+	err := s.obj.Diff(a, b, func(path string, was, is plumbing.Hash) {
 		p := PathChange{Status: 'M', Path: path}
 		switch {
 		case was.IsZero():
@@ -293,11 +294,11 @@ func (s *Store) resolve(ctx context.Context, rev string) (plumbing.Hash, error) 
 		if strings.HasPrefix(at.String(), rev) && !slices.Contains(found, at) {
 			found = append(found, at)
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		at = firstParent(c)
+		at = objdb.FirstParent(c)
 	}
 	switch len(found) {
 	case 0:
@@ -315,11 +316,11 @@ func (s *Store) At(ctx context.Context, rev, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.obj.treeOf(at)
+	tree, err := s.obj.TreeOf(at)
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.obj.lookup(tree, path)
+	h, err := s.obj.Lookup(tree, path)
 	if err != nil {
 		return nil, err
 	}
@@ -352,11 +353,11 @@ func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return err
 		}
-		h, err := s.obj.lookup(c.TreeHash, path)
+		h, err := s.obj.Lookup(c.TreeHash, path)
 		if err != nil {
 			return err
 		}
@@ -366,7 +367,7 @@ func (s *Store) Versions(ctx context.Context, path string, fn func(rev string, b
 			}
 			last = h
 		}
-		rev, at = at.String(), firstParent(c)
+		rev, at = at.String(), objdb.FirstParent(c)
 	}
 	_, err = tell()
 	return err
@@ -387,7 +388,7 @@ func (s *Store) Called(ctx context.Context, prefix string) (ids []fold.ID, err e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c, err := s.obj.commitOf(at)
+		c, err := s.obj.CommitOf(at)
 		if err != nil {
 			return nil, fmt.Errorf("read the journal: %w", err)
 		}
@@ -398,19 +399,19 @@ func (s *Store) Called(ctx context.Context, prefix string) (ids []fold.ID, err e
 			}
 		}
 		if !dir.IsZero() && dir != last {
-			entries, err := s.obj.readTree(dir)
+			entries, err := s.obj.ReadTree(dir)
 			if err != nil {
 				return nil, fmt.Errorf("read the journal: %w", err)
 			}
 			for _, e := range entries {
-				id, own := fold.OwnPath(prefix[:1] + "/" + prefix[1:2] + "/" + e.name)
-				if own && !e.dir && strings.HasPrefix(string(id), prefix) && !slices.Contains(ids, id) {
+				id, own := fold.OwnPath(prefix[:1] + "/" + prefix[1:2] + "/" + e.Name)
+				if own && !e.Dir && strings.HasPrefix(string(id), prefix) && !slices.Contains(ids, id) {
 					ids = append(ids, id)
 				}
 			}
 			last = dir
 		}
-		at = firstParent(c)
+		at = objdb.FirstParent(c)
 	}
 	slices.Sort(ids)
 	return ids, nil
@@ -490,11 +491,11 @@ func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
-	c, err := s.obj.commitOf(at)
+	c, err := s.obj.CommitOf(at)
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
-	before, err := s.obj.treeOf(firstParent(c))
+	before, err := s.obj.TreeOf(objdb.FirstParent(c))
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
@@ -503,7 +504,7 @@ func (s *Store) Undo(ctx context.Context, rev string) (paths []string, err error
 		was, is plumbing.Hash
 	}
 	var steps []step
-	err = s.obj.diff(before, c.TreeHash, func(path string, was, is plumbing.Hash) {
+	err = s.obj.Diff(before, c.TreeHash, func(path string, was, is plumbing.Hash) {
 		steps = append(steps, step{path, was, is})
 	})
 	if err != nil {

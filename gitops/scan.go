@@ -39,7 +39,7 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, err := s.obj.list(tree)
+	old, err := s.obj.List(tree)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err erro
 	}
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	was, err := s.obj.ref(refBranch)
+	was, err := s.obj.Ref(refBranch)
 	if err != nil {
 		return "", fmt.Errorf("squash the journal: %w", err)
 	}
@@ -39,14 +39,14 @@ func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err erro
 func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err error) {
 	defer func() {
 		if err != nil {
-			s.obj.drop()
+			s.obj.Drop()
 			err = fmt.Errorf("squash the journal: %w", err)
 		}
 	}()
-	if branch, err = s.obj.ref(refBranch); err != nil {
+	if branch, err = s.obj.Ref(refBranch); err != nil {
 		return branch, journal, err
 	}
-	done, err := s.obj.ref(refSquashed)
+	done, err := s.obj.Ref(refSquashed)
 	if err != nil {
 		return branch, journal, err
 	}
@@ -54,7 +54,7 @@ func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err 
 	if err != nil || tip.IsZero() || done == tip {
 		return branch, done, err
 	}
-	tree, err := s.obj.treeOf(branch)
+	tree, err := s.obj.TreeOf(branch)
 	if err != nil {
 		return branch, journal, err
 	}
@@ -62,13 +62,13 @@ func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err 
 	if err != nil {
 		return branch, journal, err
 	}
-	next, err := s.obj.splice(tree, changed.blobs)
+	next, err := s.obj.Splice(tree, changed.blobs)
 	if err != nil {
 		return branch, journal, err
 	}
 	if next == tree || branch.IsZero() && len(changed.blobs) == 0 {
-		s.obj.drop()
-		return branch, tip, s.obj.setRef(refSquashed, tip)
+		s.obj.Drop()
+		return branch, tip, s.obj.SetRef(refSquashed, tip)
 	}
 	by, err := s.coAuthors(ctx, tip, done)
 	if err != nil {
@@ -78,13 +78,13 @@ func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err 
 	if err != nil {
 		return branch, journal, err
 	}
-	if err := s.obj.flush(); err != nil {
+	if err := s.obj.Flush(); err != nil {
 		return branch, journal, err
 	}
-	if err := s.obj.setRef(refBranch, at); err != nil {
+	if err := s.obj.SetRef(refBranch, at); err != nil {
 		return branch, journal, err
 	}
-	return at, tip, s.obj.setRef(refSquashed, tip)
+	return at, tip, s.obj.SetRef(refSquashed, tip)
 }
 
 // A publish is what may go from the journal to the branch.
@@ -97,17 +97,17 @@ type publish struct {
 // tree, got from one in between and was taken back since: local memories and
 // files marked as deleted are left out.
 func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash) (p publish, err error) {
-	a, err := s.obj.treeOf(from)
+	a, err := s.obj.TreeOf(from)
 	if err != nil {
 		return p, err
 	}
-	b, err := s.obj.treeOf(to)
+	b, err := s.obj.TreeOf(to)
 	if err != nil {
 		return p, err
 	}
 	p.blobs = map[string]plumbing.Hash{}
 	old := map[string]plumbing.Hash{}
-	err = s.obj.diff(a, b, func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
+	err = s.obj.Diff(a, b, func(path string, was, is plumbing.Hash) { p.blobs[path], old[path] = is, was })
 	if err != nil {
 		return p, err
 	}
@@ -173,16 +173,16 @@ func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, i
 	if err != nil {
 		return err
 	}
-	now, err := s.obj.treeOf(to)
+	now, err := s.obj.TreeOf(to)
 	if err != nil {
 		return err
 	}
 	for path, blobs := range held {
-		has, err := s.obj.lookup(branch, path)
+		has, err := s.obj.Lookup(branch, path)
 		if err != nil {
 			return err
 		}
-		h, err := s.obj.lookup(now, path)
+		h, err := s.obj.Lookup(now, path)
 		if err != nil {
 			return err
 		}
@@ -216,11 +216,11 @@ func local(slug, path string, b []byte) bool {
 // SquashedAt returns when the branch foldwatch last got a commit; zero if it
 // has none.
 func (s *Store) SquashedAt() (time.Time, error) {
-	h, err := s.obj.ref(refBranch)
+	h, err := s.obj.Ref(refBranch)
 	if err != nil || h.IsZero() {
 		return time.Time{}, err
 	}
-	c, err := s.obj.commitOf(h)
+	c, err := s.obj.CommitOf(h)
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -77,7 +78,7 @@ type Store struct {
 	l    *usergit.Repo
 	log  *slog.Logger
 	lock *disk.LockFile
-	obj  *objects
+	obj  *objdb.Repo
 	wal  *wal
 
 	paths  pathLocks    // one writer a path
@@ -140,7 +141,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if s.lock, err = disk.Lock(filepath.Join(state, "lock"), "pid "+strconv.Itoa(os.Getpid())); err != nil {
 		return nil, err
 	}
-	if s.obj, err = openObjects(filepath.Join(state, usergit.RepoName), opt.Faults, false); err != nil {
+	if s.obj, err = objdb.Open(filepath.Join(state, usergit.RepoName), opt.Faults, false); err != nil {
 		return nil, err
 	}
 	if err := s.loadTip(); err != nil {
@@ -171,18 +172,18 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 
 // loadTip reads where the journal and the descriptions stand.
 func (s *Store) loadTip() error {
-	described, err := s.obj.ref(refDescribed)
+	described, err := s.obj.Ref(refDescribed)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.described = described
 	s.mu.Unlock()
-	tip, err := s.obj.ref(refJournal)
+	tip, err := s.obj.Ref(refJournal)
 	if err != nil || tip.IsZero() {
 		return err
 	}
-	c, err := s.obj.commitOf(tip)
+	c, err := s.obj.CommitOf(tip)
 	if err != nil {
 		return err
 	}
@@ -344,7 +345,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.wal.close())
 	}
 	if s.obj != nil {
-		errs = append(errs, s.obj.close())
+		errs = append(errs, s.obj.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
@@ -394,7 +395,7 @@ func (s *Store) Status() Status {
 	s.mu.Unlock()
 	st.WalEntries, _ = s.wal.count()
 	if !closed {
-		st.Loose = s.obj.countLoose()
+		st.Loose = s.obj.CountLoose()
 	}
 	return st
 }

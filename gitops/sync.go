@@ -186,7 +186,7 @@ func (r *round) load() (err error) {
 		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held, Back: r.notes.Back, Begun: r.notes.Begun}
 		return nil
 	}
-	r.seen, err = r.s.obj.ref(refRemote)
+	r.seen, err = r.s.obj.Ref(refRemote)
 	return err
 }
 
@@ -213,7 +213,7 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 		// that of this machine is nobody's business.
 		onto = r.lost
 	}
-	base, err := s.obj.mergeBase(ctx, r.branch, onto)
+	base, err := s.obj.MergeBase(ctx, r.branch, onto)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (r *round) remoteTip(ctx context.Context, try int) (tip plumbing.Hash, err 
 		if err := r.step("fetch"); err != nil {
 			return tip, err
 		}
-		if !r.s.obj.holds(tip) {
+		if !r.s.obj.Holds(tip) {
 			if tip, err = r.t.fetch(ctx); err != nil {
 				return tip, err
 			}
@@ -281,7 +281,7 @@ func (r *round) mayPushAtOnce(ctx context.Context, try int) (bool, error) {
 	if try > 1 || !r.opt.Publish || r.seen.IsZero() || r.branch == r.seen {
 		return false, nil
 	}
-	return r.s.obj.descends(ctx, r.branch, r.seen)
+	return r.s.obj.Descends(ctx, r.branch, r.seen)
 }
 
 // checkSeen stops where what we saw of the remote is gone from it (G14).
@@ -293,7 +293,7 @@ func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
 		if !tip.IsZero() {
 			return nil
 		}
-		ok, err := r.s.obj.descends(ctx, r.branch, r.seen)
+		ok, err := r.s.obj.Descends(ctx, r.branch, r.seen)
 		if ok {
 			r.lost = r.seen
 		}
@@ -302,7 +302,7 @@ func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
 	if tip.IsZero() {
 		return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch is gone from the remote")
 	}
-	ok, err := r.s.obj.descends(ctx, tip, r.seen)
+	ok, err := r.s.obj.Descends(ctx, tip, r.seen)
 	if err != nil || ok {
 		return err
 	}
@@ -316,7 +316,7 @@ func (r *round) saw(tip plumbing.Hash) error {
 		return nil
 	}
 	if !tip.IsZero() {
-		if err := r.s.obj.setRef(refRemote, tip); err != nil {
+		if err := r.s.obj.SetRef(refRemote, tip); err != nil {
 			return err
 		}
 	}
@@ -333,7 +333,7 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	s := r.s
 	var trees [3]plumbing.Hash
 	for i, h := range []plumbing.Hash{base, r.branch, tip} {
-		if trees[i], err = s.obj.treeOf(h); err != nil {
+		if trees[i], err = s.obj.TreeOf(h); err != nil {
 			return next, nil, err
 		}
 	}
@@ -363,17 +363,17 @@ func (r *round) heldBack(branch plumbing.Hash) (map[string]plumbing.Hash, error)
 		return nil, nil
 	}
 	s := r.s
-	journal, err := s.obj.treeOf(r.from)
+	journal, err := s.obj.TreeOf(r.from)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]plumbing.Hash{}
 	for path := range r.notes.Back {
-		is, err := s.obj.lookup(journal, path)
+		is, err := s.obj.Lookup(journal, path)
 		if err != nil {
 			return nil, err
 		}
-		has, err := s.obj.lookup(branch, path)
+		has, err := s.obj.Lookup(branch, path)
 		if err != nil {
 			return nil, err
 		}
@@ -409,11 +409,11 @@ func (r *round) push(ctx context.Context, tip, next plumbing.Hash) error {
 
 // sent counts the files in which two commits differ.
 func (r *round) sent(ctx context.Context, was, is plumbing.Hash) (int, error) {
-	a, err := r.s.obj.treeOf(was)
+	a, err := r.s.obj.TreeOf(was)
 	if err != nil {
 		return 0, err
 	}
-	b, err := r.s.obj.treeOf(is)
+	b, err := r.s.obj.TreeOf(is)
 	if err != nil {
 		return 0, err
 	}
@@ -438,14 +438,14 @@ func CheckRemote(opt SyncOptions) (address, host string, err error) {
 // OnRemote reports whether the remote's branch, as it was last seen, holds the bytes
 // b at path below fold/.
 func (s *Store) OnRemote(path string, b []byte) (bool, error) {
-	tip, err := s.obj.ref(refRemote)
+	tip, err := s.obj.Ref(refRemote)
 	if err != nil || tip.IsZero() {
 		return false, err
 	}
-	tree, err := s.obj.treeOf(tip)
+	tree, err := s.obj.TreeOf(tip)
 	if err != nil {
 		return false, err
 	}
-	have, err := s.obj.lookup(tree, path)
+	have, err := s.obj.Lookup(tree, path)
 	return err == nil && have == plumbing.ComputeHash(plumbing.BlobObject, b), err
 }

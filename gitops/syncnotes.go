@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -61,7 +62,7 @@ func writeKept(state, name string, v any) error {
 		err = disk.WriteFile(filepath.Join(state, name), b, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, unavailable(err))
+		return fmt.Errorf("write %s: %w", name, objdb.Unavailable(err))
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
 	}
 	refs := map[string]plumbing.Hash{refRemote: {}, refBranch: {}, refSquashed: {}}
 	for name := range refs {
-		if refs[name], err = s.obj.ref(name); err != nil {
+		if refs[name], err = s.obj.Ref(name); err != nil {
 			return st, err
 		}
 	}
@@ -123,11 +124,11 @@ func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
 // unpushed counts the paths at which the remote differs from our branch and
 // what the journal adds to it.
 func (s *Store) unpushed(ctx context.Context, remote, branch, squashed, tip plumbing.Hash) (int, error) {
-	theirs, err := s.obj.treeOf(remote)
+	theirs, err := s.obj.TreeOf(remote)
 	if err != nil {
 		return 0, err
 	}
-	ours, err := s.obj.treeOf(branch)
+	ours, err := s.obj.TreeOf(branch)
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +142,7 @@ func (s *Store) unpushed(ctx context.Context, remote, branch, squashed, tip plum
 			return 0, err
 		}
 		for path, blob := range p.blobs {
-			have, err := s.obj.lookup(theirs, path)
+			have, err := s.obj.Lookup(theirs, path)
 			if err != nil {
 				return 0, err
 			}

@@ -55,19 +55,19 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 // moveRefs lets our branch name next. The caller holds commit.
 func (r *round) moveRefs(ctx context.Context, next plumbing.Hash) error {
 	s := r.s
-	done, err := s.obj.ref(refSquashed)
+	done, err := s.obj.Ref(refSquashed)
 	if err != nil {
 		return err
 	}
 	if done != r.from && !r.from.IsZero() {
 		// Squashed meanwhile onto the branch as it was: next lacks that, so it is
 		// to be squashed once more.
-		if err := s.obj.setRef(refSquashed, r.from); err != nil {
+		if err := s.obj.SetRef(refSquashed, r.from); err != nil {
 			return err
 		}
 	}
 	if next != r.branch && !next.IsZero() {
-		if err := s.obj.setRef(refBranch, next); err != nil {
+		if err := s.obj.SetRef(refBranch, next); err != nil {
 			return err
 		}
 	}
@@ -83,15 +83,15 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	if err != nil || tip == r.from {
 		return err
 	}
-	was, err := s.obj.treeOf(r.from)
+	was, err := s.obj.TreeOf(r.from)
 	if err != nil {
 		return err
 	}
-	is, err := s.obj.treeOf(tip)
+	is, err := s.obj.TreeOf(tip)
 	if err != nil {
 		return err
 	}
-	have, err := s.obj.treeOf(next)
+	have, err := s.obj.TreeOf(next)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 			return nil
 		}
 	}
-	return s.obj.setRef(refSquashed, tip)
+	return s.obj.SetRef(refSquashed, tip)
 }
 
 // takeIn changes the working files and the journal. It returns the files that
@@ -124,7 +124,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err != nil || len(take) == 0 {
 		return held, err
 	}
-	journal, err := s.obj.treeOf(r.from)
+	journal, err := s.obj.TreeOf(r.from)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (r *round) withHeld(take map[string]plumbing.Hash, next plumbing.Hash) (map
 	if len(r.notes.Held) == 0 {
 		return take, nil
 	}
-	tree, err := r.s.obj.treeOf(next)
+	tree, err := r.s.obj.TreeOf(next)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (r *round) withHeld(take map[string]plumbing.Hash, next plumbing.Hash) (map
 		if _, ok := out[path]; ok {
 			continue
 		}
-		h, err := r.s.obj.lookup(tree, path)
+		h, err := r.s.obj.Lookup(tree, path)
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +224,7 @@ func (r *round) withHeld(take map[string]plumbing.Hash, next plumbing.Hash) (map
 // was made from, and so what the file was then.
 func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w *Write, why, err error) {
 	s := r.s
-	was, err := s.obj.lookup(journal, path)
+	was, err := s.obj.Lookup(journal, path)
 	if err != nil || was == blob {
 		return nil, nil, err
 	}
@@ -354,15 +354,15 @@ func (r *round) join(ctx context.Context, base, tip plumbing.Hash) (bool, error)
 // projectAt returns the project file of a commit; nil if it has none that can
 // be read.
 func (s *Store) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
-	tree, err := s.obj.treeOf(commit)
+	tree, err := s.obj.TreeOf(commit)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := s.obj.lookup(tree, fold.ProjectFile)
+	h, err := s.obj.Lookup(tree, fold.ProjectFile)
 	if err != nil || h.IsZero() {
 		return nil, nil, err
 	}
-	n, err := s.obj.size(h)
+	n, err := s.obj.Size(h)
 	if err != nil || n > maxFile {
 		return nil, nil, err
 	}

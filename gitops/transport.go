@@ -35,7 +35,7 @@ func (s *Store) transport(opt SyncOptions) (transport, address, error) {
 	if err != nil {
 		return nil, a, err
 	}
-	if err := s.obj.checkOwn(); errors.Is(err, fold.ErrForbidden) {
+	if err := s.obj.CheckOwn(); errors.Is(err, fold.ErrForbidden) {
 		return nil, a, &SyncError{Kind: SyncRefused, Err: err}
 	} else if err != nil {
 		return nil, a, err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -29,7 +30,7 @@ const mostUpstreamPacks = 40
 type upstream struct {
 	dir  string
 	size int // bytes of an object name
-	own  *objects
+	own  *objdb.Repo
 	git  *gitProgram
 	at   address
 }
@@ -50,7 +51,7 @@ func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error)
 		if _, ok := errors.AsType[*SyncError](err); ok {
 			return nil, err
 		}
-		return nil, unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
+		return nil, objdb.Unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
 	}
 	if opt.MaxBytes <= 0 {
 		opt.MaxBytes = maxReceived
@@ -64,7 +65,7 @@ func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error)
 
 func (u *upstream) close() {
 	if u.own != nil {
-		_ = u.own.close()
+		_ = u.own.Close()
 	}
 }
 
@@ -80,7 +81,7 @@ func (u *upstream) prepare(s *Store) (err error) {
 	if err := os.MkdirAll(u.dir, 0o777); err != nil {
 		return err
 	}
-	u.own, err = openBeside(u.dir, l.CommonDir, u.size == 32, s.opt.Faults)
+	u.own, err = objdb.OpenBeside(u.dir, l.CommonDir, u.size == 32, s.opt.Faults)
 	if errors.Is(err, fold.ErrForbidden) {
 		return &SyncError{Kind: SyncRefused, Err: err}
 	}
@@ -116,10 +117,10 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 	if err != nil && broken().MatchString(err.Error()) {
 		u.close()
 		if rerr := os.RemoveAll(u.dir); rerr != nil {
-			return "", unavailable(rerr)
+			return "", objdb.Unavailable(rerr)
 		}
 		if perr := u.prepare(s); perr != nil {
-			return "", unavailable(perr)
+			return "", objdb.Unavailable(perr)
 		}
 		u.git.obj = u.own
 		tip, err = u.git.fetchRef(ctx, "refs/heads/"+branch)
@@ -130,5 +131,5 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 	if len(tip) != 2*u.size {
 		return "", syncError(SyncRefused, u.at.host, "", "the remote names objects in another way than this repository")
 	}
-	return tip, unavailable(u.own.writeFile(remoteRef(branch), []byte(tip+"\n")))
+	return tip, objdb.Unavailable(u.own.WriteFile(remoteRef(branch), []byte(tip+"\n")))
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -265,7 +266,7 @@ func (w *wal) append(entries []walEntry) error {
 	if w.bad || w.f == nil {
 		if err := w.rewrite(); err != nil {
 			w.mu.Unlock()
-			return fmt.Errorf("write %s: %w", walName, unavailable(err))
+			return fmt.Errorf("write %s: %w", walName, objdb.Unavailable(err))
 		}
 	}
 	var b []byte
@@ -282,7 +283,7 @@ func (w *wal) append(entries []walEntry) error {
 			w.bad = false
 		}
 		w.mu.Unlock()
-		return fmt.Errorf("write %s: %w", walName, unavailable(err))
+		return fmt.Errorf("write %s: %w", walName, objdb.Unavailable(err))
 	}
 	w.size += int64(len(b))
 	w.live = append(w.live, entries...)
@@ -317,7 +318,7 @@ func (w *wal) append(entries []walEntry) error {
 		w.bad = true
 		w.mu.Unlock()
 		_ = w.cut(seqs) // if that fails too it stays bad, and the next use tries again
-		return fmt.Errorf("sync %s: %w", walName, unavailable(mine.err))
+		return fmt.Errorf("sync %s: %w", walName, objdb.Unavailable(mine.err))
 	}
 	return nil
 }
@@ -383,7 +384,7 @@ func (w *wal) cut(seqs []uint64) error {
 	}
 	if err := w.rewrite(); err != nil {
 		w.bad = true
-		return fmt.Errorf("cut %s: %w", walName, unavailable(err))
+		return fmt.Errorf("cut %s: %w", walName, objdb.Unavailable(err))
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 		opt.Now = time.Now
 	}
 	in := &Ingester{Options: opt, rules: rules, pruned: map[string]bool{}}
-	in.lister, in.branch = opt.Layout.NewLister(in.skipDir), opt.Layout.NewBranch()
+	in.lister, in.branch = opt.Layout.NewTrackedFiles(in.skipDir), opt.Layout.NewBranch()
 	if opt.Layout.WorkTree != "" {
 		root, err := os.OpenRoot(opt.Layout.WorkTree)
 		if err != nil {

@@ -25,7 +25,7 @@ type Branch struct {
 // NewBranch returns what remembers the default branch of l.
 func (l *Repo) NewBranch() *Branch { return &Branch{l: l} }
 
-// Default is [Layout.DefaultBranch].
+// Default is [Repo.DefaultBranch].
 func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	return b.name, b.oid, nil
 }
 
-// CommitTime is [Layout.CommitTime] of a commit given by its full name. Where it is
+// CommitTime is [Repo.CommitTime] of a commit given by its full name. Where it is
 // the tip that was found last it starts no process.
 func (b *Branch) CommitTime(ctx context.Context, oid string) (time.Time, error) {
 	b.mu.Lock()
@@ -80,7 +80,7 @@ func (b *Branch) look(files []string, now time.Time) map[string]look {
 }
 
 // files are those that say which branch is the default one, and where it is: all
-// that [Layout.DefaultBranch] may ask for.
+// that [Repo.DefaultBranch] may ask for.
 func (b *Branch) files(name string) []string {
 	files := append(append(configFiles(), b.l.tables()...),
 		filepath.Join(b.l.CommonDir, "config"), filepath.Join(b.l.GitDir, "config.worktree"),

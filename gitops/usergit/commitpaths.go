@@ -103,7 +103,7 @@ func (l *Repo) MayCommit(ctx context.Context) error {
 
 // CommitPaths commits c.Paths, and nothing else: what else the user staged stays
 // staged. It returns the new commit. Where git, a hook or the signing refuses, what
-// was added to the index for it is taken out again. See [Layout.MayCommit] for what
+// was added to the index for it is taken out again. See [Repo.MayCommit] for what
 // is refused before.
 func (l *Repo) CommitPaths(ctx context.Context, c *PathCommit) (oid string, err error) {
 	if err := l.MayCommit(ctx); err != nil {

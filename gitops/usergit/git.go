@@ -24,7 +24,7 @@ const MinGit = "2.31"
 // network mount) where the caller set no deadline of its own.
 const callLimit = 10 * time.Minute
 
-// safeConfig overrides every setting of a repository through which one of the
+// SafeConfig overrides every setting of a repository through which one of the
 // read-only commands used here could run a program (F39). Filters, textconv
 // and external diffs are avoided by the choice of commands: none of them looks
 // at the content of a work tree file or prints a patch.
@@ -90,7 +90,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.Op, e.Stderr)
 }
 
-// exitCode returns the exit code in err's chain, or -1.
+// ExitCode returns the exit code in err's chain, or -1.
 func ExitCode(err error) int {
 	if g, ok := errors.AsType[*gitError](err); ok {
 		return g.Code
@@ -182,7 +182,7 @@ func (c Call) stream(ctx context.Context, read func(*bufio.Reader) error) error 
 	return nil
 }
 
-// output runs the program and returns all it prints.
+// Output runs the program and returns all it prints.
 func (c Call) Output(ctx context.Context) ([]byte, error) {
 	var b bytes.Buffer
 	err := c.stream(ctx, func(r *bufio.Reader) error {
@@ -192,7 +192,7 @@ func (c Call) Output(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// line runs the program and returns what it prints without the last line end.
+// Line runs the program and returns what it prints without the last line end.
 func (c Call) Line(ctx context.Context) (string, error) {
 	b, err := c.Output(ctx)
 	return strings.TrimRight(string(b), "\r\n"), err

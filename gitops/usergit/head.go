@@ -23,7 +23,7 @@ type Head struct {
 	Detached bool
 }
 
-// git returns a call that runs in the work tree, or on the git directory
+// Git returns a call that runs in the work tree, or on the git directory
 // where there is none.
 func (l *Repo) Git(args ...string) Call {
 	if l.WorkTree == "" {
@@ -249,7 +249,7 @@ var busyFiles = []struct{ name, what string }{
 	{"HEAD.lock", "git holds HEAD (HEAD.lock)"},
 }
 
-// headOid returns the commit that HEAD names, "" before the first, without starting
+// HeadOid returns the commit that HEAD names, "" before the first, without starting
 // git, unless references are kept in tables.
 func (l *Repo) HeadOid() (string, error) {
 	if slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there }) {

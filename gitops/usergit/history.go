@@ -69,7 +69,7 @@ func (l *Repo) Changes(ctx context.Context, to string, not []string, skip, limit
 	return l.commits(ctx, to, not, limit, "--no-merges", "--skip="+strconv.Itoa(skip))
 }
 
-// CountChanges returns how many commits [Layout.Changes] would return that skips
+// CountChanges returns how many commits [Repo.Changes] would return that skips
 // none and has no limit.
 func (l *Repo) CountChanges(ctx context.Context, to string, not []string) (int, error) {
 	args := append([]string{"rev-list", "--count", "--no-merges", "--end-of-options", to}, except(not)...)

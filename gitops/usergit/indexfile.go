@@ -165,7 +165,7 @@ func eachEntry(b []byte, n int, version, count uint32, fn func(e *indexEntry) er
 	return at, nil
 }
 
-// trackedFast is [Layout.tracked] without a process. It returns errOddIndex if
+// trackedFast is [Repo.tracked] without a process. It returns errOddIndex if
 // git has to be asked.
 func (l *Repo) trackedFast() (paths []string, links map[string]bool, err error) {
 	links = map[string]bool{}
@@ -188,7 +188,7 @@ func (l *Repo) trackedFast() (paths []string, links map[string]bool, err error) 
 	return paths, links, nil
 }
 
-// indexBlobsFast is [Layout.IndexBlobs] without a process.
+// indexBlobsFast is [Repo.IndexBlobs] without a process.
 func (l *Repo) indexBlobsFast(root *os.Root, indexTime int64) (map[string]IndexEntry, error) {
 	out := map[string]IndexEntry{}
 	err := l.readIndex(func(e *indexEntry) error {

@@ -17,10 +17,10 @@ import (
 // ownDir is the one folder below the common git directory that we write (G1).
 const ownDir = "foldwatch"
 
-// repoName is the sidecar repository in the state folder.
+// RepoName is the sidecar repository in the state folder.
 const RepoName = "repo.git"
 
-// A Layout says where a checkout and its git directories lie. All paths are
+// A Repo says where a checkout and its git directories lie. All paths are
 // absolute, clean and free of symlinks. It holds no state: every method reads
 // the repository anew and is safe for concurrent use.
 type Repo struct {
@@ -48,7 +48,7 @@ func (l *Repo) FoldPath(foldDir string) string {
 	return filepath.Join(parent, filepath.FromSlash(name))
 }
 
-// foldParent returns the directory fold/ lies in and its name there.
+// FoldParent returns the directory fold/ lies in and its name there.
 func (l *Repo) FoldParent(foldDir string) (parent, name string) {
 	if foldDir == "" {
 		foldDir = "fold"

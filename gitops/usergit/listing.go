@@ -19,7 +19,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
-// A Lister lists the files of one work tree again and again, as [Layout.Files]
+// TrackedFiles lists the files of one work tree again and again, as [Repo.Files]
 // does, and asks git only about what is new: the index is read when it was
 // replaced, a folder when its time stamp moved, and git judges what came up
 // there. As long as nothing moved it costs one stat a folder, starts no process
@@ -76,16 +76,16 @@ func (s stamp) settled(now time.Time) stamp {
 
 func (s stamp) same(o stamp) bool { return s == o && s.mtime != -1 }
 
-// NewLister returns a lister of the work tree. Nothing below folders for which
+// NewTrackedFiles returns the files of the work tree. Nothing below folders for which
 // skip is true is listed, whether it is tracked or not; skip may be nil.
-func (l *Repo) NewLister(skip func(dir string) bool) *TrackedFiles {
+func (l *Repo) NewTrackedFiles(skip func(dir string) bool) *TrackedFiles {
 	if skip == nil {
 		skip = func(string) bool { return false }
 	}
 	return &TrackedFiles{l: l, skip: skip}
 }
 
-// Forget makes the next call of [Lister.Files] ask git about everything.
+// Forget makes the next call of [TrackedFiles.Files] ask git about everything.
 func (x *TrackedFiles) Forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -31,7 +31,7 @@ func asNobody(t *testing.T) {
 // A folder that may not be read, as databases in containers leave them, hides
 // what is in it and nothing else; what of it was listed before stays. It runs alone, as
 // it is one thread of the process that may read less.
-func TestListerPassesOverWhatMayNotBeRead(t *testing.T) {
+func TestTrackedFilesPassesOverWhatMayNotBeRead(t *testing.T) {
 	dir := checkout(t)
 	for p := dir; p != "/"; p = filepath.Dir(p) {
 		if fi, err := os.Stat(p); err == nil && fi.Mode().Perm()&0o005 == 0 {

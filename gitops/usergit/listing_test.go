@@ -33,18 +33,18 @@ func older(t testing.TB, dir string) {
 	}
 }
 
-// lister returns a lister of the checkout at dir, and what lists it by git.
+// lister returns the files of the checkout at dir, and what lists it by git.
 func lister(t testing.TB, dir string) (*usergit.TrackedFiles, *usergit.Repo) {
 	t.Helper()
 	l, err := usergit.Locate(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.NewLister(nil), l
+	return l.NewTrackedFiles(nil), l
 }
 
 // Nothing moved: no program is started. One new file: one.
-func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
+func TestTrackedFilesAsksGitOnlyForWhatIsNew(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIP: git is asked each time here")
@@ -100,7 +100,7 @@ func TestListerAsksGitOnlyForWhatIsNew(t *testing.T) {
 }
 
 // Whatever is done to a work tree, the lister says what git says.
-func TestListerAgreesWithGit(t *testing.T) {
+func TestTrackedFilesAgreesWithGit(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, ".gitignore"), "*.log\n/out/\n")
@@ -199,7 +199,7 @@ func looks(t *testing.T, dir string) func(want ...string) {
 }
 
 // An untracked file that a folder took the place of is no file any more.
-func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
+func TestTrackedFilesFollowsAFileThatBecomesAFolder(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "dir/either"), "a file")
@@ -214,7 +214,7 @@ func TestListerFollowsAFileThatBecomesAFolder(t *testing.T) {
 
 // A folder that becomes a repository leaves, however long git takes to make it: when
 // that ends no time of the folder moves.
-func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
+func TestTrackedFilesFollowsAFolderThatBecomesARepository(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
 	write(t, filepath.Join(dir, "sub/s.go"), "package sub\n")
@@ -230,7 +230,7 @@ func TestListerFollowsAFolderThatBecomesARepository(t *testing.T) {
 }
 
 // Git init may end between what git says of the folder and our own look at it.
-func TestListerIsOvertakenByARepository(t *testing.T) {
+func TestTrackedFilesIsOvertakenByARepository(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIP: the git that is overtaken is a shell script")
 	}
@@ -252,7 +252,7 @@ func TestListerIsOvertakenByARepository(t *testing.T) {
 }
 
 // A file is reported when its folder is a repository by now, though it was saved before.
-func TestListerAddsNothingOfARepository(t *testing.T) {
+func TestTrackedFilesAddsNothingOfARepository(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIP: git is asked each time here")
@@ -277,7 +277,7 @@ func TestListerAddsNothingOfARepository(t *testing.T) {
 }
 
 // Add spares the question for what git was asked already.
-func TestListerAdd(t *testing.T) {
+func TestTrackedFilesAdd(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIP: git is asked each time here")

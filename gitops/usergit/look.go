@@ -11,7 +11,7 @@ import (
 // rules and references that lie in files of their own are smaller.
 const lookBytes = 64 << 10
 
-// racy is how much older than the look a file must be for its time stamp to
+// Racy is how much older than the look a file must be for its time stamp to
 // prove that it has not changed since: coarser than any file system's clock.
 const Racy = int64(2e9)
 

@@ -88,9 +88,9 @@ func (l *Repo) unchanged(ctx context.Context, root *os.Root, p *Publication) err
 	return nil
 }
 
-// PublishFiles writes the files and commits them as [Layout.CommitPaths] does. It returns
+// PublishFiles writes the files and commits them as [Repo.CommitPaths] does. It returns
 // the commit. Where git or a hook refuses, all is put back as it was. See
-// [Layout.MayPublish] for what is refused before.
+// [Repo.MayPublish] for what is refused before.
 func (l *Repo) PublishFiles(ctx context.Context, p *Publication) (oid string, err error) {
 	if err := l.MayPublish(ctx, p); err != nil {
 		return "", err

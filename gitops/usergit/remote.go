@@ -71,7 +71,7 @@ func StripCredentials(remote string) string {
 // userinfo matches the credentials of a URL inside a longer text.
 var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`) })
 
-// redact removes the credentials of URLs that git repeats in its messages.
+// Redact removes the credentials of URLs that git repeats in its messages.
 func Redact(s string) string { return userinfo().ReplaceAllString(s, "$1") }
 
 // Identity returns the name and mail address the user commits with, as git's
@@ -119,7 +119,7 @@ func (l *Repo) Remotes(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// branchName is the branch of a remote that memories are published on.
+// BranchName is the branch of a remote that memories are published on.
 const BranchName = "foldwatch"
 
 // FetchedProject returns the project file on the branch foldwatch of a remote, as
@@ -137,7 +137,7 @@ func (l *Repo) FetchedProject(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// fetchedBranch returns the branch foldwatch of a remote as the user's own fetches
+// FetchedBranch returns the branch foldwatch of a remote as the user's own fetches
 // have brought it, that of origin before others; "" if there is none.
 func (l *Repo) FetchedBranch(ctx context.Context) (ref string, err error) {
 	if !l.mayFetch() {

@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"bufio"
@@ -43,10 +43,10 @@ const repoConfig = `[core]
 	denyNonFastForwards = true
 `
 
-// objects is a bare repository of our own: objects and references. Objects are
+// A Repo is a bare repository of our own: objects and references. Objects are
 // added to a batch in memory and become files in flush. Safe for concurrent
 // use; go-git's storage is not, hence the mutex.
-type objects struct {
+type Repo struct {
 	fs *ownFS
 
 	mu    sync.Mutex // guards the fields below; held across I/O
@@ -56,7 +56,7 @@ type objects struct {
 
 // openObjects opens the repository at dir and makes it if need be. With
 // readOnly it returns fs.ErrNotExist if there is none.
-func openObjects(dir string, faults disk.Faults, readOnly bool) (*objects, error) {
+func Open(dir string, faults disk.Faults, readOnly bool) (*Repo, error) {
 	if readOnly {
 		if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func openObjects(dir string, faults disk.Faults, readOnly bool) (*objects, error
 	if err != nil {
 		return nil, err
 	}
-	o := &objects{fs: own, batch: memory.NewStorage()}
+	o := &Repo{fs: own, batch: memory.NewStorage()}
 	if !readOnly {
 		if err := o.prepare(); err != nil {
 			_ = own.close()
@@ -80,14 +80,14 @@ func openObjects(dir string, faults disk.Faults, readOnly bool) (*objects, error
 }
 
 // reopen forgets which packs there are; the caller holds mu or is alone.
-func (o *objects) reopen() {
+func (o *Repo) reopen() {
 	o.st = filesystem.NewStorageWithOptions(o.fs, cache.NewObjectLRU(16*cache.MiByte),
 		filesystem.Options{AlternatesFS: o.fs})
 }
 
 // prepare makes what a bare repository consists of. HEAD comes last: where it
 // stands the rest does too.
-func (o *objects) prepare() error {
+func (o *Repo) prepare() error {
 	_, err := o.fs.Lstat("HEAD")
 	if serr := o.sweep(); serr != nil || err == nil {
 		return serr
@@ -109,7 +109,7 @@ func (o *objects) prepare() error {
 
 // sweep removes what a crash left: temporary files, and what belongs to packs that
 // never got their name (go-git writes the index first) or have lost it.
-func (o *objects) sweep() error {
+func (o *Repo) sweep() error {
 	const dir = "objects/pack"
 	list, err := o.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +168,7 @@ func (o *objects) sweep() error {
 // dropHalfPacks removes the packs of a list of files that have no index: git gives
 // the index its name last, and go-git reads nothing while one is missing. What is in
 // them is in the packs they were to replace, or was never fetched whole.
-func (o *objects) dropHalfPacks(list []os.FileInfo) error {
+func (o *Repo) dropHalfPacks(list []os.FileInfo) error {
 	indexed := map[string]bool{}
 	for _, fi := range list {
 		if name, ok := strings.CutSuffix(fi.Name(), ".idx"); ok {
@@ -185,11 +185,11 @@ func (o *objects) dropHalfPacks(list []os.FileInfo) error {
 	return nil
 }
 
-func (o *objects) close() error { return o.fs.close() }
+func (o *Repo) Close() error { return o.fs.close() }
 
-// put adds an object to the batch and returns its name. What the repository
+// Put adds an object to the batch and returns its name. What the repository
 // holds already is not added.
-func (o *objects) put(t plumbing.ObjectType, b []byte) (plumbing.Hash, error) {
+func (o *Repo) Put(t plumbing.ObjectType, b []byte) (plumbing.Hash, error) {
 	obj := &plumbing.MemoryObject{}
 	obj.SetType(t)
 	if _, err := obj.Write(b); err != nil {
@@ -205,31 +205,31 @@ func (o *objects) put(t plumbing.ObjectType, b []byte) (plumbing.Hash, error) {
 }
 
 // has is called with mu held.
-func (o *objects) has(h plumbing.Hash) bool {
+func (o *Repo) has(h plumbing.Hash) bool {
 	return o.batch.HasEncodedObject(h) == nil || o.st.HasEncodedObject(h) == nil
 }
 
-// drop forgets the batch.
-func (o *objects) drop() {
+// Drop forgets the batch.
+func (o *Repo) Drop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.batch = memory.NewStorage()
 }
 
-// flush writes the batch, durably. On error the batch is kept, no reference
+// Flush writes the batch, durably. On error the batch is kept, no reference
 // moves, and what was written so far is found again by name.
-func (o *objects) flush() error { return o.flushWhile(context.Background()) }
+func (o *Repo) Flush() error { return o.FlushWhile(context.Background()) }
 
-// flushWhile is flush that gives up when ctx ends: a pack of ten thousand objects
+// FlushWhile is flush that gives up when ctx ends: a pack of ten thousand objects
 // takes a second, and more on a slow disk.
-func (o *objects) flushWhile(ctx context.Context) error {
+func (o *Repo) FlushWhile(ctx context.Context) error {
 	return o.flushAbove(ctx, packAbove)
 }
 
 // flushAbove is flush that makes a pack of more than so many objects. A pack is
 // there whole or not at all, while of files written side by side a crash may leave
 // any.
-func (o *objects) flushAbove(ctx context.Context, packAbove int) error {
+func (o *Repo) flushAbove(ctx context.Context, packAbove int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(o.batch.Objects)
@@ -243,7 +243,7 @@ func (o *objects) flushAbove(ctx context.Context, packAbove int) error {
 		err = o.fs.syncDirs()
 	}
 	if err != nil {
-		return fmt.Errorf("write %d objects: %w", n, unavailable(err))
+		return fmt.Errorf("write %d objects: %w", n, Unavailable(err))
 	}
 	o.batch = memory.NewStorage()
 	return nil
@@ -252,7 +252,7 @@ func (o *objects) flushAbove(ctx context.Context, packAbove int) error {
 // writeLoose writes every object of from to a file of its own. They are written
 // at once rather than one after the other: a sync waits for the disk, and the
 // disk takes many at the price of one.
-func (o *objects) writeLoose(from *memory.Storage) error {
+func (o *Repo) writeLoose(from *memory.Storage) error {
 	var g errgroup.Group
 	g.SetLimit(syncsAtOnce)
 	for h, obj := range from.Objects {
@@ -261,7 +261,7 @@ func (o *objects) writeLoose(from *memory.Storage) error {
 	return g.Wait()
 }
 
-func (o *objects) writeObject(h plumbing.Hash, obj plumbing.EncodedObject) (err error) {
+func (o *Repo) writeObject(h plumbing.Hash, obj plumbing.EncodedObject) (err error) {
 	hex := h.String()
 	dir := path.Join("objects", hex[:2])
 	t, err := o.fs.TempFile(dir, "tmp_obj_")
@@ -301,7 +301,7 @@ func (o *objects) writeObject(h plumbing.Hash, obj plumbing.EncodedObject) (err 
 // writePack writes every object of from as one pack. Window is that of the
 // delta search; 0 means whole objects, which costs least now. Called with mu
 // held.
-func (o *objects) writePack(ctx context.Context, from *memory.Storage, window uint) error {
+func (o *Repo) writePack(ctx context.Context, from *memory.Storage, window uint) error {
 	hashes := make([]plumbing.Hash, 0, len(from.Objects))
 	for h := range from.Objects {
 		hashes = append(hashes, h)
@@ -332,9 +332,9 @@ func (w *endingWriter) Write(b []byte) (int, error) {
 	return w.w.Write(b)
 }
 
-// get returns an object's bytes, or ErrNotFound. It looks again after
+// Get returns an object's bytes, or ErrNotFound. It looks again after
 // reopening, since a repack may have moved it (F38).
-func (o *objects) get(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+func (o *Repo) Get(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	obj, err := o.batch.EncodedObject(t, h)
@@ -369,9 +369,9 @@ func bytesOf(obj plumbing.EncodedObject) ([]byte, error) {
 	return b, err
 }
 
-// commitOf returns a commit, decoded.
-func (o *objects) commitOf(h plumbing.Hash) (*object.Commit, error) {
-	b, err := o.get(plumbing.CommitObject, h)
+// CommitOf returns a commit, decoded.
+func (o *Repo) CommitOf(h plumbing.Hash) (*object.Commit, error) {
+	b, err := o.Get(plumbing.CommitObject, h)
 	if err != nil {
 		return nil, err
 	}
@@ -385,20 +385,20 @@ func (o *objects) commitOf(h plumbing.Hash) (*object.Commit, error) {
 	return c, nil
 }
 
-// treeOf returns the root tree of a commit; that of no commit is empty.
-func (o *objects) treeOf(commit plumbing.Hash) (plumbing.Hash, error) {
+// TreeOf returns the root tree of a commit; that of no commit is empty.
+func (o *Repo) TreeOf(commit plumbing.Hash) (plumbing.Hash, error) {
 	if commit.IsZero() {
 		return plumbing.ZeroHash, nil
 	}
-	c, err := o.commitOf(commit)
+	c, err := o.CommitOf(commit)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	return c.TreeHash, nil
 }
 
-// ref returns the object a reference names; the zero hash if there is none.
-func (o *objects) ref(name string) (plumbing.Hash, error) {
+// Ref returns the object a reference names; the zero hash if there is none.
+func (o *Repo) Ref(name string) (plumbing.Hash, error) {
 	f, err := o.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o.packedRef(name)
@@ -419,7 +419,7 @@ func (o *objects) ref(name string) (plumbing.Hash, error) {
 }
 
 // packedRef finds a reference that git moved to packed-refs.
-func (o *objects) packedRef(name string) (plumbing.Hash, error) {
+func (o *Repo) packedRef(name string) (plumbing.Hash, error) {
 	b, err := o.fs.root.ReadFile("packed-refs")
 	if errors.Is(err, fs.ErrNotExist) {
 		return plumbing.ZeroHash, nil
@@ -436,16 +436,16 @@ func (o *objects) packedRef(name string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, nil
 }
 
-// setRef moves a reference, durably. The objects must have been flushed.
-func (o *objects) setRef(name string, h plumbing.Hash) error {
+// SetRef moves a reference, durably. The objects must have been flushed.
+func (o *Repo) SetRef(name string, h plumbing.Hash) error {
 	if err := o.fs.writeFile(name, []byte(h.String()+"\n")); err != nil {
-		return fmt.Errorf("move %s: %w", name, unavailable(err))
+		return fmt.Errorf("move %s: %w", name, Unavailable(err))
 	}
 	return nil
 }
 
-// unavailable marks what may work later, a full or failing disk, as such.
-func unavailable(err error) error {
+// Unavailable marks what may work later, a full or failing disk, as such.
+func Unavailable(err error) error {
 	if err == nil || errors.Is(err, fold.ErrUnavailable) {
 		return err
 	}

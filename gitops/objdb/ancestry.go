@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// mergeBase returns the newest commit that both a and b descend from; zero if
+// MergeBase returns the newest commit that both a and b descend from; zero if
 // there is none. History of ours is one chain (G12), so that walking both
 // chains side by side costs only what is new; where somebody merged on the
 // remote, all of history is asked.
-func (o *objects) mergeBase(ctx context.Context, a, b plumbing.Hash) (plumbing.Hash, error) {
+func (o *Repo) MergeBase(ctx context.Context, a, b plumbing.Hash) (plumbing.Hash, error) {
 	if a.IsZero() || b.IsZero() || a == b {
 		if a == b {
 			return a, nil
@@ -35,12 +35,12 @@ func (o *objects) mergeBase(ctx context.Context, a, b plumbing.Hash) (plumbing.H
 				return h, nil
 			}
 			seen[i][h] = true
-			c, err := o.commitOf(h)
+			c, err := o.CommitOf(h)
 			if err != nil {
 				return plumbing.ZeroHash, fmt.Errorf("walk history: %w", err)
 			}
 			merges = merges || len(c.ParentHashes) > 1
-			at[i] = firstParent(c)
+			at[i] = FirstParent(c)
 		}
 		if merges {
 			return o.mergeBaseOf(a, b)
@@ -50,7 +50,7 @@ func (o *objects) mergeBase(ctx context.Context, a, b plumbing.Hash) (plumbing.H
 }
 
 // mergeBaseOf is mergeBase for histories with merges.
-func (o *objects) mergeBaseOf(a, b plumbing.Hash) (plumbing.Hash, error) {
+func (o *Repo) mergeBaseOf(a, b plumbing.Hash) (plumbing.Hash, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.reopen()
@@ -76,17 +76,17 @@ func (o *objects) mergeBaseOf(a, b plumbing.Hash) (plumbing.Hash, error) {
 	return best, nil
 }
 
-// descends reports whether tip is old or descends from it.
-func (o *objects) descends(ctx context.Context, tip, old plumbing.Hash) (bool, error) {
-	base, err := o.mergeBase(ctx, old, tip)
+// Descends reports whether tip is old or descends from it.
+func (o *Repo) Descends(ctx context.Context, tip, old plumbing.Hash) (bool, error) {
+	base, err := o.MergeBase(ctx, old, tip)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return false, nil
 	}
 	return base == old, err
 }
 
-// firstParent returns the commit that c follows, or zero.
-func firstParent(c *object.Commit) plumbing.Hash {
+// FirstParent returns the commit that c follows, or zero.
+func FirstParent(c *object.Commit) plumbing.Hash {
 	if len(c.ParentHashes) == 0 {
 		return plumbing.ZeroHash
 	}

@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// openBeside opens a bare repository of ours at dir that sees the objects of another,
+// OpenBeside opens a bare repository of ours at dir that sees the objects of another,
 // whose common git directory is of, as its alternates, and makes it if need be. Its
-// configuration is ours alone, as [objects.checkOwn] sees to; sha256 says how objects
+// configuration is ours alone, as [Repo.CheckOwn] sees to; sha256 says how objects
 // are named. Where history ends in of, it ends here.
-func openBeside(dir, of string, sha256 bool, faults disk.Faults) (_ *objects, err error) {
+func OpenBeside(dir, of string, sha256 bool, faults disk.Faults) (_ *Repo, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -24,11 +24,11 @@ func openBeside(dir, of string, sha256 bool, faults disk.Faults) (_ *objects, er
 	if err != nil {
 		return nil, err
 	}
-	o := &objects{fs: own, batch: memory.NewStorage()}
+	o := &Repo{fs: own, batch: memory.NewStorage()}
 	o.reopen()
 	defer func() {
 		if err != nil {
-			_ = o.close()
+			_ = o.Close()
 		}
 	}()
 	if err := o.noneOf("commondir", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"); err != nil {
@@ -39,7 +39,7 @@ func openBeside(dir, of string, sha256 bool, faults disk.Faults) (_ *objects, er
 			return nil, err
 		}
 	}
-	o.sweepPacks() // of a fetch that a crash ended
+	o.SweepPacks() // of a fetch that a crash ended
 	config := repoConfig
 	if sha256 {
 		config = strings.Replace(config, "repositoryformatversion = 0", "repositoryformatversion = 1", 1) + "[extensions]\n\tobjectFormat = sha256\n"
@@ -71,7 +71,7 @@ func openBeside(dir, of string, sha256 bool, faults disk.Faults) (_ *objects, er
 }
 
 // keep has a file of the repository hold b.
-func (o *objects) keep(name string, b []byte) error {
+func (o *Repo) keep(name string, b []byte) error {
 	if have, err := o.fs.root.ReadFile(name); err == nil && bytes.Equal(have, b) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // A treeDiff compares two trees. Equal folders are not read, and neither is what
 // lies deeper than any path of ours may (G6).
 type treeDiff struct {
-	o *objects
+	o *Repo
 	// ctx ends it; nil never does.
 	ctx context.Context
 	// budget is how many trees and files may differ at most; 0 is no bound. A
@@ -28,25 +28,25 @@ type treeDiff struct {
 // maxTreeDepth is how many folders deep a file of ours lies at most.
 const maxTreeDepth = 8
 
-// list returns every file of a tree, path → blob.
-func (o *objects) list(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
+// List returns every file of a tree, path → blob.
+func (o *Repo) List(tree plumbing.Hash) (map[string]plumbing.Hash, error) {
 	out := map[string]plumbing.Hash{}
-	return out, o.diff(plumbing.ZeroHash, tree, func(p string, _, h plumbing.Hash) {
+	return out, o.Diff(plumbing.ZeroHash, tree, func(p string, _, h plumbing.Hash) {
 		out[p] = h
 	})
 }
 
-// diff calls fn with every regular file that differs between two trees, in
+// Diff calls fn with every regular file that differs between two trees, in
 // lexical order of folders; equal folders are not read. The zero hash stands
 // for what is missing on a side.
-func (o *objects) diff(a, b plumbing.Hash, fn func(path string, was, is plumbing.Hash)) error {
+func (o *Repo) Diff(a, b plumbing.Hash, fn func(path string, was, is plumbing.Hash)) error {
 	d := treeDiff{o: o, fn: fn}
 	return d.run(a, b, "")
 }
 
-// diffWithin is diff that ends with ctx, and with ErrInvalid where more than budget
+// DiffWithin is diff that ends with ctx, and with ErrInvalid where more than budget
 // files differ.
-func (o *objects) diffWithin(ctx context.Context, a, b plumbing.Hash, budget int, fn func(path string, was, is plumbing.Hash)) error {
+func (o *Repo) DiffWithin(ctx context.Context, a, b plumbing.Hash, budget int, fn func(path string, was, is plumbing.Hash)) error {
 	d := treeDiff{o: o, ctx: ctx, budget: budget, fn: fn}
 	return d.run(a, b, "")
 }
@@ -69,11 +69,11 @@ func (d *treeDiff) run(a, b plumbing.Hash, prefix string) error {
 	if err := d.count(); err != nil {
 		return err
 	}
-	left, err := d.o.readTree(a)
+	left, err := d.o.ReadTree(a)
 	if err != nil {
 		return err
 	}
-	right, err := d.o.readTree(b)
+	right, err := d.o.ReadTree(b)
 	if err != nil {
 		return err
 	}
@@ -81,13 +81,13 @@ func (d *treeDiff) run(a, b plumbing.Hash, prefix string) error {
 	both := map[string]pair{} // by sortKey, so that a file and a folder of one name are two
 	for _, e := range left {
 		if e.odd == "" {
-			both[e.sortKey()] = pair{was: e.hash}
+			both[e.sortKey()] = pair{was: e.Hash}
 		}
 	}
 	for _, e := range right {
 		if e.odd == "" {
 			p := both[e.sortKey()]
-			p.is = e.hash
+			p.is = e.Hash
 			both[e.sortKey()] = p
 		}
 	}

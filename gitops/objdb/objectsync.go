@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// checkOwn sees that git, run in our repository, reads no other configuration
+// CheckOwn sees that git, run in our repository, reads no other configuration
 // than ours: a checkout may have come from an archive, git directory and all
 // (F39, F40).
-func (o *objects) checkOwn() error {
+func (o *Repo) CheckOwn() error {
 	if err := o.noneOf("commondir", "objects/info/alternates", "objects/info/http-alternates", "config.worktree", "gitdir", "info/grafts"); err != nil {
 		return err
 	}
@@ -22,14 +22,14 @@ func (o *objects) checkOwn() error {
 		return nil
 	}
 	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
-		return fmt.Errorf("configuration of the sidecar: %w", unavailable(err))
+		return fmt.Errorf("configuration of the sidecar: %w", Unavailable(err))
 	}
 	return nil
 }
 
 // noneOf returns ErrForbidden if the repository has a file of one of those names: git
 // would follow it elsewhere.
-func (o *objects) noneOf(names ...string) error {
+func (o *Repo) noneOf(names ...string) error {
 	for _, name := range names {
 		if _, err := o.fs.Lstat(name); err == nil {
 			return fold.WithHint(fmt.Errorf("%s/%s is none of our files: %w", o.fs.dir, name, fold.ErrForbidden), "delete it, if you did not put it there yourself")
@@ -40,15 +40,15 @@ func (o *objects) noneOf(names ...string) error {
 	return nil
 }
 
-// refresh makes objects seen that the git program has added.
-func (o *objects) refresh() {
+// Refresh makes objects seen that the git program has added.
+func (o *Repo) Refresh() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.reopen()
 }
 
-// packBytes returns how many bytes lie in the folder of packs.
-func (o *objects) packBytes() int64 {
+// PackBytes returns how many bytes lie in the folder of packs.
+func (o *Repo) PackBytes() int64 {
 	list, err := o.fs.ReadDir("objects/pack")
 	if err != nil {
 		return 0
@@ -60,8 +60,8 @@ func (o *objects) packBytes() int64 {
 	return n
 }
 
-// sweepPacks removes what an ended fetch left half done.
-func (o *objects) sweepPacks() {
+// SweepPacks removes what an ended fetch left half done.
+func (o *Repo) SweepPacks() {
 	const dir = "objects/pack"
 	list, err := o.fs.ReadDir(dir)
 	if err != nil {
@@ -75,8 +75,8 @@ func (o *objects) sweepPacks() {
 	}
 }
 
-// size returns how many bytes an object has, without reading it.
-func (o *objects) size(h plumbing.Hash) (int64, error) {
+// Size returns how many bytes an object has, without reading it.
+func (o *Repo) Size(h plumbing.Hash) (int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.batch.HasEncodedObject(h) == nil {
@@ -90,20 +90,20 @@ func (o *objects) size(h plumbing.Hash) (int64, error) {
 	return n, err
 }
 
-// dir is where the repository lies.
-func (o *objects) dir() string { return o.fs.dir }
+// Dir is where the repository lies.
+func (o *Repo) Dir() string { return o.fs.dir }
 
-// readFile returns the bytes of a file of the repository.
-func (o *objects) readFile(name string) ([]byte, error) { return o.fs.root.ReadFile(name) }
+// ReadFile returns the bytes of a file of the repository.
+func (o *Repo) ReadFile(name string) ([]byte, error) { return o.fs.root.ReadFile(name) }
 
-// writeFile writes a file of the repository, durably.
-func (o *objects) writeFile(name string, b []byte) error { return o.fs.writeFile(name, b) }
+// WriteFile writes a file of the repository, durably.
+func (o *Repo) WriteFile(name string, b []byte) error { return o.fs.writeFile(name, b) }
 
-// removeFile removes a file of the repository.
-func (o *objects) removeFile(name string) error { return o.fs.Remove(name) }
+// RemoveFile removes a file of the repository.
+func (o *Repo) RemoveFile(name string) error { return o.fs.Remove(name) }
 
-// syncPacks makes durable what the git program added to the folder of packs.
-func (o *objects) syncPacks() error {
+// SyncPacks makes durable what the git program added to the folder of packs.
+func (o *Repo) SyncPacks() error {
 	o.fs.mark("objects/pack/new")
 	return o.fs.syncDirs()
 }

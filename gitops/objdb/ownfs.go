@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"crypto/rand"

@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"bytes"
@@ -15,71 +15,71 @@ import (
 // A treeEntry is one name in a tree: a folder, a regular file, or something
 // that others put on the branch and that is never ours to read, write or take
 // away (G6): a link, a submodule.
-type treeEntry struct {
-	name string
-	dir  bool
-	hash plumbing.Hash
+type TreeEntry struct {
+	Name string
+	Dir  bool
+	Hash plumbing.Hash
 	odd  string // the mode of what is neither folder nor regular file; else ""
 }
 
 // sortKey orders entries as git does: a folder as if its name ended in "/".
-func (e treeEntry) sortKey() string {
-	if e.dir {
-		return e.name + "/"
+func (e TreeEntry) sortKey() string {
+	if e.Dir {
+		return e.Name + "/"
 	}
-	return e.name
+	return e.Name
 }
 
-// readTree returns the entries of a tree; that of the zero hash is empty.
-func (o *objects) readTree(h plumbing.Hash) ([]treeEntry, error) {
+// ReadTree returns the entries of a tree; that of the zero hash is empty.
+func (o *Repo) ReadTree(h plumbing.Hash) ([]TreeEntry, error) {
 	if h.IsZero() {
 		return nil, nil
 	}
-	b, err := o.get(plumbing.TreeObject, h)
+	b, err := o.Get(plumbing.TreeObject, h)
 	if err != nil {
 		return nil, err
 	}
-	var out []treeEntry
+	var out []TreeEntry
 	for len(b) > 0 {
 		head, rest, ok := bytes.Cut(b, []byte{0})
 		mode, name, ok2 := strings.Cut(string(head), " ")
 		if !ok || !ok2 || len(rest) < 20 {
 			return nil, fmt.Errorf("tree %s is damaged", h)
 		}
-		e := treeEntry{name: name, dir: mode == "40000" || mode == "040000"}
-		if !e.dir && !usergit.RegularMode(mode) {
+		e := TreeEntry{Name: name, Dir: mode == "40000" || mode == "040000"}
+		if !e.Dir && !usergit.RegularMode(mode) {
 			e.odd = mode
 		}
-		copy(e.hash[:], rest)
+		copy(e.Hash[:], rest)
 		out, b = append(out, e), rest[20:]
 	}
 	return out, nil
 }
 
 // putTree adds a tree to the batch. Entries need not be sorted.
-func (o *objects) putTree(entries []treeEntry) (plumbing.Hash, error) {
-	slices.SortFunc(entries, func(a, b treeEntry) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+func (o *Repo) putTree(entries []TreeEntry) (plumbing.Hash, error) {
+	slices.SortFunc(entries, func(a, b TreeEntry) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	var b bytes.Buffer
 	for _, e := range entries {
 		switch {
-		case e.dir:
+		case e.Dir:
 			b.WriteString("40000 ")
 		case e.odd != "":
 			b.WriteString(e.odd + " ")
 		default:
 			b.WriteString(usergit.ModeRegular + " ")
 		}
-		b.WriteString(e.name)
+		b.WriteString(e.Name)
 		b.WriteByte(0)
-		b.Write(e.hash[:])
+		b.Write(e.Hash[:])
 	}
-	return o.put(plumbing.TreeObject, b.Bytes())
+	return o.Put(plumbing.TreeObject, b.Bytes())
 }
 
-// splice returns the tree that results from changes: path → blob, or the zero
+// Splice returns the tree that results from changes: path → blob, or the zero
 // hash for a path to leave out. Only the folders on the way to a changed path
 // are read and written: O(changed), whatever the size of the whole.
-func (o *objects) splice(tree plumbing.Hash, changes map[string]plumbing.Hash) (plumbing.Hash, error) {
+func (o *Repo) Splice(tree plumbing.Hash, changes map[string]plumbing.Hash) (plumbing.Hash, error) {
 	entries, err := o.spliceDir(tree, changes)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -87,8 +87,8 @@ func (o *objects) splice(tree plumbing.Hash, changes map[string]plumbing.Hash) (
 	return o.putTree(entries)
 }
 
-func (o *objects) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash) ([]treeEntry, error) {
-	old, err := o.readTree(tree)
+func (o *Repo) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash) ([]TreeEntry, error) {
+	old, err := o.ReadTree(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -105,17 +105,17 @@ func (o *objects) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash
 		}
 		dirs[name][rest] = h
 	}
-	out := make([]treeEntry, 0, len(old)+len(files)+len(dirs))
+	out := make([]TreeEntry, 0, len(old)+len(files)+len(dirs))
 	was := map[string]plumbing.Hash{} // folders that change
 	for _, e := range old {
-		h, file := files[e.name]
-		_, dir := dirs[e.name]
+		h, file := files[e.Name]
+		_, dir := dirs[e.Name]
 		switch {
-		case dir && e.dir:
-			was[e.name] = e.hash
-		case !file && !dir, (e.dir || e.odd != "") && h.IsZero() && !dir:
+		case dir && e.Dir:
+			was[e.Name] = e.Hash
+		case !file && !dir, (e.Dir || e.odd != "") && h.IsZero() && !dir:
 			out = append(out, e) // untouched, or not what is to be removed
-		case dir && !file && !anyAdded(dirs[e.name]):
+		case dir && !file && !anyAdded(dirs[e.Name]):
 			out = append(out, e) // nothing to remove below a file
 		}
 	}
@@ -134,11 +134,11 @@ func (o *objects) spliceDir(tree plumbing.Hash, changes map[string]plumbing.Hash
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, treeEntry{name: name, dir: true, hash: h})
+		out = append(out, TreeEntry{Name: name, Dir: true, Hash: h})
 	}
 	for name, h := range files {
 		if !h.IsZero() {
-			out = append(out, treeEntry{name: name, hash: h})
+			out = append(out, TreeEntry{Name: name, Hash: h})
 		}
 	}
 	return out, nil
@@ -153,50 +153,50 @@ func anyAdded(changes map[string]plumbing.Hash) bool {
 	return false
 }
 
-// lookup returns the blob at path in a tree; the zero hash if there is none.
-func (o *objects) lookup(tree plumbing.Hash, path string) (plumbing.Hash, error) {
+// Lookup returns the blob at path in a tree; the zero hash if there is none.
+func (o *Repo) Lookup(tree plumbing.Hash, path string) (plumbing.Hash, error) {
 	for {
 		name, rest, deeper := strings.Cut(path, "/")
-		entries, err := o.readTree(tree)
+		entries, err := o.ReadTree(tree)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		i := slices.IndexFunc(entries, func(e treeEntry) bool { return e.name == name && e.dir == deeper && e.odd == "" })
+		i := slices.IndexFunc(entries, func(e TreeEntry) bool { return e.Name == name && e.Dir == deeper && e.odd == "" })
 		if i < 0 {
 			return plumbing.ZeroHash, nil
 		}
 		if !deeper {
-			return entries[i].hash, nil
+			return entries[i].Hash, nil
 		}
-		tree, path = entries[i].hash, rest
+		tree, path = entries[i].Hash, rest
 	}
 }
 
-// blocked returns why path cannot be added to a tree: part of it is a file
+// Blocked returns why path cannot be added to a tree: part of it is a file
 // there, or all of it a folder. Known remembers folders between calls.
-func (o *objects) blocked(tree plumbing.Hash, path string, known map[string]map[string]treeEntry) (why, err error) {
+func (o *Repo) Blocked(tree plumbing.Hash, path string, known map[string]map[string]TreeEntry) (why, err error) {
 	dir := ""
 	for {
 		name, rest, deeper := strings.Cut(strings.TrimPrefix(path[len(dir):], "/"), "/")
 		entries, ok := known[dir]
 		if !ok {
-			list, err := o.readTree(tree)
+			list, err := o.ReadTree(tree)
 			if err != nil {
 				return nil, err
 			}
-			entries = map[string]treeEntry{}
+			entries = map[string]TreeEntry{}
 			for _, e := range list {
-				entries[e.name] = e
+				entries[e.Name] = e
 			}
 			known[dir] = entries
 		}
 		e, ok := entries[name]
 		switch {
-		case !ok, !deeper && !e.dir && e.odd == "":
+		case !ok, !deeper && !e.Dir && e.odd == "":
 			return nil, nil
-		case !deeper, !e.dir:
+		case !deeper, !e.Dir:
 			return fmt.Errorf("%s: the remote has something else of that name: %w", path, fold.ErrConflict), nil
 		}
-		tree, dir = e.hash, path[:len(path)-len(rest)-1]
+		tree, dir = e.Hash, path[:len(path)-len(rest)-1]
 	}
 }

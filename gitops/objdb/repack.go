@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// repack puts loose objects into one pack where there are more than maxLoose, and all
+// Repack puts loose objects into one pack where there are more than maxLoose, and all
 // packs into one where there are more than maxPacks. It reports whether it did anything.
 // Where packs cannot be joined err is a *JoinError: many packs are slower, not wrong.
-func (o *objects) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
-	if o.countLoose() > maxLoose {
+func (o *Repo) Repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
+	if o.CountLoose() > maxLoose {
 		if err := o.packLoose(ctx); err != nil {
 			return false, fmt.Errorf("repack: %w", err)
 		}
@@ -48,7 +48,7 @@ func (e *JoinError) Error() string { return fmt.Sprintf("join %d packs: %v", e.P
 func (e *JoinError) Unwrap() error { return e.Err }
 
 // loose returns the names of the objects in files of their own.
-func (o *objects) loose() ([]plumbing.Hash, error) {
+func (o *Repo) loose() ([]plumbing.Hash, error) {
 	list, err := o.fs.ReadDir("objects")
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (o *objects) loose() ([]plumbing.Hash, error) {
 	return out, nil
 }
 
-// countLoose returns how many objects lie in files of their own.
-func (o *objects) countLoose() int {
+// CountLoose returns how many objects lie in files of their own.
+func (o *Repo) CountLoose() int {
 	l, err := o.loose()
 	if err != nil {
 		return 0
@@ -80,7 +80,7 @@ func (o *objects) countLoose() int {
 	return len(l)
 }
 
-func (o *objects) packs() ([]string, error) {
+func (o *Repo) packs() ([]string, error) {
 	list, err := o.fs.ReadDir("objects/pack")
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ const packBytes = 64 << 20
 
 // packLoose moves all loose objects into packs. Their files go only after the
 // pack is durable.
-func (o *objects) packLoose(ctx context.Context) error {
+func (o *Repo) packLoose(ctx context.Context) error {
 	names, err := o.loose()
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (o *objects) packLoose(ctx context.Context) error {
 // joinPacks lets the git program make one pack of all, since go-git would hold
 // all of it in memory. What it replaces is removed only once the name of the new
 // pack is durable, which git does not wait for.
-func (o *objects) joinPacks(ctx context.Context) error {
+func (o *Repo) joinPacks(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.reopen()
@@ -160,7 +160,7 @@ func (o *objects) joinPacks(ctx context.Context) error {
 	if err := repack(); err != nil {
 		return err
 	}
-	if err := o.syncPacks(); err != nil {
+	if err := o.SyncPacks(); err != nil {
 		return err
 	}
 	now, err := o.packs()

@@ -1,4 +1,4 @@
-package gitops
+package objdb
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// copyRef copies all objects that a reference needs, and has another name the same.
-func copyRef(ctx context.Context, from, to *objects, ref, as string) error {
-	h, err := from.ref(ref)
+// CopyRef copies all objects that a reference needs, and has another name the same.
+func CopyRef(ctx context.Context, from, to *Repo, ref, as string) error {
+	h, err := from.Ref(ref)
 	if err != nil || h.IsZero() {
 		return err
 	}
-	have, err := to.ref(as)
+	have, err := to.Ref(as)
 	if err != nil || have == h {
 		return err
 	}
 	if err := copyHistory(ctx, from, to, h); err != nil {
 		return err
 	}
-	return to.setRef(as, h)
+	return to.SetRef(as, h)
 }
 
 // copyAtOnce is how many objects are held before they are written.
@@ -29,7 +29,7 @@ const copyAtOnce = 5000
 // copyHistory copies a commit, its ancestors and their trees. What is there is
 // taken as complete: objects are written before what names them, or with it in one
 // pack.
-func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) error {
+func copyHistory(ctx context.Context, from, to *Repo, tip plumbing.Hash) error {
 	type visit struct {
 		id   plumbing.Hash
 		done bool // its parents are copied
@@ -37,14 +37,14 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 	for todo := []visit{{id: tip}}; len(todo) > 0; {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if v.id.IsZero() || to.holds(v.id) {
+		if v.id.IsZero() || to.Holds(v.id) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			to.drop()
+			to.Drop()
 			return err
 		}
-		c, err := from.commitOf(v.id)
+		c, err := from.CommitOf(v.id)
 		if err != nil {
 			return err
 		}
@@ -56,14 +56,14 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 			continue
 		}
 		if err := copyBelow(ctx, from, to, c.TreeHash); err != nil {
-			to.drop()
+			to.Drop()
 			return err
 		}
-		b, err := from.get(plumbing.CommitObject, v.id)
+		b, err := from.Get(plumbing.CommitObject, v.id)
 		if err != nil {
 			return err
 		}
-		if _, err := to.put(plumbing.CommitObject, b); err != nil {
+		if _, err := to.Put(plumbing.CommitObject, b); err != nil {
 			return err
 		}
 		if to.pending() > copyAtOnce {
@@ -77,11 +77,11 @@ func copyHistory(ctx context.Context, from, to *objects, tip plumbing.Hash) erro
 
 // copyBelow copies a tree and what is in it, until ctx ends. What a tree names
 // comes before it, so that many can be written in parts.
-func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error {
-	if to.holds(tree) {
+func copyBelow(ctx context.Context, from, to *Repo, tree plumbing.Hash) error {
+	if to.Holds(tree) {
 		return nil
 	}
-	entries, err := from.readTree(tree)
+	entries, err := from.ReadTree(tree)
 	if err != nil {
 		return err
 	}
@@ -89,20 +89,20 @@ func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.dir {
-			if err := copyBelow(ctx, from, to, e.hash); err != nil {
+		if e.Dir {
+			if err := copyBelow(ctx, from, to, e.Hash); err != nil {
 				return err
 			}
 			continue
 		}
-		if e.odd == usergit.ModeGitlink || to.holds(e.hash) {
+		if e.odd == usergit.ModeGitlink || to.Holds(e.Hash) {
 			continue // a submodule's commit is nowhere here
 		}
-		b, err := from.get(plumbing.BlobObject, e.hash)
+		b, err := from.Get(plumbing.BlobObject, e.Hash)
 		if err != nil {
 			return err
 		}
-		if _, err := to.put(plumbing.BlobObject, b); err != nil {
+		if _, err := to.Put(plumbing.BlobObject, b); err != nil {
 			return err
 		}
 		if to.pending() > copyAtOnce {
@@ -111,44 +111,44 @@ func copyBelow(ctx context.Context, from, to *objects, tree plumbing.Hash) error
 			}
 		}
 	}
-	b, err := from.get(plumbing.TreeObject, tree)
+	b, err := from.Get(plumbing.TreeObject, tree)
 	if err != nil {
 		return err
 	}
-	_, err = to.put(plumbing.TreeObject, b)
+	_, err = to.Put(plumbing.TreeObject, b)
 	return err
 }
 
-func (o *objects) holds(h plumbing.Hash) bool {
+func (o *Repo) Holds(h plumbing.Hash) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.has(h)
 }
 
-func (o *objects) pending() int {
+func (o *Repo) pending() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.batch.Objects)
 }
 
-// copyTreeRef copies the tree that a reference of from names, and has a reference of
+// CopyTreeRef copies the tree that a reference of from names, and has a reference of
 // to name it, until ctx ends.
-func copyTreeRef(ctx context.Context, from, to *objects, ref, as string) error {
-	h, err := from.ref(ref)
+func CopyTreeRef(ctx context.Context, from, to *Repo, ref, as string) error {
+	h, err := from.Ref(ref)
 	if err != nil || h.IsZero() {
 		return err
 	}
-	have, err := to.ref(as)
+	have, err := to.Ref(as)
 	if err != nil || have == h {
 		return err
 	}
 	if err := copyBelow(ctx, from, to, h); err != nil {
-		to.drop()
+		to.Drop()
 		return err
 	}
 	if err := to.flushAbove(ctx, 0); err != nil {
-		to.drop()
+		to.Drop()
 		return err
 	}
-	return to.setRef(as, h)
+	return to.SetRef(as, h)
 }
