@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"errors"
+
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 )
 

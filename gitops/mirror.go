@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -70,7 +71,7 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 		return err
 	}
 	defer to.Close()
-	own := copyPrefix(s.l.CommonDir)
+	own := copyPrefix(s.l.FoldOwner())
 	for _, ref := range mirrored() {
 		for _, as := range []string{own + path.Base(ref), ref} {
 			if err := objdb.CopyRef(ctx, s.obj, to, ref, as); err != nil {
@@ -155,14 +156,14 @@ func (s *Store) MirrorKnows(dir string) bool {
 		return false
 	}
 	defer o.Close()
-	tip, err := o.Ref(copyPrefix(s.l.CommonDir) + path.Base(refJournal))
+	tip, err := o.Ref(copyPrefix(s.l.FoldOwner()) + path.Base(refJournal))
 	return err == nil && !tip.IsZero()
 }
 
 // ForgetCopy takes away what the mirror at dir has of the checkout of one common git
 // directory alone.
-func ForgetCopy(dir, commonDir string) error {
-	err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(copyPrefix(commonDir))))
+func ForgetCopy(dir string, l *usergit.Repo) error {
+	err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(copyPrefix(l.FoldOwner()))))
 	if err != nil {
 		return fmt.Errorf("forget a copy: %w", err)
 	}
@@ -202,7 +203,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer from.Close()
-	prefix := copyPrefix(s.l.CommonDir)
+	prefix := copyPrefix(s.l.FoldOwner())
 	as := func(ref string) string {
 		if prefix == "" {
 			return ref

@@ -13,13 +13,14 @@ import (
 )
 
 // Tree returns the regular files of a commit or tree, path → blob. Symlinks
-// and submodules are left out.
-func (l *Repo) Tree(ctx context.Context, oid string) (map[string]string, error) {
+// and submodules are left out. Below limits it to these paths and what lies below them.
+func (l *Repo) Tree(ctx context.Context, oid string, below ...string) (map[string]string, error) {
 	out := map[string]string{}
 	if oid == "" {
 		return out, nil
 	}
-	err := l.Git("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", oid).stream(ctx, func(r *bufio.Reader) error {
+	args := append([]string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", oid, "--"}, below...)
+	err := l.Git(args...).stream(ctx, func(r *bufio.Reader) error {
 		return zReader{r}.each(func(s string) error {
 			head, path, ok := strings.Cut(s, "\t")
 			f := strings.Fields(head)

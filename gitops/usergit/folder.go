@@ -1,0 +1,192 @@
+package usergit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Folder tells what commits of the user's, the index, references and stashes have of
+// one folder of the work tree. Blobs are git's names of them, by path below the folder.
+// It asks git only after HEAD, or what its branch follows, moved. Safe for concurrent
+// use; whoever asks for a new commit waits for git.
+type Folder struct {
+	repo *Repo
+	dir  string
+	now  func() time.Time
+
+	mu       sync.Mutex     // guards the fields below
+	kept     [2]*folderTree // of HEAD and of what it follows, the newest first
+	followed followed
+}
+
+// A folderTree is what one commit has in the folder.
+type folderTree struct {
+	commit string
+	blobs  map[string]string
+}
+
+// followed is the reference that follows a branch at the remote, as it was found with
+// a configuration.
+type followed struct {
+	branch string
+	config []look
+	ref    string // "" if the branch has none
+}
+
+// Folder returns the folder dir of the work tree. Nil for now means time.Now.
+func (l *Repo) Folder(dir string, now func() time.Time) *Folder {
+	if now == nil {
+		now = time.Now
+	}
+	return &Folder{repo: l, dir: dir, now: now}
+}
+
+// Head returns HEAD's commit and what it has in the folder: "" and nothing before the
+// first commit.
+func (f *Folder) Head(ctx context.Context) (commit string, blobs map[string]string, err error) {
+	if commit, err = f.repo.HeadOid(); err != nil {
+		return "", nil, err
+	}
+	blobs, err = f.at(ctx, commit)
+	return commit, blobs, err
+}
+
+// Upstream returns what the reference that follows HEAD's branch at the remote has in
+// the folder, nothing if there is none.
+func (f *Folder) Upstream(ctx context.Context) (map[string]string, error) {
+	branch, err := f.repo.headBranch(ctx)
+	if err != nil || branch == "" {
+		return nil, err
+	}
+	ref, err := f.upstreamOf(ctx, branch)
+	if err != nil || ref == "" {
+		return nil, err
+	}
+	commit, err := f.repo.refOid(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return f.at(ctx, commit)
+}
+
+// at returns what a commit has in the folder; nothing for "".
+func (f *Folder) at(ctx context.Context, commit string) (map[string]string, error) {
+	if commit == "" {
+		return nil, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, k := range f.kept {
+		if k != nil && k.commit == commit {
+			f.kept[0], f.kept[i] = k, f.kept[0]
+			return k.blobs, nil
+		}
+	}
+	tree, err := f.repo.Tree(ctx, commit, f.dir)
+	if err != nil {
+		return nil, err
+	}
+	found := &folderTree{commit, map[string]string{}}
+	for path, blob := range tree {
+		if rel, below := strings.CutPrefix(path, f.dir+"/"); below {
+			found.blobs[rel] = blob
+		}
+	}
+	f.kept[1], f.kept[0] = f.kept[0], found
+	return found.blobs, nil
+}
+
+// upstreamOf returns the reference that follows a branch. Git is asked when the branch
+// or a configuration is another than at the last time.
+func (f *Folder) upstreamOf(ctx context.Context, branch string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var config []look
+	now := f.now()
+	for _, p := range append(configFiles(), filepath.Join(f.repo.CommonDir, "config"), filepath.Join(f.repo.GitDir, "config.worktree")) {
+		config = append(config, lookAt(p, now))
+	}
+	if f.followed.branch == branch && slices.EqualFunc(f.followed.config, config, look.same) {
+		return f.followed.ref, nil
+	}
+	ref, err := f.repo.Git("for-each-ref", "--format=%(upstream)", "refs/heads/"+branch).Line(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find what %s follows: %w", branch, err)
+	}
+	f.followed = followed{branch, config, ref}
+	return ref, nil
+}
+
+// Staged returns what the index has in the folder.
+func (f *Folder) Staged(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	err := f.repo.Git("ls-files", "--stage", "-z", "--", f.dir).stream(ctx, func(r *bufio.Reader) error {
+		return zReader{r}.each(func(line string) error {
+			if e, ok := parseStage(line); ok {
+				if rel, below := strings.CutPrefix(e.path, f.dir+"/"); below {
+					out[rel] = e.oid
+				}
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// InHistory returns at which of the paths some reference, or some stash, has had the
+// blob of that name.
+func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (map[string]bool, error) {
+	// --all has refs/stash only at its newest entry: the older ones are in its log.
+	stashes, err := f.repo.Git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").Output(ctx)
+	if err != nil {
+		stashes = nil // there is none
+	}
+	held := map[string]bool{}
+	for paths := range slices.Chunk(slices.Sorted(maps.Keys(blobs)), 200) {
+		args := append([]string{"--literal-pathspecs", "rev-list", "--objects", "--all", "--full-history"}, strings.Fields(string(stashes))...)
+		args = append(args, "--")
+		for _, p := range paths {
+			args = append(args, f.dir+"/"+p)
+		}
+		err := f.repo.Git(args...).stream(ctx, func(r *bufio.Reader) error {
+			for {
+				line, err := r.ReadString('\n')
+				name, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+				if rel, below := strings.CutPrefix(path, f.dir+"/"); below && blobs[rel] == name {
+					held[rel] = true
+				}
+				if err != nil {
+					return nil //nolint:nilerr // the end; git's own status tells of an error
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// headBranch returns the branch that HEAD names, "" if it is detached.
+func (l *Repo) headBranch(ctx context.Context) (string, error) {
+	if l.inTables() {
+		h, err := l.Head(ctx)
+		return h.Branch, err
+	}
+	head, err := readSmall(filepath.Join(l.GitDir, "HEAD"))
+	if err != nil {
+		return "", fmt.Errorf("read HEAD: %w", err)
+	}
+	branch, on := strings.CutPrefix(head, "ref: refs/heads/")
+	if !on {
+		return "", nil
+	}
+	return branch, nil
+}
