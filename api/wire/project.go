@@ -18,7 +18,6 @@ type ProjectCreate struct {
 type ProjectUpdate struct {
 	Name         *string `json:"name,omitempty"`
 	FileMemories *string `json:"file_memories,omitempty" enum:"auto,fold,local"`
-	Mode         *string `json:"mode,omitempty" enum:"sidecar,tracked"`
 }
 
 // Project is a registered project and its checkouts on this machine.
