@@ -127,6 +127,10 @@ type HistoryDoors interface {
 	Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error)
 	Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error)
+	// Lost lists what was written in tracked mode and is nowhere any more but in the journal.
+	Lost(ctx context.Context, sc fold.Scope, slug string) (wire.LostList, error)
+	// ForgetLost ends the matter of what is lost.
+	ForgetLost(ctx context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error)
 	// Undo takes back what one commit changed.
 	Undo(ctx context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error)
 	// Decay tells which memories have faded, and archives them if asked to.

@@ -398,6 +398,14 @@ func workRoutes() []Route {
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Restore]) (wire.WriteReply, error) {
 				return d.Restore(ctx, sc, in.Slug, in.Body)
 			}),
+		on(Read, "GET", project+"/lost", "lost", "List memories that git took away before they were committed, in tracked mode",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.LostList, error) {
+				return d.Lost(ctx, sc, in.Slug)
+			}),
+		on(Write, "DELETE", project+"/lost", "forgetLost", "Tell no more of memories that are lost",
+			func(ctx context.Context, d Doors, sc fold.Scope, in *InSlug) (wire.LostForgotten, error) {
+				return d.ForgetLost(ctx, sc, in.Slug)
+			}),
 		on(Write, "POST", project+"/undo", "undo", "Take back what a commit changed",
 			func(ctx context.Context, d Doors, sc fold.Scope, in *inSlugBody[wire.Undo]) (wire.Undone, error) {
 				return d.Undo(ctx, sc, in.Slug, in.Body)

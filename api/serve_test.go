@@ -69,7 +69,7 @@ func TestClientReachesEveryDoor(t *testing.T) {
 		"Links": {"app", a.ID}, "AddLink": {"app", a.ID, wire.LinkCreate{TargetID: b.ID}}, "RemoveLink": {"app", link.ID},
 		"Upload": {"app", wire.FilesUpload{Files: []wire.UploadFile{{Path: "n.md", Content: "n"}}}},
 		"Search": {"app", wire.SearchRequest{Query: "A"}}, "Context": {"app", a.ID, wire.ContextRequest{Depth: 2}}, "TaskContext": {"app", wire.TaskContextRequest{Task: "t"}},
-		"Reindex": {"app", wire.Reindex{}}, "Log": {"app", a.ID, 3}, "Diff": {"app", "HEAD"}, "Restore": {"app", wire.Restore{ID: a.ID}}, "Undo": {"app", wire.Undo{Rev: "HEAD"}}, "Prime": {"app", wire.PrimeQuery{}}, "ReportEvent": {"app", "s", wire.SessionEvent{Type: "x"}}, "SessionEvents": {"app", "s"}, "Decay": {"app", wire.DecayRequest{}},
+		"Reindex": {"app", wire.Reindex{}}, "Log": {"app", a.ID, 3}, "Diff": {"app", "HEAD"}, "Restore": {"app", wire.Restore{ID: a.ID}}, "Lost": {"app"}, "ForgetLost": {"app"}, "Undo": {"app", wire.Undo{Rev: "HEAD"}}, "Prime": {"app", wire.PrimeQuery{}}, "ReportEvent": {"app", "s", wire.SessionEvent{Type: "x"}}, "SessionEvents": {"app", "s"}, "Decay": {"app", wire.DecayRequest{}},
 		"Project": {"app"}, "UpdateProject": {"app", wire.ProjectUpdate{}}, "ProjectStatus": {"app"}, "ProjectStats": {"app"}, "Drift": {"app"}, "Problems": {"app", wire.ProblemQuery{Limit: 3}}, "ReloadModels": {}, "Audit": {wire.AuditQuery{Project: "app", Limit: 3}},
 		"Repositories": {"app"}, "AddRepository": {"app", wire.RepositoryCreate{}}, "Sync": {"app", "00112233445566aa", wire.SyncRequest{}}, "RemoveRepository": {"app", "00112233445566aa"},
 		"Algorithm": {"app"}, "SetAlgorithm": {"app", wire.Algorithm{StrengthWeight: 0.1, DecayHalfLifeDays: 3}}, "Pause": {"app", wire.Pause{For: "1h"}}, "Resume": {"app"},

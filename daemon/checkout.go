@@ -78,6 +78,7 @@ type checkout struct {
 
 	mu         sync.Mutex         // guards the fields below
 	changed    wire.ProjectUpdate // of rec since it was registered or read
+	mode       string             // that was set since; "" if none was
 	kept       *standing          // nil between turns
 	stood      bool               // it was opened before, or registered by an earlier start
 	st         *stores            // nil unless they are open to callers
@@ -534,6 +535,9 @@ func (co *checkout) record() meta.Checkout {
 	}
 	if co.changed.FileMemories != nil {
 		rec.FileMemories = *co.changed.FileMemories
+	}
+	if co.mode != "" {
+		rec.CommitTo = co.mode
 	}
 	return rec
 }

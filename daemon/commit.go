@@ -49,6 +49,7 @@ type committer struct {
 	went    time.Time // when the newest file was seen to be gone; zero if none waits
 	wentOld time.Time // when the oldest of those was
 	guarded string    // why nothing is committed; "" if it is
+	lost    bool      // in tracked mode: a look for lost memories is due
 }
 
 func newCommitter(co *checkout) *committer {
@@ -190,6 +191,9 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 			c.finish(k)
 			return ctx.Err()
 		case <-c.poke:
+			if c.takeLost() {
+				c.co.findLost(ctx, k)
+			}
 		case <-commit:
 			if c.commit(ctx, k) && mirror == nil {
 				mirror = time.After(mirrorAfter)
@@ -202,6 +206,15 @@ func (c *committer) run(ctx context.Context, k *standing) error {
 			squash.Reset(squashEvery)
 		}
 	}
+}
+
+// takeLost reports whether a look for lost memories is due, and that it is made.
+func (c *committer) takeLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due := c.lost
+	c.lost = false
+	return due
 }
 
 // finish commits and mirrors within the five seconds a stop may take.
@@ -286,7 +299,12 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		return false
 	}
 	c.co.count.commits.Add(1)
-	c.co.sync.changed()
+	if k.tracked {
+		c.lost = true
+		c.nudge()
+	} else {
+		c.co.sync.changed()
+	}
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})
 	return true
 }
@@ -396,6 +414,11 @@ func (c *committer) untilSquash(k *standing) time.Duration {
 }
 
 func (c *committer) squash(ctx context.Context, k *standing) {
+	if k.tracked { // the journal stays here
+		_, err := k.sidecar.store.Repack(ctx)
+		c.warn(ctx, "history not repacked", err)
+		return
+	}
 	if _, err := k.sidecar.store.Squash(ctx, c.co.now()); err != nil {
 		c.warn(ctx, "daily commit failed", err)
 		return

@@ -23,8 +23,9 @@ const (
 
 // The values of evolve.
 const (
-	evolveOff  = "off"
-	evolveAuto = "auto"
+	evolveOff    = "off"
+	evolveAuto   = "auto"
+	evolveReview = "review"
 )
 
 // noteConsolidated is the note that says how far memories were compared with each other.
@@ -89,6 +90,9 @@ func (co *checkout) doConsolidate(ctx context.Context, _ *meta.Job, _ func(meta.
 		return err // what keeps it busy asks for it again, at the end of its vectors
 	}
 	mode := co.cfg.For(co.rec.Slug).Evolve
+	if mode == evolveAuto && st.tracked {
+		mode = evolveReview // nothing gets into the user's history unasked (git.md T1)
+	}
 	if mode == evolveOff {
 		return nil
 	}

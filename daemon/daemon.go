@@ -298,7 +298,7 @@ func (d *Daemon) open(ctx context.Context, sc fold.Scope, slug string) (*hold, e
 	if err != nil {
 		return nil, err
 	}
-	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.rec, cos[0].rec) }))
+	return holdAny(ctx, slices.DeleteFunc(slices.Clone(cos), func(co *checkout) bool { return !sameMemory(co.record(), cos[0].record()) }))
 }
 
 // openToWrite is open for a caller who wants to write, when it is the turn of that.

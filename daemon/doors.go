@@ -59,6 +59,8 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 		r.BlockedReason = "paused: not committed until foldwatch resume"
 	case !co.cfg.AutoCommit:
 		r.BlockedReason = "auto_commit is off"
+	case modeOf(co.record()) == modeTracked:
+		r.BlockedReason = blockedInTracked
 	default:
 		co.commits.mu.Lock()
 		r.BlockedReason = co.commits.guarded
@@ -104,7 +106,11 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 		return wire.Memory{}, err
 	}
 	m.RepositoryID = st.co.rec.Key
-	if m.Path != "" {
+	if m.Path != "" && st.tracked {
+		if b, err := st.sidecar.store.Read(m.Path); err == nil && fold.ContentHash(b) == m.ContentHash {
+			st.inHistory(ctx, m.Path, b, &m.State)
+		}
+	} else if m.Path != "" {
 		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
 		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {

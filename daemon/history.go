@@ -69,6 +69,18 @@ func (st *stores) pathOf(ctx context.Context, s string) (string, error) {
 	return id.Path(), nil // also that of a memory which is gone
 }
 
+// lostPath is pathOf of a memory that is to be restored: where one that is lost lay.
+func (st *stores) lostPath(ctx context.Context, in wire.Restore) (string, error) {
+	if in.At == "" {
+		for _, l := range st.sidecar.store.Lost() {
+			if in.ID != "" && (strings.EqualFold(string(l.ID), in.ID) || l.Path == in.ID) {
+				return l.Path, nil
+			}
+		}
+	}
+	return st.pathOf(ctx, in.ID)
+}
+
 // deletedCalled returns the one memory that is deleted and whose id begins with s, or
 // notFound. It returns an ErrInvalid that names them if there are several.
 func (st *stores) deletedCalled(ctx context.Context, s string, notFound error) (fold.ID, error) {
@@ -125,7 +137,7 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		return wire.WriteReply{}, err
 	}
 	defer st.letGo()
-	path, err := st.pathOf(ctx, in.ID)
+	path, err := st.lostPath(ctx, in)
 	if err != nil {
 		return wire.WriteReply{}, err
 	}
@@ -143,4 +155,41 @@ func (d *Daemon) Restore(ctx context.Context, sc fold.Scope, slug string, in wir
 		reply.ID, reply.Title = string(m.ID), m.Title
 	}
 	return st.co.answered(reply, nil)
+}
+
+// Lost lists the memories that were written in tracked mode and that git took away
+// before they were committed (git.md T4).
+func (d *Daemon) Lost(ctx context.Context, sc fold.Scope, slug string) (wire.LostList, error) {
+	st, err := d.open(ctx, sc, slug)
+	if err != nil {
+		return wire.LostList{}, err
+	}
+	defer st.letGo()
+	if _, err := st.sidecar.store.FindLost(ctx); err != nil {
+		return wire.LostList{}, err
+	}
+	list := wire.LostList{Items: []wire.LostMemory{}}
+	for _, l := range st.sidecar.store.Lost() {
+		item := wire.LostMemory{ID: string(l.ID), Path: l.Path, WrittenAt: l.At}
+		if m, err := fold.Decode(st.co.rec.Slug, l.Path, l.Bytes); err == nil {
+			item.ID, item.Title = string(m.ID), m.Title
+		}
+		list.Items = append(list.Items, item)
+	}
+	return list, nil
+}
+
+// ForgetLost ends the matter of what is lost: the journal keeps it, and nothing tells of
+// it any more.
+func (d *Daemon) ForgetLost(ctx context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error) {
+	st, err := d.openToWrite(ctx, sc, slug)
+	if err != nil {
+		return wire.LostForgotten{}, err
+	}
+	defer st.letGo()
+	n, err := st.sidecar.store.ForgetLost(ctx)
+	if err == nil {
+		st.co.note(lostNotice, "")
+	}
+	return wire.LostForgotten{Count: n}, err
 }

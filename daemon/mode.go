@@ -3,16 +3,85 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta"
 )
 
-// How a checkout keeps its memories (git.md).
+// How the checkouts of a repository keep their memories (git.md): beside the user's
+// history, in a repository of our own, or in that history, where people commit them. The
+// mode is registered with each checkout and is the same for all of a repository. It
+// changes by the user's word, or once by itself: see checkTracking.
 const (
-	modeSidecar = "sidecar" // in a repository of our own, beside the user's history
-	modeTracked = "tracked" // in the user's history: they commit them
+	modeSidecar = "sidecar"
+	modeTracked = "tracked"
 )
+
+// modeOf is the mode that is registered for a checkout. What else may stand there was
+// written by an earlier version: branch, and auto, which is sidecar until HEAD is first
+// seen to track fold/. "" is the same.
+func modeOf(rec meta.Checkout) string {
+	switch rec.CommitTo {
+	case modeTracked, "branch":
+		return modeTracked
+	}
+	return modeSidecar
+}
+
+// mayFollow reports whether nobody has said yet which mode a checkout is to have.
+func mayFollow(rec meta.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
+
+// setMode changes the mode of co and of all other checkouts of its repository, and opens
+// them anew: nothing of one mode may be open in the other.
+func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
+	var all []*checkout
+	for _, other := range d.sorted() {
+		if other.rec.CommonDir != co.rec.CommonDir || other.record().CommitTo == mode {
+			continue
+		}
+		was := modeOf(other.record())
+		other.mu.Lock()
+		other.mode = mode
+		other.mu.Unlock()
+		if err := d.parts.state.PutCheckout(ctx, other.record()); err != nil {
+			return err
+		}
+		if was != mode {
+			all = append(all, other)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if mode == modeTracked {
+		if err := d.stopSync(ctx, co); err != nil {
+			return err
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx) // together: each waits until the others have closed
+	for _, other := range all {
+		g.Go(func() error { return other.openAnew(ctx, false) })
+	}
+	return g.Wait()
+}
+
+// stopSync turns the sync of a repository off.
+func (d *Daemon) stopSync(ctx context.Context, co *checkout) error {
+	if runner, _ := co.sync.on(); runner == nil {
+		return nil
+	}
+	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
+		return err
+	}
+	co.sync.turn(meta.Sync{}, co.rec.Slug, false)
+	co.bus.publish("sync:off", co.rec.Slug, nil)
+	return nil
+}
 
 // tracked says which branches track the folder of memories.
 type tracked struct {
@@ -24,12 +93,8 @@ type tracked struct {
 func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (t tracked, err error) {
 	head, branches, err := l.TracksFold(ctx, foldDir)
 	t = tracked{head, branches}
-	if err != nil || !l.Linked {
+	if err != nil || !l.Linked || l.MainTree == "" {
 		return t, err
-	}
-	if l.MainTree == "" { // bare: fold/ lies in the git directory
-		t.main = false
-		return t, nil
 	}
 	main, err := gitops.Locate(ctx, l.MainTree)
 	if err != nil {
@@ -39,23 +104,60 @@ func tracking(ctx context.Context, l *gitops.Layout, foldDir string) (t tracked,
 	return t, err
 }
 
-// isTracked reports whether the checkout is in tracked mode.
-func (co *checkout) isTracked(t tracked) bool {
-	switch co.record().CommitTo {
-	case modeTracked, "branch":
-		return true
-	case modeSidecar:
+// follows reports whether a checkout goes over to tracked mode by itself: HEAD tracks a
+// fold/ that is ours, for the first time since it was registered.
+func (co *checkout) follows(t tracked, foldPath string) bool {
+	if !t.main || !mayFollow(co.record()) {
 		return false
 	}
-	return t.main
+	_, ours, err := projectAt(foldPath)
+	return err == nil && ours
 }
 
-// checkTracking follows which branches track fold/ (git.md G18).
+// modeNotice is the subject of what is said where a checkout has gone over by itself.
+const modeNotice = "mode"
+
+// goOver registers tracked mode for a checkout that is being opened, and has the others
+// of its repository follow.
+func (co *checkout) goOver(ctx context.Context) error {
+	co.mu.Lock()
+	co.mode = modeTracked
+	co.mu.Unlock()
+	if err := co.parts.state.PutCheckout(ctx, co.record()); err != nil {
+		return err
+	}
+	co.note(modeNotice, fmt.Sprintf("your branch tracks %s/, so its memories are yours to commit, pull and push with the branch: foldwatch commit helps. "+
+		"To have them kept beside the branch instead: foldwatch untrack", co.rec.FoldDir))
+	co.sync.errand(func(ctx context.Context, d *Daemon) {
+		if err := d.setMode(ctx, co, modeTracked); err != nil {
+			co.log.WarnContext(ctx, "Mode not changed", "err", err)
+		}
+		if err := d.stopSync(ctx, co); err != nil {
+			co.log.WarnContext(ctx, "Sync not turned off", "err", err)
+		}
+	})
+	return nil
+}
+
+// checkTracking follows which branches track fold/ (git.md G18), and what of the
+// acknowledged memories the user's git has taken (T4).
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
+	if st.tracked {
+		co.findLost(ctx, st.standing)
+		co.noteDriver(st.standing)
+		return nil
+	}
 	t, err := tracking(ctx, st.layout, co.rec.FoldDir)
 	if err != nil {
 		return err
+	}
+	if co.follows(t, st.foldPath) {
+		if err := co.goOver(ctx); err != nil {
+			return err
+		}
+		co.restart()
+		return nil
 	}
 	co.noteTracked(st.standing, t)
 	return nil
@@ -66,7 +168,7 @@ func (co *checkout) noteTracked(k *standing, t tracked) {
 	text := ""
 	if !k.tracked && len(t.branches) > 0 {
 		text = fmt.Sprintf("branch %s tracks %s/: switching to it lets git overwrite memories; the journal keeps every version. "+
-			"Ways out: git rm -r --cached %s on that branch, or register with --fold-dir NAME", t.branches[0], co.rec.FoldDir, co.rec.FoldDir)
+			"Ways out: foldwatch track, or git rm -r --cached %s on that branch", t.branches[0], co.rec.FoldDir, co.rec.FoldDir)
 	}
 	co.note("tracked", text)
 	co.noteDriver(k)
@@ -100,4 +202,84 @@ func (k *standing) mode() string {
 		return modeTracked
 	}
 	return modeSidecar
+}
+
+// lostNotice is the subject of what findLost says.
+const lostNotice = "lost"
+
+// findLost looks which acknowledged memories are nowhere any more (git.md T4), and says
+// so: they are brought back, or forgotten, by the user only.
+func (co *checkout) findLost(ctx context.Context, k *standing) {
+	if !k.tracked {
+		return
+	}
+	n, err := k.sidecar.store.FindLost(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			co.log.WarnContext(ctx, "Lost memories not looked for", "err", err)
+		}
+		return
+	}
+	text := ""
+	if n > 0 {
+		text = fmt.Sprintf("%d memories were written here, and git took them away before they were committed: foldwatch restore --lost lists them", n)
+	}
+	co.note(lostNotice, text)
+}
+
+// blockedInTracked is why a write of tracked mode is not committed yet.
+const blockedInTracked = "not committed: your branch holds the memories; foldwatch commit, or your own git, commits them"
+
+// inHistory completes what is said of a memory in tracked mode, whose file at path has
+// the bytes b: HEAD has them or not, and so has the remote's branch.
+func (k *standing) inHistory(ctx context.Context, path string, b []byte, state *wire.WriteState) {
+	committed, pushed, err := k.sidecar.store.InUserHistory(ctx, path, b)
+	state.Committed, state.Pushed = err == nil && committed, err == nil && pushed
+	if err == nil && !committed && state.BlockedReason == "" {
+		state.BlockedReason = blockedInTracked
+	}
+}
+
+// repoLocks are the locks of repositories of which stores are open, each held once for
+// all of them (git.md G1).
+type repoLocks struct {
+	mu   sync.Mutex // guards held
+	held map[string]*repoLock
+}
+
+type repoLock struct {
+	close func() error
+	users int
+}
+
+// take takes the lock of a repository, or shares it.
+func (r *repoLocks) take(l *gitops.Layout) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held == nil {
+		r.held = map[string]*repoLock{}
+	}
+	lock := r.held[l.CommonDir]
+	if lock == nil {
+		file, err := l.Lock()
+		if err != nil {
+			return err
+		}
+		lock = &repoLock{close: file.Close}
+		r.held[l.CommonDir] = lock
+	}
+	lock.users++
+	return nil
+}
+
+// give gives one use back; the last lets go.
+func (r *repoLocks) give(commonDir string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lock := r.held[commonDir]
+	if lock.users--; lock.users > 0 {
+		return nil
+	}
+	delete(r.held, commonDir)
+	return lock.close()
 }

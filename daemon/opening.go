@@ -280,7 +280,7 @@ func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
 	g.Go(func() error { return co.loop(ctx) })
 	g.Go(func() error { return co.keepCounts(ctx) })
 	g.Go(func() error { return co.sync.run(ctx, co, k) })
-	if co.cfg.DecayArchive == archiveDaily {
+	if co.cfg.DecayArchive == archiveDaily && !k.tracked {
 		g.Go(func() error { return co.archiveDaily(ctx) })
 	}
 	return g.Wait()

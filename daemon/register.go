@@ -481,22 +481,25 @@ func (co *checkout) stop(ctx context.Context) error {
 // it is ours and git does not track it.
 func (d *Daemon) purge(co *checkout) error {
 	ctx := context.Background()
-	var shared, mirrored bool
+	var shared, sibling, mirrored bool
 	for _, other := range d.sorted() { // by what they keep, whatever name the caller used
-		shared = shared || sameMemory(other.rec, co.rec)
+		shared = shared || sameMemory(other.record(), co.record())
+		sibling = sibling || other.rec.CommonDir == co.rec.CommonDir
 		mirrored = mirrored || other.rec.ProjectID == co.rec.ProjectID
 	}
 	var errs []error
 	if l, err := gitops.Locate(ctx, co.rec.Path); err == nil && !shared {
+		inGit := modeOf(co.record()) == modeTracked
+		l = l.InMode(inGit)
 		foldPath := l.FoldPath(co.rec.FoldDir)
 		t, terr := tracking(ctx, l, co.rec.FoldDir)
-		if _, ours, perr := projectAt(foldPath); terr == nil && !t.main && perr == nil && ours {
+		if _, ours, perr := projectAt(foldPath); !inGit && terr == nil && !t.main && perr == nil && ours {
 			errs = append(errs, os.RemoveAll(foldPath))
 		}
-		errs = append(errs, os.RemoveAll(l.StateDir()))
-	}
-	if !shared {
-		errs = append(errs, gitops.ForgetCopy(d.parts.mirror(co.rec.ProjectID), co.rec.CommonDir))
+		if !sibling || l.Linked { // else theirs lie in there
+			errs = append(errs, os.RemoveAll(l.StateDir()))
+		}
+		errs = append(errs, gitops.ForgetCopy(d.parts.mirror(co.rec.ProjectID), l))
 	}
 	if !mirrored {
 		errs = append(errs, os.RemoveAll(d.parts.mirror(co.rec.ProjectID)), d.noteRemote(ctx, co.rec, false))
@@ -505,8 +508,10 @@ func (d *Daemon) purge(co *checkout) error {
 }
 
 // sameMemory reports whether two checkouts keep one fold/ and one history: they
-// are work trees of one repository.
-func sameMemory(a, b meta.Checkout) bool { return a.CommonDir == b.CommonDir }
+// are one, or, in sidecar mode, work trees of one repository.
+func sameMemory(a, b meta.Checkout) bool {
+	return a.CommonDir == b.CommonDir && (a.Key == b.Key || modeOf(a) == modeSidecar)
+}
 
 func firstOf(s ...string) string {
 	for _, v := range s {

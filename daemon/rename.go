@@ -53,7 +53,7 @@ func (d *Daemon) rename(ctx context.Context, key string, asked bool) (_ *checkou
 	var trees []*checkout
 	for _, other := range d.sorted() {
 		switch {
-		case sameMemory(other.rec, co.rec):
+		case sameMemory(other.record(), co.record()):
 			trees = append(trees, other)
 		case other.rec.Slug == p.Slug && other.rec.ProjectID != p.ID:
 			return co, fmt.Errorf("%s is called so already: %w", other.rec.Path,

@@ -135,7 +135,7 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
-		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeSidecar, Sync: "off", Chunker: chunker.Engine(),
+		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeOf(co.rec), Sync: "off", Chunker: chunker.Engine(),
 		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {
@@ -320,7 +320,7 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 
 // historyOf tells what the history holds.
 func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectStatus) {
-	p.LastCommit = lastCommit(ctx, k)
+	p.LastCommit, p.Lost = lastCommit(ctx, k), k.sidecar.store.CountLost()
 	if r := co.repository(ctx); r.Sync != "off" {
 		p.Sync, p.Repository = r.Sync, &r
 	}
@@ -463,6 +463,12 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 		return wire.Project{}, err
 	}
 	for _, co := range cos {
+		if in.Mode != nil {
+			if err := d.setMode(ctx, co, *in.Mode); err != nil {
+				return wire.Project{}, fmt.Errorf("change the mode of project %s: %w", slug, err)
+			}
+			co.note(modeNotice, "")
+		}
 		if err := d.parts.state.PutCheckout(ctx, co.change(in)); err != nil {
 			return wire.Project{}, err
 		}
@@ -495,7 +501,7 @@ func (d *Daemon) ProjectOfPath(_ context.Context, sc fold.Scope, path string) (s
 	}
 	own := best.rec.Linked
 	for _, co := range all {
-		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.rec, best.rec)
+		own = own || co.rec.Slug == best.rec.Slug && !sameMemory(co.record(), best.record())
 	}
 	if own {
 		return best.rec.Slug + "@" + best.rec.Key[:keyShown], nil

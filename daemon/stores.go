@@ -164,12 +164,19 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 		}
 	}
 	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
-	k.fold = disk.Folder{Dir: k.foldPath}
 	k.heads = k.headStamps()
 	if t, err = tracking(ctx, k.layout, co.rec.FoldDir); err != nil {
 		return t, err
 	}
-	k.tracked = co.isTracked(t)
+	if co.follows(t, k.foldPath) {
+		if err := co.goOver(ctx); err != nil {
+			return t, err
+		}
+	}
+	k.tracked = modeOf(co.record()) == modeTracked
+	k.layout = k.layout.InMode(k.tracked)
+	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
+	k.fold = disk.Folder{Dir: k.foldPath}
 	opt := gitops.StoreOptions{
 		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror: co.mirror(co.rec.ProjectID), Tracked: k.tracked,
@@ -181,6 +188,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	}
 	k.sidecar.hold(co, !co.commits.wanted())
 	if k.tracked {
+		co.findLost(ctx, k)
 		return t, nil // memories come with the branch
 	}
 	if err := k.takeMirror(ctx, co); err != nil {
@@ -220,7 +228,7 @@ func (k *standing) takeMirror(ctx context.Context, co *checkout) error {
 		return err
 	}
 	for _, other := range all {
-		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.rec) && !store.MirrorKnows(dir) {
+		if other.ProjectID == co.rec.ProjectID && !sameMemory(other, co.record()) && !store.MirrorKnows(dir) {
 			return nil
 		}
 	}
@@ -353,8 +361,12 @@ func (k *standing) openIngester(co *checkout) (err error) {
 	}
 	cfg := co.cfg.For(co.rec.Slug)
 	cut, overlap := co.cutting()
+	writes := k.sidecar.store
+	if k.tracked {
+		writes = nil // nothing gets into the user's history unasked (git.md T1)
+	}
 	k.in, err = ingest.New(ingest.Options{
-		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: k.sidecar.store,
+		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: writes,
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Count: &co.count.ingest,
 		Describe: cfg.Describe, NoCommits: !cfg.CommitMemories, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))
@@ -398,8 +410,12 @@ func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
 	if p.FileMemories != "" && !co.cfg.Sets(co.rec.Slug, "file_memories", co.origins) {
 		mode = p.FileMemories
 	}
-	if set := co.record().FileMemories; set != "" {
-		mode = set
+	rec := co.record()
+	if rec.FileMemories != "" {
+		mode = rec.FileMemories
+	}
+	if modeOf(rec) == modeTracked {
+		mode = "local" // files are made when somebody asks for them (git.md T7)
 	}
 	return ingest.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
 }

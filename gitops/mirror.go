@@ -67,7 +67,7 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 		return err
 	}
 	defer to.close()
-	own := copyPrefix(s.l.CommonDir)
+	own := copyPrefix(s.l.copyOf())
 	for _, ref := range mirrored() {
 		for _, as := range []string{own + path.Base(ref), ref} {
 			if err := copyRef(ctx, s.obj, to, ref, as); err != nil {
@@ -100,6 +100,15 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 
 // mirrored are the references of history that a mirror has, the journal first.
 func mirrored() []string { return []string{refJournal, refBranch, refSquashed} }
+
+// copyOf names what the store keeps a journal of: all of a repository, or one of its work
+// trees.
+func (l *Layout) copyOf() string {
+	if l.ownFold && l.Linked {
+		return l.StateDir()
+	}
+	return l.CommonDir
+}
 
 // copyPrefix begins the references that the checkout of a common git directory has
 // for itself in a mirror.
@@ -285,14 +294,14 @@ func (s *Store) MirrorKnows(dir string) bool {
 		return false
 	}
 	defer o.close()
-	tip, err := o.ref(copyPrefix(s.l.CommonDir) + path.Base(refJournal))
+	tip, err := o.ref(copyPrefix(s.l.copyOf()) + path.Base(refJournal))
 	return err == nil && !tip.IsZero()
 }
 
 // ForgetCopy takes away what the mirror at dir has of the checkout of one common git
 // directory alone.
-func ForgetCopy(dir, commonDir string) error {
-	err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(copyPrefix(commonDir))))
+func ForgetCopy(dir string, l *Layout) error {
+	err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(copyPrefix(l.copyOf()))))
 	if err != nil {
 		return fmt.Errorf("forget a copy: %w", err)
 	}
@@ -332,7 +341,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer from.close()
-	prefix := copyPrefix(s.l.CommonDir)
+	prefix := copyPrefix(s.l.copyOf())
 	as := func(ref string) string {
 		if prefix == "" {
 			return ref

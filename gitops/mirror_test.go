@@ -200,7 +200,7 @@ func TestCopiesShareAMirror(t *testing.T) {
 	if got := anew(realDir(t)).files(); !maps.Equal(got, want[1]) {
 		t.Errorf("a new copy has %v, want %v", got, want[1])
 	}
-	must(t, gitops.ForgetCopy(mirror, filepath.Join(rs[0].dir, ".git")))
+	must(t, gitops.ForgetCopy(mirror, locate(t, rs[0].dir)))
 	must(t, os.RemoveAll(filepath.Join(rs[0].dir, ".git")))
 	must(t, os.RemoveAll(filepath.Join(rs[0].dir, "fold")))
 	if got := anew(rs[0].dir).files(); !maps.Equal(got, want[1]) {

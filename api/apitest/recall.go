@@ -215,6 +215,20 @@ func (d *Doors) Restore(_ context.Context, sc fold.Scope, slug string, in wire.R
 	return reply(m, false), nil
 }
 
+// Lost finds nothing.
+func (d *Doors) Lost(_ context.Context, sc fold.Scope, slug string) (wire.LostList, error) {
+	_, unlock, err := d.open("Lost", sc, slug)
+	defer unlock()
+	return wire.LostList{Items: []wire.LostMemory{}}, err
+}
+
+// ForgetLost forgets nothing.
+func (d *Doors) ForgetLost(_ context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error) {
+	_, unlock, err := d.open("ForgetLost", sc, slug)
+	defer unlock()
+	return wire.LostForgotten{}, err
+}
+
 // Undo changes nothing.
 func (d *Doors) Undo(_ context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error) {
 	_, unlock, err := d.open("Undo", sc, slug)

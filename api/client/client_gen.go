@@ -389,6 +389,20 @@ func (c *Client) Restore(ctx context.Context, slug string, in wire.Restore) (wir
 	return out, err
 }
 
+// Lost calls GET /api/projects/{slug}/lost: list memories that git took away before they were committed, in tracked mode.
+func (c *Client) Lost(ctx context.Context, slug string) (wire.LostList, error) {
+	var out wire.LostList
+	err := c.call(ctx, "GET", "/api/projects/"+url.PathEscape(slug)+"/lost", nil, nil, &out)
+	return out, err
+}
+
+// ForgetLost calls DELETE /api/projects/{slug}/lost: tell no more of memories that are lost.
+func (c *Client) ForgetLost(ctx context.Context, slug string) (wire.LostForgotten, error) {
+	var out wire.LostForgotten
+	err := c.call(ctx, "DELETE", "/api/projects/"+url.PathEscape(slug)+"/lost", nil, nil, &out)
+	return out, err
+}
+
 // Undo calls POST /api/projects/{slug}/undo: take back what a commit changed.
 func (c *Client) Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error) {
 	var out wire.Undone

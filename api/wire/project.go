@@ -18,6 +18,7 @@ type ProjectCreate struct {
 type ProjectUpdate struct {
 	Name         *string `json:"name,omitempty"`
 	FileMemories *string `json:"file_memories,omitempty" enum:"auto,fold,local"`
+	Mode         *string `json:"mode,omitempty" enum:"sidecar,tracked" doc:"sidecar: memories get a history of their own; tracked: you commit them with your own git. Of all work trees of the repository"`
 }
 
 // Project is a registered project and its checkouts on this machine.
@@ -102,6 +103,7 @@ type ProjectStatus struct {
 	VectorsDue   int           `json:"vectors_due" doc:"memories whose vectors are still to come; words find them already"`
 	Links        int           `json:"links"`
 	Conflicts    int           `json:"conflicts,omitempty" doc:"memories that hold another version of one, which a merge could not keep in place"`
+	Lost         int           `json:"lost,omitempty" doc:"in tracked mode, memories that were written and that git took away before they were committed: GET …/lost"`
 	Proposals    int           `json:"proposals,omitempty" doc:"changes of memories that wait for a decision"`
 	Queued       int           `json:"queued" doc:"jobs waiting or running"`
 	Progress     *Progress     `json:"progress,omitempty"`
@@ -318,6 +320,25 @@ type DiffReply struct {
 type Restore struct {
 	ID string `json:"id"`
 	At string `json:"at,omitempty" doc:"revision; default: the last one that differs"`
+}
+
+// A LostMemory is one that was written in tracked mode, and that git took away before it
+// was committed. POST …/restore brings it back.
+type LostMemory struct {
+	ID        string    `json:"id"`
+	Title     string    `json:"title,omitempty"`
+	Path      string    `json:"path" doc:"file below fold/"`
+	WrittenAt time.Time `json:"written_at"`
+}
+
+// LostList lists them.
+type LostList struct {
+	Items []LostMemory `json:"items"`
+}
+
+// LostForgotten tells how many lost memories nobody wants back.
+type LostForgotten struct {
+	Count int `json:"count"`
 }
 
 // Pause stops watching and committing for a while.

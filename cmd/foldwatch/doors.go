@@ -62,6 +62,8 @@ type daemonClient interface {
 	Log(ctx context.Context, slug, id string, limit int) (wire.LogReply, error) // id "" = all
 	Diff(ctx context.Context, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, slug string, in wire.Restore) (wire.WriteReply, error)
+	Lost(ctx context.Context, slug string) (wire.LostList, error)
+	ForgetLost(ctx context.Context, slug string) (wire.LostForgotten, error)
 	Prime(ctx context.Context, slug string, in wire.PrimeQuery) (wire.Prime, error)
 	ReportEvent(ctx context.Context, slug, session string, in wire.SessionEvent) error
 	Undo(ctx context.Context, slug string, in wire.Undo) (wire.Undone, error)

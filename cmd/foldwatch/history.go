@@ -101,11 +101,18 @@ func diffCommand(e *environment) *cobra.Command {
 func restoreCommand(e *environment) *cobra.Command {
 	var in wire.Restore
 	var rev string
+	var lost, forget bool
 	c := &cobra.Command{
-		Use:   "restore ID|--commit REV",
+		Use:   "restore ID|--commit REV|--lost",
 		Short: "Bring a memory back as it was, or take back a whole commit",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if lost || forget {
+				if !lost || rev != "" || in.At != "" || len(args) > 0 {
+					return usagef("foldwatch restore --help", "--lost stands alone, or with --forget")
+				}
+				return e.lost(cmd, forget)
+			}
 			if (rev != "") == (len(args) > 0) || rev != "" && in.At != "" {
 				return usagef("foldwatch restore --help", "give either the id of a memory or --commit REV")
 			}
@@ -127,7 +134,41 @@ func restoreCommand(e *environment) *cobra.Command {
 	}
 	c.Flags().StringVar(&in.At, "at", "", "as of revision REV (default: the last that differs)")
 	c.Flags().StringVar(&rev, "commit", "", "take back what commit REV changed, as a new commit")
+	c.Flags().BoolVar(&lost, "lost", false, "list the memories that git took away before they were committed; restore ID brings one back")
+	c.Flags().BoolVar(&forget, "forget", false, "with --lost: tell no more of them")
 	return c
+}
+
+// lost lists the memories that git took away before they were committed, or ends the
+// matter.
+func (e *environment) lost(cmd *cobra.Command, forget bool) error {
+	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+		if forget {
+			r, err := c.ForgetLost(cmd.Context(), slug)
+			if err != nil {
+				return err
+			}
+			return e.emit(r, func(printer) {
+				e.messages(false).printf("%s forgotten; foldwatch log ID has the text still\n", plural(r.Count, "memory"))
+			})
+		}
+		list, err := c.Lost(cmd.Context(), slug)
+		if err != nil {
+			return err
+		}
+		return e.emit(list, func(p printer) {
+			var t table
+			for _, m := range list.Items {
+				t.row(m.ID, m.WrittenAt.Local().Format(time.DateTime), short(clean(m.Title), 60), "fold/"+m.Path)
+			}
+			t.print(p)
+			if len(list.Items) == 0 {
+				e.messages(false).printf("nothing is lost\n")
+			} else {
+				e.messages(false).printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
+			}
+		})
+	})
 }
 
 // undo takes back what revision rev changed.

@@ -1,0 +1,522 @@
+package gitops_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+func tracked(o *gitops.StoreOptions) { o.Tracked = true }
+
+// A trackedUser is a person whose branch tracks fold/, and a store in tracked mode.
+type trackedUser struct {
+	*gitops.Store
+	t    *testing.T
+	dir  string
+	path string // of a memory that is committed, below fold/
+	base []byte // what it was committed as
+}
+
+// newTracked makes a checkout with one committed memory, and a branch without fold/.
+func newTracked(t *testing.T) *trackedUser {
+	t.Helper()
+	u := &trackedUser{t: t, dir: checkout(t)}
+	git(t, u.dir, "branch", "bare")
+	id, b := memoryFile("Session timeout", "Thirty minutes.")
+	u.path, u.base = id.Path(), b
+	write(t, u.file(u.path), string(b))
+	write(t, filepath.Join(u.dir, "fold/project.toml"), "[project]\nid = \"proj_1\"\nslug = \"app\"\n")
+	git(t, u.dir, "add", "fold")
+	git(t, u.dir, "commit", "-qm", "Memories")
+	u.Store = openStore(t, u.dir, tracked)
+	u.commit()
+	return u
+}
+
+func (u *trackedUser) file(path string) string {
+	return filepath.Join(u.dir, "fold", filepath.FromSlash(path))
+}
+
+func (u *trackedUser) git(args ...string) string { return git(u.t, u.dir, args...) }
+
+// commit records in the journal what differs.
+func (u *trackedUser) commit() {
+	u.t.Helper()
+	_, err := u.CommitAll(u.t.Context())
+	must(u.t, err)
+}
+
+// edit acknowledges a change of the memory, and the journal gets it.
+func (u *trackedUser) edit(word string) []byte {
+	u.t.Helper()
+	now := edited(string(u.base), "Thirty", word)
+	_, err := u.Put(u.t.Context(), gitops.Write{Path: u.path, Base: read(u.t, u.file(u.path)), New: now})
+	must(u.t, err)
+	u.commit()
+	return now
+}
+
+// add acknowledges a new memory.
+func (u *trackedUser) add(title string) (path string) {
+	u.t.Helper()
+	id, b := memoryFile(title, "x")
+	_, err := u.Put(u.t.Context(), gitops.Write{ID: id, New: b})
+	must(u.t, err)
+	u.commit()
+	return id.Path()
+}
+
+func (u *trackedUser) reopen() {
+	u.t.Helper()
+	must(u.t, u.Close())
+	u.Store = openStore(u.t, u.dir, tracked)
+}
+
+// wantLost looks for lost memories, twice, and expects these.
+func (u *trackedUser) wantLost(paths ...string) {
+	u.t.Helper()
+	for range 2 {
+		n, err := u.FindLost(u.t.Context())
+		must(u.t, err)
+		var got []string
+		for _, l := range u.Lost() {
+			got = append(got, l.Path)
+		}
+		if n != len(paths) || strings.Join(got, " ") != strings.Join(paths, " ") {
+			u.t.Errorf("%d are lost: %q, want %q\n%s", n, got, paths, u.git("status", "--short"))
+		}
+	}
+}
+
+// TestTrackedLost: what git took away before it was committed is found, and only that; it
+// comes back, or is forgotten, when the user says so (T4).
+func TestTrackedLost(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(u *trackedUser){
+		"edited and thrown away": func(u *trackedUser) {
+			now := u.edit("Forty")
+			u.wantLost()
+			u.git("checkout", "-q", "--", "fold")
+			u.commit()
+			u.wantLost(u.path)
+			u.reopen()
+			u.wantLost(u.path)
+			p, err := u.Restore(u.t.Context(), u.path, "", nil)
+			must(u.t, err)
+			if string(p.Bytes) != string(now) || string(read(u.t, u.file(u.path))) != string(now) {
+				u.t.Errorf("restored is %q", p.Bytes)
+			}
+			u.commit()
+			u.wantLost()
+			u.git("commit", "-qam", "More")
+			u.wantLost()
+			u.git("revert", "--no-edit", "HEAD")
+			u.commit()
+			u.wantLost() // history has it
+		},
+		"new and cleaned": func(u *trackedUser) {
+			path := u.add("Second")
+			u.git("clean", "-qfdx", "fold")
+			u.commit()
+			u.wantLost(path)
+			if _, err := u.Read(path); !errors.Is(err, fs.ErrNotExist) {
+				u.t.Errorf("it came back by itself: %v", err)
+			}
+			n, err := u.ForgetLost(u.t.Context())
+			must(u.t, err)
+			if n != 1 {
+				u.t.Errorf("%d are forgotten", n)
+			}
+			u.reopen()
+			u.wantLost()
+			if b, _, err := u.LastBlob(u.t.Context(), path); err != nil || len(b) == 0 {
+				u.t.Errorf("the journal has %q, %v", b, err)
+			}
+		},
+		"reset away": func(u *trackedUser) {
+			path := u.add("Second")
+			u.git("add", "-A")
+			u.wantLost()
+			u.git("reset", "-q", "--hard")
+			u.commit()
+			u.wantLost(path)
+		},
+		"staged only": func(u *trackedUser) {
+			u.edit("Forty")
+			u.git("add", "-A")
+			write(u.t, u.file(u.path), string(u.base)) // as HEAD has it
+			u.wantLost()
+			u.git("reset", "-q")
+			u.wantLost(u.path)
+		},
+		"stashed": func(u *trackedUser) {
+			u.edit("Forty")
+			path := u.add("Second")
+			u.git("stash", "push", "-q", "-u")
+			write(u.t, filepath.Join(u.dir, "a.go"), "package b\n")
+			u.git("stash", "push", "-q") // now the first is not the newest
+			u.commit()
+			u.wantLost()
+			if _, err := os.Lstat(u.file(path)); err == nil {
+				u.t.Error("a stash did not take the new memory: the test shows nothing")
+			}
+		},
+		"committed on another branch": func(u *trackedUser) {
+			u.git("switch", "-q", "-c", "topic")
+			u.edit("Forty")
+			path := u.add("Second")
+			u.git("add", "-A")
+			u.git("commit", "-qm", "More")
+			u.git("switch", "-q", "main")
+			u.commit()
+			u.wantLost()
+			u.git("switch", "-q", "bare")
+			u.commit()
+			u.wantLost()
+			if _, err := os.Lstat(u.file(path)); err == nil {
+				u.t.Error("fold/ was made again")
+			}
+		},
+		"edited by a person since": func(u *trackedUser) {
+			u.edit("Forty")
+			write(u.t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Fifty", 1))
+			u.commit()
+			u.wantLost()
+			u.git("checkout", "-q", "--", "fold") // theirs to throw away
+			u.commit()
+			u.wantLost()
+		},
+		"moved by a person": func(u *trackedUser) {
+			path := u.add("Second")
+			must(u.t, os.Rename(u.file(path), u.file("second.md")))
+			u.commit()
+			u.wantLost()
+		},
+		"deleted through the API": func(u *trackedUser) {
+			path := u.add("Second")
+			_, err := u.Put(u.t.Context(), gitops.Write{Path: path, Base: read(u.t, u.file(path))})
+			must(u.t, err)
+			u.commit()
+			u.wantLost()
+		},
+		"in the middle of a rebase": func(u *trackedUser) {
+			u.edit("Forty")
+			u.git("stash", "push", "-q")
+			u.git("stash", "drop", "-q")
+			must(u.t, os.Mkdir(filepath.Join(u.dir, ".git/rebase-merge"), 0o755))
+			u.wantLost() // git has not ended
+			must(u.t, os.Remove(filepath.Join(u.dir, ".git/rebase-merge")))
+			u.wantLost(u.path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(newTracked(t))
+		})
+	}
+}
+
+// TestTrackedLostAfterACrash: whatever step of a write and its commit a crash comes at,
+// what was acknowledged is in its file, or found to be lost once git threw that away.
+func TestTrackedLostAfterACrash(t *testing.T) {
+	t.Parallel()
+	ended := false
+	for at := 1; at < 200 && !ended; at++ {
+		u := newTracked(t)
+		must(t, u.Close())
+		f := &faults{}
+		f.set(at, nil)
+		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, u.dir), Slug: "app", Now: later, Tracked: true, Faults: f})
+		acked := false
+		now := edited(string(u.base), "Thirty", "Forty")
+		if err == nil {
+			_, err = s.Put(t.Context(), gitops.Write{Path: u.path, Base: u.base, New: now})
+			if acked = err == nil; acked {
+				_, err = s.Commit(t.Context(), nil, "")
+				ended = err == nil
+			}
+			_ = s.Close() // as good as killed
+		}
+		u.git("checkout", "-q", "--", "fold")
+		u.Store = openStore(t, u.dir, tracked)
+		u.commit()
+		_, err = u.FindLost(t.Context())
+		must(t, err)
+		there := string(read(t, u.file(u.path))) == string(now)
+		lost := len(u.Lost()) == 1 && string(u.Lost()[0].Bytes) == string(now)
+		if acked && !there && !lost {
+			t.Errorf("crash at step %d: acknowledged, and nowhere: %q", at, f.trace)
+		}
+		must(t, u.Close())
+	}
+	if !ended {
+		t.Error("the commit never ended: the test shows nothing")
+	}
+}
+
+// TestTrackedFollowsGit: the journal takes edits and deletions, and what git takes away is
+// no deletion; nothing comes back by itself, and without fold/ nothing is written (T3).
+func TestTrackedFollowsGit(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	ctx := t.Context()
+	path := u.add("Second")
+	u.git("add", "-A")
+	u.git("commit", "-qm", "More")
+	tip := func(path string) bool {
+		b, err := u.At(ctx, "", path)
+		return err == nil && len(b) > 0
+	}
+	u.git("switch", "-q", "bare")
+	u.commit()
+	if !tip(path) || !tip(u.path) {
+		t.Error("the journal took a switch for deletions")
+	}
+	if v, err := u.Guard(ctx); err != nil || v.Guarded {
+		t.Errorf("Guard = %+v, %v", v, err)
+	}
+	if back, err := u.RestoreVanished(ctx); err != nil || len(back) > 0 {
+		t.Errorf("RestoreVanished = %v, %v", back, err)
+	}
+	id, b := memoryFile("Third", "x")
+	_, err := u.Put(ctx, gitops.Write{ID: id, New: b})
+	if !errors.Is(err, fold.ErrUnavailable) || !strings.Contains(fold.Hint(err), "foldwatch untrack") {
+		t.Errorf("a write on a branch without fold/: %v, hint %q", err, fold.Hint(err))
+	}
+	if _, _, err := u.PutMany(ctx, []gitops.Write{{ID: id, New: b}}); !errors.Is(err, fold.ErrUnavailable) {
+		t.Errorf("many writes there: %v", err)
+	}
+	u.reopen()
+	if _, err := os.Lstat(filepath.Join(u.dir, "fold")); err == nil {
+		t.Error("fold/ was made")
+	}
+	u.git("switch", "-q", "main")
+	must(t, os.Remove(u.file(path)))
+	u.commit()
+	if tip(path) {
+		t.Error("a deletion in the work tree is not recorded")
+	}
+	if _, _, err := u.LastBlob(ctx, path); err != nil {
+		t.Errorf("the journal lost what was deleted: %v", err)
+	}
+	must(t, os.RemoveAll(filepath.Join(u.dir, "fold"))) // HEAD has it: it may be made again
+	if _, err := u.Put(ctx, gitops.Write{ID: id, New: b}); err != nil {
+		t.Errorf("a write where HEAD has fold/: %v", err)
+	}
+	if _, err := os.Lstat(u.file(".gitignore")); err == nil {
+		t.Error("fold/ hides itself")
+	}
+}
+
+// TestTrackedReplay: a start finishes what a crash interrupted, and leaves alone what git
+// or a person did since.
+func TestTrackedReplay(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		do   func(u *trackedUser)
+		want string // word in the file after the start
+		lost int
+	}{
+		"written": {func(*trackedUser) {}, "Forty", 0},
+		"not written": {func(u *trackedUser) {
+			write(u.t, u.file(u.path), string(u.base))
+			must(u.t, os.Remove(filepath.Join(u.dir, ".git/foldwatch/placed")))
+		}, "Forty", 0},
+		"thrown away": {func(u *trackedUser) { u.git("checkout", "-q", "--", "fold") }, "Thirty", 1},
+		"stashed":     {func(u *trackedUser) { u.git("stash", "push", "-q") }, "Thirty", 0},
+		"committed, and HEAD elsewhere": {func(u *trackedUser) {
+			u.git("commit", "-qam", "More")
+			u.git("switch", "-q", "--detach", "HEAD~")
+		}, "Thirty", 0},
+		"HEAD elsewhere, and no marks": {func(u *trackedUser) {
+			u.git("checkout", "-q", "--", "fold")
+			u.git("commit", "-q", "--allow-empty", "-m", "More")
+			must(u.t, os.Remove(filepath.Join(u.dir, ".git/foldwatch/placed")))
+		}, "Thirty", 1},
+		"edited by a person": {func(u *trackedUser) {
+			write(u.t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Fifty", 1))
+		}, "Fifty", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTracked(t)
+			now := edited(string(u.base), "Thirty", "Forty")
+			_, err := u.Put(t.Context(), gitops.Write{Path: u.path, Base: u.base, New: now})
+			must(t, err)
+			must(t, u.Close()) // with the change in the wal alone, as after a crash
+			tc.do(u)
+			u.Store = openStore(t, u.dir, tracked)
+			if got := string(read(t, u.file(u.path))); !strings.Contains(got, tc.want) || strings.Contains(got, "conflict") {
+				t.Errorf("the file holds %q, want %s", got, tc.want)
+			}
+			u.commit()
+			n, err := u.FindLost(t.Context())
+			if err != nil || n != tc.lost {
+				t.Errorf("FindLost = %d, %v, want %d", n, err, tc.lost)
+			}
+			kept := false
+			must(t, u.Versions(t.Context(), u.path, func(_ string, b []byte) bool {
+				kept = kept || string(b) == string(now)
+				return true
+			}))
+			if !kept {
+				t.Error("the journal lacks what was acknowledged")
+			}
+			if st := u.Status(); st.WalEntries != 0 {
+				t.Errorf("%d entries stay in the wal", st.WalEntries)
+			}
+		})
+	}
+}
+
+// TestTrackedInHistory: committed is what HEAD has, pushed what the remote's branch has.
+func TestTrackedInHistory(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	want := func(b []byte, committed, pushed bool) {
+		t.Helper()
+		c, p, err := u.InUserHistory(t.Context(), u.path, b)
+		if err != nil || c != committed || p != pushed {
+			t.Errorf("InUserHistory = %v, %v, %v, want %v, %v", c, p, err, committed, pushed)
+		}
+	}
+	want(u.base, true, false)
+	remote := filepath.Join(t.TempDir(), "remote.git")
+	u.git("init", "-q", "--bare", remote)
+	u.git("remote", "add", "origin", remote)
+	u.git("push", "-q", "-u", "origin", "main")
+	want(u.base, true, true)
+	now := u.edit("Forty")
+	want(now, false, false)
+	u.git("commit", "-qam", "More")
+	want(now, true, false)
+	want(u.base, false, false)
+	u.git("push", "-q")
+	want(now, true, true)
+	u.git("pack-refs", "--all")
+	want(now, true, true)
+	u.git("switch", "-q", "bare")
+	want(now, false, false)
+}
+
+// TestTrackedWorkTrees: in tracked mode each work tree has its own fold/, wal and
+// journal, under one lock; in sidecar mode they share those of the main one.
+func TestTrackedWorkTrees(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	ctx := t.Context()
+	linked := filepath.Join(realDir(t), "linked")
+	u.git("worktree", "add", "-q", "-b", "topic", linked)
+	l := locate(t, linked)
+	if _, err := gitops.OpenStore(ctx, gitops.StoreOptions{Layout: l, Slug: "app", Tracked: true}); err == nil {
+		t.Error("two processes keep one repository")
+	} else if _, held := errors.AsType[*disk.LockedError](err); !held {
+		t.Errorf("the second store: %v", err)
+	}
+	s := openStore(t, linked, func(o *gitops.StoreOptions) { o.Tracked, o.Locked = true, true })
+	id, b := memoryFile("In the linked one", "x")
+	_, err := s.Put(ctx, gitops.Write{ID: id, New: b})
+	must(t, err)
+	_, err = s.CommitAll(ctx)
+	must(t, err)
+	if string(read(t, filepath.Join(linked, "fold", id.Path()))) != string(b) {
+		t.Error("it is not in the linked work tree")
+	}
+	if _, err := u.Read(id.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the main work tree has it, too: %v", err)
+	}
+	if _, _, err := u.LastBlob(ctx, id.Path()); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("so has its journal: %v", err)
+	}
+	must(t, errors.Join(s.Close(), u.Close()))
+	s = openStore(t, linked, nil)
+	if b, err := s.Read(u.path); err != nil || string(b) != string(u.base) {
+		t.Errorf("in sidecar mode the linked work tree reads %q, %v", b, err)
+	}
+}
+
+// TestUntrack: the sidecar takes over what the work tree has and the journal knows; what
+// git took away in tracked mode does not come back.
+func TestUntrack(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	ctx := t.Context()
+	gone := u.add("Deleted by others")
+	u.git("add", "-A")
+	u.git("commit", "-qm", "More")
+	u.git("rm", "-q", "fold/"+gone)
+	u.git("commit", "-qm", "Less")
+	u.commit()
+	mine := u.add("Not committed")
+	must(t, u.Close())
+	s := openStore(t, u.dir, nil)
+	if string(read(t, u.file(".gitignore"))) != gitops.IgnoreText {
+		t.Error("fold/ does not hide itself")
+	}
+	_, err := s.CommitAll(ctx)
+	must(t, err)
+	if v, err := s.Guard(ctx); err != nil || v.Guarded {
+		t.Errorf("Guard = %+v, %v", v, err)
+	}
+	for path, want := range map[string]bool{u.path: true, mine: true, gone: false} {
+		if _, err := s.At(ctx, "", path); (err == nil) != want {
+			t.Errorf("the journal has %s: %v", path, err)
+		}
+	}
+	if _, _, err := s.LastBlob(ctx, gone); err != nil {
+		t.Errorf("history lost what was deleted: %v", err)
+	}
+	must(t, s.Close())
+	openStore(t, u.dir, tracked)
+	if _, err := os.Lstat(u.file(".gitignore")); err == nil {
+		t.Error("tracked again, fold/ hides itself")
+	}
+	write(t, u.file(".gitignore"), gitops.IgnoreText+"mine\n")
+}
+
+// TestTrackedLeavesGitAlone: in tracked mode, too, not a byte changes outside fold/ and
+// .git/foldwatch (I2, I4).
+func TestTrackedLeavesGitAlone(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	ctx := t.Context()
+	write(t, filepath.Join(u.dir, "a.go"), "package a // stashed\n")
+	u.git("stash", "push", "-q")
+	write(t, filepath.Join(u.dir, "staged.go"), "package s\n")
+	u.git("add", "staged.go")
+	before := snapshot(t, u.dir)
+	u.edit("Forty")
+	path := u.add("Second")
+	_, _, err := u.PutMany(ctx, []gitops.Write{{Path: path, Base: read(t, u.file(path)), New: nil}})
+	must(t, err)
+	must(t, os.WriteFile(u.file(u.path), u.base, 0o644)) // as if git had thrown it away
+	u.commit()
+	u.wantLostWithoutGit(u.path)
+	_, err = u.Restore(ctx, u.path, "", nil)
+	must(t, err)
+	if _, _, err := u.InUserHistory(ctx, u.path, u.base); err != nil {
+		t.Error(err)
+	}
+	_, err = u.MergesMemories(ctx)
+	must(t, err)
+	u.reopen()
+	_, err = u.ForgetLost(ctx)
+	must(t, err)
+	unchanged(t, before, snapshot(t, u.dir))
+}
+
+// wantLostWithoutGit is wantLost that runs no git itself, which may refresh the index.
+func (u *trackedUser) wantLostWithoutGit(path string) {
+	u.t.Helper()
+	if n, err := u.FindLost(u.t.Context()); err != nil || n != 1 || u.Lost()[0].Path != path {
+		u.t.Errorf("FindLost = %d, %v, %v", n, err, fmt.Sprint(u.Lost()))
+	}
+}
