@@ -22,7 +22,7 @@ const modulePath = "github.com/foldwatch/foldwatch"
 // where it stands.
 func levels() map[string]int {
 	return map[string]int{
-		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "vecindex/dot": 0, "gitops/gitindex": 0,
+		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "vecindex/dot": 0,
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,

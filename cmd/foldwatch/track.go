@@ -124,16 +124,16 @@ func (e *environment) printMode(ctx context.Context, p printer, w workTree, r mo
 	} else {
 		p.printf("%s: memories have a history of their own %s, which foldwatch keeps\n", r.Project, now)
 	}
+	if r.Sync != "" {
+		msg.printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
+	}
 	if len(r.Run) > 0 {
 		msg.printf("left to you, in %s:\n", w.WorkTree)
 		for _, line := range r.Run {
 			p.printf("  %s\n", line)
 		}
 	}
-	switch {
-	case r.Sync != "":
-		msg.printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
-	case r.Mode == modeSidecar && len(r.Run) > 0:
+	if r.Mode == modeSidecar && len(r.Run) > 0 {
 		msg.printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
 	}
 	if r.Mode == modeTracked {

@@ -46,7 +46,6 @@ type accounts struct {
 	trail   map[string][]string // id → what was done to it, and when
 	gone    map[int][]string    // replica → when its fold/ was taken away
 	start   time.Time
-	journal bool // what git of the user took out of fold/ may be in the journal only
 }
 
 // A word is a token that was written.
@@ -161,8 +160,6 @@ func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
 			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested, fateHand))
 		case k < 16:
 			r.remove(ctx, cl, l, l.pick(rnd, r.dir, fateDoomed, fateDoomed, fateContested))
-		case r.human: // whose own edits are made between commands: see human
-			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested))
 		case k < 18 || !r.syncs:
 			r.byHand(l, l.pick(rnd, r.dir, fateHand, fateContested))
 		case k < 19:
@@ -180,9 +177,6 @@ func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
 
 // idle is how long an agent does nothing.
 func (r *replica) idle(rnd *rand.Rand) time.Duration {
-	if r.pace > 0 {
-		return time.Duration(20+rnd.IntN(40)) * time.Second / r.pace
-	}
 	return time.Duration(10+rnd.IntN(120)) * time.Millisecond
 }
 
@@ -309,16 +303,6 @@ func (r *replica) objects() []byte {
 	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
 }
 
-// hadDeleted reports whether the branch of the replica had the deletion of a memory. In
-// branch mode deletions travel by the users' own pushes and pulls, and the last ones
-// need not have come.
-func (r *replica) hadDeleted(id string) bool {
-	path := memoryFile("", id)
-	gone, _ := r.quietly("log", "-1", "--format=%h", "--diff-filter=D", "--", path)
-	buried, _ := r.quietly("log", "-1", "--format=%h", "-G^deleted: true", "--", path)
-	return gone+buried != ""
-}
-
 // past tells what became of a memory in a replica: on disk, in the journal and on the
 // branch, the newest first.
 func (r *replica) past(id string) string {
@@ -353,7 +337,7 @@ func (l *accounts) check(all []*replica) (faults []fault) {
 		maps.Copy(live, k.live)
 		maps.Copy(history, k.history)
 		for id := range k.ids {
-			if by, gone := l.doomed[id]; gone && (!l.journal || by == r.n || r.hadDeleted(id)) {
+			if _, gone := l.doomed[id]; gone {
 				back[id] = true
 			}
 		}
@@ -363,7 +347,7 @@ func (l *accounts) check(all []*replica) (faults []fault) {
 		fate := l.fate[w.id]
 		switch {
 		case live[token]:
-		case fate == fatePlain && !l.journal:
+		case fate == fatePlain:
 			where := "nowhere"
 			if history[token] {
 				where = "in the history only"

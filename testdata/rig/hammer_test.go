@@ -24,18 +24,15 @@ import (
 // slug is the project of all replicas.
 const slug = "hammered"
 
-// hammerOptions say how hard and how long; HAMMER="replicas=3 minutes=10 seed=7". With
-// mode=branch, commits go onto the branch of users at the speed of people, on a clock
-// that is pace times as fast.
+// hammerOptions say how hard and how long; HAMMER="replicas=3 minutes=10 seed=7".
 type hammerOptions struct {
 	replicas int
 	limit    time.Duration // of the users' work
 	steps    int           // of each user, at most
 	seed     uint64
-	crashes  int           // of daemons
-	sync     bool          // replicas share their memories
-	vanish   bool          // users take fold/ away; what comes back takes more than a minute
-	pace     time.Duration // in branch mode, how much faster than people's clock all goes; 0 is sidecar
+	crashes  int  // of daemons
+	sync     bool // replicas share their memories
+	vanish   bool // users take fold/ away; what comes back takes more than a minute
 }
 
 func hammerFromEnv(t *testing.T) hammerOptions {
@@ -43,10 +40,6 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 	o := hammerOptions{replicas: 2, limit: 5 * time.Minute, steps: 2000, seed: 1, crashes: 10, sync: true, vanish: true}
 	for part := range strings.FieldsSeq(os.Getenv("HAMMER")) {
 		key, value, _ := strings.Cut(part, "=")
-		if part == "mode=branch" {
-			o.pace, o.sync, o.vanish, o.crashes = 20, false, false, 2
-			continue
-		}
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			t.Fatalf("HAMMER: %q is not name=number", part)
@@ -68,10 +61,8 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 			o.sync = n != 0
 		case "vanish":
 			o.vanish = n != 0
-		case "pace":
-			o.pace = time.Duration(n)
 		default:
-			t.Fatalf("HAMMER: there is no %q; there are mode=branch, replicas, minutes, seconds, steps, seed, crashes, sync, vanish, pace", key)
+			t.Fatalf("HAMMER: there is no %q; there are replicas, minutes, seconds, steps, seed, crashes, sync, vanish", key)
 		}
 	}
 	return o
@@ -84,8 +75,6 @@ type replica struct {
 	m     *machine
 	proc  *exec.Cmd
 	syncs bool
-	pace  time.Duration // see hammerOptions
-	each  []string      // in branch mode, the index outside fold/ after each step
 }
 
 // A hammer is one run.
@@ -99,7 +88,6 @@ type hammer struct {
 	crashes  int
 	plan     map[int][]int // round → replicas whose fold/ is taken away in it
 	restAt   int           // round before which users finish what is open, and rest; 0 is never
-	astray   int           // in branch mode, commands that ended otherwise
 }
 
 // A fault is something that the hammer found, of a kind that the table counts.
@@ -130,7 +118,7 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 		if bin != "" {
 			m.bin = bin
 		}
-		r := &replica{n: n, m: m, pace: opt.pace}
+		r := &replica{n: n, m: m}
 		r.user = &user{
 			m: m, name: string(rune('a' + n)), dir: filepath.Join(top, string(rune('a'+n))),
 			rnd: rand.New(rand.NewPCG(opt.seed, uint64(n))), editor: slowEditor(m, 200*time.Millisecond),
@@ -149,9 +137,6 @@ func newHammer(t *testing.T, opt hammerOptions, bin string) *hammer {
 			m.git(top, "clone", "-q", h.origin, r.dir)
 			m.git(r.dir, "remote", "set-url", "origin", "../origin.git") // its name stands in messages of merges
 		}
-		if opt.pace > 0 {
-			h.human(r)
-		}
 		h.replicas = append(h.replicas, r)
 	}
 	return h
@@ -162,11 +147,7 @@ func (h *hammer) serve() {
 	for _, r := range h.replicas {
 		cl, proc := r.m.serve()
 		r.proc = proc
-		args := []string{"add", ".", "--slug", slug}
-		if h.opt.pace > 0 {
-			args = append(args, "--commit-to", "branch")
-		}
-		r.m.run(r.dir, args...)
+		r.m.run(r.dir, "add", ".", "--slug", slug)
 		r.m.quiet(cl, slug)
 		if r.syncs = h.opt.sync; r.syncs {
 			r.m.run(r.dir, "sync", "on", "--remote", h.origin)
@@ -367,9 +348,6 @@ func (h *hammer) settle() {
 	if h.opt.vanish {
 		limit += 90 * time.Second
 	}
-	if h.opt.pace > 0 {
-		limit += 31 * time.Minute / h.opt.pace // in which a stash that stayed holds what was put off
-	}
 	if !eventually(limit, 500*time.Millisecond, func() bool {
 		for _, r := range h.replicas {
 			st, err := client.New(r.m.socket()).ProjectStatus(context.Background(), slug)
@@ -464,12 +442,7 @@ func hammered(t *testing.T, opt hammerOptions, bin string) *hammer {
 	control := newHammer(t, opt, bin)
 	control.plan, control.restAt = h.plan, h.restAt
 	control.work(rounds, 0)
-	if opt.pace > 0 {
-		h.compareBranch(control)
-	} else {
-		h.compare(control)
-	}
-
+	h.compare(control)
 	h.table(control, rounds)
 	return h
 }
@@ -489,40 +462,18 @@ func (h *hammer) table(control *hammer, rounds int) {
 		f.note("refused, "+why, strconv.Itoa(h.ledger.refused[why]), "", "")
 	}
 	f.note("words acknowledged", strconv.Itoa(len(h.ledger.words)), "", "")
-	if h.opt.pace > 0 {
-		held := h.heldFor()
-		long := 0
-		for _, d := range held {
-			if d > 10*time.Millisecond {
-				long++
-			}
-		}
-		f.note("git's index locked", held.String(), "p99 <= 10 ms", "")
-		f.note("of these longer than 10 ms", strconv.Itoa(long), "", "")
-	}
 	count := map[string]int{}
 	for _, found := range h.faults {
 		count[found.kind]++
 	}
 	for _, kind := range []string{lost, undead, otherway, changed, broken, apart} {
-		limit, verdict := "0", "ok"
-		if kind == otherway && h.opt.pace > 0 {
-			limit = "1 of 1,000"
-		}
+		verdict := "ok"
 		if count[kind] > 0 {
 			verdict = "MISS"
 		}
-		got := strconv.Itoa(count[kind])
-		if kind == otherway && h.opt.pace > 0 {
-			got = fmt.Sprintf("%d of %d", h.astray, all)
-		}
-		f.note(kind, got, limit, verdict)
+		f.note(kind, strconv.Itoa(count[kind]), "0", verdict)
 	}
-	mode := "beside the branch"
-	if h.opt.pace > 0 {
-		mode = fmt.Sprintf("onto the branch, clock times %d", h.opt.pace)
-	}
-	f.print(h.t, fmt.Sprintf("hammer %s, %d replicas, %s, seed %d", mode, h.opt.replicas, h.opt.limit, h.opt.seed))
+	f.print(h.t, fmt.Sprintf("hammer, %d replicas, %s, seed %d", h.opt.replicas, h.opt.limit, h.opt.seed))
 }
 
 // TestHammer: users and agents at work, daemons killed; nothing that was
@@ -530,12 +481,7 @@ func (h *hammer) table(control *hammer, rounds int) {
 // (git.md I1 to I9).
 func TestHammer(t *testing.T) {
 	start := time.Now()
-	opt := hammerFromEnv(t)
-	bin := ""
-	if opt.pace > 0 {
-		bin = newMachine(t).hasty(opt.pace)
-	}
-	h := hammered(t, opt, bin)
+	h := hammered(t, hammerFromEnv(t), "")
 	for _, f := range h.faults {
 		t.Errorf("%s: %s", f.kind, f.text)
 	}

@@ -28,23 +28,15 @@ type user struct {
 	topics int
 	done   []did
 	events func(what string) // told before and after fold/ is taken away
-	think  func()            // before each command; nil is at once
-	pause  func()            // now and then; nil is never
-	after  func()            // each step; may be nil
-	human  bool              // commits have the time of the day, and only young ones are amended
-	room   func(string) bool // makes room where git says that something is in the way; may be nil
-	commit int               // step of the last commit of the user's own
 }
 
-// did is one git command and how it ended: the first time, if it met something in
-// the way and was given another try.
+// did is one git command and how it ended.
 type did struct {
 	step int
 	what string
 	code int
 	says string
 	at   time.Time
-	met  string // what it said that was in the way; "" if nothing was
 }
 
 // began is the time of the first commit; each step is a minute later, so that
@@ -53,29 +45,14 @@ const began = 1_770_000_000
 
 func (u *user) env() []string {
 	env := append(u.m.env(), "GIT_EDITOR="+u.editor, "GIT_MERGE_AUTOEDIT=no")
-	if u.human {
-		return env
-	}
 	at := fmt.Sprintf("%d +0000", began+60*u.steps)
 	return append(env, "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 }
 
-// git runs one command of the user and notes how it ended. Who finds something in
-// the way puts it aside and tries again, so that what follows is what it would have
-// been.
+// git runs one command of the user and notes how it ended.
 func (u *user) git(args ...string) bool {
-	if u.think != nil {
-		u.think()
-	}
 	out, code := u.quietly(args...)
 	d := did{step: u.steps, what: "git " + strings.Join(args, " "), at: time.Now()}
-	for range 5 {
-		if code == 0 || u.room == nil || !u.room(out) {
-			break
-		}
-		d.met += out
-		out, code = u.quietly(args...)
-	}
 	d.code, d.says = code, out
 	u.done = append(u.done, d)
 	return code == 0
@@ -128,9 +105,6 @@ func (u *user) edit() string {
 // that it takes fold/ away.
 func (u *user) step(remote, vanish bool) {
 	u.steps++
-	if u.steps%pauseEvery == 0 && u.pause != nil {
-		u.pause()
-	}
 	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly}
 	if remote {
 		kinds = []func(){u.pullMerge, u.pullForward, u.pullRebase, u.push, u.push}
@@ -140,13 +114,7 @@ func (u *user) step(remote, vanish bool) {
 	}
 	kinds[u.rnd.IntN(len(kinds))]()
 	u.tidy()
-	if u.after != nil {
-		u.after()
-	}
 }
-
-// pauseEvery is how many steps a person does before a pause.
-const pauseEvery = 20
 
 // own counts the commits of the user in a range.
 func (u *user) own(of ...string) int {
@@ -199,7 +167,6 @@ func (u *user) finish() {
 func (u *user) saveOnly() { u.edit() }
 
 func (u *user) commitAll() {
-	u.commit = u.steps
 	u.edit()
 	u.edit()
 	u.git("add", "src")
@@ -216,9 +183,7 @@ func (u *user) commitPart() {
 }
 
 func (u *user) amend() {
-	// Who works as people do amends what was committed before the last pause no more.
-	young := u.commit > 0 && u.steps-u.commit < 4 && u.steps/pauseEvery == u.commit/pauseEvery
-	if u.own("@{upstream}..HEAD") == 0 || u.human && !young {
+	if u.own("@{upstream}..HEAD") == 0 {
 		u.commitAll()
 		return
 	}
