@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/sample.golden")
 
-const tablePath = "../../daemon/ingest/keywords_table.go"
+const tablePath = "../../../../daemon/ingest/keywords_table.go"
 
 // lay writes files into a folder of their own and calls it a corpus.
 func lay(t *testing.T, name string, files map[string]string) corpus {
@@ -156,7 +156,7 @@ func TestCountsOfPinnedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("counts:\n%s\nwant\n%s\nif a version in go.mod changed: make idf, then go test ./cmd/idf-train -update", got.String(), want)
+		t.Errorf("counts:\n%s\nwant\n%s\nif a version in go.mod changed: make idf, then go test -C tools/train ./cmd/idf-train -update", got.String(), want)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestLearningIsReproduced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the sample's table has SHA-256 %s, want %sif the recipe changed: go test ./cmd/embed-train -update", got, want)
+		t.Errorf("the sample's table has SHA-256 %s, want %sif the recipe changed: go test -C tools/train ./cmd/embed-train -update", got, want)
 	}
 	set.recipe.seed++
 	if bytes.Equal(one, table(t, set)) {
@@ -220,7 +220,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-const treePath = "../../vecindex/embed"
+const treePath = "../../../../vecindex/embed"
 
 // The card in the tree is of the table in the tree and of this list.
 func TestCardFitsTable(t *testing.T) {

@@ -66,16 +66,24 @@ func moduleNames() []string {
 	}
 }
 
-// locate asks the go command where the corpora lie. All modules must have been
-// downloaded.
+// product is the module that the table is for. Its go.mod pins the versions of the
+// modules that are counted, which this module need not have.
+const product = "github.com/foldwatch/foldwatch"
+
+// locate asks the go command where the corpora lie, from within this module. All
+// modules must have been downloaded.
 func locate(ctx context.Context) ([]corpus, error) {
 	goroot, err := command(ctx, "go", "env", "GOVERSION", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
+	dir, err := command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", product)
+	if err != nil {
+		return nil, err
+	}
 	version, root, _ := strings.Cut(strings.TrimSpace(goroot), "\n")
 	out := []corpus{{Name: toolchain, Version: strings.TrimPrefix(version, "go"), Dir: filepath.Join(root, "src")}}
-	listed, err := command(ctx, "go", append([]string{"list", "-mod=readonly", "-m", "-json=Path,Version,Dir"}, moduleNames()...)...)
+	listed, err := command(ctx, "go", append([]string{"list", "-C", strings.TrimSpace(dir), "-mod=readonly", "-m", "-json=Path,Version,Dir"}, moduleNames()...)...)
 	if err != nil {
 		return nil, err
 	}
