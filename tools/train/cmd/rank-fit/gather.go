@@ -13,32 +13,35 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/rank"
+	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A list is what was found for one question, before it is ranked.
+// A list holds the candidates that were found for one question, not ranked yet.
 type list struct {
 	question eval.Query
-	files    bool // are looked for, rather than chunks
+	files    bool // the question is answered by files, not by chunks
 	samples  []rank.Sample
-	names    []string // of the samples, as the set calls them
-	right    []bool   // that find a target
+	names    []string // of the samples, as the set names results
+	right    []bool   // which samples answer the question
 }
 
-// gather asks all questions of the sets that may be fitted on.
+// gather asks all questions of the sets that may be fitted on, each of the files its
+// set is about and of the whole checkout.
 func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) (lists []list, err error) {
-	tell := func(what string) { fmt.Fprintln(stdout, what) }
-	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, History: true, Progress: tell})
+	say := func(what string) { fmt.Fprintln(stdout, what) }
+	corpora, missing, err := sets.Prepare(ctx, c.cache, corpus.Choice{Sets: fitSets, Clones: c.clones, History: true, Progress: say})
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range missing {
-		tell(fmt.Sprintf("without %s, set %s: %s", m.Repo, m.Sets, m.Why))
+		say(fmt.Sprintf("without %s, set %s: %s", m.Repo, m.Sets, m.Why))
 	}
 	have := map[string]bool{}
 	for _, p := range corpora {
 		have[p.Slug] = true
 		if p.Note != "" {
-			tell(p.Slug + ": " + p.Note)
+			say(p.Slug + ": " + p.Note)
 		}
 	}
 	s, err := corpus.Open(ctx, corpus.Options{Dir: filepath.Join(c.cache, "daemon")}, corpora...)
@@ -46,17 +49,17 @@ func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	lost := func(q eval.Query) bool {
+	unavailable := func(q eval.Query) bool {
 		return !have[corpus.Slug(q)] || slices.ContainsFunc(missing, func(m corpus.Missing) bool {
 			return m.Repo == q.Repo && strings.Contains(m.Sets, q.Set)
 		})
 	}
 	for _, q := range sets.Queries(fitSets) {
-		if lost(q) {
+		if unavailable(q) {
 			continue
 		}
 		for _, whole := range []bool{false, true} {
-			f, err := s.Candidates(ctx, q, nil, whole)
+			f, err := candidates(ctx, s, q, whole)
 			if err != nil {
 				return nil, err
 			}
@@ -66,51 +69,76 @@ func gather(ctx context.Context, sets *corpus.Sets, c config, stdout io.Writer) 
 	return lists, nil
 }
 
-// What the questions of a set are called that are asked in another way too: for
-// files instead of chunks, of the whole checkout instead of what the set is about,
-// and with what past commits say.
+// candidates returns what the daemon's search finds for q before it ranks: in the
+// files the set is about, or in the whole checkout.
+func candidates(ctx context.Context, s *corpus.Searcher, q eval.Query, whole bool) (recall.Found, error) {
+	req := s.Request(q)
+	if whole {
+		req.FilePattern = ""
+	}
+	f, err := s.Daemon.Candidates(ctx, fold.LocalScope(), corpus.Slug(q), req, nil)
+	if err != nil {
+		return recall.Found{}, fmt.Errorf("%s: %w", q.QID, err)
+	}
+	return f, nil
+}
+
+// Suffixes of the questions that are asked in a second way: for files instead of
+// chunks, of the whole checkout instead of what the set is about, and with the
+// votes of past commits.
 const (
 	ofFiles = " by file"
 	ofWhole = " of all"
 	ofPast  = " with history"
 )
 
-// listsOf returns what one question teaches. Code is ranked beside text where all
-// is asked; without past commits search must do as well.
-func listsOf(q eval.Query, f corpus.Found, whole bool) (lists []list) {
+// listsOf returns the lists that one question gives. Where the whole checkout is
+// asked, code is ranked beside text. A question that past commits vote on gives a
+// list without their votes too: search must do as well where there is no history.
+func listsOf(q eval.Query, f recall.Found, whole bool) []list {
 	if whole {
-		q = called(q, ofWhole)
+		q = renamed(q, ofWhole)
 	}
-	past := f
+	withPast := f
 	f.Votes, f.Messages = nil, nil
 	if !strings.HasPrefix(q.Set, "a") {
 		return []list{chunkList(q, f), fileList(byFile(q), f)}
 	}
-	if lists = []list{fileList(q, f)}; len(past.Votes)+len(past.Messages) > 0 {
-		lists = append(lists, fileList(called(q, ofPast), past))
+	lists := []list{fileList(q, f)}
+	if len(withPast.Votes)+len(withPast.Messages) > 0 {
+		lists = append(lists, fileList(renamed(q, ofPast), withPast))
 	}
 	return lists
 }
 
-// called returns q under another name.
-func called(q eval.Query, suffix string) eval.Query {
+// renamed returns q with a suffix, as a question of a set of its own.
+func renamed(q eval.Query, suffix string) eval.Query {
 	q.QID, q.Set = q.QID+suffix, q.Set+suffix
 	return q
 }
 
-// chunkList returns the chunks that can be the answer of q.
-func chunkList(q eval.Query, f corpus.Found) list {
-	l, right := list{question: q, samples: rank.ChunkSamples(f.Candidates)}, f.Relevant(q)
+// chunkList returns the chunks that may answer q.
+func chunkList(q eval.Query, f recall.Found) list {
+	l := list{question: q, samples: rank.ChunkSamples(f.Candidates)}
 	for _, s := range l.samples {
-		l.names, l.right = append(l.names, f.Name[s.Key]), append(l.right, right[s.Key])
+		name := ""
+		if p := f.At[s.Key]; p.Start > 0 {
+			name = eval.Span(p.Path, p.Start, p.End)
+		}
+		l.names, l.right = append(l.names, name), append(l.right, name != "" && answers(q, name))
 	}
 	return l
 }
 
-// byFile returns q as a question for files. Sets b and c teach so when a manual is
-// looked for, and when code: the targets of set a are code alone.
+// answers reports whether the result called name is a target of q.
+func answers(q eval.Query, name string) bool {
+	return slices.ContainsFunc(q.Rel, func(t eval.Target) bool { return t.Finds(name) })
+}
+
+// byFile returns q as a question for files. The targets of set a are all code; sets
+// b and c also teach when a manual is wanted.
 func byFile(q eval.Query) eval.Query {
-	q = called(q, ofFiles)
+	q = renamed(q, ofFiles)
 	rel := make([]eval.Target, len(q.Rel))
 	for i, t := range q.Rel {
 		rel[i] = eval.Target{Path: t.Path}
@@ -119,8 +147,8 @@ func byFile(q eval.Query) eval.Query {
 	return q
 }
 
-// fileList returns the files that can be the answer of q.
-func fileList(q eval.Query, f corpus.Found) list {
+// fileList returns the files that may answer q.
+func fileList(q eval.Query, f recall.Found) list {
 	l := list{question: q, files: true, samples: rank.FileSamples(f.Candidates)}
 	paths := make(map[string]string, len(f.At))
 	for _, p := range f.At {
@@ -128,13 +156,12 @@ func fileList(q eval.Query, f corpus.Found) list {
 	}
 	for _, s := range l.samples {
 		path := paths[s.Key]
-		l.names = append(l.names, path)
-		l.right = append(l.right, slices.ContainsFunc(q.Rel, func(t eval.Target) bool { return t.Finds(path) }))
+		l.names, l.right = append(l.names, path), append(l.right, answers(q, path))
 	}
 	return l
 }
 
-// Rows of weights.
+// Rows of a table: each kind of result has weights of its own.
 const (
 	fileRow = iota
 	documentRow
@@ -156,7 +183,7 @@ func (l *list) row(s *rank.Sample) int {
 	return codeRow
 }
 
-// ranked returns the places of the samples by falling score, ties by key.
+// ranked returns the indexes of the samples by falling score, ties by key.
 func (l *list) ranked(t table) []int {
 	score := make([]float64, len(l.samples))
 	order := make([]int, len(l.samples))
@@ -173,8 +200,8 @@ func (l *list) ranked(t table) []int {
 	return order
 }
 
-// answers returns the names of the best samples.
-func (l *list) answers(t table) []string {
+// top returns the names of the best samples.
+func (l *list) top(t table) []string {
 	var names []string
 	for _, i := range l.ranked(t) {
 		if len(names) < eval.Depth {
@@ -182,19 +209,4 @@ func (l *list) answers(t table) []string {
 		}
 	}
 	return names
-}
-
-// listDepth is how many candidates of a question are learned from.
-const listDepth = 100
-
-// fitCase returns the best candidates of l by BM25, as the fit sees them. They do
-// not depend on the weights that are committed, so that fitting twice is fitting
-// once.
-func (l *list) fitCase() Case {
-	c := Case{Group: l.question.Set + " " + l.question.Repo}
-	for _, i := range l.ranked(startTable())[:min(len(l.samples), listDepth)] {
-		s := &l.samples[i]
-		c.Candidates = append(c.Candidates, Candidate{Row: l.row(s), Values: s.Values[:], Right: l.right[i]})
-	}
-	return c
 }
