@@ -1,7 +1,7 @@
-// Package corpus makes daemons to measure search with: it gets the sources that
-// questions are asked of, puts them into scratch checkouts with memories and
-// past commits, and asks a daemon of its own that has indexed them, through the
-// function that the socket calls too.
+// Package corpus measures search by a daemon of its own: it gets the sources that
+// questions are asked of, puts them into scratch checkouts with memories and past
+// commits, has the daemon index them, and asks it through the function that the
+// socket calls too. `foldwatch eval` and tools/train use it.
 //
 //	sets, err := corpus.ReadSets(dir)
 //	corpora, missing, err := sets.Prepare(ctx, cache, corpus.Choice{Sets: "ab", History: true})
@@ -11,8 +11,8 @@
 //		names, err := s.Answer(ctx, q, nil) // as a reader gets them, best first
 //	}
 //
-// A corpus for sets a and b and one for set c are two checkouts of one source:
-// what is blanked differs. Nothing of the sets is kept in this tree.
+// Sets a and b are asked of one checkout of a source, set c of another, with other
+// lines blanked. Nothing of the sets is kept in this tree.
 package corpus
 
 import (

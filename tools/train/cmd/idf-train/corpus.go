@@ -117,8 +117,8 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// isGrammar reports whether a corpus is a tree-sitter grammar: what it holds
-// beside samples is much the same in each.
+// isGrammar reports whether a corpus is a tree-sitter grammar. All of them hold much
+// the same, but for their samples.
 func (c corpus) isGrammar() bool { return strings.HasPrefix(path.Base(c.Name), "tree-sitter-") }
 
 // each calls f with the language and the text of every file that is counted, in
@@ -163,8 +163,8 @@ func (c corpus) each(ctx context.Context, f func(language string, text []byte)) 
 	})
 }
 
-// skips reports whether a folder holds copies of what is elsewhere, inputs of
-// tests, or what is the same in every project of its kind.
+// skips reports whether a folder is not counted: copies of other projects, test
+// data, and what is the same in every grammar.
 func (c corpus) skips(dir string) bool {
 	base := path.Base(dir)
 	switch base {
