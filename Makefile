@@ -30,6 +30,9 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 MINGW ?= x86_64-w64-mingw32-gcc
 QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 
+# What learns the tables of the product and measures its search: a module of its own.
+TRAIN := tools/train
+
 .PHONY: help up build install test conformance accept service packages fresh openapi load lint cross bench crash hammer merges vectors full eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
@@ -71,12 +74,16 @@ RACE := -race -gcflags=modernc.org/...=-d=checkptr=0 $(patsubst %,-gcflags=moder
 # A test that hangs is ended after ten minutes: with others at work on the machine
 # a package may take twice its time.
 LONGEST := ./daemon ./gitops ./cmd/foldwatch ./vecindex ./chunker
+# tools/train is a module of its own: its tests run after the others, and not where
+# PKGS names packages of the product.
+ALL := $(if $(PKGS),,yes)
 test: export GORACE := atexit_sleep_ms=20 $(GORACE)
 test: PKGS ?= $(LONGEST) $$($(GO) list -mod=readonly ./... | grep -vE '/(daemon|gitops|cmd/foldwatch|vecindex|chunker)$$')
 test: ## all tests with the race detector (6 to 8 minutes on 2 cores; 6 is the bound); PKGS="./gitops ./meta" for some
 	@tools/cold
 	@tools/step "compile with the race detector" $(GO) list -mod=readonly $(RACE) -export -test -f '{{""}}' $(PKGS)
 	tools/in-memory $(GO) test -mod=readonly $(RACE) -p 3 -parallel 4 -timeout 10m $(PKGS)
+	$(if $(ALL),tools/in-memory $(GO) test -C $(TRAIN) -mod=readonly $(RACE) -p 3 -parallel 4 -timeout 10m ./...)
 
 openapi: ## rewrite api/openapi.json, and the client, as the routes are now
 	$(GO) test -mod=readonly -count=1 -run '^(TestDocumentIsCheckedIn|TestClientIsGenerated|TestContract)$$' ./api -update
@@ -87,7 +94,8 @@ conformance: ## clients that are not ours: the official suite of MCP, the inspec
 
 accept: build ## the release binary on the Go toolchain's source, clocks and memory; crashes of a first index; FOLDWATCH_EVAL in short
 	$(GO) test -mod=readonly -count=1 -timeout 8m -run '^TestFirstIndexGoesOn' ./cmd/foldwatch
-	$(GO) test -mod=readonly -count=1 -timeout 5m -run '^Test(ReportCountsAsTheScorer|OneConversationIsFound)$$' ./daemon/eval ./cmd/rank-fit
+	$(GO) test -mod=readonly -count=1 -timeout 5m -run '^TestReportCountsAsTheScorer$$' ./daemon/eval
+	$(GO) test -C $(TRAIN) -mod=readonly -count=1 -timeout 5m -run '^TestOneConversationIsFound$$' ./cmd/rank-fit
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 12m -run '^TestAccept' ./testdata/rig
 
 service: build ## install, kill, stop and uninstall as a service, in a systemd booted in a container for it (needs root)
@@ -121,6 +129,7 @@ load: build ## 64 clients at 10,000 memories, alone and beside 1,200 idle and sl
 lint: $(GOLANGCI) ## gofumpt and golangci-lint, pinned
 	$(GOLANGCI) run --timeout 10m ./...
 	cd tools/packages && "$(CURDIR)/$(GOLANGCI)" run --timeout 10m --config ../../.golangci.yml ./...
+	cd $(TRAIN) && "$(CURDIR)/$(GOLANGCI)" run --timeout 10m --config ../../.golangci.yml ./...
 
 # Built once from the module proxy into bin/; it takes some minutes.
 $(GOLANGCI):
@@ -132,9 +141,11 @@ $(GOLANGCI):
 # Without cgo the chunker has no parsers and cuts by text rules: that is what
 # these two systems get from a plain cross build. Windows is also built in full.
 cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, build for Windows
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) vet -mod=readonly ./...
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -mod=readonly ./...
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) vet -mod=readonly ./...
+	for system in windows/amd64 darwin/arm64 linux/arm64; do \
+		for module in . $(TRAIN); do \
+			GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) vet -C $$module -mod=readonly ./...; \
+		done; \
+	done
 	@if [ -n "$(QEMU)" ]; then \
 		for pair in max:neon-sdot cortex-a53:neon; do \
 			KERNEL=$${pair#*:} GOOS=linux GOARCH=arm64 CGO_ENABLED=0 \
@@ -169,7 +180,7 @@ vectors: ## 100,000 random operations on the vector index against a model, 3,000
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex
 
 eval: ## search on the evaluation sets of FOLDWATCH_EVAL must stay as good, and as fast; with CLONES on all of them
-	CLONES="$(CLONES)" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^Test(DefaultsStay|RandomVectors|SearchesOf)' ./cmd/rank-fit
+	CLONES="$(CLONES)" $(GO) test -C $(TRAIN) -mod=readonly -tags accept -count=1 -v -timeout 40m -run '^Test(DefaultsStay|RandomVectors|SearchesOf)' ./cmd/rank-fit
 
 FUZZTIME ?= 10s
 fuzz: ## every fuzz target for FUZZTIME (default 10s)
@@ -182,21 +193,25 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 
 idf: ## count how rare words are, and rewrite the table keywords are chosen by
 	@tools/step "download modules" $(GO) mod download
-	$(GO) run -mod=readonly ./cmd/idf-train -o daemon/ingest/keywords_table.go
+	$(GO) build -C $(TRAIN) -mod=readonly -o "$(CURDIR)/bin/idf-train" ./cmd/idf-train
+	bin/idf-train -o daemon/ingest/keywords_table.go
 
 # The sources are some 450 MB, downloaded once into the caches of go and of the
 # user. With two cores it takes about 5 minutes.
 embed-train: ## learn the static embedding again, and rewrite vecindex/embed/static.*
-	$(GO) run -mod=readonly ./cmd/embed-train -o vecindex/embed
+	$(GO) build -C $(TRAIN) -mod=readonly -o "$(CURDIR)/bin/embed-train" ./cmd/embed-train
+	bin/embed-train -o vecindex/embed
 
 # FOLDWATCH_EVAL is the folder of the evaluation sets, CLONES one of git
 # repositories, for corpora that no package registry has.
 rank-fit: ## fit the weights search ranks by on sets a to c of FOLDWATCH_EVAL, and rewrite their table
-	$(GO) run -mod=readonly ./cmd/rank-fit -clones "$(CLONES)" -o daemon/rank/fitted.go
+	$(GO) build -C $(TRAIN) -mod=readonly -o "$(CURDIR)/bin/rank-fit" ./cmd/rank-fit
+	bin/rank-fit -clones "$(CLONES)" -o daemon/rank/fitted.go
 
 deps-check: ## the pinned versions build, vet and verify
 	$(GO) build -mod=readonly ./...
 	$(GO) vet -mod=readonly ./...
+	$(GO) vet -C $(TRAIN) -mod=readonly ./...
 	$(GO) mod verify
 
 clean: ## remove what was built

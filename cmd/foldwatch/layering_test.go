@@ -35,7 +35,7 @@ func levels() map[string]int {
 		// What tests of several packages share; see testHelpers.
 		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/nocasetest": -1,
 		// Programs: nothing imports them.
-		"cmd/foldwatch": 6, "cmd/embed-train": 6, "cmd/idf-train": 6, "cmd/rank-fit": 6, "testdata/rig": 6,
+		"cmd/foldwatch": 6, "testdata/rig": 6,
 	}
 }
 
@@ -121,6 +121,7 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		{"library by the wrong door", use{pkg: "daemon", file: "daemon/x.go", path: "modernc.org/sqlite/lib"}, "belongs to meta: one writer"},
 		{"library without owner", use{pkg: "daemon", file: "daemon/x.go", path: "github.com/some/thing"}, "no package owns"},
 		{"program imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/cmd/foldwatch"}, "imports cmd/foldwatch"},
+		{"what learns tables imported", use{pkg: "daemon", file: "daemon/x.go", path: modulePath + "/tools/train/x"}, "imports tools/train/x, which has no level"},
 		{"test helper in product code", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/apitest"}, "which is for tests"},
 		{"the bottom imports its neighbour", use{pkg: "meta/fold", file: "meta/fold/x.go", path: modulePath + "/meta/disk"}, "imports meta/disk (level 0)"},
 		{"test uses a higher package's library", use{pkg: "meta", file: "meta/x_test.go", path: "github.com/spf13/cobra", test: true}, "belongs to cmd/foldwatch"},

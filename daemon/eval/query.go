@@ -1,3 +1,10 @@
+// Package eval says how well a search finds: questions with the places that
+// answer them, the rankings a search gave, and the figures that compare both.
+//
+// Questions are mined from source and commits too, where nobody labelled any.
+//
+// It knows nothing of how rankings are made. Package corpus makes them through the
+// search of a daemon of its own.
 package eval
 
 import (

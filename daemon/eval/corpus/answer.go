@@ -20,10 +20,10 @@ import (
 // sessions are among them.
 const turns = 100
 
-// request is what a reader would ask for q: the files or memories it is about,
+// Request returns what a reader would ask for q: the files or memories it is about,
 // or the places in the source, for which agents have codebase_search; among the
 // files that the set is about, as `search --path` narrows it.
-func (s *Searcher) request(q eval.Query) wire.SearchRequest {
+func (s *Searcher) Request(q eval.Query) wire.SearchRequest {
 	req := wire.SearchRequest{Query: q.Text, Limit: eval.Depth, FilePattern: s.corpora[Slug(q)].Scopes[q.Set]}
 	switch q.Set {
 	case "a":
@@ -40,7 +40,7 @@ func (s *Searcher) request(q eval.Query) wire.SearchRequest {
 // by the channels (none means all that have a weight).
 func (s *Searcher) Answer(ctx context.Context, q eval.Query, channels recall.Channels) ([]string, error) {
 	slug := Slug(q)
-	reply, err := s.Daemon.SearchBy(ctx, fold.LocalScope(), slug, s.request(q), channels)
+	reply, err := s.Daemon.SearchBy(ctx, fold.LocalScope(), slug, s.Request(q), channels)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", q.QID, err)
 	}
@@ -81,60 +81,6 @@ func (s *Searcher) names(slug string, q eval.Query, reply wire.SearchReply) []st
 		}
 	}
 	return names[:min(len(names), depth)]
-}
-
-// Found is what a search finds before it is ranked.
-type Found struct {
-	recall.Found
-
-	// Name is what the question's set calls a candidate, by its key. Those that
-	// cannot be an answer have none.
-	Name map[string]string
-}
-
-// Candidates returns what Answer chooses from, or with whole what it would choose
-// from if all of the checkout was asked.
-func (s *Searcher) Candidates(ctx context.Context, q eval.Query, channels recall.Channels, whole bool) (Found, error) {
-	slug, req := Slug(q), s.request(q)
-	if whole {
-		req.FilePattern = ""
-	}
-	f, err := s.Daemon.Candidates(ctx, fold.LocalScope(), slug, req, channels)
-	if err != nil {
-		return Found{}, fmt.Errorf("%s: %w", q.QID, err)
-	}
-	return Found{f, s.nameAll(slug, q, f)}, nil
-}
-
-// nameAll returns what q's set calls the candidates.
-func (s *Searcher) nameAll(slug string, q eval.Query, f recall.Found) map[string]string {
-	names := make(map[string]string, len(f.At))
-	for key, p := range f.At {
-		name := ""
-		switch q.Set {
-		case "a":
-			name = p.Path // of a chunk too: it counts for its file
-		case "b", "c":
-			if p.Start > 0 {
-				name = eval.Span(p.Path, p.Start, p.End)
-			}
-		default:
-			name = s.corpora[slug].Names[p.Memory]
-		}
-		if name != "" {
-			names[key] = name
-		}
-	}
-	return names
-}
-
-// Relevant returns the keys of the candidates that answer q.
-func (f Found) Relevant(q eval.Query) map[string]bool {
-	out := map[string]bool{}
-	for key, name := range f.Name {
-		out[key] = slices.ContainsFunc(q.Rel, func(t eval.Target) bool { return t.Finds(name) })
-	}
-	return out
 }
 
 // Run answers all questions, several at a time. Progress is called with how many

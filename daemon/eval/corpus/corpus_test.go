@@ -139,23 +139,6 @@ func TestSetsAreAskedOfScratchCheckouts(t *testing.T) {
 			t.Errorf("%s by %v = %s, want %s", step.qid, step.channels, got, step.want)
 		}
 	}
-	q := sets.Queries("b", "pump")[0]
-	found, err := s.Candidates(t.Context(), q, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	relevant := 0
-	for key, yes := range found.Relevant(q) {
-		if yes {
-			relevant++
-			if found.Name[key] != "pump.go#L4-9" {
-				t.Errorf("%s is %s, and relevant", key, found.Name[key])
-			}
-		}
-	}
-	if relevant != 1 {
-		t.Errorf("%d relevant candidates among %v, want the function", relevant, found.Name)
-	}
 }
 
 func TestMineHidesWhatItAsks(t *testing.T) {

@@ -14,37 +14,37 @@ import (
 )
 
 const (
-	// maxShelf is as how many files those of one language of one corpus count
-	// at most, so that no project decides alone what is common.
-	maxShelf = 80
-	// minCorpora is in how many corpora a word must occur: what only two
-	// projects say often is theirs, and a good keyword elsewhere.
+	// maxGroup is how many files a group counts as, at most, so that no project
+	// decides alone what is common.
+	maxGroup = 80
+	// minCorpora is in how many corpora a word must occur: a word that only two
+	// projects use often is about them, and a good keyword elsewhere.
 	minCorpora = 3
 	// unit is the weight of a file that counts in full; integers sum to the
 	// same on every machine.
 	unit = 1 << 32
 )
 
-// A shelf is the files of one language of one corpus.
-type shelf struct {
+// A group is the files of one language of one corpus.
+type group struct {
 	corpus   int
 	language string
 }
 
-// counts says in how many files of each shelf each word occurs.
+// counts says in how many files of each group each word occurs.
 type counts struct {
 	corpora []corpus
-	files   map[shelf]int
-	words   map[string]map[shelf]int // lower case
+	files   map[group]int
+	words   map[string]map[group]int // lower case
 	seen    map[[sha256.Size]byte]bool
 }
 
 // countAll counts the words of all corpora. A file that was seen before, in
 // whichever corpus, does not count again.
 func countAll(ctx context.Context, corpora []corpus) (*counts, error) {
-	c := &counts{corpora: corpora, files: map[shelf]int{}, words: map[string]map[shelf]int{}, seen: map[[sha256.Size]byte]bool{}}
+	c := &counts{corpora: corpora, files: map[group]int{}, words: map[string]map[group]int{}, seen: map[[sha256.Size]byte]bool{}}
 	for i, co := range corpora {
-		err := co.each(ctx, func(language string, text []byte) { c.add(shelf{i, language}, text) })
+		err := co.each(ctx, func(language string, text []byte) { c.add(group{i, language}, text) })
 		if err != nil {
 			return nil, fmt.Errorf("count %s: %w", co.Name, err)
 		}
@@ -53,7 +53,7 @@ func countAll(ctx context.Context, corpora []corpus) (*counts, error) {
 }
 
 // add counts one file.
-func (c *counts) add(s shelf, text []byte) {
+func (c *counts) add(s group, text []byte) {
 	sum := sha256.Sum256(text)
 	if c.seen[sum] {
 		return
@@ -65,25 +65,26 @@ func (c *counts) add(s shelf, text []byte) {
 	for w := range once {
 		in := c.words[w]
 		if in == nil {
-			in = make(map[shelf]int, 1)
+			in = make(map[group]int, 1)
 			c.words[strings.Clone(w)] = in
 		}
 		in[s]++
 	}
 }
 
-// weights returns what one file of each shelf weighs, and the sum over all
-// files. A language weighs the root of its files: Go, of which there is most,
-// does not drown the others, and five files of Ruby do not say what is common.
-func (c *counts) weights() (map[shelf]int64, int64) {
+// weights returns the weight of one file of each group, and the sum over all
+// files. A language weighs as much as the square root of its number of files: Go,
+// of which there is most, does not outweigh the others, nor do five files of Ruby
+// decide what is common.
+func (c *counts) weights() (map[group]int64, int64) {
 	languages := map[string]int{}
 	for s, n := range c.files {
-		languages[s.language] += min(n, maxShelf)
+		languages[s.language] += min(n, maxGroup)
 	}
-	weight := make(map[shelf]int64, len(c.files))
+	weight := make(map[group]int64, len(c.files))
 	total := int64(0)
 	for s, n := range c.files {
-		share := float64(min(n, maxShelf)) / float64(n)
+		share := float64(min(n, maxGroup)) / float64(n)
 		weight[s] = int64(math.Round(unit * share / math.Sqrt(float64(languages[s.language]))))
 		total += weight[s] * int64(n)
 	}

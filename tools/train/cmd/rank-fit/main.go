@@ -1,8 +1,10 @@
-// Rank-fit finds the weights by which search ranks, and writes them to
-// daemon/rank/fitted.go. It asks the questions of evaluation sets a to c through
-// the daemon's own search, and learns from what the channels found. Set d is never
-// read: its licence allows evaluation only. It is run by `make rank-fit` and not
-// installed.
+// Command rank-fit fits the weights by which search ranks files, code and sections. It
+// asks a daemon of its own the questions of evaluation sets a to c, and fits weights
+// under which the right ones among the candidates come first. Set d is never fitted
+// on: its licence allows evaluation only.
+//
+// `make rank-fit` runs it and writes daemon/rank/fitted.go. It takes some minutes, most
+// of them for the index of the corpora. Its tests also measure search: `make eval`.
 package main
 
 import (

@@ -22,20 +22,20 @@ type file struct {
 	text string
 }
 
-// left are files that say nothing new or nothing at all: tests and what they
-// read, copies of other projects, translations, logs of changes.
-var left = regexp.MustCompile(`(?i)(^|/)(tests?|testing|testdata|testutil|fixtures?|__tests__|spec|specs|e2e|benches|bench|mocks?|vendor|third_party|node_modules|dist|build|umd|esm5|cjs|locales?|i18n)/|(^|/)[._][^/]|_test\.go$|\.(test|spec|min|bundle)\.[a-z]+$|\.pb\.go$|\.pb\.gw\.go$|zz_generated|\.d\.[cm]?ts$|(changelog|changes|history|release[-_]?notes|licen[cs]e|contributors|authors|code[-_]of[-_]conduct)[^/]*$`)
+// skipped are the paths of files from which nothing can be learned: tests and their
+// data, copies of other projects, translations, change logs.
+var skipped = regexp.MustCompile(`(?i)(^|/)(tests?|testing|testdata|testutil|fixtures?|__tests__|spec|specs|e2e|benches|bench|mocks?|vendor|third_party|node_modules|dist|build|umd|esm5|cjs|locales?|i18n)/|(^|/)[._][^/]|_test\.go$|\.(test|spec|min|bundle)\.[a-z]+$|\.pb\.go$|\.pb\.gw\.go$|zz_generated|\.d\.[cm]?ts$|(changelog|changes|history|release[-_]?notes|licen[cs]e|contributors|authors|code[-_]of[-_]conduct)[^/]*$`)
 
-// written says that a program wrote a file.
-var written = regexp.MustCompile(`(?i)code generated|do not edit|@generated|automatically generated|auto-generated|machine generated`)
+// generated matches what a program writes into the head of a file.
+var generated = regexp.MustCompile(`(?i)code generated|do not edit|@generated|automatically generated|auto-generated|machine generated`)
 
-// carried are packages of the Go standard library, and copies of them, that Hugo
+// copiedByHugo are packages of the Go standard library, and copies of them, that Hugo
 // carries in its tree: what is learned of them is learned of Hugo.
-var carried = regexp.MustCompile(`(^|/)((html|text)/?template|methodlesstemplate|go_templates|fmtsort|testenv|internal/cfg)/`)
+var copiedByHugo = regexp.MustCompile(`(^|/)((html|text)/?template|methodlesstemplate|go_templates|fmtsort|testenv|internal/cfg)/`)
 
-// isMeasured reports whether a file was copied from one of the projects that
+// isHeldOut reports whether a file was copied from one of the projects that
 // retrieval is measured on: it must not be learned from.
-func isMeasured(text []byte) bool {
+func isHeldOut(text []byte) bool {
 	for _, mark := range []string{
 		"The Hugo Authors", "gohugoio/hugo", "traefik/traefik", "Containous", "Traefik Labs", "Effect-TS", "from \"effect\"", "from 'effect'",
 		"sphinx-doc", "Sphinx team", "tokio-rs", "Tokio Contributors", "Daniel Stenberg", "org.apache.commons.lang", "ReactiveX/rxjs", "reactivex/rxjs",
@@ -63,12 +63,12 @@ func (s source) each(ctx context.Context, f func(file)) error {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if left.MatchString(rel+"/") || carried.MatchString(rel+"/") {
+			if skipped.MatchString(rel+"/") || copiedByHugo.MatchString(rel+"/") {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() || left.MatchString(rel) || pairsOf(rel) == nil {
+		if !d.Type().IsRegular() || skipped.MatchString(rel) || pairsOf(rel) == nil {
 			return nil
 		}
 		if info, err := d.Info(); err != nil || info.Size() > maxFile {
@@ -78,7 +78,7 @@ func (s source) each(ctx context.Context, f func(file)) error {
 		if err != nil {
 			return err
 		}
-		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 || written.Match(b[:min(len(b), 1024)]) || isMeasured(b) || isPacked(b) {
+		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 || generated.Match(b[:min(len(b), 1024)]) || isHeldOut(b) || isPacked(b) {
 			return nil
 		}
 		f(file{path: rel, text: strings.ReplaceAll(string(b), "\r\n", "\n")})
@@ -86,10 +86,10 @@ func (s source) each(ctx context.Context, f func(file)) error {
 	})
 }
 
-// isPacked reports whether a program made the file's lines long.
+// isPacked reports whether a file is minified: its lines are long.
 func isPacked(b []byte) bool { return len(b) > 4096 && len(b)/(bytes.Count(b, []byte("\n"))+1) > 200 }
 
-// pairsOf returns what takes the pairs from a file, nil if nothing does.
+// pairsOf returns the function that takes the pairs from a file, nil if there is none.
 func pairsOf(p string) func(file) []textPair {
 	switch path.Ext(p) {
 	case ".go":

@@ -10,18 +10,18 @@ var (
 	mdAnchor  = regexp.MustCompile(`\s*\{#[^}]*\}`)
 )
 
-// leastSection is how many bytes a section must have to be learned from.
-const leastSection = 120
+// minSection is how many bytes a section must have to be learned from.
+const minSection = 120
 
 // sectionPairs returns a pair for every section of a markdown file: its heading,
 // behind that of its parent if it is short, and the text up to the next heading.
 func sectionPairs(f file) []textPair {
 	var out []textPair
-	var crumbs [7]string
+	var titles [7]string
 	about, fenced := "", false
 	var body strings.Builder
 	flush := func() {
-		if about != "" && body.Len() >= leastSection {
+		if about != "" && body.Len() >= minSection {
 			s := body.String()
 			out = append(out, textPair{about: about, text: s[:min(len(s), maxText)]})
 		}
@@ -43,13 +43,13 @@ func sectionPairs(f file) []textPair {
 		level := len(m[1])
 		title := mdAnchor.ReplaceAllString(m[2], "")
 		title = strings.TrimSpace(mdLink.ReplaceAllString(htmlTag.ReplaceAllString(title, " "), "$1"))
-		crumbs[level] = title
-		clear(crumbs[level+1:])
+		titles[level] = title
+		clear(titles[level+1:])
 		about = title
 		if len(strings.Fields(title)) < 3 {
 			for k := level - 1; k > 0; k-- {
-				if crumbs[k] != "" {
-					about = crumbs[k] + ": " + title
+				if titles[k] != "" {
+					about = titles[k] + ": " + title
 					break
 				}
 			}

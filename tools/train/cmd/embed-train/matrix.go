@@ -10,7 +10,7 @@ import (
 const window = 5
 
 // smoothing is the power of the frequency of a context (Levy, Goldberg, Dagan
-// 2015): rare contexts tell less than their counts say.
+// 2015): a rare context counts less than its frequency would make it.
 const smoothing = 0.75
 
 // A matrix is sparse, n rows by n columns.
@@ -21,11 +21,11 @@ type matrix struct {
 	value  []float64
 }
 
-// associate returns by how much more often than by chance each two terms stand
-// near each other: positive pointwise mutual information (Church & Hanks 1990).
-func associate(c *corpus) *matrix {
+// pmi returns the positive pointwise mutual information of each two terms (Church &
+// Hanks 1990): by how much more often than by chance they stand near each other.
+func pmi(c *corpus) *matrix {
 	n := len(c.terms)
-	near := make([]uint32, n*n) // whole numbers: their sum has no order
+	near := make([]uint32, n*n) // integers: their sum does not depend on the order
 	count := func(seq []int32) {
 		for i, a := range seq {
 			if a < 0 {
@@ -95,7 +95,7 @@ func (m *matrix) transpose() *matrix {
 	return t
 }
 
-// times returns m × x. X has wide numbers in each of its n rows.
+// times returns m × x, where x has n rows of wide numbers.
 func (m *matrix) times(w workers, x []float64, wide int) []float64 {
 	out := make([]float64, m.n*wide)
 	w.each(m.n, 16, func(i int) {
@@ -118,12 +118,12 @@ func decompose(w workers, m *matrix, seed uint64) []vector {
 	const extra, rounds = 16, 3
 	wide := dim + extra
 	t := m.transpose()
-	r := stream(seed, 1, 0)
+	r := newRandom(seed, 1, 0)
 	x := make([]float64, m.n*wide)
 	for i := range x {
 		// Twelve evenly spread numbers make a nearly normal one.
 		for range 12 {
-			x[i] += r.unit() - .5
+			x[i] += r.float() - .5
 		}
 	}
 	q := m.times(w, x, wide)
@@ -134,7 +134,7 @@ func decompose(w workers, m *matrix, seed uint64) []vector {
 		q = m.times(w, q, wide)
 		orthogonal(q, m.n, wide)
 	}
-	b := t.times(w, q, wide) // row j: what q says of column j
+	b := t.times(w, q, wide) // row j: column j of m along the directions q
 	square := make([]float64, wide*wide)
 	w.each(wide, 1, func(i int) {
 		for k := i; k < wide; k++ {

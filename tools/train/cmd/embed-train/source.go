@@ -53,7 +53,7 @@ func parseSources(text string) ([]source, error) {
 	return out, nil
 }
 
-// short is what paths inside the source are told under: the last part of its
+// short is the name that paths inside the source get in front: the last part of its
 // name that is no version.
 func (s source) short() string {
 	parts := strings.Split(s.name, "/")

@@ -107,13 +107,13 @@ if (x) { y() }
 // count more than others.
 func TestAddCountsOnceAndEvenly(t *testing.T) {
 	c := newCorpus([]source{{name: "a"}, {name: "b"}})
-	text := located{textPair{"counts the open files", "count", "func count() { return len(open) + others }"}, "x.go"}
-	c.add(0, []located{text, text})
-	c.add(1, []located{text})
+	text := locatedPair{textPair{"counts the open files", "count", "func count() { return len(open) + others }"}, "x.go"}
+	c.add(0, []locatedPair{text, text})
+	c.add(1, []locatedPair{text})
 	if len(c.pairs) != 1 {
 		t.Errorf("%d pairs, want 1", len(c.pairs))
 	}
-	var many []located
+	var many []locatedPair
 	for i := range maxPairs * 2 {
 		l := text
 		l.text += fmt.Sprint(" x", i)

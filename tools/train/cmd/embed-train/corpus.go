@@ -14,20 +14,20 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// How much of a pair is used, and when it is no use.
+// How much of a pair is used, and how little is too little.
 const (
 	maxQuery     = 60  // terms of a sentence or heading
 	maxCode      = 160 // terms of code or of a section, name and path first
-	leastQuery   = 2   // different terms of a sentence or heading
-	leastCode    = 5   // different terms of code
+	minQuery     = 2   // different terms of a sentence or heading
+	minCode      = 5   // different terms of code
 	maxPairs     = 6000
 	maxToolchain = 24000 // the standard library is the best documented of all
 )
 
 // Which terms get a vector.
 const (
-	leastCount   = 6
-	leastSources = 5
+	minCount   = 6
+	minSources = 5
 )
 
 // A pair is a textPair as terms, numbers into corpus.terms, in order.
@@ -52,7 +52,7 @@ func newCorpus(sources []source) *corpus {
 // read reads all sources, several at once; the outcome does not depend on how
 // many.
 func (c *corpus) read(ctx context.Context, workers int) error {
-	texts, errs := make([][]located, len(c.sources)), make([]error, len(c.sources))
+	texts, errs := make([][]locatedPair, len(c.sources)), make([]error, len(c.sources))
 	ready := make([]chan struct{}, len(c.sources))
 	for i := range ready {
 		ready[i] = make(chan struct{})
@@ -88,18 +88,18 @@ func (c *corpus) read(ctx context.Context, workers int) error {
 	return failed
 }
 
-// located is a textPair with the path of its file.
-type located struct {
+// locatedPair is a textPair with the path of its file.
+type locatedPair struct {
 	textPair
 	path string
 }
 
 // pairs returns the pairs of one source in the order of its files.
-func (s source) pairs(ctx context.Context) ([]located, error) {
-	var out []located
+func (s source) pairs(ctx context.Context) ([]locatedPair, error) {
+	var out []locatedPair
 	err := s.each(ctx, func(f file) {
 		for _, p := range pairsOf(f.path)(f) {
-			out = append(out, located{p, f.path})
+			out = append(out, locatedPair{p, f.path})
 		}
 	})
 	return out, err
@@ -107,7 +107,7 @@ func (s source) pairs(ctx context.Context) ([]located, error) {
 
 // add turns the pairs of source i into terms. A pair that was seen before, in
 // whichever source, does not count again.
-func (c *corpus) add(i int, texts []located) {
+func (c *corpus) add(i int, texts []locatedPair) {
 	s := c.sources[i]
 	var fresh []pair
 	for _, t := range texts {
@@ -115,7 +115,7 @@ func (c *corpus) add(i int, texts []located) {
 		p.code = c.analyse(p.code, t.name, maxCode)
 		p.code = c.analyse(p.code, path.Join(s.short(), strings.TrimSuffix(t.path, path.Ext(t.path))), maxCode)
 		p.code = c.analyse(p.code, t.text, maxCode)
-		if distinct(p.query) < leastQuery || distinct(p.code) < leastCode {
+		if distinct(p.query) < minQuery || distinct(p.code) < minCode {
 			continue
 		}
 		h := fnv.New64a()
@@ -125,22 +125,22 @@ func (c *corpus) add(i int, texts []located) {
 			fresh = append(fresh, p)
 		}
 	}
-	most := maxPairs
+	limit := maxPairs
 	if s.name == toolchain {
-		most = maxToolchain
+		limit = maxToolchain
 	}
 	for k, p := range fresh {
 		// Evenly from all files where there are too many.
-		if len(fresh) <= most || k*most/len(fresh) != (k+1)*most/len(fresh) {
+		if len(fresh) <= limit || k*limit/len(fresh) != (k+1)*limit/len(fresh) {
 			c.pairs = append(c.pairs, p)
 		}
 	}
 }
 
-// analyse appends the terms of text, until there are most.
-func (c *corpus) analyse(to []int32, text string, most int) []int32 {
+// analyse appends the terms of text to terms, which get no longer than limit.
+func (c *corpus) analyse(terms []int32, text string, limit int) []int32 {
 	for _, w := range words.Analyze(text) {
-		if len(to) >= most {
+		if len(terms) >= limit {
 			break
 		}
 		n, ok := c.number[w]
@@ -150,9 +150,9 @@ func (c *corpus) analyse(to []int32, text string, most int) []int32 {
 			c.number[w] = n
 			c.terms = append(c.terms, w)
 		}
-		to = append(to, n)
+		terms = append(terms, n)
 	}
-	return to
+	return terms
 }
 
 func distinct(terms []int32) int {
@@ -161,10 +161,10 @@ func distinct(terms []int32) int {
 	return len(slices.Compact(s))
 }
 
-// keep drops all terms but those that get a vector, at most most of them, and
+// keep drops all terms but those that get a vector, at most limit of them, and
 // renumbers these in alphabetical order. Terms without a vector become -1, so
 // that distances in a sequence stay as they are.
-func (c *corpus) keep(most int) {
+func (c *corpus) keep(limit int) {
 	count, sources, last := make([]int, len(c.terms)), make([]int, len(c.terms)), make([]int, len(c.terms))
 	for _, p := range c.pairs {
 		for _, side := range [][]int32{p.query, p.code} {
@@ -179,15 +179,15 @@ func (c *corpus) keep(most int) {
 	}
 	var kept []int32
 	for t, w := range c.terms {
-		if count[t] >= leastCount && sources[t] >= leastSources && isWord(w) {
+		if count[t] >= minCount && sources[t] >= minSources && isWord(w) {
 			kept = append(kept, int32(t))
 		}
 	}
-	// Those that most projects say, where there is no room for all.
+	// Where there is no room for all, those that most projects use.
 	slices.SortFunc(kept, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(sources[b], sources[a]), cmp.Compare(count[b], count[a]), cmp.Compare(c.terms[a], c.terms[b]))
 	})
-	kept = kept[:min(len(kept), most)]
+	kept = kept[:min(len(kept), limit)]
 	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(c.terms[a], c.terms[b]) })
 	renumber := make([]int32, len(c.terms))
 	for t := range renumber {
@@ -207,8 +207,8 @@ func (c *corpus) keep(most int) {
 	}
 }
 
-// isWord reports whether a term means something alone: numbers and single
-// letters do not.
+// isWord reports whether a term has a meaning of its own, which numbers and single
+// letters have not.
 func isWord(w string) bool {
 	letters := 0
 	for _, r := range w {

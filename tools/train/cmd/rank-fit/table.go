@@ -12,12 +12,12 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/rank"
 )
 
-// A table is the weights of the rows that are fitted.
+// A table is the weights of all rows.
 type table [rows]rank.Row
 
-// startTable is BM25 as it was before anything was learned. It chooses the
-// candidates that are learned from.
-func startTable() table {
+// bm25 is the formula from before anything was fitted: the baseline, and what
+// chooses the candidates to fit on.
+func bm25() table {
 	chunk := rank.Row{rank.Words: 1, rank.Exact: .15, rank.File: .2}
 	file := rank.Row{rank.Words: .7, rank.ChunkTop: 1, rank.Exact: .3}
 	return table{fileRow: file, documentRow: file, codeRow: chunk, sectionRow: chunk}
@@ -31,9 +31,9 @@ const penalty = 2e-4
 var (
 	chunkFeatures = []rank.Feature{rank.Symbol, rank.File, rank.FileExact, rank.FileTop, rank.Neighbour}
 	fileFeatures  = []rank.Feature{rank.ChunkBest, rank.ChunkTop, rank.ChunkName, rank.ChunkExact, rank.ChunkCover}
-	// pastFeatures are those of past commits. Their questions are for code.
+	// pastFeatures come from past commits, and help with questions for code files.
 	pastFeatures = []rank.Feature{rank.Votes, rank.Messages}
-	// notFitted are those that the questions say nothing about.
+	// notFitted are features that the questions of these sets do not exercise.
 	notFitted = []rank.Feature{rank.Window, rank.Session, rank.Associated, rank.Person, rank.Time, rank.Asks, rank.Linked}
 )
 
@@ -44,11 +44,11 @@ func uses(row int, f rank.Feature) bool {
 		return false
 	case slices.Contains(pastFeatures, f):
 		return row == fileRow
-	case f == rank.Vector: // of whole files and of sections it tells nothing
+	case f == rank.Vector: // no use for whole files and for sections
 		return row == codeRow
 	case f == rank.Words && row != codeRow:
-		// What words have, synonyms have too: fitted beside each other, one is taken
-		// off the other.
+		// Expanded contains Words: fitted together, one gets a negative weight that
+		// takes off the other.
 		return false
 	case row == fileRow || row == documentRow:
 		return !slices.Contains(chunkFeatures, f)
@@ -58,11 +58,25 @@ func uses(row int, f rank.Feature) bool {
 	return !slices.Contains(fileFeatures, f)
 }
 
-// fitTable returns the weights that the lists teach.
+// listDepth is how many candidates of a question are fitted on.
+const listDepth = 100
+
+// fitCase returns the best candidates of l by BM25. They do not depend on the
+// weights in the tree, so that a second fit gives what the first gave.
+func fitCase(l *list) Case {
+	c := Case{Group: l.question.Set + " " + l.question.Repo}
+	for _, i := range l.ranked(bm25())[:min(len(l.samples), listDepth)] {
+		s := &l.samples[i]
+		c.Candidates = append(c.Candidates, Candidate{Row: l.row(s), Values: s.Values[:], Right: l.right[i]})
+	}
+	return c
+}
+
+// fitTable returns the weights fitted on the lists.
 func fitTable(lists []list) table {
 	cases := make([]Case, len(lists))
 	for i := range lists {
-		cases[i] = lists[i].fitCase()
+		cases[i] = fitCase(&lists[i])
 	}
 	opt := fitOptions{Rows: rows, Features: len(rank.Features()), L2: penalty}
 	for row := range rows {
@@ -76,8 +90,8 @@ func fitTable(lists []list) table {
 	for row, w := range fitRows(cases, opt) {
 		copy(t[row][:], w)
 	}
-	// Only ratios matter. Weights above 0 add up to scale, as those of the formula
-	// did that this replaces: what other channels count is said beside it.
+	// Only ratios matter. Positive weights add up to scale, as those of the formula
+	// before did: the weights of the other channels were measured beside it.
 	const scale = 2
 	t.scale(scale, fileRow, documentRow) // ranked together
 	t.scale(scale, codeRow, sectionRow)
@@ -105,19 +119,18 @@ func (t *table) scale(to float64, of ...int) {
 	}
 }
 
-// runs are three answers to the same questions: by BM25 alone, by weights that
-// were fitted on other repositories, and by those fitted on all.
-type runs struct{ before, held, after eval.Run }
+// runs are three rankings for the same questions: by BM25 alone, by weights fitted
+// on the other repositories, and by weights fitted on all.
+type runs struct{ bm25, heldOut, fitted eval.Run }
 
-// crossValidate answers every question by BM25 alone, by weights fitted on the
-// other repositories, and by those fitted on all.
+// crossValidate ranks the candidates of every question in these three ways.
 func crossValidate(lists []list) runs {
 	r := runs{eval.Run{}, eval.Run{}, eval.Run{}}
-	start, all := startTable(), fitTable(lists)
-	fitted := map[string]table{}
+	all := fitTable(lists)
+	without := map[string]table{} // a repository's questions
 	for i := range lists {
 		repo := lists[i].question.Repo
-		if _, ok := fitted[repo]; ok {
+		if _, ok := without[repo]; ok {
 			continue
 		}
 		var others []list
@@ -126,13 +139,13 @@ func crossValidate(lists []list) runs {
 				others = append(others, l)
 			}
 		}
-		fitted[repo] = fitTable(others)
+		without[repo] = fitTable(others)
 	}
 	for i := range lists {
 		l := &lists[i]
-		r.before[l.question.QID] = l.answers(start)
-		r.held[l.question.QID] = l.answers(fitted[l.question.Repo])
-		r.after[l.question.QID] = l.answers(all)
+		r.bm25[l.question.QID] = l.top(bm25())
+		r.heldOut[l.question.QID] = l.top(without[l.question.Repo])
+		r.fitted[l.question.QID] = l.top(all)
 	}
 	return r
 }
@@ -177,7 +190,7 @@ func (t table) source(lists []list, notes []string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// origin says what was learned from.
+// origin says how many questions of each repository were fitted on.
 func origin(lists []list) []string {
 	count := map[string]map[string]int{}
 	for _, l := range lists {

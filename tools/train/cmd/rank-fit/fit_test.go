@@ -136,7 +136,7 @@ func TestTableIsFittedAndHeldOut(t *testing.T) {
 		t.Fatalf("figures = %q, %q", lines, macro)
 	}
 	r := crossValidate(lists)
-	for _, report := range eval.Report(questions(lists), r.held, eval.ReportOptions{Base: r.before}) {
+	for _, report := range eval.Report(questions(lists), r.heldOut, eval.ReportOptions{Base: r.bm25}) {
 		if report.Macro.NDCG10.Mean < .95 || report.Gain.NDCG10.Low <= 0 {
 			t.Errorf("held out: %+v", report)
 		}

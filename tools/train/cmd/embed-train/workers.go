@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// workers are how many goroutines do the work. What is computed does not depend
-// on it: each number is the work of one call, made in a fixed order.
+// workers is how many goroutines share the work. The results do not depend on it:
+// each is computed by one call, in a fixed order.
 type workers int
 
 // each calls f once for every i in [0, n), grain of them at a time.

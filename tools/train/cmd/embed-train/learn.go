@@ -11,18 +11,18 @@ import (
 
 // A recipe is how vectors are learned.
 type recipe struct {
-	seed        uint64
-	steps       int     // batches
-	size        int     // pairs in each
-	temperature float64 // cosines are divided by it
-	first, last float64 // how far a step goes, at the beginning and at the end
-	dropout     float64 // probability that a term of a text is left out
-	hide        float64 // probability that code loses every term the query has
+	seed                uint64
+	steps               int     // batches
+	size                int     // pairs in each
+	temperature         float64 // cosines are divided by it
+	firstRate, lastRate float64 // the learning rate falls from one to the other
+	dropout             float64 // probability that a term of a text is left out
+	hide                float64 // probability that code loses every term the query has
 }
 
-// standard is the recipe that worked (retrieval.md 3.6).
+// standard is the recipe of the table in the tree.
 func standard() recipe {
-	return recipe{seed: 1, steps: 6000, size: 384, temperature: .1, first: .05, last: .005, dropout: .3, hide: .6}
+	return recipe{seed: 1, steps: 6000, size: 384, temperature: .1, firstRate: .05, lastRate: .005, dropout: .3, hide: .6}
 }
 
 // A bag is a text without its order: its different terms, and 1 + ln of how
@@ -74,28 +74,28 @@ type model struct {
 // A step is what one batch needs; it is used again for the next.
 type step struct {
 	recipe
-	w        workers
-	m        *model
-	examples []example
-	batch    []int     // numbers of examples
-	sides    [2][]text // queries, code
-	sim      []float32 // batch × batch: e to the power of the cosines, then the gradients of these
-	loss     []float64
-	mentions []mention // by term
-	bounds   []int     // where each term begins in mentions
+	w           workers
+	m           *model
+	examples    []example
+	batch       []int     // numbers of examples
+	sides       [2][]text // queries, code
+	sim         []float32 // batch × batch: e to the power of the cosines, then the gradients of these
+	loss        []float64
+	occurrences []occurrence // by term
+	bounds      []int        // where each term begins in occurrences
 }
 
 // text is one side of one pair of the batch.
 type text struct {
-	bag     bag
-	factor  []float32 // what each term's vector is multiplied by
-	vec     vector    // of unit length; zero if there is none
-	long    float32   // its length before
-	towards vector    // gradient of vec, then of what it was before its length was made 1
+	bag    bag
+	factor []float32 // what each term's vector is multiplied by
+	vec    vector    // of unit length; zero if there is none
+	norm   float32   // its length before
+	grad   vector    // gradient of vec, then of what it was before its length was made 1
 }
 
-// A mention is one term of one text.
-type mention struct {
+// An occurrence is one term of one text.
+type occurrence struct {
 	text *text
 	at   int // in its bag
 }
@@ -103,13 +103,13 @@ type mention struct {
 // learn makes a model of the corpus that starts from rows, and prints how it
 // goes.
 func learn(c *corpus, rows []vector, r recipe, w workers, out io.Writer) *model {
-	m := begin(c, rows)
+	m := newModel(c, rows)
 	s := newStep(c, m, r, w)
-	pick := newPicker(c, r)
+	sampler := newSampler(c, r)
 	loss, since, start := 0.0, 0, time.Now()
 	for n := range r.steps {
-		far := float32(r.last + float64((r.first-r.last)*(1-float64(n)/float64(r.steps))))
-		loss += s.run(uint64(n), pick.batch(n), far)
+		rate := float32(r.lastRate + float64((r.firstRate-r.lastRate)*(1-float64(n)/float64(r.steps))))
+		loss += s.run(uint64(n), sampler.batch(n), rate)
 		since++
 		if (n+1)%500 == 0 || n+1 == r.steps {
 			fmt.Fprintf(out, "step %5d of %d: loss %.4f, %.0f s\n", n+1, r.steps, loss/float64(since), time.Since(start).Seconds())
@@ -131,9 +131,9 @@ func newStep(c *corpus, m *model, r recipe, w workers) *step {
 	return s
 }
 
-// begin returns a model with the rows of the decomposition at unit length, and
+// newModel returns a model with the rows of the decomposition at unit length, and
 // weights that say how rare a term is (Arora, Liang, Ma 2017).
-func begin(c *corpus, rows []vector) *model {
+func newModel(c *corpus, rows []vector) *model {
 	n := len(rows)
 	m := &model{rows: rows, weights: make([]float32, n), rowSquares: make([]float32, n), weightSquares: make([]float32, n)}
 	count, total := make([]float64, n), 0.0
@@ -156,26 +156,26 @@ func begin(c *corpus, rows []vector) *model {
 }
 
 // run learns from the n-th batch and returns its loss.
-func (s *step) run(n uint64, batch []int, far float32) float64 {
+func (s *step) run(n uint64, batch []int, rate float32) float64 {
 	s.embed(n, batch)
 	loss := s.compare()
-	s.pull()
-	s.sort()
-	s.move(far)
+	s.backpropagate()
+	s.indexTerms()
+	s.update(rate)
 	return loss
 }
 
-// embed draws what is left out of the n-th batch, and makes the vectors of the
-// rest.
+// embed draws which terms are left out of the n-th batch, and makes the vectors of
+// its texts from the others.
 func (s *step) embed(n uint64, batch []int) {
 	s.batch = batch
 	s.w.each(len(batch), 8, func(i int) {
-		e, r := &s.examples[batch[i]], stream(s.seed, 2, n<<16|uint64(i))
+		e, r := &s.examples[batch[i]], newRandom(s.seed, 2, n<<16|uint64(i))
 		q, c := &s.sides[0][i], &s.sides[1][i]
-		hidden := r.unit() < s.hide
-		q.bag.take(&e.query, func(int32) bool { return r.unit() >= s.dropout })
+		hidden := r.float() < s.hide
+		q.bag.take(&e.query, func(int32) bool { return r.float() >= s.dropout })
 		c.bag.take(&e.code, func(t int32) bool {
-			return r.unit() >= s.dropout && (!hidden || !e.query.has(t))
+			return r.float() >= s.dropout && (!hidden || !e.query.has(t))
 		})
 		q.embed(s.m)
 		c.embed(s.m)
@@ -197,7 +197,7 @@ func (b *bag) has(t int32) bool {
 	return ok
 }
 
-// embed sums the vectors of the terms and makes the sum one long.
+// embed sums the vectors of the terms and scales the sum to unit length.
 func (t *text) embed(m *model) {
 	t.vec, t.factor = vector{}, t.factor[:0]
 	for i, n := range t.bag.term {
@@ -205,9 +205,9 @@ func (t *text) embed(m *model) {
 		t.factor = append(t.factor, f)
 		addTo(&t.vec, f, &m.rows[n])
 	}
-	if t.long = length(&t.vec); t.long > 0 {
+	if t.norm = length(&t.vec); t.norm > 0 {
 		for d := range t.vec {
-			t.vec[d] /= t.long
+			t.vec[d] /= t.norm
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (s *step) compare() float64 {
 		for j := range n {
 			c, e := &codes[j], 0.0
 			// Equal texts are no wrong answers, empty ones no answers.
-			if q.long > 0 && c.long > 0 && (i == j || q.bag.sum != queries[j].bag.sum && c.bag.sum != codes[i].bag.sum) {
+			if q.norm > 0 && c.norm > 0 && (i == j || q.bag.sum != queries[j].bag.sum && c.bag.sum != codes[i].bag.sum) {
 				e = exp(float64(float64(dot(&q.vec, &c.vec))-1) * heat)
 			}
 			s.sim[i*n+j] = float32(e)
@@ -262,18 +262,19 @@ func (s *step) compare() float64 {
 	return sum / float64(n)
 }
 
-// faint is the pull below which two texts leave each other alone.
-const faint = 1e-5
+// minGradient is the derivative by a cosine below which it is taken for 0.
+const minGradient = 1e-5
 
-// pull turns sim into the gradients of the texts before they were made one long.
-func (s *step) pull() {
+// backpropagate turns sim into the gradients of the texts' sums, before these were
+// scaled to unit length.
+func (s *step) backpropagate() {
 	n := len(s.batch)
 	scale := float32(1 / (2 * s.temperature * float64(n)))
 	s.w.each(2*n, 8, func(k int) {
 		i, side := k%n, k/n
 		t := &s.sides[side][i]
-		t.towards = vector{}
-		if t.long == 0 {
+		t.grad = vector{}
+		if t.norm == 0 {
 			return
 		}
 		for j := range n {
@@ -281,20 +282,20 @@ func (s *step) pull() {
 			if side == 1 {
 				g = s.sim[j*n+i]
 			}
-			if g > faint || g < -faint {
-				addTo(&t.towards, float32(g*scale), &s.sides[1-side][j].vec)
+			if g > minGradient || g < -minGradient {
+				addTo(&t.grad, float32(g*scale), &s.sides[1-side][j].vec)
 			}
 		}
-		addTo(&t.towards, -dot(&t.towards, &t.vec), &t.vec)
-		for d := range t.towards {
-			t.towards[d] /= t.long
+		addTo(&t.grad, -dot(&t.grad, &t.vec), &t.vec)
+		for d := range t.grad {
+			t.grad[d] /= t.norm
 		}
 	})
 }
 
-// sort lists what the batch mentions, by term, and of one term in the order of
-// the texts.
-func (s *step) sort() {
+// indexTerms lists the occurrences in the batch by term, those of one term in the
+// order of the texts.
+func (s *step) indexTerms() {
 	n := len(s.m.rows)
 	if s.bounds == nil {
 		s.bounds = make([]int, n+2)
@@ -312,11 +313,11 @@ func (s *step) sort() {
 	for t := range n {
 		s.bounds[t+2] += s.bounds[t+1]
 	}
-	s.mentions = slices.Grow(s.mentions[:0], all)[:all]
+	s.occurrences = slices.Grow(s.occurrences[:0], all)[:all]
 	for _, side := range s.sides {
 		for i := range s.batch {
 			for at, t := range side[i].bag.term {
-				s.mentions[s.bounds[t+1]] = mention{&side[i], at}
+				s.occurrences[s.bounds[t+1]] = occurrence{&side[i], at}
 				s.bounds[t+1]++
 			}
 		}
@@ -324,19 +325,19 @@ func (s *step) sort() {
 }
 
 // gradient returns by how much the loss grows with a term's row and with the
-// logarithm of its weight, false if the batch does not mention the term.
+// logarithm of its weight, false if the term does not occur in the batch.
 func (s *step) gradient(term int) (g vector, weight float32, ok bool) {
-	mentions := s.mentions[s.bounds[term]:s.bounds[term+1]]
-	for _, x := range mentions {
-		addTo(&g, x.text.factor[x.at], &x.text.towards)
+	occurrences := s.occurrences[s.bounds[term]:s.bounds[term+1]]
+	for _, x := range occurrences {
+		addTo(&g, x.text.factor[x.at], &x.text.grad)
 	}
 	// Factors are proportional to the weight, so the derivative by its logarithm
 	// is the one by the row, along the row.
-	return g, dot(&s.m.rows[term], &g), len(mentions) > 0
+	return g, dot(&s.m.rows[term], &g), len(occurrences) > 0
 }
 
-// move takes one step along the gradient of every term that was mentioned.
-func (s *step) move(far float32) {
+// update takes one step along the gradient of every term that occurs in the batch.
+func (s *step) update(rate float32) {
 	m := s.m
 	s.w.each(len(m.rows), 64, func(t int) {
 		g, weight, ok := s.gradient(t)
@@ -345,18 +346,18 @@ func (s *step) move(far float32) {
 		}
 		m.rowSquares[t] += dot(&g, &g) / dim
 		if q := m.rowSquares[t]; q > 0 {
-			addTo(&m.rows[t], -far/float32(math.Sqrt(float64(q))), &g)
+			addTo(&m.rows[t], -rate/float32(math.Sqrt(float64(q))), &g)
 		}
 		m.weightSquares[t] += float32(weight * weight)
 		if q := m.weightSquares[t]; q > 0 {
-			m.weights[t] -= float32(far * weight / float32(math.Sqrt(float64(q))))
+			m.weights[t] -= float32(rate * weight / float32(math.Sqrt(float64(q))))
 		}
 	})
 }
 
-// A picker chooses the pairs of each batch.
-type picker struct {
-	r       chance
+// A sampler chooses the pairs of each batch.
+type sampler struct {
+	r       random
 	size    int
 	pairs   []int   // all, shuffled
 	at      int     // how many of them were used
@@ -365,12 +366,12 @@ type picker struct {
 	out     []int
 }
 
-// leastShare is how many pairs a source must have to be one of two that a batch
-// is made from.
-const leastShare = 64
+// minOwn is how many pairs a source must have for a batch to be made from it and one
+// other.
+const minOwn = 64
 
-func newPicker(c *corpus, r recipe) *picker {
-	p := &picker{r: stream(r.seed, 3, 0), size: r.size}
+func newSampler(c *corpus, r recipe) *sampler {
+	p := &sampler{r: newRandom(r.seed, 3, 0), size: r.size}
 	for from := 0; from < len(c.pairs); {
 		to := from
 		var own []int
@@ -378,7 +379,7 @@ func newPicker(c *corpus, r recipe) *picker {
 			own = append(own, to)
 			to++
 		}
-		if len(own) >= leastShare {
+		if len(own) >= minOwn {
 			for range own {
 				p.owner = append(p.owner, len(p.sources))
 			}
@@ -392,8 +393,8 @@ func newPicker(c *corpus, r recipe) *picker {
 }
 
 // batch returns the n-th batch: pairs of all sources, or, every second time, of
-// two sources alone, where wrong answers are nearer to right ones.
-func (p *picker) batch(n int) []int {
+// two sources alone, whose wrong answers are harder to tell from right ones.
+func (p *sampler) batch(n int) []int {
 	p.out = p.out[:0]
 	if n%2 == 0 || len(p.sources) < 2 {
 		for len(p.out) < min(p.size, len(p.pairs)) {
@@ -406,15 +407,15 @@ func (p *picker) batch(n int) []int {
 		}
 		return p.out
 	}
-	a := p.owner[p.r.below(len(p.owner))]
+	a := p.owner[p.r.intn(len(p.owner))]
 	b := a
 	for b == a {
-		b = p.owner[p.r.below(len(p.owner))]
+		b = p.owner[p.r.intn(len(p.owner))]
 	}
 	for _, own := range [][]int{p.sources[a], p.sources[b]} {
 		most := min(p.size/2, len(own))
 		for i := range most {
-			k := i + p.r.below(len(own)-i)
+			k := i + p.r.intn(len(own)-i)
 			own[i], own[k] = own[k], own[i]
 		}
 		p.out = append(p.out, own[:most]...)
@@ -422,9 +423,9 @@ func (p *picker) batch(n int) []int {
 	return p.out
 }
 
-func (p *picker) shuffle(s []int) {
+func (p *sampler) shuffle(s []int) {
 	for i := range s {
-		k := i + p.r.below(len(s)-i)
+		k := i + p.r.intn(len(s)-i)
 		s[i], s[k] = s[k], s[i]
 	}
 }

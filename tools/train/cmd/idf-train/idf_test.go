@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/sample.golden")
 
-const tablePath = "../../daemon/ingest/keywords_table.go"
+const tablePath = "../../../../daemon/ingest/keywords_table.go"
 
-// lay writes files into a folder of their own and calls it a corpus.
-func lay(t *testing.T, name string, files map[string]string) corpus {
+// writeCorpus writes files into a folder of their own and calls it a corpus.
+func writeCorpus(t *testing.T, name string, files map[string]string) corpus {
 	t.Helper()
 	dir := t.TempDir()
 	for p, text := range files {
@@ -33,7 +33,7 @@ func lay(t *testing.T, name string, files map[string]string) corpus {
 }
 
 func TestEachReadsWhatPeopleWrote(t *testing.T) {
-	c := lay(t, "example.org/tree-sitter-ruby", map[string]string{
+	c := writeCorpus(t, "example.org/tree-sitter-ruby", map[string]string{
 		"README.md":             "said to the reader",
 		"grammar.js":            "the same everywhere",
 		"bindings/go/bind.go":   "package bind",
@@ -69,10 +69,10 @@ func TestTableOfSample(t *testing.T) {
 		large[fmt.Sprintf("f%d.go", i)] = fmt.Sprintf("package large // only here, number %d\nfunc theWhole%d() {}", i, i)
 	}
 	corpora := []corpus{
-		lay(t, "a", map[string]string{"a.go": "package a // shared everywhere", "b.go": "package a // another", "c.py": "shared = 1"}),
-		lay(t, "b", map[string]string{"a.go": "package b // shared everywhere", "b.rb": "shared"}),
-		lay(t, "c", map[string]string{"a.go": "package c // Shared everywhere", "copy.go": "package a // another"}),
-		lay(t, "large", large),
+		writeCorpus(t, "a", map[string]string{"a.go": "package a // shared everywhere", "b.go": "package a // another", "c.py": "shared = 1"}),
+		writeCorpus(t, "b", map[string]string{"a.go": "package b // shared everywhere", "b.rb": "shared"}),
+		writeCorpus(t, "c", map[string]string{"a.go": "package c // Shared everywhere", "copy.go": "package a // another"}),
+		writeCorpus(t, "large", large),
 	}
 	count := func() (*counts, table) {
 		c, err := countAll(t.Context(), corpora)
@@ -82,11 +82,11 @@ func TestTableOfSample(t *testing.T) {
 		return c, c.table()
 	}
 	c, tab := count()
-	if n := c.files[shelf{2, "go"}]; n != 1 {
+	if n := c.files[group{2, "go"}]; n != 1 {
 		t.Errorf("%d files counted in the corpus with a copy, want 1", n)
 	}
 	// 80 and 4 files of Go weigh sqrt(84) together, the others 1 each.
-	if w, total := c.weights(); total < 11*unit || total > 12*unit || w[shelf{3, "go"}]*500 < w[shelf{0, "go"}]*79 || w[shelf{3, "go"}]*500 > w[shelf{0, "go"}]*81 {
+	if w, total := c.weights(); total < 11*unit || total > 12*unit || w[group{3, "go"}]*500 < w[group{0, "go"}]*79 || w[group{3, "go"}]*500 > w[group{0, "go"}]*81 {
 		t.Errorf("weights %v, total %.2f files", w, float64(total)/unit)
 	}
 	want := table{{"package"}, {"shared"}, nil, nil, {"everywhere"}}
@@ -156,7 +156,7 @@ func TestCountsOfPinnedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("counts:\n%s\nwant\n%s\nif a version in go.mod changed: make idf, then go test ./cmd/idf-train -update", got.String(), want)
+		t.Errorf("counts:\n%s\nwant\n%s\nif a version in go.mod changed: make idf, then go test -C tools/train ./cmd/idf-train -update", got.String(), want)
 	}
 }
 

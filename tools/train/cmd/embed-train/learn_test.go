@@ -36,20 +36,20 @@ const ideas = 160
 // sample returns a corpus in which people and code call every thing by another
 // word.
 func sample() *corpus {
-	r := stream(7, 0, 0)
+	r := newRandom(7, 0, 0)
 	c := newCorpus([]source{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}, {name: "f"}})
 	for i := range c.sources {
-		var texts []located
+		var texts []locatedPair
 		for n := range 250 {
 			var about, code []string
-			first := r.below(ideas)
+			first := r.intn(ideas)
 			for k := range 4 {
 				// Things that belong together have neighbouring numbers.
 				idea := (first + k*k) % ideas
 				about = append(about, word("h", idea))
-				code = append(code, word("c", idea), word("n", r.below(20)))
+				code = append(code, word("c", idea), word("n", r.intn(20)))
 			}
-			texts = append(texts, located{textPair{strings.Join(about, " "), fmt.Sprintf("%s%d", code[0], n), strings.Join(code, " ")}, "f.go"})
+			texts = append(texts, locatedPair{textPair{strings.Join(about, " "), fmt.Sprintf("%s%d", code[0], n), strings.Join(code, " ")}, "f.go"})
 		}
 		c.add(i, texts)
 	}
@@ -60,7 +60,7 @@ func sample() *corpus {
 func quick() settings {
 	r := standard()
 	r.steps, r.size = 120, 64
-	return settings{most: mostTerms, workers: 1, recipe: r}
+	return settings{maxTerms: maxTerms, workers: 1, recipe: r}
 }
 
 // table learns from the sample.
@@ -98,7 +98,7 @@ func TestLearningIsReproduced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the sample's table has SHA-256 %s, want %sif the recipe changed: go test ./cmd/embed-train -update", got, want)
+		t.Errorf("the sample's table has SHA-256 %s, want %sif the recipe changed: go test -C tools/train ./cmd/embed-train -update", got, want)
 	}
 	set.recipe.seed++
 	if bytes.Equal(one, table(t, set)) {
@@ -170,17 +170,17 @@ func TestExpAndLog(t *testing.T) {
 // The gradients of one batch against differences of its loss.
 func TestGradient(t *testing.T) {
 	c := sample()
-	c.keep(mostTerms)
+	c.keep(maxTerms)
 	rows := make([]vector, len(c.terms))
-	r := stream(5, 0, 0)
+	r := newRandom(5, 0, 0)
 	for i := range rows {
 		for d := range rows[i] {
-			rows[i][d] = float32(r.unit() - .5)
+			rows[i][d] = float32(r.float() - .5)
 		}
 	}
 	rec := standard()
 	rec.size, rec.temperature = 24, .5
-	s := newStep(c, begin(c, rows), rec, 1)
+	s := newStep(c, newModel(c, rows), rec, 1)
 	batch := make([]int, rec.size)
 	for i := range batch {
 		batch[i] = i * 7
@@ -190,8 +190,8 @@ func TestGradient(t *testing.T) {
 		return s.compare()
 	}
 	loss()
-	s.pull()
-	s.sort()
+	s.backpropagate()
+	s.indexTerms()
 	checked := 0
 	for term := range s.m.rows {
 		g, weight, ok := s.gradient(term)
@@ -220,7 +220,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-const treePath = "../../vecindex/embed"
+const treePath = "../../../../vecindex/embed"
 
 // The card in the tree is of the table in the tree and of this list.
 func TestCardFitsTable(t *testing.T) {

@@ -1,7 +1,10 @@
-// Idf-train writes the table of word rarities that keywords are chosen by,
-// daemon/ingest/keywords_table.go, from source that every machine that builds
-// foldwatch can have: the Go toolchain's and that of modules pinned in go.mod.
-// It is run by `make idf` and not installed.
+// Command idf-train counts in how many files each word of code and its comments
+// occurs, and lists the common ones by how rare they are. The daemon chooses the
+// keywords of a description by that table. It counts the source of the Go toolchain
+// and of modules that the product's go.mod pins: every machine that builds foldwatch
+// can have them.
+//
+// `make idf` runs it and writes daemon/ingest/keywords_table.go. It takes some seconds.
 package main
 
 import (

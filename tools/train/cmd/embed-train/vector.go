@@ -38,7 +38,7 @@ func addTo(a *vector, f float32, b *vector) {
 // length returns the Euclidean length of a. Square roots are exact everywhere.
 func length(a *vector) float32 { return float32(math.Sqrt(float64(dot(a, a)))) }
 
-// unit makes a one long, if it has a direction.
+// unit scales a to unit length, unless it is zero.
 func unit(a *vector) {
 	if l := length(a); l > 0 {
 		for i := range a {
@@ -84,33 +84,33 @@ func log(x float64) float64 {
 	return float64(float64(k)*ln2Hi) + (2*sum + float64(float64(k)*ln2Lo))
 }
 
-// chance is a stream of random numbers that is the same everywhere: splitmix64
+// random is a stream of random numbers that is the same everywhere: splitmix64
 // (Steele, Lea, Flood 2014).
-type chance uint64
+type random uint64
 
-// stream returns a stream for the n-th thing of a kind; streams of different
-// things have nothing to do with each other.
-func stream(seed, kind, n uint64) chance {
-	c := chance(seed)
-	c = chance(c.next() ^ kind)
-	c = chance(c.next() ^ n)
-	return chance(c.next())
+// newRandom returns the stream of the n-th thing of a kind, independent of all
+// others.
+func newRandom(seed, kind, n uint64) random {
+	c := random(seed)
+	c = random(c.next() ^ kind)
+	c = random(c.next() ^ n)
+	return random(c.next())
 }
 
-func (c chance) peek() uint64 {
+func (c random) peek() uint64 {
 	z := uint64(c)
 	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
 	z = (z ^ z>>27) * 0x94D049BB133111EB
 	return z ^ z>>31
 }
 
-func (c *chance) next() uint64 {
+func (c *random) next() uint64 {
 	*c += 0x9E3779B97F4A7C15
 	return c.peek()
 }
 
-// below returns a number in [0, n).
-func (c *chance) below(n int) int { return int(c.next() % uint64(n)) }
+// intn returns a number in [0, n).
+func (c *random) intn(n int) int { return int(c.next() % uint64(n)) }
 
-// unit returns a number in [0, 1).
-func (c *chance) unit() float64 { return float64(c.next()>>11) / (1 << 53) }
+// float returns a number in [0, 1).
+func (c *random) float() float64 { return float64(c.next()>>11) / (1 << 53) }

@@ -6,13 +6,13 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 )
 
-// figures compares three answers to the questions of lists: a line for each
-// repository and set, and one for their mean.
+// figures compares three rankings for the questions of lists: lines holds one for
+// each set and repository and one for each set's mean, macro a sentence for each set.
 func figures(lists []list, r runs) (lines, macro []string) {
 	asked := questions(lists)
-	base := eval.Report(asked, r.before, eval.ReportOptions{})
-	out := eval.Report(asked, r.held, eval.ReportOptions{Base: r.before})
-	in := eval.Report(asked, r.after, eval.ReportOptions{})
+	base := eval.Report(asked, r.bm25, eval.ReportOptions{})
+	out := eval.Report(asked, r.heldOut, eval.ReportOptions{Base: r.bm25})
+	in := eval.Report(asked, r.fitted, eval.ReportOptions{})
 	figure := func(f eval.Figures) string { return fmt.Sprintf("%.3f (%.3f)", f.NDCG10.Mean, f.Recall10.Mean) }
 	for i, set := range out {
 		for k, repo := range set.Repos {

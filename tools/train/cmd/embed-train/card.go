@@ -31,7 +31,7 @@ None of the repositories that retrieval is measured on, nor a copy of them, is a
 // card returns the data card: what was learned, how, and from what.
 func (c *corpus) card(set settings, terms, size int, sum [32]byte) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, cardHead, leastSources, words.Version)
+	fmt.Fprintf(&b, cardHead, minSources, words.Version)
 	r := set.recipe
 	n, total := make([]int, len(c.sources)), 0
 	for _, p := range c.pairs {
@@ -44,12 +44,12 @@ func (c *corpus) card(set settings, terms, size int, sum [32]byte) []byte {
 	}
 	row("SHA-256", "%x", sum)
 	row("size", "%d bytes", size)
-	row("terms", "%d, each at least %d times in at least %d sources", terms, leastCount, leastSources)
+	row("terms", "%d, each at least %d times in at least %d sources", terms, minCount, minSources)
 	row("vector", "%d signed bytes, scale, weight, up to four neighbours", dim)
 	row("pairs", "%d of %d sources", total, len(c.sources))
 	row("beginning", "positive PMI, window %d, contexts to the power of %v; randomised SVD", window, smoothing)
 	row("learning", "InfoNCE both ways, temperature %v, %d batches of %d pairs, every second one of two sources", r.temperature, r.steps, r.size)
-	row("steps", "Adagrad by rows, %v to %v", r.first, r.last)
+	row("steps", "Adagrad by rows, %v to %v", r.firstRate, r.lastRate)
 	row("left out", "every term with probability %v; with probability %v all terms of the query from its code", r.dropout, r.hide)
 	row("seed", "%d", r.seed)
 	licences := map[string]int{}

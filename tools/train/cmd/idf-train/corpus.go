@@ -66,16 +66,24 @@ func moduleNames() []string {
 	}
 }
 
-// locate asks the go command where the corpora lie. All modules must have been
-// downloaded.
+// product is the module that the table is for. Its go.mod pins the versions of the
+// modules that are counted, which this module need not have.
+const product = "github.com/foldwatch/foldwatch"
+
+// locate asks the go command where the corpora lie, from within this module. All
+// modules must have been downloaded.
 func locate(ctx context.Context) ([]corpus, error) {
 	goroot, err := command(ctx, "go", "env", "GOVERSION", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
+	dir, err := command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", product)
+	if err != nil {
+		return nil, err
+	}
 	version, root, _ := strings.Cut(strings.TrimSpace(goroot), "\n")
 	out := []corpus{{Name: toolchain, Version: strings.TrimPrefix(version, "go"), Dir: filepath.Join(root, "src")}}
-	listed, err := command(ctx, "go", append([]string{"list", "-mod=readonly", "-m", "-json=Path,Version,Dir"}, moduleNames()...)...)
+	listed, err := command(ctx, "go", append([]string{"list", "-C", strings.TrimSpace(dir), "-mod=readonly", "-m", "-json=Path,Version,Dir"}, moduleNames()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +117,8 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// isGrammar reports whether a corpus is a tree-sitter grammar: what it holds
-// beside samples is much the same in each.
+// isGrammar reports whether a corpus is a tree-sitter grammar. All of them hold much
+// the same, but for their samples.
 func (c corpus) isGrammar() bool { return strings.HasPrefix(path.Base(c.Name), "tree-sitter-") }
 
 // each calls f with the language and the text of every file that is counted, in
@@ -155,8 +163,8 @@ func (c corpus) each(ctx context.Context, f func(language string, text []byte)) 
 	})
 }
 
-// skips reports whether a folder holds copies of what is elsewhere, inputs of
-// tests, or what is the same in every project of its kind.
+// skips reports whether a folder is not counted: copies of other projects, test
+// data, and what is the same in every grammar.
 func (c corpus) skips(dir string) bool {
 	base := path.Base(dir)
 	switch base {

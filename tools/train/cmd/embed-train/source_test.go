@@ -82,8 +82,8 @@ func TestSourcesArePinned(t *testing.T) {
 	}
 }
 
-// lay writes files into a folder of their own and calls it a source.
-func lay(t *testing.T, name string, files map[string]string) source {
+// writeSource writes files into a folder of their own and calls it a source.
+func writeSource(t *testing.T, name string, files map[string]string) source {
 	t.Helper()
 	dir := t.TempDir()
 	for p, text := range files {
@@ -99,7 +99,7 @@ func lay(t *testing.T, name string, files map[string]string) source {
 }
 
 func TestEachReadsWhatPeopleWrote(t *testing.T) {
-	s := lay(t, "example.org/mod/v2", map[string]string{
+	s := writeSource(t, "example.org/mod/v2", map[string]string{
 		"a.go":                "package a",
 		"a_test.go":           "package a",
 		"b/b.ts":              "export {}",
