@@ -16,10 +16,10 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // DefaultFoldDir is the name of the folder of memories.
@@ -200,8 +200,8 @@ func checkCreate(in wire.ProjectCreate) error {
 
 // record makes the registry entry of a checkout, and the project file it has or
 // shall get.
-func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
-	rec := meta.Checkout{
+func (d *Daemon) record(ctx context.Context, l *gitops.Layout, in wire.ProjectCreate) (state.Checkout, conf.Project, []string, error) {
+	rec := state.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
 		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), CommitTo: firstOf(in.CommitTo, toEither), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
@@ -339,7 +339,7 @@ func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int
 
 // noteRemote remembers that rec's project belongs to its remote, newest first,
 // or forgets it.
-func (d *Daemon) noteRemote(ctx context.Context, rec meta.Checkout, belongs bool) error {
+func (d *Daemon) noteRemote(ctx context.Context, rec state.Checkout, belongs bool) error {
 	if rec.RemoteURL == "" {
 		return nil
 	}
@@ -366,7 +366,7 @@ func (p *parts) mirror(projectID string) string {
 }
 
 // freeSlug is the project's slug by the rule of design.md 4.
-func (d *Daemon) freeSlug(in wire.ProjectCreate, rec meta.Checkout) string {
+func (d *Daemon) freeSlug(in wire.ProjectCreate, rec state.Checkout) string {
 	if in.Slug != "" {
 		return in.Slug
 	}
@@ -549,7 +549,7 @@ func (d *Daemon) purge(co *checkout) error {
 
 // sameMemory reports whether two checkouts keep one fold/ and one history: they
 // are work trees of one repository.
-func sameMemory(a, b meta.Checkout) bool { return a.CommonDir == b.CommonDir }
+func sameMemory(a, b state.Checkout) bool { return a.CommonDir == b.CommonDir }
 
 func firstOf(s ...string) string {
 	for _, v := range s {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
@@ -38,7 +38,7 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) err
 			l, tip = ahead.Layout, ahead.Tip
 		}
 	}
-	known, err := in.Index.PastTip(ctx)
+	known, err := in.Index.CommitsTip(ctx)
 	if err != nil || known == tip {
 		return err
 	}
@@ -55,17 +55,17 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) err
 	if err != nil {
 		return fmt.Errorf("read past commits: %w", err)
 	}
-	var keep []meta.PastCommit
+	var keep []index.Commit
 	for _, c := range slices.Backward(commits) {
 		if p, ok := in.pastCommit(c); ok {
 			keep = append(keep, p)
 		}
 	}
-	return in.Index.AddPast(ctx, tip, keep, anew, pastCommits)
+	return in.Index.AddCommits(ctx, tip, keep, anew, pastCommits)
 }
 
-func (in *Ingester) pastCommit(c gitops.Commit) (meta.PastCommit, bool) {
-	p := meta.PastCommit{Oid: c.Oid}
+func (in *Ingester) pastCommit(c gitops.Commit) (index.Commit, bool) {
+	p := index.Commit{Oid: c.Oid}
 	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false
 	}

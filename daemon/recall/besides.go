@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // Memories that no index knows, since only the branch of the remote has them, are told
@@ -49,13 +49,13 @@ func (d *Door) ListBesides(ctx context.Context, q wire.ListQuery, besides []*fol
 }
 
 func (d *Door) beside(m *fold.Memory) wire.MemoryItem {
-	item := d.item(meta.Row{Memory: *m})
+	item := d.item(index.Row{Memory: *m})
 	item.Origin = wire.OriginRemote
 	return item
 }
 
 // isListed reports whether a list by f has m.
-func isListed(f *meta.Filter, m *fold.Memory) bool {
+func isListed(f *index.Filter, m *fold.Memory) bool {
 	lower := strings.ToLower
 	tags := strings.Split(lower(strings.Join(m.Tags, "\x00")), "\x00")
 	for _, t := range f.Tags {
@@ -71,7 +71,7 @@ func isListed(f *meta.Filter, m *fold.Memory) bool {
 }
 
 // byOrder compares by where a list by f has a and b.
-func byOrder(f *meta.Filter, a, b wire.MemoryItem) int {
+func byOrder(f *index.Filter, a, b wire.MemoryItem) int {
 	order := a.UpdatedAt.Compare(b.UpdatedAt)
 	switch f.SortBy {
 	case "created_at":
@@ -115,7 +115,7 @@ func (d *Door) Surround(ctx context.Context, id fold.ID, known bool, besides []*
 	for _, l := range in[id] {
 		all, ids = append(all, step{l.From, id, l, "in"}), append(ids, l.From)
 	}
-	rows := map[fold.ID]meta.Row{}
+	rows := map[fold.ID]index.Row{}
 	if !known {
 		if rows, err = d.Index.Memories(ctx, ids); err != nil {
 			return err

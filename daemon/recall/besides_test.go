@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // TestBesidesFitThePage: however many memories only the remote has, a page is no longer
@@ -15,7 +15,7 @@ import (
 func TestBesidesFitThePage(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	rows, err := meta.OpenIndex(ctx, t.TempDir())
+	rows, err := index.Open(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,9 @@ func TestBesidesFitThePage(t *testing.T) {
 		at := time.Date(2026, 1, 1, 0, n%100, 0, 0, time.UTC)
 		return &fold.Memory{ID: id, Title: "Memory " + string(id), Path: id.Path(), Source: fold.SourceAgent, CreatedAt: at, UpdatedAt: at}
 	}
-	var changes []meta.Change
+	var changes []index.Change
 	for n := range 7 {
-		changes = append(changes, meta.Change{Memory: &meta.Row{Memory: *memory(n)}})
+		changes = append(changes, index.Change{Memory: &index.Row{Memory: *memory(n)}})
 	}
 	if _, err := rows.Apply(ctx, changes); err != nil {
 		t.Fatal(err)

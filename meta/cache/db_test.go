@@ -1,8 +1,9 @@
-package meta
+package cache
 
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"math"
 	"os"
@@ -11,11 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-func openTestCache(t *testing.T, path string, max int64, now func() time.Time) *Cache {
+func openTestCache(t *testing.T, dir string, max int64, now func() time.Time) *DB {
 	t.Helper()
-	c, err := openCache(context.Background(), path, max, now)
+	c, err := open(context.Background(), dir, max, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +28,8 @@ func openTestCache(t *testing.T, path string, max int64, now func() time.Time) *
 
 // What waits is not lost to the caller whose work ends while it is written.
 func TestFlushGoesOnPastTheEnd(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cache.db")
-	c := openTestCache(t, path, cacheBytes, time.Now)
+	dir := t.TempDir()
+	c := openTestCache(t, dir, defaultMax, time.Now)
 	if err := c.PutVectors(t.Context(), "paid", map[string][]float32{"h": {1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +42,7 @@ func TestFlushGoesOnPastTheEnd(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	if vs, err := c.Vectors(t.Context(), "paid", []string{"h"}); err != nil || len(vs) != 1 {
 		t.Errorf("Vectors = %v, %v", vs, err)
 	}
@@ -50,8 +53,8 @@ func TestFlushGoesOnPastTheEnd(t *testing.T) {
 
 func TestCacheKeepsValues(t *testing.T) {
 	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "cache.db")
-	c := openTestCache(t, path, cacheBytes, time.Now)
+	dir := t.TempDir()
+	c := openTestCache(t, dir, defaultMax, time.Now)
 	want := map[string][]byte{"empty": {}}
 	keys := []string{"missing", "empty"}
 	for i := range 450 {
@@ -71,7 +74,7 @@ func TestCacheKeepsValues(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	got, err := c.Chunks(ctx, keys)
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("Chunks: %v, -want +got %s", err, d)
@@ -94,7 +97,7 @@ func TestCacheForgetsWhatWasNotUsed(t *testing.T) {
 	ctx := t.Context()
 	now := time.Unix(1_700_000_000, 0)
 	const max = 1 << 20
-	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), max, func() time.Time { return now })
+	c := openTestCache(t, t.TempDir(), max, func() time.Time { return now })
 	put := func(from, n int) (keys []string) {
 		values := map[string][]byte{}
 		for i := range n {
@@ -116,7 +119,7 @@ func TestCacheForgetsWhatWasNotUsed(t *testing.T) {
 		put(10_000+i*40, 40)
 		trimmed(t, c)
 	}
-	size, err := usedBytes(ctx, c.db)
+	size, err := c.file.db.UsedBytes(ctx)
 	if err != nil || size > max {
 		t.Errorf("cache holds %d bytes, %v, bound %d", size, err, max)
 	}
@@ -134,12 +137,14 @@ func TestCacheForgetsWhatWasNotUsed(t *testing.T) {
 func TestCacheTouchesOnceAnHour(t *testing.T) {
 	ctx := t.Context()
 	now := time.Unix(1_700_000_000, 0)
-	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, func() time.Time { return now })
+	c := openTestCache(t, t.TempDir(), defaultMax, func() time.Time { return now })
 	if err := c.PutChunks(ctx, map[string][]byte{"k": {1}}); err != nil {
 		t.Fatal(err)
 	}
 	changes := func() (n int) {
-		if err := c.db.w.QueryRow("select total_changes()").Scan(&n); err != nil {
+		// Of the connection that writes.
+		err := c.file.db.Write(ctx, "count", func(tx *sql.Tx) error { return tx.QueryRow("select total_changes()").Scan(&n) })
+		if err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -165,21 +170,22 @@ func TestCacheTouchesOnceAnHour(t *testing.T) {
 	if err := c.Close(); err != nil { // then what was used is noted, all at once
 		t.Fatal(err)
 	}
-	d, err := openDB(ctx, c.path)
+	d, err := sqlite.Open(ctx, c.file.derived.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
+	defer d.Close()
 	var used int64
-	if err := d.r.QueryRow("select used from chunk_cache").Scan(&used); err != nil || used != now.Unix()/3600 {
+	if err := d.Row(ctx, "read", "select used from chunk_cache").Scan(&used); err != nil || used != now.Unix()/3600 {
 		t.Errorf("last use = %d, %v, want %d", used, err, now.Unix()/3600)
 	}
 }
 
 func TestDamagedCacheIsBegunAnew(t *testing.T) {
 	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "cache.db")
-	fill := func(c *Cache) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "cache.db")
+	fill := func(c *DB) {
 		t.Helper()
 		all := map[string][]byte{}
 		for i := range 200 {
@@ -189,7 +195,7 @@ func TestDamagedCacheIsBegunAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := openTestCache(t, path, cacheBytes, time.Now)
+	c := openTestCache(t, dir, defaultMax, time.Now)
 	fill(c)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -197,7 +203,7 @@ func TestDamagedCacheIsBegunAnew(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), 9000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	if c.Rebuilt() == "" {
 		t.Error("damage at the start was not seen")
 	}
@@ -216,7 +222,7 @@ func TestDamagedCacheIsBegunAnew(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	if got, err := c.Chunks(ctx, []string{"k1"}); err != nil || len(got) != 0 {
 		t.Errorf("Chunks of a damaged file = %d, %v, want misses", len(got), err)
 	}
@@ -228,11 +234,11 @@ func TestDamagedCacheIsBegunAnew(t *testing.T) {
 
 func TestDamagedValueIsAMiss(t *testing.T) {
 	ctx := t.Context()
-	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, time.Now)
+	c := openTestCache(t, t.TempDir(), defaultMax, time.Now)
 	if err := c.PutChunks(ctx, map[string][]byte{"k": {1, 2, 3}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.db.exec(ctx, "damage", "update chunk_cache set value = x'010203ff'"); err != nil {
+	if _, err := c.file.db.Exec(ctx, "damage", "update chunk_cache set value = x'010203ff'"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := c.Chunks(ctx, []string{"k"}); err != nil || len(got) != 0 {
@@ -242,10 +248,10 @@ func TestDamagedValueIsAMiss(t *testing.T) {
 
 func TestCacheWritesManyTogether(t *testing.T) {
 	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "cache.db")
-	c := openTestCache(t, path, cacheBytes, time.Now)
+	dir := t.TempDir()
+	c := openTestCache(t, dir, defaultMax, time.Now)
 	var keys []string
-	for i := range 3*soonCount + 5 {
+	for i := range 3*pendingChunks + 5 {
 		key := fmt.Sprint("k", i)
 		keys = append(keys, key)
 		if err := c.PutChunksSoon(ctx, key, []byte(key)); err != nil {
@@ -256,13 +262,13 @@ func TestCacheWritesManyTogether(t *testing.T) {
 		}
 	}
 	stored := func() (n int) {
-		if err := c.db.r.QueryRowContext(ctx, `select count(*) from chunk_cache`).Scan(&n); err != nil {
+		if err := c.file.db.Row(ctx, "count", `select count(*) from chunk_cache`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	if n := stored(); n != 3*soonCount {
-		t.Errorf("%d are stored, want %d: one transaction for %d", n, 3*soonCount, soonCount)
+	if n := stored(); n != 3*pendingChunks {
+		t.Errorf("%d are stored, want %d: one transaction for %d", n, 3*pendingChunks, pendingChunks)
 	}
 	if err := c.Flush(ctx); err != nil || stored() != len(keys) {
 		t.Errorf("Flush = %v, %d are stored of %d", err, stored(), len(keys))
@@ -273,7 +279,7 @@ func TestCacheWritesManyTogether(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	if got, err := c.Chunks(ctx, append(keys, "last")); err != nil || len(got) != len(keys)+1 {
 		t.Errorf("after Close: %d of %d, %v", len(got), len(keys)+1, err)
 	}
@@ -281,11 +287,11 @@ func TestCacheWritesManyTogether(t *testing.T) {
 
 func TestCacheWritesManyVectorsTogether(t *testing.T) {
 	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "cache.db")
+	dir := t.TempDir()
 	now := time.Unix(1e9, 0)
-	c := openTestCache(t, path, cacheBytes, func() time.Time { return now })
+	c := openTestCache(t, dir, defaultMax, func() time.Time { return now })
 	stored := func() (n int) {
-		if err := c.db.r.QueryRowContext(ctx, `select count(*) from vector_cache`).Scan(&n); err != nil {
+		if err := c.file.db.Row(ctx, "count", `select count(*) from vector_cache`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -304,22 +310,22 @@ func TestCacheWritesManyVectorsTogether(t *testing.T) {
 	if n := stored(); n != 0 {
 		t.Errorf("%d are stored at once", n)
 	}
-	now = now.Add(soonMost)
+	now = now.Add(pendingTime)
 	put("a", "i")
 	if n := stored(); n != 3 {
-		t.Errorf("%d of 3 are stored after %v", n, soonMost)
+		t.Errorf("%d of 3 are stored after %v", n, pendingTime)
 	}
-	for i := range soonVectors {
+	for i := range pendingVectors {
 		put("a", fmt.Sprint(i))
 	}
-	if n := stored(); n != 3+soonVectors {
-		t.Errorf("%d of %d are stored", n, 3+soonVectors)
+	if n := stored(); n != 3+pendingVectors {
+		t.Errorf("%d of %d are stored", n, 3+pendingVectors)
 	}
 	put("b", "last")
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c = openTestCache(t, path, cacheBytes, time.Now)
+	c = openTestCache(t, dir, defaultMax, time.Now)
 	if got, err := c.Vectors(ctx, "b", []string{"h", "i", "last"}); err != nil || len(got) != 2 {
 		t.Errorf("after Close: %v, %v", got, err)
 	}

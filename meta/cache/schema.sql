@@ -1,7 +1,7 @@
 -- cache.db: what was costly to compute and is the same for ever, by the hash of
 -- what it was computed from. Bounded in size: what was not used for longest goes.
--- Deleting it costs time, or money, never knowledge. Change formatCache in
--- cache.go whenever this file changes.
+-- Deleting it costs time, or money, never knowledge. Change format in
+-- file.go whenever this file changes.
 
 create table chunk_cache (
     key   blob primary key,           -- digest of: hash of the source, chunker version, language

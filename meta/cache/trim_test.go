@@ -1,4 +1,4 @@
-package meta
+package cache
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // trimmed waits until nothing is trimmed any more.
-func trimmed(t *testing.T, c *Cache) {
+func trimmed(t *testing.T, c *DB) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -31,7 +31,7 @@ func trimmed(t *testing.T, c *Cache) {
 	}
 }
 
-func putHour(t *testing.T, c *Cache, hour, n, size int) (keys []string) {
+func putHour(t *testing.T, c *DB, hour, n, size int) (keys []string) {
 	t.Helper()
 	values, vectors := map[string][]byte{}, map[string][]float32{}
 	for i := range n {
@@ -55,7 +55,7 @@ func TestCacheEvictsInOrderOfUse(t *testing.T) {
 	ctx := t.Context()
 	now := time.Unix(1_700_000_000, 0)
 	var mu sync.Mutex
-	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), 2<<20, func() time.Time {
+	c := openTestCache(t, t.TempDir(), 2<<20, func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return now
@@ -71,7 +71,7 @@ func TestCacheEvictsInOrderOfUse(t *testing.T) {
 		}
 		trimmed(t, c)
 	}
-	if size, err := usedBytes(ctx, c.db); err != nil || size > 2<<20 {
+	if size, err := c.file.db.UsedBytes(ctx); err != nil || size > 2<<20 {
 		t.Errorf("the file holds %d bytes, %v", size, err)
 	}
 	kept := func(keys []string) (int, int) {
@@ -105,8 +105,9 @@ func TestCacheEvictsInOrderOfUse(t *testing.T) {
 // background and for good.
 func TestCacheGivesSpaceBack(t *testing.T) {
 	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "new", "cache.db")
-	c := openTestCache(t, path, 64<<20, time.Now)
+	dir := filepath.Join(t.TempDir(), "new")
+	path := filepath.Join(dir, "cache.db")
+	c := openTestCache(t, dir, 64<<20, time.Now)
 	for h := range 8 {
 		putHour(t, c, h, 500, 2000)
 	}
@@ -114,7 +115,7 @@ func TestCacheGivesSpaceBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := fileSize(t, path)
-	c = openTestCache(t, path, 2<<20, time.Now)
+	c = openTestCache(t, dir, 2<<20, time.Now)
 	trimmed(t, c)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestCacheGivesSpaceBack(t *testing.T) {
 	if after := fileSize(t, path); before < 12<<20 || after > 2<<20+1<<18 {
 		t.Errorf("the file has %d bytes, before %d, bound %d", after, before, 2<<20)
 	}
-	c = openTestCache(t, path, 2<<20, time.Now)
+	c = openTestCache(t, dir, 2<<20, time.Now)
 	if keys := putHour(t, c, 9, 10, 100); len(keys) != 10 {
 		t.Fatal(keys)
 	} else if got, err := c.Chunks(ctx, keys); err != nil || len(got) != 10 {
@@ -143,8 +144,8 @@ func fileSize(t *testing.T, path string) int64 {
 // found is right, and the file never holds much more than its bound.
 func TestCacheHoldsItsBoundUnderLoad(t *testing.T) {
 	const max = 1 << 20
-	path := filepath.Join(t.TempDir(), "cache.db")
-	c := openTestCache(t, path, max, time.Now)
+	dir := t.TempDir()
+	c := openTestCache(t, dir, max, time.Now)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -173,7 +174,7 @@ func TestCacheHoldsItsBoundUnderLoad(t *testing.T) {
 						t.Errorf("the value of %s is that of %s", k, v[1000:])
 					}
 				}
-				if used, err := usedBytes(ctx, c.db); err != nil || used > max+max/4 {
+				if used, err := c.file.db.UsedBytes(ctx); err != nil || used > max+max/4 {
 					t.Errorf("the file holds %d bytes, %v, bound %d", used, err, max)
 				}
 			}
@@ -181,7 +182,7 @@ func TestCacheHoldsItsBoundUnderLoad(t *testing.T) {
 	}
 	wg.Wait()
 	trimmed(t, c)
-	if used, err := usedBytes(ctx, c.db); err != nil || used > max+max/16 {
+	if used, err := c.file.db.UsedBytes(ctx); err != nil || used > max+max/16 {
 		t.Errorf("in the end the file holds %d bytes, %v, bound %d", used, err, max)
 	}
 }
@@ -192,7 +193,7 @@ func TestCacheNotesUsesBeforeAnyoneEvicts(t *testing.T) {
 	ctx := t.Context()
 	var now atomic.Int64
 	now.Store(1_700_000_000)
-	c := openTestCache(t, filepath.Join(t.TempDir(), "cache.db"), cacheBytes, func() time.Time { return time.Unix(now.Load(), 0) })
+	c := openTestCache(t, t.TempDir(), defaultMax, func() time.Time { return time.Unix(now.Load(), 0) })
 	keys := putHour(t, c, 0, 8, 10)
 	for range 50 {
 		now.Add(3600)
@@ -203,9 +204,9 @@ func TestCacheNotesUsesBeforeAnyoneEvicts(t *testing.T) {
 		for range 4 {
 			noting.Go(func() {
 				var old int
-				err := c.noteUsed(ctx, c.db)
+				err := c.trim.writeUses(ctx, c.file.db)
 				if err == nil {
-					err = c.db.r.QueryRowContext(ctx, `select count(*) from chunk_cache where used < ?`, c.hour()).Scan(&old)
+					err = c.file.db.Row(ctx, "count", `select count(*) from chunk_cache where used < ?`, c.trim.hour()).Scan(&old)
 				}
 				if err != nil || old > 0 {
 					t.Errorf("%d uses are not written, %v", old, err)

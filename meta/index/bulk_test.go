@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"context"
@@ -29,10 +29,10 @@ func bulkRow(n int) Change {
 }
 
 // schemaOf returns the names of the indexes that are there, in order.
-func schemaOf(t *testing.T, x *Index) []string {
+func schemaOf(t *testing.T, x *DB) []string {
 	t.Helper()
 	var names []string
-	err := x.db.each(t.Context(), "read schema", func(scan func(...any) error) error {
+	err := x.db.Each(t.Context(), "read schema", func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		names = append(names, name)
@@ -45,7 +45,7 @@ func schemaOf(t *testing.T, x *Index) []string {
 }
 
 // askAll asks what the late indexes answer.
-func askAll(t *testing.T, x *Index) []any {
+func askAll(t *testing.T, x *DB) []any {
 	t.Helper()
 	var all []any
 	keep := func(v any, err error) {
@@ -58,7 +58,7 @@ func askAll(t *testing.T, x *Index) []any {
 	for _, order := range []string{"updated_at", "created_at", "title"} {
 		rows, next, total, err := x.List(t.Context(), Filter{SortBy: order, Tags: []string{"tag3"}, Limit: 5})
 		for i := range rows {
-			rows[i].Seq, rows[i].SaidSeq = 0, 0
+			rows[i].Seq, rows[i].TextSeq = 0, 0
 		}
 		keep([]any{rows, next, total}, err)
 	}
@@ -73,9 +73,9 @@ func askAll(t *testing.T, x *Index) []any {
 	return all
 }
 
-func openBulk(t *testing.T, dir string) *Index {
+func openBulk(t *testing.T, dir string) *DB {
 	t.Helper()
-	x, err := OpenIndex(t.Context(), dir)
+	x, err := Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func openBulk(t *testing.T, dir string) *Index {
 	return x
 }
 
-func applyBulk(t *testing.T, x *Index, from, to int) {
+func applyBulk(t *testing.T, x *DB, from, to int) {
 	t.Helper()
 	var changes []Change
 	for n := from; n < to; n++ {
@@ -99,9 +99,9 @@ func applyBulk(t *testing.T, x *Index, from, to int) {
 // file opened again, they are there as in an index that never was without.
 func TestBulk(t *testing.T) {
 	t.Parallel()
-	late, err := lateIndexes()
-	if err != nil || len(late) == 0 {
-		t.Fatalf("late indexes: %v, %v", late, err)
+	late := lateIndexes()
+	if len(late) == 0 {
+		t.Fatal("there are no late indexes")
 	}
 	plain := openBulk(t, t.TempDir())
 	whole := schemaOf(t, plain)
@@ -128,7 +128,7 @@ func TestBulk(t *testing.T) {
 		}
 	}
 	applyBulk(t, plain, 0, 20)
-	if err := x.BeginBulk(t.Context(), bulkAt); err != nil {
+	if err := x.BeginBulk(t.Context(), bulkMemories); err != nil {
 		t.Fatal(err)
 	}
 	applyBulk(t, x, 0, 20)
@@ -174,18 +174,18 @@ func TestBulkIsForMany(t *testing.T) {
 	t.Parallel()
 	x := openBulk(t, t.TempDir())
 	whole := schemaOf(t, x)
-	if err := x.BeginBulk(t.Context(), bulkAt-1); err != nil {
+	if err := x.BeginBulk(t.Context(), bulkMemories-1); err != nil {
 		t.Fatal(err)
 	}
 	if got := schemaOf(t, x); !slices.Equal(got, whole) {
 		t.Errorf("few come: indexes are %q, want %q", got, whole)
 	}
-	_, err := x.db.exec(t.Context(), "fill", `with recursive n(i) as (select 1 union all select i + 1 from n where i <= ?)
-		insert into memories select printf('%016x', i), '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '{}', 0, 0, 0, 0, 0, '', '', 0, 0, 0 from n`, bulkAt)
+	_, err := x.db.Exec(t.Context(), "fill", `with recursive n(i) as (select 1 union all select i + 1 from n where i <= ?)
+		insert into memories select printf('%016x', i), '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '{}', 0, 0, 0, 0, 0, '', '', 0, 0, 0 from n`, bulkMemories)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.BeginBulk(t.Context(), bulkAt); err != nil {
+	if err := x.BeginBulk(t.Context(), bulkMemories); err != nil {
 		t.Fatal(err)
 	}
 	if got := schemaOf(t, x); !slices.Equal(got, whole) {

@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 func someChunks(n int) []fold.Chunk {
@@ -37,8 +38,8 @@ func TestChunksAreStoredLosslessly(t *testing.T) {
 			t.Errorf("%d chunks: %v, -want +got %s", len(want), err, d)
 		}
 		for n := range len(value) {
-			if _, err := decodeChunks("0123456789abcdef", value[:n]); !errors.Is(err, ErrDamaged) {
-				t.Fatalf("%d of %d bytes: %v, want ErrDamaged", n, len(value), err)
+			if _, err := decodeChunks("0123456789abcdef", value[:n]); !errors.Is(err, sqlite.ErrDamaged) {
+				t.Fatalf("%d of %d bytes: %v, want sqlite.ErrDamaged", n, len(value), err)
 			}
 		}
 	}

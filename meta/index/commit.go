@@ -1,38 +1,40 @@
-package meta
+package index
 
 import (
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A PastCommit is what is kept of a commit of the default branch: whoever asks
+// A Commit is what is kept of a commit of the default branch: whoever asks
 // something like its message is likely looking for its files.
-type PastCommit struct {
+type Commit struct {
 	Oid     string
 	Message string
 	Files   []string // paths with forward slashes
 }
 
-// PastTip returns the commit up to which the history was read, "" if none was.
-func (x *Index) PastTip(ctx context.Context) (string, error) {
+// CommitsTip returns the commit up to which the history was read, "" if none was.
+func (x *DB) CommitsTip(ctx context.Context) (string, error) {
 	var tip string
-	err := x.db.r.QueryRowContext(ctx, `select value from meta where key = 'commits'`).Scan(&tip)
-	if errors.Is(err, sql.ErrNoRows) {
+	err := x.db.Row(ctx, "commits tip", `select value from meta where key = 'commits'`).Scan(&tip)
+	if errors.Is(err, fold.ErrNotFound) {
 		return "", nil
 	}
-	return tip, x.db.wrap(err, "past tip")
+	return tip, err
 }
 
-// PastCommits returns the commits that are kept, oldest first, and the tip they
+// Commits returns the commits that are kept, oldest first, and the tip they
 // lead to.
-func (x *Index) PastCommits(ctx context.Context) (tip string, commits []PastCommit, err error) {
-	if tip, err = x.PastTip(ctx); err != nil || tip == "" {
+func (x *DB) Commits(ctx context.Context) (tip string, commits []Commit, err error) {
+	if tip, err = x.CommitsTip(ctx); err != nil || tip == "" {
 		return tip, nil, err
 	}
-	err = x.db.each(ctx, "past commits", func(scan func(...any) error) error {
-		var c PastCommit
+	err = x.db.Each(ctx, "read commits", func(scan func(...any) error) error {
+		var c Commit
 		var files string
 		if err := scan(&c.Oid, &c.Message, &files); err != nil {
 			return err
@@ -43,11 +45,11 @@ func (x *Index) PastCommits(ctx context.Context) (tip string, commits []PastComm
 	return tip, commits, err
 }
 
-// AddPast keeps commits, oldest first, that lead from what is kept to tip; with
+// AddCommits keeps commits, oldest first, that lead from what is kept to tip; with
 // anew they take the place of what is kept. Of all, the newest most stay. A
 // commit that is kept already is not kept twice.
-func (x *Index) AddPast(ctx context.Context, tip string, commits []PastCommit, anew bool, most int) error {
-	return x.db.write(ctx, "add past commits", func(tx *sql.Tx) error {
+func (x *DB) AddCommits(ctx context.Context, tip string, commits []Commit, anew bool, most int) error {
+	return x.db.Write(ctx, "add commits", func(tx *sql.Tx) error {
 		if anew {
 			if _, err := tx.ExecContext(ctx, `delete from commits`); err != nil {
 				return err

@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"fmt"
@@ -6,27 +6,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 func TestAddPastKeepsTheNewest(t *testing.T) {
 	ctx := t.Context()
-	x, err := meta.OpenIndex(ctx, t.TempDir())
+	x, err := index.Open(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	past := func(names ...string) (all []meta.PastCommit) {
+	past := func(names ...string) (all []index.Commit) {
 		for _, n := range names {
-			all = append(all, meta.PastCommit{Oid: n, Message: "message of " + n, Files: []string{n + ".go"}})
+			all = append(all, index.Commit{Oid: n, Message: "message of " + n, Files: []string{n + ".go"}})
 		}
 		return all
 	}
 	for _, step := range []struct {
 		tip  string
-		add  []meta.PastCommit
+		add  []index.Commit
 		anew bool
-		want []meta.PastCommit
+		want []index.Commit
 	}{
 		{"", nil, false, nil},
 		{"c", past("a", "b", "c"), false, past("a", "b", "c")},
@@ -35,11 +35,11 @@ func TestAddPastKeepsTheNewest(t *testing.T) {
 		{"f", past("e", "f"), true, past("e", "f")},
 	} {
 		if step.tip != "" {
-			if err := x.AddPast(ctx, step.tip, step.add, step.anew, 3); err != nil {
+			if err := x.AddCommits(ctx, step.tip, step.add, step.anew, 3); err != nil {
 				t.Fatal(err)
 			}
 		}
-		tip, got, err := x.PastCommits(ctx)
+		tip, got, err := x.Commits(ctx)
 		if err != nil || tip != step.tip || !cmp.Equal(got, step.want) {
 			t.Errorf("%s: PastCommits = %q, %v, %v; want %v", fmt.Sprint(step.add), tip, got, err, step.want)
 		}

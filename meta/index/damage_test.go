@@ -1,26 +1,23 @@
-package meta_test
+package index_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/foldwatch/foldwatch/meta"
-	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // filled writes an index of some hundred pages and closes it.
 func filled(t *testing.T, dir string) {
 	t.Helper()
 	x := openIndex(t, dir)
-	var all []meta.Change
+	var all []index.Change
 	for n := range 60 {
-		all = append(all, meta.Change{Memory: row(n), Chunks: chunks(id(n), "a", "b", "c"), SetChunks: true})
+		all = append(all, index.Change{Memory: row(n), Chunks: chunks(id(n), "a", "b", "c"), SetChunks: true})
 	}
 	apply(t, x, all...)
 	if err := x.Close(); err != nil {
@@ -110,7 +107,7 @@ func TestDamagedIndex(t *testing.T) {
 		"older copy put back": func(t *testing.T, db string) {
 			copyFile(t, db, db+".backup")
 			x := openIndex(t, filepath.Dir(db))
-			apply(t, x, meta.Change{Forget: id(1)})
+			apply(t, x, index.Change{Forget: id(1)})
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -132,10 +129,10 @@ func TestDamagedIndex(t *testing.T) {
 			if x.Rebuilt == "" {
 				t.Error("Rebuilt is empty: the damage was not seen")
 			}
-			if c, err := x.Counts(t.Context()); err != nil || c != (meta.Counts{}) {
+			if c, err := x.Counts(t.Context()); err != nil || c != (index.Counts{}) {
 				t.Errorf("Counts = %+v, %v, want none", c, err)
 			}
-			apply(t, x, meta.Change{Memory: row(1)})
+			apply(t, x, index.Change{Memory: row(1)})
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +169,7 @@ func setVersion(t *testing.T, name string, v int) {
 func TestIndexAfterACrash(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	x := openIndex(t, dir)
-	apply(t, x, meta.Change{Memory: row(1), Chunks: chunks(id(1), "a"), SetChunks: true})
+	apply(t, x, index.Change{Memory: row(1), Chunks: chunks(id(1), "a"), SetChunks: true})
 	for _, name := range []string{"index.db", "index.db-wal"} {
 		copyFile(t, filepath.Join(dir, name), filepath.Join(crashed, name))
 	}
@@ -193,7 +190,7 @@ func TestTornLog(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	x := openIndex(t, dir)
 	for n := range 50 {
-		apply(t, x, meta.Change{Memory: row(n)})
+		apply(t, x, index.Change{Memory: row(n)})
 	}
 	for _, name := range []string{"index.db", "index.db-wal"} {
 		copyFile(t, filepath.Join(dir, name), filepath.Join(crashed, name))
@@ -216,115 +213,10 @@ func TestTornLog(t *testing.T) {
 func TestLogOfADeletedIndexIsNotReplayed(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	x := openIndex(t, dir)
-	apply(t, x, meta.Change{Memory: row(1)})
+	apply(t, x, index.Change{Memory: row(1)})
 	copyFile(t, filepath.Join(dir, "index.db-wal"), filepath.Join(other, "index.db-wal"))
 	y := openIndex(t, other)
 	if c, err := y.Counts(t.Context()); err != nil || c.Memories != 0 {
 		t.Errorf("Counts = %+v, %v", c, err)
-	}
-}
-
-// TestBusyIsNotDamaged holds the write lock of state.db from outside.
-func TestBusyIsNotDamaged(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.PutCheckout(t.Context(), meta.Checkout{Key: "k", Slug: "p"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	other, err := sql.Open("sqlite", path+"?_txlock=exclusive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	tx, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err = meta.OpenState(t.Context(), path)
-	if err == nil {
-		if s.Forgot != "" {
-			t.Errorf("Forgot = %q", s.Forgot)
-		}
-		_ = s.Close()
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	if left, _ := filepath.Glob(path + ".damaged*"); len(left) != 0 {
-		t.Errorf("a busy file was set aside: %v", left)
-	}
-}
-
-func TestDamagedState(t *testing.T) {
-	for name, do := range map[string]func(path string) error{
-		"garbage":   func(p string) error { return os.WriteFile(p, bytes.Repeat([]byte("x"), 50000), 0o600) },
-		"empty":     func(p string) error { return os.Truncate(p, 0) },
-		"truncated": func(p string) error { return os.Truncate(p, 9000) },
-		"zeroed": func(p string) error {
-			b, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			clear(b[4096:])
-			return os.WriteFile(p, b, 0o600)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			path := filepath.Join(t.TempDir(), "state.db")
-			for round := range 2 {
-				s, err := meta.OpenState(ctx, path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if (s.Forgot != "") != (round == 1) {
-					t.Errorf("round %d: Forgot = %q", round, s.Forgot)
-				}
-				if cs, err := s.Checkouts(ctx); err != nil || len(cs) != 0 {
-					t.Errorf("Checkouts = %v, %v", cs, err)
-				}
-				if err := s.PutCheckout(ctx, meta.Checkout{Key: "k", Slug: "p"}); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if round == 0 {
-					if err := do(path); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestNewerStateIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	s, err := meta.OpenState(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	setVersion(t, path, 1000)
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = meta.OpenState(t.Context(), path)
-	if err == nil || !strings.Contains(err.Error(), "version 1000") || fold.Hint(err) == "" {
-		t.Errorf("OpenState = %v (hint %q), want a refusal that names the version", err, fold.Hint(err))
-	}
-	after, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the file was changed: %v", err)
 	}
 }

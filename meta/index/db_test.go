@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-func openIndex(t testing.TB, dir string) *meta.Index {
+func openIndex(t testing.TB, dir string) *index.DB {
 	t.Helper()
-	x, err := meta.OpenIndex(context.Background(), dir)
+	x, err := index.Open(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func openIndex(t testing.TB, dir string) *meta.Index {
 	return x
 }
 
-func apply(t testing.TB, x *meta.Index, changes ...meta.Change) meta.Applied {
+func apply(t testing.TB, x *index.DB, changes ...index.Change) index.Applied {
 	t.Helper()
 	a, err := x.Apply(context.Background(), changes)
 	if err != nil {
@@ -38,9 +38,9 @@ func apply(t testing.TB, x *meta.Index, changes ...meta.Change) meta.Applied {
 func id(n int) fold.ID { return fold.ID(fmt.Sprintf("%016x", n)) }
 
 // row returns a memory with something in every field.
-func row(n int) *meta.Row {
+func row(n int) *index.Row {
 	at := time.Date(2026, 2, 3, 10, 30, 0, 123456789, time.FixedZone("", 3600))
-	return &meta.Row{
+	return &index.Row{
 		Memory: fold.Memory{
 			ID: id(n), Path: id(n).Path(), Title: fmt.Sprintf("Title %d ÄÖ", n), Aliases: []string{"one", ""}, Type: "codebase",
 			Source: fold.SourceFile, Author: "system", Tags: []string{"Auth", "db"}, Keywords: []string{}, Context: "Does things.",
@@ -69,16 +69,16 @@ func chunks(m fold.ID, hashes ...string) []fold.Chunk {
 func TestMemoryIsKeptLosslessly(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	bare := &meta.Row{Memory: fold.Memory{ID: id(2)}, Described: "index"}
-	a := apply(t, x, meta.Change{Memory: row(1)}, meta.Change{Memory: bare})
+	bare := &index.Row{Memory: fold.Memory{ID: id(2)}, Described: "index"}
+	a := apply(t, x, index.Change{Memory: row(1)}, index.Change{Memory: bare})
 	hashed := *bare // what is described in the index only has no file to have the hash of
 	hashed.ContentHash = fold.ContentHash(fold.Encode(&bare.Memory, nil))
-	for _, want := range []*meta.Row{row(1), &hashed} {
+	for _, want := range []*index.Row{row(1), &hashed} {
 		got, err := x.Memory(ctx, want.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Seq, want.SaidSeq = a.Seq, a.Seq
+		want.Seq, want.TextSeq = a.Seq, a.Seq
 		if d := cmp.Diff(want, &got); d != "" {
 			t.Errorf("memory %s: -want +got %s", want.ID, d)
 		}
@@ -90,7 +90,7 @@ func TestMemoryIsKeptLosslessly(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Errorf("Memories = %d, %v, want 2", len(all), err)
 	}
-	if b := apply(t, x, meta.Change{Memory: row(1)}, meta.Change{Memory: bare}); b.Seq != a.Seq || len(b.Memories) != 0 {
+	if b := apply(t, x, index.Change{Memory: row(1)}, index.Change{Memory: bare}); b.Seq != a.Seq || len(b.Memories) != 0 {
 		t.Errorf("putting equal rows changed %+v", b)
 	}
 }
@@ -109,17 +109,17 @@ func TestApplyTouchesOnlyWhatDiffers(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
 	c := chunks(id(1), "a", "b", "c")
-	first := apply(t, x, meta.Change{Memory: row(1), Chunks: c, SetChunks: true})
+	first := apply(t, x, index.Change{Memory: row(1), Chunks: c, SetChunks: true})
 	if len(first.Added) != 3 || len(first.Removed) != 0 || !slices.Equal(first.Memories, []fold.ID{id(1)}) {
 		t.Fatalf("first Apply = %+v", first)
 	}
-	if again := apply(t, x, meta.Change{Memory: row(1), Chunks: c, SetChunks: true}); again.Seq != first.Seq || len(again.Memories) != 0 {
+	if again := apply(t, x, index.Change{Memory: row(1), Chunks: c, SetChunks: true}); again.Seq != first.Seq || len(again.Memories) != 0 {
 		t.Errorf("second Apply = %+v, want nothing", again)
 	}
 	// a moved, b went, d came.
 	now := []fold.Chunk{c[0], c[2], chunks(id(1), "d")[0]}
 	now[0].StartLine, now[0].EndLine = 7, 9
-	third := apply(t, x, meta.Change{Memory: row(1), Chunks: now, SetChunks: true})
+	third := apply(t, x, index.Change{Memory: row(1), Chunks: now, SetChunks: true})
 	if !slices.Equal(third.Added, []string{now[2].ID}) || !slices.Equal(third.Removed, []string{c[1].ID}) || third.Seq <= first.Seq {
 		t.Errorf("third Apply = %+v", third)
 	}
@@ -145,46 +145,46 @@ func TestApplyTouchesOnlyWhatDiffers(t *testing.T) {
 func TestWordsSeq(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	r := row(1)
-	first := apply(t, x, meta.Change{Memory: r}).Seq
+	first := apply(t, x, index.Change{Memory: r}).Seq
 	words := func() int64 {
 		t.Helper()
-		all, err := x.WordsOf(t.Context(), []fold.ID{id(1), id(2)})
+		all, err := x.TextChanges(t.Context(), []fold.ID{id(1), id(2)})
 		if err != nil || len(all) != 1 || all[id(1)].FilePath != r.FilePath {
 			t.Fatal(all, err)
 		}
 		return all[id(1)].Seq
 	}
-	same := func(what string, c meta.Change) {
+	same := func(what string, c index.Change) {
 		t.Helper()
 		if a := apply(t, x, c); len(a.Memories) != 1 || words() != first {
 			t.Errorf("%s: %v changed, words of %d, want %d", what, a.Memories, words(), first)
 		}
 		got, err := x.Memory(t.Context(), id(1))
 		want := *r
-		want.Seq, want.SaidSeq = got.Seq, first
+		want.Seq, want.TextSeq = got.Seq, first
 		if d := cmp.Diff(&want, &got); err != nil || d != "" {
 			t.Errorf("%s: %v -want +got %s", what, err, d)
 		}
 	}
 	r.SourceBlob, r.ContentHash, r.Stale = "9", "def", false
-	same("blob", meta.Change{Memory: r})
+	same("blob", index.Change{Memory: r})
 	r.CreatedAt, r.UpdatedAt = time.Date(2026, 5, 1, 2, 3, 4, 5000, time.UTC), time.Time{}
-	same("times", meta.Change{Memory: r})
+	same("times", index.Change{Memory: r})
 	r.UpdatedAt = time.Date(2026, 5, 1, 2, 3, 4, 5, time.UTC)
-	same("a time of nanoseconds", meta.Change{Memory: r})
+	same("a time of nanoseconds", index.Change{Memory: r})
 	r.Aliases = []string{"two"}
-	same("aliases", meta.Change{Memory: r})
-	same("chunks", meta.Change{ID: id(1), Chunks: chunks(id(1), "h1"), SetChunks: true})
-	same("links", meta.Change{ID: id(1), SetLinks: true, Links: []fold.Link{{To: id(5), Type: "x"}}})
+	same("aliases", index.Change{Memory: r})
+	same("chunks", index.Change{ID: id(1), Chunks: chunks(id(1), "h1"), SetChunks: true})
+	same("links", index.Change{ID: id(1), SetLinks: true, Links: []fold.Link{{To: id(5), Type: "x"}}})
 	for what, change := range map[string]func(){
 		"title": func() { r.Title = "Other" }, "body": func() { r.Body = "Other" }, "context": func() { r.Context = "Other" },
 		"path": func() { r.FilePath = "other.go" }, "tags": func() { r.Tags = []string{"other"} }, "keywords": func() { r.Keywords = []string{"other"} },
 	} {
 		change()
-		if a := apply(t, x, meta.Change{Memory: r}); words() != a.Seq {
+		if a := apply(t, x, index.Change{Memory: r}); words() != a.Seq {
 			t.Errorf("%s: words of %d after change %d", what, words(), a.Seq)
 		}
-		if a := apply(t, x, meta.Change{Memory: r}); len(a.Memories) != 0 {
+		if a := apply(t, x, index.Change{Memory: r}); len(a.Memories) != 0 {
 			t.Errorf("%s: the same again changes %v", what, a.Memories)
 		}
 	}
@@ -194,7 +194,7 @@ func TestChangedSince(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
 	c := chunks(id(1), "a", "b")
-	first := apply(t, x, meta.Change{Memory: row(1), Chunks: c, SetChunks: true}, meta.Change{Memory: row(2)})
+	first := apply(t, x, index.Change{Memory: row(1), Chunks: c, SetChunks: true}, index.Change{Memory: row(2)})
 	check := func(seq int64, ids []fold.ID, gone []string) {
 		t.Helper()
 		gotIDs, gotGone, last, err := x.ChangedSince(ctx, seq)
@@ -205,9 +205,9 @@ func TestChangedSince(t *testing.T) {
 	}
 	check(0, []fold.ID{id(1), id(2)}, nil)
 	check(first.Seq, nil, nil)
-	second := apply(t, x, meta.Change{ID: id(1), Chunks: c[:1], SetChunks: true})
+	second := apply(t, x, index.Change{ID: id(1), Chunks: c[:1], SetChunks: true})
 	check(first.Seq, []fold.ID{id(1)}, []string{"c:" + c[1].ID})
-	third := apply(t, x, meta.Change{Forget: id(1)})
+	third := apply(t, x, index.Change{Forget: id(1)})
 	if !slices.Equal(third.Removed, []string{c[0].ID}) || !slices.Equal(third.Forgotten, []fold.ID{id(1)}) {
 		t.Errorf("forget = %+v", third)
 	}
@@ -215,7 +215,7 @@ func TestChangedSince(t *testing.T) {
 	slices.Sort(gone)
 	check(first.Seq, nil, gone)
 	// What comes back is not gone any more.
-	apply(t, x, meta.Change{Memory: row(1), Chunks: c[1:], SetChunks: true})
+	apply(t, x, index.Change{Memory: row(1), Chunks: c[1:], SetChunks: true})
 	check(second.Seq, []fold.ID{id(1)}, []string{"c:" + c[0].ID})
 	if err := x.ForgetGone(ctx, third.Seq); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestChangedSince(t *testing.T) {
 	check(second.Seq, []fold.ID{id(1)}, nil)
 	// Forgetting what is not there, and nothing at all, change nothing.
 	before, _ := x.Seq(ctx)
-	apply(t, x, meta.Change{Forget: id(99)})
+	apply(t, x, index.Change{Forget: id(99)})
 	apply(t, x)
 	if after, _ := x.Seq(ctx); after != before {
 		t.Errorf("seq went from %d to %d for nothing", before, after)
@@ -235,11 +235,11 @@ func TestOneMemoryTwiceInOneApply(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	c := chunks(id(1), "a", "b", "c")
 	a := apply(t, x,
-		meta.Change{Memory: row(1), Chunks: c[:2], SetChunks: true},
-		meta.Change{ID: id(1), Chunks: c[1:], SetChunks: true},
-		meta.Change{Memory: row(2)},
-		meta.Change{Forget: id(2)},
-		meta.Change{Forget: id(1), Memory: row(1), Chunks: c[2:], SetChunks: true},
+		index.Change{Memory: row(1), Chunks: c[:2], SetChunks: true},
+		index.Change{ID: id(1), Chunks: c[1:], SetChunks: true},
+		index.Change{Memory: row(2)},
+		index.Change{Forget: id(2)},
+		index.Change{Forget: id(1), Memory: row(1), Chunks: c[2:], SetChunks: true},
 	)
 	if !slices.Equal(a.Added, []string{c[2].ID}) || len(a.Removed) != 0 || !slices.Equal(a.Memories, []fold.ID{id(1)}) {
 		t.Errorf("Apply = %+v, want one chunk, one memory", a)
@@ -255,7 +255,7 @@ func TestOneMemoryTwiceInOneApply(t *testing.T) {
 
 func TestApplyIsOneTransaction(t *testing.T) {
 	x := openIndex(t, t.TempDir())
-	_, err := x.Apply(t.Context(), []meta.Change{{Memory: row(1)}, {Memory: &meta.Row{Memory: fold.Memory{ID: "bad"}}}})
+	_, err := x.Apply(t.Context(), []index.Change{{Memory: row(1)}, {Memory: &index.Row{Memory: fold.Memory{ID: "bad"}}}})
 	if !errors.Is(err, fold.ErrInvalid) {
 		t.Fatalf("Apply of a bad id = %v, want ErrInvalid", err)
 	}
@@ -276,7 +276,7 @@ func TestLinks(t *testing.T) {
 		{From: id(1), To: id(2), Type: "related", Evidence: "chunks", Weight: 0.7},
 		{From: id(1), To: id(3), Type: "related", Evidence: "name", Weight: 0.5},
 	}
-	apply(t, x, meta.Change{Memory: row(1), Links: written, SetLinks: true, Derived: derived, SetDerived: true}, meta.Change{Memory: row(2)})
+	apply(t, x, index.Change{Memory: row(1), Links: written, SetLinks: true, Derived: derived, SetDerived: true}, index.Change{Memory: row(2)})
 	out, in, err := x.LinksOf(ctx, []fold.ID{id(1), id(2)})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("LinkByID of nothing = %v", err)
 	}
 	// Without the written one, the derived one of equal id shows.
-	a := apply(t, x, meta.Change{ID: id(1), SetLinks: true})
+	a := apply(t, x, index.Change{ID: id(1), SetLinks: true})
 	if !slices.Equal(a.Memories, []fold.ID{id(1)}) {
 		t.Errorf("Apply = %+v", a)
 	}
@@ -307,11 +307,11 @@ func TestLinks(t *testing.T) {
 		t.Errorf("LinkByID = %+v, %v, want the derived one", got, err)
 	}
 	// Forgetting the far end leaves the link, forgetting the near end takes it.
-	apply(t, x, meta.Change{Forget: id(2)})
+	apply(t, x, index.Change{Forget: id(2)})
 	if _, in, err := x.LinksOf(ctx, []fold.ID{id(2)}); err != nil || len(in[id(2)]) != 1 {
 		t.Errorf("links to a forgotten memory = %v, %v", in, err)
 	}
-	apply(t, x, meta.Change{Forget: id(1)})
+	apply(t, x, index.Change{Forget: id(1)})
 	if out, _, err := x.LinksOf(ctx, []fold.ID{id(1)}); err != nil || len(out) != 0 {
 		t.Errorf("links from a forgotten memory = %v, %v", out, err)
 	}
@@ -320,19 +320,19 @@ func TestLinks(t *testing.T) {
 func TestFilesProblemsCounts(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	f := meta.File{Path: "a.go", Size: 3, MtimeNS: 4, Inode: 1 << 63, Hash: "h", Blob: "b", MemoryID: id(1), State: "indexed", Truncated: true}
+	f := index.File{Path: "a.go", Size: 3, MtimeNS: 4, Inode: 1 << 63, Hash: "h", Blob: "b", MemoryID: id(1), State: "indexed", Truncated: true}
 	r2 := row(2)
 	r2.Described, r2.Stale = "index", false
 	apply(t, x,
-		meta.Change{File: &f, Memory: row(1), Chunks: chunks(id(1), "a", "b"), SetChunks: true},
-		meta.Change{Memory: r2},
-		meta.Change{File: &meta.File{Path: "b.go", State: "skipped", Reason: "binary"}},
-		meta.Change{File: &meta.File{Path: "c.go", State: "failed", Reason: "parser"}},
-		meta.Change{File: &meta.File{Path: "d.go", State: "skipped"}},
-		meta.Change{File: &meta.File{Path: "a.go", Fold: true, State: "quarantined", Reason: "line 3"}},
-		meta.Change{File: &meta.File{Path: "gone.go"}},
+		index.Change{File: &f, Memory: row(1), Chunks: chunks(id(1), "a", "b"), SetChunks: true},
+		index.Change{Memory: r2},
+		index.Change{File: &index.File{Path: "b.go", State: "skipped", Reason: "binary"}},
+		index.Change{File: &index.File{Path: "c.go", State: "failed", Reason: "parser"}},
+		index.Change{File: &index.File{Path: "d.go", State: "skipped"}},
+		index.Change{File: &index.File{Path: "a.go", Fold: true, State: "quarantined", Reason: "line 3"}},
+		index.Change{File: &index.File{Path: "gone.go"}},
 	)
-	apply(t, x, meta.Change{Drop: "gone.go"}, meta.Change{Drop: "a.go"}, meta.Change{File: &f})
+	apply(t, x, index.Change{Drop: "gone.go"}, index.Change{Drop: "a.go"}, index.Change{File: &f})
 	files, err := x.Files(ctx, false)
 	if err != nil || len(files) != 4 {
 		t.Fatalf("Files = %v, %v", files, err)
@@ -362,7 +362,7 @@ func TestFilesProblemsCounts(t *testing.T) {
 		t.Errorf("Problems = %+v, %d, %v", ps, total, err)
 	}
 	c, err := x.Counts(ctx)
-	want := meta.Counts{Files: 4, Indexed: 1, Skipped: 2, Failed: 1, FoldFiles: 1, Quarantined: 1, Memories: 2, InFold: 1, Stale: 1, Chunks: 2}
+	want := index.Counts{Files: 4, Indexed: 1, Skipped: 2, Failed: 1, FoldFiles: 1, Quarantined: 1, Memories: 2, InFold: 1, Stale: 1, Chunks: 2}
 	if err != nil || c != want {
 		t.Errorf("Counts = %+v, %v, want %+v", c, err, want)
 	}
@@ -381,7 +381,7 @@ func TestNames(t *testing.T) {
 	agent := row(2)
 	agent.Source = fold.SourceAgent
 	agent.FilePath = row(1).FilePath
-	apply(t, x, meta.Change{Memory: agent}, meta.Change{Memory: row(1)})
+	apply(t, x, index.Change{Memory: agent}, index.Change{Memory: row(1)})
 	titles, err := x.Titles(ctx, []fold.ID{id(1), id(7)})
 	if err != nil || len(titles) != 1 || titles[id(1)] != row(1).Title {
 		t.Errorf("Titles = %v, %v", titles, err)
@@ -400,7 +400,7 @@ func TestNames(t *testing.T) {
 	}
 	var seen []fold.ID
 	stop := errors.New("stop")
-	err = x.EachMemory(ctx, func(r meta.Row) error {
+	err = x.EachMemory(ctx, func(r index.Row) error {
 		seen = append(seen, r.ID)
 		return stop
 	})
@@ -412,17 +412,17 @@ func TestNames(t *testing.T) {
 // TestDumpAfterRebuild builds the same index in two ways.
 func TestDumpAfterRebuild(t *testing.T) {
 	ctx := t.Context()
-	dump := func(x *meta.Index) string {
+	dump := func(x *index.DB) string {
 		var b bytes.Buffer
 		if err := x.Dump(ctx, &b); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	change := func(n int) meta.Change {
+	change := func(n int) index.Change {
 		m := id(n)
-		return meta.Change{
-			File: &meta.File{Path: fmt.Sprint(n), Hash: "h", State: "indexed", MemoryID: m, MtimeNS: int64(n)}, Memory: row(n),
+		return index.Change{
+			File: &index.File{Path: fmt.Sprint(n), Hash: "h", State: "indexed", MemoryID: m, MtimeNS: int64(n)}, Memory: row(n),
 			Chunks: chunks(m, "a", "b"), SetChunks: true,
 			Links: []fold.Link{{To: id(n + 1), Type: "related"}, {To: id(n + 2), Type: "related"}}, SetLinks: true,
 		}
@@ -431,9 +431,9 @@ func TestDumpAfterRebuild(t *testing.T) {
 	for n := range 20 {
 		apply(t, x, change(n))
 	}
-	apply(t, x, meta.Change{ID: id(3), Chunks: chunks(id(3), "x"), SetChunks: true}, meta.Change{Memory: row(50)})
-	apply(t, x, change(3), meta.Change{Forget: id(50)})
-	var all []meta.Change
+	apply(t, x, index.Change{ID: id(3), Chunks: chunks(id(3), "x"), SetChunks: true}, index.Change{Memory: row(50)})
+	apply(t, x, change(3), index.Change{Forget: id(50)})
+	var all []index.Change
 	for n := range 20 {
 		c := change(19 - n)
 		c.File.MtimeNS++
@@ -447,16 +447,16 @@ func TestDumpAfterRebuild(t *testing.T) {
 
 func TestReadsGoOnDuringWrites(t *testing.T) {
 	x := openIndex(t, t.TempDir())
-	apply(t, x, meta.Change{Memory: row(1)})
+	apply(t, x, index.Change{Memory: row(1)})
 	done := make(chan error, 5)
 	for w := range 5 {
 		go func() {
 			var err error
 			for n := range 10 {
 				if w == 0 {
-					_, err = x.Apply(context.Background(), []meta.Change{{Memory: row(n), Chunks: chunks(id(n), "a"), SetChunks: true}})
+					_, err = x.Apply(context.Background(), []index.Change{{Memory: row(n), Chunks: chunks(id(n), "a"), SetChunks: true}})
 				} else if _, err = x.Memory(context.Background(), id(1)); err == nil {
-					_, _, _, err = x.List(context.Background(), meta.Filter{})
+					_, _, _, err = x.List(context.Background(), index.Filter{})
 				}
 				if err != nil {
 					break
@@ -476,10 +476,10 @@ func TestReadsGoOnDuringWrites(t *testing.T) {
 // the same again, of which nothing differs.
 func BenchmarkApply(b *testing.B) {
 	const memories, each = 400, 25
-	var all []meta.Change
+	var all []index.Change
 	for n := range memories {
 		m := id(n)
-		c := meta.Change{File: &meta.File{Path: fmt.Sprintf("src/%d.go", n), Hash: fmt.Sprint(n), MemoryID: m, State: "indexed"}, Memory: row(n), SetChunks: true}
+		c := index.Change{File: &index.File{Path: fmt.Sprintf("src/%d.go", n), Hash: fmt.Sprint(n), MemoryID: m, State: "indexed"}, Memory: row(n), SetChunks: true}
 		for i := range each {
 			h := fold.ChunkHash(fmt.Append(nil, n, i))
 			c.Chunks = append(c.Chunks, fold.Chunk{

@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 // Dump writes what the index says as sorted lines of JSON, without what depends
 // on when or how it was built (numbers of changes, sizes and times of files,
 // jobs): two indexes of the same files dump equal bytes.
-func (x *Index) Dump(ctx context.Context, w io.Writer) error {
+func (x *DB) Dump(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -23,13 +23,13 @@ func (x *Index) Dump(ctx context.Context, w io.Writer) error {
 		}{kind, v})
 	}
 	err := x.EachMemory(ctx, func(r Row) error {
-		r.Seq, r.SaidSeq = 0, 0
+		r.Seq, r.TextSeq = 0, 0
 		return line("memory", r)
 	})
 	if err != nil {
 		return err
 	}
-	err = x.db.each(ctx, "dump", func(scan func(...any) error) error {
+	err = x.db.Each(ctx, "dump", func(scan func(...any) error) error {
 		_, chunks, err := scanChunks(scan)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (x *Index) Dump(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = x.db.each(ctx, "dump", func(scan func(...any) error) error {
+	err = x.db.Each(ctx, "dump", func(scan func(...any) error) error {
 		l, err := scanLink(scan)
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func (x *Index) Dump(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = x.db.each(ctx, "dump", func(scan func(...any) error) error {
+	err = x.db.Each(ctx, "dump", func(scan func(...any) error) error {
 		f, err := scanFile(scan)
 		if err != nil {
 			return err

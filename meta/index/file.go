@@ -1,165 +1,105 @@
-package meta
+package index
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// A FileState is [File.State] in a byte, for lists of many files.
-type FileState uint8
+// A File is one path of the manifest.
+type File struct {
+	Path      string // below fold/ if Fold, else relative to the checkout
+	Fold      bool
+	Size      int64
+	MtimeNS   int64
+	Inode     uint64
+	Hash      string // SHA-256 of the bytes, hex
+	Blob      string // git blob id
+	MemoryID  fold.ID
+	State     string // indexed, skipped, failed or quarantined
+	Reason    string
+	Truncated bool
+	Seq       int64 // of the change that put it; set by Apply
+}
 
-// The states of a file.
-const (
-	OtherState FileState = iota // stale, or one that this version does not know
-	Indexed
-	Skipped
-	Failed
-	Quarantined
-)
+const fileColumns = `fold, path, size, mtime_ns, inode, hash, blob, memory_id, state, reason, truncated, seq`
 
-// Again reports whether a file is to be read again whatever its stat says.
-func (s FileState) Again() bool { return s == Failed || s == OtherState }
+const fileColumnCount = 12
 
-func stateOf(s string) FileState {
-	switch s {
-	case "indexed":
-		return Indexed
-	case "skipped":
-		return Skipped
-	case "failed":
-		return Failed
-	case "quarantined":
-		return Quarantined
+func (f *File) values(seq int64) []any {
+	return []any{
+		bit(f.Fold), f.Path, f.Size, f.MtimeNS, int64(f.Inode), f.Hash, f.Blob, string(f.MemoryID), f.State, f.Reason,
+		bit(f.Truncated), seq,
 	}
-	return OtherState
 }
 
-// A FileStat is the part of a [File] by which it is seen that a file changed.
-type FileStat struct {
-	Path    []byte // valid until the callback returns
-	Size    int64
-	MtimeNS int64
-	Inode   uint64
-	State   FileState
-}
-
-const statColumns = `path, size, mtime_ns, inode, state`
-
-func scanStat(scan func(...any) error, f *FileStat) error {
-	var path, state sql.RawBytes
+func scanFile(scan func(...any) error) (File, error) {
+	var f File
 	var inode int64
-	if err := scan(&path, &f.Size, &f.MtimeNS, &inode, &state); err != nil {
+	err := scan(&f.Fold, &f.Path, &f.Size, &f.MtimeNS, &inode, &f.Hash, &f.Blob, &f.MemoryID, &f.State, &f.Reason,
+		&f.Truncated, &f.Seq)
+	f.Inode = uint64(inode)
+	return f, err
+}
+
+// Files returns the manifest of fold/, or of the source files, by path.
+func (x *DB) Files(ctx context.Context, inFold bool) (map[string]File, error) {
+	all := make(map[string]File)
+	err := x.db.Each(ctx, "read files", func(scan func(...any) error) error {
+		f, err := scanFile(scan)
+		all[f.Path] = f
 		return err
-	}
-	f.Path, f.Inode, f.State = path, uint64(inode), stateOf(string(state))
-	return nil
-}
-
-// FilesVersion is a number that is another once the manifest of fold/, or of the
-// source files, may be another. It begins anew with each opening.
-func (x *Index) FilesVersion(inFold bool) int64 { return x.versions[bit(inFold)].Load() }
-
-// moved notes that rows changed, and whether some of the manifest did.
-func (x *Index) moved(source, inFold bool) {
-	x.versions[2].Add(1)
-	if source {
-		x.versions[0].Add(1)
-	}
-	if inFold {
-		x.versions[1].Add(1)
-	}
-}
-
-// Recut notes the rules by which source files are cut. Where the index was made
-// by others, every source file counts as new for the next look at it, and Recut
-// reports that.
-func (x *Index) Recut(ctx context.Context, rules string) (anew bool, err error) {
-	err = x.db.write(ctx, "recut", func(tx *sql.Tx) error {
-		var was string
-		err := tx.QueryRowContext(ctx, `select value from meta where key = 'cut'`).Scan(&was)
-		if err == nil && was == rules {
-			return nil
-		}
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		res, err := tx.ExecContext(ctx, `update files set state = 'stale' where fold = 0 and state = 'indexed'`)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		anew = n > 0
-		_, err = tx.ExecContext(ctx, `insert into meta (key, value) values ('cut', ?) on conflict do update set value = excluded.value`, rules)
-		return err
-	})
-	if anew {
-		x.moved(true, false)
-	}
-	return anew, err
-}
-
-// EachFileStat calls fn with the manifest of fold/, or of the source files, in
-// the order of their paths.
-func (x *Index) EachFileStat(ctx context.Context, inFold bool, fn func(*FileStat)) error {
-	var f FileStat
-	return x.db.each(ctx, "read files", func(scan func(...any) error) error {
-		err := scanStat(scan, &f)
-		if err == nil {
-			fn(&f)
-		}
-		return err
-	}, `select `+statColumns+` from files where fold = ? order by path`, bit(inFold))
-}
-
-// FileStats are rows of the manifest by path, sorted.
-type FileStats struct {
-	Paths []string
-	Files []FileStat // without their paths
-}
-
-// FilesBelow returns the source files that the manifest has in the folder dir,
-// or those in all of it for ".".
-func (x *Index) FilesBelow(ctx context.Context, dir string) (FileStats, error) {
-	var all FileStats
-	from, to := dir+"/", dir+"0" // "0" is the byte after "/"
-	if dir == "." {
-		from, to = "", "\xff"
-	}
-	err := x.db.each(ctx, "read files", func(scan func(...any) error) error {
-		var f FileStat
-		err := scanStat(scan, &f)
-		all.Paths = append(all.Paths, string(f.Path))
-		f.Path = nil
-		all.Files = append(all.Files, f)
-		return err
-	}, `select `+statColumns+` from files where fold = 0 and path > ? and path < ? order by path`, from, to)
+	}, `select `+fileColumns+` from files where fold = ?`, bit(inFold))
 	return all, err
 }
 
-// counted is what was counted, and as of which version.
-type counted struct {
-	version int64
-	counts  Counts
+// FilesByPath returns the rows of the manifest that paths have there.
+func (x *DB) FilesByPath(ctx context.Context, paths []string, inFold bool) (map[string]File, error) {
+	some := make(map[string]File, len(paths))
+	if len(paths) == 0 {
+		return some, nil
+	}
+	err := x.db.Each(ctx, "read files", func(scan func(...any) error) error {
+		f, err := scanFile(scan)
+		some[f.Path] = f
+		return err
+	}, `select `+fileColumns+` from files where fold = ? and path in (select value from json_each(?))`, bit(inFold), sqlite.List(paths))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if utf8.ValidString(p) {
+			continue
+		}
+		f, err := x.FileByPath(ctx, p, inFold) // JSON cannot say such a path
+		if errors.Is(err, fold.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		some[p] = f
+	}
+	return some, nil
 }
 
-// Counts counts. As long as nothing changed but the queue that costs nothing:
-// status is asked for far more often than anything changes.
-func (x *Index) Counts(ctx context.Context) (Counts, error) {
-	version := x.versions[2].Load()
-	last := x.counted.Load()
-	if last == nil || last.version != version {
-		c, err := x.count(ctx)
-		if err != nil {
-			return Counts{}, err
-		}
-		last = &counted{version, c}
-		x.counted.Store(last)
-	}
-	c := last.counts
-	err := x.db.r.QueryRowContext(ctx, `select count(*) from jobs where status in ('pending', 'retry', 'running')`).Scan(&c.Queued)
-	return c, x.db.wrap(err, "count")
+// FileByPath returns one row of the manifest. It returns fold.ErrNotFound if
+// there is none.
+func (x *DB) FileByPath(ctx context.Context, path string, inFold bool) (File, error) {
+	f, err := scanFile(x.db.Row(ctx, fmt.Sprintf("file %.200q", path), `select `+fileColumns+` from files where fold = ? and path = ?`,
+		bit(inFold), path).Scan)
+	return f, err
+}
+
+// AnyBelow reports whether the manifest has a source file in the folder dir.
+func (x *DB) AnyBelow(ctx context.Context, dir string) (bool, error) {
+	var found bool
+	// "0" is the byte after "/".
+	err := x.db.Row(ctx, fmt.Sprintf("files below %.200q", dir), `select exists (select 1 from files where fold = 0 and path > ? and path < ?)`,
+		dir+"/", dir+"0").Scan(&found)
+	return found, err
 }

@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"context"
@@ -54,15 +54,15 @@ type place struct {
 // ("" after the last), and how many there are on all pages. A memory that
 // changes its place between two pages may show twice or not at all; others do
 // not. It returns fold.ErrInvalid for an unknown order or cursor.
-func (x *Index) List(ctx context.Context, f Filter) (rows []Row, next string, total int, err error) {
+func (x *DB) List(ctx context.Context, f Filter) (rows []Row, next string, total int, err error) {
 	column, ok := sortColumns[f.SortBy]
 	if !ok {
 		return nil, "", 0, fmt.Errorf("sort_by %.40q: not updated_at, created_at or title: %w", f.SortBy, fold.ErrInvalid)
 	}
 	f.Limit = f.PageSize()
 	where, args := f.where()
-	if err := x.db.r.QueryRowContext(ctx, `select count(*) from memories m where `+where, args...).Scan(&total); err != nil {
-		return nil, "", 0, x.db.wrap(err, "list")
+	if err := x.db.Row(ctx, "list", `select count(*) from memories m where `+where, args...).Scan(&total); err != nil {
+		return nil, "", 0, err
 	}
 	if f.Cursor != "" {
 		at, err := f.place(column)
@@ -84,7 +84,7 @@ func (x *Index) List(ctx context.Context, f Filter) (rows []Row, next string, to
 	if f.Asc {
 		dir = "asc"
 	}
-	err = x.db.each(ctx, "list", func(scan func(...any) error) error {
+	err = x.db.Each(ctx, "list", func(scan func(...any) error) error {
 		r, err := scanRow(scan)
 		rows = append(rows, r)
 		return err

@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"encoding/base64"
@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
 
 // listed makes ten memories; of each two, created_at and titles are equal.
-func listed(t testing.TB) *meta.Index {
+func listed(t testing.TB) *index.DB {
 	x := openIndex(t, t.TempDir())
 	for n := range 10 {
-		r := &meta.Row{Memory: fold.Memory{
+		r := &index.Row{Memory: fold.Memory{
 			ID: id(n), Title: fmt.Sprintf("%c title", 'a'+n/2), Type: "decision", Source: fold.SourceAgent, Author: "ada",
 			Tags: []string{"all", fmt.Sprintf("Tag%d", n%3)}, Context: "Context " + strings.Repeat("Ä", n), FilePath: fmt.Sprintf("Src/f%d.go", n),
 			CreatedAt: day(1 + n/2), UpdatedAt: day(20 - n),
@@ -27,12 +27,12 @@ func listed(t testing.TB) *meta.Index {
 		if n == 4 {
 			r.Source, r.Type, r.Author = fold.SourceFile, "codebase", "system"
 		}
-		apply(t, x, meta.Change{Memory: r})
+		apply(t, x, index.Change{Memory: r})
 	}
 	return x
 }
 
-func numbers(rows []meta.Row) []int {
+func numbers(rows []index.Row) []int {
 	var all []int
 	for _, r := range rows {
 		var n int
@@ -48,27 +48,27 @@ func TestListFilters(t *testing.T) {
 	east := time.FixedZone("", 9*3600)
 	for _, tc := range []struct {
 		name   string
-		filter meta.Filter
+		filter index.Filter
 		want   []int
 	}{
-		{"all, newest first", meta.Filter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"oldest first", meta.Filter{Asc: true}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
-		{"by creation", meta.Filter{SortBy: "created_at"}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
-		{"by title", meta.Filter{SortBy: "title", Asc: true}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		{"source", meta.Filter{Source: fold.SourceFile}, []int{4}},
-		{"type", meta.Filter{Type: "codebase"}, []int{4}},
-		{"author", meta.Filter{Author: "system"}, []int{4}},
-		{"tag", meta.Filter{Tags: []string{"tag1"}}, []int{1, 4, 7}},
-		{"all of the tags", meta.Filter{Tags: []string{"TAG1", "all"}}, []int{1, 4, 7}},
-		{"tags nobody has together", meta.Filter{Tags: []string{"tag1", "tag2"}}, nil},
-		{"text in title", meta.Filter{Q: "B TIT"}, []int{2, 3}},
-		{"text in path", meta.Filter{Q: "src/F7"}, []int{7}},
-		{"text in context, not ASCII", meta.Filter{Q: "äääääääää"}, []int{9}},
-		{"text with wildcards", meta.Filter{Q: "%"}, nil},
-		{"updated after, inclusive", meta.Filter{UpdatedAfter: day(19).In(east)}, []int{0, 1}},
-		{"updated before, exclusive", meta.Filter{UpdatedBefore: day(12).In(east)}, []int{9}},
-		{"created between", meta.Filter{CreatedAfter: day(2), CreatedBefore: day(3)}, []int{2, 3}},
-		{"everything at once", meta.Filter{Source: fold.SourceFile, Tags: []string{"all"}, Q: "f4", UpdatedAfter: day(1), SortBy: "title"}, []int{4}},
+		{"all, newest first", index.Filter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"oldest first", index.Filter{Asc: true}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{"by creation", index.Filter{SortBy: "created_at"}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{"by title", index.Filter{SortBy: "title", Asc: true}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"source", index.Filter{Source: fold.SourceFile}, []int{4}},
+		{"type", index.Filter{Type: "codebase"}, []int{4}},
+		{"author", index.Filter{Author: "system"}, []int{4}},
+		{"tag", index.Filter{Tags: []string{"tag1"}}, []int{1, 4, 7}},
+		{"all of the tags", index.Filter{Tags: []string{"TAG1", "all"}}, []int{1, 4, 7}},
+		{"tags nobody has together", index.Filter{Tags: []string{"tag1", "tag2"}}, nil},
+		{"text in title", index.Filter{Q: "B TIT"}, []int{2, 3}},
+		{"text in path", index.Filter{Q: "src/F7"}, []int{7}},
+		{"text in context, not ASCII", index.Filter{Q: "äääääääää"}, []int{9}},
+		{"text with wildcards", index.Filter{Q: "%"}, nil},
+		{"updated after, inclusive", index.Filter{UpdatedAfter: day(19).In(east)}, []int{0, 1}},
+		{"updated before, exclusive", index.Filter{UpdatedBefore: day(12).In(east)}, []int{9}},
+		{"created between", index.Filter{CreatedAfter: day(2), CreatedBefore: day(3)}, []int{2, 3}},
+		{"everything at once", index.Filter{Source: fold.SourceFile, Tags: []string{"all"}, Q: "f4", UpdatedAfter: day(1), SortBy: "title"}, []int{4}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rows, next, total, err := x.List(t.Context(), tc.filter)
@@ -83,13 +83,13 @@ func TestListPages(t *testing.T) {
 	x := listed(t)
 	for _, by := range []string{"", "updated_at", "created_at", "title"} {
 		for _, asc := range []bool{false, true} {
-			whole, _, _, err := x.List(t.Context(), meta.Filter{SortBy: by, Asc: asc, Q: "title"})
+			whole, _, _, err := x.List(t.Context(), index.Filter{SortBy: by, Asc: asc, Q: "title"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, limit := range []int{1, 3, 5, 10} {
 				var got []int
-				f := meta.Filter{SortBy: by, Asc: asc, Q: "title", Limit: limit}
+				f := index.Filter{SortBy: by, Asc: asc, Q: "title", Limit: limit}
 				for pages := 0; ; pages++ {
 					rows, next, total, err := x.List(t.Context(), f)
 					if err != nil || total != 10 || pages > 10 {
@@ -100,7 +100,7 @@ func TestListPages(t *testing.T) {
 						break
 					}
 					// New ones before the place do not shift the rest.
-					apply(t, x, meta.Change{Memory: &meta.Row{Memory: fold.Memory{ID: id(500 + pages), Title: "zz", UpdatedAt: day(1)}}})
+					apply(t, x, index.Change{Memory: &index.Row{Memory: fold.Memory{ID: id(500 + pages), Title: "zz", UpdatedAt: day(1)}}})
 				}
 				if !slices.Equal(got, numbers(whole)) {
 					t.Errorf("by %q asc %v limit %d: %v, want %v", by, asc, limit, got, numbers(whole))
@@ -112,11 +112,11 @@ func TestListPages(t *testing.T) {
 
 func TestListRefuses(t *testing.T) {
 	x := listed(t)
-	_, next, _, err := x.List(t.Context(), meta.Filter{Limit: 2})
+	_, next, _, err := x.List(t.Context(), index.Filter{Limit: 2})
 	if err != nil || next == "" {
 		t.Fatal(next, err)
 	}
-	for _, f := range []meta.Filter{
+	for _, f := range []index.Filter{
 		{SortBy: "id; drop table memories"}, {Cursor: "???"}, {Cursor: "e30"}, {Cursor: next, SortBy: "title"}, {Cursor: next, Asc: true},
 	} {
 		if _, _, _, err := x.List(t.Context(), f); !errors.Is(err, fold.ErrInvalid) {
@@ -130,7 +130,7 @@ func TestListRefuses(t *testing.T) {
 func FuzzCursor(f *testing.F) {
 	x := listed(f)
 	for _, by := range []string{"updated_at", "title"} {
-		_, next, _, err := x.List(f.Context(), meta.Filter{SortBy: by, Limit: 2})
+		_, next, _, err := x.List(f.Context(), index.Filter{SortBy: by, Limit: 2})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func FuzzCursor(f *testing.F) {
 		for _, cursor := range []string{text, base64.RawURLEncoding.EncodeToString([]byte(text))} {
 			for _, by := range []string{"updated_at", "created_at", "title"} {
 				for _, asc := range []bool{false, true} {
-					rows, _, total, err := x.List(t.Context(), meta.Filter{SortBy: by, Asc: asc, Cursor: cursor})
+					rows, _, total, err := x.List(t.Context(), index.Filter{SortBy: by, Asc: asc, Cursor: cursor})
 					if err != nil && !errors.Is(err, fold.ErrInvalid) || err == nil && (total != 10 || len(rows) > 10) {
 						t.Errorf("List by %s with cursor %q: %d of %d, %v", by, cursor, len(rows), total, err)
 					}

@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // JobStatus is where a job stands.
@@ -101,12 +102,12 @@ func scanJob(scan func(...any) error) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.LeaseUntil, j.Heartbeat, j.NextRetry = fromMicros(lease), fromMicros(beat), fromMicros(retry)
-	j.CreatedAt, j.StartedAt, j.EndedAt = fromMicros(created), fromMicros(started), fromMicros(ended)
+	j.LeaseUntil, j.Heartbeat, j.NextRetry = sqlite.Time(lease), sqlite.Time(beat), sqlite.Time(retry)
+	j.CreatedAt, j.StartedAt, j.EndedAt = sqlite.Time(created), sqlite.Time(started), sqlite.Time(ended)
 	if progress != "" {
 		j.Progress = new(JobProgress)
 		if err := json.Unmarshal([]byte(progress), j.Progress); err != nil {
-			return nil, fmt.Errorf("job %s: %w: %w", j.ID, ErrDamaged, err)
+			return nil, fmt.Errorf("job %s: %w: %w", j.ID, sqlite.ErrDamaged, err)
 		}
 	}
 	return &j, nil
@@ -115,7 +116,7 @@ func scanJob(scan func(...any) error) (*Job, error) {
 // Enqueue queues work and returns the id of its job: that of the queued job of
 // the same DedupeKey if there is one that has not begun. A job that runs is
 // left alone, since it may have read its input already.
-func (x *Index) Enqueue(ctx context.Context, n NewJob) (id string, err error) {
+func (x *DB) Enqueue(ctx context.Context, n NewJob) (id string, err error) {
 	if n.CreatedAt.IsZero() {
 		n.CreatedAt = time.Now()
 	}
@@ -125,7 +126,7 @@ func (x *Index) Enqueue(ctx context.Context, n NewJob) (id string, err error) {
 	if n.Payload == nil {
 		n.Payload = []byte{}
 	}
-	err = x.db.write(ctx, "enqueue "+n.Type, func(tx *sql.Tx) error {
+	err = x.db.Write(ctx, "enqueue "+n.Type, func(tx *sql.Tx) error {
 		if n.DedupeKey != "" {
 			var found bool
 			if id, found, err = mergeJob(ctx, tx, n); err != nil || found {
@@ -137,7 +138,7 @@ func (x *Index) Enqueue(ctx context.Context, n NewJob) (id string, err error) {
 		id = hex.EncodeToString(b[:])
 		_, err := tx.ExecContext(ctx, `insert into jobs (`+jobColumns+`)
 			values (?, ?, ?, 'pending', ?, ?, 0, ?, '', 0, 0, 0, ?, '', '', ?, 0, 0)`,
-			id, n.Type, n.Project, n.Priority, n.Payload, n.MaxAttempts, n.DedupeKey, micros(n.CreatedAt))
+			id, n.Type, n.Project, n.Priority, n.Payload, n.MaxAttempts, n.DedupeKey, sqlite.Micros(n.CreatedAt))
 		return err
 	})
 	return id, err
@@ -171,13 +172,13 @@ func mergeJob(ctx context.Context, tx *sql.Tx, n NewJob) (id string, found bool,
 // pending, due for a retry, or whose holder let the lease run out, the one with
 // the highest priority, then the oldest. It returns nil if there is none. Two
 // callers never get the same job.
-func (x *Index) Claim(ctx context.Context, owner string, now time.Time, lease time.Duration) (*Job, error) {
+func (x *DB) Claim(ctx context.Context, owner string, now time.Time, lease time.Duration) (*Job, error) {
 	var j *Job
-	err := x.db.write(ctx, "claim", func(tx *sql.Tx) error {
+	err := x.db.Write(ctx, "claim", func(tx *sql.Tx) error {
 		// Who let its lease run out in the last attempt, likely crashed on it.
 		if _, err := tx.ExecContext(ctx, `update jobs set status = 'failed', ended_at = ?1, owner = '', lease_until = 0,
 				error = 'stopped without an answer in its last attempt'
-			where status = 'running' and lease_until < ?1 and attempts >= max_attempts`, micros(now)); err != nil {
+			where status = 'running' and lease_until < ?1 and attempts >= max_attempts`, sqlite.Micros(now)); err != nil {
 			return err
 		}
 		var err error
@@ -187,7 +188,7 @@ func (x *Index) Claim(ctx context.Context, owner string, now time.Time, lease ti
 				where status = 'pending' or status = 'running' and lease_until < ?2
 					or status = 'retry' and (next_retry <= ?2 or next_retry > ?4)
 				order by priority desc, n limit 1)
-			returning `+jobColumns, owner, micros(now), micros(now.Add(lease)), micros(now.Add(maxRetry))).Scan)
+			returning `+jobColumns, owner, sqlite.Micros(now), sqlite.Micros(now.Add(lease)), sqlite.Micros(now.Add(maxRetry))).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			j = nil
 			return nil
@@ -200,8 +201,8 @@ func (x *Index) Claim(ctx context.Context, owner string, now time.Time, lease ti
 // held runs a statement on a job that owner must hold; else it returns
 // fold.ErrConflict: the job was cancelled, or its lease ran out and another
 // has it.
-func (x *Index) held(ctx context.Context, op, id, owner, set string, args ...any) error {
-	return x.db.write(ctx, op+" job "+id, func(tx *sql.Tx) error {
+func (x *DB) held(ctx context.Context, op, id, owner, set string, args ...any) error {
+	return x.db.Write(ctx, op+" job "+id, func(tx *sql.Tx) error {
 		return heldTx(ctx, tx, id, owner, set, args...)
 	})
 }
@@ -221,12 +222,12 @@ func heldTx(ctx context.Context, tx *sql.Tx, id, owner, set string, args ...any)
 
 // Heartbeat makes the lease last until now + lease. It returns fold.ErrConflict
 // if owner does not hold the job any more and must stop.
-func (x *Index) Heartbeat(ctx context.Context, id, owner string, now time.Time, lease time.Duration) error {
-	return x.held(ctx, "renew", id, owner, `heartbeat = ?, lease_until = ?`, micros(now), micros(now.Add(lease)))
+func (x *DB) Heartbeat(ctx context.Context, id, owner string, now time.Time, lease time.Duration) error {
+	return x.held(ctx, "renew", id, owner, `heartbeat = ?, lease_until = ?`, sqlite.Micros(now), sqlite.Micros(now.Add(lease)))
 }
 
 // SetProgress stores how far the job has come. Errors as Heartbeat's.
-func (x *Index) SetProgress(ctx context.Context, id, owner string, p JobProgress) error {
+func (x *DB) SetProgress(ctx context.Context, id, owner string, p JobProgress) error {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("progress of job %s: %w: %w", id, fold.ErrInvalid, err)
@@ -235,9 +236,9 @@ func (x *Index) SetProgress(ctx context.Context, id, owner string, p JobProgress
 }
 
 // Complete ends a job well. Errors as Heartbeat's.
-func (x *Index) Complete(ctx context.Context, id, owner string, now time.Time) error {
-	return x.db.write(ctx, "complete job "+id, func(tx *sql.Tx) error {
-		err := heldTx(ctx, tx, id, owner, `status = 'completed', ended_at = ?, owner = '', lease_until = 0, error = ''`, micros(now))
+func (x *DB) Complete(ctx context.Context, id, owner string, now time.Time) error {
+	return x.db.Write(ctx, "complete job "+id, func(tx *sql.Tx) error {
+		err := heldTx(ctx, tx, id, owner, `status = 'completed', ended_at = ?, owner = '', lease_until = 0, error = ''`, sqlite.Micros(now))
 		if err != nil {
 			return err
 		}
@@ -248,13 +249,13 @@ func (x *Index) Complete(ctx context.Context, id, owner string, now time.Time) e
 // Fail ends an attempt. The job is tried again at retryAt, unless that is zero
 // or it had all its attempts: then it has failed for good. Errors as
 // Heartbeat's.
-func (x *Index) Fail(ctx context.Context, id, owner string, now time.Time, reason string, retryAt time.Time) error {
-	return x.db.write(ctx, "fail job "+id, func(tx *sql.Tx) error {
+func (x *DB) Fail(ctx context.Context, id, owner string, now time.Time, reason string, retryAt time.Time) error {
+	return x.db.Write(ctx, "fail job "+id, func(tx *sql.Tx) error {
 		err := heldTx(ctx, tx, id, owner, `error = ?1, owner = '', lease_until = 0,
 			status = case when ?2 <> 0 and attempts < max_attempts then 'retry' else 'failed' end,
 			next_retry = case when attempts < max_attempts then ?2 else 0 end,
 			ended_at = case when ?2 <> 0 and attempts < max_attempts then 0 else ?3 end`,
-			reason, micros(retryAt), micros(now))
+			reason, sqlite.Micros(retryAt), sqlite.Micros(now))
 		if err != nil {
 			return err
 		}
@@ -264,7 +265,7 @@ func (x *Index) Fail(ctx context.Context, id, owner string, now time.Time, reaso
 
 // Release gives a job back unfinished, as when the daemon stops: it is pending
 // again and the attempt does not count. Errors as Heartbeat's.
-func (x *Index) Release(ctx context.Context, id, owner string) error {
+func (x *DB) Release(ctx context.Context, id, owner string) error {
 	return x.held(ctx, "release", id, owner, `status = 'pending', owner = '', lease_until = 0, attempts = attempts - 1`)
 }
 
@@ -272,30 +273,30 @@ func (x *Index) Release(ctx context.Context, id, owner string) error {
 // daemon nobody else is there, so nothing needs to wait for a lease to run out.
 // The attempt counts; a job that had all of them has failed. It returns how
 // many jobs it met.
-func (x *Index) Recover(ctx context.Context, owner string, now time.Time) (int, error) {
-	n, err := x.db.exec(ctx, "recover jobs", `update jobs set owner = '', lease_until = 0,
+func (x *DB) Recover(ctx context.Context, owner string, now time.Time) (int, error) {
+	n, err := x.db.Exec(ctx, "recover jobs", `update jobs set owner = '', lease_until = 0,
 			status = case when attempts >= max_attempts then 'failed' else 'pending' end,
 			error = case when attempts >= max_attempts then 'stopped without an answer in its last attempt' else error end,
 			ended_at = case when attempts >= max_attempts then ? else 0 end
-		where status = 'running' and owner <> ?`, micros(now), owner)
+		where status = 'running' and owner <> ?`, sqlite.Micros(now), owner)
 	return int(n), err
 }
 
 // NextDue returns when Claim will next find something: a time not after now if
 // at once, the zero time if not before something is queued.
-func (x *Index) NextDue(ctx context.Context) (time.Time, error) {
+func (x *DB) NextDue(ctx context.Context) (time.Time, error) {
 	var us sql.NullInt64
-	err := x.db.r.QueryRowContext(ctx, `select min(case status when 'pending' then 1 when 'retry' then next_retry else lease_until + 1 end)
+	err := x.db.Row(ctx, "next job", `select min(case status when 'pending' then 1 when 'retry' then next_retry else lease_until + 1 end)
 		from jobs where status in ('pending', 'retry', 'running')`).Scan(&us)
-	return fromMicros(us.Int64), x.db.wrap(err, "next job")
+	return sqlite.Time(us.Int64), err
 }
 
 // Cancel ends a job that has not ended. Whoever runs it learns of it at the
 // next heartbeat. It returns fold.ErrNotFound if there is no such job and
 // fold.ErrConflict if it has ended.
-func (x *Index) Cancel(ctx context.Context, id string, now time.Time) error {
-	n, err := x.db.exec(ctx, "cancel job "+id, `update jobs set status = 'cancelled', ended_at = ?, owner = '', lease_until = 0
-		where id = ? and status in ('pending', 'retry', 'paused', 'running')`, micros(now), id)
+func (x *DB) Cancel(ctx context.Context, id string, now time.Time) error {
+	n, err := x.db.Exec(ctx, "cancel job "+id, `update jobs set status = 'cancelled', ended_at = ?, owner = '', lease_until = 0
+		where id = ? and status in ('pending', 'retry', 'paused', 'running')`, sqlite.Micros(now), id)
 	if err != nil || n > 0 {
 		return err
 	}
@@ -305,21 +306,38 @@ func (x *Index) Cancel(ctx context.Context, id string, now time.Time) error {
 	return fmt.Errorf("cancel job %s: it has ended: %w", id, fold.ErrConflict)
 }
 
+// CancelOpen ends every job that has not ended, with a reason: at a start,
+// where one sweep does the work of them all.
+func (x *DB) CancelOpen(ctx context.Context, reason string, now time.Time) error {
+	_, err := x.db.Exec(ctx, "cancel open jobs", `update jobs set status = 'cancelled', error = ?, owner = '', ended_at = ?
+		where status in ('pending', 'running', 'retry')`, reason, sqlite.Micros(now))
+	return err
+}
+
 // PauseJobs holds back what has not begun; with paused false it lets it go on.
 // Jobs queued meanwhile are not held back: the caller does not run them.
-func (x *Index) PauseJobs(ctx context.Context, paused bool) error {
+func (x *DB) PauseJobs(ctx context.Context, paused bool) error {
 	query := `update jobs set status = 'paused' where status in ('pending', 'retry')`
 	if !paused {
 		query = `update jobs set status = 'pending', next_retry = 0 where status = 'paused'`
 	}
-	_, err := x.db.exec(ctx, "pause jobs", query)
+	_, err := x.db.Exec(ctx, "pause jobs", query)
 	return err
 }
 
+// OpenJobs returns how many jobs wait or run, those of the types except left
+// out. Jobs that wait to be tried again are not counted.
+func (x *DB) OpenJobs(ctx context.Context, except ...string) (int, error) {
+	n := 0
+	err := x.db.Each(ctx, "open jobs", func(scan func(...any) error) error { return scan(&n) },
+		`select count(*) from jobs where status in ('pending', 'running') and type not in (select value from json_each(?))`, sqlite.List(except))
+	return n, err
+}
+
 // Jobs returns the newest jobs, at most limit.
-func (x *Index) Jobs(ctx context.Context, limit int) ([]Job, error) {
+func (x *DB) Jobs(ctx context.Context, limit int) ([]Job, error) {
 	var all []Job
-	err := x.db.each(ctx, "list jobs", func(scan func(...any) error) error {
+	err := x.db.Each(ctx, "list jobs", func(scan func(...any) error) error {
 		j, err := scanJob(scan)
 		if err == nil {
 			all = append(all, *j)
@@ -330,10 +348,10 @@ func (x *Index) Jobs(ctx context.Context, limit int) ([]Job, error) {
 }
 
 // Job returns one job. It returns fold.ErrNotFound if there is none of that id.
-func (x *Index) Job(ctx context.Context, id string) (Job, error) {
-	j, err := scanJob(x.db.r.QueryRowContext(ctx, `select `+jobColumns+` from jobs where id = ?`, id).Scan)
+func (x *DB) Job(ctx context.Context, id string) (Job, error) {
+	j, err := scanJob(x.db.Row(ctx, fmt.Sprintf("job %.40q", id), `select `+jobColumns+` from jobs where id = ?`, id).Scan)
 	if err != nil {
-		return Job{}, x.db.wrap(err, fmt.Sprintf("job %.40q", id))
+		return Job{}, err
 	}
 	return *j, nil
 }

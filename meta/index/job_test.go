@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 var jobTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func enqueue(t *testing.T, x *meta.Index, n meta.NewJob) string {
+func enqueue(t *testing.T, x *index.DB, n index.NewJob) string {
 	t.Helper()
 	id, err := x.Enqueue(t.Context(), n)
 	if err != nil {
@@ -25,7 +25,7 @@ func enqueue(t *testing.T, x *meta.Index, n meta.NewJob) string {
 	return id
 }
 
-func claim(t *testing.T, x *meta.Index, now time.Time) *meta.Job {
+func claim(t *testing.T, x *index.DB, now time.Time) *index.Job {
 	t.Helper()
 	j, err := x.Claim(t.Context(), "me", now, time.Minute)
 	if err != nil {
@@ -36,9 +36,9 @@ func claim(t *testing.T, x *meta.Index, now time.Time) *meta.Job {
 
 func TestClaimOrder(t *testing.T) {
 	x := openIndex(t, t.TempDir())
-	a := enqueue(t, x, meta.NewJob{Type: "a", Payload: []byte("pa"), CreatedAt: jobTime})
-	b := enqueue(t, x, meta.NewJob{Type: "b", Priority: 5})
-	c := enqueue(t, x, meta.NewJob{Type: "c", Priority: 5})
+	a := enqueue(t, x, index.NewJob{Type: "a", Payload: []byte("pa"), CreatedAt: jobTime})
+	b := enqueue(t, x, index.NewJob{Type: "b", Priority: 5})
+	c := enqueue(t, x, index.NewJob{Type: "c", Priority: 5})
 	for _, want := range []string{b, c, a} {
 		if j := claim(t, x, jobTime); j == nil || j.ID != want {
 			t.Fatalf("Claim = %+v, want %s", j, want)
@@ -48,8 +48,8 @@ func TestClaimOrder(t *testing.T) {
 		t.Errorf("Claim of an empty queue = %+v", j)
 	}
 	got, err := x.Job(t.Context(), a)
-	want := meta.Job{
-		ID: a, Type: "a", Status: meta.JobRunning, Payload: []byte("pa"), Attempts: 1, MaxAttempts: 5, Owner: "me",
+	want := index.Job{
+		ID: a, Type: "a", Status: index.JobRunning, Payload: []byte("pa"), Attempts: 1, MaxAttempts: 5, Owner: "me",
 		LeaseUntil: jobTime.Add(time.Minute), Heartbeat: jobTime, CreatedAt: jobTime, StartedAt: jobTime,
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
@@ -60,7 +60,7 @@ func TestClaimOrder(t *testing.T) {
 func TestDedupe(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	n := meta.NewJob{Type: "t", DedupeKey: "k", Payload: []byte("1"), Merge: func(q, a []byte) ([]byte, error) { return append(q, a...), nil }}
+	n := index.NewJob{Type: "t", DedupeKey: "k", Payload: []byte("1"), Merge: func(q, a []byte) ([]byte, error) { return append(q, a...), nil }}
 	first := enqueue(t, x, n)
 	n.Payload, n.Priority = []byte("2"), 7
 	if id := enqueue(t, x, n); id != first {
@@ -83,7 +83,7 @@ func TestDedupe(t *testing.T) {
 	if j := claim(t, x, jobTime); j.ID != second || string(j.Payload) != "3" {
 		t.Errorf("second job = %+v", j)
 	}
-	if other := enqueue(t, x, meta.NewJob{Type: "u", DedupeKey: "k"}); other == second {
+	if other := enqueue(t, x, index.NewJob{Type: "u", DedupeKey: "k"}); other == second {
 		t.Error("another type was merged")
 	}
 }
@@ -91,7 +91,7 @@ func TestDedupe(t *testing.T) {
 func TestFailRetryAndLimit(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	jid := enqueue(t, x, meta.NewJob{Type: "t", MaxAttempts: 2})
+	jid := enqueue(t, x, index.NewJob{Type: "t", MaxAttempts: 2})
 	claim(t, x, jobTime)
 	retry := jobTime.Add(10 * time.Second)
 	if err := x.Fail(ctx, jid, "me", jobTime, "broken", retry); err != nil {
@@ -110,26 +110,26 @@ func TestFailRetryAndLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := x.Job(ctx, jid)
-	if err != nil || j.Status != meta.JobFailed || !j.EndedAt.Equal(retry) || !j.NextRetry.IsZero() || j.Error != "broken again" {
+	if err != nil || j.Status != index.JobFailed || !j.EndedAt.Equal(retry) || !j.NextRetry.IsZero() || j.Error != "broken again" {
 		t.Errorf("after its attempts: %+v, %v", j, err)
 	}
 	if at, err := x.NextDue(ctx); err != nil || !at.IsZero() {
 		t.Errorf("NextDue of nothing = %v, %v", at, err)
 	}
 	// Not to be tried again at all.
-	jid = enqueue(t, x, meta.NewJob{Type: "t"})
+	jid = enqueue(t, x, index.NewJob{Type: "t"})
 	claim(t, x, jobTime)
 	if err := x.Fail(ctx, jid, "me", jobTime, "no", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if j, err := x.Job(ctx, jid); err != nil || j.Status != meta.JobFailed {
+	if j, err := x.Job(ctx, jid); err != nil || j.Status != index.JobFailed {
 		t.Errorf("job = %+v, %v", j, err)
 	}
 }
 
 func TestClockSetBack(t *testing.T) {
 	x := openIndex(t, t.TempDir())
-	jid := enqueue(t, x, meta.NewJob{Type: "t"})
+	jid := enqueue(t, x, index.NewJob{Type: "t"})
 	claim(t, x, jobTime)
 	if err := x.Fail(t.Context(), jid, "me", jobTime, "x", jobTime.Add(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestClockSetBack(t *testing.T) {
 func TestLeaseRunsOut(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	jid := enqueue(t, x, meta.NewJob{Type: "t", MaxAttempts: 2})
+	jid := enqueue(t, x, index.NewJob{Type: "t", MaxAttempts: 2})
 	claim(t, x, jobTime)
 	later := jobTime.Add(50 * time.Second)
 	if err := x.Heartbeat(ctx, jid, "me", later, time.Minute); err != nil {
@@ -158,7 +158,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"Heartbeat":   x.Heartbeat(ctx, jid, "me", after, time.Minute),
-		"SetProgress": x.SetProgress(ctx, jid, "me", meta.JobProgress{}),
+		"SetProgress": x.SetProgress(ctx, jid, "me", index.JobProgress{}),
 		"Complete":    x.Complete(ctx, jid, "me", after),
 		"Fail":        x.Fail(ctx, jid, "me", after, "x", after),
 		"Release":     x.Release(ctx, jid, "me"),
@@ -171,7 +171,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	if j := claim(t, x, after.Add(time.Hour)); j != nil {
 		t.Errorf("a third attempt of two: %+v", j)
 	}
-	if got, err := x.Job(ctx, jid); err != nil || got.Status != meta.JobFailed || got.Error == "" {
+	if got, err := x.Job(ctx, jid); err != nil || got.Status != index.JobFailed || got.Error == "" {
 		t.Errorf("job = %+v, %v", got, err)
 	}
 }
@@ -179,14 +179,14 @@ func TestLeaseRunsOut(t *testing.T) {
 func TestRecoverAndRelease(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	once := enqueue(t, x, meta.NewJob{Type: "t", MaxAttempts: 1})
-	twice := enqueue(t, x, meta.NewJob{Type: "t", MaxAttempts: 2})
+	once := enqueue(t, x, index.NewJob{Type: "t", MaxAttempts: 1})
+	twice := enqueue(t, x, index.NewJob{Type: "t", MaxAttempts: 2})
 	claim(t, x, jobTime)
 	claim(t, x, jobTime)
 	if n, err := x.Recover(ctx, "new daemon", jobTime); n != 2 || err != nil {
 		t.Fatalf("Recover = %d, %v", n, err)
 	}
-	if j, err := x.Job(ctx, once); err != nil || j.Status != meta.JobFailed {
+	if j, err := x.Job(ctx, once); err != nil || j.Status != index.JobFailed {
 		t.Errorf("job of one attempt = %+v, %v", j, err)
 	}
 	j, err := x.Claim(ctx, "new daemon", jobTime, time.Minute)
@@ -204,10 +204,10 @@ func TestRecoverAndRelease(t *testing.T) {
 func TestCancelPauseProgress(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
-	running := enqueue(t, x, meta.NewJob{Type: "t", Priority: 1})
-	waiting := enqueue(t, x, meta.NewJob{Type: "t"})
+	running := enqueue(t, x, index.NewJob{Type: "t", Priority: 1})
+	waiting := enqueue(t, x, index.NewJob{Type: "t"})
 	claim(t, x, jobTime)
-	p := meta.JobProgress{Stage: "chunks", Done: 3, Total: 9, PerSecond: 1.5}
+	p := index.JobProgress{Stage: "chunks", Done: 3, Total: 9, PerSecond: 1.5}
 	if err := x.SetProgress(ctx, running, "me", p); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestNobodyClaimsTwice(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	const jobs, workers = 60, 6
 	for i := range jobs {
-		enqueue(t, x, meta.NewJob{Type: "t", Priority: i % 3})
+		enqueue(t, x, index.NewJob{Type: "t", Priority: i % 3})
 	}
 	var mu sync.Mutex
 	got := map[string]string{}

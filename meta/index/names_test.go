@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // where all entries do, and a rename finds whoever links by the name.
 func TestNamesFoundAreTheNamesThatDecide(t *testing.T) {
 	t.Parallel()
-	x, err := OpenIndex(t.Context(), t.TempDir())
+	x, err := Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestNamesFoundAreTheNamesThatDecide(t *testing.T) {
 // memories there are.
 func TestNamesAreLookedUpByIndexes(t *testing.T) {
 	t.Parallel()
-	x, err := OpenIndex(t.Context(), t.TempDir())
+	x, err := Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestNamesAreLookedUpByIndexes(t *testing.T) {
 		`select id, file_path, source_blob from memories where stale = 1 and described = 'fold' order by id`,
 	} {
 		args := []any{"[]", "[]"}[:strings.Count(query, "json_each(?1)")+strings.Count(query, "json_each(?2)")/2]
-		err := x.db.each(t.Context(), "plan", func(scan func(...any) error) error {
+		err := x.db.Each(t.Context(), "plan", func(scan func(...any) error) error {
 			var a, b, c int
 			var step string
 			if err := scan(&a, &b, &c, &step); err != nil {

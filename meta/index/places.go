@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"context"
@@ -17,13 +17,13 @@ type span struct {
 // Places numbers chunks, which are given by memory, so that those of a memory
 // that touch in its file have consecutive numbers. It returns the numbers by the
 // ids of the chunks that exist.
-func (x *Index) Places(ctx context.Context, chunks map[fold.ID][]string) (map[string]int, error) {
+func (x *DB) Places(ctx context.Context, chunks map[fold.ID][]string) (map[string]int, error) {
 	ids := make([]fold.ID, 0, len(chunks))
 	for id := range chunks {
 		ids = append(ids, id)
 	}
 	spans := make([][]span, len(ids))
-	missing, drops := x.spans.take(ids, spans)
+	missing, drops := x.spans.get(ids, spans)
 	places := map[string]int{}
 	if len(missing) > 0 {
 		read := make(map[fold.ID][]span, len(missing))

@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"testing"
@@ -8,12 +8,12 @@ import (
 // TestEndedJobsArePruned begins with more ended jobs than are kept.
 func TestEndedJobsArePruned(t *testing.T) {
 	ctx := t.Context()
-	x, err := OpenIndex(ctx, t.TempDir())
+	x, err := Open(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	_, err = x.db.exec(ctx, "fill", `with recursive i (n) as (select 1 union all select n + 1 from i where n < ?)
+	_, err = x.db.Exec(ctx, "fill", `with recursive i (n) as (select 1 union all select n + 1 from i where n < ?)
 		insert into jobs (`+jobColumns+`)
 		select 'job' || n, 't', '', iif(n = 1, 'failed', 'completed'), 0, x'', 1, 5, '', 0, 0, 0, '', '', '', n, n, n from i`, keepJobs+10)
 	if err != nil {

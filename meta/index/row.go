@@ -1,12 +1,14 @@
-package meta
+package index
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // A Row is a memory and what the index knows about it.
@@ -16,7 +18,7 @@ type Row struct {
 	ContentHash string // of the file's bytes; of a memory that is described in the index only see [Index.Memory]
 	Stale       bool   // the source file differs from what was described
 	Seq         int64  // of the last change to it, its chunks or its links; set by Apply
-	SaidSeq     int64  // of the last change of its words, see said; set by Apply
+	TextSeq     int64  // of the last change of its words, see said; set by Apply
 }
 
 // more is what memories.more holds: the part of a memory that has no column.
@@ -81,7 +83,7 @@ const (
 	columnDescribed = 23
 	columnHash      = 24
 	columnStale     = 25
-	columnSaidSeq   = memoryColumnCount - 2
+	columnTextSeq   = memoryColumnCount - 2
 	columnSeq       = memoryColumnCount - 1
 )
 
@@ -102,7 +104,7 @@ func (r *Row) values() ([]any, error) {
 		string(r.ID), r.Path, r.Title, strings.ToLower(r.Title), r.Type, string(r.Source), r.Author, r.Context, r.FilePath,
 		r.Language, r.SourceBlob, r.Slug, r.Subject, r.Relation, r.Object, r.Body, find, string(b),
 		r.CreatedAt.UnixMicro(), r.UpdatedAt.UnixMicro(), bit(r.Pinned), bit(r.Note), bit(r.Deleted),
-		r.Described, r.ContentHash, bit(r.Stale), r.SaidSeq, r.Seq,
+		r.Described, r.ContentHash, bit(r.Stale), r.TextSeq, r.Seq,
 	}, nil
 }
 
@@ -114,13 +116,13 @@ func scanRow(scan func(...any) error) (Row, error) {
 	err := scan(&r.ID, &r.Path, &r.Title, &titleKey, &r.Type, &r.Source, &r.Author, &r.Context, &r.FilePath,
 		&r.Language, &r.SourceBlob, &r.Slug, &r.Subject, &r.Relation, &r.Object, &r.Body, &find, &rest,
 		&created, &updated, &r.Pinned, &r.Note, &r.Deleted,
-		&r.Described, &r.ContentHash, &r.Stale, &r.SaidSeq, &r.Seq)
+		&r.Described, &r.ContentHash, &r.Stale, &r.TextSeq, &r.Seq)
 	if err != nil {
 		return r, err
 	}
 	var m more
 	if err := json.Unmarshal([]byte(rest), &m); err != nil {
-		return r, fmt.Errorf("memory %s: %w: %w", r.ID, ErrDamaged, err)
+		return r, fmt.Errorf("memory %s: %w: %w", r.ID, sqlite.ErrDamaged, err)
 	}
 	r.Aliases, r.Tags, r.Keywords, r.Links, r.ByName = m.Aliases, m.Tags, m.Keywords, m.Links, m.ByName
 	r.OriginalDate, r.Importance, r.Session, r.Agent, r.Commit = m.OriginalDate, m.Importance, m.Session, m.Agent, m.Commit
@@ -129,53 +131,25 @@ func scanRow(scan func(...any) error) (Row, error) {
 	return r, nil
 }
 
-// A File is one path of the manifest.
-type File struct {
-	Path      string // below fold/ if Fold, else relative to the checkout
-	Fold      bool
-	Size      int64
-	MtimeNS   int64
-	Inode     uint64
-	Hash      string // SHA-256 of the bytes, hex
-	Blob      string // git blob id
-	MemoryID  fold.ID
-	State     string // indexed, skipped, failed or quarantined
-	Reason    string
-	Truncated bool
-	Seq       int64 // of the change that put it; set by Apply
+// entry is what links may call the memory.
+func (r *Row) entry() fold.ResolverEntry {
+	return fold.ResolverEntry{ID: r.ID, Path: r.Path, Title: r.Title, Aliases: r.Aliases, Foreign: r.Foreign}
 }
 
-const fileColumns = `fold, path, size, mtime_ns, inode, hash, blob, memory_id, state, reason, truncated, seq`
-
-const fileColumnCount = 12
-
-func (f *File) values(seq int64) []any {
-	return []any{
-		bit(f.Fold), f.Path, f.Size, f.MtimeNS, int64(f.Inode), f.Hash, f.Blob, string(f.MemoryID), f.State, f.Reason,
-		bit(f.Truncated), seq,
+// linking returns the names by which the memory links, each once.
+func (r *Row) linking() []string {
+	if r.Described != "fold" {
+		return nil
 	}
+	names := r.LinkNames()
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-func scanFile(scan func(...any) error) (File, error) {
-	var f File
-	var inode int64
-	err := scan(&f.Fold, &f.Path, &f.Size, &f.MtimeNS, &inode, &f.Hash, &f.Blob, &f.MemoryID, &f.State, &f.Reason,
-		&f.Truncated, &f.Seq)
-	f.Inode = uint64(inode)
-	return f, err
-}
-
-const linkColumns = `from_id, id, derived, to_id, link_type, context, evidence, weight`
-
-const linkColumnCount = 8
-
-func linkValues(l *fold.Link) []any {
-	return []any{string(l.From), l.ID(), bit(l.Derived), string(l.To), string(l.Type), l.Context, l.Evidence, l.Weight}
-}
-
-func scanLink(scan func(...any) error) (fold.Link, error) {
-	var l fold.Link
-	var id string
-	err := scan(&l.From, &id, &l.Derived, &l.To, &l.Type, &l.Context, &l.Evidence, &l.Weight)
-	return l, err
+// bit returns b as it is stored.
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // TestApplyTellsWhatBecameOfRows: who keeps an index beside this one learns
@@ -15,53 +15,53 @@ import (
 func TestApplyTellsWhatBecameOfRows(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	at := time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)
-	base := func() *meta.Row {
-		return &meta.Row{Memory: fold.Memory{
+	base := func() *index.Row {
+		return &index.Row{Memory: fold.Memory{
 			ID: id(1), Title: "A file", Type: "codebase", Source: fold.SourceFile, Author: "system", Tags: []string{"db"}, Context: "Does things.",
 			FilePath: "a.go", Language: "go", SourceBlob: "1", CreatedAt: at, UpdatedAt: at, Body: "It reads.\n",
 		}, Described: "index"}
 	}
-	if got, want := apply(t, x, meta.Change{Memory: base()}).Rows, map[fold.ID]meta.RowChange{id(1): {Refiled: true, Retold: true}}; !cmp.Equal(got, want) {
+	if got, want := apply(t, x, index.Change{Memory: base()}).Rows, map[fold.ID]index.RowChange{id(1): {FilterChanged: true, ContentChanged: true}}; !cmp.Equal(got, want) {
 		t.Errorf("of a new one: %+v", got)
 	}
 	was := at
 	for _, c := range []struct {
 		name            string
-		change          func(*meta.Row)
+		change          func(*index.Row)
 		refiled, retold bool
 	}{
-		{"nothing", func(*meta.Row) {}, false, false},
-		{"blob and times", func(r *meta.Row) {
+		{"nothing", func(*index.Row) {}, false, false},
+		{"blob and times", func(r *index.Row) {
 			r.SourceBlob, r.CreatedAt, r.UpdatedAt, r.Stale = "2", at.Add(time.Hour), at.Add(time.Hour), true
 		}, false, false},
-		{"a time between microseconds", func(r *meta.Row) { r.UpdatedAt = at.Add(1) }, false, true},
-		{"the body", func(r *meta.Row) { r.Body = "It writes.\n" }, false, true},
-		{"a keyword", func(r *meta.Row) { r.Keywords = []string{"disk"} }, false, true},
-		{"a tag", func(r *meta.Row) { r.Tags = []string{"disk"} }, true, true},
-		{"the path", func(r *meta.Row) { r.FilePath = "b.go" }, true, true},
-		{"the language", func(r *meta.Row) { r.Language = "text" }, true, true},
-		{"the author", func(r *meta.Row) { r.Author = "ada" }, true, true},
-		{"who describes it", func(r *meta.Row) { r.Described = "fold" }, false, true},
+		{"a time between microseconds", func(r *index.Row) { r.UpdatedAt = at.Add(1) }, false, true},
+		{"the body", func(r *index.Row) { r.Body = "It writes.\n" }, false, true},
+		{"a keyword", func(r *index.Row) { r.Keywords = []string{"disk"} }, false, true},
+		{"a tag", func(r *index.Row) { r.Tags = []string{"disk"} }, true, true},
+		{"the path", func(r *index.Row) { r.FilePath = "b.go" }, true, true},
+		{"the language", func(r *index.Row) { r.Language = "text" }, true, true},
+		{"the author", func(r *index.Row) { r.Author = "ada" }, true, true},
+		{"who describes it", func(r *index.Row) { r.Described = "fold" }, false, true},
 	} {
 		r := base()
 		c.change(r)
-		want := map[fold.ID]meta.RowChange{id(1): {Refiled: c.refiled, Retold: c.retold, Was: was}}
-		if d := cmp.Diff(want, apply(t, x, meta.Change{Memory: r}).Rows); d != "" {
+		want := map[fold.ID]index.RowChange{id(1): {FilterChanged: c.refiled, ContentChanged: c.retold, Was: was}}
+		if d := cmp.Diff(want, apply(t, x, index.Change{Memory: r}).Rows); d != "" {
 			t.Errorf("%s: -want +got %s", c.name, d)
 		}
-		apply(t, x, meta.Change{Memory: base()})
+		apply(t, x, index.Change{Memory: base()})
 	}
 	// Two changes of one transaction are told as one.
 	first, second := base(), base()
 	first.Author, second.Author, second.UpdatedAt = "ada", "system", at.Add(time.Hour)
-	a := apply(t, x, meta.Change{Memory: first}, meta.Change{Memory: second})
-	if d := cmp.Diff(map[fold.ID]meta.RowChange{id(1): {Refiled: true, Retold: true, Was: at}}, a.Rows); d != "" {
+	a := apply(t, x, index.Change{Memory: first}, index.Change{Memory: second})
+	if d := cmp.Diff(map[fold.ID]index.RowChange{id(1): {FilterChanged: true, ContentChanged: true, Was: at}}, a.Rows); d != "" {
 		t.Errorf("two changes: -want +got %s", d)
 	}
 
 	list := chunks(id(1), "b", "a")
 	for _, when := range []string{"new", "the same"} {
-		a := apply(t, x, meta.Change{ID: id(1), Chunks: []fold.Chunk{list[1], list[0], list[1]}, SetChunks: true})
+		a := apply(t, x, index.Change{ID: id(1), Chunks: []fold.Chunk{list[1], list[0], list[1]}, SetChunks: true})
 		stored, err := x.ChunksOf(t.Context(), []fold.ID{id(1)})
 		if err != nil || len(stored[id(1)]) != 2 {
 			t.Fatalf("%d chunks, %v", len(stored[id(1)]), err)
@@ -70,7 +70,7 @@ func TestApplyTellsWhatBecameOfRows(t *testing.T) {
 			t.Errorf("%s: -stored +told %s", when, d)
 		}
 	}
-	if a := apply(t, x, meta.Change{ID: id(1), SetChunks: true}); len(a.Now) != 0 {
+	if a := apply(t, x, index.Change{ID: id(1), SetChunks: true}); len(a.Now) != 0 {
 		t.Errorf("without chunks: %v", a.Now)
 	}
 }
@@ -81,14 +81,14 @@ func TestLinksOfADescription(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	put := func(how string, targets ...int) {
 		t.Helper()
-		r := &meta.Row{Memory: fold.Memory{ID: id(1), Title: "A file", Source: fold.SourceFile}, Described: how}
+		r := &index.Row{Memory: fold.Memory{ID: id(1), Title: "A file", Source: fold.SourceFile}, Described: how}
 		var want []fold.Link
 		for _, n := range targets {
 			want = append(want, fold.Link{From: id(1), To: id(n), Type: fold.LinkDependsOn, Weight: 1})
 		}
 		r.Links = want
 		test := fold.Link{From: id(1), To: id(9), Type: fold.LinkRelated, Derived: true, Weight: .5}
-		apply(t, x, meta.Change{Memory: r, Links: r.Links, SetLinks: true}, meta.Change{ID: id(1), Derived: []fold.Link{test}, SetDerived: true})
+		apply(t, x, index.Change{Memory: r, Links: r.Links, SetLinks: true}, index.Change{ID: id(1), Derived: []fold.Link{test}, SetDerived: true})
 		out, _, err := x.LinksOf(t.Context(), []fold.ID{id(1)})
 		if err != nil {
 			t.Fatal(err)
@@ -112,11 +112,11 @@ func TestLinksOfADescription(t *testing.T) {
 	put("fold", 3, 4)
 	put("index", 3, 4)
 	put("index")
-	apply(t, x, meta.Change{Forget: id(1)})
+	apply(t, x, index.Change{Forget: id(1)})
 	put("index", 2)
 	// What is forgotten and put at once has its links anew.
-	r := &meta.Row{Memory: fold.Memory{ID: id(1), Title: "A file", Source: fold.SourceFile, Links: []fold.Link{{From: id(1), To: id(2), Type: fold.LinkDependsOn, Weight: 1}}}, Described: "index"}
-	apply(t, x, meta.Change{Forget: id(1)}, meta.Change{Memory: r, Links: r.Links, SetLinks: true})
+	r := &index.Row{Memory: fold.Memory{ID: id(1), Title: "A file", Source: fold.SourceFile, Links: []fold.Link{{From: id(1), To: id(2), Type: fold.LinkDependsOn, Weight: 1}}}, Described: "index"}
+	apply(t, x, index.Change{Forget: id(1)}, index.Change{Memory: r, Links: r.Links, SetLinks: true})
 	if out, _, err := x.LinksOf(t.Context(), []fold.ID{id(1)}); err != nil || len(out[id(1)]) != 1 {
 		t.Errorf("forgotten and put: %v, %v", out, err)
 	}

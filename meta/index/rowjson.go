@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"encoding/json"

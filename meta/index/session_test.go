@@ -1,18 +1,18 @@
-package meta_test
+package index_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 func TestSessionsHoldTheirMemoriesInOrder(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	for n, session := range []string{"one", "two", "one", "", "two", "one", "three"} {
-		apply(t, x, meta.Change{Memory: &meta.Row{Memory: fold.Memory{
+		apply(t, x, index.Change{Memory: &index.Row{Memory: fold.Memory{
 			ID: id(n), Title: "turn", Source: fold.SourceAgent, Session: session, CreatedAt: day(20 - n), UpdatedAt: day(1),
 		}, Described: "fold"}})
 	}

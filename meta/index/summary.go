@@ -1,4 +1,4 @@
-package meta
+package index
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// A Card is what a search shows of a memory. It is shared by all who ask for it, and
+// A Summary is what a search shows of a memory. All who ask for it share it: it
 // must not be changed.
-type Card struct {
+type Summary struct {
 	ID        fold.ID
 	Path      string
 	Title     string
@@ -27,17 +28,9 @@ type Card struct {
 	Stale     bool
 }
 
-// cardRoom is how many bytes of cards an index holds of those asked for lately, and
-// as many of before; chunkRoom likewise of chunks as they are stored. With the stores
-// of a checkout they go when nobody has searched it for some minutes.
-const (
-	cardRoom  = 8 << 20
-	chunkRoom = 1 << 20
-)
-
 // size is about how many bytes are held for c.
-func (c *Card) size() int {
-	const fixed = 400 // the card itself, its place in the memo, the ends of its strings
+func (c *Summary) size() int {
+	const fixed = 400 // the summary itself, its place in the cache, the headers of its strings
 	n := fixed + len(c.Path) + len(c.Title) + len(c.Type) + len(c.Source) + len(c.Author) + len(c.FilePath) + len(c.Language) + len(c.Body)
 	for _, t := range c.Tags {
 		n += 16 + len(t)
@@ -45,18 +38,18 @@ func (c *Card) size() int {
 	return n
 }
 
-// cardMore is what a card has of [more].
-type cardMore struct {
+// summaryMore is what a summary has of [more].
+type summaryMore struct {
 	Tags      []string  `json:"tags"`
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
 }
 
-// Cards returns the cards of those of ids that exist.
-func (x *Index) Cards(ctx context.Context, ids []fold.ID) (map[fold.ID]*Card, error) {
-	all := make(map[fold.ID]*Card, len(ids))
-	held := make([]*Card, len(ids))
-	missing, drops := x.cards.take(ids, held)
+// Summaries returns the summaries of those of ids that exist.
+func (x *DB) Summaries(ctx context.Context, ids []fold.ID) (map[fold.ID]*Summary, error) {
+	all := make(map[fold.ID]*Summary, len(ids))
+	held := make([]*Summary, len(ids))
+	missing, drops := x.summaries.get(ids, held)
 	for i, c := range held {
 		if c != nil {
 			all[ids[i]] = c
@@ -65,27 +58,27 @@ func (x *Index) Cards(ctx context.Context, ids []fold.ID) (map[fold.ID]*Card, er
 	if len(missing) == 0 {
 		return all, nil
 	}
-	read := make(map[fold.ID]*Card, len(missing))
-	err := x.db.each(ctx, "read cards", func(scan func(...any) error) error {
-		c := &Card{}
+	read := make(map[fold.ID]*Summary, len(missing))
+	err := x.db.Each(ctx, "read summaries", func(scan func(...any) error) error {
+		c := &Summary{}
 		var rest []byte
 		var created, updated int64
 		if err := scan(&c.ID, &c.Path, &c.Title, &c.Type, &c.Source, &c.Author, &c.FilePath, &c.Language, &c.Body, &rest,
 			&created, &updated, &c.Stale); err != nil {
 			return err
 		}
-		var m cardMore
+		var m summaryMore
 		if err := json.Unmarshal(rest, &m); err != nil {
-			return fmt.Errorf("memory %s: %w: %w", c.ID, ErrDamaged, err)
+			return fmt.Errorf("memory %s: %w: %w", c.ID, sqlite.ErrDamaged, err)
 		}
 		c.Tags, c.CreatedAt, c.UpdatedAt = m.Tags, exactly(created, m.CreatedAt), exactly(updated, m.UpdatedAt)
 		all[c.ID], read[c.ID] = c, c
 		return nil
 	}, `select id, path, title, memory_type, source, author, file_path, language, body, more, created_at, updated_at, stale
-		from memories where id in (select value from json_each(?))`, list(pick(ids, missing)))
+		from memories where id in (select value from json_each(?))`, sqlite.List(pick(ids, missing)))
 	if err != nil {
 		return nil, err
 	}
-	x.cards.put(read, drops)
+	x.summaries.put(read, drops)
 	return all, nil
 }

@@ -1,12 +1,12 @@
-package meta_test
+package index_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // TestCardsFollowTheIndex compares cards, and chunks by their ids, with what the
@@ -21,14 +21,14 @@ func TestCardsFollowTheIndex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[fold.ID]*meta.Card{}
+			want := map[fold.ID]*index.Summary{}
 			for id, r := range rows {
-				want[id] = &meta.Card{
+				want[id] = &index.Summary{
 					ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Source: r.Source, Author: r.Author, FilePath: r.FilePath,
 					Language: r.Language, Body: r.Body, Tags: r.Tags, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Stale: r.Stale,
 				}
 			}
-			got, err := x.Cards(t.Context(), ids)
+			got, err := x.Summaries(t.Context(), ids)
 			if d := cmp.Diff(want, got); err != nil || d != "" {
 				t.Errorf("Cards %s: %v, -want +got %s", what, err, d)
 			}
@@ -49,19 +49,19 @@ func TestCardsFollowTheIndex(t *testing.T) {
 		}
 	}
 	check("of nothing")
-	apply(t, x, meta.Change{Memory: row(1), Chunks: chunks(id(1), "a", "b", "c"), SetChunks: true})
+	apply(t, x, index.Change{Memory: row(1), Chunks: chunks(id(1), "a", "b", "c"), SetChunks: true})
 	check("of one")
-	apply(t, x, meta.Change{Memory: row(2)})
+	apply(t, x, index.Change{Memory: row(2)})
 	changed := row(1)
 	changed.Title, changed.Tags = "another", []string{"x"}
-	apply(t, x, meta.Change{Memory: changed, Chunks: chunks(id(1), "a", "d"), SetChunks: true})
+	apply(t, x, index.Change{Memory: changed, Chunks: chunks(id(1), "a", "d"), SetChunks: true})
 	check("of two, one of them changed")
 	if err := x.SetStale(t.Context(), map[fold.ID]bool{id(1): true, id(2): false}); err != nil {
 		t.Fatal(err)
 	}
 	check("of one that is stale")
-	apply(t, x, meta.Change{ID: id(2), Chunks: chunks(id(2), "e"), SetChunks: true})
+	apply(t, x, index.Change{ID: id(2), Chunks: chunks(id(2), "e"), SetChunks: true})
 	check("with chunks")
-	apply(t, x, meta.Change{Forget: id(1)})
+	apply(t, x, index.Change{Forget: id(1)})
 	check("after one is forgotten")
 }

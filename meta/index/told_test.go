@@ -1,4 +1,4 @@
-package meta_test
+package index_test
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 func TestToldSaysWhoAndWhen(t *testing.T) {
@@ -19,9 +19,9 @@ func TestToldSaysWhoAndWhen(t *testing.T) {
 		{Body: "Short.", OriginalDate: "some day"},
 	} {
 		m.ID, m.Source, m.CreatedAt, m.UpdatedAt = id(n), fold.SourceAgent, day(n+1), day(9)
-		apply(t, x, meta.Change{Memory: &meta.Row{Memory: m, Described: "fold"}})
+		apply(t, x, index.Change{Memory: &index.Row{Memory: m, Described: "fold"}})
 	}
-	got, err := x.Told(t.Context(), []fold.ID{id(0), id(1), id(2), id(3), id(7)}, 20)
+	got, err := x.Statements(t.Context(), []fold.ID{id(0), id(1), id(2), id(3), id(7)}, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestToldSaysWhoAndWhen(t *testing.T) {
 		got[i] = told
 	}
 	nine := day(9).Truncate(24 * 3600e9)
-	want := map[fold.ID]meta.Told{
+	want := map[fold.ID]index.Statement{
 		id(0): {Author: "Ann", At: day(1), Text: "Short."},
 		id(1): {Author: "Bob", At: nine},
 		id(2): {At: nine.Add(8 * 3600e9), Text: "Short."},

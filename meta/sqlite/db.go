@@ -1,10 +1,15 @@
-package meta
+// Package sqlite opens SQLite files: one connection that writes, some that only
+// read, transactions, prepared statements, kinds of errors, and what happens to
+// a damaged file. It is the only package that knows the driver.
+//
+// Two kinds of files are told apart. A [Derived] one can be computed again: it
+// is deleted when its format changes. Any other is opened by [Open], and nothing
+// here deletes it.
+package sqlite
 
 import (
 	"context"
 	"database/sql"
-	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,36 +18,54 @@ import (
 	"sync/atomic"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-//go:embed sql/*.sql
-var schemas embed.FS
-
-// ErrDamaged says that SQLite found a database file malformed. The daemon
-// closes and opens it again: opening sets the damaged file aside and begins
-// anew. A database that is only busy is never damaged.
-var ErrDamaged = errors.New("database damaged")
-
-// A db is one database file with one connection that writes and a pool that
-// only reads; they keep what they parsed. Safe for concurrent use.
-type db struct {
-	path string
-	w    *sql.DB
-	r    *sql.DB
+// A DB is one database file. A write holds the only connection that writes;
+// reads go on beside it, each on the last committed state. Operations are named
+// by op in errors. Safe for concurrent use.
+type DB struct {
+	path    string
+	writer  *sql.DB
+	readers *sql.DB
 
 	onDamage atomic.Pointer[func(error)]
-	roomy    atomic.Bool // see makeRoom
+	bulk     atomic.Bool // see ExpectChanges
 }
 
-// readers is how many reads go on at once; each holds a page cache of 2 MB.
-const readers = 4
+// maxReaders is how many reads go on at once; each holds a page cache of 2 MB.
+const maxReaders = 4
 
-// dsn returns the name under which modernc.org/sqlite opens path. Pragmas must
-// be part of it, since database/sql opens connections when it likes.
+// Open opens or creates the file at path, readable by its owner only, and makes
+// sure that it answers. The first transaction of a new file is the caller's.
+func Open(ctx context.Context, path string) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	d := &DB{path: path, writer: sql.OpenDB(connector{dsn(path, true)}), readers: sql.OpenDB(connector{dsn(path, false)})}
+	d.writer.SetMaxOpenConns(1)
+	d.readers.SetMaxOpenConns(maxReaders)
+	d.readers.SetMaxIdleConns(maxReaders)
+	var n int
+	if err := d.writer.QueryRowContext(ctx, "select count(*) from sqlite_schema").Scan(&n); err != nil {
+		return nil, errors.Join(d.wrap(err, "open"), d.Close())
+	}
+	return d, nil
+}
+
+// dsn returns the name under which the driver opens path. Pragmas must be part
+// of it, since database/sql opens connections when it likes.
 func dsn(path string, write bool) string {
 	q := url.Values{}
 	q.Add("_pragma", "busy_timeout(5000)")
@@ -51,11 +74,10 @@ func dsn(path string, write bool) string {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(NORMAL)")
 		q.Add("_pragma", "cache_size(-8000)") // 8 MB: the indexes of 100,000 chunks
-		// Each page that changed often is then copied into the file less often:
-		// 16 MB rather than 4 MB of log.
+		// A page that changes often is then copied into the file less often: every
+		// 16 MB of log rather than every 4 MB.
 		q.Add("_pragma", "wal_autocheckpoint(4000)")
-		// A statement that writes many rows keeps what it can undo; that is small,
-		// and else goes to a file.
+		// What a statement of many rows needs to be undone stays in memory.
 		q.Add("_pragma", "temp_store(MEMORY)")
 		q.Add("_pragma", "journal_size_limit(67108864)") // the log shrinks again after a first index
 		q.Set("_txlock", "immediate")
@@ -73,62 +95,39 @@ func fileURI(path string) string {
 	return u.String()
 }
 
-// peekDB opens the file at path such that nothing of it can change.
-func peekDB(path string) (*sql.DB, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
+// PeekVersion returns the version of the file at path without changing a byte of
+// it. The file of a newer program may be read by nothing else.
+func PeekVersion(ctx context.Context, path string) (version int, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return 0, err
 	}
-	return sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
+	d, err := sql.Open(driverName, fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	err = d.QueryRowContext(ctx, "pragma user_version").Scan(&version)
+	return version, err
 }
 
-// openDB opens or creates the file at path, readable by its owner only, and
-// makes sure that it answers.
-func openDB(ctx context.Context, path string) (*db, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), fold.ErrUnavailable, err)
-	}
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
-	w := openKept(dsn(path, true))
-	w.SetMaxOpenConns(1)
-	r := openKept(dsn(path, false))
-	r.SetMaxOpenConns(readers)
-	r.SetMaxIdleConns(readers)
-	d := &db{path: path, w: w, r: r}
-	var n int
-	if err := w.QueryRowContext(ctx, "select count(*) from sqlite_schema").Scan(&n); err != nil {
-		return nil, errors.Join(d.wrap(err, "open"), d.close())
-	}
-	return d, nil
-}
+// Close lets go of the file. Calls still under way fail.
+func (d *DB) Close() error { return errors.Join(d.readers.Close(), d.writer.Close()) }
 
-func (d *db) close() error { return errors.Join(d.r.Close(), d.w.Close()) }
+// Path returns the absolute path of the file.
+func (d *DB) Path() string { return d.path }
 
-// version returns the format number in the header of the file.
-func (d *db) version(ctx context.Context) (int, error) {
+// Version returns the version in the header of the file, 0 for a new one.
+func (d *DB) Version(ctx context.Context) (int, error) {
 	var v int
-	err := d.w.QueryRowContext(ctx, "pragma user_version").Scan(&v)
+	err := d.writer.QueryRowContext(ctx, "pragma user_version").Scan(&v)
 	return v, d.wrap(err, "read version")
 }
 
-// create runs the schema in one transaction and stamps it with its version.
-func (d *db) create(ctx context.Context, file string, version int) error {
-	schema, err := schemas.ReadFile("sql/" + file)
-	if err != nil {
-		return err
-	}
-	return d.write(ctx, "create", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, string(schema)); err != nil {
+// Migrate runs schema, SQL statements, in one transaction that also sets the
+// version.
+func (d *DB) Migrate(ctx context.Context, schema string, version int) error {
+	return d.Write(ctx, "create", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, schema); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("pragma user_version = %d", version))
@@ -136,9 +135,19 @@ func (d *db) create(ctx context.Context, file string, version int) error {
 	})
 }
 
-// write runs fn in one transaction, which holds the only writing connection.
-func (d *db) write(ctx context.Context, op string, fn func(tx *sql.Tx) error) error {
-	tx, err := d.w.BeginTx(ctx, nil)
+// Write runs fn in one transaction; an error of fn undoes it.
+func (d *DB) Write(ctx context.Context, op string, fn func(tx *sql.Tx) error) error {
+	return d.transact(ctx, d.writer, op, fn)
+}
+
+// Read runs fn in a transaction that sees one state, whatever is written
+// meanwhile.
+func (d *DB) Read(ctx context.Context, op string, fn func(tx *sql.Tx) error) error {
+	return d.transact(ctx, d.readers, op, fn)
+}
+
+func (d *DB) transact(ctx context.Context, on *sql.DB, op string, fn func(tx *sql.Tx) error) error {
+	tx, err := on.BeginTx(ctx, nil)
 	if err != nil {
 		return d.wrap(err, op)
 	}
@@ -149,9 +158,10 @@ func (d *db) write(ctx context.Context, op string, fn func(tx *sql.Tx) error) er
 	return d.wrap(tx.Commit(), op)
 }
 
-// exec runs one statement as a transaction of its own.
-func (d *db) exec(ctx context.Context, op, query string, args ...any) (int64, error) {
-	res, err := d.w.ExecContext(ctx, query, args...)
+// Exec runs one statement as a transaction of its own and returns how many rows
+// it changed.
+func (d *DB) Exec(ctx context.Context, op, query string, args ...any) (int64, error) {
+	res, err := d.writer.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, d.wrap(err, op)
 	}
@@ -159,130 +169,9 @@ func (d *db) exec(ctx context.Context, op, query string, args ...any) (int64, er
 	return n, d.wrap(err, op)
 }
 
-// check looks at the whole file and returns ErrDamaged with the first thing
-// found. It gives up, without an error, after at most limit: a file that large
-// is checked where it is read.
-func (d *db) check(ctx context.Context, pragma string, limit time.Duration) error {
-	bound, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	var found string
-	err := d.w.QueryRowContext(bound, "pragma "+pragma+"(1)").Scan(&found)
-	switch {
-	case err != nil && bound.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return d.wrap(err, "check")
-	case found != "ok":
-		return fmt.Errorf("check %s: %.200s: %w", filepath.Base(d.path), found, ErrDamaged)
-	}
-	return nil
-}
-
-// wrap names the file and the operation, and gives the kind of a SQLite error.
-func (d *db) wrap(err error, op string) error {
-	if err == nil {
-		return nil
-	}
-	name := filepath.Base(d.path)
-	var se *sqlite.Error
-	if !errors.As(err, &se) {
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%s: %s: %w", name, op, fold.ErrNotFound)
-		}
-		return fmt.Errorf("%s: %s: %w", name, op, err)
-	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		err = fmt.Errorf("%s: %s: %w: %w", name, op, ErrDamaged, err)
-		if tell := d.onDamage.Load(); tell != nil {
-			(*tell)(err)
-		}
-		return err
-	case sqlite3.SQLITE_FULL:
-		return fold.WithHint(fmt.Errorf("%s: %s: %w: %w", name, op, fold.ErrUnavailable, err),
-			"free some disk space; the file itself is written, the index catches up by itself")
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s: %s: %w: %w", name, op, fold.ErrUnavailable, err)
-	}
-	return fmt.Errorf("%s: %s: %w", name, op, err)
-}
-
-// damaged reports whether err means that the file must be begun anew.
-func damaged(err error) bool { return errors.Is(err, ErrDamaged) }
-
-// setAside renames a damaged database to <path>.damaged, over an older such
-// copy: at most one is kept.
-func setAside(path string) error {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		_ = os.Remove(path + ".damaged" + suffix)
-	}
-	if err := os.Rename(path, path+".damaged"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("set %s aside: %w", filepath.Base(path), err)
-	}
-	if err := os.Rename(path+"-wal", path+".damaged-wal"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("set %s-wal aside: %w", filepath.Base(path), err)
-	}
-	return discard(path)
-}
-
-// missing reports whether there is no file at path, and then deletes what SQLite
-// may have left beside it: an old log would be replayed into the new file.
-func missing(path string) (bool, error) {
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		return false, err
-	}
-	return true, discard(path)
-}
-
-// discard deletes a database and what SQLite keeps beside it.
-func discard(path string) error {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("delete %s: %w", filepath.Base(path)+suffix, err)
-		}
-	}
-	return nil
-}
-
-// list returns xs as a JSON array, for `in (select value from json_each(?))`:
-// one statement for any number.
-func list[T ~string](xs []T) string {
-	if len(xs) == 0 {
-		return "[]"
-	}
-	b, err := json.Marshal(xs)
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	return string(b)
-}
-
-// micros returns t as it is stored; the zero time is 0.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// fromMicros is the inverse of micros, in UTC.
-func fromMicros(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-func bit(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// each runs a query on the readers and calls fn for each row.
-func (d *db) each(ctx context.Context, op string, fn func(scan func(...any) error) error, query string, args ...any) error {
-	rows, err := d.r.QueryContext(ctx, query, args...)
+// Each calls fn for each row of a query, with the function that scans it.
+func (d *DB) Each(ctx context.Context, op string, fn func(scan func(...any) error) error, query string, args ...any) error {
+	rows, err := d.readers.QueryContext(ctx, query, args...)
 	if err != nil {
 		return d.wrap(err, op)
 	}
@@ -293,4 +182,135 @@ func (d *db) each(ctx context.Context, op string, fn func(scan func(...any) erro
 		}
 	}
 	return d.wrap(rows.Err(), op)
+}
+
+// A Row is the answer to a query for one row.
+type Row struct {
+	row *sql.Row
+	db  *DB
+	op  string
+}
+
+// Row asks for one row.
+func (d *DB) Row(ctx context.Context, op, query string, args ...any) Row {
+	return Row{d.readers.QueryRowContext(ctx, query, args...), d, op}
+}
+
+// Scan reads the columns of the row. It returns fold.ErrNotFound if the query
+// found none.
+func (r Row) Scan(dest ...any) error { return r.db.wrap(r.row.Scan(dest...), r.op) }
+
+// Column returns the one column of a query in a transaction.
+func Column[T any](ctx context.Context, tx *sql.Tx, query string, args ...any) ([]T, error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}
+
+// Check has SQLite look at the whole file, by the pragma quick_check or
+// integrity_check, and returns ErrDamaged with the first thing found. It gives
+// up, without an error, after limit: damage in a file that large is found where
+// it is read.
+func (d *DB) Check(ctx context.Context, pragma string, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var found string
+	err := d.writer.QueryRowContext(limited, "pragma "+pragma+"(1)").Scan(&found)
+	switch {
+	case err != nil && limited.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return d.wrap(err, "check")
+	case found != "ok":
+		return fmt.Errorf("check %s: %.200s: %w", filepath.Base(d.path), found, ErrDamaged)
+	}
+	return nil
+}
+
+// bulkChanges is how many changes in one transaction are part of a first index
+// or of a rebuild.
+const bulkChanges = 1000
+
+// ExpectChanges prepares for a transaction of so many changes. For many it gives
+// the connection that writes a larger page cache and a longer log, since each of
+// thousands of rows goes to other pages of the indexes, and what does not fit is
+// written, and read again, for nearly every row. Before the next small one both
+// are taken back. An error would only cost time.
+func (d *DB) ExpectChanges(ctx context.Context, changes int) {
+	bulk := changes >= bulkChanges
+	if d.bulk.Swap(bulk) == bulk {
+		return
+	}
+	pragmas := `pragma cache_size = -8000; pragma wal_autocheckpoint = 4000; pragma shrink_memory`
+	if bulk {
+		pragmas = `pragma cache_size = -16000; pragma wal_autocheckpoint = 16000`
+	}
+	_, _ = d.writer.ExecContext(ctx, pragmas)
+}
+
+// Checkpoint copies what the log holds into the file and syncs that. A
+// transaction is durable after the next checkpoint only.
+func (d *DB) Checkpoint(ctx context.Context, op string) error {
+	_, err := d.Exec(ctx, op, "pragma wal_checkpoint(passive)")
+	return err
+}
+
+// FlushLog is Checkpoint with an empty log in the end: the file alone then holds
+// everything. It reports whether that was possible while others read.
+func (d *DB) FlushLog() bool {
+	var busy, log, done int
+	err := d.writer.QueryRow("pragma wal_checkpoint(truncate)").Scan(&busy, &log, &done)
+	return err == nil && busy == 0
+}
+
+// UsedBytes returns how much of the file is in use: free pages do not count.
+func (d *DB) UsedBytes(ctx context.Context) (int64, error) {
+	var pages, free, size int64
+	err := d.Read(ctx, "measure", func(tx *sql.Tx) error { // one state: pages are given back meanwhile
+		for pragma, v := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &size} {
+			if err := tx.QueryRowContext(ctx, "pragma "+pragma).Scan(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return (pages - free) * size, err
+}
+
+// Shrink gives some free pages back to the file system and returns how many are
+// left: 0, too, where the file cannot shrink. See [Derived.Shrinks].
+func (d *DB) Shrink(ctx context.Context, pages int) (left int64, err error) {
+	var before, after int64
+	count := func(n *int64) error {
+		return d.wrap(d.writer.QueryRowContext(ctx, "pragma freelist_count").Scan(n), "measure")
+	}
+	if err := count(&before); err != nil || before == 0 {
+		return 0, err
+	}
+	// Each step of the pragma gives back one page: it must be run to its end.
+	rows, err := d.writer.QueryContext(ctx, fmt.Sprintf("pragma incremental_vacuum(%d)", pages))
+	if err != nil {
+		return 0, d.wrap(err, "shrink")
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return 0, d.wrap(err, "shrink")
+	}
+	if err := count(&after); err != nil || after >= before {
+		return 0, err
+	}
+	return after, nil
 }

@@ -1,44 +1,44 @@
-package meta
+package sqlite
 
 import (
-	linked "container/list"
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"strings"
 
 	"modernc.org/sqlite"
+
+	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
 const (
-	// keptStatements is how many statements a connection keeps parsed: more than
+	driverName = "sqlite" // under which the driver registers itself
+
+	// maxStatements is how many statements a connection keeps prepared: more than
 	// a save or a search asks.
-	keptStatements = 48
-	// keptLength is the longest text kept, in bytes. Longer ones are inserts of so
-	// and so many rows, each number of rows a text of its own.
-	keptLength = 2 << 10
+	maxStatements = 48
+	// maxStatementBytes is the longest text whose statement is kept. Longer ones
+	// are inserts of many rows, each number of rows a text of its own.
+	maxStatementBytes = 2 << 10
 )
 
-// openKept is sql.Open for SQLite, with connections that keep their statements
-// parsed. SQLite parses anew what it is given as text, and that took more than
-// the work for most of what is asked here.
-func openKept(name string) *sql.DB { return sql.OpenDB(keptConnector{name}) }
+// A connector opens connections that keep their statements prepared. The driver
+// parses anew what it is given as text, and that took more than the work for
+// most of what is asked here.
+type connector struct{ dsn string }
 
-type keptConnector struct{ name string }
+func (c connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
-func (k keptConnector) Driver() driver.Driver { return &sqlite.Driver{} }
-
-func (k keptConnector) Connect(context.Context) (driver.Conn, error) {
-	c, err := k.Driver().Open(k.name)
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	opened, err := c.Driver().Open(c.dsn)
 	if err != nil {
 		return nil, err
 	}
-	return &keptConn{sqliteConn: c.(sqliteConn), byText: map[string]*linked.Element{}}, nil
+	return &conn{driverConn: opened.(driverConn), idle: lru.Cache[string, *statement]{MaxLen: maxStatements}}, nil
 }
 
-// sqliteConn is what a connection of the driver can do and database/sql asks for.
-type sqliteConn interface {
+// driverConn is what a connection of the driver can do and database/sql asks for.
+type driverConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
 	driver.ConnBeginTx
@@ -49,115 +49,111 @@ type sqliteConn interface {
 	driver.Pinger
 }
 
-// A keptConn is a connection that keeps the statements used last. As any
-// driver.Conn it is used by one goroutine at a time; a statement whose rows are
-// still read is not among those kept.
-type keptConn struct {
-	sqliteConn
+// A conn is a connection that keeps the statements used last. As any driver.Conn
+// it is used by one goroutine at a time. A statement whose rows are still read is
+// not idle: the same text is then prepared a second time.
+type conn struct {
+	driverConn
 
-	idle   linked.List // of *keptStatement, used last in front
-	byText map[string]*linked.Element
+	idle lru.Cache[string, *statement] // by their texts
 }
 
-type keptStatement struct {
+type statement struct {
+	driverStatement
+
 	text string
-	stmt sqliteStatement
 }
 
-type sqliteStatement interface {
+type driverStatement interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
-// keeps reports whether a statement is worth keeping. A script is parsed part by
-// part each time, and some pragmas take effect when they are parsed.
-func keeps(text string) bool {
-	return len(text) <= keptLength && !strings.Contains(text, ";") && !strings.HasPrefix(text, "pragma")
+// worthKeeping reports whether the statement of text is to be kept. A script is
+// prepared part by part each time, and some pragmas take effect when they are
+// prepared.
+func worthKeeping(text string) bool {
+	return len(text) <= maxStatementBytes && !strings.Contains(text, ";") && !strings.HasPrefix(text, "pragma")
 }
 
-// take returns the statement of text, kept or parsed now. It is the caller's
-// until it is given back.
-func (c *keptConn) take(ctx context.Context, text string) (*keptStatement, error) {
-	if e := c.byText[text]; e != nil {
-		c.idle.Remove(e)
-		delete(c.byText, text)
-		return e.Value.(*keptStatement), nil
+// acquire returns the statement of text, an idle one or a new one. It is the
+// caller's until it is released.
+func (c *conn) acquire(ctx context.Context, text string) (*statement, error) {
+	if s, ok := c.idle.Remove(text); ok {
+		return s, nil
 	}
-	stmt, err := c.PrepareContext(ctx, text)
+	s, err := c.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	return &keptStatement{text, stmt.(sqliteStatement)}, nil
+	return &statement{s.(driverStatement), text}, nil
 }
 
-// give keeps s, which was taken and is reset, for the next time.
-func (c *keptConn) give(s *keptStatement) error {
-	if c.byText[s.text] != nil { // asked again while its rows were read
-		return s.stmt.Close()
+// release keeps s, which is reset, for the next time.
+func (c *conn) release(s *statement) error {
+	if _, twice := c.idle.Get(s.text); twice {
+		return s.Close()
 	}
-	c.byText[s.text] = c.idle.PushFront(s)
-	if c.idle.Len() <= keptStatements {
-		return nil
+	var errs []error
+	for _, oldest := range c.idle.Put(s.text, s) {
+		errs = append(errs, oldest.Close())
 	}
-	oldest := c.idle.Remove(c.idle.Back()).(*keptStatement)
-	delete(c.byText, oldest.text)
-	return oldest.stmt.Close()
+	return errors.Join(errs...)
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *keptConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	if !keeps(text) {
-		return c.sqliteConn.ExecContext(ctx, text, args)
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if !worthKeeping(text) {
+		return c.driverConn.ExecContext(ctx, text, args)
 	}
-	s, err := c.take(ctx, text)
+	s, err := c.acquire(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.stmt.ExecContext(ctx, args)
+	r, err := s.ExecContext(ctx, args)
 	if err != nil {
-		return nil, errors.Join(err, s.stmt.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return r, c.give(s)
+	return r, c.release(s)
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *keptConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	if !keeps(text) {
-		return c.sqliteConn.QueryContext(ctx, text, args)
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	if !worthKeeping(text) {
+		return c.driverConn.QueryContext(ctx, text, args)
 	}
-	s, err := c.take(ctx, text)
+	s, err := c.acquire(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.stmt.QueryContext(ctx, args)
+	r, err := s.QueryContext(ctx, args)
 	if err != nil {
-		return nil, errors.Join(err, s.stmt.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return &keptRows{rows, c, s}, nil
+	return &rows{r, c, s}, nil
 }
 
 // Close implements driver.Conn.
-func (c *keptConn) Close() error {
+func (c *conn) Close() error {
 	var errs []error
-	for e := c.idle.Front(); e != nil; e = e.Next() {
-		errs = append(errs, e.Value.(*keptStatement).stmt.Close())
+	for _, s := range c.idle.All() {
+		errs = append(errs, s.Close())
 	}
-	c.idle.Init()
-	clear(c.byText)
-	return errors.Join(append(errs, c.sqliteConn.Close())...)
+	c.idle = lru.Cache[string, *statement]{}
+	return errors.Join(append(errs, c.driverConn.Close())...)
 }
 
-// keptRows are rows that give their statement back.
-type keptRows struct {
+// rows release their statement when they are closed.
+type rows struct {
 	driver.Rows
 
-	conn *keptConn
-	s    *keptStatement // nil once given back
+	conn *conn
+	s    *statement // nil once released
 }
 
 // Close implements driver.Rows; it resets the statement.
-func (r *keptRows) Close() error {
+func (r *rows) Close() error {
 	err := r.Rows.Close()
 	if r.s == nil {
 		return err
@@ -165,7 +161,7 @@ func (r *keptRows) Close() error {
 	s := r.s
 	r.s = nil
 	if err != nil {
-		return errors.Join(err, s.stmt.Close())
+		return errors.Join(err, s.Close())
 	}
-	return r.conn.give(s)
+	return r.conn.release(s)
 }

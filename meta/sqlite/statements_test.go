@@ -1,4 +1,4 @@
-package meta
+package sqlite
 
 import (
 	"context"
@@ -11,27 +11,27 @@ import (
 
 // parsing counts what is parsed.
 type parsing struct {
-	sqliteConn
+	driverConn
 
 	parsed *int
 }
 
 func (c parsing) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
 	*c.parsed++
-	return c.sqliteConn.PrepareContext(ctx, text)
+	return c.driverConn.PrepareContext(ctx, text)
 }
 
 type parsingConnector struct {
-	keptConnector
+	connector
 
 	parsed *int
 }
 
 func (k parsingConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := k.keptConnector.Connect(ctx)
+	c, err := k.connector.Connect(ctx)
 	if err == nil {
-		kept := c.(*keptConn)
-		kept.sqliteConn = parsing{kept.sqliteConn, k.parsed}
+		kept := c.(*conn)
+		kept.driverConn = parsing{kept.driverConn, k.parsed}
 	}
 	return c, err
 }
@@ -41,7 +41,7 @@ func (k parsingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 func TestStatementsAreParsedOnce(t *testing.T) {
 	ctx := t.Context()
 	var parsed int
-	d := sql.OpenDB(parsingConnector{keptConnector{dsn(filepath.Join(t.TempDir(), "x.db"), true)}, &parsed})
+	d := sql.OpenDB(parsingConnector{connector{dsn(filepath.Join(t.TempDir(), "x.db"), true)}, &parsed})
 	d.SetMaxOpenConns(1)
 	defer d.Close()
 	exec := func(text string, args ...any) {
@@ -108,7 +108,7 @@ func TestStatementsAreParsedOnce(t *testing.T) {
 	if _, err := d.ExecContext(ctx, "insert into a values (?, ?)", 11, "s11"); err == nil {
 		t.Error("a kept statement does not see that its table changed")
 	}
-	for i := range 2 * keptStatements {
+	for i := range 2 * maxStatements {
 		exec(fmt.Sprintf("update a set s = 'x' where n = -%d", i))
 	}
 	if err := d.QueryRowContext(ctx, "select more from a where n = ?", 10).Scan(new(string)); err != nil {
@@ -118,28 +118,28 @@ func TestStatementsAreParsedOnce(t *testing.T) {
 
 // TestAFailedStatementIsNotKept: the next one of that text works.
 func TestAFailedStatementIsNotKept(t *testing.T) {
-	d, err := openDB(t.Context(), filepath.Join(t.TempDir(), "x.db"))
+	d, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
+	defer d.Close()
 	ctx := t.Context()
-	if _, err := d.exec(ctx, "make", "create table a (n integer primary key)"); err != nil {
+	if _, err := d.Exec(ctx, "make", "create table a (n integer primary key)"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 6 {
-		_, err := d.exec(ctx, "put", "insert into a values (?)", i/2)
+		_, err := d.Exec(ctx, "put", "insert into a values (?)", i/2)
 		if (err == nil) != (i%2 == 0) {
 			t.Errorf("insert %d: %v", i/2, err)
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := d.each(gone, "read", func(func(...any) error) error { return nil }, "select n from a"); err == nil {
+	if err := d.Each(gone, "read", func(func(...any) error) error { return nil }, "select n from a"); err == nil {
 		t.Error("a read whose caller has gone succeeds")
 	}
 	n := 0
-	if err := d.each(ctx, "read", func(func(...any) error) error { n++; return nil }, "select n from a"); err != nil || n != 3 {
+	if err := d.Each(ctx, "read", func(func(...any) error) error { n++; return nil }, "select n from a"); err != nil || n != 3 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }

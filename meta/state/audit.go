@@ -1,9 +1,11 @@
-package meta
+package state
 
 import (
 	"context"
 	"database/sql"
 	"time"
+
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // An Audit is one request that left this machine: what was done and how large it
@@ -23,10 +25,10 @@ type Audit struct {
 const auditKept = 100_000
 
 // AddAudit records a request. It is durable when it returns.
-func (s *State) AddAudit(ctx context.Context, a Audit) error {
-	return s.db.write(ctx, "record a request", func(tx *sql.Tx) error {
+func (s *DB) AddAudit(ctx context.Context, a Audit) error {
+	return s.db.Write(ctx, "record a request", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `insert into audit (at, slug, host, action, bytes, outcome) values (?, ?, ?, ?, ?, ?)`,
-			micros(a.At), a.Slug, a.Host, a.Action, a.Bytes, a.Outcome); err != nil {
+			sqlite.Micros(a.At), a.Slug, a.Host, a.Action, a.Bytes, a.Outcome); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `delete from audit where n <= (select max(n) from audit) - ?`, auditKept)
@@ -36,13 +38,13 @@ func (s *State) AddAudit(ctx context.Context, a Audit) error {
 
 // Audits returns the last requests, newest first: at most limit, of one project
 // ("" is all), and only those with a number below before, unless that is 0.
-func (s *State) Audits(ctx context.Context, slug string, before int64, limit int) ([]Audit, error) {
+func (s *DB) Audits(ctx context.Context, slug string, before int64, limit int) ([]Audit, error) {
 	var out []Audit
-	err := s.db.each(ctx, "read audit", func(scan func(...any) error) error {
+	err := s.db.Each(ctx, "read audit", func(scan func(...any) error) error {
 		var a Audit
 		var at int64
 		err := scan(&a.N, &at, &a.Slug, &a.Host, &a.Action, &a.Bytes, &a.Outcome)
-		a.At = fromMicros(at)
+		a.At = sqlite.Time(at)
 		out = append(out, a)
 		return err
 	}, `select n, at, slug, host, action, bytes, outcome from audit

@@ -1,22 +1,21 @@
-package meta_test
+package state_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 func TestAuditIsKept(t *testing.T) {
-	s, again := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
+	s, again := openStateTwice(t, t.TempDir())
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
-	first := meta.Audit{At: at, Slug: "app", Host: "api.example.com", Action: "openai: 64 texts", Bytes: 123456, Outcome: "200 OK"}
+	first := state.Audit{At: at, Slug: "app", Host: "api.example.com", Action: "openai: 64 texts", Bytes: 123456, Outcome: "200 OK"}
 	second := first
 	second.Outcome = "429 Too Many Requests"
-	for _, a := range []meta.Audit{first, second} {
+	for _, a := range []state.Audit{first, second} {
 		if err := s.AddAudit(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +23,7 @@ func TestAuditIsKept(t *testing.T) {
 	s = again()
 	first.N, second.N = 1, 2
 	got, err := s.Audits(t.Context(), "", 0, 10)
-	if d := cmp.Diff([]meta.Audit{second, first}, got); err != nil || d != "" {
+	if d := cmp.Diff([]state.Audit{second, first}, got); err != nil || d != "" {
 		t.Errorf("Audits = %v %s", err, d)
 	}
 	if got, err = s.Audits(t.Context(), "", 0, 1); err != nil || len(got) != 1 {

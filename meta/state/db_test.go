@@ -1,7 +1,8 @@
-package meta_test
+package state_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,25 +11,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // openState opens a state of its own for a test.
-func openState(t testing.TB) *meta.State {
+func openState(t testing.TB) *state.DB {
 	t.Helper()
-	s, _ := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
+	s, _ := openStateTwice(t, t.TempDir())
 	return s
 }
 
-// openStateTwice is openState at a path; again closes the state and opens what it
+// openStateTwice is openState in a folder; again closes the state and opens what it
 // has kept.
-func openStateTwice(t testing.TB, path string) (s *meta.State, again func() *meta.State) {
+func openStateTwice(t testing.TB, dir string) (s *state.DB, again func() *state.DB) {
 	t.Helper()
-	open := func() *meta.State {
+	open := func() *state.DB {
 		t.Helper()
 		var err error
-		if s, err = meta.OpenState(t.Context(), path); err != nil {
+		if s, err = state.Open(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -40,28 +41,31 @@ func openStateTwice(t testing.TB, path string) (s *meta.State, again func() *met
 		}
 	}
 	t.Cleanup(func() { end() })
-	return open(), func() *meta.State {
+	return open(), func() *state.DB {
 		t.Helper()
 		end()
 		return open()
 	}
 }
 
+// id returns the id of memory n.
+func id(n int) fold.ID { return fold.ID(fmt.Sprintf("%016x", n)) }
+
 func TestState(t *testing.T) {
 	ctx := t.Context()
 	// A path with characters that mean something in a URI.
-	path := filepath.Join(t.TempDir(), "a b?c#%41", "state.db")
+	dir := filepath.Join(t.TempDir(), "a b?c#%41")
 	if runtime.GOOS == "windows" {
-		path = filepath.Join(t.TempDir(), "a b#%41", "state.db")
+		dir = filepath.Join(t.TempDir(), "a b#%41")
 	}
-	s, again := openStateTwice(t, path)
+	s, again := openStateTwice(t, dir)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	one := meta.Checkout{
+	one := state.Checkout{
 		Key: "0123456789abcdef", Path: "/src/p", CommonDir: "/src/p/.git", MainTree: "/src/p", FoldDir: "/src/p/fold", Slug: "p", Name: "P",
 		ProjectID: "id", CommitTo: "sidecar", FileMemories: "auto", RemoteURL: "https://host/p", AddedAt: now,
 	}
-	two := meta.Checkout{Key: "two", Slug: "p", Name: "P", ProjectID: "id", Linked: true, Paused: true, PausedUntil: now, AddedAt: now.Add(time.Second)}
-	for _, c := range []meta.Checkout{two, one, one} {
+	two := state.Checkout{Key: "two", Slug: "p", Name: "P", ProjectID: "id", Linked: true, Paused: true, PausedUntil: now, AddedAt: now.Add(time.Second)}
+	for _, c := range []state.Checkout{two, one, one} {
 		if err := s.PutCheckout(ctx, c); err != nil {
 			t.Fatal(err)
 		}
@@ -87,14 +91,14 @@ func TestState(t *testing.T) {
 	one.Paused = true
 	must(s.PutCheckout(ctx, one)) // changes neither cursor nor notes
 	s = again()
-	if s.Forgot != "" {
-		t.Errorf("Forgot = %q", s.Forgot)
+	if s.Lost != "" {
+		t.Errorf("Lost = %q", s.Lost)
 	}
-	if fi, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
+	if fi, err := os.Stat(filepath.Join(dir, "state.db")); err != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
 		t.Errorf("state.db: %v, %v", fi.Mode(), err)
 	}
 	cs, err := s.Checkouts(ctx)
-	if d := cmp.Diff([]meta.Checkout{one, two}, cs); err != nil || d != "" {
+	if d := cmp.Diff([]state.Checkout{one, two}, cs); err != nil || d != "" {
 		t.Errorf("Checkouts: %v, -want +got %s", err, d)
 	}
 	for name, get := range map[string]func() (string, error){
@@ -116,7 +120,7 @@ func TestState(t *testing.T) {
 		t.Errorf("Gone: %v, %s", err, d)
 	}
 	access, err := s.Access(ctx, "p", []fold.ID{id(1), id(2)})
-	if d := cmp.Diff([]meta.Access{{Count: 2, Last: now}, {}}, access); err != nil || d != "" {
+	if d := cmp.Diff([]state.Access{{Count: 2, Last: now}, {}}, access); err != nil || d != "" {
 		t.Errorf("Access: %v, %s", err, d)
 	}
 

@@ -1,16 +1,15 @@
-package meta_test
+package state_test
 
 import (
 	"errors"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // TestDeliveriesAreTakenOnce takes webhooks, again, after a restart and after a
@@ -18,17 +17,17 @@ import (
 func TestDeliveriesAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, reopen := openStateTwice(t, filepath.Join(t.TempDir(), "state.db"))
+	s, reopen := openStateTwice(t, t.TempDir())
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	one := meta.Delivery{IDs: []string{"one", "body"}, CommonDir: "/git", At: at, Work: `{"event":"push"}`}
-	two := meta.Delivery{IDs: []string{"two"}, CommonDir: "/git", At: at.Add(time.Second)}
-	for _, d := range []meta.Delivery{one, two} {
+	one := state.Delivery{IDs: []string{"one", "body"}, CommonDir: "/git", At: at, Work: `{"event":"push"}`}
+	two := state.Delivery{IDs: []string{"two"}, CommonDir: "/git", At: at.Add(time.Second)}
+	for _, d := range []state.Delivery{one, two} {
 		if err := s.TakeDelivery(ctx, d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again := meta.Delivery{IDs: []string{"three", "body"}, CommonDir: "/git", At: at.Add(time.Hour), Work: "x"}
-	due := func() []meta.Delivery {
+	again := state.Delivery{IDs: []string{"three", "body"}, CommonDir: "/git", At: at.Add(time.Hour), Work: "x"}
+	due := func() []state.Delivery {
 		t.Helper()
 		list, err := s.DueDeliveries(ctx, "/git")
 		if err != nil {
@@ -40,7 +39,7 @@ func TestDeliveriesAreTakenOnce(t *testing.T) {
 		if err := s.TakeDelivery(ctx, again); !errors.Is(err, fold.ErrConflict) {
 			t.Errorf("the same body: %v", err)
 		}
-		want := []meta.Delivery{{IDs: []string{"one"}, CommonDir: "/git", At: at, Work: one.Work}}
+		want := []state.Delivery{{IDs: []string{"one"}, CommonDir: "/git", At: at, Work: one.Work}}
 		if diff := cmp.Diff(want, due()); diff != "" {
 			t.Error(diff)
 		}
@@ -66,7 +65,7 @@ func TestDeliveriesThatWaitLeaveRoom(t *testing.T) {
 	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	take := func(dir string, n int, at time.Time) error {
-		return s.TakeDelivery(ctx, meta.Delivery{IDs: []string{dir + strconv.Itoa(n)}, CommonDir: dir, At: at, Work: "x"})
+		return s.TakeDelivery(ctx, state.Delivery{IDs: []string{dir + strconv.Itoa(n)}, CommonDir: dir, At: at, Work: "x"})
 	}
 	n, err := 0, error(nil)
 	for ; err == nil && n < 2000; n++ {

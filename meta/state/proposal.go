@@ -1,4 +1,4 @@
-package meta
+package state
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // ProposalKind says what a proposal would do.
@@ -78,7 +79,7 @@ func (c ProposalCursor) String() string {
 	if c.ID == "" {
 		return ""
 	}
-	return strconv.FormatInt(micros(c.CreatedAt), 36) + "-" + c.ID
+	return strconv.FormatInt(sqlite.Micros(c.CreatedAt), 36) + "-" + c.ID
 }
 
 // ParseProposalCursor reads what String returned. It returns ErrInvalid for
@@ -92,7 +93,7 @@ func ParseProposalCursor(s string) (ProposalCursor, error) {
 	if _, ierr := fold.ParseID(id); err != nil || ierr != nil || us < 0 {
 		return ProposalCursor{}, fmt.Errorf("cursor %.40q: give the next_cursor of the page before: %w", s, fold.ErrInvalid)
 	}
-	return ProposalCursor{CreatedAt: fromMicros(us), ID: id}, nil
+	return ProposalCursor{CreatedAt: sqlite.Time(us), ID: id}, nil
 }
 
 const proposalColumns = `id, kind, maker, memories, body, confidence, state, created_at, decided_at, decided_by`
@@ -105,9 +106,9 @@ func scanProposal(scan func(...any) error) (Proposal, error) {
 	if err != nil {
 		return p, err
 	}
-	p.CreatedAt, p.DecidedAt = fromMicros(created), fromMicros(decided)
+	p.CreatedAt, p.DecidedAt = sqlite.Time(created), sqlite.Time(decided)
 	if err := errors.Join(json.Unmarshal([]byte(memories), &p.Memories), json.Unmarshal([]byte(body), &p.ProposalBody)); err != nil {
-		return p, fmt.Errorf("proposal %s: %w: %w", p.ID, ErrDamaged, err)
+		return p, fmt.Errorf("proposal %s: %w: %w", p.ID, sqlite.ErrDamaged, err)
 	}
 	return p, nil
 }
@@ -115,11 +116,11 @@ func scanProposal(scan func(...any) error) (Proposal, error) {
 // PutProposals stores proposals of a project that are open, at most most of them
 // beside each other. One that is stored already is brought up to date while it is
 // open, and left as it is once it was decided. It returns how many are new.
-func (s *State) PutProposals(ctx context.Context, slug string, ps []Proposal, most int) (added int, err error) {
+func (s *DB) PutProposals(ctx context.Context, slug string, ps []Proposal, most int) (added int, err error) {
 	if len(ps) == 0 {
 		return 0, nil
 	}
-	err = s.db.write(ctx, "put proposals of "+slug, func(tx *sql.Tx) error {
+	err = s.db.Write(ctx, "put proposals of "+slug, func(tx *sql.Tx) error {
 		added = 0
 		var open int
 		if err := tx.QueryRowContext(ctx, `select count(*) from proposals where slug = ? and state = 'open'`, slug).Scan(&open); err != nil {
@@ -144,7 +145,7 @@ func (s *State) PutProposals(ctx context.Context, slug string, ps []Proposal, mo
 			_, err = tx.ExecContext(ctx, `insert into proposals (slug, `+proposalColumns+`) values (?, ?, ?, ?, ?, ?, ?, 'open', ?, 0, '')
 				on conflict do update set maker = excluded.maker, memories = excluded.memories, body = excluded.body, confidence = excluded.confidence
 				where state = 'open'`,
-				slug, p.ID, string(p.Kind), p.Maker, string(memories), string(body), p.Confidence, micros(p.CreatedAt))
+				slug, p.ID, string(p.Kind), p.Maker, string(memories), string(body), p.Confidence, sqlite.Micros(p.CreatedAt))
 			if err != nil {
 				return err
 			}
@@ -159,24 +160,24 @@ func (s *State) PutProposals(ctx context.Context, slug string, ps []Proposal, mo
 
 // Proposals returns the proposals of a project behind after, newest first: at most
 // limit, of one state, or of all where that is "".
-func (s *State) Proposals(ctx context.Context, slug string, state ProposalState, after ProposalCursor, limit int) ([]Proposal, error) {
+func (s *DB) Proposals(ctx context.Context, slug string, state ProposalState, after ProposalCursor, limit int) ([]Proposal, error) {
 	var all []Proposal
-	err := s.db.each(ctx, "list proposals of "+slug, func(scan func(...any) error) error {
+	err := s.db.Each(ctx, "list proposals of "+slug, func(scan func(...any) error) error {
 		p, err := scanProposal(scan)
 		all = append(all, p)
 		return err
 	}, `select `+proposalColumns+` from proposals where slug = ?1 and (?2 = '' or state = ?2)
 			and (?4 = '' or created_at < ?3 or created_at = ?3 and id > ?4)
-		order by created_at desc, id limit ?5`, slug, string(state), micros(after.CreatedAt), after.ID, limit)
+		order by created_at desc, id limit ?5`, slug, string(state), sqlite.Micros(after.CreatedAt), after.ID, limit)
 	return all, err
 }
 
 // Proposal returns the proposal of a project that id names: all of an id, or the
 // beginning of exactly one. It returns ErrNotFound where there is none, and
 // ErrInvalid where several begin so.
-func (s *State) Proposal(ctx context.Context, slug, id string) (Proposal, error) {
+func (s *DB) Proposal(ctx context.Context, slug, id string) (Proposal, error) {
 	var found []Proposal
-	err := s.db.each(ctx, "read proposal "+id, func(scan func(...any) error) error {
+	err := s.db.Each(ctx, "read proposal "+id, func(scan func(...any) error) error {
 		p, err := scanProposal(scan)
 		found = append(found, p)
 		return err
@@ -193,17 +194,17 @@ func (s *State) Proposal(ctx context.Context, slug, id string) (Proposal, error)
 }
 
 // OpenProposals returns how many proposals of a project wait for a decision.
-func (s *State) OpenProposals(ctx context.Context, slug string) (n int, err error) {
-	err = s.db.each(ctx, "count proposals of "+slug, func(scan func(...any) error) error { return scan(&n) },
+func (s *DB) OpenProposals(ctx context.Context, slug string) (n int, err error) {
+	err = s.db.Each(ctx, "count proposals of "+slug, func(scan func(...any) error) error { return scan(&n) },
 		`select count(*) from proposals where slug = ? and state = 'open'`, slug)
 	return n, err
 }
 
 // DecideProposal notes a decision. It returns ErrConflict where there was one
 // before, or the proposal is gone.
-func (s *State) DecideProposal(ctx context.Context, slug, id string, state ProposalState, by string, at time.Time) error {
-	n, err := s.db.exec(ctx, "decide proposal "+id, `update proposals set state = ?, decided_by = ?, decided_at = ?
-		where slug = ? and id = ? and state = 'open'`, string(state), by, micros(at), slug, id)
+func (s *DB) DecideProposal(ctx context.Context, slug, id string, state ProposalState, by string, at time.Time) error {
+	n, err := s.db.Exec(ctx, "decide proposal "+id, `update proposals set state = ?, decided_by = ?, decided_at = ?
+		where slug = ? and id = ? and state = 'open'`, string(state), by, sqlite.Micros(at), slug, id)
 	if err == nil && n == 0 {
 		return fmt.Errorf("proposal %s was decided meanwhile: %w", id, fold.ErrConflict)
 	}
@@ -211,17 +212,17 @@ func (s *State) DecideProposal(ctx context.Context, slug, id string, state Propo
 }
 
 // DropProposals forgets open proposals that are not true any more.
-func (s *State) DropProposals(ctx context.Context, slug string, ids []string) error {
+func (s *DB) DropProposals(ctx context.Context, slug string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := s.db.exec(ctx, "drop proposals of "+slug, `delete from proposals where slug = ? and state = 'open'
-		and id in (select value from json_each(?))`, slug, list(ids))
+	_, err := s.db.Exec(ctx, "drop proposals of "+slug, `delete from proposals where slug = ? and state = 'open'
+		and id in (select value from json_each(?))`, slug, sqlite.List(ids))
 	return err
 }
 
 // ForgetProposals forgets all proposals of a project, and what was decided.
-func (s *State) ForgetProposals(ctx context.Context, slug string) error {
-	_, err := s.db.exec(ctx, "forget proposals of "+slug, `delete from proposals where slug = ?`, slug)
+func (s *DB) ForgetProposals(ctx context.Context, slug string) error {
+	_, err := s.db.Exec(ctx, "forget proposals of "+slug, `delete from proposals where slug = ?`, slug)
 	return err
 }

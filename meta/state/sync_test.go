@@ -1,4 +1,4 @@
-package meta_test
+package state_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 func TestSyncs(t *testing.T) {
@@ -19,19 +19,19 @@ func TestSyncs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	y := meta.Sync{CommonDir: "/src/p/.git", Remote: "https://host/p", OwnBranch: true, Since: at}
-	must(s.PutCheckout(ctx, meta.Checkout{Key: "one", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at}))
-	must(s.PutCheckout(ctx, meta.Checkout{Key: "two", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at, Linked: true}))
+	y := state.Sync{CommonDir: "/src/p/.git", Remote: "https://host/p", OwnBranch: true, Since: at}
+	must(s.PutCheckout(ctx, state.Checkout{Key: "one", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at}))
+	must(s.PutCheckout(ctx, state.Checkout{Key: "two", CommonDir: y.CommonDir, Slug: "p", ProjectID: "id", AddedAt: at, Linked: true}))
 	must(s.PutSync(ctx, y))
 	y.Synced, y.Behind, y.Stopped, y.Reason, y.Hint = at, at.Add(time.Hour), "auth", "no key", "log in"
-	must(s.StandSync(ctx, y))
+	must(s.SetSyncStatus(ctx, y))
 	other := y
 	other.Remote, other.Reason = "https://host/q", "of another remote"
-	must(s.StandSync(ctx, other))
+	must(s.SetSyncStatus(ctx, other))
 	other = y
 	other.OwnBranch, other.Reason = false, "of another branch"
-	must(s.StandSync(ctx, other))
-	expect := func(want ...meta.Sync) {
+	must(s.SetSyncStatus(ctx, other))
+	expect := func(want ...state.Sync) {
 		t.Helper()
 		got, err := s.Syncs(ctx)
 		if d := cmp.Diff(want, got); err != nil || d != "" {
@@ -52,7 +52,7 @@ func TestSyncs(t *testing.T) {
 func TestRename(t *testing.T) {
 	ctx, s := t.Context(), openState(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := meta.Checkout{Key: "one", CommonDir: "/p/.git", Slug: "old", ProjectID: "a", AddedAt: at}
+	c := state.Checkout{Key: "one", CommonDir: "/p/.git", Slug: "old", ProjectID: "a", AddedAt: at}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

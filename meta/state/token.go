@@ -1,4 +1,4 @@
-package meta
+package state
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // An APIToken is what is kept of a token: its hash, and never the token.
@@ -23,9 +25,9 @@ type APIToken struct {
 }
 
 // APITokens returns every token, oldest first.
-func (s *State) APITokens(ctx context.Context) ([]APIToken, error) {
+func (s *DB) APITokens(ctx context.Context) ([]APIToken, error) {
 	var all []APIToken
-	err := s.db.each(ctx, "list tokens", func(scan func(...any) error) error {
+	err := s.db.Each(ctx, "list tokens", func(scan func(...any) error) error {
 		var t APIToken
 		var projects string
 		var created, expires, used, revoked int64
@@ -35,7 +37,7 @@ func (s *State) APITokens(ctx context.Context) ([]APIToken, error) {
 		if err := json.Unmarshal([]byte(projects), &t.Projects); err != nil {
 			return fmt.Errorf("projects of token %s: %w", t.ID, err)
 		}
-		t.Created, t.Expires, t.Used, t.Revoked = fromMicros(created), fromMicros(expires), fromMicros(used), fromMicros(revoked)
+		t.Created, t.Expires, t.Used, t.Revoked = sqlite.Time(created), sqlite.Time(expires), sqlite.Time(used), sqlite.Time(revoked)
 		all = append(all, t)
 		return nil
 	}, `select id, hash, name, user_id, scope, projects, created_at, expires_at, used_at, revoked_at
@@ -43,33 +45,33 @@ func (s *State) APITokens(ctx context.Context) ([]APIToken, error) {
 	return all, err
 }
 
-// PutAPIToken stores a new token. Those of gone make room for it.
-func (s *State) PutAPIToken(ctx context.Context, t APIToken, gone ...string) error {
-	return s.db.write(ctx, "put token "+t.ID, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `delete from api_tokens where id in (select value from json_each(?))`, list(gone)); err != nil {
+// PutAPIToken stores a new token and deletes those whose ids gone has.
+func (s *DB) PutAPIToken(ctx context.Context, t APIToken, gone ...string) error {
+	return s.db.Write(ctx, "put token "+t.ID, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `delete from api_tokens where id in (select value from json_each(?))`, sqlite.List(gone)); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `insert into api_tokens
 				(id, hash, name, user_id, scope, projects, created_at, expires_at, used_at, revoked_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			t.ID, t.Hash, t.Name, t.UserID, t.Scope, list(t.Projects), micros(t.Created), micros(t.Expires), micros(t.Used), micros(t.Revoked))
+			t.ID, t.Hash, t.Name, t.UserID, t.Scope, sqlite.List(t.Projects), sqlite.Micros(t.Created), sqlite.Micros(t.Expires), sqlite.Micros(t.Used), sqlite.Micros(t.Revoked))
 		return err
 	})
 }
 
-// RevokeAPITokens notes when tokens were revoked. Those that are already keep
-// their time. It is durable when it returns: a power cut must not bring one back,
-// and the log of the database is synced at checkpoints only.
-func (s *State) RevokeAPITokens(ctx context.Context, ids []string, at time.Time) error {
-	_, err := s.db.exec(ctx, "revoke tokens", `update api_tokens set revoked_at = ?
-		where revoked_at = 0 and id in (select value from json_each(?))`, micros(at), list(ids))
-	return s.synced(ctx, err)
+// RevokeAPITokens notes when tokens were revoked; one that is revoked already
+// keeps its time. It is durable when it returns: a power cut must not bring one
+// back.
+func (s *DB) RevokeAPITokens(ctx context.Context, ids []string, at time.Time) error {
+	_, err := s.db.Exec(ctx, "revoke tokens", `update api_tokens set revoked_at = ?
+		where revoked_at = 0 and id in (select value from json_each(?))`, sqlite.Micros(at), sqlite.List(ids))
+	return s.durable(ctx, err)
 }
 
 // SetAPITokensUsed notes when tokens were last used, by their ids.
-func (s *State) SetAPITokensUsed(ctx context.Context, used map[string]time.Time) error {
-	return s.db.write(ctx, "note use of tokens", func(tx *sql.Tx) error {
+func (s *DB) SetAPITokensUsed(ctx context.Context, used map[string]time.Time) error {
+	return s.db.Write(ctx, "note use of tokens", func(tx *sql.Tx) error {
 		for id, at := range used {
-			if _, err := tx.ExecContext(ctx, `update api_tokens set used_at = max(used_at, ?) where id = ?`, micros(at), id); err != nil {
+			if _, err := tx.ExecContext(ctx, `update api_tokens set used_at = max(used_at, ?) where id = ?`, sqlite.Micros(at), id); err != nil {
 				return err
 			}
 		}
