@@ -9,8 +9,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Commit is what is kept of a commit of the default branch: whoever asks
-// something like its message is likely looking for its files.
+// A Commit is a past commit of the default branch: who searches for something like
+// its message is likely looking for its files.
 type Commit struct {
 	Oid     string
 	Message string
@@ -27,8 +27,7 @@ func (x *DB) CommitsTip(ctx context.Context) (string, error) {
 	return tip, err
 }
 
-// Commits returns the commits that are kept, oldest first, and the tip they
-// lead to.
+// Commits returns the stored commits, oldest first, and the tip they lead to.
 func (x *DB) Commits(ctx context.Context) (tip string, commits []Commit, err error) {
 	if tip, err = x.CommitsTip(ctx); err != nil || tip == "" {
 		return tip, nil, err
@@ -45,9 +44,9 @@ func (x *DB) Commits(ctx context.Context) (tip string, commits []Commit, err err
 	return tip, commits, err
 }
 
-// AddCommits keeps commits, oldest first, that lead from what is kept to tip; with
-// anew they take the place of what is kept. Of all, the newest most stay. A
-// commit that is kept already is not kept twice.
+// AddCommits stores commits, oldest first, that lead from those stored to tip; with
+// anew they replace those stored. Only the newest most stay. A commit that is
+// stored already is not stored twice.
 func (x *DB) AddCommits(ctx context.Context, tip string, commits []Commit, anew bool, most int) error {
 	return x.db.Write(ctx, "add commits", func(tx *sql.Tx) error {
 		if anew {

@@ -9,7 +9,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-func TestAddPastKeepsTheNewest(t *testing.T) {
+func TestAddCommitsKeepsTheNewest(t *testing.T) {
 	ctx := t.Context()
 	x, err := index.Open(ctx, t.TempDir())
 	if err != nil {

@@ -140,9 +140,9 @@ func TestApplyTouchesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestWordsSeq: the number of a memory's words moves on with what is embedded of
+// TestTextChanges: the number of a memory's words moves on with what is embedded of
 // it, and not with times, blobs, chunks or links.
-func TestWordsSeq(t *testing.T) {
+func TestTextChanges(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	r := row(1)
 	first := apply(t, x, index.Change{Memory: r}).Seq

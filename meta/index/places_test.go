@@ -2,9 +2,6 @@ package index_test
 
 import (
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -38,30 +35,4 @@ func TestChunksThatTouchHaveConsecutiveNumbers(t *testing.T) {
 	if got, err := x.Places(t.Context(), ask); err != nil || len(got) != 2 {
 		t.Errorf("Places of what is forgotten = %v, %v", got, err)
 	}
-}
-
-func TestPulsesFollowTheIndex(t *testing.T) {
-	x := openIndex(t, t.TempDir())
-	ids := []fold.ID{id(1), id(2)}
-	check := func(what string, want ...index.Stats) {
-		t.Helper()
-		for range 2 { // the second time without the database
-			got, err := x.Stats(t.Context(), ids)
-			if d := cmp.Diff(want, got); err != nil || d != "" {
-				t.Errorf("Pulses %s: %v, -want +got %s", what, err, d)
-			}
-		}
-	}
-	check("of nothing", index.Stats{}, index.Stats{})
-	one := row(1)
-	apply(t, x, index.Change{Memory: one})
-	pulse := index.Stats{Type: one.Type, Language: one.Language, Updated: one.UpdatedAt.UTC().Truncate(time.Microsecond), Pinned: one.Pinned, Known: true}
-	check("of one", pulse, index.Stats{})
-	changed := row(1)
-	changed.Pinned, changed.Type = !one.Pinned, "fact"
-	apply(t, x, index.Change{Memory: changed})
-	pulse.Pinned, pulse.Type = changed.Pinned, "fact"
-	check("after a change", pulse, index.Stats{})
-	apply(t, x, index.Change{Forget: id(1)})
-	check("after it is forgotten", index.Stats{}, index.Stats{})
 }

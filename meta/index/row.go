@@ -18,7 +18,7 @@ type Row struct {
 	ContentHash string // of the file's bytes; of a memory that is described in the index only see [Index.Memory]
 	Stale       bool   // the source file differs from what was described
 	Seq         int64  // of the last change to it, its chunks or its links; set by Apply
-	TextSeq     int64  // of the last change of its words, see said; set by Apply
+	TextSeq     int64  // of the last change of its text, see TextChange; set by Apply
 }
 
 // more is what memories.more holds: the part of a memory that has no column.
@@ -41,7 +41,8 @@ type more struct {
 	UpdatedAt    time.Time        `json:"updated_at,omitzero"`
 }
 
-// inexact returns t if its column does not say all of it, else the zero time.
+// inexact returns t if its column, microseconds in UTC, does not say all of it,
+// else the zero time.
 func inexact(t time.Time) time.Time {
 	if t.Location() == time.UTC && t.Nanosecond()%1000 == 0 {
 		return time.Time{}
@@ -49,7 +50,7 @@ func inexact(t time.Time) time.Time {
 	return t
 }
 
-// exactly returns a time as it was before it was stored.
+// exactly returns a time as it was before it was stored: rest is what inexact kept.
 func exactly(micro int64, rest time.Time) time.Time {
 	if rest.IsZero() {
 		return time.UnixMicro(micro).UTC()

@@ -9,9 +9,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-// TestCardsFollowTheIndex compares cards, and chunks by their ids, with what the
+// TestSummariesFollowTheIndex compares cards, and chunks by their ids, with what the
 // database has, after every kind of change: what is held is never older.
-func TestCardsFollowTheIndex(t *testing.T) {
+func TestSummariesFollowTheIndex(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	ids := []fold.ID{id(1), id(2), id(9)}
 	check := func(what string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-func TestToldSaysWhoAndWhen(t *testing.T) {
+func TestStatementsSayWhoAndWhen(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	for n, m := range []fold.Memory{
 		{Author: "Ann", Body: "Short."},
@@ -25,9 +25,9 @@ func TestToldSaysWhoAndWhen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, told := range got {
-		told.At = told.At.UTC()
-		got[i] = told
+	for i, s := range got {
+		s.At = s.At.UTC()
+		got[i] = s
 	}
 	nine := day(9).Truncate(24 * 3600e9)
 	want := map[fold.ID]index.Statement{
@@ -37,6 +37,6 @@ func TestToldSaysWhoAndWhen(t *testing.T) {
 		id(3): {At: day(4), Text: "Short."},
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("Told: -want +got %s", d)
+		t.Errorf("Statements: -want +got %s", d)
 	}
 }

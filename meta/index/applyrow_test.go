@@ -10,9 +10,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-// TestApplyTellsWhatBecameOfRows: who keeps an index beside this one learns
+// TestApplyReturnsHowRowsChanged: who keeps an index beside this one learns
 // whether anything is other in it, and which chunks there are now.
-func TestApplyTellsWhatBecameOfRows(t *testing.T) {
+func TestApplyReturnsHowRowsChanged(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	at := time.Date(2026, 2, 3, 10, 30, 0, 0, time.UTC)
 	base := func() *index.Row {
@@ -51,7 +51,7 @@ func TestApplyTellsWhatBecameOfRows(t *testing.T) {
 		}
 		apply(t, x, index.Change{Memory: base()})
 	}
-	// Two changes of one transaction are told as one.
+	// Two changes of one transaction are returned as one.
 	first, second := base(), base()
 	first.Author, second.Author, second.UpdatedAt = "ada", "system", at.Add(time.Hour)
 	a := apply(t, x, index.Change{Memory: first}, index.Change{Memory: second})
@@ -67,7 +67,7 @@ func TestApplyTellsWhatBecameOfRows(t *testing.T) {
 			t.Fatalf("%d chunks, %v", len(stored[id(1)]), err)
 		}
 		if d := cmp.Diff(stored, a.Now); d != "" {
-			t.Errorf("%s: -stored +told %s", when, d)
+			t.Errorf("%s: -stored +returned %s", when, d)
 		}
 	}
 	if a := apply(t, x, index.Change{ID: id(1), SetChunks: true}); len(a.Now) != 0 {
