@@ -20,8 +20,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A contract asks every route for everything that the document says it answers,
@@ -262,7 +262,7 @@ func (panickyDoors) Subscribe(context.Context, fold.Scope, uint64) <-chan wire.E
 
 // unkept returns a server whose state was closed.
 func (c *contract) unkept() *api.Server {
-	state, err := meta.OpenState(c.t.Context(), filepath.Join(c.t.TempDir(), "state.db"))
+	state, err := state.Open(c.t.Context(), c.t.TempDir())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // lodging is what the contract needs to log in.
 type lodging struct {
 	logins *auth.Logins
-	state  *meta.State
+	state  *state.DB
 	op     *faultyOP
 	next   int // of its users
 }
@@ -38,13 +38,13 @@ func newLodging(t *testing.T, users int) *lodging {
 	t.Helper()
 	l := &lodging{op: newFaultyOP(t)}
 	var err error
-	if l.state, err = meta.OpenState(t.Context(), t.TempDir()+"/state.db"); err != nil {
+	if l.state, err = state.Open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.state.Close() })
 	for n := range users {
 		id := fmt.Sprintf("u%d", n)
-		if err := l.state.PutUser(t.Context(), meta.User{ID: id, Issuer: l.op.url, Subject: id}); err != nil {
+		if err := l.state.PutUser(t.Context(), state.User{ID: id, Issuer: l.op.url, Subject: id}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/apitest"
 	"github.com/foldwatch/foldwatch/api/auth"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // FuzzREST sends any query and body to each route. What comes back is no failure
@@ -66,7 +66,7 @@ func FuzzREST(f *testing.F) {
 func fuzzedLogins(f *testing.F) (op *faultyOP, h http.Handler) {
 	f.Helper()
 	op = newFaultyOP(f)
-	state, err := meta.OpenState(f.Context(), f.TempDir()+"/state.db")
+	state, err := state.Open(f.Context(), f.TempDir())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"container/list"
 	"crypto/sha256"
 	"io"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
 // How much is remembered of what was done under an Idempotency-Key: enough for
@@ -29,10 +29,8 @@ const (
 type idempotent struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	entries map[string]*list.Element // of *answer
-	recent  *list.List               // most recent first
-	size    int
+	mu      sync.Mutex // guards answers
+	answers lru.Cache[string, *answer]
 }
 
 // answer is what one request was answered, or will be.
@@ -47,7 +45,9 @@ type answer struct {
 }
 
 func newIdempotent(now func() time.Time) *idempotent {
-	return &idempotent{now: now, entries: map[string]*list.Element{}, recent: list.New()}
+	return &idempotent{now: now, answers: lru.Cache[string, *answer]{
+		MaxLen: onceEntries, MaxCost: onceBytes, Cost: func(a *answer) int { return len(a.reply) },
+	}}
 }
 
 // serve answers r with what the same request of the same caller was answered
@@ -121,48 +121,29 @@ func (a *answer) write(w http.ResponseWriter) {
 func (o *idempotent) enter(key string, sum [sha256.Size]byte) (*answer, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e, ok := o.entries[key]; ok {
-		a := e.Value.(*answer)
-		if o.now().Sub(a.at) < onceTime {
-			o.recent.MoveToFront(e)
-			return a, false
-		}
-		o.drop(e)
+	if a, ok := o.answers.Get(key); ok && o.now().Sub(a.at) < onceTime {
+		return a, false
 	}
 	a := &answer{key: key, body: sum, at: o.now(), done: make(chan struct{})}
-	o.entries[key] = o.recent.PushFront(a)
-	o.trim()
+	o.answers.Put(key, a)
 	return a, true
 }
 
+// keep counts the reply of a, which is complete.
 func (o *idempotent) keep(a *answer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e, ok := o.entries[a.key]; ok && e.Value == a {
-		o.size += len(a.reply)
-		o.trim()
+	if held, ok := o.answers.Get(a.key); ok && held == a {
+		o.answers.Put(a.key, a)
 	}
 }
 
 func (o *idempotent) forget(a *answer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e, ok := o.entries[a.key]; ok && e.Value == a {
-		o.drop(e)
+	if held, ok := o.answers.Get(a.key); ok && held == a {
+		o.answers.Remove(a.key)
 	}
-}
-
-// trim and drop are called with mu held.
-func (o *idempotent) trim() {
-	for o.recent.Len() > onceEntries || o.size > onceBytes {
-		o.drop(o.recent.Back())
-	}
-}
-
-func (o *idempotent) drop(e *list.Element) {
-	a := o.recent.Remove(e).(*answer)
-	delete(o.entries, a.key)
-	o.size -= len(a.reply)
 }
 
 // recorder holds an answer back until it is whole.

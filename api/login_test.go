@@ -24,8 +24,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A lodge is a server where people log in, and its owner at the socket.
@@ -34,7 +34,7 @@ type lodge struct {
 	url    string // as browsers call it
 	at     string // where it listens
 	state  string // folder
-	db     *meta.State
+	db     *state.DB
 	tokens *auth.Tokens
 	logins *auth.Logins
 	owner  http.Handler
@@ -77,7 +77,7 @@ func newLodgeAt(t *testing.T, at api.TCPOptions, providers func(url string) map[
 	}
 	h := &lodge{t: t, url: ln.Called(), at: ln.URL(), state: t.TempDir(), log: &locked{}}
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	state, err := meta.OpenState(t.Context(), filepath.Join(h.state, "state.db"))
+	state, err := state.Open(t.Context(), h.state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // TestSettingsThatGiveLessEndWhatWasMade logs in, makes a token, and starts again
@@ -141,7 +141,7 @@ func TestWhatIsNotKnownOfALoginEndsNothing(t *testing.T) {
 	if err != nil || len(users) != 1 {
 		t.Fatalf("%+v, %v", users, err)
 	}
-	users[0].Said = meta.Said{}
+	users[0].Claims = state.Claims{}
 	if err := h.db.PutUser(t.Context(), users[0]); err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // classes is what each route asks of its caller, written down apart from the
@@ -76,7 +76,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	state, err := meta.OpenState(t.Context(), t.TempDir()+"/state.db")
+	state, err := state.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func newRig(t *testing.T) *rig {
 
 // withSessions returns logins with a session of every kind, put into state as a
 // login puts them; later is to pass between those that are over and the others.
-func withSessions(t *testing.T, state *meta.State, keeper *auth.Tokens, now func() time.Time, later func()) (*auth.Logins, []credential) {
+func withSessions(t *testing.T, st *state.DB, keeper *auth.Tokens, now func() time.Time, later func()) (*auth.Logins, []credential) {
 	t.Helper()
 	creds := []credential{{name: "no session", cookie: strings.Repeat("0", 43)}, {name: "short cookie", cookie: "x"}}
 	add := func(name, provider, role string, projects []string, valid bool, life time.Duration) {
@@ -145,8 +145,8 @@ func withSessions(t *testing.T, state *meta.State, keeper *auth.Tokens, now func
 		id, at := fmt.Sprintf("user%d", len(creds)), now()
 		sum := sha256.Sum256([]byte(value))
 		err := errors.Join(
-			state.PutUser(t.Context(), meta.User{ID: id, Issuer: "https://id.example.com", Subject: id, Provider: provider, Assigned: role, Projects: projects, Created: at}),
-			state.PutSession(t.Context(), meta.Session{Hash: hex.EncodeToString(sum[:]), UserID: id, Created: at, Seen: at, Expires: at.Add(life)}))
+			st.PutUser(t.Context(), state.User{ID: id, Issuer: "https://id.example.com", Subject: id, Provider: provider, Assigned: role, Projects: projects, Created: at}),
+			st.PutSession(t.Context(), state.Session{Hash: hex.EncodeToString(sum[:]), UserID: id, Created: at, Seen: at, Expires: at.Add(life)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func withSessions(t *testing.T, state *meta.State, keeper *auth.Tokens, now func
 		add("session of "+role, "corp", role, nil, true, 100*time.Hour)
 		add("session of "+role+" of app", "corp", role, []string{"app"}, true, 100*time.Hour)
 	}
-	logins, err := auth.OpenLogins(t.Context(), state, auth.LoginsOptions{
+	logins, err := auth.OpenLogins(t.Context(), st, auth.LoginsOptions{
 		URL: "http://127.0.0.1:7350", Providers: map[string]conf.AuthProvider{"corp": {Issuer: "https://id.example.com", ClientID: "fold"}},
 		Secrets: t.TempDir(), Idle: 12 * time.Hour, Max: 100 * time.Hour, Tokens: keeper, Now: now,
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 var _ api.Doors = (*apitest.Doors)(nil)
@@ -45,17 +45,17 @@ func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
 // loginsOfSomebody returns logins with two users.
 func loginsOfSomebody(t *testing.T) *auth.Logins {
 	t.Helper()
-	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	st, err := state.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = state.Close() })
+	t.Cleanup(func() { _ = st.Close() })
 	for _, id := range []string{"ada", "bob"} {
-		if err := state.PutUser(t.Context(), meta.User{ID: id, Issuer: "https://id.example.com", Subject: id}); err != nil {
+		if err := st.PutUser(t.Context(), state.User{ID: id, Issuer: "https://id.example.com", Subject: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	logins, err := auth.OpenLogins(t.Context(), state, auth.LoginsOptions{URL: "http://127.0.0.1:1", Secrets: filepath.Join(t.TempDir(), "logins")})
+	logins, err := auth.OpenLogins(t.Context(), st, auth.LoginsOptions{URL: "http://127.0.0.1:1", Secrets: filepath.Join(t.TempDir(), "logins")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func loginsOfSomebody(t *testing.T) *auth.Logins {
 // tokens returns a keeper with a state of its own.
 func tokens(t *testing.T) *auth.Tokens {
 	t.Helper()
-	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	state, err := state.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

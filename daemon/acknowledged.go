@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // What a crash leaves of acknowledged writes is indexed before anybody is answered, within
@@ -48,7 +48,7 @@ func (co *checkout) indexAcknowledged(ctx context.Context, st *stores) error {
 		return err
 	}
 	for _, j := range left {
-		ended := j.Status == meta.JobCompleted || j.Status == meta.JobCancelled
+		ended := j.Status == index.JobCompleted || j.Status == index.JobCancelled
 		var w pathWork
 		if j.Type == jobFold && !ended && json.Unmarshal(j.Payload, &w) == nil {
 			paths = append(paths, w.Paths...)

@@ -17,9 +17,9 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 )
@@ -33,7 +33,7 @@ type bench struct {
 	paths     []string
 	questions []eval.Query
 
-	index   *meta.Index
+	index   *index.DB
 	text    *textindex.Index
 	vectors *vecindex.Index
 	in      *ingest.Ingester
@@ -92,14 +92,14 @@ func (b *bench) choose(ctx context.Context, st *stores) error {
 	if err != nil {
 		return err
 	}
-	var files []meta.File
+	var files []index.File
 	order := map[string][sha256.Size]byte{}
 	for path, f := range all {
 		if f.State == "indexed" && !f.Truncated {
 			files, order[path] = append(files, f), sha256.Sum256([]byte(path))
 		}
 	}
-	slices.SortFunc(files, func(x, y meta.File) int {
+	slices.SortFunc(files, func(x, y index.File) int {
 		a, b := order[x.Path], order[y.Path]
 		return cmp.Or(slices.Compare(a[:], b[:]), cmp.Compare(x.Path, y.Path))
 	})
@@ -152,7 +152,7 @@ func (b *bench) write(path string, src []byte) error {
 
 // open makes the stores, which are empty.
 func (b *bench) open(ctx context.Context, co *checkout, m *meaning) (err error) {
-	if b.index, err = meta.OpenIndex(ctx, b.dir); err != nil {
+	if b.index, err = index.Open(ctx, b.dir); err != nil {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)

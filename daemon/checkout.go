@@ -20,9 +20,11 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/watch"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // The types of jobs.
@@ -65,9 +67,9 @@ type sweepWork struct {
 // says of it.
 type checkout struct {
 	*parts
-	log     *slog.Logger  // of its own: that of parts is shared
-	rec     meta.Checkout // as registered; Name and FileMemories as they are now: record
-	project conf.Project  // to be written where there is none; "" slug otherwise
+	log     *slog.Logger   // of its own: that of parts is shared
+	rec     state.Checkout // as registered; Name and FileMemories as they are now: record
+	project conf.Project   // to be written where there is none; "" slug otherwise
 
 	batches chan watch.Batch
 	wake    chan struct{} // of the job runner
@@ -135,7 +137,7 @@ type checkout struct {
 	counting     sync.Mutex    // held while jobs are counted, so that the latest count stays
 }
 
-func newCheckout(rec meta.Checkout, p *parts) *checkout {
+func newCheckout(rec state.Checkout, p *parts) *checkout {
 	co := &checkout{
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: jobs.NewWake(),
 		opened: make(chan struct{}), pauses: make(chan struct{}, 1), state: "starting", notices: map[string]string{},
@@ -212,7 +214,7 @@ func (co *checkout) loop(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, meta.ErrDamaged):
+		case ctx.Err() != nil || errors.Is(err, sqlite.ErrDamaged):
 			return err
 		default:
 			co.miss()
@@ -436,7 +438,7 @@ func (co *checkout) enqueueIn(ctx context.Context, st *stores, kind string, prio
 			return "", fmt.Errorf("queue %s: %w", kind, err)
 		}
 	}
-	id, err := st.index.Enqueue(ctx, meta.NewJob{Type: kind, Project: co.rec.Slug, Priority: prio, Payload: b, DedupeKey: dedupe})
+	id, err := st.index.Enqueue(ctx, index.NewJob{Type: kind, Project: co.rec.Slug, Priority: prio, Payload: b, DedupeKey: dedupe})
 	if err != nil {
 		return "", fmt.Errorf("queue %s: %w", kind, err)
 	}
@@ -486,22 +488,22 @@ func (co *checkout) jobChanged(id string) {
 		data["error"] = j.Error
 	}
 	switch j.Status {
-	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled:
+	case index.JobCompleted, index.JobFailed, index.JobCancelled:
 		co.bus.publish("job:"+string(j.Status), co.rec.Slug, data)
 	}
-	if j.Status == meta.JobFailed {
+	if j.Status == index.JobFailed {
 		jobs.Poke(co.lost)
 	}
 	switch j.Status {
-	case meta.JobCompleted, meta.JobFailed, meta.JobCancelled, meta.JobRetry:
+	case index.JobCompleted, index.JobFailed, index.JobCancelled, index.JobRetry:
 		co.mu.Lock()
 		co.count.took(j, time.Now())
 		co.mu.Unlock()
 	}
 	switch j.Status {
-	case meta.JobFailed, meta.JobRetry:
+	case index.JobFailed, index.JobRetry:
 		co.note("job "+j.Type, fmt.Sprintf("the last %s failed: %s", j.Type, j.Error))
-	case meta.JobCompleted:
+	case index.JobCompleted:
 		co.note("job "+j.Type, "")
 	}
 }
@@ -526,7 +528,7 @@ func (co *checkout) busy() bool {
 }
 
 // record returns what is registered, with what was changed since.
-func (co *checkout) record() meta.Checkout {
+func (co *checkout) record() state.Checkout {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	rec := co.rec
@@ -543,7 +545,7 @@ func (co *checkout) record() meta.Checkout {
 }
 
 // change notes an update of what is registered and returns the outcome.
-func (co *checkout) change(in wire.ProjectUpdate) meta.Checkout {
+func (co *checkout) change(in wire.ProjectUpdate) state.Checkout {
 	co.mu.Lock()
 	if in.Name != nil {
 		co.changed.Name = in.Name

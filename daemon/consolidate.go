@@ -6,8 +6,9 @@ import (
 	"errors"
 
 	"github.com/foldwatch/foldwatch/daemon/evolve"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // jobConsolidate compares memories that changed, and proposes what to merge.
@@ -84,7 +85,7 @@ func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
 // proposes to merge those that say the same. Proposals about what has changed are
 // dropped before: where they hold still, they are made anew. It gives way to
 // everything that somebody waits for.
-func (co *checkout) doConsolidate(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+func (co *checkout) doConsolidate(ctx context.Context, _ *index.Job, _ func(index.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil || co.busy() {
 		return err // what keeps it busy asks for it again, at the end of its vectors
@@ -142,8 +143,8 @@ func (co *checkout) doConsolidate(ctx context.Context, _ *meta.Job, _ func(meta.
 // dropChanged forgets open proposals whose memories have changed, and notes of those
 // that a crash kept from being noted that they were accepted.
 func (co *checkout) dropChanged(ctx context.Context, st *stores) error {
-	state, slug := co.parts.state, co.rec.Slug
-	open, err := state.Proposals(ctx, slug, meta.ProposalOpen, meta.ProposalCursor{}, proposalsOpen)
+	db, slug := co.parts.state, co.rec.Slug
+	open, err := db.Proposals(ctx, slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil || len(open) == 0 {
 		return err
 	}
@@ -157,12 +158,12 @@ func (co *checkout) dropChanged(ctx context.Context, st *stores) error {
 		case evolve.Changed:
 			gone = append(gone, p.ID)
 		case evolve.Done:
-			if err := state.DecideProposal(ctx, slug, p.ID, meta.ProposalAccepted, "", co.now()); err != nil && !errors.Is(err, fold.ErrConflict) {
+			if err := db.DecideProposal(ctx, slug, p.ID, state.ProposalAccepted, "", co.now()); err != nil && !errors.Is(err, fold.ErrConflict) {
 				return err
 			}
 		}
 	}
-	return state.DropProposals(ctx, slug, gone)
+	return db.DropProposals(ctx, slug, gone)
 }
 
 // acceptAll accepts what is proposed, each as a commit of its own: the user wants no
@@ -171,7 +172,7 @@ func (co *checkout) acceptAll(ctx context.Context, st *stores) {
 	if co.isPaused() {
 		return
 	}
-	open, err := co.parts.state.Proposals(ctx, co.rec.Slug, meta.ProposalOpen, meta.ProposalCursor{}, proposalsOpen)
+	open, err := co.parts.state.Proposals(ctx, co.rec.Slug, state.ProposalOpen, state.ProposalCursor{}, proposalsOpen)
 	if err != nil {
 		co.log.WarnContext(ctx, "Proposals not read", "err", err)
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // counts is what was done for one checkout since the start of the daemon.
@@ -33,14 +33,14 @@ func (t *counts) values() map[string]int64 {
 }
 
 // took notes an attempt of a job that has ended.
-func (t *counts) took(j meta.Job, now time.Time) {
+func (t *counts) took(j index.Job, now time.Time) {
 	if t.times == nil {
 		t.times = map[string]wire.JobTimes{}
 	}
 	jt := t.times[j.Type]
 	jt.Type = j.Type
 	jt.Ended++
-	if j.Status != meta.JobCompleted {
+	if j.Status != index.JobCompleted {
 		jt.Failed++
 	}
 	if end := j.EndedAt; !j.StartedAt.IsZero() {

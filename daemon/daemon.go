@@ -23,10 +23,11 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -85,8 +86,8 @@ type parts struct {
 	cfg       conf.Config
 	origins   []conf.Origin
 	dirs      conf.Dirs
-	state     *meta.State
-	cache     *meta.Cache
+	state     *state.DB
+	cache     *cache.DB
 	cutter    ingest.Cutter
 	cuts      ingest.Cuts
 	turns     vecindex.Turns // one index of vectors builds at a time
@@ -153,10 +154,10 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		d.parts.restAfter = restAfter
 	}
 	p := d.parts
-	if p.state, err = meta.OpenState(ctx, filepath.Join(opt.Dirs.State, "state.db")); err != nil {
+	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
 	}
-	if p.cache, err = meta.OpenCacheWithin(ctx, filepath.Join(opt.Dirs.State, "cache.db"), int64(opt.Config.CacheMaxMB)<<20); err != nil {
+	if p.cache, err = cache.Open(ctx, opt.Dirs.State, int64(opt.Config.CacheMaxMB)<<20); err != nil {
 		return nil, err
 	}
 	if len(opt.Worker) > 0 {
@@ -230,7 +231,7 @@ func (d *Daemon) Holds() bool { return d.lock.Stands() }
 
 // State returns the store of what this machine knows beside the checkouts, for
 // what decides who may call. It is closed with the daemon.
-func (d *Daemon) State() *meta.State { return d.parts.state }
+func (d *Daemon) State() *state.DB { return d.parts.state }
 
 // sorted returns the checkouts by slug, main work trees first.
 func (d *Daemon) sorted() []*checkout {

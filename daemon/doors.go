@@ -12,8 +12,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // AddMemory writes a new memory and returns when it is durable.
@@ -445,7 +445,7 @@ func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, e
 	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)
 }
 
-func (co *checkout) wireJob(j meta.Job) wire.Job {
+func (co *checkout) wireJob(j index.Job) wire.Job {
 	out := wire.Job{
 		ID: j.ID, Type: j.Type, Project: j.Project, Status: string(j.Status), Priority: j.Priority, Attempts: j.Attempts, Error: j.Error, CreatedAt: j.CreatedAt,
 	}

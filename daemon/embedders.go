@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/provider"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
@@ -23,7 +23,7 @@ import (
 // is loaded once, and a provider's budget and breaker hold for all projects.
 type embedders struct {
 	dirs    conf.Dirs
-	state   *meta.State
+	state   *state.DB
 	cache   embed.Cache
 	builtin *embed.CachedEmbedder
 	now     func() time.Time
@@ -266,7 +266,7 @@ func (e *embedders) held(c choice) (until time.Time, ok bool) {
 
 func (e *embedders) audit(ctx context.Context, r provider.Record) error {
 	e.log.InfoContext(ctx, "Sent to a provider", "project", r.Project, "provider", r.Provider, "host", r.Host, "texts", r.Texts, "bytes", r.Bytes, "outcome", r.Outcome)
-	return e.state.AddAudit(ctx, meta.Audit{
+	return e.state.AddAudit(ctx, state.Audit{
 		At: r.At, Slug: r.Project, Host: r.Host, Action: fmt.Sprintf("%s: %d texts", r.Provider, r.Texts), Bytes: r.Bytes, Outcome: r.Outcome,
 	})
 }
@@ -304,7 +304,7 @@ func (e *embedders) spent(ctx context.Context, name string) provider.Spent {
 }
 
 // A ledger keeps what was spent among the facts.
-type ledger struct{ state *meta.State }
+type ledger struct{ state *state.DB }
 
 func (l ledger) Spent(ctx context.Context, name string) (s provider.Spent, err error) {
 	text, err := l.state.Fact(ctx, "provider "+name, "spent")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // A hold keeps the stores of a checkout open until it is let go: what goes on in
@@ -198,7 +198,7 @@ func (co *checkout) payOwed(ctx context.Context, st *stores) error {
 	co.mu.Unlock()
 	var err error
 	for i, j := range owed {
-		if _, err = st.index.Enqueue(ctx, meta.NewJob{Type: j.kind, Project: co.rec.Slug, Priority: j.prio, Payload: j.payload, DedupeKey: j.dedupe}); err != nil {
+		if _, err = st.index.Enqueue(ctx, index.NewJob{Type: j.kind, Project: co.rec.Slug, Priority: j.prio, Payload: j.payload, DedupeKey: j.dedupe}); err != nil {
 			err = fmt.Errorf("queue %s: %w", j.kind, err)
 			owed = owed[i:]
 			break

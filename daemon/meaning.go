@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -154,7 +154,7 @@ func (st *stores) closeMeanings() error {
 // doEmbed gives vectors to what changed, a part at a time, so that a save that
 // comes meanwhile is not held up: first those that answer searches, then those of
 // the model that the user wants instead.
-func (co *checkout) doEmbed(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doEmbed(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
@@ -109,7 +109,7 @@ func (co *checkout) owesWeight(ctx context.Context, st *stores) bool {
 
 // doMeasure measures what the vectors of a model are worth on this checkout. It
 // gives way to a save, and begins again then; what was embedded is in the cache.
-func (co *checkout) doMeasure(ctx context.Context, _ *meta.Job, _ func(meta.JobProgress)) error {
+func (co *checkout) doMeasure(ctx context.Context, _ *index.Job, _ func(index.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil || !co.owesWeight(ctx, st) {
 		return err
@@ -154,7 +154,7 @@ func (co *checkout) doMeasure(ctx context.Context, _ *meta.Job, _ func(meta.JobP
 
 // commitTrials asks the newest commits of what is indexed.
 func (co *checkout) commitTrials(ctx context.Context, st *stores, m *meaning) ([]trial, error) {
-	_, commits, err := st.index.PastCommits(ctx)
+	_, commits, err := st.index.Commits(ctx)
 	if err != nil {
 		return nil, err
 	}

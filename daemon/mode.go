@@ -10,7 +10,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // How the checkouts of a repository keep their memories (git.md): beside the user's
@@ -25,7 +25,7 @@ const (
 // modeOf is the mode that is registered for a checkout. What else may stand there was
 // written by an earlier version: branch, and auto, which is sidecar until HEAD is first
 // seen to track fold/. "" is the same.
-func modeOf(rec meta.Checkout) string {
+func modeOf(rec state.Checkout) string {
 	switch rec.CommitTo {
 	case modeTracked, "branch":
 		return modeTracked
@@ -34,7 +34,7 @@ func modeOf(rec meta.Checkout) string {
 }
 
 // mayFollow reports whether nobody has said yet which mode a checkout is to have.
-func mayFollow(rec meta.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
+func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.CommitTo == "auto" }
 
 // setMode changes the mode of co and of all other checkouts of its repository, and opens
 // them anew: nothing of one mode may be open in the other.
@@ -78,7 +78,7 @@ func (d *Daemon) stopSync(ctx context.Context, co *checkout) error {
 	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
 		return err
 	}
-	co.sync.turn(meta.Sync{}, co.rec.Slug, false)
+	co.sync.turn(state.Sync{}, co.rec.Slug, false)
 	co.bus.publish("sync:off", co.rec.Slug, nil)
 	return nil
 }

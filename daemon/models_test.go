@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/vecindex/embedtest"
 )
 
@@ -217,7 +217,7 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 		t.Errorf("told to whom may not read: %+v, %v", none, err)
 	}
 	p.stop()
-	s, err := meta.OpenState(t.Context(), filepath.Join(p.dirs().State, "state.db"))
+	s, err := state.Open(t.Context(), p.dirs().State)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // How long a checkout that could not be opened waits before the next attempt:
@@ -83,7 +83,7 @@ func (co *checkout) damaged(err error) {
 // The next turn then begins with empty derived stores.
 func (co *checkout) tookDamage(ctx context.Context, err error) error {
 	co.mu.Lock()
-	if co.damage == nil && errors.Is(err, meta.ErrDamaged) {
+	if co.damage == nil && errors.Is(err, sqlite.ErrDamaged) {
 		co.damage = err
 	}
 	damage := co.damage

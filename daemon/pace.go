@@ -6,7 +6,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 const (
@@ -33,10 +33,10 @@ type pace struct {
 
 // watched returns a progress that keeps what j reaches, for status and events,
 // and stores it with tell from time to time. End it with co.endProgress.
-func (co *checkout) watched(j *meta.Job, tell func(meta.JobProgress)) ingest.Progress {
+func (co *checkout) watched(j *index.Job, tell func(index.JobProgress)) ingest.Progress {
 	return func(s ingest.Step) {
 		if p, store := co.paced(j.ID, s); store {
-			tell(meta.JobProgress(p))
+			tell(index.JobProgress(p))
 		}
 	}
 }

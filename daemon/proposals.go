@@ -11,8 +11,9 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/evolve"
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 const (
@@ -23,15 +24,15 @@ const (
 // Proposals lists what is proposed for the memories of a project.
 func (d *Daemon) Proposals(ctx context.Context, sc fold.Scope, slug string, in wire.ProposalQuery) (wire.ProposalList, error) {
 	list := wire.ProposalList{Items: []wire.Proposal{}}
-	after, err := meta.ParseProposalCursor(in.Cursor)
+	after, err := state.ParseProposalCursor(in.Cursor)
 	if err != nil {
 		return list, err
 	}
-	state := meta.ProposalState(firstOf(in.State, string(meta.ProposalOpen)))
-	switch state {
-	case meta.ProposalOpen, meta.ProposalAccepted, meta.ProposalRejected:
+	only := state.ProposalState(firstOf(in.State, string(state.ProposalOpen)))
+	switch only {
+	case state.ProposalOpen, state.ProposalAccepted, state.ProposalRejected:
 	case "all":
-		state = ""
+		only = ""
 	default:
 		return list, fmt.Errorf("state %.20q is none of open, accepted, rejected, all: %w", in.State, fold.ErrInvalid)
 	}
@@ -45,14 +46,14 @@ func (d *Daemon) Proposals(ctx context.Context, sc fold.Scope, slug string, in w
 	}
 	defer st.letGo()
 	slug = st.co.rec.Slug
-	all, err := d.parts.state.Proposals(ctx, slug, state, after, in.Limit+1)
+	all, err := d.parts.state.Proposals(ctx, slug, only, after, in.Limit+1)
 	if err != nil {
 		return list, err
 	}
 	if len(all) > in.Limit {
 		all = all[:in.Limit]
 		last := all[in.Limit-1]
-		list.NextCursor = meta.ProposalCursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
+		list.NextCursor = state.ProposalCursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
 	}
 	if list.Open, err = d.parts.state.OpenProposals(ctx, slug); err != nil {
 		return list, err
@@ -75,7 +76,7 @@ func (d *Daemon) Proposal(ctx context.Context, sc fold.Scope, slug, id string) (
 	}
 	defer st.letGo()
 	p, out, err := st.proposal(ctx, id)
-	if err != nil || p.State != meta.ProposalOpen || p.Kind != meta.ProposeMerge {
+	if err != nil || p.State != state.ProposalOpen || p.Kind != state.ProposeMerge {
 		return out, err
 	}
 	m, err := st.door().PlanMerge(ctx, seen(p, 0), seen(p, 1))
@@ -106,11 +107,11 @@ func (d *Daemon) AcceptProposal(ctx context.Context, sc fold.Scope, slug, id str
 	if err != nil {
 		return wire.ProposalAccepted{}, err
 	}
-	if p.State == meta.ProposalRejected {
+	if p.State == state.ProposalRejected {
 		return wire.ProposalAccepted{}, fmt.Errorf("proposal %s was rejected: %w", p.ID, fold.ErrConflict)
 	}
 	var out wire.ProposalAccepted
-	if p.State == meta.ProposalAccepted {
+	if p.State == state.ProposalAccepted {
 		out, err = st.accepted(ctx, p)
 	} else {
 		out, err = st.co.accept(ctx, st.stores, sc, p)
@@ -137,10 +138,10 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 		return wire.Proposal{}, err
 	}
 	switch p.State {
-	case meta.ProposalAccepted:
+	case state.ProposalAccepted:
 		return wire.Proposal{}, fmt.Errorf("proposal %s was accepted: %w", p.ID, fold.WithHint(fold.ErrConflict, "foldwatch restore --commit REV takes it back; foldwatch log names the commit"))
-	case meta.ProposalOpen:
-		err = d.parts.state.DecideProposal(ctx, st.co.rec.Slug, p.ID, meta.ProposalRejected, sc.Author, st.co.now())
+	case state.ProposalOpen:
+		err = d.parts.state.DecideProposal(ctx, st.co.rec.Slug, p.ID, state.ProposalRejected, sc.Author, st.co.now())
 		if err != nil {
 			return wire.Proposal{}, err
 		}
@@ -150,21 +151,21 @@ func (d *Daemon) RejectProposal(ctx context.Context, sc fold.Scope, slug, id str
 }
 
 // proposal returns the proposal that id names, as it is stored and as it is told.
-func (h *hold) proposal(ctx context.Context, id string) (meta.Proposal, wire.Proposal, error) {
+func (h *hold) proposal(ctx context.Context, id string) (state.Proposal, wire.Proposal, error) {
 	id = strings.ToLower(strings.TrimSpace(id))
 	if len(id) < 4 || len(id) > 16 || strings.Trim(id, "0123456789abcdef") != "" {
-		return meta.Proposal{}, wire.Proposal{}, fmt.Errorf("%.40q is no id of a proposal: 16 hex digits, or the first 4 or more of one: %w", id, fold.ErrInvalid)
+		return state.Proposal{}, wire.Proposal{}, fmt.Errorf("%.40q is no id of a proposal: 16 hex digits, or the first 4 or more of one: %w", id, fold.ErrInvalid)
 	}
 	p, err := h.co.parts.state.Proposal(ctx, h.co.rec.Slug, id)
 	if err != nil {
 		return p, wire.Proposal{}, err
 	}
-	rows, err := h.rowsOf(ctx, []meta.Proposal{p})
+	rows, err := h.rowsOf(ctx, []state.Proposal{p})
 	return p, wireProposal(h.co.rec.Slug, p, rows), err
 }
 
 // rowsOf returns what the index has of the memories of proposals.
-func (st *stores) rowsOf(ctx context.Context, ps []meta.Proposal) (map[fold.ID]meta.Row, error) {
+func (st *stores) rowsOf(ctx context.Context, ps []state.Proposal) (map[fold.ID]index.Row, error) {
 	var ids []fold.ID
 	for _, p := range ps {
 		for _, e := range p.Memories {
@@ -175,23 +176,23 @@ func (st *stores) rowsOf(ctx context.Context, ps []meta.Proposal) (map[fold.ID]m
 }
 
 // seen is the memory at place i of a proposal, as it was when that was made.
-func seen(p meta.Proposal, i int) remember.Seen {
+func seen(p state.Proposal, i int) remember.Seen {
 	return remember.Seen{ID: p.Memories[i].ID, Hash: p.Memories[i].Hash}
 }
 
 // accept does what the open proposal p says, and notes it.
-func (co *checkout) accept(ctx context.Context, st *stores, sc fold.Scope, p meta.Proposal) (out wire.ProposalAccepted, err error) {
+func (co *checkout) accept(ctx context.Context, st *stores, sc fold.Scope, p state.Proposal) (out wire.ProposalAccepted, err error) {
 	switch {
-	case p.Kind == meta.ProposeMerge && len(p.Memories) == 2:
+	case p.Kind == state.ProposeMerge && len(p.Memories) == 2:
 		out.WriteReply, out.Rev, err = st.door().Merge(ctx, sc, seen(p, 0), seen(p, 1))
 		out.Superseded = string(p.Memories[1].ID)
-	case p.Kind == meta.ProposeLink && len(p.Memories) == 2:
+	case p.Kind == state.ProposeLink && len(p.Memories) == 2:
 		if err = st.door().Unchanged(ctx, seen(p, 1)); err == nil {
 			out.WriteReply, err = st.door().Update(ctx, sc, p.Memories[0].ID, wire.MemoryUpdate{
 				ExpectedHash: p.Memories[0].Hash, Links: []wire.NewLink{{Target: string(p.Memories[1].ID), Type: p.LinkType, Context: p.Context}},
 			})
 		}
-	case p.Kind == meta.ProposeAnnotate && len(p.Memories) == 1:
+	case p.Kind == state.ProposeAnnotate && len(p.Memories) == 1:
 		out.WriteReply, err = st.annotate(ctx, sc, p)
 	default:
 		err = fmt.Errorf("it is of a kind that this program does not know: %w", fold.ErrInvalid)
@@ -200,7 +201,7 @@ func (co *checkout) accept(ctx context.Context, st *stores, sc fold.Scope, p met
 		return out, fmt.Errorf("accept proposal %s: %w", p.ID, err)
 	}
 	// A caller that has left changes nothing about what is done.
-	err = co.parts.state.DecideProposal(context.WithoutCancel(ctx), co.rec.Slug, p.ID, meta.ProposalAccepted, sc.Author, co.now())
+	err = co.parts.state.DecideProposal(context.WithoutCancel(ctx), co.rec.Slug, p.ID, state.ProposalAccepted, sc.Author, co.now())
 	if errors.Is(err, fold.ErrConflict) { // another accepted it at the same moment
 		err = nil
 	}
@@ -208,8 +209,8 @@ func (co *checkout) accept(ctx context.Context, st *stores, sc fold.Scope, p met
 }
 
 // accepted answers for a proposal that was accepted before.
-func (st *stores) accepted(ctx context.Context, p meta.Proposal) (out wire.ProposalAccepted, err error) {
-	if p.Kind == meta.ProposeMerge {
+func (st *stores) accepted(ctx context.Context, p state.Proposal) (out wire.ProposalAccepted, err error) {
+	if p.Kind == state.ProposeMerge {
 		out.Superseded = string(p.Memories[1].ID)
 	}
 	out.WriteReply, err = st.door().Stands(ctx, p.Memories[0].ID)
@@ -220,7 +221,7 @@ func (st *stores) accepted(ctx context.Context, p meta.Proposal) (out wire.Propo
 }
 
 // annotate gives a memory the context and tags that p proposes.
-func (st *stores) annotate(ctx context.Context, sc fold.Scope, p meta.Proposal) (wire.WriteReply, error) {
+func (st *stores) annotate(ctx context.Context, sc fold.Scope, p state.Proposal) (wire.WriteReply, error) {
 	row, err := st.index.Memory(ctx, p.Memories[0].ID)
 	if err != nil {
 		return wire.WriteReply{}, err
@@ -242,12 +243,12 @@ func (st *stores) annotate(ctx context.Context, sc fold.Scope, p meta.Proposal) 
 }
 
 // wireProposal is a proposal as it is told, by what the index has of its memories.
-func wireProposal(slug string, p meta.Proposal, rows map[fold.ID]meta.Row) wire.Proposal {
+func wireProposal(slug string, p state.Proposal, rows map[fold.ID]index.Row) wire.Proposal {
 	out := wire.Proposal{
 		ID: p.ID, Project: slug, Kind: string(p.Kind), Maker: p.Maker, State: string(p.State), Memories: []wire.ProposalMemory{},
 		Reason: p.Reason, Evidence: p.Evidence, Confidence: p.Confidence, LinkType: p.LinkType, Context: p.Context, Tags: p.Tags,
 		CreatedAt: p.CreatedAt, DecidedBy: p.DecidedBy,
-		Stale: p.State == meta.ProposalOpen && evolve.StandingOf(p, rows) != evolve.Current,
+		Stale: p.State == state.ProposalOpen && evolve.StandingOf(p, rows) != evolve.Current,
 	}
 	if !p.DecidedAt.IsZero() {
 		out.DecidedAt = &p.DecidedAt
@@ -256,16 +257,16 @@ func wireProposal(slug string, p meta.Proposal, rows map[fold.ID]meta.Row) wire.
 		role := "changed"
 		if i > 0 {
 			role = "target"
-			if p.Kind == meta.ProposeMerge {
+			if p.Kind == state.ProposeMerge {
 				role = "superseded"
 			}
 		}
 		out.Memories = append(out.Memories, wire.ProposalMemory{ID: string(e.ID), Title: rows[e.ID].Title, Role: role, ContentHash: e.Hash})
 	}
 	switch ids := out.Memories; {
-	case p.Kind == meta.ProposeMerge && len(ids) == 2:
+	case p.Kind == state.ProposeMerge && len(ids) == 2:
 		out.Does = fmt.Sprintf("%s takes in what %s has beyond it, and supersedes it: links to that lead here, and it is removed (foldwatch restore brings it back)", ids[0].ID, ids[1].ID)
-	case p.Kind == meta.ProposeLink && len(ids) == 2:
+	case p.Kind == state.ProposeLink && len(ids) == 2:
 		out.Does = fmt.Sprintf("%s gets a link of type %s to %s", ids[0].ID, firstOf(p.LinkType, string(fold.LinkRelated)), ids[1].ID)
 	case len(ids) > 0:
 		out.Does = ids[0].ID + " gets another context, or tags"

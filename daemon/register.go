@@ -17,10 +17,10 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // DefaultFoldDir is the name of the folder of memories.
@@ -190,8 +190,8 @@ func checkCreate(in wire.ProjectCreate) error {
 
 // record makes the registry entry of a checkout, and the project file it has or
 // shall get.
-func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCreate) (meta.Checkout, conf.Project, []string, error) {
-	rec := meta.Checkout{
+func (d *Daemon) record(ctx context.Context, l *usergit.Repo, in wire.ProjectCreate) (state.Checkout, conf.Project, []string, error) {
+	rec := state.Checkout{
 		Key: l.Key(), Path: firstOf(l.WorkTree, l.CommonDir), CommonDir: l.CommonDir, MainTree: l.MainTree, Linked: l.Linked,
 		FoldDir: firstOf(in.FoldDir, DefaultFoldDir), FileMemories: in.FileMemories, AddedAt: d.opt.Now().UTC(),
 	}
@@ -327,7 +327,7 @@ func (d *Daemon) mirrored(ctx context.Context, remote string) (conf.Project, int
 
 // noteRemote remembers that rec's project belongs to its remote, newest first,
 // or forgets it.
-func (d *Daemon) noteRemote(ctx context.Context, rec meta.Checkout, belongs bool) error {
+func (d *Daemon) noteRemote(ctx context.Context, rec state.Checkout, belongs bool) error {
 	if rec.RemoteURL == "" {
 		return nil
 	}
@@ -354,7 +354,7 @@ func (p *parts) mirror(projectID string) string {
 }
 
 // freeSlug is the project's slug by the rule of design.md 4.
-func (d *Daemon) freeSlug(in wire.ProjectCreate, rec meta.Checkout) string {
+func (d *Daemon) freeSlug(in wire.ProjectCreate, rec state.Checkout) string {
 	if in.Slug != "" {
 		return in.Slug
 	}
@@ -510,7 +510,7 @@ func (d *Daemon) purge(co *checkout) error {
 
 // sameMemory reports whether two checkouts keep one fold/ and one history: they
 // are one, or, in sidecar mode, work trees of one repository.
-func sameMemory(a, b meta.Checkout) bool {
+func sameMemory(a, b state.Checkout) bool {
 	return a.CommonDir == b.CommonDir && (a.Key == b.Key || modeOf(a) == modeSidecar)
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // rename has the checkout with the key, and the other work trees of its repository,
@@ -110,7 +111,7 @@ func (co *checkout) derivedIDs(ctx context.Context, slug string) map[fold.ID]fol
 		return ids
 	}
 	defer h.letGo()
-	err = h.index.EachMemory(ctx, func(r meta.Row) error {
+	err = h.index.EachMemory(ctx, func(r index.Row) error {
 		if id, ok := derivedID(&r.Memory, co.rec.Slug, slug); ok {
 			ids[r.ID] = id
 		}
@@ -141,7 +142,7 @@ func derivedID(m *fold.Memory, was, now string) (fold.ID, bool) {
 
 // renamed registers a work tree under its new slug, and drops what was derived under
 // the old one.
-func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec meta.Checkout, ids map[fold.ID]fold.ID) error {
+func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec state.Checkout, ids map[fold.ID]fold.ID) error {
 	if err := d.parts.state.Rename(ctx, tree.rec.Slug, rec, ids); err != nil {
 		return err
 	}

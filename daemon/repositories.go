@@ -14,8 +14,8 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // searchableMost is how long a sync waits until what came is found by searches.
@@ -147,7 +147,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 			fold.WithHint(fold.ErrInvalid, "push them with the branch: git push; or keep them beside it: foldwatch untrack"))
 	}
 	now := d.opt.Now().UTC()
-	rec := meta.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
+	rec := state.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
 	if _, was := co.sync.on(); was.Remote == rec.Remote {
 		rec.Since, rec.Synced, rec.Given = was.Since, was.Synced, was.Given || rec.Given
 	}
@@ -184,7 +184,7 @@ func (d *Daemon) RemoveRepository(ctx context.Context, sc fold.Scope, slug, id s
 	if err := d.parts.state.DeleteSync(ctx, co.rec.CommonDir); err != nil {
 		return err
 	}
-	co.sync.turn(meta.Sync{}, co.rec.Slug, false)
+	co.sync.turn(state.Sync{}, co.rec.Slug, false)
 	co.bus.publish("sync:off", co.rec.Slug, nil)
 	return nil
 }
@@ -276,7 +276,7 @@ func (d *Daemon) standsFor(ctx context.Context, co *checkout, err error) (*check
 }
 
 // syncFailed adds to an error of a round what is not known where it came up.
-func (co *checkout) syncFailed(err error, rec meta.Sync) error {
+func (co *checkout) syncFailed(err error, rec state.Sync) error {
 	bad, ok := errors.AsType[*rounds.Error](err)
 	switch {
 	case !ok:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // drainMost is how long stores that must be closed wait for calls under way.
@@ -284,7 +284,7 @@ func (co *checkout) closeStores(ctx context.Context, st *stores) error {
 	if err != nil {
 		co.log.WarnContext(ctx, "Stores not closed cleanly", "err", err)
 	}
-	if errors.Is(err, meta.ErrDamaged) {
+	if errors.Is(err, sqlite.ErrDamaged) {
 		return err
 	}
 	return nil

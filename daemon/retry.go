@@ -7,7 +7,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // jobRetry reads again what an attempt failed on: payload retryWork.
@@ -81,7 +81,7 @@ func (co *checkout) retryFailed(ctx context.Context) error {
 	return co.later(ctx, jobRetry, prioLater, retryWork{}, jobRetry)
 }
 
-func (co *checkout) doRetry(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doRetry(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
 	var w retryWork
 	if err := json.Unmarshal(j.Payload, &w); err != nil {
 		return err

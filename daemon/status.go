@@ -14,9 +14,9 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // problemsShown is how many files that are set aside status names.
@@ -74,8 +74,8 @@ func (d *Daemon) notices(ctx context.Context, all []*checkout) []string {
 			notices = append(notices, texts...)
 		}
 	}
-	if d.parts.state.Forgot != "" {
-		notices = append(notices, d.parts.state.Forgot)
+	if d.parts.state.Lost != "" {
+		notices = append(notices, d.parts.state.Lost)
 	}
 	if off := d.parts.lexicon.Off(); off != "" {
 		notices = append(notices, "synonyms are off: "+off)
@@ -347,7 +347,7 @@ func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
 	return &info
 }
 
-func (co *checkout) problems(files []meta.File) []wire.FileProblem {
+func (co *checkout) problems(files []index.File) []wire.FileProblem {
 	var out []wire.FileProblem
 	for _, f := range files {
 		path := f.Path

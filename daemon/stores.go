@@ -16,10 +16,10 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
@@ -54,7 +54,7 @@ type standing struct {
 // them.
 type stores struct {
 	*standing
-	index  *meta.Index
+	index  *index.DB
 	text   *textindex.Index
 	recall *recall.Door
 	writes *remember.Door
@@ -97,7 +97,7 @@ func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 	dir := co.indexDir()
 	remove := func(path string) func() error { return func() error { return os.RemoveAll(path) } }
 	if err := guarded(dir, "index", co.log, remove(dir), func() (err error) {
-		st.index, err = meta.OpenIndex(ctx, dir)
+		st.index, err = index.Open(ctx, dir)
 		return err
 	}); err != nil {
 		return st, err

@@ -15,9 +15,9 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // behindMost is how long something may be unpushed before every command says so.
@@ -39,7 +39,7 @@ type syncing struct {
 	main defaultBranch
 
 	mu     sync.Mutex     // guards the fields below
-	rec    meta.Sync      // as registered; Remote is "" while it is off
+	rec    state.Sync     // as registered; Remote is "" while it is off
 	runner *rounds.Runner // nil while it is off
 	turned chan struct{}  // closed when rec.Remote changes
 	co     *checkout      // that makes the rounds; nil if none is open
@@ -65,13 +65,13 @@ func (p *parts) syncOf(dir string) *syncing {
 }
 
 // loadSyncs takes up what the user had turned on for the registered checkouts.
-func (p *parts) loadSyncs(ctx context.Context, checkouts []meta.Checkout) error {
+func (p *parts) loadSyncs(ctx context.Context, checkouts []state.Checkout) error {
 	recs, err := p.state.Syncs(ctx)
 	for _, rec := range recs {
 		if rec.OwnBranch {
 			continue // a consent to what an earlier version did
 		}
-		if i := slices.IndexFunc(checkouts, func(c meta.Checkout) bool { return c.CommonDir == rec.CommonDir }); i >= 0 {
+		if i := slices.IndexFunc(checkouts, func(c state.Checkout) bool { return c.CommonDir == rec.CommonDir }); i >= 0 {
 			p.syncOf(rec.CommonDir).turn(rec, checkouts[i].Slug, false)
 		}
 	}
@@ -80,7 +80,7 @@ func (p *parts) loadSyncs(ctx context.Context, checkouts []meta.Checkout) error 
 
 // turn turns the sync of the project called slug on as rec says, or off where that
 // names no remote. Asked is that the caller goes on to ask for the first round.
-func (y *syncing) turn(rec meta.Sync, slug string, asked bool) {
+func (y *syncing) turn(rec state.Sync, slug string, asked bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.rec, y.runner = rec, nil
@@ -96,7 +96,7 @@ func (y *syncing) turn(rec meta.Sync, slug string, asked bool) {
 }
 
 // on returns the runner and the consent, nil while the sync is off.
-func (y *syncing) on() (*rounds.Runner, meta.Sync) {
+func (y *syncing) on() (*rounds.Runner, state.Sync) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.runner, y.rec
@@ -297,7 +297,7 @@ func (y *syncing) done(deed rounds.Deed, out rounds.Outcome, err error) {
 	same := was
 	same.Synced = rec.Synced
 	if deed == rounds.Round || same != rec { // polls that find nothing write nothing
-		if serr := y.state.StandSync(ctx, rec); serr != nil {
+		if serr := y.state.SetSyncStatus(ctx, rec); serr != nil {
 			co.log.WarnContext(ctx, "Sync not noted", "err", serr)
 		}
 	}
@@ -341,7 +341,7 @@ func (y *syncing) changed() {
 		return
 	}
 	if first {
-		if err := y.state.StandSync(context.Background(), rec); err != nil {
+		if err := y.state.SetSyncStatus(context.Background(), rec); err != nil {
 			y.log.Warn("Sync not noted", "err", err)
 		}
 	}

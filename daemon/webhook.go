@@ -12,8 +12,8 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A webhook says that something happened at the remote, and that is all that is
@@ -79,7 +79,7 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 		}
 		work = string(b)
 	}
-	err := d.parts.state.TakeDelivery(ctx, meta.Delivery{IDs: in.IDs, CommonDir: co.rec.CommonDir, At: d.opt.Now().UTC(), Work: work})
+	err := d.parts.state.TakeDelivery(ctx, state.Delivery{IDs: in.IDs, CommonDir: co.rec.CommonDir, At: d.opt.Now().UTC(), Work: work})
 	if err != nil {
 		return wire.DeliveryReply{}, fmt.Errorf("webhook of repository %s: %w", repository, err)
 	}

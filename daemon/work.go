@@ -11,13 +11,13 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // doSweep compares disk with the database, describes what the default branch
 // holds, and leaves vectors to a job of their own.
-func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) (err error) {
+func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.JobProgress)) (err error) {
 	var w sweepWork
 	if err := json.Unmarshal(j.Payload, &w); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (co *checkout) doSweep(ctx context.Context, j *meta.Job, tell func(meta.Job
 	return err
 }
 
-func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobProgress)) error {
+func (co *checkout) doSource(ctx context.Context, j *index.Job, _ func(index.JobProgress)) error {
 	st, paths, err := co.pathsOf(ctx, j)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (co *checkout) doSource(ctx context.Context, j *meta.Job, _ func(meta.JobPr
 	return err
 }
 
-func (co *checkout) doFold(ctx context.Context, j *meta.Job, _ func(meta.JobProgress)) error {
+func (co *checkout) doFold(ctx context.Context, j *index.Job, _ func(index.JobProgress)) error {
 	st, paths, err := co.pathsOf(ctx, j)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (co *checkout) doFold(ctx context.Context, j *meta.Job, _ func(meta.JobProg
 	return err
 }
 
-func (co *checkout) pathsOf(ctx context.Context, j *meta.Job) (*stores, []string, error) {
+func (co *checkout) pathsOf(ctx context.Context, j *index.Job) (*stores, []string, error) {
 	var w pathWork
 	if err := json.Unmarshal(j.Payload, &w); err != nil {
 		return nil, nil, err
@@ -155,7 +155,7 @@ func (co *checkout) pathsOf(ctx context.Context, j *meta.Job) (*stores, []string
 	return st, w.Paths, err
 }
 
-func (co *checkout) doTip(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doTip(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
 	var w tipWork
 	if err := json.Unmarshal(j.Payload, &w); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string)
 
 // doDescribe makes descriptions anew that an older describer made, a part at a
 // time.
-func (co *checkout) doDescribe(ctx context.Context, j *meta.Job, tell func(meta.JobProgress)) error {
+func (co *checkout) doDescribe(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
 	st, err := co.stores(ctx)
 	if err != nil || co.isPaused() || co.commits.guard(ctx, st.standing) {
 		return err // the next sweep asks for it again

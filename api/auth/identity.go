@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // An identity is who a provider says is there. Issuer and subject tell one from
@@ -48,8 +48,8 @@ const everybody = "*"
 const mostValues = 64 << 10
 
 // saidOf returns what the claims say by which p gives a role.
-func saidOf(p conf.AuthProvider, claims map[string]any) meta.Said {
-	said := meta.Said{Known: true, Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
+func saidOf(p conf.AuthProvider, claims map[string]any) state.Claims {
+	said := state.Claims{Known: true, Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
 	slices.Sort(said.Values)
 	n := 0
 	for i, v := range said.Values {

@@ -19,10 +19,10 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/shown"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 const (
@@ -57,7 +57,7 @@ type LoginsOptions struct {
 // Users and sessions are held in memory as well: this process is the only one
 // that changes them. Safe for concurrent use.
 type Logins struct {
-	state *meta.State
+	state *state.DB
 	opt   LoginsOptions
 	now   func() time.Time
 	log   *slog.Logger
@@ -75,7 +75,7 @@ type Logins struct {
 // OpenLogins reads the users, sessions and providers that state has, and ends what
 // the settings give no more. It asks nobody, and leaves out a provider that cannot
 // be; see [Logins.Notices].
-func OpenLogins(ctx context.Context, state *meta.State, opt LoginsOptions) (*Logins, error) {
+func OpenLogins(ctx context.Context, state *state.DB, opt LoginsOptions) (*Logins, error) {
 	l := &Logins{
 		state: state, opt: opt, now: opt.Now, log: opt.Log,
 		providers: map[string]*provider{}, users: map[string]*user{}, sessions: map[[sha256.Size]byte]*session{}, seen: map[string]time.Time{},

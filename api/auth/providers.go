@@ -15,11 +15,11 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/shown"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // mostProviders bounds how many may be added.
@@ -121,7 +121,7 @@ type kept struct {
 	Projects  []string `json:"projects,omitempty"`
 }
 
-func (l *Logins) readProvider(rec meta.AuthProvider) (*provider, error) {
+func (l *Logins) readProvider(rec state.AuthProvider) (*provider, error) {
 	var k kept
 	if err := json.Unmarshal(rec.Settings, &k); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (w
 	if err != nil {
 		return wire.AuthProvider{}, err
 	}
-	rec := meta.AuthProvider{ID: p.id, Name: p.set.Name, Issuer: p.set.Issuer, ClientID: in.ClientID, Settings: settings, Enabled: true, Created: l.now().UTC()}
+	rec := state.AuthProvider{ID: p.id, Name: p.set.Name, Issuer: p.set.Issuer, ClientID: in.ClientID, Settings: settings, Enabled: true, Created: l.now().UTC()}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +229,7 @@ func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (w
 }
 
 // replaceProvider stores one that may have been left out at the start.
-func (l *Logins) replaceProvider(ctx context.Context, rec meta.AuthProvider) error {
+func (l *Logins) replaceProvider(ctx context.Context, rec state.AuthProvider) error {
 	if err := l.state.DeleteAuthProvider(ctx, rec.ID); err != nil && !errors.Is(err, fold.ErrNotFound) {
 		return err
 	}

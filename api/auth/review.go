@@ -59,30 +59,30 @@ func (l *Logins) reviewUser(ctx context.Context, u *user) error {
 		if err := l.endAll(ctx, u); err != nil {
 			return err
 		}
-	case !rec.Said.Known: // the next login tells
+	case !rec.Claims.Known: // the next login tells
 		return nil
 	default:
-		values := rec.Said.Values
-		if rec.Said.Claim != p.set.RoleClaim {
+		values := rec.Claims.Values
+		if rec.Claims.Claim != p.set.RoleClaim {
 			values = nil // nobody knows those of the other claim
 		}
-		rec.Role, rec.Said.Projects = roleFor(p.set, values), p.set.Projects
+		rec.Role, rec.Claims.Projects = roleFor(p.set, values), p.set.Projects
 		var err error
 		switch {
 		case rec.Assigned != "": // it stands whatever the claims say
 		case rec.Role == "" && u.rec.Role != "":
 			err = l.endAll(ctx, u)
-		case rank(roleScopes[rec.Role]) < rank(roleScopes[u.rec.Role]), u.rec.Role != "" && narrower(u.rec.Said.Projects, rec.Said.Projects):
+		case rank(roleScopes[rec.Role]) < rank(roleScopes[u.rec.Role]), u.rec.Role != "" && narrower(u.rec.Claims.Projects, rec.Claims.Projects):
 			err = l.lessen(ctx, u)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if rec.Role == u.rec.Role && slices.Equal(rec.Said.Projects, u.rec.Said.Projects) {
+	if rec.Role == u.rec.Role && slices.Equal(rec.Claims.Projects, u.rec.Claims.Projects) {
 		return nil
 	}
-	l.log.InfoContext(ctx, "Role by changed settings", "user", rec.ID, "provider", rec.Provider, "scope", roleScopes[rec.Role], "projects", len(rec.Said.Projects))
+	l.log.InfoContext(ctx, "Role by changed settings", "user", rec.ID, "provider", rec.Provider, "scope", roleScopes[rec.Role], "projects", len(rec.Claims.Projects))
 	if err := l.state.PutUser(ctx, rec); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/shown"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 const (
@@ -27,12 +27,12 @@ const (
 
 // A user is somebody who logged in once.
 type user struct {
-	rec  meta.User
+	rec  state.User
 	life context.Context // of access tokens: ends when the user may less
 	end  context.CancelFunc
 }
 
-func newUser(rec meta.User) *user {
+func newUser(rec state.User) *user {
 	u := &user{rec: rec}
 	u.life, u.end = context.WithCancel(context.Background())
 	return u
@@ -63,20 +63,20 @@ func (u *user) name() string { return cmp.Or(u.rec.Name, u.rec.Email, u.rec.Subj
 
 // A session is one browser of a user.
 type session struct {
-	rec  meta.Session
+	rec  state.Session
 	user *user
 	life context.Context // ends at logout, and when the user may less
 	end  context.CancelFunc
 }
 
-func newSession(rec meta.Session, u *user) *session {
+func newSession(rec state.Session, u *user) *session {
 	s := &session{rec: rec, user: u}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
 
 // hold is called with mu held, or before anybody else knows l.
-func (l *Logins) hold(rec meta.Session, u *user) error {
+func (l *Logins) hold(rec state.Session, u *user) error {
 	var hash [sha256.Size]byte
 	if n, err := hex.Decode(hash[:], []byte(rec.Hash)); err != nil || n != len(hash) {
 		return fmt.Errorf("session of %s: its hash is damaged: %w", rec.UserID, fold.ErrUnavailable)
@@ -133,11 +133,11 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	if u == nil {
 		var id [8]byte
 		rand.Read(id[:]) // never fails (crypto/rand)
-		u = newUser(meta.User{ID: hex.EncodeToString(id[:]), Issuer: who.issuer, Subject: who.subject, Created: now})
+		u = newUser(state.User{ID: hex.EncodeToString(id[:]), Issuer: who.issuer, Subject: who.subject, Created: now})
 	}
 	rec, was := u.rec, u.rec
 	rec.Email, rec.Name = shown.Clip(shown.Line(who.email), nameRunes), shown.Clip(shown.Line(who.name), nameRunes)
-	rec.Provider, rec.LastLogin, rec.Role, rec.Said = p.id, now, roleOf(p.set, who.claims), saidOf(p.set, who.claims)
+	rec.Provider, rec.LastLogin, rec.Role, rec.Claims = p.id, now, roleOf(p.set, who.claims), saidOf(p.set, who.claims)
 	gone := l.strangers(u)
 	if err := l.state.PutUser(ctx, rec, gone...); err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 			"ask an administrator of this foldwatch for one: PUT /auth/users/"+rec.ID)
 	}
 	value := secretText()
-	rest := meta.Session{Hash: hashText(value), UserID: rec.ID, Created: now, Seen: now, Expires: now.Add(l.opt.Max).Truncate(time.Microsecond)}
+	rest := state.Session{Hash: hashText(value), UserID: rec.ID, Created: now, Seen: now, Expires: now.Add(l.opt.Max).Truncate(time.Microsecond)}
 	ending := l.crowding(u, before, now)
 	if err := l.state.PutSession(ctx, rest, ending...); err != nil {
 		return "", err

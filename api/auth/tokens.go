@@ -19,8 +19,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 const (
@@ -47,7 +47,7 @@ type TokensOptions struct {
 // only one that changes them, so that a revocation acts at once. Safe for
 // concurrent use.
 type Tokens struct {
-	state *meta.State
+	state *state.DB
 	now   func() time.Time
 	log   *slog.Logger
 
@@ -59,14 +59,14 @@ type Tokens struct {
 }
 
 type token struct {
-	rec  meta.APIToken
+	rec  state.APIToken
 	hash [sha256.Size]byte
 	life context.Context // ends when it is revoked
 	end  context.CancelFunc
 }
 
 // OpenTokens reads the tokens that state has.
-func OpenTokens(ctx context.Context, state *meta.State, opt TokensOptions) (*Tokens, error) {
+func OpenTokens(ctx context.Context, state *state.DB, opt TokensOptions) (*Tokens, error) {
 	t := &Tokens{
 		state: state, now: opt.Now, log: opt.Log,
 		byHash: map[[sha256.Size]byte]*token{}, byID: map[string]*token{}, used: map[string]time.Time{},
@@ -90,7 +90,7 @@ func OpenTokens(ctx context.Context, state *meta.State, opt TokensOptions) (*Tok
 }
 
 // hold is called with mu held, or before anybody else knows t.
-func (t *Tokens) hold(rec meta.APIToken) error {
+func (t *Tokens) hold(rec state.APIToken) error {
 	k := &token{rec: rec}
 	if n, err := hex.Decode(k.hash[:], []byte(rec.Hash)); err != nil || n != len(k.hash) {
 		return fmt.Errorf("token %s: its hash is damaged: %w", rec.ID, fold.ErrUnavailable)
@@ -285,8 +285,8 @@ func (t *Tokens) Create(ctx context.Context, who Caller, in wire.TokenCreate) (w
 }
 
 // asked checks what is asked for against what the caller may.
-func asked(who Caller, in wire.TokenCreate, now time.Time) (rec meta.APIToken, err error) {
-	rec = meta.APIToken{Name: strings.TrimSpace(in.Name), Scope: in.Scope, Projects: slices.Clone(in.Projects)}
+func asked(who Caller, in wire.TokenCreate, now time.Time) (rec state.APIToken, err error) {
+	rec = state.APIToken{Name: strings.TrimSpace(in.Name), Scope: in.Scope, Projects: slices.Clone(in.Projects)}
 	if rec.Name == "" || utf8.RuneCountInString(rec.Name) > nameRunes || strings.ContainsFunc(rec.Name, unicode.IsControl) || !utf8.ValidString(rec.Name) {
 		return rec, fmt.Errorf("a name has 1 to %d printable characters: %w", nameRunes, fold.ErrInvalid)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A clock is set by hand.
@@ -25,7 +25,7 @@ func (c *clock) now() time.Time { return c.at }
 // open returns a keeper of a new state, and its clock.
 func open(t testing.TB) (*auth.Tokens, *clock) {
 	t.Helper()
-	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	state, err := state.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,11 +220,11 @@ func TestRevokingTakesWhatWasMadeAlong(t *testing.T) {
 func TestNoTokenIsOnDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	state, err := meta.OpenState(t.Context(), filepath.Join(dir, "state.db"))
+	st, err := state.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := auth.OpenTokens(t.Context(), state, auth.TokensOptions{})
+	k, err := auth.OpenTokens(t.Context(), st, auth.TokensOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestNoTokenIsOnDisk(t *testing.T) {
 	for range 1000 {
 		bearer(t, k, made)
 	}
-	if recs, err := state.APITokens(t.Context()); err != nil || !recs[0].Used.IsZero() || !recs[1].Used.IsZero() {
+	if recs, err := st.APITokens(t.Context()); err != nil || !recs[0].Used.IsZero() || !recs[1].Used.IsZero() {
 		t.Errorf("each use is written down: %+v, %v", recs, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -258,15 +258,15 @@ func TestNoTokenIsOnDisk(t *testing.T) {
 			}
 		}
 	}
-	if err := state.Close(); err != nil {
+	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	if state, err = meta.OpenState(t.Context(), filepath.Join(dir, "state.db")); err != nil {
+	if st, err = state.Open(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	defer state.Close()
-	if k, err = auth.OpenTokens(t.Context(), state, auth.TokensOptions{}); err != nil {
+	defer st.Close()
+	if k, err = auth.OpenTokens(t.Context(), st, auth.TokensOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, item := range k.List(auth.Owner()).Items {

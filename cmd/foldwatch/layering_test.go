@@ -22,11 +22,14 @@ const modulePath = "github.com/foldwatch/foldwatch"
 // where it stands.
 func levels() map[string]int {
 	return map[string]int{
-		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "vecindex/dot": 0,
 		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
+		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0, "gitops/gitindex": 0,
+		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "vecindex/dot": 0,
+		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
+		"meta/state": 2, "meta/cache": 2, "meta/index": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
 		"daemon/ingest": 3, "daemon/evolve": 3, "daemon/remember": 3, "daemon/recall": 3,
 		"daemon/jobs": 3, "daemon/port": 3, "api/auth": 3, "api/client": 3,
@@ -56,8 +59,8 @@ func owners() []owner {
 		{"github.com/zricethezav/gitleaks/v8", []string{"meta/secret"}, "it keeps globals; meta/secret guards them and never returns a value"},
 		{"github.com/pelletier/go-toml/v2", []string{"meta/conf"}, "unknown keys are errors there, with the nearest known key"},
 		{"github.com/tailscale/hujson", []string{"meta/conf"}, "edits of JSONC keep every other byte"},
-		{"modernc.org/sqlite", []string{"meta"}, "one writer, readers apart, pragmas in one place"},
-		{"database/sql", []string{"meta"}, "SQL stands where it runs"},
+		{"modernc.org/sqlite", []string{"meta/sqlite"}, "one writer, readers apart, pragmas in one place"},
+		{"database/sql", []string{"meta/sqlite", "meta/state", "meta/cache", "meta/index"}, "SQL stands where it runs"},
 		{"github.com/blevesearch", []string{"meta/textindex"}, "it is opened in a guarded step and rebuilt when damaged"},
 		{"go.etcd.io/bbolt", []string{"meta/textindex"}, "bleve keeps its snapshots in it, and waits for its lock for ever"},
 		{"github.com/RoaringBitmap/roaring/v2", []string{"meta/textindex"}, "bleve hands out deleted documents in it"},
@@ -113,18 +116,18 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		use  use
 		want string
 	}{
-		{"upward", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/daemon"}, "imports daemon (level 4)"},
-		{"sideways", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/gitops"}, "imports gitops (level 1)"},
-		{"child of same level", use{pkg: "meta", file: "meta/x.go", path: modulePath + "/meta/textindex"}, "imports meta/textindex (level 1)"},
+		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 4)"},
+		{"sideways", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/gitops"}, "imports gitops (level 1)"},
+		{"child of same level", use{pkg: "vecindex", file: "vecindex/x.go", path: modulePath + "/vecindex/token"}, "imports vecindex/token (level 1)"},
 		{"unknown importer", use{pkg: "daemon/core", file: "daemon/core/x.go", path: "fmt"}, "has no level"},
 		{"unknown imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/util"}, "has no level"},
-		{"library by the wrong door", use{pkg: "daemon", file: "daemon/x.go", path: "modernc.org/sqlite/lib"}, "belongs to meta: one writer"},
+		{"library by the wrong door", use{pkg: "daemon", file: "daemon/x.go", path: "modernc.org/sqlite/lib"}, "belongs to meta/sqlite: one writer"},
 		{"library without owner", use{pkg: "daemon", file: "daemon/x.go", path: "github.com/some/thing"}, "no package owns"},
 		{"program imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/cmd/foldwatch"}, "imports cmd/foldwatch"},
 		{"what learns tables imported", use{pkg: "daemon", file: "daemon/x.go", path: modulePath + "/tools/train/x"}, "imports tools/train/x, which has no level"},
 		{"test helper in product code", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/apitest"}, "which is for tests"},
 		{"the bottom imports its neighbour", use{pkg: "meta/fold", file: "meta/fold/x.go", path: modulePath + "/meta/disk"}, "imports meta/disk (level 0)"},
-		{"test uses a higher package's library", use{pkg: "meta", file: "meta/x_test.go", path: "github.com/spf13/cobra", test: true}, "belongs to cmd/foldwatch"},
+		{"test uses a higher package's library", use{pkg: "meta/index", file: "meta/index/x_test.go", path: "github.com/spf13/cobra", test: true}, "belongs to cmd/foldwatch"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			faults := checkLayering([]use{tc.use}, levels(), owners())
@@ -134,13 +137,52 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		})
 	}
 	fine := []use{
-		{pkg: "meta", file: "meta/x.go", path: modulePath + "/meta/fold"},
-		{pkg: "meta", file: "meta/x.go", path: "modernc.org/sqlite"},
+		{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/meta/fold"},
+		{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: "modernc.org/sqlite"},
 		{pkg: "daemon", file: "daemon/x.go", path: "golang.org/x/sync/errgroup"},
 		{pkg: "cmd/foldwatch", file: "cmd/foldwatch/x.go", path: modulePath + "/api"},
 	}
 	if faults := checkLayering(fine, levels(), owners()); len(faults) > 0 {
 		t.Errorf("checkLayering(allowed imports) = %q, want none", faults)
+	}
+}
+
+// A database that may be deleted is a sqlite.Derived. Only the cache and the indexes
+// have one, and the package of state.db touches no file but to look at it, so that
+// no code that deletes a database can come to have state.db in hand.
+func TestOnlyDerivedDatabasesAreDeleted(t *testing.T) {
+	t.Parallel()
+	used := map[string][]string{} // names of a package that are used, by the using package
+	eachGoFile(t, "../..", 0, func(rel string, f *ast.File) {
+		if strings.HasSuffix(rel, "_test.go") {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && (x.Name == "sqlite" || x.Name == "os") {
+					used[path.Dir(rel)] = append(used[path.Dir(rel)], x.Name+"."+sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+	var derived []string
+	for pkg, names := range used {
+		if slices.Contains(names, "sqlite.Derived") {
+			derived = append(derived, pkg)
+		}
+	}
+	slices.Sort(derived)
+	if want := []string{"meta/cache", "meta/index"}; !slices.Equal(derived, want) {
+		t.Errorf("sqlite.Derived is used by %q, want %q alone", derived, want)
+	}
+	for _, name := range used["meta/state"] {
+		if strings.HasPrefix(name, "os.") && name != "os.Stat" && name != "os.ErrNotExist" {
+			t.Errorf("meta/state uses %s, which may change files", name)
+		}
+	}
+	if !slices.Contains(used["meta/state"], "sqlite.Open") {
+		t.Error("meta/state is not seen to open its file")
 	}
 }
 

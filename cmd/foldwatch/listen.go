@@ -11,9 +11,9 @@ import (
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/webhook"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A tcpListener is where others connect, if the user file says so: programs with a
@@ -105,7 +105,7 @@ func (t *tcpListener) notice(texts ...string) {
 
 // logins opens what people log in by, nil where they cannot connect. What the settings
 // of a provider give no more ends in any case.
-func (t *tcpListener) logins(ctx context.Context, state *meta.State, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
+func (t *tcpListener) logins(ctx context.Context, state *state.DB, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
 	url := ""
 	if t.ln != nil && !t.ln.Nameless() {
 		url = t.ln.Called()

@@ -13,8 +13,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/auth"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // TestANamelessListenerLetsNobodyLogIn: on every address of the machine, with a
@@ -34,7 +34,7 @@ func TestANamelessListenerLetsNobodyLogIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	state, err := meta.OpenState(t.Context(), filepath.Join(dir, "state.db"))
+	state, err := state.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

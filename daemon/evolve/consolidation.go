@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/vecindex"
 )
 
@@ -30,7 +31,7 @@ const MakerConsolidation = "consolidation"
 // agents and people wrote. It compares vectors that are there and words, and asks
 // nobody. Its cost is one search of the vectors for each memory it is given.
 type Consolidation struct {
-	Index   *meta.Index
+	Index   *index.DB
 	Vectors *vecindex.Index
 	Now     func() time.Time
 	Waits   func() bool // has it stop early, since something waits; may be nil
@@ -38,7 +39,7 @@ type Consolidation struct {
 
 // Propose compares memories with all others. It returns one proposal for a pair, and
 // whether it came to the end: if not, it is to be done again.
-func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []meta.Proposal, whole bool, err error) {
+func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []state.Proposal, whole bool, err error) {
 	rows, err := c.Index.Memories(ctx, ids)
 	if err != nil {
 		return nil, false, err
@@ -97,7 +98,7 @@ func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []meta
 // episodes and the like are told apart by a word, or by when they were told; those of
 // a session are its course; notes of people, and what describes a source, are no
 // memories of their own.
-func mayMerge(row *meta.Row) bool {
+func mayMerge(row *index.Row) bool {
 	switch row.Type {
 	case "fact", "episode", "association", "relationship", "scratchpad", "session", "commit", "pr", "codebase":
 		return false
@@ -108,7 +109,7 @@ func mayMerge(row *meta.Row) bool {
 // apart reports whether two memories are not to become one, whatever they say: they
 // are of two kinds, not for the same readers, about other days or other files,
 // written under slugs of their own, or linked as versions that contradict each other.
-func apart(a, b *meta.Row, out map[fold.ID][]fold.Link) bool {
+func apart(a, b *index.Row, out map[fold.ID][]fold.Link) bool {
 	differ := func(x, y string) bool { return x != "" && y != "" && x != y }
 	shared := func(v string) bool { return v == "" || v == "shared" }
 	if a.Type != b.Type || shared(a.Visibility) != shared(b.Visibility) || a.Layer != b.Layer ||
@@ -129,7 +130,7 @@ func superseded(id fold.ID, in map[fold.ID][]fold.Link) bool {
 }
 
 // pair returns the proposal to merge two memories, if they say the same.
-func (c *Consolidation) pair(a, b meta.Row, cosine float64) (meta.Proposal, bool) {
+func (c *Consolidation) pair(a, b index.Row, cosine float64) (state.Proposal, bool) {
 	wa, wb := sayingOf(&a), sayingOf(&b)
 	keep, gone, wk, wg := a, b, wa, wb
 	if stays(&b, &a, wb, wa) {
@@ -137,7 +138,7 @@ func (c *Consolidation) pair(a, b meta.Row, cosine float64) (meta.Proposal, bool
 	}
 	share, ok := wk.saysAll(wg)
 	if !ok {
-		return meta.Proposal{}, false
+		return state.Proposal{}, false
 	}
 	reason := fmt.Sprintf("“%s” says all that “%s” says", keep.Title, gone.Title)
 	switch {
@@ -146,11 +147,11 @@ func (c *Consolidation) pair(a, b meta.Row, cosine float64) (meta.Proposal, bool
 	case keep.UpdatedAt.After(gone.UpdatedAt):
 		reason += ", and is newer"
 	}
-	return meta.Proposal{
-		ID: fold.ProposalID(string(meta.ProposeMerge), "", keep.ID, gone.ID), Kind: meta.ProposeMerge, Maker: MakerConsolidation,
-		Memories:   []meta.ProposalEnd{{ID: keep.ID, Hash: keep.ContentHash}, {ID: gone.ID, Hash: gone.ContentHash}},
-		Confidence: min(cosine, 1) * share, State: meta.ProposalOpen, CreatedAt: c.Now(),
-		ProposalBody: meta.ProposalBody{
+	return state.Proposal{
+		ID: fold.ProposalID(string(state.ProposeMerge), "", keep.ID, gone.ID), Kind: state.ProposeMerge, Maker: MakerConsolidation,
+		Memories:   []state.ProposalEnd{{ID: keep.ID, Hash: keep.ContentHash}, {ID: gone.ID, Hash: gone.ContentHash}},
+		Confidence: min(cosine, 1) * share, State: state.ProposalOpen, CreatedAt: c.Now(),
+		ProposalBody: state.ProposalBody{
 			Reason:   reason,
 			Evidence: fmt.Sprintf("cosine %.3f; %d of %d telling words of the one are in the other", cosine, wg.count-wk.missing(wg), wg.count),
 		},
@@ -159,7 +160,7 @@ func (c *Consolidation) pair(a, b meta.Row, cosine float64) (meta.Proposal, bool
 
 // stays reports whether a rather than b is what is kept of two that say the same: the
 // one whose id is asked for by its slug, else the one that says more, else the newer.
-func stays(a, b *meta.Row, wa, wb *saying) bool {
+func stays(a, b *index.Row, wa, wb *saying) bool {
 	if (a.Slug != "") != (b.Slug != "") {
 		return a.Slug != ""
 	}

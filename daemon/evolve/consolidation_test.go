@@ -12,8 +12,9 @@ import (
 	"unicode"
 
 	"github.com/foldwatch/foldwatch/daemon/evolve"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -29,21 +30,21 @@ type shelf struct {
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // newShelf holds rows, each updated a minute after the one before.
-func newShelf(t testing.TB, rows ...meta.Row) *shelf {
+func newShelf(t testing.TB, rows ...index.Row) *shelf {
 	t.Helper()
-	index, err := meta.OpenIndex(t.Context(), t.TempDir())
+	x, err := index.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = index.Close() })
+	t.Cleanup(func() { _ = x.Close() })
 	e := embed.Builtin()
 	vectors, err := vecindex.Open(filepath.Join(t.TempDir(), "vectors"), e.Identity().String(), e.Identity().Dim)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = vectors.Close() })
-	s := &shelf{t: t, text: map[fold.ID]string{}, maker: evolve.Consolidation{Index: index, Vectors: vectors, Now: func() time.Time { return epoch }}}
-	var changes []meta.Change
+	s := &shelf{t: t, text: map[fold.ID]string{}, maker: evolve.Consolidation{Index: x, Vectors: vectors, Now: func() time.Time { return epoch }}}
+	var changes []index.Change
 	var texts []string
 	for i := range rows {
 		r := &rows[i]
@@ -56,11 +57,11 @@ func newShelf(t testing.TB, rows ...meta.Row) *shelf {
 			r.Source = fold.SourceAgent
 		}
 		r.Described = "fold"
-		changes = append(changes, meta.Change{Memory: r, Links: r.Links, SetLinks: true})
+		changes = append(changes, index.Change{Memory: r, Links: r.Links, SetLinks: true})
 		texts = append(texts, strings.Join([]string{r.Title, "", r.Body, r.Context, strings.Join(r.Keywords, " "), strings.Join(r.Tags, " ")}, "\n"))
 		s.ids, s.text[r.ID] = append(s.ids, r.ID), r.Title+": "+r.Body
 	}
-	if _, err := index.Apply(t.Context(), changes); err != nil {
+	if _, err := x.Apply(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
 	vs, err := e.Embed(t.Context(), texts, embed.Document)
@@ -79,7 +80,7 @@ func newShelf(t testing.TB, rows ...meta.Row) *shelf {
 	return s
 }
 
-func (s *shelf) propose() []meta.Proposal {
+func (s *shelf) propose() []state.Proposal {
 	s.t.Helper()
 	made, whole, err := s.maker.Propose(s.t.Context(), s.ids)
 	if err != nil || !whole {
@@ -102,8 +103,8 @@ func (s *shelf) near(id fold.ID) (n int) {
 	return n
 }
 
-func said(title, text string) meta.Row {
-	return meta.Row{Memory: fold.Memory{Title: title, Type: "decision", Body: "# " + title + "\n\n" + text + "\n"}}
+func said(title, text string) index.Row {
+	return index.Row{Memory: fold.Memory{Title: title, Type: "decision", Body: "# " + title + "\n\n" + text + "\n"}}
 }
 
 const (
@@ -121,7 +122,7 @@ func TestNearDuplicatesAreProposed(t *testing.T) {
 		t.Fatalf("%d proposals: %+v", len(made), made)
 	}
 	p := made[0]
-	if p.Kind != meta.ProposeMerge || p.Maker != evolve.MakerConsolidation || p.Memories[0].ID != s.ids[0] || p.Memories[1].ID != s.ids[1] {
+	if p.Kind != state.ProposeMerge || p.Maker != evolve.MakerConsolidation || p.Memories[0].ID != s.ids[0] || p.Memories[1].ID != s.ids[1] {
 		t.Errorf("proposed %+v", p)
 	}
 	if p.Confidence < .9 || p.Confidence > 1 || !strings.Contains(p.Reason, "and more") || !strings.Contains(p.Evidence, "cosine 0.9") {
@@ -137,15 +138,15 @@ func TestNearDuplicatesAreProposed(t *testing.T) {
 // near, and what is never merged.
 func TestOthersAreNotProposed(t *testing.T) {
 	t.Parallel()
-	with := func(row meta.Row, set func(m *fold.Memory)) meta.Row {
+	with := func(row index.Row, set func(m *fold.Memory)) index.Row {
 		set(&row.Memory)
 		return row
 	}
 	base := said("Session storage", sessions)
 	base.ID = "0123456789abcdef"
-	rows := []meta.Row{base}
+	rows := []index.Row{base}
 	what := map[string]string{}
-	for name, other := range map[string]meta.Row{
+	for name, other := range map[string]index.Row{
 		"topic":   said("Session storage", "Sessions of the login service: Redis evicts them when it is full, and the service asks users to log in again."),
 		"number":  said("Session storage", strings.ReplaceAll(sessions, "30", "60")),
 		"denial":  said("Session storage", strings.ReplaceAll(sessions, "renews", "never renews")),
@@ -195,18 +196,18 @@ func TestOthersAreNotProposed(t *testing.T) {
 // when a crash kept that from being noted.
 func TestStandingOfAProposal(t *testing.T) {
 	t.Parallel()
-	p := meta.Proposal{Kind: meta.ProposeMerge, Memories: []meta.ProposalEnd{{ID: "a", Hash: "1"}, {ID: "b", Hash: "2"}}}
-	row := func(id fold.ID, hash string, links ...fold.Link) meta.Row {
-		return meta.Row{Memory: fold.Memory{ID: id, Links: links}, ContentHash: hash}
+	p := state.Proposal{Kind: state.ProposeMerge, Memories: []state.ProposalEnd{{ID: "a", Hash: "1"}, {ID: "b", Hash: "2"}}}
+	row := func(id fold.ID, hash string, links ...fold.Link) index.Row {
+		return index.Row{Memory: fold.Memory{ID: id, Links: links}, ContentHash: hash}
 	}
 	for name, tc := range map[string]struct {
-		rows map[fold.ID]meta.Row
+		rows map[fold.ID]index.Row
 		want evolve.Standing
 	}{
-		"as it was":   {map[fold.ID]meta.Row{"a": row("a", "1"), "b": row("b", "2")}, evolve.Current},
-		"one changed": {map[fold.ID]meta.Row{"a": row("a", "1"), "b": row("b", "3")}, evolve.Changed},
-		"one is gone": {map[fold.ID]meta.Row{"a": row("a", "1")}, evolve.Changed},
-		"done":        {map[fold.ID]meta.Row{"a": row("a", "3", fold.Link{To: "b", Type: fold.LinkSupersedes})}, evolve.Done},
+		"as it was":   {map[fold.ID]index.Row{"a": row("a", "1"), "b": row("b", "2")}, evolve.Current},
+		"one changed": {map[fold.ID]index.Row{"a": row("a", "1"), "b": row("b", "3")}, evolve.Changed},
+		"one is gone": {map[fold.ID]index.Row{"a": row("a", "1")}, evolve.Changed},
+		"done":        {map[fold.ID]index.Row{"a": row("a", "3", fold.Link{To: "b", Type: fold.LinkSupersedes})}, evolve.Done},
 	} {
 		if got := evolve.StandingOf(p, tc.rows); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -227,7 +228,7 @@ func TestFalseProposals(t *testing.T) {
 			t.Skipf("SKIP: %v", err)
 		}
 		defer f.Close()
-		var rows []meta.Row
+		var rows []index.Row
 		had := map[string]bool{}
 		for in := bufio.NewScanner(f); in.Scan(); {
 			var line struct{ Text string }

@@ -1,7 +1,7 @@
 // Package evolve proposes how the memories of a project could change: which belong
 // together, which say the same.
 //
-// A maker looks at memories that changed and returns proposals ([meta.Proposal]). It
+// A maker looks at memories that changed and returns proposals ([state.Proposal]). It
 // writes nothing: a proposal waits in the state database until somebody accepts or
 // rejects it, or is accepted at once where the user wants that (evolve = "auto").
 // What is accepted is written through the way in, package remember, and can be taken

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
@@ -32,7 +32,7 @@ type saying struct {
 }
 
 // sayingOf reads a memory: its title and its text, not what was made of them.
-func sayingOf(row *meta.Row) *saying {
+func sayingOf(row *index.Row) *saying {
 	text := withoutTitle(row.Body, row.Title)
 	if !strings.HasPrefix(strings.TrimSpace(text), strings.TrimRight(row.Title, "….:")) { // else it is the beginning of the text
 		text = row.Title + "\n" + text

@@ -3,8 +3,9 @@ package evolve
 import (
 	"slices"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // Standing says what an open proposal is worth now.
@@ -19,7 +20,7 @@ const (
 
 // StandingOf says what an open proposal is worth, by what the index holds of its
 // memories.
-func StandingOf(p meta.Proposal, rows map[fold.ID]meta.Row) Standing {
+func StandingOf(p state.Proposal, rows map[fold.ID]index.Row) Standing {
 	changed := false
 	for _, e := range p.Memories {
 		row, there := rows[e.ID]
@@ -28,7 +29,7 @@ func StandingOf(p meta.Proposal, rows map[fold.ID]meta.Row) Standing {
 	if !changed {
 		return Current
 	}
-	if p.Kind == meta.ProposeMerge && len(p.Memories) == 2 {
+	if p.Kind == state.ProposeMerge && len(p.Memories) == 2 {
 		// A crash may have come between the files and the note that it was accepted.
 		_, there := rows[p.Memories[1].ID]
 		if keep, ok := rows[p.Memories[0].ID]; ok && !there && supersedes(keep, p.Memories[1].ID) {
@@ -38,6 +39,6 @@ func StandingOf(p meta.Proposal, rows map[fold.ID]meta.Row) Standing {
 	return Changed
 }
 
-func supersedes(row meta.Row, id fold.ID) bool {
+func supersedes(row index.Row, id fold.ID) bool {
 	return slices.ContainsFunc(row.Links, func(l fold.Link) bool { return l.To == id && l.Type == fold.LinkSupersedes })
 }

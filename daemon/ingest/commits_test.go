@@ -11,9 +11,10 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A committed is an Ingester over a repository, with a store of its own.
@@ -56,12 +57,12 @@ func (c *committed) open() {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.Store.Close() })
-	if c.State, err = meta.OpenState(ctx, filepath.Join(c.t.TempDir(), "state.db")); err != nil {
+	if c.State, err = state.Open(ctx, c.t.TempDir()); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.State.Close() })
 	c.Key, c.MostCommits = c.Layout.Key(), mostCommits
-	if err := c.State.PutCheckout(ctx, meta.Checkout{Key: c.Key, Path: c.dir, Slug: c.Slug}); err != nil {
+	if err := c.State.PutCheckout(ctx, state.Checkout{Key: c.Key, Path: c.dir, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.Options.Fold = disk.Folder{Dir: filepath.Join(c.dir, "fold")}
@@ -104,7 +105,7 @@ func (c *committed) look(opt CommitOptions) int {
 	if _, err := c.RememberCommits(c.t.Context(), opt, nil); err != nil {
 		c.t.Fatal(err)
 	}
-	rows, _, _, err := c.Index.List(c.t.Context(), meta.Filter{Source: fold.SourceGit, Limit: 100})
+	rows, _, _, err := c.Index.List(c.t.Context(), index.Filter{Source: fold.SourceGit, Limit: 100})
 	if err != nil {
 		c.t.Fatal(err)
 	}

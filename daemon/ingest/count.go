@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
@@ -31,7 +31,7 @@ func (c *Counters) Values() map[string]int64 {
 }
 
 // apply changes the index, and counts that.
-func (in *Ingester) apply(ctx context.Context, changes []meta.Change) (meta.Applied, error) {
+func (in *Ingester) apply(ctx context.Context, changes []index.Change) (index.Applied, error) {
 	in.Count.Applied.Add(1)
 	in.recent.change(changes)
 	applied, err := in.Index.Apply(ctx, changes)
@@ -42,7 +42,7 @@ func (in *Ingester) apply(ctx context.Context, changes []meta.Change) (meta.Appl
 }
 
 // memories returns those of ids that exist, and counts that.
-func (in *Ingester) memories(ctx context.Context, ids []fold.ID) (map[fold.ID]meta.Row, error) {
+func (in *Ingester) memories(ctx context.Context, ids []fold.ID) (map[fold.ID]index.Row, error) {
 	rows, err := in.Index.Memories(ctx, ids)
 	in.Count.RowsRead.Add(int64(len(rows)))
 	return rows, err

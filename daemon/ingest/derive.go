@@ -10,9 +10,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // testWeight is how sure a link between a test and what its name says it tests
@@ -56,18 +56,18 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 			loose[fold.FileID(in.Slug, p)] = true
 		}
 	}
-	var changes []meta.Change
+	var changes []index.Change
 	hangs := func(test string) bool { return len(loose) > 0 && loose[fold.FileID(in.Slug, test)] }
 	for _, l := range files.testLinksOf(touched, hangs) {
 		from := fold.FileID(in.Slug, l.Test)
 		delete(loose, from)
-		changes = append(changes, meta.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
+		changes = append(changes, index.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
 			From: from, To: fold.FileID(in.Slug, l.Source), Type: fold.LinkRelated, Derived: true, Weight: testWeight,
 			Evidence: fmt.Sprintf("%s tests %s by its name", l.Test, l.Source),
 		}}})
 	}
 	for id := range loose {
-		changes = append(changes, meta.Change{ID: id, SetDerived: true})
+		changes = append(changes, index.Change{ID: id, SetDerived: true})
 	}
 	if len(changes) == 0 {
 		return nil

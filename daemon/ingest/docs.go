@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
@@ -13,7 +13,7 @@ func memoryKey(id fold.ID) string { return "m:" + string(id) }
 func chunkKey(id string) string   { return "c:" + id }
 
 // memoryDoc is what the text index holds of a memory.
-func memoryDoc(row meta.Row) textindex.Doc {
+func memoryDoc(row index.Row) textindex.Doc {
 	kind := textindex.Memory
 	if row.Source == fold.SourceFile {
 		kind = textindex.File
@@ -34,7 +34,7 @@ func memoryDoc(row meta.Row) textindex.Doc {
 }
 
 // dateWords returns the day a memory is about as people write it, "8 May 2023".
-func dateWords(row meta.Row) string {
+func dateWords(row index.Row) string {
 	at := row.CreatedAt
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, row.OriginalDate); err == nil {
@@ -63,7 +63,7 @@ func titleAndText(title, body string) (string, string) {
 
 // chunkDoc is what the text index holds of a chunk of src: its name and place,
 // and its text unless that holds a secret.
-func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
+func chunkDoc(row index.Row, c fold.Chunk, src []byte) textindex.Doc {
 	d := filterFields(row)
 	d.Key, d.Kind, d.Memory = chunkKey(c.ID), textindex.Chunk, row.ID
 	d.Symbol = c.NodeName
@@ -83,7 +83,7 @@ func chunkDoc(row meta.Row, c fold.Chunk, src []byte) textindex.Doc {
 // filterFields are the fields by which searches are narrowed; a chunk has those
 // of its memory, and the time it had when the chunk was put; see sourceDocs for
 // where that is the memory's.
-func filterFields(row meta.Row) textindex.Doc {
+func filterFields(row index.Row) textindex.Doc {
 	path := row.FilePath
 	if path == "" {
 		path = row.Path
@@ -96,7 +96,7 @@ func filterFields(row meta.Row) textindex.Doc {
 
 // sameFilters reports whether two rows put their chunks into the same filters.
 // The time is not one of them: of that the memory's own document tells.
-func sameFilters(a, b meta.Row) bool {
+func sameFilters(a, b index.Row) bool {
 	x, y := filterFields(a), filterFields(b)
 	return x.Path == y.Path && x.Source == y.Source && x.Type == y.Type && x.Author == y.Author &&
 		x.Language == y.Language && strings.Join(x.Tags, "\x00") == strings.Join(y.Tags, "\x00")
@@ -104,7 +104,7 @@ func sameFilters(a, b meta.Row) bool {
 
 // memoryText is what is embedded of a memory (seed 000: content, context,
 // keywords, tags).
-func memoryText(row meta.Row) string {
+func memoryText(row index.Row) string {
 	return strings.Join([]string{row.Title, row.FilePath, row.Body, row.Context, strings.Join(row.Keywords, " "), strings.Join(row.Tags, " ")}, "\n")
 }
 

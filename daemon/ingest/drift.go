@@ -7,8 +7,8 @@ import (
 	"sort"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 )
@@ -23,7 +23,7 @@ const driftNamed = 3
 // Drift counts what memory files, rows, documents and vectors there are, and names
 // where one has what another lacks. It reads all of it and changes nothing; what
 // is under way meanwhile may look like a difference. The stores must stay open.
-func (in *Ingester) Drift(ctx context.Context, x *meta.Index, text *textindex.Index, vectors *vecindex.Index) (wire.Drift, error) {
+func (in *Ingester) Drift(ctx context.Context, x *index.DB, text *textindex.Index, vectors *vecindex.Index) (wire.Drift, error) {
 	d := wire.Drift{Documents: text.Count(), Vectors: vectors.Len(), Differences: []string{}}
 	if err := in.driftOfFiles(ctx, x, &d); err != nil {
 		return d, err
@@ -70,7 +70,7 @@ func (in *Ingester) Drift(ctx context.Context, x *meta.Index, text *textindex.In
 }
 
 // driftOfFiles compares the files below fold/ with those that were read.
-func (in *Ingester) driftOfFiles(ctx context.Context, x *meta.Index, d *wire.Drift) error {
+func (in *Ingester) driftOfFiles(ctx context.Context, x *index.DB, d *wire.Drift) error {
 	all, infos, err := in.walkFold()
 	if err != nil && !missing(err) {
 		return err
@@ -85,7 +85,7 @@ func (in *Ingester) driftOfFiles(ctx context.Context, x *meta.Index, d *wire.Dri
 		}
 	}
 	var known []string
-	if err := x.EachFileStat(ctx, true, func(f *meta.FileStat) {
+	if err := x.EachFileStat(ctx, true, func(f *index.FileStat) {
 		if p := string(f.Path); !aside[p] {
 			known = append(known, p)
 		}

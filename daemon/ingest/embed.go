@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
@@ -137,18 +137,18 @@ func (in *Ingester) embedSome(ctx context.Context, b *embedding) (fresh bool, er
 // A due is a memory of which something may be to embed.
 type due struct {
 	id     fold.ID
-	path   string    // of the source file
-	row    *meta.Row // nil if the memory's own words have their vector
+	path   string     // of the source file
+	row    *index.Row // nil if the memory's own words have their vector
 	chunks []fold.Chunk
-	file   *meta.File // of path, where chunks have no vector; nil if there is none
-	since  int64      // sequence up to which there are vectors
+	file   *index.File // of path, where chunks have no vector; nil if there is none
+	since  int64       // sequence up to which there are vectors
 }
 
 // duesOf looks what of memories, which changed since seq, is to be embedded. Of
 // those whose words are as they were nothing is read but chunks, and these not
 // either where they were just stored.
 func (in *Ingester) duesOf(ctx context.Context, ids []fold.ID, seq int64) ([]due, error) {
-	words, err := in.Index.WordsOf(ctx, ids)
+	words, err := in.Index.TextChanges(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -256,14 +256,14 @@ func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) err
 
 // loaded is a memory with its chunks and the source they were cut from.
 type loaded struct {
-	row    meta.Row
+	row    index.Row
 	chunks []fold.Chunk
 	src    []byte
 }
 
 // stored is what the index has of some memories.
 type stored struct {
-	rows   map[fold.ID]meta.Row
+	rows   map[fold.ID]index.Row
 	chunks map[fold.ID][]fold.Chunk
 }
 
@@ -303,7 +303,7 @@ func (in *Ingester) load(ctx context.Context, st stored, ids []fold.ID) ([]loade
 // sourceAt returns the bytes the chunks of path were cut from, whose manifest is f,
 // or nil if the file has changed since; it is then read again by the next sweep.
 // Where f is nil it is looked up.
-func (in *Ingester) sourceAt(ctx context.Context, path string, f *meta.File) ([]byte, error) {
+func (in *Ingester) sourceAt(ctx context.Context, path string, f *index.File) ([]byte, error) {
 	if in.root == nil {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -31,7 +31,7 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 	if in.Vectors, err = vecindex.Open(t.TempDir(), "test", 8); err != nil {
 		t.Fatal(err)
 	}
-	if in.Index, err = meta.OpenIndex(t.Context(), t.TempDir()); err != nil {
+	if in.Index, err = index.Open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -39,14 +39,14 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 			t.Error(err)
 		}
 	})
-	pr, err := in.read(t.Context(), name, meta.File{}, false)
+	pr, err := in.read(t.Context(), name, index.File{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := in.finish(t.Context(), pr); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.apply(t.Context(), []meta.Change{{File: &pr.file}}); err != nil {
+	if _, err := in.apply(t.Context(), []index.Change{{File: &pr.file}}); err != nil {
 		t.Fatal(err)
 	}
 	return in, pr
@@ -56,7 +56,7 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 func textsOf(t *testing.T, in *Ingester, pr *prepared) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	_, err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &meta.Row{}, chunks: pr.chunks}, func(e embedText) error {
+	_, err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &index.Row{}, chunks: pr.chunks}, func(e embedText) error {
 		out[e.key] = e.text
 		return nil
 	})
@@ -164,7 +164,7 @@ func TestEmbedYieldsInTheMiddleOfAFile(t *testing.T) {
 	in.Overlap = 10
 	count := &counting{}
 	in.Options.Embed = count
-	if _, err := in.apply(t.Context(), []meta.Change{in.sourceChange(t.Context(), pr, nil)}); err != nil {
+	if _, err := in.apply(t.Context(), []index.Change{in.sourceChange(t.Context(), pr, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	calls := 0

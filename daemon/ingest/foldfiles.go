@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
@@ -84,7 +84,7 @@ func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, er
 
 // foldChange is one file below fold/ as it was found.
 type foldChange struct {
-	file  meta.File
+	file  index.File
 	m     *fold.Memory
 	bytes []byte
 	when  time.Time // last change of the file, whole seconds
@@ -92,10 +92,10 @@ type foldChange struct {
 	tomb  *fold.Memory // that of which the file is the tombstone; nil if it is none
 	aside bool         // the id is that of a file that looks like it
 	named bool         // other memories may find it by another name than before
-	was   meta.File    // manifest entry before
+	was   index.File   // manifest entry before
 	known bool
 	// before are the memories that were found under the names which this changes.
-	before []meta.Row
+	before []index.Row
 }
 
 // foldBatch indexes some files below fold/, together with the source files that
@@ -165,7 +165,7 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 // sourceChanges files source files under the memories of the same batch that
 // describe them. A source whose memory file says something else, or cannot be
 // read, is left to the sweep. texts are the filed ones, by memory.
-func sourceChanges(found []*foldChange, sources []*prepared) (changes []meta.Change, texts map[string]*prepared) {
+func sourceChanges(found []*foldChange, sources []*prepared) (changes []index.Change, texts map[string]*prepared) {
 	described := make(map[fold.ID]bool, len(found))
 	for _, fc := range found {
 		if fc.m != nil && fc.m.Source == fold.SourceFile {
@@ -176,9 +176,9 @@ func sourceChanges(found []*foldChange, sources []*prepared) (changes []meta.Cha
 	for _, pr := range sources {
 		switch {
 		case pr.file.State != "indexed":
-			changes = append(changes, meta.Change{File: &pr.file})
+			changes = append(changes, index.Change{File: &pr.file})
 		case described[pr.id]:
-			changes = append(changes, meta.Change{ID: pr.id, File: &pr.file, Chunks: pr.chunks, SetChunks: true})
+			changes = append(changes, index.Change{ID: pr.id, File: &pr.file, Chunks: pr.chunks, SetChunks: true})
 			texts[string(pr.id)] = pr
 		}
 	}
@@ -201,9 +201,9 @@ func isMemoryPath(p string) bool {
 
 // readMemory reads one file below fold/. It returns nil if nothing about it
 // changed since the manifest was written.
-func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old meta.File, known bool) (*foldChange, error) {
+func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old index.File, known bool) (*foldChange, error) {
 	fc := &foldChange{was: old, known: known}
-	fc.file = meta.File{Path: p, Fold: true}
+	fc.file = index.File{Path: p, Fold: true}
 	if other := givesWayTo(from, p); other != "" {
 		fc.aside, fc.file.State, fc.file.Reason = true, "quarantined", lookalike(other)
 		return fc, nil
@@ -286,7 +286,7 @@ func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
 // foldChanges turns what was found into changes of the index. The paths of
 // source files that have to be described in the index again come second. with
 // are the source files that are filed in the same transaction, by memory.
-func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*prepared, r *Report) ([]meta.Change, []string, error) {
+func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*prepared, r *Report) ([]index.Change, []string, error) {
 	var ids []fold.ID
 	for _, fc := range found {
 		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
@@ -305,14 +305,14 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 			taken[fc.m.ID] = true
 		}
 	}
-	var changes []meta.Change
+	var changes []index.Change
 	var again []string
 	for _, fc := range found {
 		r.Checked++
 		fc.noteBefore(rows)
 		if fc.known && fc.was.MemoryID != "" && !fc.aside && !taken[fc.was.MemoryID] && rows[fc.was.MemoryID].Path == fc.file.Path && (fc.gone || fc.m == nil && fc.file.State != "indexed" || fc.m != nil && fc.m.ID != fc.was.MemoryID) {
 			row := rows[fc.was.MemoryID]
-			changes = append(changes, meta.Change{Forget: fc.was.MemoryID})
+			changes = append(changes, index.Change{Forget: fc.was.MemoryID})
 			if row.Source == fold.SourceFile && row.FilePath != "" && fold.FileID(in.Slug, row.FilePath) == row.ID {
 				again = append(again, row.FilePath)
 			}
@@ -323,19 +323,19 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 			if err := in.deletedByHand(ctx, fc, rows[fc.was.MemoryID], len(found)); err != nil {
 				return nil, nil, err
 			}
-			changes = append(changes, meta.Change{Drop: fc.file.Path, DropFold: true})
+			changes = append(changes, index.Change{Drop: fc.file.Path, DropFold: true})
 		case fc.tomb != nil:
 			r.Removed++
 			if err := in.deletedForAll(ctx, fc.tomb); err != nil {
 				return nil, nil, err
 			}
-			changes = append(changes, meta.Change{File: &fc.file})
+			changes = append(changes, index.Change{File: &fc.file})
 		case fc.m == nil && fc.file.State == "indexed":
 			r.Unchanged++
-			changes = append(changes, meta.Change{File: &fc.file})
+			changes = append(changes, index.Change{File: &fc.file})
 		case fc.m == nil:
 			r.Failed++
-			changes = append(changes, meta.Change{File: &fc.file})
+			changes = append(changes, index.Change{File: &fc.file})
 		default:
 			r.Indexed++
 			fc.named = !sameNames(rows[fc.m.ID], fc)
@@ -353,7 +353,7 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 }
 
 // noteBefore keeps what stood in the index before.
-func (fc *foldChange) noteBefore(rows map[fold.ID]meta.Row) {
+func (fc *foldChange) noteBefore(rows map[fold.ID]index.Row) {
 	for _, id := range distinct([]fold.ID{fc.was.MemoryID, fc.file.MemoryID}) {
 		if row, ok := rows[id]; ok {
 			fc.before = append(fc.before, row)
@@ -362,7 +362,7 @@ func (fc *foldChange) noteBefore(rows map[fold.ID]meta.Row) {
 }
 
 // sameNames reports whether a memory is still found by the names it had.
-func sameNames(old meta.Row, fc *foldChange) bool {
+func sameNames(old index.Row, fc *foldChange) bool {
 	return old.ID == fc.m.ID && old.Path == fc.file.Path && old.Title == fc.m.Title && old.Foreign == fc.m.Foreign &&
 		slices.Equal(old.Aliases, fc.m.Aliases)
 }
@@ -371,8 +371,8 @@ func sameNames(old meta.Row, fc *foldChange) bool {
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields. with is that source if it is filed in the
 // same transaction.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.Row, with *prepared, resolver *fold.Resolver) (meta.Change, bool, error) {
-	row := meta.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.Row, with *prepared, resolver *fold.Resolver) (index.Change, bool, error) {
+	row := index.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
 		row.UpdatedAt = fc.when
@@ -385,17 +385,17 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 	if own {
 		var err error
 		if row.Stale, err = in.staleNow(ctx, row, old, with); err != nil {
-			return meta.Change{}, false, err
+			return index.Change{}, false, err
 		}
 	}
 	if own && old.ID == "" {
 		if err := in.State.SetGone(ctx, in.Slug, row.ID, false); err != nil {
-			return meta.Change{}, false, err
+			return index.Change{}, false, err
 		}
 	}
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolver.Resolve)
-	c := meta.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
+	c := index.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
 	if row.Source == fold.SourceGit && (row.Type == pullType || old.Type == pullType) {
 		c.Derived, c.SetDerived = in.pullLinks(fc.m), true
 	}
@@ -405,7 +405,7 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old meta.R
 // staleNow reports whether the source that row describes is known to be another
 // than was described, by what is known of it already: the sweep of sources has
 // the last word. Old is the row before.
-func (in *Ingester) staleNow(ctx context.Context, row, old meta.Row, with *prepared) (bool, error) {
+func (in *Ingester) staleNow(ctx context.Context, row, old index.Row, with *prepared) (bool, error) {
 	if with != nil && with.file.State == "indexed" {
 		return stale(row.SourceBlob, with.file.Blob, with.src), nil
 	}
@@ -426,7 +426,7 @@ func (in *Ingester) staleNow(ctx context.Context, row, old meta.Row, with *prepa
 // deletedByHand remembers that the description of a source file or of a commit
 // was deleted, so that it is not made again by itself. Many at once are no one's
 // decision.
-func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row meta.Row, n int) error {
+func (in *Ingester) deletedByHand(ctx context.Context, fc *foldChange, row index.Row, n int) error {
 	described := row.Source == fold.SourceFile && row.FilePath != "" || row.Source == fold.SourceGit && row.Commit != ""
 	if n > 10 || !described {
 		return nil
@@ -478,7 +478,7 @@ func (in *Ingester) forgetSource(ctx context.Context, path string) error {
 		return err
 	}
 	f.State, f.Hash, f.MtimeNS = "stale", "", -1
-	_, err = in.apply(ctx, []meta.Change{{File: &f}})
+	_, err = in.apply(ctx, []index.Change{{File: &f}})
 	return err
 }
 

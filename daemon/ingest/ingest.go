@@ -19,9 +19,11 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -43,11 +45,11 @@ type Options struct {
 
 	Fold    disk.Folder   // the fold folder
 	Store   *gitops.Store // nil where nothing may be written
-	Index   *meta.Index
+	Index   *index.DB
 	Text    *textindex.Index
 	Vectors *vecindex.Index
-	State   *meta.State
-	Cache   *meta.Cache
+	State   *state.DB
+	Cache   *cache.DB
 	Cutter  Cutter
 	Cuts    *Cuts // shared by all ingesters of Cache; nil means one of its own
 	Embed   embed.Embedder

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // resolverFor returns what the links by name of some memories lead to: only the
@@ -98,9 +98,9 @@ func (in *Ingester) relink(ctx context.Context, ids []fold.ID) error {
 			return err
 		}
 		resolver := fold.NewResolver(entries)
-		changes := make([]meta.Change, 0, len(linking))
+		changes := make([]index.Change, 0, len(linking))
 		for _, m := range linking {
-			changes = append(changes, meta.Change{ID: m.ID, Links: m.WrittenLinks(resolver.Resolve), SetLinks: true})
+			changes = append(changes, index.Change{ID: m.ID, Links: m.WrittenLinks(resolver.Resolve), SetLinks: true})
 		}
 		if len(changes) == 0 {
 			continue

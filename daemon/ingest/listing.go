@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // A listing is what the rules made of the files of the checkout, as they were
@@ -157,7 +157,7 @@ func below(sorted []string, dir string) []string {
 type stat struct {
 	size, mtime int64
 	inode       uint64
-	state       meta.FileState
+	state       index.FileState
 }
 
 // same reports whether a file is certainly the one the manifest knows. One that
@@ -191,7 +191,7 @@ func (in *Ingester) manifestOf(ctx context.Context, foldFiles bool, listed []str
 		now.paths, now.stats = make([]string, 0, n), make([]stat, 0, n)
 	}
 	i := 0
-	err := in.Index.EachFileStat(ctx, foldFiles, func(f *meta.FileStat) {
+	err := in.Index.EachFileStat(ctx, foldFiles, func(f *index.FileStat) {
 		for i < len(listed) && listed[i] < string(f.Path) {
 			i++
 		}

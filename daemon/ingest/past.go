@@ -8,7 +8,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
@@ -39,7 +39,7 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) err
 			l, tip = ahead.Layout, ahead.Tip
 		}
 	}
-	known, err := in.Index.PastTip(ctx)
+	known, err := in.Index.CommitsTip(ctx)
 	if err != nil || known == tip {
 		return err
 	}
@@ -56,17 +56,17 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) err
 	if err != nil {
 		return fmt.Errorf("read past commits: %w", err)
 	}
-	var keep []meta.PastCommit
+	var keep []index.Commit
 	for _, c := range slices.Backward(commits) {
 		if p, ok := in.pastCommit(c); ok {
 			keep = append(keep, p)
 		}
 	}
-	return in.Index.AddPast(ctx, tip, keep, anew, pastCommits)
+	return in.Index.AddCommits(ctx, tip, keep, anew, pastCommits)
 }
 
-func (in *Ingester) pastCommit(c usergit.Commit) (meta.PastCommit, bool) {
-	p := meta.PastCommit{Oid: c.Oid}
+func (in *Ingester) pastCommit(c usergit.Commit) (index.Commit, bool) {
+	p := index.Commit{Oid: c.Oid}
 	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false
 	}

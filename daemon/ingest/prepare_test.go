@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/cache"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // inProcess cuts in this process.
@@ -21,7 +22,7 @@ func (inProcess) CutSized(_ context.Context, path string, src []byte, by chunker
 // preparing returns what reads and cuts the Go files of this package.
 func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 	t.Helper()
-	cache, err := meta.OpenCache(t.Context(), filepath.Join(t.TempDir(), "cache.db"))
+	cache, err := cache.Open(t.Context(), t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func BenchmarkPrepare(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for _, name := range names {
-				if _, err := in.read(b.Context(), name, meta.File{}, false); err != nil {
+				if _, err := in.read(b.Context(), name, index.File{}, false); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,8 +1,8 @@
 package ingest
 
 import (
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // recentBytes bounds what is held of sources that were just read.
@@ -14,8 +14,8 @@ const recentBytes = 8 << 20
 // long. The zero value holds none.
 type recent struct {
 	byHash map[string][]byte
-	files  map[string]*meta.File // by path: the manifest that was written with them
-	kept   map[fold.ID]bool      // memories of files
+	files  map[string]*index.File // by path: the manifest that was written with them
+	kept   map[fold.ID]bool       // memories of files
 	chunks map[fold.ID][]fold.Chunk
 	size   int
 }
@@ -26,7 +26,7 @@ func (r *recent) keep(pr *prepared) {
 		return
 	}
 	if r.byHash == nil {
-		r.byHash, r.files = map[string][]byte{}, map[string]*meta.File{}
+		r.byHash, r.files = map[string][]byte{}, map[string]*index.File{}
 		r.kept, r.chunks = map[fold.ID]bool{}, map[fold.ID][]fold.Chunk{}
 	}
 	if _, have := r.byHash[pr.file.Hash]; !have {
@@ -46,7 +46,7 @@ func (r *recent) cut(now map[fold.ID][]fold.Chunk) {
 }
 
 // change forgets the chunks that changes may replace.
-func (r *recent) change(changes []meta.Change) {
+func (r *recent) change(changes []index.Change) {
 	if len(r.chunks) == 0 {
 		return
 	}

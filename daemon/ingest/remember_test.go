@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // TestDescriptionsAreRemembered takes descriptions from the cache: they must be
@@ -19,7 +19,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	in.set = NewFiles(names, nil)
 	prepare := func(name string, when time.Time) *prepared {
 		t.Helper()
-		pr, err := in.read(t.Context(), name, meta.File{}, false)
+		pr, err := in.read(t.Context(), name, index.File{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,14 @@
 package ingest
 
 import (
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
 // Attach has the ingester work with stores that were just opened; [Ingester.Use]
 // names the vectors. No other method may run meanwhile but those that are safe for
 // concurrent use.
-func (in *Ingester) Attach(index *meta.Index, text *textindex.Index) {
+func (in *Ingester) Attach(index *index.DB, text *textindex.Index) {
 	in.Index, in.Text = index, text
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // Reasons of files that are indexed as text because their parser gave up.
@@ -30,7 +30,7 @@ func textReason(res chunker.Result) string {
 // passes reports whether what is wrong with a file may be mended by trying
 // again, without a change of its content: it could not be read, no parser could
 // be started, or the machine was too busy for one.
-func passes(f meta.File) bool {
+func passes(f index.File) bool {
 	return f.State == "failed" || f.State == "indexed" && f.Reason == asTextHung
 }
 
@@ -68,7 +68,7 @@ func (in *Ingester) Retry(ctx context.Context, all bool, progress Progress) (Rep
 	if err != nil {
 		return Report{}, err
 	}
-	var forget []meta.Change
+	var forget []index.Change
 	for i, paths := range [][]string{source, memories} {
 		for _, p := range paths {
 			f, err := in.Index.FileByPath(ctx, p, i == 1)
@@ -79,7 +79,7 @@ func (in *Ingester) Retry(ctx context.Context, all bool, progress Progress) (Rep
 				in.distrust(f.Hash)
 			}
 			f.State, f.Hash, f.MtimeNS = stateForgotten, "", -1
-			forget = append(forget, meta.Change{File: &f})
+			forget = append(forget, index.Change{File: &f})
 		}
 	}
 	if len(forget) > 0 {

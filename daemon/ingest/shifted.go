@@ -2,7 +2,7 @@ package ingest
 
 import (
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // mostShifted bounds how many chunks are remembered.
@@ -19,7 +19,7 @@ type shifted struct {
 }
 
 // note takes up one change of the index.
-func (s *shifted) note(applied meta.Applied, changes []meta.Change, err error) {
+func (s *shifted) note(applied index.Applied, changes []index.Change, err error) {
 	if err != nil || len(s.ids) > mostShifted {
 		*s = shifted{} // it may have been written nevertheless
 	}

@@ -18,9 +18,9 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
@@ -44,7 +44,7 @@ const (
 type prepared struct {
 	path      string
 	id        fold.ID
-	file      meta.File
+	file      index.File
 	when      time.Time // last change of the file, whole seconds: the same after a rebuild
 	src       []byte
 	whole     []byte         // src and the byte behind it; nil unless it is to be cut
@@ -112,7 +112,7 @@ func (in *Ingester) Source(ctx context.Context, paths []string, progress Progres
 
 // prepareAll prepares the files it is given, some at a time: what is known of
 // them in the cache is then asked for at once.
-func (in *Ingester) prepareAll(ctx context.Context, work <-chan []string, done chan<- []*prepared, known map[string]meta.File) error {
+func (in *Ingester) prepareAll(ctx context.Context, work <-chan []string, done chan<- []*prepared, known map[string]index.File) error {
 	var part []string
 	for more := true; more; {
 		var group []*prepared
@@ -181,7 +181,7 @@ func (in *Ingester) applyAll(ctx context.Context, done <-chan []*prepared, total
 
 // manifest returns what is known of paths, and maybe of others: those of a branch
 // by name, those of a first index all at once.
-func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool) (map[string]meta.File, error) {
+func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool) (map[string]index.File, error) {
 	if len(paths) > 8192 {
 		return in.Index.Files(ctx, foldFiles)
 	}
@@ -191,9 +191,9 @@ func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool
 // read reads one file; [Ingester.finish] is to follow. Both return an error only
 // where the work as a whole cannot go on; what is wrong with the file stands in
 // its state.
-func (in *Ingester) read(ctx context.Context, path string, old meta.File, known bool) (*prepared, error) {
+func (in *Ingester) read(ctx context.Context, path string, old index.File, known bool) (*prepared, error) {
 	pr := &prepared{path: path, id: fold.FileID(in.Slug, path), fresh: !known || old.State != "indexed"}
-	pr.file = meta.File{Path: path, MemoryID: pr.id}
+	pr.file = index.File{Path: path, MemoryID: pr.id}
 	if rules := in.Rules(); !rules.Eligible(path, in.foldPrefix()) {
 		if _, err := in.root.Lstat(path); err == nil && rules.HeldBack(path, in.foldPrefix()) {
 			return pr.setAside("skipped", "its name says that it holds credentials; it is not read"), nil
@@ -317,7 +317,7 @@ func (in *Ingester) finish(ctx context.Context, pr *prepared) error {
 // readBlob is read for a file that is to be described as it is in a tree. It
 // returns nil unless it lies in the work tree as that blob, and whole.
 func (in *Ingester) readBlob(ctx context.Context, path, blob string) (*prepared, error) {
-	pr, err := in.read(ctx, path, meta.File{}, false)
+	pr, err := in.read(ctx, path, index.File{}, false)
 	if err != nil || pr.gone || pr.file.State == "failed" || pr.file.Truncated || pr.file.Blob != blob {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func cutKey(path string, src []byte, hash string, by chunker.Options) string {
 }
 
 // IndexRules tells the rules by which an index is made of source files from
-// others: where they are others it is to be made anew, see [meta.Index.Recut].
+// others: where they are others it is to be made anew, see [index.DB.Recut].
 func IndexRules(by chunker.Options) string {
 	return cutRules(by) + " describer " + DescriberVersion
 }
@@ -381,7 +381,7 @@ func (in *Ingester) cutLike(ctx context.Context, path string, src []byte, hash s
 
 // cut returns the chunks of src, from cached, which may be nil, where that is
 // whole; creds are those in src. New chunks are cached soon: see
-// [meta.Cache.Flush].
+// [cache.DB.Flush].
 func (in *Ingester) cut(ctx context.Context, path string, src []byte, hash string, by chunker.Options, cached []byte, creds *verdict) (chunker.Result, error) {
 	if cached != nil {
 		if res, err := decodeCut(cached, creds); err == nil {
@@ -483,14 +483,14 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 		return Report{}, err
 	}
 	var r Report
-	var changes []meta.Change
+	var changes []index.Change
 	texts := map[string]*prepared{} // by memory id
 	for _, pr := range batch {
 		r.Checked++
 		switch {
 		case pr.unchanged:
 			r.Unchanged++
-			changes = append(changes, meta.Change{File: &pr.file})
+			changes = append(changes, index.Change{File: &pr.file})
 		case pr.gone:
 			r.Removed++
 			changes = append(changes, dropped(pr, rows, described)...)
@@ -501,7 +501,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 				r.Skipped++
 			}
 			changes = append(changes, dropped(pr, rows, described)...)
-			changes = append(changes, meta.Change{File: &pr.file})
+			changes = append(changes, index.Change{File: &pr.file})
 		default:
 			r.Indexed++
 			pr.fresh = pr.fresh || described[pr.id] == ""
@@ -527,35 +527,35 @@ func (in *Ingester) applySource(ctx context.Context, batch []*prepared) (Report,
 
 // dropped takes a source file out of the index. A memory that has its own file
 // in fold/ stays, without chunks: rows has those, and described all there are.
-func dropped(pr *prepared, rows map[fold.ID]meta.Row, described map[fold.ID]string) []meta.Change {
-	out := []meta.Change{{Drop: pr.path}}
+func dropped(pr *prepared, rows map[fold.ID]index.Row, described map[fold.ID]string) []index.Change {
+	out := []index.Change{{Drop: pr.path}}
 	if old, own := rows[pr.id]; own {
 		old.Stale = old.SourceBlob != ""
-		out = append(out, meta.Change{Memory: &old, SetChunks: true})
+		out = append(out, index.Change{Memory: &old, SetChunks: true})
 	} else if described[pr.id] != "" {
-		out = append(out, meta.Change{Forget: pr.id})
+		out = append(out, index.Change{Forget: pr.id})
 	}
 	return out
 }
 
 // sourceChange is what an indexed file changes: its manifest entry, its chunks,
 // and its memory where that is kept in the index only: rows has the others.
-func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, rows map[fold.ID]meta.Row) meta.Change {
-	c := meta.Change{File: &pr.file, Chunks: pr.chunks, SetChunks: true}
+func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, rows map[fold.ID]index.Row) index.Change {
+	c := index.Change{File: &pr.file, Chunks: pr.chunks, SetChunks: true}
 	if old, own := rows[pr.id]; own {
 		old.Stale = stale(old.SourceBlob, pr.file.Blob, pr.src)
 		c.Memory = &old
 		return c
 	}
 	m := in.described(ctx, pr)
-	row := meta.Row{Memory: *m, Described: "index"}
+	row := index.Row{Memory: *m, Described: "index"}
 	c.Memory, c.Links, c.SetLinks = &row, m.Links, true
 	return c
 }
 
 // applyText brings the words of the changes that were applied into the text
 // index.
-func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes []meta.Change, texts map[string]*prepared) error {
+func (in *Ingester) applyText(ctx context.Context, applied index.Applied, changes []index.Change, texts map[string]*prepared) error {
 	in.worded = false
 	rows, err := in.rowsOf(ctx, applied, changes)
 	if err != nil {
@@ -594,17 +594,17 @@ func (in *Ingester) applyText(ctx context.Context, applied meta.Applied, changes
 // sourceDocs returns the documents to put of a source file: of its chunks those
 // that were added, of its memory one, unless a chunk can tell what changed. A
 // branch switch changes thousands of memories in nothing but blob and time.
-func sourceDocs(row meta.Row, pr *prepared, change meta.RowChange, added map[string]bool) []textindex.Doc {
+func sourceDocs(row index.Row, pr *prepared, change index.RowChange, added map[string]bool) []textindex.Doc {
 	// Chunks are filtered by the fields of their memory, and none of them may date
 	// it later than it is.
-	fresh := pr.fresh || change.Refiled || row.UpdatedAt.Before(change.Was)
+	fresh := pr.fresh || change.FilterChanged || row.UpdatedAt.Before(change.Was)
 	var docs []textindex.Doc
 	for _, c := range pr.chunks {
 		if fresh || added[c.ID] {
 			docs = append(docs, chunkDoc(row, c, pr.src))
 		}
 	}
-	if fresh || change.Retold || change.Was.IsZero() || row.Described != "index" || len(docs) == 0 {
+	if fresh || change.ContentChanged || change.Was.IsZero() || row.Described != "index" || len(docs) == 0 {
 		return append(docs, memoryDoc(row))
 	}
 	for i := range docs {
@@ -615,8 +615,8 @@ func sourceDocs(row meta.Row, pr *prepared, change meta.RowChange, added map[str
 
 // rowsOf returns the rows of the memories that changed: those that were just
 // stored, and the others from the index.
-func (in *Ingester) rowsOf(ctx context.Context, applied meta.Applied, changes []meta.Change) (map[fold.ID]meta.Row, error) {
-	rows := make(map[fold.ID]meta.Row, len(applied.Memories))
+func (in *Ingester) rowsOf(ctx context.Context, applied index.Applied, changes []index.Change) (map[fold.ID]index.Row, error) {
+	rows := make(map[fold.ID]index.Row, len(applied.Memories))
 	for i := range changes {
 		switch c := &changes[i]; {
 		case c.Memory != nil:
@@ -639,7 +639,7 @@ func (in *Ingester) rowsOf(ctx context.Context, applied meta.Applied, changes []
 	return rows, nil
 }
 
-func dropKeys(applied meta.Applied) []string {
+func dropKeys(applied index.Applied) []string {
 	drop := make([]string, 0, len(applied.Removed)+len(applied.Forgotten))
 	for _, id := range applied.Removed {
 		drop = append(drop, chunkKey(id))

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // Sweep compares disk with the database and does what is missing: every file is
@@ -160,7 +160,7 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 		case !held[known.paths[k]]:
 			changed = append(changed, known.paths[k])
 			in.leaves(known.paths[k])
-		case known.stats[k].state == meta.Skipped:
+		case known.stats[k].state == index.Skipped:
 			delete(held, known.paths[k])
 		}
 	})
@@ -215,7 +215,7 @@ func (in *Ingester) foldPrefix() string { return in.FoldDir }
 
 // sameStat reports whether a file is certainly the one the manifest knows. One
 // that was written while it was read carries the time -1 and never is.
-func sameStat(old meta.File, info disk.Info) bool {
+func sameStat(old index.File, info disk.Info) bool {
 	return old.MtimeNS == info.MtimeNS && old.Size == info.Size && old.Inode == info.Inode && old.State != "stale" && old.State != "failed"
 }
 

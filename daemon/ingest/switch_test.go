@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 )
@@ -23,7 +23,7 @@ func switching(t *testing.T) (in *Ingester, dir string) {
 	if in.root, err = os.OpenRoot(dir); err != nil {
 		t.Fatal(err)
 	}
-	if in.Index, err = meta.OpenIndex(t.Context(), t.TempDir()); err != nil {
+	if in.Index, err = index.Open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	if in.Text, err = textindex.Open(filepath.Join(t.TempDir(), "text"), textindex.Options{}); err != nil {
@@ -131,7 +131,7 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr, err := in.read(t.Context(), name, meta.File{}, false)
+		pr, err := in.read(t.Context(), name, index.File{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // describeBatch is how many files are described and put at once, and
@@ -250,7 +250,7 @@ type gap struct {
 // source it describes where that is what lies in the work tree: a first index
 // reads, cuts and files everything once. While one part is written, the next is
 // cut.
-func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]meta.File, progress Progress) error {
+func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]index.File, progress Progress) error {
 	in.index(ctx, t)
 	end := in.Store.Bulk()
 	gaps := make(chan gap)
@@ -312,7 +312,7 @@ func (in *Ingester) partOf(paths []string, most int) int {
 }
 
 // asInTree fills in what of the part is in the work tree.
-func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]meta.File, count *tally) error {
+func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]index.File, count *tally) error {
 	if t.oid == "" || in.root == nil {
 		return nil
 	}

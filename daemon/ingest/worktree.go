@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // Where there is no commit yet, or the settings say so, memory files describe
@@ -201,7 +201,7 @@ func (in *Ingester) stands(p string) (there, gone bool) {
 // describeInTree brings the memory file of one source file up to what lies in
 // the work tree, and reports whether there is one. f is what the manifest says
 // of it.
-func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f meta.File) (has bool, err error) {
+func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f index.File) (has bool, err error) {
 	m, b, err := in.onDisk(fold.FileID(in.Slug, p))
 	if err != nil {
 		return true, ignoreQuarantined(err)

@@ -11,43 +11,43 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/jobs"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-// A memQueue is a Queue in memory that behaves as *meta.Index does: SQLite's
+// A memQueue is a Queue in memory that behaves as *index.DB does: SQLite's
 // file I/O would keep a synctest bubble from coming to rest.
 type memQueue struct {
 	mu     sync.Mutex
-	jobs   []*meta.Job
+	jobs   []*index.Job
 	claims int
 	broken error // returned by Claim until it is set to nil
 }
 
-func (q *memQueue) Enqueue(_ context.Context, n meta.NewJob) (string, error) {
+func (q *memQueue) Enqueue(_ context.Context, n index.NewJob) (string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	id := fmt.Sprintf("job%d", len(q.jobs))
-	q.jobs = append(q.jobs, &meta.Job{
-		ID: id, Type: n.Type, Status: meta.JobPending, Priority: n.Priority, Payload: n.Payload, MaxAttempts: cmp.Or(n.MaxAttempts, 5),
+	q.jobs = append(q.jobs, &index.Job{
+		ID: id, Type: n.Type, Status: index.JobPending, Priority: n.Priority, Payload: n.Payload, MaxAttempts: cmp.Or(n.MaxAttempts, 5),
 	})
 	return id, nil
 }
 
-func (q *memQueue) Claim(_ context.Context, owner string, now time.Time, lease time.Duration) (*meta.Job, error) {
+func (q *memQueue) Claim(_ context.Context, owner string, now time.Time, lease time.Duration) (*index.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.claims++
 	if q.broken != nil {
 		return nil, q.broken
 	}
-	var best *meta.Job
+	var best *index.Job
 	for _, j := range q.jobs {
-		stale := j.Status == meta.JobRunning && j.LeaseUntil.Before(now)
+		stale := j.Status == index.JobRunning && j.LeaseUntil.Before(now)
 		if stale && j.Attempts >= j.MaxAttempts {
-			j.Status, j.EndedAt, stale = meta.JobFailed, now, false
+			j.Status, j.EndedAt, stale = index.JobFailed, now, false
 		}
-		due := j.Status == meta.JobPending || stale || j.Status == meta.JobRetry && !j.NextRetry.After(now)
+		due := j.Status == index.JobPending || stale || j.Status == index.JobRetry && !j.NextRetry.After(now)
 		if due && (best == nil || j.Priority > best.Priority) {
 			best = j
 		}
@@ -55,7 +55,7 @@ func (q *memQueue) Claim(_ context.Context, owner string, now time.Time, lease t
 	if best == nil {
 		return nil, nil
 	}
-	best.Status, best.Owner, best.Attempts = meta.JobRunning, owner, best.Attempts+1
+	best.Status, best.Owner, best.Attempts = index.JobRunning, owner, best.Attempts+1
 	best.LeaseUntil, best.Heartbeat, best.StartedAt = now.Add(lease), now, now
 	c := *best
 	return &c, nil
@@ -68,11 +68,11 @@ func (q *memQueue) asked() int {
 	return q.claims
 }
 
-func (q *memQueue) held(id, owner string, fn func(*meta.Job)) error {
+func (q *memQueue) held(id, owner string, fn func(*index.Job)) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
-		if j.ID == id && j.Owner == owner && j.Status == meta.JobRunning {
+		if j.ID == id && j.Owner == owner && j.Status == index.JobRunning {
 			fn(j)
 			return nil
 		}
@@ -81,41 +81,41 @@ func (q *memQueue) held(id, owner string, fn func(*meta.Job)) error {
 }
 
 func (q *memQueue) Heartbeat(_ context.Context, id, owner string, now time.Time, lease time.Duration) error {
-	return q.held(id, owner, func(j *meta.Job) { j.Heartbeat, j.LeaseUntil = now, now.Add(lease) })
+	return q.held(id, owner, func(j *index.Job) { j.Heartbeat, j.LeaseUntil = now, now.Add(lease) })
 }
 
-func (q *memQueue) SetProgress(_ context.Context, id, owner string, p meta.JobProgress) error {
-	return q.held(id, owner, func(j *meta.Job) { j.Progress = &p })
+func (q *memQueue) SetProgress(_ context.Context, id, owner string, p index.JobProgress) error {
+	return q.held(id, owner, func(j *index.Job) { j.Progress = &p })
 }
 
 func (q *memQueue) Complete(_ context.Context, id, owner string, now time.Time) error {
-	return q.held(id, owner, func(j *meta.Job) { j.Status, j.EndedAt, j.Owner = meta.JobCompleted, now, "" })
+	return q.held(id, owner, func(j *index.Job) { j.Status, j.EndedAt, j.Owner = index.JobCompleted, now, "" })
 }
 
 func (q *memQueue) Fail(_ context.Context, id, owner string, now time.Time, reason string, retryAt time.Time) error {
-	return q.held(id, owner, func(j *meta.Job) {
+	return q.held(id, owner, func(j *index.Job) {
 		j.Error, j.Owner = reason, ""
 		if retryAt.IsZero() || j.Attempts >= j.MaxAttempts {
-			j.Status, j.EndedAt = meta.JobFailed, now
+			j.Status, j.EndedAt = index.JobFailed, now
 		} else {
-			j.Status, j.NextRetry = meta.JobRetry, retryAt
+			j.Status, j.NextRetry = index.JobRetry, retryAt
 		}
 	})
 }
 
 func (q *memQueue) Release(_ context.Context, id, owner string) error {
-	return q.held(id, owner, func(j *meta.Job) { j.Status, j.Owner, j.Attempts = meta.JobPending, "", j.Attempts-1 })
+	return q.held(id, owner, func(j *index.Job) { j.Status, j.Owner, j.Attempts = index.JobPending, "", j.Attempts-1 })
 }
 
 func (q *memQueue) Recover(_ context.Context, owner string, now time.Time) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
-		if j.Status == meta.JobRunning && j.Owner != owner {
+		if j.Status == index.JobRunning && j.Owner != owner {
 			n++
-			j.Status, j.Owner = meta.JobPending, ""
+			j.Status, j.Owner = index.JobPending, ""
 			if j.Attempts >= j.MaxAttempts {
-				j.Status, j.EndedAt = meta.JobFailed, now
+				j.Status, j.EndedAt = index.JobFailed, now
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func (q *memQueue) NextDue(context.Context) (at time.Time, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
-		due := map[meta.JobStatus]time.Time{
-			meta.JobPending: time.UnixMicro(1), meta.JobRetry: j.NextRetry, meta.JobRunning: j.LeaseUntil.Add(time.Microsecond),
+		due := map[index.JobStatus]time.Time{
+			index.JobPending: time.UnixMicro(1), index.JobRetry: j.NextRetry, index.JobRunning: j.LeaseUntil.Add(time.Microsecond),
 		}[j.Status]
 		if !due.IsZero() && (at.IsZero() || due.Before(at)) {
 			at = due
@@ -136,13 +136,13 @@ func (q *memQueue) NextDue(context.Context) (at time.Time, err error) {
 	return at, nil
 }
 
-func (q *memQueue) Job(_ context.Context, id string) (meta.Job, error) {
+func (q *memQueue) Job(_ context.Context, id string) (index.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := slices.IndexFunc(q.jobs, func(j *meta.Job) bool { return j.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(q.jobs, func(j *index.Job) bool { return j.ID == id }); i >= 0 {
 		return *q.jobs[i], nil
 	}
-	return meta.Job{}, fold.ErrNotFound
+	return index.Job{}, fold.ErrNotFound
 }
 
 func (q *memQueue) Cancel(_ context.Context, id string, now time.Time) error {
@@ -150,7 +150,7 @@ func (q *memQueue) Cancel(_ context.Context, id string, now time.Time) error {
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
 		if j.ID == id {
-			j.Status, j.EndedAt, j.Owner = meta.JobCancelled, now, ""
+			j.Status, j.EndedAt, j.Owner = index.JobCancelled, now, ""
 		}
 	}
 	return nil
@@ -159,14 +159,14 @@ func (q *memQueue) Cancel(_ context.Context, id string, now time.Time) error {
 // A queue is what tests need of a Queue beside it.
 type queue interface {
 	jobs.Queue
-	Enqueue(ctx context.Context, n meta.NewJob) (string, error)
-	Job(ctx context.Context, id string) (meta.Job, error)
+	Enqueue(ctx context.Context, n index.NewJob) (string, error)
+	Job(ctx context.Context, id string) (index.Job, error)
 	Cancel(ctx context.Context, id string, now time.Time) error
 }
 
 // TestQueues holds the fake to what SQLite does.
 func TestQueues(t *testing.T) {
-	x, err := meta.OpenIndex(t.Context(), t.TempDir())
+	x, err := index.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func testQueue(t *testing.T, q queue) {
 			t.Errorf("NextDue = %v, %v, want %v", at, err, want)
 		}
 	}
-	status := func(id string, want meta.JobStatus, attempts int) {
+	status := func(id string, want index.JobStatus, attempts int) {
 		t.Helper()
 		if j, err := q.Job(ctx, id); err != nil || j.Status != want || j.Attempts != attempts {
 			t.Errorf("job = %s, %d attempts, %v, want %s, %d", j.Status, j.Attempts, err, want, attempts)
@@ -206,9 +206,9 @@ func testQueue(t *testing.T, q queue) {
 	}
 	due(time.Time{})
 	claim("a", "")
-	low, err := q.Enqueue(ctx, meta.NewJob{Type: "t", MaxAttempts: 2})
+	low, err := q.Enqueue(ctx, index.NewJob{Type: "t", MaxAttempts: 2})
 	must(err)
-	high, err := q.Enqueue(ctx, meta.NewJob{Type: "t", Priority: 1})
+	high, err := q.Enqueue(ctx, index.NewJob{Type: "t", Priority: 1})
 	must(err)
 	if at, err := q.NextDue(ctx); err != nil || at.IsZero() || at.After(now) {
 		t.Errorf("NextDue with pending jobs = %v, %v", at, err)
@@ -217,17 +217,17 @@ func testQueue(t *testing.T, q queue) {
 	claim("a", low)
 	claim("a", "")
 	due(now.Add(time.Minute + time.Microsecond))
-	must(q.SetProgress(ctx, low, "a", meta.JobProgress{Done: 1}))
+	must(q.SetProgress(ctx, low, "a", index.JobProgress{Done: 1}))
 	must(q.Complete(ctx, high, "a", now))
-	status(high, meta.JobCompleted, 1)
+	status(high, index.JobCompleted, 1)
 	must(q.Fail(ctx, low, "a", now, "r", now.Add(time.Second)))
-	status(low, meta.JobRetry, 1)
+	status(low, index.JobRetry, 1)
 	due(now.Add(time.Second))
 	claim("a", "")
 	now = now.Add(time.Second)
 	claim("a", low)
 	must(q.Release(ctx, low, "a"))
-	status(low, meta.JobPending, 1)
+	status(low, index.JobPending, 1)
 	claim("a", low)
 	if n, err := q.Recover(ctx, "a", now); n != 0 || err != nil {
 		t.Errorf("Recover of one's own = %d, %v", n, err)
@@ -244,7 +244,7 @@ func testQueue(t *testing.T, q queue) {
 		t.Errorf("Complete of a cancelled job = %v, want ErrConflict", err)
 	}
 	due(time.Time{})
-	stale, err := q.Enqueue(ctx, meta.NewJob{Type: "t", MaxAttempts: 2})
+	stale, err := q.Enqueue(ctx, index.NewJob{Type: "t", MaxAttempts: 2})
 	must(err)
 	claim("a", stale)
 	now = now.Add(time.Minute + time.Second)
@@ -252,5 +252,5 @@ func testQueue(t *testing.T, q queue) {
 	if n, err := q.Recover(ctx, "c", now); n != 1 || err != nil {
 		t.Errorf("Recover = %d, %v, want 1", n, err)
 	}
-	status(stale, meta.JobFailed, 2)
+	status(stale, index.JobFailed, 2)
 }

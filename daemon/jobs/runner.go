@@ -12,16 +12,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// A Queue is where jobs are kept. *meta.Index is one; its methods say what each
+// A Queue is where jobs are kept. *index.DB is one; its methods say what each
 // does.
 type Queue interface {
-	Claim(ctx context.Context, owner string, now time.Time, lease time.Duration) (*meta.Job, error)
+	Claim(ctx context.Context, owner string, now time.Time, lease time.Duration) (*index.Job, error)
 	Heartbeat(ctx context.Context, id, owner string, now time.Time, lease time.Duration) error
-	SetProgress(ctx context.Context, id, owner string, p meta.JobProgress) error
+	SetProgress(ctx context.Context, id, owner string, p index.JobProgress) error
 	Complete(ctx context.Context, id, owner string, now time.Time) error
 	Fail(ctx context.Context, id, owner string, now time.Time, reason string, retryAt time.Time) error
 	Release(ctx context.Context, id, owner string) error
@@ -32,7 +33,7 @@ type Queue interface {
 // A Handler does the work of one job. It must be safe to run twice with the
 // same payload. It stops soon after ctx is done: the daemon ends, or the job
 // was cancelled. An error is tried again unless it is [Permanent].
-type Handler func(ctx context.Context, j *meta.Job, progress func(meta.JobProgress)) error
+type Handler func(ctx context.Context, j *index.Job, progress func(index.JobProgress)) error
 
 // A Runner takes jobs from a queue and runs them. Index and Handlers must be
 // set before Run; no field may change afterwards.
@@ -70,12 +71,12 @@ func Poke(wake chan struct{}) {
 // Run takes and runs jobs until ctx is done, and returns when all handlers have
 // returned. Jobs under way are then given back and go on at the next start. It
 // sleeps while nothing is due. Errors of the queue are waited out; Run returns
-// ctx.Err(), or meta.ErrDamaged, after which the queue must be opened anew.
+// ctx.Err(), or sqlite.ErrDamaged, after which the queue must be opened anew.
 func (r *Runner) Run(ctx context.Context) error {
 	w := &worker{Runner: *r}
 	w.defaults()
 	if n, err := w.Index.Recover(ctx, w.Owner, time.Now()); err != nil {
-		if errors.Is(err, meta.ErrDamaged) {
+		if errors.Is(err, sqlite.ErrDamaged) {
 			return err
 		}
 		w.Log.WarnContext(ctx, "Jobs not recovered", "error", err)
@@ -119,7 +120,7 @@ func (w *worker) loop(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, meta.ErrDamaged):
+		case errors.Is(err, sqlite.ErrDamaged):
 			return err
 		case err != nil:
 			failures++
@@ -177,7 +178,7 @@ func (w *worker) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // run does one job and tells the queue how it went.
-func (w *worker) run(ctx context.Context, j *meta.Job) {
+func (w *worker) run(ctx context.Context, j *index.Job) {
 	log := w.Log.With("job", j.ID, "type", j.Type, "attempt", j.Attempts)
 	w.Changed(j.ID)
 	begun := time.Now()
@@ -221,7 +222,7 @@ func reason(err error) string {
 
 // attempt runs the handler and renews the lease meanwhile. It reports lost if
 // the job was cancelled or taken by another: its result then counts no more.
-func (w *worker) attempt(ctx context.Context, j *meta.Job) (lost bool, err error) {
+func (w *worker) attempt(ctx context.Context, j *index.Job) (lost bool, err error) {
 	handler, ok := w.Handlers[j.Type]
 	if !ok {
 		return false, Permanent(fmt.Errorf("job type %q: %w", j.Type, fold.ErrNotFound))
@@ -243,7 +244,7 @@ func (w *worker) attempt(ctx context.Context, j *meta.Job) (lost bool, err error
 }
 
 // renew keeps the lease until ended, and reports whether it was lost.
-func (w *worker) renew(ctx context.Context, j *meta.Job, ended <-chan struct{}) bool {
+func (w *worker) renew(ctx context.Context, j *index.Job, ended <-chan struct{}) bool {
 	tick := time.NewTicker(w.Lease / 3)
 	defer tick.Stop()
 	for {
@@ -266,14 +267,14 @@ func (w *worker) renew(ctx context.Context, j *meta.Job, ended <-chan struct{}) 
 }
 
 // handle calls the handler. A panic is an error of that job only.
-func (w *worker) handle(ctx context.Context, h Handler, j *meta.Job) (err error) {
+func (w *worker) handle(ctx context.Context, h Handler, j *index.Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.Log.ErrorContext(ctx, "Job panicked", "job", j.ID, "type", j.Type, "stack", string(debug.Stack()))
 			err = fmt.Errorf("job %s panicked: %v", j.Type, p)
 		}
 	}()
-	return h(ctx, j, func(p meta.JobProgress) {
+	return h(ctx, j, func(p index.JobProgress) {
 		if err := w.Index.SetProgress(ctx, j.ID, w.Owner, p); err != nil && ctx.Err() == nil {
 			w.Log.DebugContext(ctx, "Progress not stored", "job", j.ID, "error", err)
 		}

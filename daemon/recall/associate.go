@@ -13,8 +13,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
@@ -196,7 +196,7 @@ func (d *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]leaning, 
 
 // passages returns the chunks of a memory and what they say; of one that has no
 // chunks, all of it.
-func (d *Door) passages(ctx context.Context, row meta.Row) ([]end, []textindex.Passage, error) {
+func (d *Door) passages(ctx context.Context, row index.Row) ([]end, []textindex.Passage, error) {
 	chunks, err := d.Index.ChunksOf(ctx, []fold.ID{row.ID})
 	if err != nil {
 		return nil, nil, err
@@ -245,7 +245,7 @@ func (d *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]lea
 // what was said in one session, are alike anyway, and one of them at most is
 // among the chosen, where it is much closer than any other; nor may one chunk,
 // such as a notice that many files have, take all places.
-func (d *Door) choose(ctx context.Context, row meta.Row, found []leaning) ([]leaning, error) {
+func (d *Door) choose(ctx context.Context, row index.Row, found []leaning) ([]leaning, error) {
 	ids := make([]fold.ID, len(found))
 	for i, l := range found {
 		ids[i] = l.to
@@ -280,7 +280,7 @@ func (d *Door) choose(ctx context.Context, row meta.Row, found []leaning) ([]lea
 
 // surroundings is what a memory has in common with its neighbours: the folder of
 // its source, or its session.
-func surroundings(row meta.Row) string {
+func surroundings(row index.Row) string {
 	switch {
 	case row.FilePath != "":
 		return "folder " + path.Dir(row.FilePath)
@@ -313,7 +313,7 @@ func (d *Door) placeEnds(ctx context.Context, found []leaning) error {
 }
 
 // wireAssociation is a as seen from the memory id; rows have both ends.
-func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]meta.Row) wire.Link {
+func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
 	direction, other := "out", a.To
 	if a.To == id {
 		direction, other = "in", a.From

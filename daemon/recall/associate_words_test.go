@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestLinksAreLookedForAgainWhenWordsCome(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	rows, err := meta.OpenIndex(ctx, t.TempDir())
+	rows, err := index.Open(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestLinksAreLookedForAgainWhenWordsCome(t *testing.T) {
 	}
 	defer words.Close()
 	m := fold.Memory{ID: "00000000000000aa", Title: "Bearer claims", Body: "Claims of the bearer.", Path: "a/a/00000000000000aa.md", Source: fold.SourceAgent, CreatedAt: time.Now(), UpdatedAt: time.Now()}
-	done, err := rows.Apply(ctx, []meta.Change{{Memory: &meta.Row{Memory: m}}})
+	done, err := rows.Apply(ctx, []index.Change{{Memory: &index.Row{Memory: m}}})
 	if err != nil {
 		t.Fatal(err)
 	}

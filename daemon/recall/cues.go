@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // toldMost is the length in bytes up to which a memory of a session is read as
@@ -34,7 +34,7 @@ func (d *Door) cues(ctx context.Context, query string, now time.Time, c *rank.Ca
 	if len(ids) == 0 {
 		return nil
 	}
-	told, err := d.Index.Told(ctx, ids, toldMost)
+	told, err := d.Index.Statements(ctx, ids, toldMost)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (d *Door) hop(ctx context.Context, c *rank.Candidates) error {
 }
 
 // cuesOf returns what a question that is asked now says of what was told.
-func cuesOf(query string, told map[fold.ID]meta.Told, now time.Time) map[fold.ID]rank.Cue {
+func cuesOf(query string, told map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
 	authors := map[string]bool{}
 	for _, t := range told {
 		authors[t.Author] = true

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 func TestCuesOfAQuestion(t *testing.T) {
@@ -17,7 +17,7 @@ func TestCuesOfAQuestion(t *testing.T) {
 		}
 		return d
 	}
-	told := map[fold.ID]meta.Told{
+	told := map[fold.ID]index.Statement{
 		"ann asks":  {Author: "Ann Lee", At: at("2026-05-08"), Text: "Where is the wombat?\n\n[a wombat by a river.]\n"},
 		"bob tells": {Author: "Bob", At: at("2026-05-09"), Text: "It left? It did, last Saturday."},
 		"ann tells": {Author: "Ann Lee", At: at("2026-06-03"), Text: "It may be by the river."},

@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // A FadedMemory is one whose strength has fallen below a threshold.
@@ -17,8 +18,8 @@ type FadedMemory struct {
 	Title    string
 	Type     string
 	Strength float64
-	Access   meta.Access
-	Pulse    meta.Pulse
+	Access   state.Access
+	Pulse    index.Stats
 }
 
 // Faded is what has faded of the memories that agents and people wrote.
@@ -36,13 +37,13 @@ type Faded struct {
 func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	var out Faded
 	rows := map[fold.ID]*FadedMemory{}
-	err := d.Index.EachMemory(ctx, func(r meta.Row) error {
+	err := d.Index.EachMemory(ctx, func(r index.Row) error {
 		if r.Source != fold.SourceAgent || r.Note || r.Path == "" {
 			return nil
 		}
 		out.Checked++
 		if !r.Pinned {
-			rows[r.ID] = &FadedMemory{ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Pulse: meta.Pulse{Type: r.Type, Updated: r.UpdatedAt}}
+			rows[r.ID] = &FadedMemory{ID: r.ID, Path: r.Path, Title: r.Title, Type: r.Type, Pulse: index.Stats{Type: r.Type, Updated: r.UpdatedAt}}
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
 // mostKept is how many places Kept remembers, of all searches: 5 MB of them, as
@@ -27,10 +27,8 @@ const mostOrders = 10_000
 // nobody asked about for longest are forgotten first. Nil remembers nothing. Safe
 // for concurrent use.
 type Kept struct {
-	mu     sync.Mutex // guards the fields below
-	by     map[keptKey]*list.Element
-	recent list.List // of *keptOrder, the last to be asked for first
-	places int
+	mu     sync.Mutex // guards orders
+	orders lru.Cache[keptKey, []place]
 }
 
 // A keptKey tells one search, begun at one time, from others. A cursor alone does
@@ -41,11 +39,6 @@ type keptKey struct {
 }
 
 func keyOf(c wire.SearchCursor, of [sha256.Size]byte) keptKey { return keptKey{c.At.UnixMilli(), of} }
-
-type keptOrder struct {
-	key    keptKey
-	places []place
-}
 
 // A place is what is kept of one result: enough to show it when it is no candidate
 // any more, since others have more of what is asked for by now.
@@ -78,14 +71,11 @@ func (k *Kept) order(key keptKey, ranked []rank.Ranked, doors int) ([]rank.Ranke
 		return ranked, false
 	}
 	k.mu.Lock()
-	e := k.by[key]
-	if e == nil {
-		k.mu.Unlock()
+	places, ok := k.orders.Get(key) // never changed, only replaced
+	k.mu.Unlock()
+	if !ok {
 		return ranked, false
 	}
-	k.recent.MoveToFront(e)
-	places := e.Value.(*keptOrder).places // never changed, only replaced
-	k.mu.Unlock()
 	by := make(map[fold.ID]*rank.Ranked, len(ranked))
 	for i := range ranked {
 		by[ranked[i].ID] = &ranked[i]
@@ -113,10 +103,12 @@ func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ra
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.by[keyOf(c, of)] != nil {
+	for {
+		if _, taken := k.orders.Get(keyOf(c, of)); !taken {
+			return c, k.put(keyOf(c, of), ranked)
+		}
 		c.At = c.At.Add(time.Millisecond)
 	}
-	return c, k.put(keyOf(c, of), ranked)
 }
 
 // replace keeps the order of a search that was begun, as it is now, if there is one
@@ -127,7 +119,7 @@ func (k *Kept) replace(key keptKey, ranked []rank.Ranked) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.drop(k.by[key])
+	k.orders.Remove(key)
 	return k.put(key, ranked)
 }
 
@@ -137,28 +129,16 @@ func (k *Kept) put(key keptKey, ranked []rank.Ranked) bool {
 	if len(ranked) < 2 {
 		return false
 	}
-	o := &keptOrder{key, make([]place, 0, len(ranked))}
+	places := make([]place, 0, len(ranked))
 	for i := range ranked {
 		if p, ok := placeOf(&ranked[i]); ok {
-			o.places = append(o.places, p)
+			places = append(places, p)
 		}
 	}
-	if k.by == nil {
-		k.by = map[keptKey]*list.Element{}
+	if k.orders.Cost == nil {
+		k.orders = lru.Cache[keptKey, []place]{MaxLen: mostOrders, MaxCost: mostKept, Cost: func(places []place) int { return len(places) }}
 	}
-	k.by[key] = k.recent.PushFront(o)
-	for k.places += len(o.places); k.places > mostKept || len(k.by) > mostOrders; {
-		k.drop(k.recent.Back())
-	}
-	return k.by[key] != nil
-}
-
-// drop is called with mu held. Nil is nothing to drop.
-func (k *Kept) drop(e *list.Element) {
-	if e == nil {
-		return
-	}
-	o := k.recent.Remove(e).(*keptOrder)
-	k.places -= len(o.places)
-	delete(k.by, o.key)
+	k.orders.Put(key, places)
+	_, kept := k.orders.Get(key)
+	return kept
 }

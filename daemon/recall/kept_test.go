@@ -86,8 +86,8 @@ func TestKeptIsBounded(t *testing.T) {
 			t.Fatalf("after %d searches what was asked for a moment ago is forgotten", i)
 		}
 	}
-	if _, known := k.order(keyOf(second, sumOf(2)), nil, 1); known || k.places > mostKept || len(k.by) != k.recent.Len() || len(k.by)*len(ranked) != k.places {
-		t.Errorf("%d places of %d searches (%d), the second known: %v", k.places, len(k.by), k.recent.Len(), known)
+	if _, known := k.order(keyOf(second, sumOf(2)), nil, 1); known || k.orders.Len() != mostKept/len(ranked) {
+		t.Errorf("%d searches of %d places each are kept, the second known: %v", k.orders.Len(), len(ranked), known)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestInventedCursorsLeaveLittle(t *testing.T) {
 		}
 		k.replace(keptKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
 	}
-	if len(k.by) != mostOrders || k.recent.Len() != mostOrders || k.places != 2*mostOrders {
-		t.Errorf("%d orders (%d) of %d places are kept, want %d", len(k.by), k.recent.Len(), k.places, mostOrders)
+	if k.orders.Len() != mostOrders {
+		t.Errorf("%d orders are kept, want %d", k.orders.Len(), mostOrders)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/meta/words"
 )
@@ -218,7 +218,7 @@ func lookoutFor(asked []askedWord, at []presence) *lookout {
 
 // at notes whether a memory, or one of its chunks, has the name, however its words are
 // joined there.
-func (l *lookout) at(row *meta.Card, chunks []shownChunk) {
+func (l *lookout) at(row *index.Summary, chunks []shownChunk) {
 	if l == nil {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/shown"
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
@@ -23,14 +23,14 @@ const (
 // primeParts are the lists of a brief, the most telling first.
 var primeParts = []struct {
 	title  string
-	filter meta.Filter
+	filter index.Filter
 }{
-	{"Pinned", meta.Filter{Pinned: true, Limit: 8}},
-	{"Decisions", meta.Filter{Type: "decision", Limit: 10}},
-	{"Conventions", meta.Filter{Type: "convention", Limit: 8}},
-	{"Causes of bugs", meta.Filter{Type: "bug_fix", Limit: 6}},
-	{"Lately written by people and agents", meta.Filter{Source: fold.SourceAgent, Limit: 10}},
-	{"Lately committed", meta.Filter{Source: fold.SourceGit, Limit: 6}},
+	{"Pinned", index.Filter{Pinned: true, Limit: 8}},
+	{"Decisions", index.Filter{Type: "decision", Limit: 10}},
+	{"Conventions", index.Filter{Type: "convention", Limit: 8}},
+	{"Causes of bugs", index.Filter{Type: "bug_fix", Limit: 6}},
+	{"Lately written by people and agents", index.Filter{Source: fold.SourceAgent, Limit: 10}},
+	{"Lately committed", index.Filter{Source: fold.SourceGit, Limit: 6}},
 }
 
 // Prime completes out, which says how the project is, by the memories that an agent

@@ -13,10 +13,11 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/shown"
+	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -25,10 +26,10 @@ import (
 // Options are the parts a [Door] reads from.
 type Options struct {
 	Slug    string
-	Index   *meta.Index
+	Index   *index.DB
 	Text    *textindex.Index
 	Vectors *vecindex.Index // and Embed: until [Door.Use] names others
-	State   *meta.State
+	State   *state.DB
 	Embed   embed.Embedder
 	Fold    disk.Folder
 	Lexicon *embed.Table // widens questions; nil does not
@@ -121,7 +122,7 @@ func Ambiguous(s string, ids []fold.ID, title func(fold.ID) string) error {
 // row returns the memory id: the file as it lies on disk where it has one, so
 // that what was acknowledged is seen at once. It returns ErrSecret for one that
 // holds a credential nobody allowed.
-func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
+func (d *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
 	row, err := d.Index.Memory(ctx, id)
 	known := err == nil
 	if err != nil && !errors.Is(err, fold.ErrNotFound) {
@@ -149,12 +150,12 @@ func (d *Door) row(ctx context.Context, id fold.ID) (meta.Row, error) {
 		return row, err
 	}
 	if m.Deleted {
-		return meta.Row{}, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
+		return index.Row{}, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
 	}
 	if err := d.withheld(ctx, m.ID, b); err != nil {
-		return meta.Row{}, err
+		return index.Row{}, err
 	}
-	return meta.Row{Memory: *m, Described: "fold", ContentHash: fold.ContentHash(b), Stale: row.Stale}, nil
+	return index.Row{Memory: *m, Described: "fold", ContentHash: fold.ContentHash(b), Stale: row.Stale}, nil
 }
 
 // Get returns one memory with its links, and notes that it was used. Of one that was
@@ -211,11 +212,11 @@ func (d *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 	return m, nil
 }
 
-func (d *Door) strength(row meta.Row, a meta.Access) float64 {
+func (d *Door) strength(row index.Row, a state.Access) float64 {
 	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, halfLife(d.HalfLife(), row.Type), row.Pinned)
 }
 
-func memory(row meta.Row) wire.Memory {
+func memory(row index.Row) wire.Memory {
 	return wire.Memory{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Slug: row.Slug,
 		Aliases: row.Aliases, Tags: row.Tags, Keywords: row.Keywords, Context: row.Context, FilePath: row.FilePath,
@@ -227,7 +228,7 @@ func memory(row meta.Row) wire.Memory {
 	}
 }
 
-func (d *Door) item(row meta.Row) wire.MemoryItem {
+func (d *Door) item(row index.Row) wire.MemoryItem {
 	return wire.MemoryItem{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Tags: row.Tags,
 		FilePath: row.FilePath, Path: row.Path, Snippet: firstText(row.Body, 160), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
@@ -253,8 +254,8 @@ func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, err
 }
 
 // filterOf reads what a list is asked for.
-func filterOf(q wire.ListQuery) (meta.Filter, error) {
-	f := meta.Filter{
+func filterOf(q wire.ListQuery) (index.Filter, error) {
+	f := index.Filter{
 		Source: fold.Source(q.Source), Type: q.Type, Author: q.Author, Tags: q.Tags, Q: q.Q,
 		SortBy: q.SortBy, Asc: q.SortDir == "asc", Limit: q.Limit, Cursor: q.Cursor,
 	}
@@ -282,7 +283,7 @@ func filterOf(q wire.ListQuery) (meta.Filter, error) {
 // Notes returns the ids of all notes that people made and nobody adopted.
 func (d *Door) Notes(ctx context.Context) ([]fold.ID, error) {
 	var ids []fold.ID
-	err := d.Index.EachMemory(ctx, func(row meta.Row) error {
+	err := d.Index.EachMemory(ctx, func(row index.Row) error {
 		if row.Note {
 			ids = append(ids, row.ID)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -374,7 +374,7 @@ func (d *Door) strengths(ctx context.Context, now time.Time, c *rank.Candidates)
 	for id := range c.Messages {
 		add(id)
 	}
-	pulses, err := d.Index.Pulses(ctx, ids)
+	pulses, err := d.Index.Stats(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -535,7 +535,7 @@ func limitChunks(ranked []rank.Ranked, req wire.SearchRequest) {
 
 // fits reports whether a memory still is as the filter asks, as far as a change of
 // its own may alter that: it may have been ranked long before it is shown.
-func fits(row *meta.Card, f *textindex.Filter) bool {
+func fits(row *index.Summary, f *textindex.Filter) bool {
 	if f.Source != "" && string(row.Source) != f.Source || f.Type != "" && row.Type != f.Type ||
 		f.Author != "" && !strings.EqualFold(row.Author, f.Author) ||
 		!f.After.IsZero() && row.UpdatedAt.Before(f.After) || !f.Before.IsZero() && !row.UpdatedAt.Before(f.Before) {
@@ -565,7 +565,7 @@ func (d *Door) show(ctx context.Context, ranked []rank.Ranked, req wire.SearchRe
 			all = append(all, beside)
 		}
 	}
-	rows, err := d.Index.Cards(ctx, all)
+	rows, err := d.Index.Summaries(ctx, all)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
@@ -42,12 +42,12 @@ type told struct {
 func (p *past) at(ctx context.Context, d *Door) (*told, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tip, err := d.Index.PastTip(ctx)
+	tip, err := d.Index.CommitsTip(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if tip != p.tip {
-		tip, commits, err := d.Index.PastCommits(ctx)
+		tip, commits, err := d.Index.Commits(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (p *past) at(ctx context.Context, d *Door) (*told, error) {
 }
 
 // tellPast indexes commits, which come oldest first.
-func tellPast(slug string, commits []meta.PastCommit) *told {
+func tellPast(slug string, commits []index.Commit) *told {
 	t := &told{commits: make([]voter, len(commits))}
 	numbers := map[string]int{} // of files
 	var subjects []*strings.Builder
@@ -116,7 +116,7 @@ func (d *Door) votes(ctx context.Context, query string, f textindex.Filter, c *r
 	if err != nil {
 		return nil, err
 	}
-	known, err := d.Index.Pulses(ctx, ids)
+	known, err := d.Index.Stats(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rank"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
@@ -87,7 +87,7 @@ func (q question) held(found []bool) (h held) {
 // lacks returns the words of the question, as they were typed, that stand neither in
 // what names a memory nor in its own text, of which body was seen, or the chunks that
 // matched.
-func (q question) lacks(row *meta.Card, chunks []shownChunk, body seenForms) (out []string) {
+func (q question) lacks(row *index.Summary, chunks []shownChunk, body seenForms) (out []string) {
 	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body)}
 	for _, c := range chunks {
 		texts = append(texts, c.seen.unread(c.text))
@@ -143,7 +143,7 @@ func (q question) most() (n int) {
 // that is withheld speaks by its name only. The chunks come in the order of those of
 // res; body is what was seen of the memory's own text. Beside is what has words of the
 // question next to it, nil if that does not matter.
-func why(r rank.Ranked, row *meta.Card, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter, beside *meta.Card) []wire.Reason {
+func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter, beside *index.Summary) []wire.Reason {
 	var out []wire.Reason
 	first := 0 // weight of what the first chunk has
 	for i, c := range res.MatchedChunks {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // shelve writes a memory file, edits its text, and has the index know it.
@@ -29,8 +29,8 @@ func shelve(t *testing.T, d *remember.Door, store *gitops.Store, m fold.Memory, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := meta.Row{Memory: *now, Described: "fold", ContentHash: fold.ContentHash(b)}
-	if _, err := d.Index.Apply(t.Context(), []meta.Change{{Memory: &row, Links: now.WrittenLinks(nil), SetLinks: true}}); err != nil {
+	row := index.Row{Memory: *now, Described: "fold", ContentHash: fold.ContentHash(b)}
+	if _, err := d.Index.Apply(t.Context(), []index.Change{{Memory: &row, Links: now.WrittenLinks(nil), SetLinks: true}}); err != nil {
 		t.Fatal(err)
 	}
 	return remember.Seen{ID: m.ID, Hash: row.ContentHash}

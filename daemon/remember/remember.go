@@ -19,8 +19,9 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // Limits of what is written (design.md 4).
@@ -35,8 +36,8 @@ const (
 type Options struct {
 	Slug  string
 	Store *gitops.Store
-	Index *meta.Index
-	State *meta.State
+	Index *index.DB
+	State *state.DB
 
 	// Describe returns the memory file of a source file that is described in
 	// the index only, made anew from its blob (git.md G2).

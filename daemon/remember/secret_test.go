@@ -14,9 +14,10 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/foldwatch/foldwatch/meta"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/state"
 )
 
 // openDoor returns a door to a fresh checkout, and its store.
@@ -41,12 +42,12 @@ func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	index, err := meta.OpenIndex(t.Context(), t.TempDir())
+	index, err := index.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = index.Close() })
-	state, err := meta.OpenState(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	state, err := state.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // A Cache keeps vectors by identity and by the SHA-256 of the text in hex. What
-// it forgets is embedded again. *meta.Cache is one.
+// it forgets is embedded again. *cache.DB is one.
 type Cache interface {
 	Vectors(ctx context.Context, identity string, hashes []string) (map[string][]float32, error)
 	PutVectors(ctx context.Context, identity string, vectors map[string][]float32) error

@@ -1,0 +1,94 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
+)
+
+// An applyTx is one transaction of [DB.Apply]. It goes in rounds, in each of which
+// no memory occurs twice: what is stored of its memories is read at once, and only
+// differences are written.
+type applyTx struct {
+	tx       *sql.Tx
+	seq      int64
+	memories *sqlite.Inserter
+	updates  map[string]*sql.Stmt // of memories, by the columns they set
+	tags     *sqlite.Inserter
+	names    *sqlite.Inserter
+	linking  *sqlite.Inserter
+	links    *sqlite.Inserter
+	chunks   *sqlite.Inserter
+	files    *sqlite.Inserter
+
+	fileCount int                      // rows of the manifest that changed
+	touched   map[fold.ID]bool         // memories that changed: whether their row has the new seq already
+	forgotten map[fold.ID]bool         // and not put again
+	keys      map[string]bool          // chunk ids: true added, false removed
+	count     int                      // how many chunks more there are than before
+	buf       []byte                   // for encodeChunks
+	was, now  map[fold.ID][]fold.Chunk // see Applied
+	rows      map[fold.ID]RowChange    // see Applied
+	oldRows   map[fold.ID][]any        // of the round, as stored
+	newRows   map[fold.ID][]any        // of the round, as they are to be stored
+	oldChunks map[fold.ID][]byte       // as stored
+	oldLinks  map[fold.ID][]fold.Link  // of those whose links may differ
+	sameLinks map[fold.ID]bool         // of the round: their written links are known not to differ
+}
+
+func newApplyTx(tx *sql.Tx) *applyTx {
+	return &applyTx{
+		tx:       tx,
+		memories: sqlite.NewInserter("insert or replace into memories ("+memoryColumns+") values ", memoryColumnCount, 50),
+		tags:     sqlite.NewInserter("insert or ignore into memory_tags (memory_id, tag) values ", 2, 100),
+		names:    sqlite.NewInserter("insert or ignore into memory_names (memory_id, name) values ", 2, 100),
+		linking:  sqlite.NewInserter("insert or ignore into memory_linking (memory_id, name) values ", 2, 100),
+		links:    sqlite.NewInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
+		chunks:   sqlite.NewInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
+		files:    sqlite.NewInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
+		updates:  make(map[string]*sql.Stmt),
+		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
+		was: make(map[fold.ID][]fold.Chunk), now: make(map[fold.ID][]fold.Chunk), rows: make(map[fold.ID]RowChange),
+	}
+}
+
+func (a *applyTx) inserters() []*sqlite.Inserter {
+	return []*sqlite.Inserter{a.memories, a.tags, a.names, a.linking, a.links, a.chunks, a.files}
+}
+
+func (a *applyTx) close() {
+	for _, in := range a.inserters() {
+		in.Close()
+	}
+	for _, stmt := range a.updates {
+		_ = stmt.Close() // its error would repeat one already seen
+	}
+}
+
+// each calls fn for each row that query finds of ids.
+func (a *applyTx) each(ctx context.Context, query string, ids []fold.ID, fn func(scan func(...any) error) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := a.tx.QueryContext(ctx, query, sqlite.List(ids))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// touch notes that a memory changed.
+func (a *applyTx) touch(id fold.ID) {
+	if _, touched := a.touched[id]; !touched {
+		a.touched[id] = false
+	}
+	delete(a.forgotten, id)
+}
