@@ -121,13 +121,13 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 		return r, err
 	}
 	if len(changed) > 0 || owed {
-		err = in.linking(ctx, func(owed bool) ([]string, error) {
+		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
 			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
 			r.add(done)
 			if owed {
-				return append(changed, l.listed...), err
+				return append(changed, l.listed...), done.Memories, err
 			}
-			return changed, err
+			return changed, done.Memories, err
 		})
 		if err != nil {
 			return r, err
