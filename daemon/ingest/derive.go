@@ -214,7 +214,7 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 	}
 	err = in.linking(ctx, func(bool) (_ []string, _ []fold.ID, err error) {
 		before := in.files()
-		in.changeFiles(names, nil) // those that are gone leave with their links
+		in.changeFiles(names, in.goneOf(names)) // what is described goes by what there is now
 		if r, err = in.Source(ctx, todo, nil); err != nil {
 			in.setTo(before) // the next attempt finds the same names
 			return nil, nil, err
@@ -391,13 +391,22 @@ func sameList(a, b []string) bool {
 func (in *Ingester) changeFiles(came, went []string) {
 	rules, prefix := in.Rules(), in.foldPrefix()
 	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
-		if !rules.Eligible(p, prefix) {
-			return true
-		}
-		_, err := in.root.Lstat(p)
-		return err != nil
+		there, _ := in.stands(p)
+		return !there || !rules.Eligible(p, prefix)
 	})
 	in.setTo(in.files().With(came, went))
+}
+
+// goneOf returns those of paths at which there is certainly no file any more, or
+// none of this checkout.
+func (in *Ingester) goneOf(paths []string) []string {
+	var gone []string
+	for _, p := range paths {
+		if _, none := in.stands(p); none || in.leaving[p] {
+			gone = append(gone, p)
+		}
+	}
+	return gone
 }
 
 func distinct[T comparable](list []T) []T {

@@ -173,15 +173,13 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	}
 	changed = append(changed, moved...)
 	// Git lists a file until its deletion is staged.
-	var gone []string
+	in.changeFiles(nil, in.goneOf(append(fresh, moved...)))
+	set := in.files()
 	for _, p := range fresh {
-		if _, err := in.root.Lstat(p); missing(err) {
-			gone = append(gone, p)
-		} else {
+		if set.Has(p) {
 			changed = append(changed, p)
 		}
 	}
-	in.changeFiles(nil, gone)
 	sort.Strings(changed)
 	return changed, nil
 }
