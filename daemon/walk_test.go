@@ -30,6 +30,13 @@ func (p *project) equalsFresh(mode, scratch, when string) {
 		}
 		is, fresh := walktest.Undated(p.dump()), walktest.Undated(fresh)
 		if is == fresh {
+			d, err := p.d.Drift(p.ctx(), local(), p.slug)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			if len(d.Behind) > 0 || d.Documents != d.Memories+d.Chunks {
+				p.t.Errorf("after %s the index is a fresh one, and doctor says: %+v", when, d)
+			}
 			return
 		}
 		if time.Now().After(deadline) {
@@ -168,4 +175,43 @@ func TestABatchOfFilesAndFolders(t *testing.T) {
 			t.Errorf("%s: a search for %s does not find %s", b.what, b.found, b.in)
 		}
 	}
+}
+
+// TestStaleIsSaidOfWhatIsIndexed: that a file is again as it was described is taken
+// from git only where the file it looked at is the one that is indexed.
+func TestStaleIsSaidOfWhatIsIndexed(t *testing.T) {
+	t.Parallel()
+	p := newMachine(t).add(newCheckout(t, walked), wire.ProjectCreate{Slug: "app", FileMemories: "fold"})
+	p.watches()
+	scratch := t.TempDir()
+	stale := func(name string, want bool) {
+		t.Helper()
+		p.eventually(fmt.Sprintf("%s is stale: %v", name, want), func() bool { return p.mustGet(p.fileID(name)).Stale == want })
+	}
+	p.write("den/notes.md", "# Notes\n\nOf another den.\n")
+	stale("den/notes.md", true)
+	p.settle()
+	// The index keeps the file that was saved, and git is asked about another.
+	if _, err := p.d.Pause(p.ctx(), local(), p.slug, wire.Pause{}); err != nil {
+		t.Fatal(err)
+	}
+	p.git("stash", "push", "-q")
+	if err := p.d.RefreshStale(p.ctx(), p.slug); err != nil {
+		t.Fatal(err)
+	}
+	stale("den/notes.md", true)
+	p.git("stash", "pop", "-q")
+	if _, err := p.d.Resume(p.ctx(), local(), p.slug); err != nil {
+		t.Fatal(err)
+	}
+	p.equalsFresh("fold", scratch, "a stash that went and came back")
+	stale("den/notes.md", true)
+
+	// What is left out is not told of.
+	p.write(".foldwatchignore", "two/deep/\n")
+	p.equalsFresh("fold", scratch, "leaving out a folder")
+	if err := os.RemoveAll(p.file("two/deep")); err != nil {
+		t.Fatal(err)
+	}
+	p.equalsFresh("fold", scratch, "removing what is left out")
 }

@@ -223,7 +223,7 @@ type staleLook struct {
 	source, inFold int64 // versions of the manifests
 }
 
-// RefreshStale asks git which files equal what was described although their
+// RefreshStale asks git which indexed files equal what was described although their
 // bytes differ (clean filters, line ends), and which do not. It asks nothing
 // where neither files nor git's index moved since the last time.
 func (in *Ingester) RefreshStale(ctx context.Context) error {
@@ -247,9 +247,25 @@ func (in *Ingester) refreshStale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	paths := make([]string, len(rows))
+	for i, row := range rows {
+		paths[i] = row.FilePath
+	}
+	known, err := in.manifest(ctx, paths, false)
+	if err != nil {
+		return err
+	}
 	fresh := map[fold.ID]bool{}
 	for _, row := range rows {
-		if e, ok := entries[row.FilePath]; ok && e.Clean && strings.EqualFold(e.Blob, row.SourceBlob) {
+		e, ok := entries[row.FilePath]
+		if !ok || !e.Clean || !strings.EqualFold(e.Blob, row.SourceBlob) {
+			continue
+		}
+		// Git looked at the file that lies there now. Of one that is not indexed, or that is
+		// another by then (a stash is put away and comes back), nothing would tell that it
+		// differs again.
+		f := known[row.FilePath]
+		if fi, err := in.root.Lstat(row.FilePath); err == nil && f.State == "indexed" && sameStat(f, disk.InfoOf(fi)) {
 			fresh[row.ID] = false
 		}
 	}
