@@ -33,7 +33,7 @@ QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 # What learns the tables of the product and measures its search: a module of its own.
 TRAIN := tools/train
 
-.PHONY: help up build install test conformance accept service packages fresh openapi load lint cross bench crash hammer merges vectors full eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test conformance accept service packages fresh openapi load lint cross bench crash hammer walk merges vectors full eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -166,15 +166,20 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1"
 	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
+walk: build ## random walks over histories, the index compared with a fresh one at each step; HISTORIES="checkout name=version,version ..." STEPS=60 SEED=1 MODE=auto
+	FOLDWATCH_HISTORIES="$(HISTORIES)" FOLDWATCH_STEPS="$(STEPS)" FOLDWATCH_SEED="$(SEED)" FOLDWATCH_FILE_MEMORIES="$(MODE)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" \
+		$(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestWalk$$' ./testdata/rig
+
 MERGES ?= 1000000
 merges: ## a million random merges of memories, MERGES=n for others (about eight minutes on 2 cores)
 	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
-full: ## in full what make test does in part: mutants, hostile files and cost of the chunker, crashes of vectors, and of sync, without the race detector
+full: ## in full what make test does in part: mutants, hostile files and cost of the chunker, crashes of vectors, of sync, a walk over a checkout, without the race detector
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(PoolOutlivesMutants|PoolBounds|CutBounds|CutIsLinear)$$' ./chunker
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites|GraphServesAndComesBack)$$' ./vecindex
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|PowerCut)$$' ./gitops
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^TestASaveIsDescribedAlone$$' ./daemon
+	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -v -timeout 20m -run '^TestIndexEqualsAFreshOne$$' ./daemon
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex

@@ -24,6 +24,17 @@ func (d *Daemon) Dump(ctx context.Context, slug string, w io.Writer) error {
 	return st.index.Dump(ctx, w)
 }
 
+// RefreshStale asks git now which memories of a project describe their sources as they
+// are.
+func (d *Daemon) RefreshStale(ctx context.Context, slug string) error {
+	st, err := d.open(ctx, fold.LocalScope(), slug)
+	if err != nil {
+		return err
+	}
+	defer st.letGo()
+	return st.in.RefreshStale(ctx)
+}
+
 // IndexDir is where the derived stores of the checkout at path lie.
 func (d *Daemon) IndexDir(path string) string {
 	for _, co := range d.sorted() {

@@ -309,7 +309,7 @@ func (d *Doors) Drift(_ context.Context, sc fold.Scope, slug string) (wire.Drift
 		return wire.Drift{}, err
 	}
 	n := len(h.sorted())
-	return wire.Drift{Files: n, Memories: n, Documents: n, Vectors: n, Differences: []string{}}, nil
+	return wire.Drift{Files: n, Memories: n, Documents: n, Vectors: n, Differences: []string{}, Behind: []string{}}, nil
 }
 
 // Algorithm returns the settings.

@@ -244,7 +244,8 @@ type Drift struct {
 	WithoutVector int      `json:"without_vector" doc:"memories and chunks that have none"`
 	VectorsDue    int      `json:"vectors_due" doc:"memories whose vectors are still to come"`
 	Queued        int      `json:"queued" doc:"jobs under way: a difference may be theirs to end"`
-	Differences   []string `json:"differences" doc:"what is not in step, in words; none where all is"`
+	Differences   []string `json:"differences" doc:"where rows, words and vectors are not in step, in words: a rebuild makes them anew"`
+	Behind        []string `json:"behind" doc:"where the index is not what lies on disk, in words, of source files and of memory files: an index brings it up to them"`
 }
 
 // Job is queued work.

@@ -102,7 +102,7 @@ func reach(ctx context.Context, at string) error {
 	return c.Close()
 }
 
-// checkIndex compares files, rows, documents and vectors of every project.
+// checkIndex compares the files of every project with its rows, documents and vectors.
 func checkIndex(ctx context.Context, p *patient) []finding {
 	if p.stat == nil {
 		return []finding{skipped("no daemon")}
@@ -128,19 +128,26 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		rows += d.Memories + d.Chunks
-		if d.Queued > 0 && len(d.Differences) > 0 {
+		if d.Queued > 0 && differs(d) {
 			found = append(found, skipped("%s is being indexed", pr.Slug))
 			continue
 		}
-		if len(d.Differences) > 0 { // one finding: one rebuild mends them all
-			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, strings.Join(d.Differences, "; ")).
-				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error { return p.rebuild(ctx, pr.Slug) }))
+		what := strings.Join(append(d.Differences, d.Behind...), "; ")
+		switch {
+		case len(d.Differences) > 0: // one finding: one rebuild mends them all
+			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, what).
+				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error {
+					return p.reindex(ctx, pr.Slug, wire.Reindex{Rebuild: true})
+				}))
+		case len(d.Behind) > 0:
+			found = append(found, fail("foldwatch index -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, what).
+				fixedBy("bring the index of "+pr.Slug+" up to its files", func(ctx context.Context) error { return p.reindex(ctx, pr.Slug, wire.Reindex{}) }))
 		}
 		if d.VectorsDue > 0 {
 			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+quoteArg(pr.Slug), "%s: vectors of %s are still to come", pr.Slug, plural(d.VectorsDue, "memory")))
 		}
 	}
-	return orOK(found, "%s and chunks: files, rows, words and vectors agree", plural(rows, "memory"))
+	return orOK(found, "%s and chunks: the files on disk, rows, words and vectors agree", plural(rows, "memory"))
 }
 
 // driftPause is how long a difference lasts, at least, before it is one: a file that
@@ -153,7 +160,7 @@ func (p *patient) drift(ctx context.Context, slug string) (wire.Drift, error) {
 		return answer(ctx, p.e.patience.drift, func(ctx context.Context) (wire.Drift, error) { return p.c.Drift(ctx, slug) })
 	}
 	d, err := look()
-	if err != nil || len(d.Differences) == 0 {
+	if err != nil || !differs(d) {
 		return d, err
 	}
 	if err := p.e.wait(ctx, driftPause); err != nil {
@@ -162,9 +169,12 @@ func (p *patient) drift(ctx context.Context, slug string) (wire.Drift, error) {
 	return look()
 }
 
-// rebuild drops what is derived of a project, and waits until it is made again.
-func (p *patient) rebuild(ctx context.Context, slug string) error {
-	ref, err := p.c.Reindex(ctx, slug, wire.Reindex{Rebuild: true})
+// differs reports whether something is to be mended.
+func differs(d wire.Drift) bool { return len(d.Differences)+len(d.Behind) > 0 }
+
+// reindex has a project indexed as in says, and waits for the end.
+func (p *patient) reindex(ctx context.Context, slug string, in wire.Reindex) error {
+	ref, err := p.c.Reindex(ctx, slug, in)
 	if err != nil {
 		return err
 	}

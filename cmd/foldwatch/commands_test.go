@@ -96,7 +96,10 @@ func (f *fakeDaemon) Drift(context.Context, string) (wire.Drift, error) { return
 
 func (f *fakeDaemon) Reindex(_ context.Context, slug string, in wire.Reindex) (wire.JobRef, error) {
 	f.called("reindex %s rebuild=%v", slug, in.Rebuild)
-	f.drift.Differences = nil
+	f.drift.Behind = nil
+	if in.Rebuild {
+		f.drift.Differences = nil
+	}
 	return wire.JobRef{JobID: "j1"}, nil
 }
 

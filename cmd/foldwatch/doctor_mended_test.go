@@ -249,6 +249,23 @@ func TestOneRebuildForAllDifferences(t *testing.T) {
 	}
 }
 
+// TestFilesTheIndexLacks are named, with the command that brings them, which is no
+// rebuild.
+func TestFilesTheIndexLacks(t *testing.T) {
+	w := newWard(t)
+	w.f.drift = wire.Drift{Behind: []string{`files not in the index: 1, first ["fresh.go"]`}}
+	found := w.look("index", false)
+	if !has(found, isFail, `zoo: files not in the index: 1, first ["fresh.go"]`) || found[0].Mend != "foldwatch index -p zoo" {
+		t.Errorf("%+v", found)
+	}
+	if found = w.look("index", true); !has(found, isFixed, "fresh.go") {
+		t.Errorf("%+v", found)
+	}
+	if asked := strings.Join(w.f.asked, "\n"); strings.Count(asked, "reindex") != 1 || !strings.Contains(asked, "rebuild=false") {
+		t.Errorf("asked for: %s", asked)
+	}
+}
+
 // TestWhatWasFixedIsToldOnce also where the next thing cannot be.
 func TestWhatWasFixedIsToldOnce(t *testing.T) {
 	ch := check{40, "x", func(context.Context, *patient) []finding {

@@ -33,12 +33,12 @@ func levels() map[string]int {
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
 		"daemon/ingest": 3, "daemon/evolve": 3, "daemon/remember": 3, "daemon/recall": 3,
 		"daemon/jobs": 3, "daemon/port": 3, "api/auth": 3, "api/client": 3,
-		"daemon": 4, "api/mcp": 4, "api/agents": 4,
-		"api": 5, "daemon/eval/corpus": 5,
+		"daemon": 5, "api/mcp": 5, "api/agents": 5,
+		"api": 6, "daemon/eval/corpus": 6,
 		// What tests of several packages share; see testHelpers.
-		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/nocasetest": -1,
+		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 4, "testdata/nocasetest": -1,
 		// Programs: nothing imports them.
-		"cmd/foldwatch": 6, "testdata/rig": 6,
+		"cmd/foldwatch": 7, "testdata/rig": 7,
 	}
 }
 
@@ -116,7 +116,7 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		use  use
 		want string
 	}{
-		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 4)"},
+		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 5)"},
 		{"sideways", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/gitops"}, "imports gitops (level 1)"},
 		{"child of same level", use{pkg: "vecindex", file: "vecindex/x.go", path: modulePath + "/vecindex/token"}, "imports vecindex/token (level 1)"},
 		{"unknown importer", use{pkg: "daemon/core", file: "daemon/core/x.go", path: "fmt"}, "has no level"},

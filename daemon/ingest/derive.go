@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,9 @@ const testWeight = 0.75
 
 // deriveLinks ties tests to the files they test, by their names. Such links are
 // kept in the index with their evidence and never written to a file.
-func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
+//
+// Told are memories that were described just now, of files as they are.
+func (in *Ingester) deriveLinks(ctx context.Context, changed []string, told []fold.ID) error {
 	touched := make(map[string]bool, len(changed))
 	for _, p := range changed {
 		touched[p] = true
@@ -72,8 +75,55 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string) error {
 	if len(changes) == 0 {
 		return nil
 	}
+	if err := in.tellTests(ctx, changes, told); err != nil {
+		return err
+	}
 	_, err = in.apply(ctx, changes)
 	return err
+}
+
+// tellTests describes tests again whose derived links are about to become others,
+// where the index alone describes them and they are not among told: what a test is
+// of stands in its description.
+func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told []fold.ID) error {
+	is := make(map[fold.ID]fold.ID, len(changes)) // what each is to lead to
+	for _, c := range changes {
+		is[c.ID] = ""
+		for _, l := range c.Derived {
+			is[c.ID] = l.To
+		}
+	}
+	for _, id := range told {
+		delete(is, id)
+	}
+	out, _, err := in.Index.LinksOf(ctx, slices.Collect(maps.Keys(is)))
+	if err != nil {
+		return err
+	}
+	var moved []fold.ID
+	for id, to := range is {
+		was := fold.ID("")
+		for _, l := range out[id] {
+			if l.Derived {
+				was = l.To
+			}
+		}
+		if was != to {
+			moved = append(moved, id)
+		}
+	}
+	rows, err := in.memories(ctx, moved)
+	if err != nil {
+		return err
+	}
+	var again []string
+	for _, row := range rows {
+		if row.Described == "index" {
+			again = append(again, row.FilePath)
+		}
+	}
+	slices.Sort(again)
+	return in.fileAnew(ctx, again)
 }
 
 // present is the set of source files without those of changed that the index
@@ -108,9 +158,9 @@ func (in *Ingester) owesLinks(ctx context.Context) (bool, error) {
 }
 
 // linking calls work, which indexes source files, and derives the links of the
-// files it returns. work is told whether a crash left some of all files owed;
-// where it does not return all, they stay owed.
-func (in *Ingester) linking(ctx context.Context, work func(owed bool) ([]string, error)) error {
+// files it returns; told are the memories that it described. work is told whether a
+// crash left some of all files owed; where it does not return all, they stay owed.
+func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []string, told []fold.ID, err error)) error {
 	was, err := in.State.Note(ctx, in.Key, owedLinks)
 	if err != nil {
 		return err
@@ -120,12 +170,12 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) ([]string,
 			return err
 		}
 	}
-	names, err := work(was != "")
+	names, told, err := work(was != "")
 	if err != nil {
 		return err
 	}
 	if len(names) > 0 {
-		if err := in.deriveLinks(ctx, names); err != nil {
+		if err := in.deriveLinks(ctx, names, told); err != nil {
 			return err
 		}
 	}
@@ -162,51 +212,54 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		r.Rules = rules
 		return r, err
 	}
-	err = in.linking(ctx, func(bool) ([]string, error) {
+	err = in.linking(ctx, func(bool) (_ []string, _ []fold.ID, err error) {
+		before := in.files()
+		in.changeFiles(names, in.goneOf(names)) // what is described goes by what there is now
 		if r, err = in.Source(ctx, todo, nil); err != nil {
-			return nil, err
+			in.setTo(before) // the next attempt finds the same names
+			return nil, nil, err
 		}
-		in.changeFiles(names, nil) // those that are gone leave with their links
-		return names, nil
+		return names, r.Memories, nil
 	})
 	r.Rules = rules
 	return r, err
 }
 
 // expand turns reported paths into source files that may have changed; names
-// are those that came or went.
+// are those that came or went. What was reported only says where to look: a path
+// may have been a file and be a folder now, or the other way round.
 func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
 	files, rules, prefix := in.files(), in.Rules(), in.foldPrefix()
 	var unknown, dirs []string
 	for _, p := range paths {
 		// Whether it is there, and a folder: what is read of it is read below root.
 		fi, err := os.Lstat(filepath.Join(in.root.Name(), filepath.FromSlash(p)))
-		switch {
-		case err == nil && fi.IsDir():
-			dirs = append(dirs, p)
-		case files.Has(p):
+		folder := err == nil && fi.IsDir()
+		stands := !folder && !missing(err)
+		known, below := files.Has(p), folder
+		if !known && !stands { // what came and went within one batch was never known
+			if known, err = in.knows(ctx, p); err != nil {
+				return nil, nil, err
+			}
+		}
+		if !folder && !(stands && known) {
+			if below, err = in.Index.AnyBelow(ctx, p); err != nil {
+				return nil, nil, err
+			}
+		}
+		if known {
 			todo = append(todo, p)
-			if missing(err) {
+			if !stands {
 				names = append(names, p)
 			}
-		case missing(err):
-			below, err := in.Index.AnyBelow(ctx, p)
-			if err != nil {
-				return nil, nil, err
-			}
-			if below { // a folder that went
-				dirs = append(dirs, p)
-			}
-			// What came and went within one batch was never known.
-			if _, err := in.Index.FileByPath(ctx, p, false); err == nil {
-				todo, names = append(todo, p), append(names, p)
-			} else if !errors.Is(err, fold.ErrNotFound) {
-				return nil, nil, err
-			}
-		case rules.Eligible(p, prefix) || rules.HeldBack(p, prefix):
+		} else if stands && (rules.Eligible(p, prefix) || rules.HeldBack(p, prefix)) {
 			unknown = append(unknown, p)
 		}
+		if below {
+			dirs = append(dirs, p)
+		}
 	}
+	var came, ask []string
 	if len(dirs) > 0 {
 		more, err := in.below(ctx, dirs)
 		if err != nil {
@@ -214,33 +267,37 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		}
 		todo, names = append(todo, more...), append(names, more...)
 	}
-	if len(dirs) > 0 { // what came up in them is listed by now
-		unknown = slices.DeleteFunc(unknown, in.lister.Has)
-	}
 	casing := disk.Casing{Root: in.root}
-	for i, p := range unknown { // where case does not count, git goes by the name it knows
-		if casing.Lost(p) {
+	for _, p := range unknown {
+		if len(dirs) > 0 && in.lister.Has(p) { // just now
+			came = append(came, p)
+			continue
+		}
+		if casing.Lost(p) { // where case does not count, git goes by the name it knows
 			if twin := in.lister.Twin(p); twin != "" {
-				todo, unknown[i] = append(todo, twin), ""
+				todo = append(todo, twin)
+				continue
 			}
 		}
+		ask = append(ask, p)
 	}
-	unknown = slices.DeleteFunc(unknown, func(p string) bool { return p == "" })
-	if len(unknown) > 0 {
-		ignored, err := in.Layout.Ignored(ctx, unknown)
+	if len(ask) > 0 {
+		ignored, err := in.Layout.Ignored(ctx, ask)
 		if err != nil {
 			return nil, nil, err
 		}
-		var came []string
-		for _, p := range unknown {
-			if !ignored[p] {
-				came = append(came, p)
-			}
-		}
-		came = in.lister.Add(came)
-		todo, names = append(todo, came...), append(names, came...)
+		came = append(came, in.lister.Add(slices.DeleteFunc(ask, func(p string) bool { return ignored[p] }))...)
 	}
-	return distinct(todo), names, nil
+	return distinct(append(todo, came...)), distinct(append(names, came...)), nil
+}
+
+// knows reports whether the manifest has a source file at p.
+func (in *Ingester) knows(ctx context.Context, p string) (bool, error) {
+	_, err := in.Index.FileByPath(ctx, p, false)
+	if errors.Is(err, fold.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // below returns the files in or formerly in dirs whose stat is not what the
@@ -311,6 +368,11 @@ func (in *Ingester) setFiles(list []string) {
 		}
 		return b
 	})
+	in.setTo(set)
+}
+
+// setTo makes the set of source files that.
+func (in *Ingester) setTo(set *Files) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.set = set
@@ -329,16 +391,22 @@ func sameList(a, b []string) bool {
 func (in *Ingester) changeFiles(came, went []string) {
 	rules, prefix := in.Rules(), in.foldPrefix()
 	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
-		if !rules.Eligible(p, prefix) {
-			return true
-		}
-		_, err := in.root.Lstat(p)
-		return err != nil
+		there, _ := in.stands(p)
+		return !there || !rules.Eligible(p, prefix)
 	})
-	set := in.files().With(came, went)
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.set = set
+	in.setTo(in.files().With(came, went))
+}
+
+// goneOf returns those of paths at which there is certainly no file any more, or
+// none of this checkout.
+func (in *Ingester) goneOf(paths []string) []string {
+	var gone []string
+	for _, p := range paths {
+		if _, none := in.stands(p); none || in.leaving[p] {
+			gone = append(gone, p)
+		}
+	}
+	return gone
 }
 
 func distinct[T comparable](list []T) []T {

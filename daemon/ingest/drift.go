@@ -2,11 +2,16 @@ package ingest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sort"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -21,11 +26,15 @@ const driftPart = 1000
 const driftNamed = 3
 
 // Drift counts what memory files, rows, documents and vectors there are, and names
-// where one has what another lacks. It reads all of it and changes nothing; what
-// is under way meanwhile may look like a difference. The stores must stay open.
+// where one has what another lacks, and where they are not what lies on disk. It reads
+// all of it and changes nothing; what is under way meanwhile may look like a
+// difference. The stores must stay open.
 func (in *Ingester) Drift(ctx context.Context, x *index.DB, text *textindex.Index, vectors *vecindex.Index) (wire.Drift, error) {
-	d := wire.Drift{Documents: text.Count(), Vectors: vectors.Len(), Differences: []string{}}
+	d := wire.Drift{Documents: text.Count(), Vectors: vectors.Len(), Differences: []string{}, Behind: []string{}}
 	if err := in.driftOfFiles(ctx, x, &d); err != nil {
+		return d, err
+	}
+	if err := in.driftOfSource(ctx, x, &d); err != nil {
 		return d, err
 	}
 	with := 0 // keys of memories and chunks that have a vector
@@ -103,13 +112,78 @@ func (in *Ingester) driftOfFiles(ctx context.Context, x *index.DB, d *wire.Drift
 			gone = append(gone, known[k])
 		}
 	})
-	for _, diff := range []struct {
-		paths []string
-		says  string
-	}{{unread, "not in the index"}, {gone, "in the index, and not on disk"}} {
-		if n := len(diff.paths); n > 0 {
-			d.Differences = append(d.Differences, fmt.Sprintf("memory files %s: %d, first %v", diff.says, n, diff.paths[:min(n, driftNamed)]))
+	behind(d, "memory files not in the index", unread)
+	behind(d, "memory files in the index, and not on disk", gone)
+	return nil
+}
+
+// driftOfSource compares the source files of the work tree with those in the index.
+// They are listed by git, whatever was listed before, and one is read only where its
+// stat is not what it was.
+func (in *Ingester) driftOfSource(ctx context.Context, x *index.DB, d *wire.Drift) error {
+	if in.root == nil {
+		return nil
+	}
+	all, err := in.Layout.Files(ctx)
+	if err != nil {
+		return err
+	}
+	rules, prefix := in.Rules(), in.foldPrefix()
+	listed := slices.DeleteFunc(all, func(p string) bool { return !rules.Eligible(p, prefix) })
+	var known []string
+	var stats []stat
+	if err := x.EachFileStat(ctx, false, func(f *index.FileStat) {
+		known = append(known, string(f.Path))
+		stats = append(stats, stat{size: f.Size, mtime: f.MtimeNS, inode: f.Inode, state: f.State})
+	}); err != nil {
+		return err
+	}
+	var unread, gone, both []string
+	var was []stat
+	match(listed, known, func(i, k int) {
+		switch {
+		case k < 0:
+			if there, _ := in.stands(listed[i]); there { // git lists a file until its deletion is staged
+				unread = append(unread, listed[i])
+			}
+		case i >= 0:
+			both, was = append(both, known[k]), append(was, stats[k])
+		case !rules.HeldBack(known[k], prefix):
+			gone = append(gone, known[k])
+		}
+	})
+	moved, err := in.lookAt(ctx, both, func(i int) stat { return was[i] })
+	if err != nil {
+		return err
+	}
+	rows, err := x.FilesByPath(ctx, moved, false)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for _, p := range moved {
+		switch b, err := in.ReadSource(ctx, p); {
+		case errors.Is(err, disk.ErrNotRegular) && rows[p].State == "skipped", rows[p].State == "failed":
+		case err != nil:
+			changed = append(changed, p)
+		case b == nil:
+			gone = append(gone, p)
+		default:
+			if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != rows[p].Hash {
+				changed = append(changed, p)
+			}
 		}
 	}
-	return nil
+	slices.Sort(gone)
+	behind(d, "files not in the index", unread)
+	behind(d, "files in the index, and not in the work tree", gone)
+	behind(d, "files in the index as they were, and changed since", changed)
+	return ctx.Err()
+}
+
+// behind notes what is so with paths, if there are any.
+func behind(d *wire.Drift, what string, paths []string) {
+	if n := len(paths); n > 0 {
+		d.Behind = append(d.Behind, fmt.Sprintf("%s: %d, first %q", what, n, paths[:min(n, driftNamed)]))
+	}
 }

@@ -449,12 +449,7 @@ func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	for _, p := range paths {
-		if err := in.forgetSource(ctx, p); err != nil {
-			return err
-		}
-	}
-	if _, err := in.Source(ctx, paths, nil); err != nil {
+	if err := in.fileAnew(ctx, paths); err != nil {
 		return err
 	}
 	known, err := in.manifest(ctx, paths, false)
@@ -465,7 +460,18 @@ func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return in.deriveLinks(ctx, gone) // no sweep will see them go
+	return in.deriveLinks(ctx, gone, nil) // no sweep will see them go
+}
+
+// fileAnew is [Ingester.Source] for files whose content may be what it was.
+func (in *Ingester) fileAnew(ctx context.Context, paths []string) error {
+	for _, p := range paths {
+		if err := in.forgetSource(ctx, p); err != nil {
+			return err
+		}
+	}
+	_, err := in.Source(ctx, paths, nil)
+	return err
 }
 
 // forgetSource makes the next [Ingester.Source] treat the file at path as new.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
@@ -211,5 +212,8 @@ func (r *Report) add(o Report) {
 }
 
 // missing reports whether err says that a file is certainly not there, which
-// is the only thing that counts as a deletion.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// is the only thing that counts as a deletion. It is not where a part of its path
+// is a file by now, either.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -215,6 +215,9 @@ func (in *Ingester) read(ctx context.Context, path string, old index.File, known
 		pr.gone = true
 		return pr, nil
 	case errors.Is(err, disk.ErrNotRegular):
+		if _, pr.gone = in.stands(path); pr.gone { // a folder took its place, or a file that of its folder
+			return pr, nil
+		}
 		return pr.setAside("skipped", "not a regular file"), nil
 	case err != nil:
 		return pr.setAside("failed", readReason(err)), ctx.Err()

@@ -121,13 +121,13 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 		return r, err
 	}
 	if len(changed) > 0 || owed {
-		err = in.linking(ctx, func(owed bool) ([]string, error) {
+		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
 			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
 			r.add(done)
 			if owed {
-				return append(changed, l.listed...), err
+				return append(changed, l.listed...), done.Memories, err
 			}
-			return changed, err
+			return changed, done.Memories, err
 		})
 		if err != nil {
 			return r, err
@@ -173,15 +173,13 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	}
 	changed = append(changed, moved...)
 	// Git lists a file until its deletion is staged.
-	var gone []string
+	in.changeFiles(nil, in.goneOf(append(fresh, moved...)))
+	set := in.files()
 	for _, p := range fresh {
-		if _, err := in.root.Lstat(p); missing(err) {
-			gone = append(gone, p)
-		} else {
+		if set.Has(p) {
 			changed = append(changed, p)
 		}
 	}
-	in.changeFiles(nil, gone)
 	sort.Strings(changed)
 	return changed, nil
 }
@@ -225,7 +223,7 @@ type staleLook struct {
 	source, inFold int64 // versions of the manifests
 }
 
-// RefreshStale asks git which files equal what was described although their
+// RefreshStale asks git which indexed files equal what was described although their
 // bytes differ (clean filters, line ends), and which do not. It asks nothing
 // where neither files nor git's index moved since the last time.
 func (in *Ingester) RefreshStale(ctx context.Context) error {
@@ -249,9 +247,25 @@ func (in *Ingester) refreshStale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	paths := make([]string, len(rows))
+	for i, row := range rows {
+		paths[i] = row.FilePath
+	}
+	known, err := in.manifest(ctx, paths, false)
+	if err != nil {
+		return err
+	}
 	fresh := map[fold.ID]bool{}
 	for _, row := range rows {
-		if e, ok := entries[row.FilePath]; ok && e.Clean && strings.EqualFold(e.Blob, row.SourceBlob) {
+		e, ok := entries[row.FilePath]
+		if !ok || !e.Clean || !strings.EqualFold(e.Blob, row.SourceBlob) {
+			continue
+		}
+		// Git looked at the file that lies there now. Of one that is not indexed, or that is
+		// another by then (a stash is put away and comes back), nothing would tell that it
+		// differs again.
+		f := known[row.FilePath]
+		if fi, err := in.root.Lstat(row.FilePath); err == nil && f.State == "indexed" && sameStat(f, disk.InfoOf(fi)) {
 			fresh[row.ID] = false
 		}
 	}

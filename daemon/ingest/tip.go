@@ -232,8 +232,8 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 	slices.SortFunc(todo, func(a, b string) int {
 		return cmp.Compare(fold.FileID(in.Slug, a), fold.FileID(in.Slug, b))
 	})
-	return in.linking(ctx, func(bool) ([]string, error) {
-		return todo, in.describeAll(ctx, t, todo, known, progress)
+	return in.linking(ctx, func(bool) ([]string, []fold.ID, error) {
+		return todo, nil, in.describeAll(ctx, t, todo, known, progress)
 	})
 }
 

@@ -2,9 +2,7 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -193,7 +191,7 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 func (in *Ingester) stands(p string) (there, gone bool) {
 	fi, err := in.root.Lstat(p)
 	if err != nil {
-		return false, errors.Is(err, fs.ErrNotExist)
+		return false, missing(err)
 	}
 	return !fi.IsDir(), fi.IsDir()
 }
