@@ -307,7 +307,7 @@ func TestFilesOfDifferentTimesDoNotMix(t *testing.T) {
 			t.Fatalf("%q, %v", x.Rebuilt, err)
 		}
 		if name = pattern; pattern == originalsPrefix {
-			name = originalsName(x.t.generation)
+			name = originalsName(x.state.table.generation)
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
@@ -355,7 +355,7 @@ func TestFilesOfDifferentTimesDoNotMix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := decodeGraph(bytes.NewReader(b), x.t); g != nil || err == nil || !strings.Contains(err.Error(), "other rows") {
+	if g, err := decodeGraph(bytes.NewReader(b), x.state.table); g != nil || err == nil || !strings.Contains(err.Error(), "other rows") {
 		t.Errorf("a graph of other rows is taken: %v", err)
 	}
 }

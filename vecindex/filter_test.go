@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// filterWays are what may serve when a filter comes.
-var filterWays = []string{Exact, Sketch, Graph, CoderGraph}
+// filterEngines are what may serve when a filter comes.
+var filterEngines = []string{Exact, Sketch, Graph, CoderGraph}
 
 // filterSet is an index of n vectors of as many memories, a few of which a filter
 // names, and one way that serves.
@@ -54,13 +55,13 @@ func oneIn(every, n int) *Filter {
 }
 
 // looks searches by what serves and says at how many rows it looked.
-func (x *Index) looks(q []float32, k int, f *Filter) (hits []Hit, looked int64) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	pass, n := x.t.passing(f)
-	a := &ask{v: q, q: dot.NewQuery(q), pass: pass, passing: n}
-	hits, _ = x.serves.search(x.t, a, k)
-	return hits, a.looked.Load()
+func (x *Index) looks(v []float32, k int, f *Filter) (hits []Hit, looked int64) {
+	x.state.mu.RLock()
+	defer x.state.mu.RUnlock()
+	pass, n := x.state.table.passing(f)
+	q := &query{v: v, bytes: dot.NewQuery(v), pass: pass, passing: n}
+	hits, _ = x.state.serving.Load().search(x.state.table, q, k)
+	return hits, q.scored.Load()
 }
 
 // TestASelectiveFilterFindsAllThereIs has one row in a hundred pass: whatever
@@ -68,8 +69,8 @@ func (x *Index) looks(q []float32, k int, f *Filter) (hits []Hit, looked int64) 
 // are looked at than twice what a search without the filter looks at.
 func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 	const n, dim = 1000, 16
-	for _, way := range filterWays {
-		if way == CoderGraph && !coderAvailable {
+	for _, way := range filterEngines {
+		if way == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
 		t.Run(way, func(t *testing.T) {
@@ -81,9 +82,7 @@ func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 				free, filtered = 0, 0
 				for _, q := range queries {
 					for _, k := range []int{1, 10, n} {
-						x.mu.RLock()
-						want := x.searchBy(served{}, q, k, f)
-						x.mu.RUnlock()
+						want := x.by(&serving{}, q, k, f)
 						hits, looked := x.looks(q, k, f)
 						if len(hits) != min(k, n/every) || len(hits) != len(want) {
 							t.Fatalf("one in %d: %d hits of %d for k = %d", every, len(hits), n/every, k)
@@ -125,8 +124,8 @@ func BenchmarkFilter(b *testing.B) {
 	if v, err := strconv.Atoi(os.Getenv("DIM")); err == nil {
 		dim = v
 	}
-	for _, way := range filterWays {
-		if way == CoderGraph && !coderAvailable {
+	for _, way := range filterEngines {
+		if way == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
 		x, queries := filterSet(b, way, n, dim)
@@ -135,7 +134,7 @@ func BenchmarkFilter(b *testing.B) {
 				var took []time.Duration
 				for i := 0; b.Loop(); i++ {
 					start := time.Now()
-					x.Search(queries[i%len(queries)], gateK, f)
+					x.Search(queries[i%len(queries)], checkedK, f)
 					took = append(took, time.Since(start))
 				}
 				slices.Sort(took)
@@ -154,9 +153,9 @@ func TestManyResultsAreScanned(t *testing.T) {
 	const n, dim = 4000, 32
 	x, queries := filterSet(t, Sketch, n, dim)
 	defer x.Close()
-	x.mu.Lock()
-	x.serves.effort = 100
-	x.mu.Unlock()
+	s := *x.state.serving.Load()
+	s.effort = 100
+	x.state.serving.Store(&s)
 	for _, tc := range []struct {
 		k    int
 		want int64
