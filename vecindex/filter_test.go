@@ -19,8 +19,8 @@ import (
 var filterEngines = []string{Exact, Sketch, Graph, CoderGraph}
 
 // filterSet is an index of n vectors of as many memories, a few of which a filter
-// names, and one way that serves.
-func filterSet(t testing.TB, way string, n, dim int) (x *Index, queries [][]float32) {
+// names, and one engine that serves.
+func filterSet(t testing.TB, engine string, n, dim int) (x *Index, queries [][]float32) {
 	t.Helper()
 	all := clusters(rand.New(rand.NewPCG(95, 95)), n+8, dim)
 	x = open(t, dim)
@@ -33,11 +33,11 @@ func filterSet(t testing.TB, way string, n, dim int) (x *Index, queries [][]floa
 			t.Fatal(err)
 		}
 	}
-	x.Serve(way, nil)
+	x.Serve(engine, nil)
 	if err := x.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if r := x.Report(); r.Engine != way {
+	if r := x.Report(); r.Engine != engine {
 		t.Fatalf("%+v", r)
 	}
 	return x, all[n:]
@@ -69,12 +69,12 @@ func (x *Index) looks(v []float32, k int, f *Filter) (hits []Hit, looked int64) 
 // are looked at than twice what a search without the filter looks at.
 func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 	const n, dim = 1000, 16
-	for _, way := range filterEngines {
-		if way == CoderGraph && runtime.GOOS == "windows" {
+	for _, engine := range filterEngines {
+		if engine == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
-		t.Run(way, func(t *testing.T) {
-			x, queries := filterSet(t, way, n, dim)
+		t.Run(engine, func(t *testing.T) {
+			x, queries := filterSet(t, engine, n, dim)
 			defer x.Close()
 			var free, filtered int64
 			for _, every := range []int{100, 20, 4} {
@@ -114,7 +114,7 @@ func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 	}
 }
 
-// BenchmarkFilter has each way search with and without a filter of 1 %. VECTORS
+// BenchmarkFilter has each engine search with and without a filter of 1 %. VECTORS
 // and DIM make it larger.
 func BenchmarkFilter(b *testing.B) {
 	n, dim := 20_000, 256
@@ -124,13 +124,13 @@ func BenchmarkFilter(b *testing.B) {
 	if v, err := strconv.Atoi(os.Getenv("DIM")); err == nil {
 		dim = v
 	}
-	for _, way := range filterEngines {
-		if way == CoderGraph && runtime.GOOS == "windows" {
+	for _, engine := range filterEngines {
+		if engine == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
-		x, queries := filterSet(b, way, n, dim)
+		x, queries := filterSet(b, engine, n, dim)
 		for name, f := range map[string]*Filter{"none": nil, "1 in 100": oneIn(100, n), "1 in 10": oneIn(10, n), "1 in 4": oneIn(4, n)} {
-			b.Run(way+"/"+name, func(b *testing.B) {
+			b.Run(engine+"/"+name, func(b *testing.B) {
 				var took []time.Duration
 				for i := 0; b.Loop(); i++ {
 					start := time.Now()
