@@ -149,8 +149,10 @@ func (b *builder) round(ctx context.Context, recheck bool) {
 		rows *= scalarCost
 	}
 	name := plan(b.setting, rows, t.dim)
-	if b.engine != nil && b.engine.name() != name {
-		b.engine, b.checked = nil, mark{}
+	if b.engine != nil {
+		if name = replan(b.engine.name(), b.setting, rows, t.dim); name != b.engine.name() {
+			b.engine, b.checked = nil, mark{}
+		}
 	}
 	if name != Exact && (b.failure == nil || b.checked.outdated(now)) { // else it would fail again
 		b.prepare(ctx, name, t)

@@ -30,6 +30,27 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestReplan(t *testing.T) {
+	for _, tc := range []struct {
+		built string
+		rows  int
+		want  string
+	}{
+		{Sketch, 50_000, Sketch},
+		{Sketch, 42_000, Sketch},
+		{Sketch, 41_000, Exact},
+		{Graph, 168_000, Graph},
+		{Graph, 166_000, Sketch},
+		{Graph, 20_000, Exact},
+		{Sketch, 199_999, Sketch},
+		{Sketch, 200_000, Graph},
+	} {
+		if got := replan(tc.built, Auto, tc.rows, 768); got != tc.want {
+			t.Errorf("%s is built, %d rows: %s, want %s", tc.built, tc.rows, got, tc.want)
+		}
+	}
+}
+
 func TestOutdated(t *testing.T) {
 	at := mark{generation: 1, rows: 1000, dead: 0}
 	for _, tc := range []struct {

@@ -35,6 +35,16 @@ func plan(setting string, rows, dim int) string {
 	return Graph
 }
 
+// replan is plan where an engine of that name is built already: it stays while a
+// few more rows would ask for it, so that rows which come and go around a bound do
+// not have a graph built again and again.
+func replan(built, setting string, rows, dim int) string {
+	if more := int(float64(rows) * (1 + stale)); plan(setting, more, dim) == built {
+		return built
+	}
+	return plan(setting, rows, dim)
+}
+
 // An engine proposes rows for a search faster than the scan does, and may miss
 // some. It was built from the rows of one generation of the table. Its methods but
 // extend may be called at the same time.
