@@ -90,7 +90,7 @@ type parts struct {
 	cache     *cache.DB
 	cutter    ingest.Cutter
 	cuts      ingest.Cuts
-	turns     vecindex.Turns // one index of vectors builds at a time
+	turns     vecindex.Slots // one index of vectors builds at a time
 	desk      *desk          // where searches queue
 	embedders *embedders
 	lexicon   *embed.Static // what the builtin embedder and synonyms come from
@@ -145,7 +145,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 	}()
 	d.parts = &parts{
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(time.Now()), working: layer.New(opt.Now),
-		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewTurns(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
+		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
 		seats: newSeats(opt.MostOpen, func(co *checkout) { jobs.Poke(co.rouse) }),

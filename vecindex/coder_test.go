@@ -7,10 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestCoderGraphOnlyServesByForce: what v0.6.1 of coder/hnsw finds is little, and
-// the gate says so. Should a release be good enough this test is to be turned.
+// the check says so. Should a release be good enough this test is to be turned.
 func TestCoderGraphOnlyServesByForce(t *testing.T) {
 	const dim, n = 32, 1500
 	all := clusters(rand.New(rand.NewPCG(41, 41)), n+20, dim)
@@ -24,7 +25,7 @@ func TestCoderGraphOnlyServesByForce(t *testing.T) {
 	if r.Engine != CoderGraph || !r.Forced || r.Recall <= 0 || r.Recall > 1 {
 		t.Errorf("%+v", r)
 	}
-	if r.Recall < gateRecall && !strings.Contains(r.Why, "would not") {
+	if r.Recall < leastRecall && !strings.Contains(r.Why, "too little") {
 		t.Errorf("recall %.3f, why %q", r.Recall, r.Why)
 	}
 	t.Logf("%+v", r)
@@ -62,15 +63,54 @@ func TestCoderGraphThatPanicsDoesNotEndTheProgram(t *testing.T) {
 	all := clusters(rand.New(rand.NewPCG(42, 42)), 300, dim)
 	x := open(t, dim)
 	put(t, x, 0, all)
-	c, err := buildCoder(t.Context(), x.t, 300)
+	e, err := buildCoder(t.Context(), x.state.table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := c.ask(make([]float32, 3), 5); rows != nil || !c.broken() || c.fits(x.t) {
-		t.Fatalf("ask = %v, broken %v", rows, c.broken())
+	c := e.(*coderGraph)
+	if rows := c.nearest(make([]float32, 3), 5); rows != nil || !c.broken.Load() || c.fits(x.state.table) {
+		t.Fatalf("nearest = %v, broken %v", rows, c.broken.Load())
 	}
-	x.serves = served{way: c, effort: 50}
+	x.state.serving.Store(&serving{engine: c, effort: 50})
 	if hits := x.Search(all[7], 1, nil); len(hits) != 1 || hits[0].Key != "c:0000007" {
 		t.Errorf("with a broken graph: %v", hits)
+	}
+}
+
+// TestEngineThatBreaksInASearchIsBuiltAgain: a search that meets a broken graph is
+// answered by the scan, and wakes the builder. After three times the scan stays.
+func TestEngineThatBreaksInASearchIsBuiltAgain(t *testing.T) {
+	const dim, n = 16, 200
+	all := clusters(rand.New(rand.NewPCG(55, 55)), n, dim)
+	x := open(t, dim)
+	put(t, x, 0, all)
+	x.Serve(CoderGraph, nil)
+	for i := range mostPanics {
+		if err := x.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e, ok := x.state.serving.Load().engine.(*coderGraph)
+		if !ok {
+			t.Fatalf("%+v", x.Report())
+		}
+		e.broken.Store(true)
+		if hits := x.Search(all[7], 1, nil); len(hits) != 1 || hits[0].Key != "c:0000007" {
+			t.Errorf("broken %d times: %v", i+1, hits)
+		}
+		for deadline := time.Now().Add(20 * time.Second); x.state.serving.Load().engine == e; {
+			if time.Now().After(deadline) {
+				t.Fatal("the broken graph stays")
+			}
+			if err := x.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := x.Report()
+	if want := "no faster engine: " + errPanicked.Error(); r.Engine != Exact || r.Why != want {
+		t.Errorf("%+v, want why %q", r, want)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

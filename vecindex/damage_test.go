@@ -22,7 +22,7 @@ import (
 type kept struct {
 	dir     string
 	dim     int
-	way     string // that serves; a graph takes its time where races are looked for
+	engine  string // that serves; a graph takes its time where races are looked for
 	vecs    map[string][]float32
 	seq     int64
 	queries [][]float32
@@ -35,7 +35,7 @@ func keepOne(t *testing.T, n int) *kept {
 	const dim = 16
 	r := rand.New(rand.NewPCG(81, 81))
 	all := clusters(r, n+12, dim)
-	k := &kept{dir: t.TempDir(), dim: dim, way: Graph, vecs: map[string][]float32{}, seq: 9, queries: all[n:]}
+	k := &kept{dir: t.TempDir(), dim: dim, engine: Graph, vecs: map[string][]float32{}, seq: 9, queries: all[n:]}
 	x := k.open(t, k.dir)
 	put(t, x, 0, all[:n])
 	for i, v := range all[:n] {
@@ -58,7 +58,7 @@ func (k *kept) open(t *testing.T, dir string) *Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Serve(k.way, nil)
+	x.Serve(k.engine, nil)
 	return x
 }
 
@@ -163,8 +163,8 @@ func (k *kept) files(t *testing.T) (names []string) {
 // serveFor has the graph serve where its file is what is damaged, else the scan: of
 // so few vectors both find the same.
 func (k *kept) serveFor(name string) {
-	if k.way = Exact; name == graphName {
-		k.way = Graph
+	if k.engine = Exact; name == graphName {
+		k.engine = Graph
 	}
 }
 
@@ -255,7 +255,7 @@ func TestWrongCountIsRefused(t *testing.T) {
 // closes it.
 func (k *kept) branch(t *testing.T, from int, put [][]float32, drop []string, compact bool) *kept {
 	t.Helper()
-	b := &kept{dir: t.TempDir(), dim: k.dim, way: Graph, vecs: map[string][]float32{}, seq: k.seq + 1, queries: k.queries}
+	b := &kept{dir: t.TempDir(), dim: k.dim, engine: Graph, vecs: map[string][]float32{}, seq: k.seq + 1, queries: k.queries}
 	if err := os.CopyFS(b.dir, os.DirFS(k.dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestFilesOfDifferentTimesDoNotMix(t *testing.T) {
 			t.Fatalf("%q, %v", x.Rebuilt, err)
 		}
 		if name = pattern; pattern == originalsPrefix {
-			name = originalsName(x.t.generation)
+			name = originalsName(x.state.table.generation)
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
@@ -321,8 +321,8 @@ func TestFilesOfDifferentTimesDoNotMix(t *testing.T) {
 	for i, snap := range times {
 		for j, orig := range times {
 			for g, graph := range times {
-				if snap.way = Graph; i != j {
-					snap.way = Exact // what the originals say is scanned
+				if snap.engine = Graph; i != j {
+					snap.engine = Exact // what the originals say is scanned
 					if g != i {
 						continue
 					}
@@ -348,14 +348,14 @@ func TestFilesOfDifferentTimesDoNotMix(t *testing.T) {
 		t.Errorf("%d mixes told, %d answer as before", told, same)
 	}
 	// A graph of the same generation, and of no more rows, that are others.
-	times[1].way = Exact
+	times[1].engine = Exact
 	x := times[1].open(t, times[1].dir)
 	defer x.Close()
 	b, err := os.ReadFile(filepath.Join(times[2].dir, graphName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := decodeGraph(bytes.NewReader(b), x.t); g != nil || err == nil || !strings.Contains(err.Error(), "other rows") {
+	if g, err := decodeGraph(bytes.NewReader(b), x.state.table); g != nil || err == nil || !strings.Contains(err.Error(), "other rows") {
 		t.Errorf("a graph of other rows is taken: %v", err)
 	}
 }

@@ -2,7 +2,19 @@ package vecindex
 
 // Dead returns how many tombstones there are.
 func (x *Index) Dead() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.t.deadCount
+	x.state.mu.RLock()
+	defer x.state.mu.RUnlock()
+	return x.state.table.deadCount
+}
+
+// by searches by s.
+func (x *Index) by(s *serving, v []float32, k int, f *Filter) []Hit {
+	hits, _ := x.state.search(s, v, k, f)
+	return hits
+}
+
+// graphOf returns the graph that serves, nil if none does.
+func graphOf(x *Index) *graph {
+	g, _ := x.state.serving.Load().engine.(*graph)
+	return g
 }

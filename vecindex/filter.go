@@ -6,9 +6,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// memoryPrefix begins the keys of memories themselves.
-const memoryPrefix = "m:"
-
 // A Filter says which vectors a search may find. The zero Filter, and nil, allow
 // all.
 type Filter struct {
@@ -18,7 +15,7 @@ type Filter struct {
 }
 
 // passing returns the live rows that f lets pass, and how many they are; nil
-// means all live ones. It takes time by the memories that f names, not by all.
+// means all live rows. Its cost depends on the memories that f names, not on all.
 func (t *table) passing(f *Filter) (bitset, int) {
 	if f == nil || f.Only == nil && len(f.Not) == 0 && !f.Memories {
 		return nil, t.live()
@@ -59,17 +56,4 @@ func (t *table) passing(f *Filter) (bitset, int) {
 		}
 	}
 	return pass, pass.count()
-}
-
-// eachOf calls f for the live rows of a memory.
-func (t *table) eachOf(id fold.ID, f func(row int32)) {
-	of, ok := t.byID[id]
-	if !ok {
-		return
-	}
-	for row := t.members[of].first; row >= 0; row = t.next[row] {
-		if !t.dead.has(row) {
-			f(row)
-		}
-	}
 }

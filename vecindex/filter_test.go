@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,12 +15,12 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// filterWays are what may serve when a filter comes.
-var filterWays = []string{Exact, Sketch, Graph, CoderGraph}
+// filterEngines are what may serve when a filter comes.
+var filterEngines = []string{Exact, Sketch, Graph, CoderGraph}
 
 // filterSet is an index of n vectors of as many memories, a few of which a filter
-// names, and one way that serves.
-func filterSet(t testing.TB, way string, n, dim int) (x *Index, queries [][]float32) {
+// names, and one engine that serves.
+func filterSet(t testing.TB, engine string, n, dim int) (x *Index, queries [][]float32) {
 	t.Helper()
 	all := clusters(rand.New(rand.NewPCG(95, 95)), n+8, dim)
 	x = open(t, dim)
@@ -32,11 +33,11 @@ func filterSet(t testing.TB, way string, n, dim int) (x *Index, queries [][]floa
 			t.Fatal(err)
 		}
 	}
-	x.Serve(way, nil)
+	x.Serve(engine, nil)
 	if err := x.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if r := x.Report(); r.Engine != way {
+	if r := x.Report(); r.Engine != engine {
 		t.Fatalf("%+v", r)
 	}
 	return x, all[n:]
@@ -54,13 +55,13 @@ func oneIn(every, n int) *Filter {
 }
 
 // looks searches by what serves and says at how many rows it looked.
-func (x *Index) looks(q []float32, k int, f *Filter) (hits []Hit, looked int64) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	pass, n := x.t.passing(f)
-	a := &ask{v: q, q: dot.NewQuery(q), pass: pass, passing: n}
-	hits, _ = x.serves.search(x.t, a, k)
-	return hits, a.looked.Load()
+func (x *Index) looks(v []float32, k int, f *Filter) (hits []Hit, looked int64) {
+	x.state.mu.RLock()
+	defer x.state.mu.RUnlock()
+	pass, n := x.state.table.passing(f)
+	q := &query{v: v, bytes: dot.NewQuery(v), pass: pass, passing: n}
+	hits, _ = x.state.serving.Load().search(x.state.table, q, k)
+	return hits, q.scored.Load()
 }
 
 // TestASelectiveFilterFindsAllThereIs has one row in a hundred pass: whatever
@@ -68,12 +69,12 @@ func (x *Index) looks(q []float32, k int, f *Filter) (hits []Hit, looked int64) 
 // are looked at than twice what a search without the filter looks at.
 func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 	const n, dim = 1000, 16
-	for _, way := range filterWays {
-		if way == CoderGraph && !coderAvailable {
+	for _, engine := range filterEngines {
+		if engine == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
-		t.Run(way, func(t *testing.T) {
-			x, queries := filterSet(t, way, n, dim)
+		t.Run(engine, func(t *testing.T) {
+			x, queries := filterSet(t, engine, n, dim)
 			defer x.Close()
 			var free, filtered int64
 			for _, every := range []int{100, 20, 4} {
@@ -81,9 +82,7 @@ func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 				free, filtered = 0, 0
 				for _, q := range queries {
 					for _, k := range []int{1, 10, n} {
-						x.mu.RLock()
-						want := x.searchBy(served{}, q, k, f)
-						x.mu.RUnlock()
+						want := x.by(&serving{}, q, k, f)
 						hits, looked := x.looks(q, k, f)
 						if len(hits) != min(k, n/every) || len(hits) != len(want) {
 							t.Fatalf("one in %d: %d hits of %d for k = %d", every, len(hits), n/every, k)
@@ -115,7 +114,7 @@ func TestASelectiveFilterFindsAllThereIs(t *testing.T) {
 	}
 }
 
-// BenchmarkFilter has each way search with and without a filter of 1 %. VECTORS
+// BenchmarkFilter has each engine search with and without a filter of 1 %. VECTORS
 // and DIM make it larger.
 func BenchmarkFilter(b *testing.B) {
 	n, dim := 20_000, 256
@@ -125,17 +124,17 @@ func BenchmarkFilter(b *testing.B) {
 	if v, err := strconv.Atoi(os.Getenv("DIM")); err == nil {
 		dim = v
 	}
-	for _, way := range filterWays {
-		if way == CoderGraph && !coderAvailable {
+	for _, engine := range filterEngines {
+		if engine == CoderGraph && runtime.GOOS == "windows" {
 			continue
 		}
-		x, queries := filterSet(b, way, n, dim)
+		x, queries := filterSet(b, engine, n, dim)
 		for name, f := range map[string]*Filter{"none": nil, "1 in 100": oneIn(100, n), "1 in 10": oneIn(10, n), "1 in 4": oneIn(4, n)} {
-			b.Run(way+"/"+name, func(b *testing.B) {
+			b.Run(engine+"/"+name, func(b *testing.B) {
 				var took []time.Duration
 				for i := 0; b.Loop(); i++ {
 					start := time.Now()
-					x.Search(queries[i%len(queries)], gateK, f)
+					x.Search(queries[i%len(queries)], checkedK, f)
 					took = append(took, time.Since(start))
 				}
 				slices.Sort(took)
@@ -154,9 +153,9 @@ func TestManyResultsAreScanned(t *testing.T) {
 	const n, dim = 4000, 32
 	x, queries := filterSet(t, Sketch, n, dim)
 	defer x.Close()
-	x.mu.Lock()
-	x.serves.effort = 100
-	x.mu.Unlock()
+	s := *x.state.serving.Load()
+	s.effort = 100
+	x.state.serving.Store(&s)
 	for _, tc := range []struct {
 		k    int
 		want int64

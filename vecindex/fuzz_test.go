@@ -28,42 +28,40 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := encode(&b, x.t, "test", 7); err != nil {
+	if err := encode(&b, x.state.table, "test", 7); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add([]byte(snapshotMark))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		x := newIndex(t.TempDir(), "test", dim)
-		if err := x.decode(bytes.NewReader(summed(b))); err != nil {
+		table, seq, err := decode(bytes.NewReader(summed(b)), "test", dim)
+		if err != nil {
 			return
 		}
-		if x.t.live() != len(x.t.rows) || x.t.live()+x.t.deadCount != x.t.len() || x.t.dead.count() != x.t.deadCount {
-			t.Fatalf("%d rows, %d live, %d dead", x.t.len(), x.t.live(), x.t.deadCount)
+		x := &Index{dim: dim, state: newState(table, seq)}
+		if table.live() != len(table.rows) || table.live()+table.deadCount != table.len() || table.dead.count() != table.deadCount {
+			t.Fatalf("%d rows, %d live, %d dead", table.len(), table.live(), table.deadCount)
 		}
 		var again bytes.Buffer
-		if err := encode(&again, x.t, "test", x.seq); err != nil {
+		if err := encode(&again, table, "test", seq); err != nil {
 			t.Fatal(err)
 		}
-		y := newIndex(t.TempDir(), "test", dim)
-		if err := y.decode(bytes.NewReader(summed(again.Bytes()))); err != nil {
+		if _, _, err := decode(bytes.NewReader(summed(again.Bytes())), "test", dim); err != nil {
 			t.Fatalf("what was decoded and encoded does not decode: %v", err)
 		}
 		// The originals are others' business: without any, the bytes answer.
-		o := newTableLike(x.t)
-		var err error
-		if x.t.originals, err = openOriginals(x.dir, o); err != nil {
+		if table.originals, err = openOriginals(t.TempDir(), table.generation, dim, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.t.originals.reserve(x.t.len()); err != nil {
+		if err := table.originals.reserve(table.len()); err != nil {
 			t.Fatal(err)
 		}
 		v := []float32{1, 0, 0, 0, 0}
-		if hits := x.Search(v, 10, nil); len(hits) != min(10, x.t.live()) {
-			t.Fatalf("%d hits of %d", len(hits), x.t.live())
+		if hits := x.Search(v, 10, nil); len(hits) != min(10, table.live()) {
+			t.Fatalf("%d hits of %d", len(hits), table.live())
 		}
-		if err := x.t.originals.close(); err != nil {
+		if err := table.originals.close(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -74,12 +72,12 @@ func FuzzDecodeGraph(f *testing.F) {
 	const dim = 8
 	x := open(f, dim)
 	put(f, x, 0, clusters(rand.New(rand.NewPCG(72, 72)), 60, dim))
-	g, err := buildGraph(f.Context(), x.t)
+	g, err := buildGraph(f.Context(), x.state.table)
 	if err != nil {
 		f.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := g.encode(&b, x.t); err != nil {
+	if err := g.encode(&b, x.state.table); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
@@ -89,26 +87,23 @@ func FuzzDecodeGraph(f *testing.F) {
 		// the rows is what is fuzzed.
 		b = bytes.Clone(b)
 		if at := len(graphMark); len(b) >= at+20+sha256.Size {
-			binary.LittleEndian.PutUint64(b[at:], x.t.generation)
+			binary.LittleEndian.PutUint64(b[at:], x.state.table.generation)
 			nodes := binary.LittleEndian.Uint32(b[at+8:])
-			copy(b[at+20:], x.t.scaleSum(int(min(nodes, uint32(x.t.len())))))
+			copy(b[at+20:], x.state.table.scaleSum(int(min(nodes, uint32(x.state.table.len())))))
 		}
-		g, err := decodeGraph(bytes.NewReader(summed(b)), x.t)
+		g, err := decodeGraph(bytes.NewReader(summed(b)), x.state.table)
 		if err != nil {
 			return
 		}
-		w := &byGraph{g: g}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		hits := x.searchBy(served{way: w, effort: 50}, x.t.vector(3), 10, nil)
+		hits := x.by(&serving{engine: g, effort: 50}, x.state.table.vector(3), 10, nil)
 		if len(hits) != 10 {
 			t.Fatalf("%d hits", len(hits))
 		}
 		k := &walker{}
 		if g.nodes.Load() > 0 {
-			g.insert(x.t, k, int32(g.nodes.Load())-1)
+			g.insert(x.state.table, k, int32(g.nodes.Load())-1)
 		}
-		if err := g.encode(io.Discard, x.t); err != nil {
+		if err := g.encode(io.Discard, x.state.table); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -8,19 +8,18 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// A graph is a hierarchical navigable small world over the rows of a table
-// (Malkov and Yashunin, IEEE TPAMI 2018): each row is linked to rows near it, in
-// layers of which each has a sixteenth of the rows of the one below, and a search
-// walks from the top to what is nearest. It holds numbers of rows alone; the rows
-// stay where they are.
+// A graph is the engine that walks a hierarchical navigable small world over the
+// rows of a table (Malkov and Yashunin, IEEE TPAMI 2018): each row is linked to
+// rows near it, in layers of which each has a sixteenth of the rows of the one
+// below, and a search walks from the top to what is nearest. Its effort is how many
+// of the best rows a walk keeps. The graph holds row numbers only; the rows stay in
+// the table.
 //
-// What is built by itself is built by one goroutine, of which searches know
-// nothing. A graph that serves takes rows that come later, by one goroutine too,
-// while searches walk: links are read and written atomically, and a list that is
-// half old and half new is only a little worse. Blocks are added under the
-// index's lock.
+// One goroutine builds and extends a graph, while searches may walk: links are read
+// and written atomically, and a list that is half old and half new is only a little
+// worse. Only adding blocks excludes searches.
 //
-// Tombstones stay nodes: they are walked over and not found.
+// Tombstones stay nodes: a walk passes them and does not find them.
 const (
 	graphLinks  = 16             // links of a node in a layer, twice as many in the lowest
 	graphLowest = 2 * graphLinks // links in the lowest layer
@@ -34,11 +33,13 @@ type graph struct {
 	generation uint64
 	nodes      atomic.Int64  // rows below this are nodes, or were tombstones when their turn came
 	entry      atomic.Uint64 // row and layer where a walk begins, see packEntry; 0 is none
+	spare      sync.Pool     // of *walker
 
-	lowest [][]uint32 // blockRows lists of graphLowest links each
-	upAt   [][]uint32 // blockRows places in upper each, in lists, times 16, plus how many lists; 0 is none
-	upper  [][]uint32 // lists of graphLinks links, those of a node's layers from 1 on in a row
-	upUsed int        // links in upper
+	blocks sync.RWMutex // taken by walks, and by who adds to the fields below
+	lowest [][]uint32   // blockRows lists of graphLowest links each
+	upAt   [][]uint32   // blockRows places in upper each, in lists, times 16, plus how many lists; 0 is none
+	upper  [][]uint32   // lists of graphLinks links, those of a node's layers from 1 on in a row
+	upUsed int          // links in upper
 }
 
 func newGraph(generation uint64) *graph { return &graph{generation: generation} }
@@ -109,9 +110,10 @@ func (g *graph) links(row int32, layer int) []uint32 {
 // layers returns how many layers above the lowest a row is in.
 func (g *graph) layers(row int32) int { return int(g.upAt[row/blockRows][row%blockRows] & 15) }
 
-// frozen is g for who reads it without the index's lock: blocks that come later
-// are not in it.
+// frozen returns g as it is now for reading without blocks locked.
 func (g *graph) frozen() *graph {
+	g.blocks.RLock()
+	defer g.blocks.RUnlock()
 	f := newGraph(g.generation)
 	f.nodes.Store(g.nodes.Load())
 	f.lowest, f.upAt, f.upper, f.upUsed = g.lowest, g.upAt, g.upper, g.upUsed
@@ -119,8 +121,7 @@ func (g *graph) frozen() *graph {
 	return f
 }
 
-// A walker is what one search or insertion needs beside the graph; it is used
-// again.
+// A walker is the memory of one search or insertion; it is used again.
 type walker struct {
 	q      dot.Query
 	seen   bitset
@@ -165,15 +166,15 @@ func (g *graph) climbDown(t *table, q *dot.Query, low int) (at scored, layer int
 	return at, layer, true
 }
 
-// search fills w.best with the ef best rows of a layer that may be found, from
-// the rows in from on.
-func (g *graph) search(t *table, w *walker, q *dot.Query, from []scored, ef, layer int, a *ask) {
+// search fills w.best with the ef best rows of a layer that are found from the rows
+// in from. Filter is the search they are for; nil allows all rows.
+func (g *graph) search(t *table, w *walker, q *dot.Query, from []scored, ef, layer int, filter *query) {
 	clear(w.seen)
 	w.open, w.best = w.open[:0], w.best[:0]
 	for _, s := range from {
 		w.seen.set(s.row)
 		w.open = pushMax(w.open, s)
-		if a == nil || a.may(t, s.row) {
+		if filter == nil || filter.may(t, s.row) {
 			w.best = pushMin(w.best, s, ef)
 		}
 	}
@@ -183,12 +184,12 @@ func (g *graph) search(t *table, w *walker, q *dot.Query, from []scored, ef, lay
 		if len(w.best) == ef && c.score < w.best[0].score {
 			return
 		}
-		g.follow(t, w, q, g.links(c.row, layer), ef, a)
+		g.follow(t, w, q, g.links(c.row, layer), ef, filter)
 	}
 }
 
 // follow looks at the rows of one list that were not seen, four at a time.
-func (g *graph) follow(t *table, w *walker, q *dot.Query, links []uint32, ef int, a *ask) {
+func (g *graph) follow(t *table, w *walker, q *dot.Query, links []uint32, ef int, filter *query) {
 	var rows [graphLowest]int32
 	n := 0
 	for i := range links {
@@ -205,8 +206,8 @@ func (g *graph) follow(t *table, w *walker, q *dot.Query, links []uint32, ef int
 	if n == 0 {
 		return
 	}
-	if a != nil {
-		a.looked.Add(int64(n))
+	if filter != nil {
+		filter.scored.Add(int64(n))
 	}
 	var products [4]int32
 	for i := 0; i < n; i += 4 {
@@ -220,49 +221,36 @@ func (g *graph) follow(t *table, w *walker, q *dot.Query, links []uint32, ef int
 				continue
 			}
 			w.open = pushMax(w.open, s)
-			if a == nil || a.may(t, s.row) {
+			if filter == nil || filter.may(t, s.row) {
 				w.best = pushMin(w.best, s, ef)
 			}
 		}
 	}
 }
 
-// byGraph is the way over our own graph. Its effort is how many of the best rows
-// a walk keeps.
-type byGraph struct {
-	g     *graph
-	spare sync.Pool
-}
+func (*graph) name() string         { return Graph }
+func (*graph) efforts() []int       { return []int{48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048} }
+func (g *graph) fits(t *table) bool { return g.generation == t.generation }
 
-func (*byGraph) name() string   { return Graph }
-func (*byGraph) efforts() []int { return []int{48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048} }
-
-func (w *byGraph) fits(t *table) bool { return w.g.generation == t.generation }
-
-func (w *byGraph) propose(t *table, a *ask, n, effort int) top {
-	k, ok := w.spare.Get().(*walker)
+func (g *graph) propose(t *table, q *query, effort int, offer func(scored)) (covered int) {
+	w, ok := g.spare.Get().(*walker)
 	if !ok {
-		k = &walker{}
+		w = &walker{}
 	}
-	defer w.spare.Put(k)
-	k.begin(t.len())
-	best := newTop(n)
-	nodes := int32(w.g.nodes.Load())
-	if at, _, ok := w.g.climbDown(t, a.q, 0); ok {
-		w.g.search(t, k, a.q, []scored{at}, effort, 0, a)
-		for _, s := range k.best {
-			best.push(t, n, s)
-		}
-	}
-	// What came after the graph was built, and may be linked already.
-	t.scanRows(a, best.offer(t, n), func(yield func(int32)) {
-		for row := nodes; int(row) < t.len(); row++ {
-			if a.may(t, row) && !k.seen.has(row) {
-				yield(row)
+	defer g.spare.Put(w)
+	w.begin(t.len())
+	g.blocks.RLock()
+	defer g.blocks.RUnlock()
+	nodes := g.nodes.Load()
+	if at, _, ok := g.climbDown(t, q.bytes, 0); ok {
+		g.search(t, w, q.bytes, []scored{at}, effort, 0, q)
+		for _, s := range w.best {
+			if int64(s.row) < nodes { // those that were linked since are offered by the caller
+				offer(s)
 			}
 		}
-	})
-	return best
+	}
+	return int(nodes)
 }
 
 // The heaps order rows by score, equal ones by row.

@@ -9,8 +9,8 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// buildGraph links all live rows of a frozen table, in the order of their keys,
-// so that the same rows give the same graph.
+// buildGraph links all live rows of a frozen table in the order of their keys, so
+// that the same rows give the same graph.
 func buildGraph(ctx context.Context, t *table) (*graph, error) {
 	g, w := newGraph(t.generation), &walker{}
 	order := make([]int32, 0, t.live())
@@ -31,6 +31,29 @@ func buildGraph(ctx context.Context, t *table) (*graph, error) {
 		g.insert(t, w, row)
 	}
 	g.nodes.Store(int64(t.len()))
+	return g, nil
+}
+
+// extend links the rows that t, a frozen table, has more than the graph.
+func (g *graph) extend(ctx context.Context, t *table) (engine, error) {
+	w := &walker{}
+	for first := int32(g.nodes.Load()); int(first) < t.len(); first += blockRows {
+		last := min(first+blockRows, int32(t.len()))
+		g.blocks.Lock()
+		for row := first; row < last; row++ {
+			g.grow(row, layerOf(t.keys[row]))
+		}
+		g.blocks.Unlock()
+		for row := first; row < last; row++ {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if !t.dead.has(row) {
+				g.insert(t, w, row)
+			}
+			g.nodes.Store(int64(row) + 1)
+		}
+	}
 	return g, nil
 }
 

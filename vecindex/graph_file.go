@@ -8,19 +8,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 )
 
-// A graph is kept in a file beside the snapshot, since to build it takes half a
-// millisecond for each row. It names the generation of its table and sums up the
-// scales of its rows: rows only come to a table, so it fits every snapshot of it
-// that has its rows, but after a crash others may have come in the place of those
-// that were not in a snapshot yet. One that is damaged, or does not fit, is built
-// again.
+// A graph has a file beside the snapshot, because building one takes half a
+// millisecond for each row. The file names the generation of its table and has a
+// digest of the scales of its rows: rows only come to a table, so it fits every
+// snapshot that has its rows, but after a crash other rows may have come in the
+// place of those no snapshot had yet. A graph that is damaged or does not fit is
+// built again.
 const (
 	graphName = "graph.snap"
 	graphMark = "foldwatch graph 2\n" // the format number is in it
@@ -58,22 +56,8 @@ func (g *graph) encode(w io.Writer, t *table) error {
 	return nil
 }
 
-// scaleSum is what the first n rows, tombstones too, are told by in a graph.
-func (t *table) scaleSum(n int) []byte {
-	h := sha256.New()
-	var b []byte
-	for part := range slices.Chunk(t.scale[:n], blockRows) {
-		b = b[:0]
-		for _, f := range part {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-		}
-		h.Write(b)
-	}
-	return h.Sum(nil)
-}
-
-// appendLinks appends a list; what leads to a row that is being linked is left
-// out.
+// appendLinks appends a list without links to rows from nodes on, which are still
+// being linked.
 func appendLinks(b []byte, links []uint32, nodes uint32) []byte {
 	n := len(b)
 	b = append(b, 0)
@@ -90,8 +74,8 @@ func appendLinks(b []byte, links []uint32, nodes uint32) []byte {
 	return b
 }
 
-// loadGraph returns the graph that is kept for t, nil if there is none, and an
-// error that says what is wrong with it.
+// loadGraph returns the graph saved for t, nil if there is none, or an error that
+// says what is wrong with it.
 func loadGraph(dir string, t *table) (*graph, error) {
 	f, err := os.Open(filepath.Join(dir, graphName))
 	if errors.Is(err, fs.ErrNotExist) {

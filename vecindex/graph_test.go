@@ -40,7 +40,7 @@ func clusters(r *rand.Rand, n, dim int) [][]float32 {
 	return all
 }
 
-// TestGraphRecall finds out how good the graph is without index or gate around
+// TestGraphRecall finds out how good the graph is without index or check around
 // it. VECTORS and DIM make it larger.
 func TestGraphRecall(t *testing.T) {
 	n, dim := 1200, 64
@@ -63,21 +63,20 @@ func TestGraphRecall(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	g, err := buildGraph(t.Context(), x.t.frozen())
+	g, err := buildGraph(t.Context(), x.state.table.frozen())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d rows of %d dimensions linked in %v", n, dim, time.Since(start))
-	x.t.sketch = newSketch(x.t)
 	var want [][]Hit
-	exact := timeOf(all[n:], func(v []float32) { want = append(want, x.searchBy(served{}, v, 10, nil)) })
+	exact := timeOf(all[n:], func(v []float32) { want = append(want, x.by(&serving{}, v, 10, nil)) })
 	t.Logf("scan: %v", exact)
 	best := 0.0
-	for _, w := range []way{&byGraph{g: g}, &bySketch{}} {
+	for _, w := range []engine{g, newSketch(x.state.table)} {
 		for _, effort := range w.efforts() {
 			var got [][]Hit
 			took := timeOf(all[n:], func(v []float32) {
-				got = append(got, x.searchBy(served{way: w, effort: effort}, v, 10, nil))
+				got = append(got, x.by(&serving{engine: w, effort: effort}, v, 10, nil))
 			})
 			recall := recallOf(want, got)
 			t.Logf("%s %d: recall %.3f, %v", w.name(), effort, recall, took)
@@ -145,9 +144,7 @@ func TestGraphServesAndComesBack(t *testing.T) {
 		}
 		var want, got [][]Hit
 		for _, q := range all[n:] {
-			x.mu.RLock()
-			want = append(want, x.searchBy(served{}, q, 10, nil))
-			x.mu.RUnlock()
+			want = append(want, x.by(&serving{}, q, 10, nil))
 			got = append(got, x.Search(q, 10, nil))
 		}
 		if r := recallOf(want, got); r < .99 {
@@ -170,18 +167,18 @@ func TestGraphServesAndComesBack(t *testing.T) {
 	if err := x.Apply(10, nil, drop); err != nil { // compacts
 		t.Fatal(err)
 	}
-	if x.t.deadCount != 0 {
-		t.Fatalf("%d tombstones", x.t.deadCount)
+	if x.state.table.deadCount != 0 {
+		t.Fatalf("%d tombstones", x.state.table.deadCount)
 	}
 	good(x, "compacted")
-	nodes := x.graph.nodes.Load()
+	nodes := graphOf(x).nodes.Load()
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if x, err = Open(dir, "test", dim); err != nil {
 		t.Fatal(err)
 	}
-	g, err := loadGraph(dir, x.t)
+	g, err := loadGraph(dir, x.state.table)
 	if err != nil || g == nil || g.nodes.Load() != nodes {
 		t.Fatalf("loadGraph = %v, %v", g, err)
 	}
@@ -202,16 +199,16 @@ func TestGraphIsTheSameForTheSameRows(t *testing.T) {
 		for _, i := range order {
 			put(t, x, i, all[i:i+1])
 		}
-		g, err := buildGraph(t.Context(), x.t)
+		g, err := buildGraph(t.Context(), x.state.table)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := map[string][]string{}
-		for row, key := range x.t.keys {
+		for row, key := range x.state.table.keys {
 			for l := range g.layers(int32(row)) + 1 {
 				for _, to := range g.links(int32(row), l) {
 					if to != noLink {
-						out[key] = append(out[key], fmt.Sprint(l, x.t.keys[to]))
+						out[key] = append(out[key], fmt.Sprint(l, x.state.table.keys[to]))
 					}
 				}
 			}
@@ -237,19 +234,19 @@ func TestDamagedGraphIsBuiltAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(34, 34))
 	x := open(t, dim)
 	put(t, x, 0, clusters(r, n, dim))
-	g, err := buildGraph(t.Context(), x.t)
+	g, err := buildGraph(t.Context(), x.state.table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.save(x.dir, x.t); err != nil {
+	if err := g.save(x.store.dir, x.state.table); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(x.dir, graphName)
+	path := filepath.Join(x.store.dir, graphName)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := decodeGraph(bytes.NewReader(good), x.t); err != nil || !slices.EqualFunc(back.lowest, g.lowest, slices.Equal) || back.entry.Load() != g.entry.Load() {
+	if back, err := decodeGraph(bytes.NewReader(good), x.state.table); err != nil || !slices.EqualFunc(back.lowest, g.lowest, slices.Equal) || back.entry.Load() != g.entry.Load() {
 		t.Fatalf("what was saved does not come back: %v", err)
 	}
 	for i := range 1000 {
@@ -266,7 +263,7 @@ func TestDamagedGraphIsBuiltAgain(t *testing.T) {
 				continue
 			}
 		}
-		if g, err := decodeGraph(bytes.NewReader(b), x.t); err == nil || g != nil {
+		if g, err := decodeGraph(bytes.NewReader(b), x.state.table); err == nil || g != nil {
 			t.Fatalf("damage %d is not found out", i)
 		}
 	}

@@ -255,16 +255,16 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse has everything done at once, for each way, and the index
+// TestConcurrentUse has everything done at once, for each engine, and the index
 // closed in the middle of it.
 func TestConcurrentUse(t *testing.T) {
-	for _, way := range []string{vecindex.Auto, vecindex.Sketch, vecindex.Graph, vecindex.CoderGraph} {
-		t.Run(way, func(t *testing.T) {
+	for _, engine := range []string{vecindex.Auto, vecindex.Sketch, vecindex.Graph, vecindex.CoderGraph} {
+		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(7, 7))
 			x := open(t, t.TempDir(), 32)
 			all, q := vecs(r, 2000, 32), unit(r, 32)
-			x.Serve(way, nil)
+			x.Serve(engine, nil)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for i := range 40 {

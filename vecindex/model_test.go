@@ -18,15 +18,15 @@ import (
 
 // A model is what the index must hold, as a map.
 type model struct {
-	t    *testing.T
-	r    *rand.Rand
-	dim  int
-	dir  string
-	way  string
-	x    *vecindex.Index
-	vecs map[string]vecindex.Vec
-	seq  int64
-	near [][]float32 // centres
+	t      *testing.T
+	r      *rand.Rand
+	dim    int
+	dir    string
+	engine string
+	x      *vecindex.Index
+	vecs   map[string]vecindex.Vec
+	seq    int64
+	near   [][]float32 // centres
 
 	worst float64
 	done  map[string]int
@@ -40,10 +40,10 @@ func TestRandomOperations(t *testing.T) {
 	if v, err := strconv.Atoi(os.Getenv("OPERATIONS")); err == nil {
 		n = v
 	}
-	for i, way := range []string{vecindex.Auto, vecindex.Graph, vecindex.Sketch, vecindex.CoderGraph} {
-		t.Run(way, func(t *testing.T) {
+	for i, engine := range []string{vecindex.Auto, vecindex.Graph, vecindex.Sketch, vecindex.CoderGraph} {
+		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			m := &model{t: t, r: rand.New(rand.NewPCG(61, uint64(i))), dim: 24 + 8*i, dir: t.TempDir(), way: way, worst: 1, done: map[string]int{}}
+			m := &model{t: t, r: rand.New(rand.NewPCG(61, uint64(i))), dim: 24 + 8*i, dir: t.TempDir(), engine: engine, worst: 1, done: map[string]int{}}
 			m.vecs = map[string]vecindex.Vec{}
 			for range 40 {
 				m.near = append(m.near, unit(m.r, m.dim))
@@ -70,7 +70,7 @@ func (m *model) open() {
 		m.t.Fatal(err)
 	}
 	m.x = x
-	x.Serve(m.way, nil)
+	x.Serve(m.engine, nil)
 	if x.Rebuilt != "" && (x.Len() != 0 || x.Seq() != 0) {
 		m.t.Fatalf("rebuilt: %d vectors, seq %d", x.Len(), x.Seq())
 	}

@@ -9,21 +9,22 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"unsafe"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// The originals of a table lie in a file of their own, as float16: a header,
-// then one record for each row, in the order of the rows. They are read for the
-// few rows that a search ranks in the end, mapped from disk where the system has
-// that, so they take no memory that cannot be taken back.
+// The vectors as they were given lie in a file of their own, as float16: a
+// header, then one record for each row, in the order of the rows. A search reads
+// them for the few rows that it ranks in the end. Where the system can, the file
+// is mapped, so that what was read is memory the system can take back.
 //
-// A record begins with a CRC-32C of the row's key, its scale and its halves: it
-// proves itself whenever it is read, and a record of another row, another snapshot
-// or a damaged disk is found out. The scale is in it since after a crash rows may
-// come to a place, and under a key, that an older copy of a file has otherwise. Records are padded in groups, so that each group
-// can be mapped by itself.
+// A record begins with a CRC-32C of the row's key, its scale and its halves, which
+// is checked at every read: a record of another row, of another snapshot or from a
+// damaged disk is recognized. The scale is in the sum because after a crash a row
+// may be written where an older snapshot has another one under the same key.
+// Records are padded in groups, so that each group can be mapped by itself.
 const (
 	originalsMark   = "foldwatch originals 2\n"
 	originalsPrefix = "originals-"
@@ -35,44 +36,44 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type originals struct {
-	f      *os.File
-	record int // bytes of one
-	group  int // bytes of groupRows records, padded to whole pages
-	mapped     // see originals_unix.go and originals_other.go
+	f       *os.File
+	record  int // bytes of one
+	mapping mapping
 }
 
 func originalsName(generation uint64) string {
 	return fmt.Sprintf("%s%016x", originalsPrefix, generation)
 }
 
-// openOriginals opens the file for a table in dir, making it if it is not there
-// and the table is empty. It returns errDamaged if it cannot hold the rows.
-func openOriginals(dir string, t *table) (_ *originals, err error) {
+// openOriginals opens the file of a generation in dir, and makes it if there are
+// no rows yet. It returns errDamaged if the file cannot hold the rows.
+func openOriginals(dir string, generation uint64, dim, rows int) (_ *originals, err error) {
 	flag := os.O_RDWR
-	if t.len() == 0 {
+	if rows == 0 {
 		flag |= os.O_CREATE
 	}
-	f, err := os.OpenFile(filepath.Join(dir, originalsName(t.generation)), flag, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, originalsName(generation)), flag, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("originals of vectors are gone: %w", errDamaged)
 	}
 	if err != nil {
 		return nil, err
 	}
-	record := sumBytes + 2*t.dim
-	o := &originals{f: f, record: record, group: (groupRows*record + headBytes - 1) / headBytes * headBytes}
+	record := sumBytes + 2*dim
+	group := (groupRows*record + headBytes - 1) / headBytes * headBytes
+	o := &originals{f: f, record: record, mapping: mapping{f: f, first: headBytes, group: group}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.close())
 		}
 	}()
-	head := binary.LittleEndian.AppendUint32([]byte(originalsMark), uint32(t.dim))
-	head = binary.LittleEndian.AppendUint64(head, t.generation)
+	head := binary.LittleEndian.AppendUint32([]byte(originalsMark), uint32(dim))
+	head = binary.LittleEndian.AppendUint64(head, generation)
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() == 0 && t.len() == 0 {
+	if info.Size() == 0 && rows == 0 {
 		if _, err := f.WriteAt(head, 0); err != nil {
 			return nil, err
 		}
@@ -81,41 +82,48 @@ func openOriginals(dir string, t *table) (_ *originals, err error) {
 	if _, err := f.ReadAt(got, 0); err != nil || string(got) != string(head) {
 		return nil, fmt.Errorf("originals of vectors are %w: header differs", errDamaged)
 	}
-	if n := t.len(); n > 0 && info.Size() < o.offset(int32(n-1))+int64(record) {
-		return nil, fmt.Errorf("originals of vectors are %w: too short for %d rows", errDamaged, n)
+	if rows > 0 && info.Size() < o.offset(int32(rows-1))+int64(record) {
+		return nil, fmt.Errorf("originals of vectors are %w: too short for %d rows", errDamaged, rows)
 	}
-	return o, o.reserve(t.len())
+	return o, o.reserve(rows)
 }
 
-// createOriginals makes the file for t, of the next generation, from that of the
-// last one: from tells which row of it each row of t was.
-func createOriginals(dir string, t *table, old *originals, from []int32) (*originals, error) {
-	name := filepath.Join(dir, originalsName(t.generation))
-	o, err := openOriginals(dir, newTableLike(t))
+// compacted makes the file of another generation from the records of rows.
+func (o *originals) compacted(dir string, generation uint64, dim int, rows []int32) (*originals, error) {
+	c, err := openOriginals(dir, generation, dim, 0)
 	if err == nil {
-		if err = o.copyFrom(old, from); err == nil {
-			err = o.reserve(t.len())
+		if err = c.copyFrom(o, rows); err == nil {
+			err = c.reserve(len(rows))
 		}
 		if err != nil {
-			err = errors.Join(err, o.close())
+			err = errors.Join(err, c.close())
 		}
 	}
 	if err != nil {
-		_ = os.Remove(name) // what is left of it would only be removed at the next start
+		_ = os.Remove(filepath.Join(dir, originalsName(generation))) // else at the next start
 		return nil, err
 	}
-	return o, nil
+	return c, nil
 }
 
-// newTableLike is an empty table of the same generation.
-func newTableLike(t *table) *table { return &table{generation: t.generation, dim: t.dim} }
+// reserve prepares reading the first n rows.
+func (o *originals) reserve(n int) error {
+	return o.mapping.reserve((n + groupRows - 1) / groupRows)
+}
+
+// read returns the record of a row, nil if it cannot be read. Buf is one record
+// long and may hold the answer.
+func (o *originals) read(row int32, buf []byte) []byte {
+	return o.mapping.read(int(row/groupRows), int(row%groupRows)*o.record, buf)
+}
 
 // offset is where the record of a row begins in the file.
 func (o *originals) offset(row int32) int64 {
-	return headBytes + int64(row/groupRows)*int64(o.group) + int64(row%groupRows)*int64(o.record)
+	return headBytes + int64(row/groupRows)*int64(o.mapping.group) + int64(row%groupRows)*int64(o.record)
 }
 
-// write stores vectors, of rows of those scales, as the records of rows from first on.
+// write stores vectors and the scales of their rows as the records of rows from
+// first on.
 func (o *originals) write(first int32, vecs []Vec, scales []float32) error {
 	for len(vecs) > 0 {
 		n := min(len(vecs), groupRows-int(first%groupRows))
@@ -166,8 +174,8 @@ func recordSum(key string, scale float32, rec []byte) uint32 {
 	return crc32.Update(crc32.Update(sum, castagnoli, b[:]), castagnoli, rec[sumBytes:])
 }
 
-// deleted reports whether the file is not at its name any more. What cannot be looked at
-// is.
+// deleted reports whether the file is no longer at its path. Where that cannot be
+// found out, it counts as being there.
 func (o *originals) deleted() bool {
 	held, err := o.f.Stat()
 	if err != nil {
@@ -181,5 +189,19 @@ func (o *originals) deleted() bool {
 }
 
 func (o *originals) close() error {
-	return errors.Join(o.unmap(), o.f.Close())
+	return errors.Join(o.mapping.unmap(), o.f.Close())
+}
+
+// catchFault runs f, which reads a mapped file, and ends f where the file was cut
+// off: that is a fault of the processor, which would otherwise end the program.
+func catchFault(f func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if _, fault := r.(interface{ Addr() uintptr }); !fault {
+				panic(r)
+			}
+		}
+	}()
+	f()
 }

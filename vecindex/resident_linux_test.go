@@ -11,21 +11,21 @@ import (
 	"github.com/foldwatch/foldwatch/testdata/fulltest"
 )
 
-// TestOriginalsAreNotKeptInMemory: what the gate's queries read of the file of
+// TestOriginalsAreNotKeptInMemory: what the queries of a check read of the file of
 // originals is given back.
 func TestOriginalsAreNotKeptInMemory(t *testing.T) {
 	const dim = 128
 	n := fulltest.Pick(10_000, 40_000)
 	x := open(t, dim)
 	put(t, x, 0, clusters(rand.New(rand.NewPCG(71, 71)), n, dim))
-	name := originalsName(x.t.generation)
-	if _, _, err := x.measure(t.Context(), nil); err != nil {
+	name := originalsName(x.state.table.generation)
+	if _, err := check(t.Context(), x.state, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if kb := residentKB(t, name); kb > 1024 {
 		t.Errorf("%d KB of %d KB of originals are resident after measuring", kb, n*(2*dim+sumBytes)/1024)
 	}
-	for _, v := range x.storedQueries(2000) { // the test sees what is resident
+	for _, v := range x.state.spread(2000) { // the test sees what is resident
 		x.Search(v, 10, nil)
 	}
 	if kb := residentKB(t, name); kb < 1024 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -13,55 +12,55 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// Whatever proposes rows, they are ranked in two steps: products of bytes choose
-// the best few, and their originals order those.
+// A search has two steps: products of bytes choose a few rows, and the originals
+// of those decide their order.
 
-// keep is how many rows are ranked by their originals for k results. Bytes are
-// off by about .0004 of a cosine at 768 dimensions.
-func keep(k int) int { return 4 * k }
+// candidates is how many rows are ranked by their originals for k results. Bytes
+// are off by about .0004 of a cosine at 768 dimensions.
+func candidates(k int) int { return 4 * k }
 
 const (
-	bytesPerWorker = 64 << 20 // below that a second core is better left to a second search
-	maxWorkers     = 4        // bounds how much of a machine one search takes
+	bytesPerWorker = 64 << 20 // with less, a second core is better left to a second search
+	maxWorkers     = 4        // cores that one search takes
 )
 
-// An ask is one search.
-type ask struct {
+// A query is one search.
+type query struct {
 	v       []float32
-	q       *dot.Query
+	bytes   *dot.Query
 	pass    bitset // rows that may be found; nil means all live ones
 	passing int    // how many those are
 
-	looked atomic.Int64 // rows whose products were taken
+	scored atomic.Int64 // rows whose products were taken
 }
 
 // may reports whether a row may be found.
-func (a *ask) may(t *table, row int32) bool {
-	if a.pass != nil {
-		return a.pass.has(row)
+func (q *query) may(t *table, row int32) bool {
+	if q.pass != nil {
+		return q.pass.has(row)
 	}
 	return !t.dead.has(row)
 }
 
 // scan returns the n rows that may be found with the largest products.
-func (t *table) scan(a *ask, n int) top {
-	if n = min(n, a.passing); n == 0 {
+func (t *table) scan(q *query, n int) top {
+	if n = min(n, q.passing); n == 0 {
 		return nil
 	}
-	if a.pass != nil && a.passing < t.len()/4 {
+	if q.pass != nil && q.passing < t.len()/4 {
 		best := newTop(n)
-		t.scanRows(a, best.offer(t, n), a.pass.each)
+		t.scanRows(q, best.offer(t, n), q.pass.each)
 		return best
 	}
 	blocks := len(t.blocks)
 	workers := max(min(runtime.GOMAXPROCS(0), maxWorkers, blocks*blockRows*t.stride/bytesPerWorker), 1)
 	if workers == 1 {
-		return t.scanBlocks(a, n, 0, blocks)
+		return t.scanBlocks(q, n, 0, blocks)
 	}
 	tops := make([]top, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
-		wg.Go(func() { tops[w] = t.scanBlocks(a, n, blocks*w/workers, blocks*(w+1)/workers) })
+		wg.Go(func() { tops[w] = t.scanBlocks(q, n, blocks*w/workers, blocks*(w+1)/workers) })
 	}
 	wg.Wait()
 	best := tops[0]
@@ -74,19 +73,19 @@ func (t *table) scan(a *ask, n int) top {
 }
 
 // scanBlocks is scan over the blocks [from, to).
-func (t *table) scanBlocks(a *ask, n, from, to int) top {
+func (t *table) scanBlocks(q *query, n, from, to int) top {
 	best := newTop(n)
 	var products [blockRows]int32
 	for b := from; b < to; b++ {
 		first := b * blockRows
 		out := products[:min(blockRows, t.len()-first)]
-		a.q.Rows(out, t.blocks[b])
-		a.looked.Add(int64(len(out)))
+		q.bytes.Rows(out, t.blocks[b])
+		q.scored.Add(int64(len(out)))
 		scale := t.scale[first : first+len(out)]
 		worst := best.worst(n)
 		for i, p := range out {
 			if score := float32(p) * scale[i]; score >= worst {
-				if row := int32(first + i); a.may(t, row) {
+				if row := int32(first + i); q.may(t, row) {
 					best.push(t, n, scored{score, row})
 					worst = best.worst(n)
 				}
@@ -96,46 +95,47 @@ func (t *table) scanBlocks(a *ask, n, from, to int) top {
 	return best
 }
 
-// scanRows offers the rows that each tells, four at a time, with their products.
-func (t *table) scanRows(a *ask, offer func(scored), each func(func(int32))) {
+// scanRows offers the rows that each yields, with their products, which are taken
+// four at a time.
+func (t *table) scanRows(q *query, offer func(scored), each func(func(int32))) {
 	var rows, products [4]int32
-	n, looked := 0, 0
+	n, all := 0, 0
 	each(func(row int32) {
-		looked++
+		all++
 		rows[n] = row
 		if n++; n < 4 {
 			return
 		}
 		n = 0
-		a.q.Four(&products, t.ptr(rows[0]), t.ptr(rows[1]), t.ptr(rows[2]), t.ptr(rows[3]))
+		q.bytes.Four(&products, t.ptr(rows[0]), t.ptr(rows[1]), t.ptr(rows[2]), t.ptr(rows[3]))
 		for i, r := range rows {
 			offer(scored{float32(products[i]) * t.scale[r], r})
 		}
 	})
 	for _, r := range rows[:n] {
-		offer(scored{float32(a.q.One(t.ptr(r))) * t.scale[r], r})
+		offer(scored{float32(q.bytes.One(t.ptr(r))) * t.scale[r], r})
 	}
-	a.looked.Add(int64(looked))
+	q.scored.Add(int64(all))
 }
 
 // rank returns the k best of rows by their originals. Damaged says that an
 // original could not be read; its row is then ranked by its bytes.
-func (t *table) rank(a *ask, rows []scored, k int) (hits []Hit, damaged bool) {
+func (t *table) rank(q *query, rows []scored, k int) (hits []Hit, damaged bool) {
 	hits = make([]Hit, len(rows))
 	for i, s := range rows {
 		hits[i] = Hit{Key: t.keys[s.row], Memory: t.memory(s.row), Score: math.NaN()}
 	}
 	buf := make([]byte, t.originals.record)
-	guarded(func() {
+	catchFault(func() {
 		for i, s := range rows {
 			if h := halvesOf(hits[i].Key, t.scale[s.row], t.originals.read(s.row, buf)); h != nil {
-				hits[i].Score = float64(dot.WithHalves(a.v, h))
+				hits[i].Score = float64(dot.WithHalves(q.v, h))
 			}
 		}
 	})
 	for i, s := range rows {
 		if math.IsNaN(hits[i].Score) {
-			damaged, hits[i].Score = true, t.byBytes(a.v, s.row)
+			damaged, hits[i].Score = true, t.byBytes(q.v, s.row)
 		}
 	}
 	slices.SortFunc(hits, func(a, b Hit) int {
@@ -144,61 +144,13 @@ func (t *table) rank(a *ask, rows []scored, k int) (hits []Hit, damaged bool) {
 	return slices.Clip(hits[:min(k, len(hits))]), damaged
 }
 
-// guarded runs f, which reads a mapped file, and ends it where it reads what was
-// cut off the file: that is a fault, and here no end of the program.
-func guarded(f func()) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			if _, fault := r.(interface{ Addr() uintptr }); !fault {
-				panic(r)
-			}
-		}
-	}()
-	f()
-}
-
-// byBytes returns the product of q with the bytes of a row.
-func (t *table) byBytes(q []float32, row int32) float64 {
+// byBytes returns the product of v with the bytes of a row.
+func (t *table) byBytes(v []float32, row int32) float64 {
 	sum, b := float32(0), t.at(row)
-	for d, f := range q {
+	for d, f := range v {
 		sum += f * float32(int(b[d])-128)
 	}
 	return float64(sum) * float64(t.scale[row])
-}
-
-// vector returns a row as floats of unit length: the original, or its bytes
-// where that is damaged.
-func (t *table) vector(row int32) []float32 {
-	v, found := make([]float32, t.dim), false
-	guarded(func() {
-		h := halvesOf(t.keys[row], t.scale[row], t.originals.read(row, make([]byte, t.originals.record)))
-		if h != nil {
-			dot.Halves(v, h)
-			found = true
-		}
-	})
-	if !found {
-		t.restore(v, row)
-	}
-	normalize(v)
-	return v
-}
-
-// restore sets v to the bytes of a row.
-func (t *table) restore(v []float32, row int32) {
-	dot.Restore(v, t.at(row), t.scale[row])
-	normalize(v)
-}
-
-func normalize(v []float32) {
-	square := 0.0
-	for _, f := range v {
-		square += float64(f) * float64(f)
-	}
-	for d := range v {
-		v[d] /= float32(math.Sqrt(square))
-	}
 }
 
 type scored struct {

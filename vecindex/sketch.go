@@ -1,112 +1,110 @@
 package vecindex
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	"github.com/foldwatch/foldwatch/vecindex/dot"
 )
 
-// A sketch is the sign bits of all rows of a table, an eighth of their bytes: in
-// what two vectors differ in sign is about their angle. A search counts them in
-// every row, and takes the products of those that differ least. It changes with
-// the table, under the same lock.
+// A sketch is the engine that reads the sign bits of all rows, an eighth of their
+// bytes: the number of signs in which two vectors differ follows their angle. A
+// search takes the products of the rows that differ least; its effort is how many
+// rows those are. A sketch does not change; one with more rows shares its blocks.
 type sketch struct {
-	words  int        // of a row
-	blocks [][]uint64 // blockRows rows each
-	n      int        // rows
+	generation uint64
+	words      int        // of a row
+	blocks     [][]uint64 // blockRows rows each
+	rows       int
+	spare      *sync.Pool // of *distances
 }
 
 func newSketch(t *table) *sketch {
-	s := &sketch{words: dot.Words(t.dim)}
-	for row := range int32(t.len()) {
-		s.add(row, t.at(row))
-	}
-	return s
+	s := &sketch{generation: t.generation, words: dot.Words(t.dim), spare: &sync.Pool{}}
+	return s.extended(t)
 }
 
-// add takes the next row.
-func (s *sketch) add(row int32, b []byte) {
-	if int(row) != s.n {
-		return // it is there
+// extended returns a sketch with all rows of t. It writes only behind the rows of
+// s, which no search that uses s reads.
+func (s *sketch) extended(t *table) *sketch {
+	e := *s
+	e.blocks = slices.Clip(s.blocks)
+	for row := int32(s.rows); int(row) < t.len(); row++ {
+		if row%blockRows == 0 {
+			e.blocks = append(e.blocks, make([]uint64, blockRows*s.words))
+		}
+		at := int(row%blockRows) * s.words
+		dot.Signs(e.blocks[row/blockRows][at:at+s.words], t.at(row))
 	}
-	if row%blockRows == 0 {
-		s.blocks = append(s.blocks, make([]uint64, blockRows*s.words))
-	}
-	at := int(row%blockRows) * s.words
-	dot.Signs(s.blocks[row/blockRows][at:at+s.words], b)
-	s.n++
+	e.rows = t.len()
+	return &e
 }
 
-// distances are the counts of one search, kept for the next.
-type distances struct {
-	of  []uint16 // by row
-	hit []int32  // by distance: how many rows
-}
+func (s *sketch) extend(_ context.Context, t *table) (engine, error) { return s.extended(t), nil }
 
-// bySketch is the way through the sign bits. Its effort is how many rows have
-// their products taken.
-type bySketch struct{ spare sync.Pool }
+func (*sketch) name() string         { return Sketch }
+func (*sketch) efforts() []int       { return []int{256, 512, 1024, 2048, 4096, 8192, 16384} }
+func (s *sketch) fits(t *table) bool { return s.generation == t.generation }
 
-func (*bySketch) name() string   { return Sketch }
-func (*bySketch) efforts() []int { return []int{256, 512, 1024, 2048, 4096, 8192, 16384} }
-
-func (*bySketch) fits(t *table) bool { return t.sketch != nil }
-
-func (w *bySketch) propose(t *table, a *ask, n, effort int) top {
-	s := t.sketch
-	d, ok := w.spare.Get().(*distances)
+func (s *sketch) propose(t *table, q *query, effort int, offer func(scored)) (covered int) {
+	d, ok := s.spare.Get().(*distances)
 	if !ok {
 		d = &distances{}
 	}
-	defer w.spare.Put(d)
-	d.count(s, a)
-	// The largest distance at which no more than effort rows are nearer.
+	defer s.spare.Put(d)
+	d.count(s, q)
+	// The largest distance for which no more than effort rows are nearer.
 	bound, rows := 0, int32(0)
-	for bound < len(d.hit)-1 && rows+d.hit[bound] < int32(effort) {
-		rows += d.hit[bound]
+	for bound < len(d.rows)-1 && rows+d.rows[bound] < int32(effort) {
+		rows += d.rows[bound]
 		bound++
 	}
-	best := newTop(n)
-	t.scanRows(a, best.offer(t, n), func(yield func(int32)) {
+	t.scanRows(q, offer, func(yield func(int32)) {
 		for row, dist := range d.of {
-			if int(dist) <= bound && a.may(t, int32(row)) {
+			if int(dist) <= bound && q.may(t, int32(row)) {
 				yield(int32(row))
 			}
 		}
 	})
-	return best
+	return s.rows
 }
 
-// count fills d with the distances of all rows, and how many rows that may be
-// found have each; tombstones count where nothing is filtered, since they are
-// few.
-func (d *distances) count(s *sketch, a *ask) {
-	if cap(d.of) < s.n {
-		d.of = make([]uint16, s.n+s.n/8)
+// distances are the differing signs that one search counted.
+type distances struct {
+	of   []uint16 // by row
+	rows []int32  // by distance: how many rows have it
+}
+
+// count fills d for all rows of s. Only rows that may be found count in d.rows;
+// without a filter tombstones count too, as they are few.
+func (d *distances) count(s *sketch, q *query) {
+	if cap(d.of) < s.rows {
+		d.of = make([]uint16, s.rows+s.rows/8)
 	}
-	d.of = d.of[:s.n]
-	bits := 64*s.words + 1
-	if cap(d.hit) < bits {
-		d.hit = make([]int32, bits)
+	d.of = d.of[:s.rows]
+	most := 64*s.words + 1
+	if cap(d.rows) < most {
+		d.rows = make([]int32, most)
 	}
-	d.hit = d.hit[:bits]
-	clear(d.hit)
-	row, q := make([]byte, dot.Stride(len(a.v))), make([]uint64, s.words)
-	dot.Quantize(row, a.v)
-	dot.Signs(q, row)
+	d.rows = d.rows[:most]
+	clear(d.rows)
+	row, signs := make([]byte, dot.Stride(len(q.v))), make([]uint64, s.words)
+	dot.Quantize(row, q.v)
+	dot.Signs(signs, row)
 	for i, b := range s.blocks {
 		first := i * blockRows
-		part := d.of[first:min(first+blockRows, s.n)]
-		dot.Differ(part, b, q)
-		if a.pass == nil {
+		part := d.of[first:min(first+blockRows, s.rows)]
+		dot.Differ(part, b, signs)
+		if q.pass == nil {
 			for _, dist := range part {
-				d.hit[dist]++
+				d.rows[dist]++
 			}
 			continue
 		}
 		for j, dist := range part {
-			if a.pass.has(int32(first + j)) {
-				d.hit[dist]++
+			if q.pass.has(int32(first + j)) {
+				d.rows[dist]++
 			}
 		}
 	}

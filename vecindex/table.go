@@ -1,6 +1,9 @@
 package vecindex
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,15 +14,18 @@ import (
 )
 
 // blockRows is how many rows are allocated at once. Blocks are never copied or
-// moved, so that little is allocated in vain and what was read stays valid.
+// moved, so growing wastes little and a row that was read stays valid.
 const blockRows = 1 << 10
 
-// A table is the rows of one generation. Rows are only added; what is dropped
-// becomes a tombstone, and compaction makes the table of the next generation.
-// So everything about a row but its tombstone can be read without a lock by who
-// knows that the row is there.
+// memoryPrefix begins the keys of memories themselves, as opposed to chunks.
+const memoryPrefix = "m:"
+
+// A table holds the rows of one generation. Rows are only added; a dropped row
+// becomes a tombstone, and compaction makes the table of the next generation. So
+// everything about a row except its tombstone can be read without a lock once the
+// row is known to exist.
 type table struct {
-	generation uint64 // random: names the table in the files that belong to it
+	generation uint64 // random: names the table in the files and engines that belong to it
 	dim        int
 	stride     int
 
@@ -36,8 +42,7 @@ type table struct {
 	deadCount int
 	own       bitset // rows of memories themselves, not of their chunks
 
-	sketch    *sketch    // nil until wanted; then it has every row
-	originals *originals // row ↔ record
+	originals *originals // by row
 }
 
 // A member is a memory that has rows.
@@ -90,8 +95,8 @@ func (t *table) add(key string, m fold.ID, scale float32) ([]byte, int32) {
 	return t.at(row), row
 }
 
-// reserve makes room for a row. The first block grows, for there are many small
-// indexes; it is copied, since a reader may have the old one.
+// reserve makes room for a row. The first block grows by copying, because many
+// indexes are small; a reader may still have the old one.
 func (t *table) reserve(row int32) {
 	switch in := int(row % blockRows); {
 	case row < blockRows:
@@ -116,9 +121,9 @@ func (t *table) drop(key string) {
 	t.deadCount++
 }
 
-// news returns those of put that are not there already just so, since what is
-// embedded again mostly gives the same vector, with their bytes and scales.
-func (t *table) news(put []Vec, drop []string) (fresh []Vec, bytes []byte, scales []float32) {
+// changed returns those of put that differ from what is stored, with their bytes
+// and scales: a text that is embedded again mostly gives the same vector.
+func (t *table) changed(put []Vec, drop []string) (fresh []Vec, bytes []byte, scales []float32) {
 	touched := make(map[string]bool, len(put)+len(drop))
 	for _, key := range drop {
 		touched[key] = true
@@ -141,13 +146,14 @@ func (t *table) news(put []Vec, drop []string) (fresh []Vec, bytes []byte, scale
 func (t *table) holds(row int32, v Vec, buf []byte) (same bool) {
 	want := make([]byte, 2*t.dim)
 	dot.PutHalves(want, v.V)
-	guarded(func() { same = string(halvesOf(v.Key, t.scale[row], t.originals.read(row, buf))) == string(want) })
+	catchFault(func() { same = string(halvesOf(v.Key, t.scale[row], t.originals.read(row, buf))) == string(want) })
 	return same
 }
 
 func (t *table) memory(row int32) fold.ID { return t.members[t.owner[row]].id }
 
-// frozen is t as it is now: it shares what does not change.
+// frozen returns t as it is now, for reading without a lock. It shares what does
+// not change, and lacks the maps.
 func (t *table) frozen() *table {
 	f := *t
 	n := len(t.keys)
@@ -155,12 +161,12 @@ func (t *table) frozen() *table {
 	f.scale, f.keys, f.owner, f.next = t.scale[:n:n], t.keys[:n:n], t.owner[:n:n], nil
 	f.members = slices.Clip(t.members) // their first row may change, their id does not
 	f.dead = slices.Clone(t.dead)
-	f.byID, f.rows, f.own, f.sketch = nil, nil, nil, nil
+	f.byID, f.rows, f.own = nil, nil, nil
 	return &f
 }
 
-// compacted is a table of the next generation with the live rows of t; from
-// tells which row of t each of its rows was.
+// compacted returns a table of the next generation with the live rows of t; from
+// has for each of its rows the row of t.
 func (t *table) compacted() (c *table, from []int32) {
 	c = newTable(t.dim)
 	c.rows = make(map[string]int32, t.live())
@@ -175,8 +181,57 @@ func (t *table) compacted() (c *table, from []int32) {
 		copy(b, t.at(row))
 		from = append(from, row)
 	}
-	if t.sketch != nil {
-		c.sketch = newSketch(c)
-	}
 	return c, from
+}
+
+// eachOf calls f for the live rows of a memory.
+func (t *table) eachOf(id fold.ID, f func(row int32)) {
+	of, ok := t.byID[id]
+	if !ok {
+		return
+	}
+	for row := t.members[of].first; row >= 0; row = t.next[row] {
+		if !t.dead.has(row) {
+			f(row)
+		}
+	}
+}
+
+// scaleSum is a digest of the scales of the first n rows, tombstones included. A
+// graph keeps it to recognize the rows it was built of.
+func (t *table) scaleSum(n int) []byte {
+	h := sha256.New()
+	var b []byte
+	for part := range slices.Chunk(t.scale[:n], blockRows) {
+		b = b[:0]
+		for _, f := range part {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+		}
+		h.Write(b)
+	}
+	return h.Sum(nil)
+}
+
+// vector returns a row as floats of unit length: the original, or its bytes
+// where that is damaged.
+func (t *table) vector(row int32) []float32 {
+	v, found := make([]float32, t.dim), false
+	catchFault(func() {
+		h := halvesOf(t.keys[row], t.scale[row], t.originals.read(row, make([]byte, t.originals.record)))
+		if h != nil {
+			dot.Halves(v, h)
+			found = true
+		}
+	})
+	if !found {
+		t.restore(v, row)
+	}
+	normalize(v)
+	return v
+}
+
+// restore sets v to the bytes of a row.
+func (t *table) restore(v []float32, row int32) {
+	dot.Restore(v, t.at(row), t.scale[row])
+	normalize(v)
 }

@@ -65,7 +65,7 @@ func owners() []owner {
 		{"go.etcd.io/bbolt", []string{"meta/textindex"}, "bleve keeps its snapshots in it, and waits for its lock for ever"},
 		{"github.com/RoaringBitmap/roaring/v2", []string{"meta/textindex"}, "bleve hands out deleted documents in it"},
 		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
-		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall gate"},
+		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall check"},
 		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},
 		{"github.com/tree-sitter-grammars", []string{"chunker"}, "it can end a process: only in the worker"},
 		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
