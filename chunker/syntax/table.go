@@ -12,8 +12,8 @@ import (
 	"github.com/foldwatch/foldwatch/chunker/source"
 )
 
-// A table says how one language is cut. It is one file of this
-// package, named in tables.
+// A table says how one language is cut. Each has a file of its own, table_<name>.go,
+// and is named in tables.
 type table struct {
 	language func() *sitter.Language
 	rules    map[string]rule // by node kind; other nodes are not looked into
