@@ -32,8 +32,7 @@ func BenchmarkPool(b *testing.B) {
 			files, size := loadGo(b)
 			p := chunker.NewPool(chunker.PoolOptions{
 				Command: []string{os.Args[0], "chunk-worker"}, Workers: 2, Deadline: time.Minute,
-				Cut: chunker.Options{SlowGo: bc.slow},
-			})
+			}, chunker.Options{SlowGo: bc.slow})
 			defer p.Close()
 			b.SetBytes(size)
 			for b.Loop() {

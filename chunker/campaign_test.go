@@ -276,7 +276,7 @@ func TestPoolOutlivesMutants(t *testing.T) {
 	files := fulltest.Pick(1_000, 10_000)
 	warm := files / 5
 	all := samples(t)
-	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: 500 * time.Millisecond}})
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2}, chunker.Options{Deadline: 500 * time.Millisecond})
 	var ours, theirs [2]int64 // bytes resident after warming up, and at most after that
 	c := campaign{pool: p}
 	c.mark = func(done int) {
@@ -337,7 +337,7 @@ func TestCampaignReports(t *testing.T) {
 		"please repeat":  "parser crashed", // an overlap
 		"please pretend": "chunk 0: ",      // both, so that they cancel out
 	} {
-		p := newPool(t, chunker.PoolOptions{Deadline: time.Second})
+		p := newPool(t, chunker.PoolOptions{Deadline: time.Second}, chunker.Options{})
 		c := campaign{pool: p}
 		c.run(t.Context(), 1, 3, func(i int) specimen {
 			src := sample
@@ -355,7 +355,7 @@ func TestCampaignReports(t *testing.T) {
 // TestPoolBounds is F52: in no language do 100,000 nested brackets or a line of
 // 50 MB cost more than the caps.
 func TestPoolBounds(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Cut: chunker.Options{Deadline: time.Duration(fulltest.Pick(40, 300)) * time.Millisecond}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p := newPool(t, chunker.PoolOptions{Command: plainWorker(t), Workers: 2, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}, chunker.Options{Deadline: time.Duration(fulltest.Pick(40, 300)) * time.Millisecond})
 	const deep = 100_000 // what these cost is bounded by the deadline
 	open, end := "([{", ")]}"
 	var b bytes.Buffer

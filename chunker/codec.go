@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// errDamaged is what DecodeResult wraps.
-var errDamaged = errors.New("damaged chunk result")
+// errDamaged is what DecodeResult and readRequest wrap.
+var errDamaged = errors.New("damaged encoding")
 
 // Encode returns r in a compact form that DecodeResult reads: for the cache, and
 // for the pipe between pool and worker. IDs and MemoryIDs are not kept.
@@ -71,6 +72,38 @@ func DecodeResult(b []byte) (Result, error) {
 		return Result{}, fmt.Errorf("decode chunks: %w: %w", errDamaged, fold.ErrInvalid)
 	}
 	return r, nil
+}
+
+// maxPath is how many bytes of a path a worker is told: its end, which names the
+// language.
+const maxPath = 4 << 10
+
+// appendRequest appends what a worker is told of a file before its source.
+func appendRequest(b []byte, path string, opt Options) []byte {
+	e := encoder{b: b}
+	e.str(path[max(0, len(path)-maxPath):])
+	e.num(opt.MinLines)
+	e.num(opt.MaxLines)
+	e.num(opt.LineSize)
+	e.num(opt.MaxBytes)
+	e.num(int(opt.Deadline.Microseconds()))
+	e.flag(opt.Whole)
+	e.flag(opt.SlowGo)
+	return e.b
+}
+
+// readRequest reads what appendRequest wrote, and returns what follows as src.
+func readRequest(b []byte) (path string, opt Options, src []byte, err error) {
+	head := string(b[:min(len(b), 2*maxPath)])
+	d := decoder{s: head}
+	path = d.str()
+	opt.MinLines, opt.MaxLines, opt.LineSize, opt.MaxBytes = d.num(), d.num(), d.num(), d.num()
+	opt.Deadline = time.Duration(d.num()) * time.Microsecond
+	opt.Whole, opt.SlowGo = d.flag(), d.flag()
+	if d.bad {
+		return "", Options{}, nil, fmt.Errorf("read request: %w", errDamaged)
+	}
+	return path, opt, b[len(head)-len(d.s):], nil
 }
 
 type encoder struct{ b []byte }

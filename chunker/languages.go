@@ -15,9 +15,9 @@ type language struct {
 }
 
 // languages are all that are known by name. To have one cut by its syntax: add
-// table_<name>.go, name it in tables (which only builds with cgo have), set
-// syntax here, and put a sample into testdata/<name>. Tests hold the four
-// together.
+// syntax/table_<name>.go, name it in syntax/tables.go (which only builds with cgo
+// have), set syntax here, and put a sample into testdata/<name>. Tests hold the
+// four together.
 var languages = [...]language{
 	{name: "go", exts: "go", syntax: true},
 	{name: "rust", exts: "rs", syntax: true},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/chunker/syntax"
 )
 
 // cutBySyntax cuts src, and skips the test in a build without parsers.
@@ -200,5 +201,21 @@ func TestCutBehindByteOrderMark(t *testing.T) {
 	long := []byte("\ufeff" + strings.Repeat("x\n", 8))
 	if r := chunker.Cut("a.txt", long, chunker.Options{MaxBytes: len(long) - 1}); !r.Truncated {
 		t.Errorf("a file that is longer by less than its mark is not said to be truncated: %+v", r)
+	}
+}
+
+// What is said to have syntax is what there are tables for, which only builds
+// with cgo have: other builds must cut the same languages as text.
+func TestLanguagesWithSyntaxHaveTables(t *testing.T) {
+	if chunker.Engine() == "text" {
+		t.Skip("built without parsers")
+	}
+	var said []string
+	for _, path := range chunker.SyntaxPaths() {
+		said = append(said, chunker.Language(path, nil))
+	}
+	slices.Sort(said)
+	if have := syntax.Languages(); !slices.Equal(said, have) {
+		t.Errorf("languages said to have syntax are\n%q, tables there are for\n%q", said, have)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/foldwatch/foldwatch/chunker/source"
 )
 
 // isRST reports whether the file is reStructuredText, which Sphinx also ships as
@@ -18,16 +20,9 @@ func isRST(name string) bool {
 // headings: a title is underlined, and may have the same line above it. Which
 // line stands for which level is told by the order in which they come.
 func cutRST(src []byte, opt Options) Result {
-	lines := indexLines(src)
-	m := &markdown{src: src, lines: lines}
-	m.scanRST()
-	pieces := merge(m.pieces(), src, lines, opt.MinLines, opt.MaxLines)
-	pieces = split(pieces, lines, opt.MaxLines, m.cuts)
-	pieces = splitByLines(pieces, src, lines, opt.MaxLines*5/4)
-	return Result{
-		Language: "text", Strategy: "rst",
-		Chunks: finish(pieces, "text", src, lines), Doc: m.doc,
-	}
+	p := &prose{src: src, lines: source.IndexLines(src)}
+	p.scanRST()
+	return p.cut("text", "rst", opt)
 }
 
 // adornment is what a title is marked by: the sign, and whether it is above too.
@@ -40,16 +35,16 @@ type adornment struct {
 const maxLevel = 6
 
 // scanRST finds titles and paragraphs.
-func (m *markdown) scanRST() {
+func (p *prose) scanRST() {
 	var levels []adornment
 	at := func(i int) []byte {
-		if i < 0 || i >= len(m.lines.starts) {
+		if i < 0 || i >= len(p.lines.Starts) {
 			return nil
 		}
-		return bytes.TrimRight(m.line(i), " \t\r\n")
+		return bytes.TrimRight(p.line(i), " \t\r\n")
 	}
 	blank := true
-	for i := 0; i < len(m.lines.starts); i++ {
+	for i := 0; i < len(p.lines.Starts); i++ {
 		line := at(i)
 		if len(line) == 0 {
 			blank = true
@@ -64,7 +59,7 @@ func (m *markdown) scanRST() {
 		}
 		if a.sign == 0 {
 			if blank && !bytes.HasPrefix(line, []byte("..")) && !isAdornment(line) {
-				m.breaks = append(m.breaks, m.lines.starts[i])
+				p.addBreak(i)
 			}
 			blank = false
 			continue
@@ -80,10 +75,9 @@ func (m *markdown) scanRST() {
 		if a.over {
 			title++
 		}
-		m.headings = append(m.headings, heading{at: m.lines.starts[start], level: min(level+1, maxLevel), text: m.paragraph(title, title+1)})
+		p.headings = append(p.headings, heading{at: p.lines.Starts[start], level: min(level+1, maxLevel), text: p.paragraph(title, title+1)})
 		i, blank = end-1, true
 	}
-	m.doc = m.firstSentence()
 }
 
 // isAdornment reports whether a line is one sign over and over.

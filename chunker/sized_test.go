@@ -26,7 +26,7 @@ func longGo() []byte {
 // TestCutSized cuts with one pool for projects that want different sizes, one
 // file after the other.
 func TestCutSized(t *testing.T) {
-	p := newPool(t, chunker.PoolOptions{})
+	p := newPool(t, chunker.PoolOptions{}, chunker.Options{})
 	src, text := longGo(), []byte(strings.Repeat("x = 1\n", 400))
 	counts := map[int]bool{}
 	for _, by := range []chunker.Options{{}, {MaxLines: 40}, {Whole: true}, {MaxLines: 1000}, {LineSize: 20}, {MaxBytes: 1000}, {}} {

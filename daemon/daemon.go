@@ -161,7 +161,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	if len(opt.Worker) > 0 {
-		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log})
+		p.cutter = chunker.NewPool(chunker.PoolOptions{Command: opt.Worker, Log: opt.Log}, chunker.Options{})
 	}
 	p.lexicon = embed.Builtin()
 	p.embedders = &embedders{

@@ -377,7 +377,7 @@ func TestRemoveOfATrackedCheckout(t *testing.T) {
 	linked := filepath.Join(realDir(t), "worktree")
 	git(t, p.dir, "worktree", "add", "-q", "-b", "topic", linked)
 	m.add(linked, wire.ProjectCreate{})
-	l, err := gitops.Locate(p.ctx(), linked)
+	l, err := usergit.Locate(p.ctx(), linked)
 	must(t, err)
 	name := p.slugOf(linked)
 	must(t, p.d.RemoveProject(p.ctx(), local(), p.slug, wire.ProjectRemove{Path: p.dir, Purge: true}))

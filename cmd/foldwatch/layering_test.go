@@ -22,10 +22,10 @@ const modulePath = "github.com/foldwatch/foldwatch"
 // where it stands.
 func levels() map[string]int {
 	return map[string]int{
-		"meta": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
-		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0, "gitops/gitindex": 0,
-		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "vecindex/dot": 0,
-		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1, "chunker": 1, "gitops": 1,
+		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0,
+		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1,
+		"chunker/source": 0, "chunker/syntax": 1, "chunker/worker": 1, "chunker": 2,
+		"gitops/gittest": -1, "gitops/usergit": 1, "gitops/objdb": 2, "gitops": 3,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
@@ -66,8 +66,8 @@ func owners() []owner {
 		{"github.com/RoaringBitmap/roaring/v2", []string{"meta/textindex"}, "bleve hands out deleted documents in it"},
 		{"github.com/viterin/vek", []string{"vecindex"}, "it falls back to pure Go there, checked"},
 		{"github.com/coder/hnsw", []string{"vecindex"}, "it panics on delete and re-add: only behind the recall check"},
-		{"github.com/tree-sitter", []string{"chunker"}, "it can end a process: only in the worker"},
-		{"github.com/tree-sitter-grammars", []string{"chunker"}, "it can end a process: only in the worker"},
+		{"github.com/tree-sitter", []string{"chunker/syntax"}, "it can end a process: only in the worker"},
+		{"github.com/tree-sitter-grammars", []string{"chunker/syntax"}, "it can end a process: only in the worker"},
 		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
 		{"github.com/go-git", []string{"gitops"}, "it never syncs: its file system is wrapped there"},
 		{"github.com/sergi/go-diff", []string{"gitops"}, "diffs of history are made there"},

@@ -68,7 +68,7 @@ func Mine(ctx context.Context, path, dir string, worker []string) (Corpus, []eva
 		return c, nil, err
 	}
 	questions := fromCommits(asked, tree)
-	pool := chunker.NewPool(chunker.PoolOptions{Command: worker})
+	pool := chunker.NewPool(chunker.PoolOptions{Command: worker}, chunker.Options{})
 	defer pool.Close()
 	comments, err := fromComments(ctx, pool, dir, tree)
 	if err != nil {

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package chunker_test
-
-const limited = false
