@@ -80,7 +80,7 @@ func (c *contract) requests() map[string]string {
 		"createToken": `{"name":"n","scope":"read","projects":["app"]}`, "createTokenOfAuth": `{"name":"n","scope":"read","projects":["app"]}`,
 		"problems": "?limit=3", "audit": "?project=app", "listMemories": "?limit=1&tags=x", "jobs": "?project=app",
 		"projects": "", "project": "", "projectStatus": "", "projectStats": "", "drift": "", "algorithm": "", "resume": "", "reloadModels": "", "repositories": "", "getMemory": "",
-		"memorySource": "?start_line=1&end_line=2", "links": "", "job": "", "prime": "", "sessionEvents": "", "log": "", "status": "", "tokens": "", "tokensOfAuth": "",
+		"memorySource": "?start_line=1&end_line=2", "links": "", "job": "", "prime": "", "sessionEvents": "", "log": "", "lost": "", "forgetLost": "", "status": "", "tokens": "", "tokensOfAuth": "",
 		"health": "", "ready": "", "live": "", "metrics": "", "openapi": "", "events": "", "mcpSSE": "",
 		"proposals": "?state=all&limit=1", "proposal": "", "acceptProposal": "", "rejectProposal": "",
 		"deleteMemory": "", "removeLink": "", "removeLinkOf": "", "removeRepository": "", "revokeToken": "", "revokeTokenOfAuth": "", "removeProject": "",

@@ -31,10 +31,10 @@ func classes() map[string]int {
 	all := map[string]int{}
 	for class, names := range []string{
 		"health ready live openapi mcpSSE authProviders login loginCallback resource resourceOfMCP",
-		`projects projectOfPath project projectStatus projectStats drift algorithm audit problems repositories listMemories getMemory memorySource
+		`projects projectOfPath project projectStatus projectStats drift lost algorithm audit problems repositories listMemories getMemory memorySource
 			links search searchAll context taskContext jobs job log diff status metrics events mcp mcpStream mcpEnd tokens tokensOfAuth prime sessionEvents me logout
 			proposals proposal`,
-		`sync addMemory updateMemory deleteMemory adopt removeMissing upload addLink removeLink removeLinkOf reindex restore undo decay acceptProposal rejectProposal
+		`sync addMemory updateMemory deleteMemory adopt removeMissing upload addLink removeLink removeLinkOf reindex restore forgetLost undo decay acceptProposal rejectProposal
 			createToken createTokenOfAuth revokeToken revokeTokenOfAuth reportEvent`,
 		"updateProject removeProject setAlgorithm pause resume addRepository removeRepository",
 		"addProject reloadModels addAuthProvider removeAuthProvider users assignRole removeUser",

@@ -295,14 +295,15 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		c.all, c.retry = true, time.Now().Add(guardLook)
 		return false
 	}
+	if k.tracked { // also what the journal does not take for a deletion may be lost
+		c.lost = true
+		c.nudge()
+	}
 	if res.Oid == "" {
 		return false
 	}
 	c.co.count.commits.Add(1)
-	if k.tracked {
-		c.lost = true
-		c.nudge()
-	} else {
+	if !k.tracked {
 		c.co.sync.changed()
 	}
 	c.co.bus.publish("memory:committed", c.co.rec.Slug, map[string]any{"rev": res.Oid, "count": len(res.Written) + len(res.Removed)})

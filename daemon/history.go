@@ -165,9 +165,6 @@ func (d *Daemon) Lost(ctx context.Context, sc fold.Scope, slug string) (wire.Los
 		return wire.LostList{}, err
 	}
 	defer st.letGo()
-	if _, err := st.sidecar.store.FindLost(ctx); err != nil {
-		return wire.LostList{}, err
-	}
 	list := wire.LostList{Items: []wire.LostMemory{}}
 	for _, l := range st.sidecar.store.Lost() {
 		item := wire.LostMemory{ID: string(l.ID), Path: l.Path, WrittenAt: l.At}

@@ -307,6 +307,20 @@ func (s *Store) lostVersion(path string) ([]byte, error) {
 	return s.blob(plumbing.NewHash(p.Blob))
 }
 
+// noteRestored notes that what was lost at path is a working file again.
+func (s *Store) noteRestored(path string) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	next := s.remembered()
+	p, ok := next[path]
+	if !ok || !p.Lost {
+		return nil
+	}
+	p.Lost = false
+	next[path] = p
+	return s.setPending(next)
+}
+
 // ForgetLost ends the matter of what is lost and returns how many those were. The
 // journal keeps them.
 func (s *Store) ForgetLost(_ context.Context) (n int, err error) {

@@ -457,6 +457,9 @@ func (s *Store) Restore(ctx context.Context, path, rev string, check func([]byte
 		}
 		id, _ := fold.OwnPath(path)
 		p, err := s.Put(ctx, Write{ID: id, Path: path, Base: have, New: b, Reason: fmt.Sprintf("fold: Restore %s from %.12s", path, from)})
+		if err == nil {
+			err = s.noteRestored(path)
+		}
 		if !isConflict(err) {
 			return p, err
 		}

@@ -226,7 +226,7 @@ func (d *Doors) Lost(_ context.Context, sc fold.Scope, slug string) (wire.LostLi
 func (d *Doors) ForgetLost(_ context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error) {
 	_, unlock, err := d.open("ForgetLost", sc, slug)
 	defer unlock()
-	return wire.LostForgotten{}, err
+	return wire.LostForgotten{Count: 1}, err
 }
 
 // Undo changes nothing.
