@@ -66,7 +66,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 		}
 		name := f.c.path
 		if id, own := fold.OwnPath(f.c.path); own {
-			name = string(id)
+			name = string(id) + " " + name
 		}
 		b.WriteString(mark + " " + oneLine(name) + "\n")
 	}
