@@ -155,14 +155,17 @@ func (l *Layout) tables() []string {
 	return files
 }
 
+// inTables reports whether references are kept in tables.
+func (l *Layout) inTables() bool {
+	return slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there })
+}
+
 // OnBranch reports whether HEAD names the branch called name. Git is asked only
 // where references are kept in tables.
 func (l *Layout) OnBranch(ctx context.Context, name string) (bool, error) {
-	for _, p := range l.tables() {
-		if stampAt(p).there {
-			h, err := l.Head(ctx)
-			return err == nil && !h.Detached && h.Branch == name, err
-		}
+	if l.inTables() {
+		h, err := l.Head(ctx)
+		return err == nil && !h.Detached && h.Branch == name, err
 	}
 	ref, ok := l.headRef()
 	return ok && ref == filepath.Join(l.CommonDir, "refs", "heads", filepath.FromSlash(name)), nil

@@ -87,6 +87,9 @@ func (s *Store) lowerGuard() error {
 
 // loadGuard reads whether the guard was up when the last run ended.
 func (s *Store) loadGuard() error {
+	if s.opt.Tracked {
+		return s.lowerGuard()
+	}
 	b, err := os.ReadFile(filepath.Join(s.l.StateDir(), guardName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -148,6 +151,9 @@ func (s *Store) noteThere(path string) {
 // checkVanished puts the guard up if changes delete too much at once, counting
 // also what is gone and not among them: events come in pieces.
 func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*change) (up bool, err error) {
+	if s.opt.Tracked {
+		return false, nil // git moves these files (T3)
+	}
 	explicit := map[string]bool{}
 	gone := 0
 	for _, c := range changes {
@@ -225,6 +231,9 @@ func (s *Store) Guard(ctx context.Context) (Vanish, error) {
 }
 
 func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
+	if s.opt.Tracked {
+		return v, nil
+	}
 	root, err := s.openFold(false)
 	switch {
 	case absentFold(err):
@@ -397,7 +406,7 @@ func (s *Store) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error)
 // and the guard lowered once nothing is missing any more. Only limits it to
 // some paths; empty means all. It returns the paths deleted.
 func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, error) {
-	if err := s.writable(); err != nil {
+	if err := s.writable(); err != nil || s.opt.Tracked {
 		return nil, err
 	}
 	s.commit.Lock()

@@ -164,7 +164,7 @@ func (l *Layout) mayHave(ref string) bool {
 	if _, err := os.Lstat(filepath.Join(l.CommonDir, filepath.FromSlash(ref))); err == nil {
 		return true
 	}
-	return slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there })
+	return l.inTables()
 }
 
 // TracksFold reports whether HEAD's commit holds a folder called dir, and
@@ -252,7 +252,7 @@ var busyFiles = []struct{ name, what string }{
 // headOid returns the commit that HEAD names, "" before the first, without starting
 // git, unless references are kept in tables.
 func (l *Layout) headOid() (string, error) {
-	if slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there }) {
+	if l.inTables() {
 		oid, err := l.commit(context.Background(), "HEAD")
 		if errors.Is(err, fold.ErrNotFound) {
 			return "", nil
@@ -268,6 +268,19 @@ func (l *Layout) headOid() (string, error) {
 		return head, nil
 	}
 	return l.looseOrPacked(ref)
+}
+
+// refOid returns the commit that a reference names, "" if it is not there, without
+// starting git, unless references are kept in tables.
+func (l *Layout) refOid(ctx context.Context, ref string) (string, error) {
+	if !l.inTables() {
+		return l.looseOrPacked(ref)
+	}
+	oid, err := l.commit(ctx, ref)
+	if errors.Is(err, fold.ErrNotFound) {
+		return "", nil
+	}
+	return oid, err
 }
 
 // looseOrPacked returns what a reference holds, "" if it is not there.

@@ -116,7 +116,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	}()
 	entries := s.settledEntries()
 	root, err := s.openFold(false)
-	if errors.Is(err, fs.ErrNotExist) && s.hasJournal() {
+	if errors.Is(err, fs.ErrNotExist) && s.hasJournal() && !s.opt.Tracked {
 		s.raiseGuard(reasonFoldMissing)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
@@ -127,7 +127,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	if reason, up := s.guarded(); up {
 		return Recorded{Guarded: true, Reason: reason}, nil
 	}
-	if root == nil { // an empty journal and no folder
+	if root == nil && !s.opt.Tracked { // an empty journal and no folder
 		if len(entries) == 0 {
 			return out, nil
 		}
@@ -196,6 +196,15 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 	if err != nil {
 		return nil, err
 	}
+	var committed map[string]string
+	if s.opt.Tracked {
+		if _, committed, err = s.headFiles(ctx); err != nil {
+			return nil, err
+		}
+		if committed == nil {
+			committed = map[string]string{}
+		}
+	}
 	var list []*change
 	for _, p := range sortedKeys(byPath) {
 		if err := ctx.Err(); err != nil {
@@ -203,8 +212,18 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		}
 		c := byPath[p]
 		c.old, c.at = old[p], s.opt.Now()
-		b, info, err := root.ReadNamed(p, maxFile)
+		var b []byte
+		var info disk.Info
+		err := error(fs.ErrNotExist)
+		if root != nil {
+			b, info, err = root.ReadNamed(p, maxFile)
+		}
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && takenByGit(c, committed):
+			if c.ours == nil {
+				continue
+			}
+			c.disk, c.apart = c.ours.New, true
 		case err == nil:
 			if c.disk, c.info = b, info; b == nil {
 				c.disk = []byte{}
@@ -238,6 +257,13 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// takenByGit reports whether the file of c, which is missing, was not deleted: in
+// tracked mode, where committed is what HEAD has, one that HEAD lacks went with a branch
+// that has it. What was deleted through the API was.
+func takenByGit(c *change, committed map[string]string) bool {
+	return committed != nil && committed[c.path] == "" && (c.ours == nil || c.ours.New != nil)
 }
 
 // oldBlobs returns what the tip's tree holds at the paths of m.
@@ -333,7 +359,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	for _, c := range changes {
 		s.noteSeen(c)
 	}
-	return s.upTo(done), nil
+	return s.upTo(done), s.notePending(changes, done)
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -28,6 +30,17 @@ type Layout struct {
 	Bare      bool   // the repository has no main work tree
 	Linked    bool   // made by git worktree add
 	Submodule bool   // checkout of a submodule: a repository of its own
+
+	ownFold bool // see InMode
+}
+
+// InMode returns the layout in tracked mode, or in sidecar mode. That decides where
+// fold/ and our own folder lie: in sidecar mode the linked work trees share those of
+// the main one, in tracked mode each has its own, as it has its own branch.
+func (l *Layout) InMode(tracked bool) *Layout {
+	in := *l
+	in.ownFold = tracked
+	return &in
 }
 
 // Key names the checkout in the state directory: 16 hex digits of the SHA-256
@@ -39,7 +52,7 @@ func (l *Layout) Key() string {
 
 // FoldPath returns the folder of memories called foldDir ("" means fold): that
 // of the main work tree, shared by all linked ones, or a folder of our own in
-// the git directory if the repository is bare.
+// the git directory if the repository is bare; in tracked mode that of this work tree.
 func (l *Layout) FoldPath(foldDir string) string {
 	parent, name := l.foldParent(foldDir)
 	return filepath.Join(parent, filepath.FromSlash(name))
@@ -50,15 +63,35 @@ func (l *Layout) foldParent(foldDir string) (parent, name string) {
 	if foldDir == "" {
 		foldDir = "fold"
 	}
-	if l.MainTree == "" {
+	switch {
+	case l.ownFold && l.WorkTree != "":
+		return l.WorkTree, foldDir
+	case l.MainTree == "":
 		return l.StateDir(), foldDir
 	}
 	return l.MainTree, foldDir
 }
 
-// StateDir returns our folder in the common git directory: sidecar repository,
-// wal and lock.
-func (l *Layout) StateDir() string { return filepath.Join(l.CommonDir, ownDir) }
+// StateDir returns our folder in the common git directory, which has wal and journal.
+// A linked work tree in tracked mode has one of its own in there, so that no record
+// needs to say which work tree it is of.
+func (l *Layout) StateDir() string {
+	if l.ownFold && l.Linked {
+		return filepath.Join(l.CommonDir, ownDir, "worktrees", l.Key())
+	}
+	return filepath.Join(l.CommonDir, ownDir)
+}
+
+// Lock takes the lock of a repository, by which one process at a time keeps its
+// memories (G1), all its work trees included. It returns a *disk.LockedError that names
+// the holder if another has it.
+func (l *Layout) Lock() (*disk.LockFile, error) {
+	dir := filepath.Join(l.CommonDir, ownDir)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	return disk.Lock(filepath.Join(dir, "lock"), "pid "+strconv.Itoa(os.Getpid()))
+}
 
 // Journal returns the bare repository in which the history of memories is kept.
 func (l *Layout) Journal() string { return filepath.Join(l.StateDir(), repoName) }

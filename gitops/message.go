@@ -99,7 +99,7 @@ func commitDetails(files []FileChange) string {
 		}
 		name := f.Path
 		if id, own := fold.OwnPath(f.Path); own {
-			name = string(id)
+			name = string(id) + " " + name
 		}
 		b.WriteString(mark + " " + oneLine(name) + "\n")
 	}

@@ -112,7 +112,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if err != nil {
 			return Put{}, err
 		}
-		e, merged, err := s.entry(w, have)
+		e, merged, err := s.entry(w, have, s.headNow())
 		if err != nil {
 			return Put{}, err
 		}
@@ -147,8 +147,8 @@ func (s *Store) mergeOvertaken(root *disk.Root, e walEntry, err error) {
 }
 
 // entry decides what to write over have.
-func (s *Store) entry(w Write, have []byte) (e walEntry, merged bool, err error) {
-	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason, Described: w.Described}
+func (s *Store) entry(w Write, have []byte, head string) (e walEntry, merged bool, err error) {
+	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason, Described: w.Described, Head: head}
 	if same(have, w.Base) || same(have, w.New) {
 		return e, false, nil
 	}
@@ -215,10 +215,14 @@ func apply(root *disk.Root, e walEntry) (err error) {
 // deleted once the folder is there again.
 func (s *Store) foldForWrite() (*disk.Root, error) {
 	root, err := s.openFold(false)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrUnavailable) {
 		return root, err
 	}
-	if s.hasJournal() {
+	if s.opt.Tracked {
+		if err := s.foldMissing(context.Background()); err != nil {
+			return nil, err
+		}
+	} else if s.hasJournal() {
 		s.raiseGuard(reasonFoldMissing)
 	}
 	if root, err = s.openFold(true); err != nil {
@@ -337,13 +341,14 @@ func pathsOf(ws []Write) []string {
 // What cannot be read or written is in failed.
 func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []walEntry, failed map[string]error) {
 	failed = map[string]error{}
+	head := s.headNow()
 	for _, w := range ws {
 		have, err := readFile(root, w.Path)
 		if err != nil {
 			failed[w.Path] = err // a link or the like
 			continue
 		}
-		e, _, err := s.entry(w, have)
+		e, _, err := s.entry(w, have, head)
 		if err != nil {
 			failed[w.Path] = err
 			continue

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -19,7 +20,10 @@ func (s *Store) replay() (changed []string, err error) { return s.replayBut(nil)
 // replayStart is replay at a start: what a person has deleted since, whose file was
 // there and is missing, is left to the commit that follows, which records the deletion,
 // or puts the vanish guard up. The journal gets what was acknowledged by that.
-func (s *Store) replayStart() (changed []string, err error) {
+func (s *Store) replayStart(ctx context.Context) (changed []string, err error) {
+	if s.opt.Tracked {
+		return s.replayTracked(ctx)
+	}
 	deleted, err := s.deletedSince()
 	if err != nil { // what cannot be looked at was not deleted
 		s.log.Warn("Deletions since the last stop not looked for", "err", err)
@@ -145,6 +149,58 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry) (diff
 		}
 	}
 	return false, fmt.Errorf("%s: changes faster than it can be written: %w", path, fold.ErrUnavailable)
+}
+
+// replayTracked is replay in tracked mode. A file that was written, and has something
+// else by now, is as git or a person left it, and so is what was written on another
+// commit than HEAD names now: those are left alone. The commit that follows takes what
+// was acknowledged into the journal, where git.md T4 counts it if it is nowhere else.
+func (s *Store) replayTracked(_ context.Context) (changed []string, err error) {
+	chains := s.chains()
+	if len(chains) == 0 {
+		return nil, nil
+	}
+	root, err := s.openFold(false)
+	if err != nil {
+		if absentFold(err) || errors.Is(err, fold.ErrUnavailable) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	defer root.Close()
+	head, err := s.l.headOid()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range sortedKeys(chains) {
+		chain := chains[path]
+		last := &chain[len(chain)-1]
+		if s.wal.wasPlaced(last) || last.Head != "" && last.Head != head {
+			continue
+		}
+		have, err := readFile(root, path)
+		if err == nil && last.Head == "" && !same(have, chain[0].Base) {
+			continue // of an earlier version, which did not note HEAD
+		}
+		if err != nil {
+			s.noteSetAside(path, err.Error())
+			continue
+		}
+		differs, err := s.replayPath(root, path, chain)
+		if err != nil {
+			s.log.Warn("Replay left a write in the log", "path", path, "err", err)
+			s.noteSetAside(path, err.Error())
+			continue
+		}
+		if differs {
+			changed = append(changed, path)
+		}
+	}
+	if err := root.Sync(); err != nil {
+		return changed, err
+	}
+	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
+	return changed, nil
 }
 
 // inJournal reports whether one of the newest journal commits holds b at path.

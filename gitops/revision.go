@@ -430,8 +430,8 @@ func (s *Store) LastBlob(ctx context.Context, path string) (b []byte, rev string
 }
 
 // Restore writes path as revision rev left it, as a new change: history is
-// never rewritten. An empty rev means the newest version that differs from
-// what is on disk. It returns ErrNotFound if there is no such version, and the error
+// never rewritten. An empty rev means the version that is lost (see [Store.Lost]),
+// else the newest that differs from what is on disk. It returns ErrNotFound if there is no such version, and the error
 // of check, which may be nil, if that refuses what would be written.
 func (s *Store) Restore(ctx context.Context, path, rev string, check func([]byte) error) (Put, error) {
 	for range 3 {
@@ -467,6 +467,9 @@ func (s *Store) version(ctx context.Context, path, rev string, have []byte) (b [
 	if rev != "" {
 		b, err = s.At(ctx, rev, path)
 		return b, rev, err
+	}
+	if b, err = s.lostVersion(path); b != nil || err != nil {
+		return b, "the journal", err
 	}
 	err = s.Versions(ctx, path, func(r string, v []byte) bool {
 		if same(v, have) {

@@ -42,6 +42,9 @@ func (s *Store) scan(ctx context.Context) ([]string, error) {
 	}
 	root, err := s.openFold(false)
 	if err != nil {
+		if absentFold(err) && s.opt.Tracked {
+			return sortedKeys(old), nil
+		}
 		if _, up := s.guarded(); up || absentFold(err) {
 			return nil, nil // record looks at it again
 		}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,19 +60,21 @@ type StoreOptions struct {
 	Changed func(paths []string)
 	Log     *slog.Logger // nil discards
 	Faults  disk.Faults  // nil in production
-	// Tracked says that the user's own branch tracks fold/, so that it is not hidden
-	// from git.
+	// Tracked says that the user's own branch tracks fold/ (git.md, Tracked mode). Then
+	// the store is that of one work tree.
 	Tracked bool
+	// Locked says that the caller holds the lock of the repository, see [Layout.Lock].
+	Locked bool
 	// GoneAfter is for how long a file must be gone to be taken for deleted: the
 	// first of many that vanish must not be, before they can be counted. Zero
 	// takes the first look for it.
 	GoneAfter time.Duration
 }
 
-// A Store keeps fold/ of one repository, that is of all its work trees: it
-// writes memories durably, records every settled change in the journal, and
-// reads the journal back. One process holds a store at a time (G1). Safe for
-// concurrent use.
+// A Store keeps one fold/: that of a repository with all its work trees, or, in
+// tracked mode, that of one work tree. It writes memories durably, records every
+// settled change in the journal, and reads the journal back. One process at a time holds
+// the stores of a repository (G1). Safe for concurrent use.
 type Store struct {
 	opt  StoreOptions
 	l    *Layout
@@ -95,6 +96,7 @@ type Store struct {
 	syncing  sync.Mutex // one sync at a time; taken before commit
 	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
 	who      identity
+	trees    userTrees // what the user's commits have; in tracked mode
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
 	tip      plumbing.Hash
@@ -106,8 +108,9 @@ type Store struct {
 	pushed   plumbing.Hash // tip the mirror holds
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
-	contact   time.Time // when the remote last answered
-	ssh       struct {  // the user's core.sshCommand, as it was read at a time
+	pending   map[string]pendingWrite // by path; see pending.go
+	contact   time.Time               // when the remote last answered
+	ssh       struct {                // the user's core.sshCommand, as it was read at a time
 		command string
 		at      time.Time
 	}
@@ -122,6 +125,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if opt.Layout == nil {
 		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
 	}
+	opt.Layout = opt.Layout.InMode(opt.Tracked)
 	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}, gone: map[string]time.Time{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -139,8 +143,10 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := os.MkdirAll(state, 0o777); err != nil {
 		return nil, err
 	}
-	if s.lock, err = disk.Lock(filepath.Join(state, "lock"), "pid "+strconv.Itoa(os.Getpid())); err != nil {
-		return nil, err
+	if !opt.Locked {
+		if s.lock, err = s.l.Lock(); err != nil {
+			return nil, err
+		}
 	}
 	if s.obj, err = openObjects(filepath.Join(state, repoName), opt.Faults, false); err != nil {
 		return nil, err
@@ -160,10 +166,13 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.loadGuard(); err != nil {
 		return nil, err
 	}
+	if err := s.loadPending(); err != nil {
+		return nil, err
+	}
 	if err := s.prepareFold(); err != nil {
 		return nil, err
 	}
-	changed, err := s.replayStart()
+	changed, err := s.replayStart(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +205,14 @@ func (s *Store) loadTip() error {
 
 // prepareFold makes fold/ and its ignore file. Where the journal knows
 // memories and the folder is gone, nothing is made: that is for the vanish
-// guard to judge.
+// guard to judge. In tracked mode fold/ comes and goes with the branch, and what hid it
+// from git in sidecar mode is taken away.
 func (s *Store) prepareFold() error {
 	root, err := s.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) {
+		if s.opt.Tracked {
+			return nil
+		}
 		if s.hasJournal() {
 			s.raiseGuard(reasonFoldMissing)
 			return nil
@@ -224,9 +237,17 @@ func (s *Store) foldDir() string {
 	return s.opt.FoldDir
 }
 
-// hideFold writes fold/.gitignore where there is none.
+// hideFold writes fold/.gitignore where there is none. In tracked mode it takes away the
+// one that we wrote.
 func (s *Store) hideFold(root *disk.Root) error {
-	if s.opt.Tracked || s.l.MainTree == "" {
+	if s.opt.Tracked {
+		err := root.Remove(".gitignore", []byte(IgnoreText))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
+			return nil // there is none, or a person's
+		}
+		return err
+	}
+	if s.l.MainTree == "" {
 		return nil // in the git directory nobody tracks it
 	}
 	err := root.Create(".gitignore", []byte(IgnoreText))

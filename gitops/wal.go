@@ -32,6 +32,7 @@ type walEntry struct {
 	Reason string
 
 	Described []byte // see Write.Described
+	Head      string // commit that HEAD named then, in tracked mode; "" before the first
 }
 
 // held returns how many bytes of files the entry holds.
@@ -52,15 +53,17 @@ const (
 	maxRec   = 4 << 20 // three files of 1 MiB and room
 )
 
-// What a record holds beside the six fields that each has. Records of before may have
-// known and heads, which nothing reads any more, and a bit 64 without a field.
+// What a record holds beside the six fields that each has. Records of an earlier version
+// may have known and heads, and a flag without a field, which nothing reads any more.
 const (
 	flagBase = 1 << iota
 	flagNew
 	flagDescribedAsNew
-	flagDescribed // the first field behind the six
-	flagKnown     // the next
-	flagHeads     // the next
+	flagDescribed // a field behind the six; so have the next, in this order
+	flagKnown
+	flagHeads
+	_
+	flagHead
 )
 
 func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // made once by the library
@@ -84,6 +87,10 @@ func (e *walEntry) encode(b []byte) []byte {
 	default:
 		flags |= flagDescribed
 		fields = append(fields, e.Described)
+	}
+	if e.Head != "" {
+		flags |= flagHead
+		fields = append(fields, []byte(e.Head))
 	}
 	b = append(b, flags)
 	for _, f := range fields {
@@ -116,7 +123,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	flags := body[k]
 	body = body[k+1:]
 	n = 6
-	for _, more := range []byte{flagDescribed, flagKnown, flagHeads} {
+	for _, more := range []byte{flagDescribed, flagKnown, flagHeads, flagHead} {
 		if flags&more != 0 {
 			n++
 		}
@@ -141,6 +148,9 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		e.Described = e.New
 	case flags&flagDescribed != 0:
 		e.Described = append([]byte{}, f[6]...)
+	}
+	if flags&flagHead != 0 {
+		e.Head = string(f[n-1])
 	}
 	return e, recHead + size, true
 }

@@ -11,7 +11,9 @@ import (
 // A file that is missing at a start, although the wal has a write to it, may be one
 // that a crash came before, or one that a person has deleted since. Which of the two is
 // told by a mark that a write gets when its file is there. Marks are not synced: after a
-// power cut there may be none, and the write is then done again.
+// power cut there may be none, and the write is then done again. In tracked mode all
+// writes are marked: a file that has not, or not any more, what a marked one wrote is as
+// git or a person left it.
 
 // marksName is a file of the state folder: which entries of the wal came to their files.
 const marksName = "placed"
@@ -49,7 +51,7 @@ func (w *wal) readMarks(live bool) {
 func (w *wal) placed(entries ...walEntry) {
 	var b strings.Builder
 	for i := range entries {
-		if e := &entries[i]; e.Base != nil && e.New != nil { // no other is asked for
+		if e := &entries[i]; e.Base != nil && e.New != nil || e.Head != "" { // no other is asked for
 			b.WriteString(markOf(e) + "\n")
 		}
 	}

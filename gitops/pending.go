@@ -1,0 +1,360 @@
+package gitops
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
+
+// In tracked mode an acknowledged memory is in a working file that its people have
+// still to commit, and their git may overwrite it before they do. Of each file the last
+// acknowledged version is therefore remembered until some reference or stash of theirs
+// has it; one that is then nowhere is lost, and may be brought back (git.md T4). The
+// journal has the bytes.
+
+// pendingName is a file of the state folder: what was acknowledged and not yet seen in
+// the user's history. It is written before the wal is cut.
+const pendingName = "pending.json"
+
+// A pendingWrite is the last acknowledged version of one file.
+type pendingWrite struct {
+	ID   fold.ID   `json:"id,omitempty"`
+	Blob string    `json:"blob"` // in the journal
+	At   time.Time `json:"at"`   // when the journal got it
+	Lost bool      `json:"lost,omitempty"`
+}
+
+// A LostWrite is an acknowledged version that is neither in the work tree nor in any
+// reference or stash.
+type LostWrite struct {
+	ID   fold.ID
+	Path string
+	At   time.Time
+}
+
+func (s *Store) pendingPath() string { return filepath.Join(s.l.StateDir(), pendingName) }
+
+func (s *Store) loadPending() error {
+	s.pending = map[string]pendingWrite{}
+	if !s.opt.Tracked {
+		return nil // what it says is of another time
+	}
+	b, err := os.ReadFile(s.pendingPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &s.pending)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", pendingName, err)
+	}
+	if s.pending == nil { // the file said null
+		s.pending = map[string]pendingWrite{}
+	}
+	return nil
+}
+
+// setPending makes next what is remembered, durably. The caller holds commit.
+func (s *Store) setPending(next map[string]pendingWrite) error {
+	s.mu.Lock()
+	same := maps.Equal(s.pending, next)
+	s.mu.Unlock()
+	if same {
+		return nil
+	}
+	b, err := json.Marshal(next)
+	if err == nil {
+		err = disk.WriteFile(s.pendingPath(), b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("remember what is not committed yet: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = next
+	return nil
+}
+
+// remembered returns a copy of what is remembered.
+func (s *Store) remembered() map[string]pendingWrite {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.pending)
+}
+
+// notePending remembers the acknowledged writes among changes that the journal has by
+// now, whose entries in the wal are done. An acknowledged deletion ends what was remembered of its file.
+func (s *Store) notePending(changes []*change, done []uint64) error {
+	if !s.opt.Tracked {
+		return nil
+	}
+	next := s.remembered()
+	for _, c := range changes {
+		switch {
+		case c.ours == nil || !slices.Contains(done, c.ours.Seq):
+		case c.ours.New == nil:
+			delete(next, c.path)
+		default:
+			next[c.path] = pendingWrite{
+				ID: c.ours.ID, At: s.opt.Now().UTC(),
+				Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
+			}
+		}
+	}
+	return s.setPending(next)
+}
+
+// Lost returns the acknowledged versions that were found to be lost, by path.
+func (s *Store) Lost() []LostWrite {
+	var out []LostWrite
+	for path, p := range s.remembered() {
+		if p.Lost {
+			out = append(out, LostWrite{p.ID, path, p.At})
+		}
+	}
+	slices.SortFunc(out, func(a, b LostWrite) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// FindLost compares what is remembered with the work tree and with the user's history,
+// and returns how many are lost. While an operation of git is open nothing is decided. It
+// costs nothing where nothing is remembered, and runs git only for what the work tree
+// does not have.
+func (s *Store) FindLost(ctx context.Context) (lost int, err error) {
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	next := s.remembered()
+	if s.opt.Tracked && len(next) > 0 && s.l.Busy() == "" {
+		if err := s.decidePending(ctx, next); err != nil {
+			return 0, fmt.Errorf("look for lost memories: %w", err)
+		}
+		if err := s.setPending(next); err != nil {
+			return 0, err
+		}
+	}
+	return len(s.Lost()), nil
+}
+
+// decidePending drops from next what the user's history has, or a person edited since,
+// and marks what is lost.
+func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite) error {
+	root, err := s.openFold(false)
+	if err != nil && !absentFold(err) {
+		return err
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	head, committed, err := s.headFiles(ctx)
+	if err != nil {
+		return err
+	}
+	missed := map[string]string{} // path → git's name of what is not there
+	for _, path := range sortedKeys(next) {
+		p := next[path]
+		there, err := s.blobOnDisk(root, path)
+		if err != nil {
+			continue // a link, a folder: not decided
+		}
+		want := plumbing.NewHash(p.Blob)
+		if there.name == want {
+			p.Lost = false
+		}
+		name, err := s.userName(head, want)
+		if err != nil {
+			return err
+		}
+		switch {
+		case name != "" && committed[path] == name:
+			delete(next, path)
+			continue
+		case there.name == want:
+		case there.b != nil && (head == "" || blobName(head, there.b) != committed[path]):
+			delete(next, path) // somebody edited it since: the journal has what was before
+			continue
+		default:
+			missed[path] = name
+		}
+		next[path] = p
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	return s.decideMissed(ctx, root, next, missed, committed)
+}
+
+// decideMissed decides on what the work tree does not have: a reference or a stash may,
+// the index may until it is committed, or somebody moved the file.
+func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[string]pendingWrite, missed, committed map[string]string) error {
+	held, err := s.heldByRefs(ctx, missed)
+	if err != nil {
+		return err
+	}
+	staged, err := s.stagedBlobs(ctx)
+	if err != nil {
+		return err
+	}
+	moved, err := s.uncommittedIDs(root, committed)
+	if err != nil {
+		return err
+	}
+	for path, name := range missed {
+		p := next[path]
+		switch {
+		case held[path], moved[p.ID] && p.ID != "":
+			delete(next, path)
+			continue
+		case name != "" && staged[path] == name:
+			p.Lost = false
+		default:
+			p.Lost = true
+		}
+		next[path] = p
+	}
+	return nil
+}
+
+// onDisk is what a file of fold/ holds; b is nil if it is not there.
+type onDisk struct {
+	name plumbing.Hash
+	b    []byte
+}
+
+func (s *Store) blobOnDisk(root *disk.Root, path string) (onDisk, error) {
+	if root == nil {
+		return onDisk{}, nil
+	}
+	b, err := readFile(root, path)
+	if err != nil || b == nil {
+		return onDisk{}, err
+	}
+	return onDisk{plumbing.ComputeHash(plumbing.BlobObject, b), b}, nil
+}
+
+// userName returns what the user's repository calls a blob of the journal; "" if
+// nothing was committed in it.
+func (s *Store) userName(head string, blob plumbing.Hash) (string, error) {
+	if head == "" || len(head) == len(plumbing.ZeroHash)*2 {
+		return blob.String(), nil
+	}
+	b, err := s.blob(blob)
+	if err != nil {
+		return "", err
+	}
+	return blobName(head, b), nil
+}
+
+// heldByRefs returns at which paths of missed some reference, or some stash, has had the
+// blob of that name.
+func (s *Store) heldByRefs(ctx context.Context, missed map[string]string) (map[string]bool, error) {
+	// --all has refs/stash only at its newest entry: the older ones are in its log.
+	stashes, err := s.l.git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").output(ctx)
+	if err != nil {
+		stashes = nil // there is none
+	}
+	held := map[string]bool{}
+	for paths := range slices.Chunk(sortedKeys(missed), 200) {
+		args := append([]string{"--literal-pathspecs", "rev-list", "--objects", "--all", "--full-history"}, strings.Fields(string(stashes))...)
+		args = append(args, "--")
+		for _, p := range paths {
+			args = append(args, s.foldDir()+"/"+p)
+		}
+		err := s.l.git(args...).stream(ctx, func(r *bufio.Reader) error {
+			for {
+				line, err := r.ReadString('\n')
+				name, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+				if rel, below := strings.CutPrefix(path, s.foldDir()+"/"); below && missed[rel] == name {
+					held[rel] = true
+				}
+				if err != nil {
+					return nil //nolint:nilerr // the end; git's own status tells of an error
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// stagedBlobs returns what the user's index has below fold/.
+func (s *Store) stagedBlobs(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	err := s.l.git("ls-files", "--stage", "-z", "--", s.foldDir()).stream(ctx, func(r *bufio.Reader) error {
+		return zReader{r}.each(func(line string) error {
+			if e, ok := parseStage(line); ok {
+				if rel, below := strings.CutPrefix(e.path, s.foldDir()+"/"); below {
+					out[rel] = e.oid
+				}
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// uncommittedIDs returns the ids in files of the work tree that HEAD does not have: a
+// memory that is among them was moved by a person.
+func (s *Store) uncommittedIDs(root *disk.Root, committed map[string]string) (map[fold.ID]bool, error) {
+	ids := map[fold.ID]bool{}
+	if root == nil {
+		return ids, nil
+	}
+	return ids, root.Walk(func(path string, _ disk.Info) error {
+		if committed[path] != "" || !allowed(path) {
+			return nil
+		}
+		if b, err := readFile(root, path); err == nil && b != nil {
+			if m, err := fold.Decode(s.opt.Slug, path, b); err == nil {
+				ids[m.ID] = true
+			}
+		}
+		return nil
+	})
+}
+
+// lostVersion returns the version of path that is lost, nil if none is.
+func (s *Store) lostVersion(path string) ([]byte, error) {
+	p, ok := s.remembered()[path]
+	if !ok || !p.Lost {
+		return nil, nil
+	}
+	return s.blob(plumbing.NewHash(p.Blob))
+}
+
+// ForgetLost ends the matter of what is lost and returns how many those were. The
+// journal keeps them.
+func (s *Store) ForgetLost(_ context.Context) (n int, err error) {
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	next := s.remembered()
+	for path, p := range next {
+		if p.Lost {
+			delete(next, path)
+			n++
+		}
+	}
+	return n, s.setPending(next)
+}
