@@ -35,23 +35,56 @@ func plainName(s string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(s, ""))
 }
 
-// message returns the whole message of a commit of files: a subject (given,
-// or made up), the ids and paths in it, and the trailers (G12).
+// A FileChange is what a commit does to one file below fold/.
+type FileChange struct {
+	Path  string
+	Is    []byte // nil if the commit removes the file
+	Was   []byte // what is removed: for its title, and only if nothing else changes
+	Added bool   // there was no such file
+	Agent string // that wrote it; "" if nobody is to be named
+}
+
+// message returns the message of a commit of files; see [CommitMessage].
 func (s *Store) message(subject string, files []draftFile) string {
-	files = slices.Clone(files)
-	for i := range files {
-		if gone := fold.MarkedDeleted(files[i].b); gone {
-			files[i].b = nil
+	changes := make([]FileChange, len(files))
+	for i, f := range files {
+		b := f.b
+		if fold.MarkedDeleted(b) {
+			b = nil
+		}
+		changes[i] = FileChange{Path: f.c.path, Is: b, Added: f.c.old.IsZero()}
+		if f.c.ours != nil {
+			changes[i].Agent = f.c.author
 		}
 	}
-	if subject == "" && len(files) == 1 {
-		subject = files[0].c.reason
+	if len(files) == 1 {
+		if subject == "" {
+			subject = files[0].c.reason
+		}
+		if changes[0].Is == nil {
+			changes[0].Was, _ = s.blob(files[0].c.old)
+		}
 	}
-	if subject == "" {
-		subject = s.subject(files)
+	slug := s.opt.Slug
+	if slug == "" {
+		slug = path.Base(s.l.WorkTree)
 	}
+	return CommitMessage(slug, oneLine(subject), changes)
+}
+
+// CommitMessage returns the message of a commit of memories of a project: a text
+// (a subject is made up where none is given), the ids and paths in it, and the
+// trailers (G12).
+func CommitMessage(slug, text string, files []FileChange) string {
+	if text = strings.TrimSpace(text); text == "" {
+		text = oneLine(commitSubject(slug, files))
+	}
+	return text + "\n\n" + commitDetails(files)
+}
+
+// commitDetails is what follows the subject.
+func commitDetails(files []FileChange) string {
 	var b strings.Builder
-	b.WriteString(oneLine(subject) + "\n\n")
 	for i, f := range files {
 		if i == maxNamed {
 			fmt.Fprintf(&b, "… and %d more\n", len(files)-maxNamed)
@@ -59,29 +92,29 @@ func (s *Store) message(subject string, files []draftFile) string {
 		}
 		mark := "M"
 		switch {
-		case f.b == nil:
+		case f.Is == nil:
 			mark = "D"
-		case f.c.old.IsZero():
+		case f.Added:
 			mark = "A"
 		}
-		name := f.c.path
-		if id, own := fold.OwnPath(f.c.path); own {
+		name := f.Path
+		if id, own := fold.OwnPath(f.Path); own {
 			name = string(id) + " " + name
 		}
 		b.WriteString(mark + " " + oneLine(name) + "\n")
 	}
 	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", trailerCommit, len(files))
-	for _, a := range authors(files) {
+	for _, a := range coAuthorsOf(files) {
 		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, committerEmail)
 	}
 	return b.String()
 }
 
-// authors returns the agents that wrote any of files, sorted.
-func authors(files []draftFile) []string {
+// coAuthorsOf returns the agents that wrote any of files, sorted.
+func coAuthorsOf(files []FileChange) []string {
 	var out []string
 	for _, f := range files {
-		if a := plainName(f.c.author); a != "" && f.c.ours != nil {
+		if a := plainName(f.Agent); a != "" {
 			out = append(out, a)
 		}
 	}
@@ -89,28 +122,24 @@ func authors(files []draftFile) []string {
 	return slices.Compact(out)
 }
 
-// subject says what a commit does in one line.
-func (s *Store) subject(files []draftFile) string {
+// commitSubject says what a commit does in one line.
+func commitSubject(slug string, files []FileChange) string {
 	if len(files) == 1 {
-		return "fold: " + s.told(files[0])
+		return "fold: " + files[0].subject(slug)
 	}
 	described, removed, commits := 0, 0, 0
 	for _, f := range files {
 		switch {
-		case f.b == nil:
+		case f.Is == nil:
 			removed++
-		case hasSource(f.b, fold.SourceFile):
+		case hasSource(f.Is, fold.SourceFile):
 			described++
-		case f.c.old.IsZero() && hasSource(f.b, fold.SourceGit):
+		case f.Added && hasSource(f.Is, fold.SourceGit):
 			commits++
 		}
 		if described+removed+commits == 0 {
 			break // a mix, as the first one shows
 		}
-	}
-	slug := s.opt.Slug
-	if slug == "" {
-		slug = path.Base(s.l.WorkTree)
 	}
 	switch len(files) {
 	case described:
@@ -130,22 +159,21 @@ func hasSource(b []byte, source fold.Source) bool {
 	return bytes.Contains(head, []byte("\nsource: "+string(source)+"\n"))
 }
 
-// told says what happens to one file: Add decision "Session timeout policy".
-func (s *Store) told(f draftFile) string {
-	verb, b := "Update", f.b
+// subject says what happens to one file: Add decision "Session timeout policy".
+func (f FileChange) subject(slug string) string {
+	verb, b := "Update", f.Is
 	switch {
-	case f.b == nil:
-		verb = "Remove"
-		b, _ = s.blob(f.c.old) // for its title only
-	case f.c.old.IsZero():
+	case f.Is == nil:
+		verb, b = "Remove", f.Was
+	case f.Added:
 		verb = "Add"
 	}
-	if f.c.path == fold.ProjectFile {
+	if f.Path == fold.ProjectFile {
 		return verb + " " + fold.ProjectFile
 	}
-	m, err := fold.Decode(s.opt.Slug, f.c.path, b)
+	m, err := fold.Decode(slug, f.Path, b)
 	if err != nil || m.Title == "" {
-		return verb + " " + f.c.path
+		return verb + " " + f.Path
 	}
 	kind := m.Type
 	if kind == "" || m.Note {

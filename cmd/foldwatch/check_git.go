@@ -189,25 +189,21 @@ func checkMergeDriver(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		onto++
-		configure := "git -C " + quoteArg(t.path) + " config merge.foldwatch.driver 'foldwatch merge-driver %O %A %B %P'"
-		attribute := fmt.Sprintf(`printf '%%s merge=foldwatch\n' %s %s >> %s`, quoteArg(t.foldDir()+"/**/*.md"), quoteArg(t.foldDir()+"/project.toml"), quoteArg(filepath.Join(t.path, ".gitattributes")))
+		install := "cd " + quoteArg(t.path) + " && foldwatch merge-driver install"
 		file := t.foldDir() + "/0/0/0000000000000000.md"
 		attr, err := p.git(ctx, t.path, "check-attr", "merge", "--", file)
 		named := err == nil && strings.HasSuffix(attr, ": merge: foldwatch")
 		program, err := p.git(ctx, t.path, "config", "--get", "merge.foldwatch.driver")
 		if err != nil || program == "" {
-			if !named {
-				configure += " && " + attribute // both are needed
-			}
-			found = append(found, warn(configure, "%s: git merges memories line by line, and may leave conflicts in them", t.slug))
+			found = append(found, warn(install, "%s: git merges memories line by line, and may leave conflicts in them", t.slug))
 			continue
 		}
 		if name, _, _ := strings.Cut(program, " "); !runnableProgram(name) {
-			found = append(found, fail(configure, "%s: git is to merge memories by %s, which is not there: merges of memories fail", t.slug, name))
+			found = append(found, fail(install, "%s: git is to merge memories by %s, which is not there: merges of memories fail", t.slug, name))
 			continue
 		}
 		if !named {
-			found = append(found, warn(attribute, "%s: no attribute names the merge driver for memories", t.slug))
+			found = append(found, warn(install, "%s: no attribute names the merge driver for memories", t.slug))
 		}
 	}
 	if onto == 0 {

@@ -48,7 +48,7 @@ func completeValues(e *environment, root *cobra.Command) {
 			_ = c.RegisterFlagCompletionFunc(f.Name, fixed(words...)) // fails where it has one
 		}
 		c.Flags().VisitAll(each)
-		if _, arg, _ := strings.Cut(c.Use, " "); c.ValidArgsFunction == nil && (strings.HasPrefix(arg, "ID") || strings.HasPrefix(arg, "[ID]") || arg == "SRC DST") &&
+		if _, arg, _ := strings.Cut(c.Use, " "); c.ValidArgsFunction == nil && (strings.HasPrefix(arg, "ID") || strings.HasPrefix(arg, "[ID") || arg == "SRC DST") &&
 			c.Parent() != nil && !slices.Contains([]string{"token", "jobs", "quarantine"}, c.Parent().Name()) && c.Name() != "jobs" && c.Name() != "quarantine" {
 			c.ValidArgsFunction = e.completeIDs
 		}

@@ -12,6 +12,7 @@ import (
 type daemonClient interface {
 	Projects(ctx context.Context) (wire.ProjectList, error)
 	Project(ctx context.Context, slug string) (wire.Project, error)
+	UpdateProject(ctx context.Context, slug string, in wire.ProjectUpdate) (wire.Project, error)
 	AddProject(ctx context.Context, in wire.ProjectCreate) (wire.ProjectAdded, error)
 	RemoveProject(ctx context.Context, slug string, in wire.ProjectRemove) error
 	ProjectOfPath(ctx context.Context, path string) (wire.Project, error) // the checkout that contains path

@@ -86,12 +86,13 @@ func newRoot(e *environment) *cobra.Command {
 	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), unitCommand(e))
 	group("ask", "Ask", searchCommand(e), showCommand(e), contextCommand(e), sourceCommand(e), statusCommand(e))
 	group("write", "Write", memoryCommand(e), linkCommand(e), proposalsCommand(e), decayCommand(e))
-	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), publishCommand(e))
+	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), commitCommand(e),
+		trackCommand(e), untrackCommand(e), mergeDriverCommand(e), publishCommand(e))
 	group("care", "Care", indexCommand(e), jobsCommand(e), eventsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
 		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
-	root.AddCommand(chunkWorkerCommand(e), mergeDriverCommand(e), assetsCommand(), manCommand(e))
+	root.AddCommand(chunkWorkerCommand(e), assetsCommand(), manCommand(e))
 	refuseShells(root)
 	completeValues(e, root)
 	return root

@@ -1,35 +1,243 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// mergeDriverCommand is what git runs for a memory that both sides of a merge,
-// rebase, cherry-pick or stash changed. It asks no daemon: git waits for it,
-// file by file. The result takes the place of the second file, and the exit code
-// says whether git may go on: 0 it is merged, else it is left as it was, and git
-// calls it a conflict.
-func mergeDriverCommand(*environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "merge-driver BASE OURS THEIRS PATH",
-		Short: "Merge one memory for git",
-		Long: "Merge one memory for git, the way the daemon does:\n\n" +
-			"  git config merge.foldwatch.driver 'foldwatch merge-driver %O %A %B %P'\n" +
-			"  printf '%s merge=foldwatch\\n' 'fold/**/*.md' fold/project.toml >> .gitattributes",
-		Hidden: true,
-		Args:   between(4, 4),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return driveMerge(args[0], args[1], args[2], args[3], time.Now())
+// mergeDriverCommand has git merge memories as the daemon does, and is what git then
+// runs for a memory that both sides of a merge, rebase, cherry-pick or stash changed.
+// That asks no daemon: git waits for it, file by file. The result takes the place of
+// the second file, and the exit code says whether git may go on: 0 it is merged, else
+// it is left as it was, and git calls it a conflict.
+func mergeDriverCommand(e *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "merge-driver",
+		Short: "Have git merge memories by their meaning (tracked mode)",
+		Long: "Has git merge, rebase, cherry-pick and stash pop merge a memory that both sides changed\n" +
+			"by its parts, and not line by line. Git itself then runs, for each:\n\n" +
+			"  foldwatch merge-driver BASE OURS THEIRS PATH",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 4 {
+				return nil
+			}
+			return noSuchCommand(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return driveMerge(args[0], args[1], args[2], args[3], e.now())
 		},
 	}
+	c.AddCommand(
+		e.driverCommand("install", "Write the merge driver into this repository's configuration and fold/.gitattributes",
+			"Writes merge.foldwatch.name and merge.foldwatch.driver into the configuration of this\n"+
+				"repository by git config, and a .gitattributes into the folder of memories.", (*driverInstaller).install),
+		e.driverCommand("remove", "Take out what merge-driver install has written",
+			"Takes out what merge-driver install has written, and leaves every other byte.", (*driverInstaller).remove),
+	)
+	return c
+}
+
+// offerMergeDriver says how to have git merge memories, unless it does.
+func (e *environment) offerMergeDriver(ctx context.Context, dir string) {
+	l, err := gitops.Locate(ctx, dir)
+	if err != nil {
+		return // the daemon tells what is wrong with it
+	}
+	if driver, err := l.MergeDriver(ctx); err == nil && driver == "" {
+		e.messages(false).printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
+	}
+}
+
+// driverReply is what `merge-driver install|remove --json` prints.
+type driverReply struct {
+	Driver     string `json:"driver,omitempty"` // that git runs now
+	Attributes string `json:"attributes"`       // the file that names it
+	Changed    bool   `json:"changed"`          // false if all was so already
+}
+
+func (e *environment) driverCommand(use, short, long string, run func(*driverInstaller, context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Args: between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+				w, err := e.workTree(cmd.Context(), c, slug)
+				if err != nil {
+					return err
+				}
+				d := &driverInstaller{e: e, tree: w}
+				if err := run(d, cmd.Context()); err != nil {
+					return fmt.Errorf("merge-driver %s: %w", use, err)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// A driverInstaller writes the merge driver into a repository, or takes it out.
+type driverInstaller struct {
+	e    *environment
+	tree workTree
+}
+
+// attributesFile lies in the folder of memories.
+const attributesFile = ".gitattributes"
+
+func (d *driverInstaller) install(ctx context.Context) error {
+	if err := d.tree.mustBeTracked("git merges no memories here"); err != nil {
+		return err
+	}
+	r := driverReply{Attributes: path.Join(d.tree.fold, attributesFile)}
+	var err error
+	if r.Driver, err = d.tree.MergeDriver(ctx); err != nil {
+		return err
+	}
+	if program, ours := driverProgram(r.Driver); !ours || !runnableProgram(program) {
+		if r.Driver != "" && !ours {
+			return fold.WithHint(fmt.Errorf("the configuration has merge.foldwatch.driver = %s, which is not ours: %w", r.Driver, fold.ErrConflict),
+				"git config --unset merge.foldwatch.driver, and again")
+		}
+		if r.Driver, err = d.e.driverLine(); err != nil {
+			return err
+		}
+		if err := d.tree.SetMergeDriver(ctx, "memories of foldwatch", r.Driver); err != nil {
+			return err
+		}
+		r.Changed = true
+	}
+	root, err := os.OpenRoot(filepath.Join(d.tree.WorkTree, filepath.FromSlash(d.tree.fold)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	was, reason := readPlain(root, attributesFile)
+	switch {
+	case reason == "" && strings.Contains(string(was), gitops.MergeAttributes):
+	case reason == "" || !exists(filepath.Join(root.Name(), attributesFile)):
+		// In front of the lines of others: those count more.
+		if err := root.WriteFile(attributesFile, append([]byte(gitops.MergeAttributes), was...), 0o666); err != nil {
+			return err
+		}
+		r.Changed = true
+	default:
+		return fmt.Errorf("%s: %s: %w", r.Attributes, reason, fold.ErrInvalid)
+	}
+	return d.e.emit(r, func(p printer) {
+		if !r.Changed {
+			p.printf("git merges memories by: %s (it did already)\n", r.Driver)
+			return
+		}
+		p.printf("git merges memories by: %s\n", r.Driver)
+		d.e.messages(false).printf("commit %s, so that it is there in every clone; each clone runs this command once\n", r.Attributes)
+	})
+}
+
+func (d *driverInstaller) remove(ctx context.Context) error {
+	r := driverReply{Attributes: path.Join(d.tree.fold, attributesFile)}
+	driver, err := d.tree.MergeDriver(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ours := driverProgram(driver); ours {
+		if r.Changed, err = d.tree.UnsetMergeDriver(); err != nil {
+			return err
+		}
+	} else {
+		r.Driver = driver
+	}
+	cut, err := d.cutAttributes()
+	if err != nil {
+		return err
+	}
+	if r.Changed = r.Changed || cut; !r.Changed {
+		if err := d.tree.mustBeTracked("there is none"); err != nil {
+			return err
+		}
+	}
+	return d.e.emit(r, func(p printer) {
+		switch {
+		case r.Driver != "":
+			p.printf("merge.foldwatch.driver = %s is not ours, and stays\n", r.Driver)
+		case r.Changed:
+			p.printf("git merges memories line by line again\n")
+		default:
+			p.printf("there is no merge driver of ours here\n")
+		}
+	})
+}
+
+// cutAttributes takes our lines out of the attributes, and the file with them where
+// nothing else stands there.
+func (d *driverInstaller) cutAttributes() (cut bool, err error) {
+	if d.tree.fold == "" {
+		return false, nil
+	}
+	root, err := os.OpenRoot(filepath.Join(d.tree.WorkTree, filepath.FromSlash(d.tree.fold)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	was, reason := readPlain(root, attributesFile)
+	before, after, found := strings.Cut(string(was), gitops.MergeAttributes)
+	switch {
+	case reason != "" || !found:
+		return false, nil
+	case before+after == "":
+		return true, root.Remove(attributesFile)
+	}
+	return true, root.WriteFile(attributesFile, []byte(before+after), 0o666)
+}
+
+// driverArgs are what git fills in: base, ours, theirs and the path.
+const driverArgs = " merge-driver %O %A %B %P"
+
+// driverLine is how git is to run this program: by its name where that finds it, so
+// that another version may take its place.
+func (e *environment) driverLine() (string, error) {
+	self, err := e.program()
+	if err != nil {
+		return "", err
+	}
+	if named, err := exec.LookPath("foldwatch"); err == nil && sameFile(named, self) {
+		return "foldwatch" + driverArgs, nil
+	}
+	return quoteArg(filepath.ToSlash(self)) + driverArgs, nil // git has a shell run it, on every system
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// driverProgram returns the program of a merge driver, and whether it is run as we
+// have git run it.
+func driverProgram(driver string) (program string, ours bool) {
+	program, ours = strings.CutSuffix(driver, driverArgs)
+	return program, ours
 }
 
 // driveMerge merges the files base, ours and theirs, versions of what lies at

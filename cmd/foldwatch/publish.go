@@ -98,16 +98,11 @@ func (p *publisher) open(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	at := p.e.checkoutHere(pr)
-	if at == "" {
-		if len(pr.Checkouts) != 1 {
-			return usagef("cd to the checkout, and leave -p out", "%s has several checkouts: publish in one of them", p.slug)
-		}
-		at = pr.Checkouts[0].Path
-	}
-	if p.layout, err = gitops.Locate(ctx, at); err != nil {
+	w, err := p.e.workTree(ctx, p.c, p.slug)
+	if err != nil {
 		return err
 	}
+	p.layout = w.Layout
 	p.to = path.Clean(filepath.ToSlash(to))
 	abs := filepath.Join(p.layout.WorkTree, filepath.FromSlash(p.to))
 	if !filepath.IsLocal(filepath.FromSlash(p.to)) || p.to == ".git" || strings.HasPrefix(p.to, ".git/") {
@@ -157,7 +152,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	pub := &gitops.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Stderr: p.e.stderr}
+	pub := &gitops.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Output: p.e.stderr}
 	if len(ids) > 0 {
 		for _, s := range p.reply.Skipped {
 			return fold.WithHint(fmt.Errorf("memory %s is not published: %s: %w", s.ID, s.Reason, fold.ErrForbidden), "leave it out, or change the memory")
@@ -168,7 +163,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 			err = p.layout.MayPublish(ctx, pub)
 		} else {
 			pub.Message = p.commitMessage()
-			p.reply.Commit, err = p.layout.Publish(ctx, pub)
+			p.reply.Commit, err = p.layout.PublishFiles(ctx, pub)
 		}
 		if err != nil {
 			return err

@@ -91,20 +91,30 @@ func Merge3(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
 
 // MergeAt is Merge3 for versions that others bring to opt.Path, who may have
 // taken one file for another: git does, where it thinks that one was renamed.
-// What does not hold the id of its name counts as not being there; if that is so
-// for both sides, it returns an error that is ErrQuarantined.
+// A name that holds an id says which memory is meant, else the id in base, else,
+// without a base, that in ours. A version of another memory counts as not being
+// there; if that is so for both sides, it returns an error that is ErrQuarantined.
 func MergeAt(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
 	id, own := OwnPath(opt.Path)
+	want := string(id)
 	if !own {
-		return Merge3(base, ours, theirs, opt)
+		want = statedID(ours)
+		if base != nil {
+			want = statedID(base)
+		}
+		if want == "" { // a note, to which one side or both may just have given an id
+			if want = statedID(ours); want == "" || statedID(theirs) == "" {
+				return Merge3(base, ours, theirs, opt)
+			}
+		}
 	}
-	belongs := func(b []byte) bool { return b == nil || pathOf(b) == id.Path() }
+	belongs := func(b []byte) bool { return b == nil || statedID(b) == want }
 	if !belongs(base) {
 		base = nil
 	}
 	switch o, t := belongs(ours), belongs(theirs); {
 	case !o && !t:
-		return MergeResult{}, quarantinef(0, "neither side is memory %s", id)
+		return MergeResult{}, quarantinef(0, "neither side is memory %s", want)
 	case !o:
 		return MergeResult{Bytes: theirs, Conflicts: []Conflict{{Text: string(ours)}}}, nil
 	case !t:
@@ -201,23 +211,29 @@ func (s *side) adopts() bool {
 
 // pathOf returns the path at which a file with this id lies.
 func pathOf(raw []byte) string {
-	const note = "note.md"
+	if id, err := ParseID(statedID(raw)); err == nil {
+		return id.Path()
+	}
+	return "note.md"
+}
+
+// statedID is the id in the frontmatter as it counts when ids are compared; "" if
+// there is none, or no frontmatter that can be read.
+func statedID(raw []byte) string {
 	l, err := split(raw)
 	if err != nil || !l.has {
-		return note
+		return ""
 	}
 	entries, err := readHead(raw[l.head:l.headEnd], l.headLine)
 	if err != nil {
-		return note
+		return ""
 	}
 	for _, e := range entries {
 		if e.key == "id" {
-			if id, err := ParseID(e.value.scalar.text); err == nil {
-				return id.Path()
-			}
+			return strings.ToLower(e.value.scalar.text)
 		}
 	}
-	return note
+	return ""
 }
 
 func clamp(t, now time.Time) time.Time {
