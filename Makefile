@@ -152,17 +152,17 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
 
-hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1", or mode=branch pace=20 beside
+hammer: build ## users, agents and crashes against a run without daemons; HAMMER="mode=tracked agents=4 replicas=2 minutes=5 seed=1 race=1"
 	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
 MERGES ?= 1000000
 merges: ## a million random merges of memories, MERGES=n for others (about eight minutes on 2 cores)
 	MERGES=$(MERGES) $(GO) test -mod=readonly -count=1 -v -timeout 60m -run '^TestMergeTrials$$' ./meta/fold
 
-full: ## in full what make test does in part: mutants, hostile files and cost of the chunker, crashes of vectors, of sync and of the branch, without the race detector
+full: ## in full what make test does in part: mutants, hostile files and cost of the chunker, crashes of vectors and of sync, without the race detector
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(PoolOutlivesMutants|PoolBounds|CutBounds|CutIsLinear)$$' ./chunker
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites|GraphServesAndComesBack)$$' ./vecindex
-	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|SyncBranch|PowerCut)$$' ./gitops
+	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|PowerCut)$$' ./gitops
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^TestASaveIsDescribedAlone$$' ./daemon
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)

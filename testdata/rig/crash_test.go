@@ -225,12 +225,10 @@ func TestCrashRigs(t *testing.T) {
 		}
 	})
 	t.Run("sync", func(t *testing.T) {
-		// The locks of git that a crash leaves stay, and are held for longer.
-		changes := hastened(60)
-		changes["gitops/branchlock.go"] = []string{"\t\tif !ownLock(p+\".lock\", files...) {\n", "\t\tif len(files) > 0 {\n"}
-		changes["gitops/branchplace.go"] = []string{"\t\t\tsince = time.Now()\n\t\t}\n", "\t\t\tsince = time.Now()\n\t\t\t<-time.After(time.Second)\n\t\t}\n"}
-		if _, faults := crashSync(t, newMachine(t).altered(changes), 60, crashes, 1); len(faults) == 0 {
-			t.Error("a lock that a crash leaves is not missed")
+		// What a sync took in before the crash is not known after it.
+		bin := newMachine(t).seeded("gitops/begun.go", "XXX", "YYY")
+		if _, faults := crashSync(t, bin, crashes, 1); len(faults) == 0 {
+			t.Error("XXXmiss")
 		} else {
 			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
 		}

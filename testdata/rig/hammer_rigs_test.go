@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"maps"
 	"testing"
 	"time"
 )
@@ -37,23 +36,12 @@ func TestHammerRigs(t *testing.T) {
 				"\t\"io/fs\"\n", "\t\"io/fs\"\n\t\"os/exec\"\n",
 			},
 		},
-		{
-			// The branch moves, and git's index does not: to git, what was committed is
-			// then staged as deleted.
-			name: "reference without index", missed: "a branch that moves without git's index goes unseen",
-			file: "gitops/branchplace.go", opt: func(o *hammerOptions) { o.pace, o.limit = 60, 40*time.Second },
-			changes: []string{"\tif err := locks[2].put(); err != nil {\n\t\treturn 0, true, w, err\n\t}\n\theld", "\theld"},
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			opt := few
 			tc.opt(&opt)
-			changes := map[string][]string{tc.file: tc.changes}
-			if opt.pace > 0 {
-				maps.Copy(changes, hastened(opt.pace))
-			}
-			bin := newMachine(t).altered(changes)
+			bin := newMachine(t).seeded(tc.file, tc.changes...)
 			h := hammered(t, opt, bin)
 			if len(h.faults) == 0 {
 				t.Fatal(tc.missed)

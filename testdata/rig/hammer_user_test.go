@@ -9,42 +9,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
 // A user works in one checkout: git commands of the kinds that collide with
-// programs that commit by themselves. What a user does follows from the seed
-// alone, so that a run without any daemon can be compared step by step.
+// programs that write into it. What a user does follows from the seed and from what
+// git answers, so that a run without any daemon can be compared step by step.
 type user struct {
-	m      *machine
-	dir    string
-	name   string
-	editor string // a script that takes its time
-	rnd    *rand.Rand
-	steps  int
-	lines  int
-	topics int
-	done   []did
-	events func(what string) // told before and after fold/ is taken away
-	think  func()            // before each command; nil is at once
-	pause  func()            // now and then; nil is never
-	after  func()            // each step; may be nil
-	human  bool              // commits have the time of the day, and only young ones are amended
-	room   func(string) bool // makes room where git says that something is in the way; may be nil
-	commit int               // step of the last commit of the user's own
+	m       *machine
+	dir     string
+	name    string
+	editor  string // a script that takes its time
+	rnd     *rand.Rand
+	tracked bool // fold/ is in the user's history
+	steps   int
+	lines   int
+	topics  int
+	done    []did
+	before  func()            // called before each command
+	after   func(what string) // called after each command, and after fold/ was removed
+	saved   func(path string) // called after a file of source was written
 }
 
-// did is one git command and how it ended: the first time, if it met something in
-// the way and was given another try.
+// did is one git command and how it ended.
 type did struct {
 	step int
 	what string
 	code int
 	says string
-	at   time.Time
-	met  string // what it said that was in the way; "" if nothing was
 }
 
 // began is the time of the first commit; each step is a minute later, so that
@@ -52,39 +47,47 @@ type did struct {
 const began = 1_770_000_000
 
 func (u *user) env() []string {
-	env := append(u.m.env(), "GIT_EDITOR="+u.editor, "GIT_MERGE_AUTOEDIT=no")
-	if u.human {
-		return env
-	}
 	at := fmt.Sprintf("%d +0000", began+60*u.steps)
-	return append(env, "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
+	return append(u.m.env(), "GIT_EDITOR="+u.editor, "GIT_MERGE_AUTOEDIT=no", "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 }
 
-// git runs one command of the user and notes how it ended. Who finds something in
-// the way puts it aside and tries again, so that what follows is what it would have
-// been.
+// refused is what git says where uncommitted memories keep a command from its end.
+var refused = regexp.MustCompile(`commit your changes or stash them|commit or stash them|or remove them before you|You have unstaged changes|index contains uncommitted changes|contains modified or untracked files`)
+
+// git runs one command of the user and notes how it ended. If a memory is in its way
+// the user commits or stashes it, as a person does who reads what git says, and
+// tries again.
 func (u *user) git(args ...string) bool {
-	if u.think != nil {
-		u.think()
-	}
-	out, code := u.quietly(args...)
-	d := did{step: u.steps, what: "git " + strings.Join(args, " "), at: time.Now()}
-	for range 5 {
-		if code == 0 || u.room == nil || !u.room(out) {
-			break
+	d := u.once(args...)
+	if u.tracked && d.code != 0 && refused.MatchString(d.says) {
+		if u.rnd.IntN(2) == 0 {
+			u.once("add", "-A", "fold")
+			u.once("commit", "-q", "-m", fmt.Sprintf("Keep memories, %d of %s", u.steps, u.name))
+		} else {
+			u.once("stash", "push", "-q", "-u")
 		}
-		d.met += out
-		out, code = u.quietly(args...)
+		d = u.once(args...)
 	}
-	d.code, d.says = code, out
-	u.done = append(u.done, d)
-	return code == 0
+	return d.code == 0
 }
 
-// quietly is git that is not counted.
+func (u *user) once(args ...string) did {
+	u.before()
+	out, code := u.exec(u.env(), args...)
+	d := did{step: u.steps, what: "git " + strings.Join(args, " "), code: code, says: out}
+	u.done = append(u.done, d)
+	u.after(d.what)
+	return d
+}
+
+// quietly is git that only looks, and is not counted: it leaves the index as it is.
 func (u *user) quietly(args ...string) (out string, code int) {
+	return u.exec(append(u.env(), "GIT_OPTIONAL_LOCKS=0"), args...)
+}
+
+func (u *user) exec(env []string, args ...string) (out string, code int) {
 	c := exec.CommandContext(u.m.t.Context(), "git", args...)
-	c.Dir, c.Env = u.dir, u.env()
+	c.Dir, c.Env = u.dir, env
 	b, err := c.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(b), exit.ExitCode()
@@ -95,8 +98,9 @@ func (u *user) quietly(args ...string) (out string, code int) {
 	return string(b), 0
 }
 
-func (u *user) number(args ...string) int {
-	out, code := u.quietly(args...)
+// count counts the commits in a range.
+func (u *user) count(of ...string) int {
+	out, code := u.quietly(append([]string{"rev-list", "--count"}, of...)...)
 	var n int
 	if _, err := fmt.Sscan(out, &n); err != nil || code != 0 {
 		return 0
@@ -121,6 +125,7 @@ func (u *user) edit() string {
 	list := strings.SplitAfter(string(b), "\n")
 	at := 1 + u.rnd.IntN(len(list)-1)
 	u.m.write(path, strings.Join(slices.Insert(list, at, line), ""))
+	u.saved(path)
 	return name
 }
 
@@ -128,10 +133,11 @@ func (u *user) edit() string {
 // that it takes fold/ away.
 func (u *user) step(remote, vanish bool) {
 	u.steps++
-	if u.steps%pauseEvery == 0 && u.pause != nil {
-		u.pause()
+	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly, u.linkedTree}
+	if u.tracked {
+		kinds = append(kinds, u.commitFold, u.commitFold, u.branchWithoutFold, u.mergeMemories, u.mergeMemories, u.rebaseMemories, u.cherryPick,
+			u.stashUntracked, u.resetHard, u.checkoutFold, u.cleanUntracked, u.removeFoldByMistake)
 	}
-	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly}
 	if remote {
 		kinds = []func(){u.pullMerge, u.pullForward, u.pullRebase, u.push, u.push}
 	}
@@ -140,17 +146,6 @@ func (u *user) step(remote, vanish bool) {
 	}
 	kinds[u.rnd.IntN(len(kinds))]()
 	u.tidy()
-	if u.after != nil {
-		u.after()
-	}
-}
-
-// pauseEvery is how many steps a person does before a pause.
-const pauseEvery = 20
-
-// own counts the commits of the user in a range.
-func (u *user) own(of ...string) int {
-	return u.number(append([]string{"rev-list", "--count", "--invert-grep", "--grep=^Foldwatch-Commit: v1"}, of...)...)
 }
 
 // open are what an operation of git leaves that was not finished, and how to
@@ -160,12 +155,13 @@ var open = []struct {
 	args []string
 }{
 	{"MERGE_HEAD", []string{"merge", "--abort"}},
+	{"CHERRY_PICK_HEAD", []string{"cherry-pick", "--abort"}},
 	{"rebase-merge", []string{"rebase", "--abort"}},
 	{"rebase-apply", []string{"rebase", "--abort"}},
 	{"BISECT_LOG", []string{"bisect", "reset"}},
 }
 
-// tidy gives up what a conflict left half done, as users do.
+// tidy gives up what a conflict left half done, as users do, and goes back to main.
 func (u *user) tidy() {
 	for _, o := range open {
 		if u.has(o.name) {
@@ -175,7 +171,9 @@ func (u *user) tidy() {
 	if out, _ := u.quietly("ls-files", "-u"); out != "" { // a stash that did not fit
 		u.git("checkout", "-q", "-f", "HEAD", "--", ".")
 		u.git("reset", "-q")
-		u.events("git checkout -f ended")
+	}
+	if on, _ := u.quietly("rev-parse", "--abbrev-ref", "HEAD"); u.tracked && strings.TrimSpace(on) != "main" && !u.git("checkout", "-q", "main") {
+		u.git("checkout", "-q", "-f", "main")
 	}
 }
 
@@ -199,7 +197,6 @@ func (u *user) finish() {
 func (u *user) saveOnly() { u.edit() }
 
 func (u *user) commitAll() {
-	u.commit = u.steps
 	u.edit()
 	u.edit()
 	u.git("add", "src")
@@ -216,9 +213,7 @@ func (u *user) commitPart() {
 }
 
 func (u *user) amend() {
-	// Who works as people do amends what was committed before the last pause no more.
-	young := u.commit > 0 && u.steps-u.commit < 4 && u.steps/pauseEvery == u.commit/pauseEvery
-	if u.own("@{upstream}..HEAD") == 0 || u.human && !young {
+	if u.count("@{upstream}..HEAD") == 0 {
 		u.commitAll()
 		return
 	}
@@ -241,9 +236,14 @@ func (u *user) stash() {
 	u.git("stash", "pop", "-q")
 }
 
-func (u *user) topic() {
+// newTopic names a branch.
+func (u *user) newTopic() string {
 	u.topics++
-	name := fmt.Sprintf("topic-%s%d", u.name, u.topics)
+	return fmt.Sprintf("topic-%s%d", u.name, u.topics)
+}
+
+func (u *user) topic() {
+	name := u.newTopic()
 	u.git("checkout", "-q", "-b", name)
 	u.commitAll()
 	u.git("checkout", "-q", "main")
@@ -252,7 +252,7 @@ func (u *user) topic() {
 }
 
 func (u *user) rebaseExec() {
-	if u.own("@{upstream}..HEAD") < 1 {
+	if u.count("@{upstream}..HEAD") < 1 {
 		u.commitAll()
 	}
 	u.git("rebase", "-q", "--autostash", "--force-rebase", "--exec", "git status -s >/dev/null", "@{upstream}")
@@ -260,8 +260,8 @@ func (u *user) rebaseExec() {
 
 func (u *user) bisect() {
 	// What merges brought does not count: where HEAD~3 is no commit, git takes it
-	// for a path, and what a bisect does then depends on commits of memories.
-	if u.own("--first-parent", "HEAD") < 4 {
+	// for a path.
+	if u.count("--first-parent", "HEAD") < 4 {
 		u.commitAll()
 		return
 	}
@@ -280,7 +280,34 @@ func (u *user) older() {
 	u.git("stash", "pop", "-q")
 }
 
-func (u *user) pullMerge()   { u.git("pull", "-q", "--no-rebase", "--no-edit") }
+func (u *user) linkedDir() string { return u.dir + "-linked" }
+
+// linkedTree works for a moment in a linked work tree, and takes it away.
+func (u *user) linkedTree() {
+	name, dir := u.newTopic(), filepath.Join("..", filepath.Base(u.linkedDir()))
+	u.git("worktree", "add", "-q", "-b", name, dir)
+	u.git("-C", dir, "status", "--short")
+	if u.tracked {
+		u.git("-C", dir, "add", "-A")
+		u.git("-C", dir, "commit", "-q", "--allow-empty", "-m", "In the linked tree, "+name)
+	}
+	if !u.git("worktree", "remove", dir) {
+		u.git("worktree", "remove", "--force", dir)
+	}
+	if u.rnd.IntN(2) == 0 {
+		u.git("merge", "-q", "--no-edit", name)
+		u.takeOneSide()
+	}
+	u.git("branch", "-q", "-D", name)
+}
+
+func (u *user) pullMerge() {
+	u.git("pull", "-q", "--no-rebase", "--no-edit")
+	if u.tracked {
+		u.takeOneSide()
+	}
+}
+
 func (u *user) pullForward() { u.git("pull", "-q", "--ff-only") }
 func (u *user) pullRebase()  { u.git("pull", "-q", "--rebase", "--autostash") }
 
@@ -292,18 +319,91 @@ func (u *user) push() {
 	}
 }
 
-// removeFold and clean take all memories away, as no one should.
-func (u *user) removeFold() {
-	u.events("rm -rf fold")
-	_ = os.RemoveAll(filepath.Join(u.dir, "fold")) // in which somebody may just write
-	u.events("rm -rf fold ended")
+// commitFold commits memories, and nothing else that is not staged yet.
+func (u *user) commitFold() {
+	u.git("add", "fold")
+	u.git("commit", "-q", "-m", fmt.Sprintf("Remember, %d of %s", u.steps, u.name))
 }
 
-func (u *user) clean() {
-	u.events("git clean")
-	u.git("clean", "-fdxq")
-	u.events("git clean ended")
+// branchWithoutFold works on a branch that has no memories.
+func (u *user) branchWithoutFold() {
+	u.git("checkout", "-q", "code")
+	u.commitAll()
+	u.git("checkout", "-q", "main")
 }
+
+// diverge leaves the user on main, with memories committed there and on the topic.
+func (u *user) diverge() (topic string) {
+	topic = u.newTopic()
+	u.git("checkout", "-q", "-b", topic)
+	u.commitFold()
+	u.git("checkout", "-q", "main")
+	u.commitFold()
+	return topic
+}
+
+func (u *user) mergeMemories() {
+	topic := u.diverge()
+	u.git("merge", "-q", "--no-edit", topic)
+	u.takeOneSide()
+	u.git("branch", "-q", "-D", topic)
+}
+
+// takeOneSide ends a merge that met a conflict; tidy gives up those where one side
+// has nothing to take.
+func (u *user) takeOneSide() {
+	if u.has("MERGE_HEAD") && u.git("checkout", "-q", []string{"--ours", "--theirs"}[u.rnd.IntN(2)], "--", ".") {
+		u.git("add", "-u")
+		u.git("commit", "-q", "--no-edit")
+	}
+}
+
+func (u *user) rebaseMemories() {
+	topic := u.diverge()
+	u.git("checkout", "-q", topic)
+	if !u.git("rebase", "-q", "main") && u.has("rebase-merge") {
+		u.git("rebase", "--skip")
+	}
+	u.tidy()
+	u.git("merge", "-q", "--ff-only", topic)
+	u.git("branch", "-q", "-D", topic)
+}
+
+func (u *user) cherryPick() {
+	topic := u.diverge()
+	u.git("cherry-pick", topic)
+	u.tidy()
+	u.git("branch", "-q", "-D", topic)
+}
+
+func (u *user) stashUntracked() {
+	u.edit()
+	u.git("stash", "push", "-q", "-u")
+	if u.rnd.IntN(2) == 0 {
+		u.commitFold()
+	}
+	u.git("stash", "pop", "-q")
+}
+
+func (u *user) resetHard() {
+	u.git("reset", "-q", "--hard", []string{"HEAD", "HEAD~1"}[u.rnd.IntN(2)])
+}
+
+func (u *user) checkoutFold()   { u.git("checkout", "-q", "--", "fold") }
+func (u *user) cleanUntracked() { u.git("clean", "-fdq") }
+
+func (u *user) removeFoldByMistake() {
+	u.removeFold()
+	u.checkoutFold()
+}
+
+// removeFold and clean take all memories away, as no one should.
+func (u *user) removeFold() {
+	_ = os.RemoveAll(filepath.Join(u.dir, "fold")) // in which somebody may just write
+	u.after("rm -rf fold")
+}
+
+func (u *user) clean() { u.git("clean", "-fdxq") }
 
 // state is what of a checkout is the user's: refs, index, work tree, stash,
 // history of HEAD, configuration.
