@@ -283,6 +283,7 @@ func (r *replica) last() string {
 // commands.
 func (h *hammer) replay(other *hammer) {
 	for i, r := range h.replicas {
+		r.control, r.commits = true, other.replicas[i].commits
 		edits := other.replicas[i].edits
 		r.before = func() {
 			if n := len(r.done); n < len(edits) {
@@ -550,6 +551,10 @@ func (h *hammer) fsck() {
 				h.bad(broken, "git fsck of %s: %s", dir, out)
 			}
 		}
+		// What lies beside a memory for a moment, while it is written, is nobody's to commit.
+		if temps, _ := r.quietly("log", "--all", "--format=", "--name-only", "--", ":(glob)**/.fw-*"); temps != "" {
+			h.bad(broken, "replica %d committed temporary files of ours: %s", r.n, temps)
+		}
 		for _, lock := range r.locks() {
 			h.bad(broken, "a lock is left: %s", lock)
 		}
@@ -623,6 +628,20 @@ func (h *hammer) table(control *hammer, rounds int) {
 	}
 	for _, why := range slices.Sorted(maps.Keys(h.ledger.refused)) {
 		f.note("refused, "+why, strconv.Itoa(h.ledger.refused[why]), "", "")
+	}
+	var made, refused int
+	for _, r := range h.replicas {
+		for _, c := range r.commits {
+			if c.refused != "" {
+				h.t.Logf("foldwatch commit: %s", c.refused)
+				refused++
+			} else if len(c.paths) > 0 {
+				made++
+			}
+		}
+	}
+	if h.opt.tracked {
+		f.note("commits by foldwatch commit", fmt.Sprintf("%d, %d refused", made, refused), "", "")
 	}
 	f.note("words acknowledged", strconv.Itoa(len(h.ledger.words)), "", "")
 	count := map[string]int{}

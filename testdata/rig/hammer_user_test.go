@@ -3,6 +3,8 @@
 package rig
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -32,6 +34,8 @@ type user struct {
 	before  func()            // called before each command
 	after   func(what string) // called after each command, and after fold/ was removed
 	saved   func(path string) // called after a file of source was written
+	commits []programCommit   // made by foldwatch commit, or still to be made by a control
+	control bool              // makes by plain git what foldwatch commit made in the other run
 }
 
 // did is one git command and how it ended.
@@ -135,7 +139,7 @@ func (u *user) step(remote, vanish bool) {
 	u.steps++
 	kinds := []func(){u.commitAll, u.commitAll, u.commitPart, u.amend, u.stash, u.topic, u.rebaseExec, u.bisect, u.older, u.saveOnly, u.linkedTree}
 	if u.tracked {
-		kinds = append(kinds, u.commitFold, u.commitFold, u.branchWithoutFold, u.mergeMemories, u.mergeMemories, u.rebaseMemories, u.cherryPick,
+		kinds = append(kinds, u.commitFold, u.commitByProgram, u.commitByProgram, u.branchWithoutFold, u.mergeMemories, u.mergeMemories, u.rebaseMemories, u.cherryPick,
 			u.stashUntracked, u.resetHard, u.checkoutFold, u.cleanUntracked, u.removeFoldByMistake)
 	}
 	if remote {
@@ -323,6 +327,60 @@ func (u *user) push() {
 func (u *user) commitFold() {
 	u.git("add", "fold")
 	u.git("commit", "-q", "-m", fmt.Sprintf("Remember, %d of %s", u.steps, u.name))
+}
+
+// A programCommit is what foldwatch commit committed; without paths that is nothing.
+type programCommit struct {
+	paths   []string
+	message string
+	refused string // why there is none
+}
+
+// commitByProgram has foldwatch commit what has changed in fold/. A control stages and
+// commits the same paths with the same message.
+func (u *user) commitByProgram() {
+	u.before()
+	d := did{step: u.steps, what: "foldwatch commit"}
+	if u.control && len(u.commits) > 0 {
+		var c programCommit
+		c, u.commits = u.commits[0], u.commits[1:]
+		if len(c.paths) > 0 {
+			u.exec(u.env(), append([]string{"add", "--"}, c.paths...)...)
+			d.says, d.code = u.exec(u.env(), append([]string{"commit", "-q", "--only", "-m", c.message, "--"}, c.paths...)...)
+		}
+	} else if !u.control {
+		d.code = u.runCommit()
+	}
+	u.done = append(u.done, d)
+	u.after(d.what)
+}
+
+// runCommit runs foldwatch commit, and returns 1 if it did not commit what it should.
+func (u *user) runCommit() (code int) {
+	c := u.m.command(u.dir, "commit", "--json", "--no-input")
+	c.Env = u.env()
+	var says bytes.Buffer
+	c.Stderr = &says
+	out, _ := c.Output() // it fails, too, where it leaves something out
+	var reply struct {
+		Commit string
+		Files  []struct{ Path string }
+	}
+	if err := json.Unmarshal(out, &reply); err != nil {
+		u.commits = append(u.commits, programCommit{refused: firstLine(says.String())})
+		return 0
+	}
+	var made programCommit
+	for _, f := range reply.Files {
+		made.paths = append(made.paths, f.Path)
+	}
+	if reply.Commit != "" {
+		made.message, _ = u.quietly("log", "-1", "--format=%B", reply.Commit)
+	} else if len(made.paths) > 0 {
+		code = 1
+	}
+	u.commits = append(u.commits, made)
+	return code
 }
 
 // branchWithoutFold works on a branch that has no memories.
