@@ -172,12 +172,27 @@ func (u *user) tidy() {
 			u.git(o.args...)
 		}
 	}
+	if u.has("rebase-merge") {
+		u.mendRebase()
+	}
 	if out, _ := u.quietly("ls-files", "-u"); out != "" { // a stash that did not fit
 		u.git("checkout", "-q", "-f", "HEAD", "--", ".")
 		u.git("reset", "-q")
 	}
 	if on, _ := u.quietly("rev-parse", "--abbrev-ref", "HEAD"); u.tracked && strings.TrimSpace(on) != "main" && !u.git("checkout", "-q", "main") {
 		u.git("checkout", "-q", "-f", "main")
+	}
+}
+
+// mendRebase takes away what git leaves of a rebase that found a file changed after it
+// had stashed: as git then says itself, no command of its own ends that.
+func (u *user) mendRebase() {
+	dir := filepath.Join(u.dir, ".git", "rebase-merge")
+	stashed, err := os.ReadFile(filepath.Join(dir, "autostash"))
+	_ = os.RemoveAll(dir)
+	u.after("rm -rf .git/rebase-merge")
+	if err == nil {
+		u.git("stash", "store", strings.TrimSpace(string(stashed)))
 	}
 }
 
