@@ -4,6 +4,7 @@ package rig
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -39,6 +40,7 @@ type ledger struct {
 	fate    map[string]string   // id → fate
 	words   map[string]word     // token → what became of it
 	doomed  map[string]int      // the replica that deleted an id and had that acknowledged
+	removed map[string]bool     // what of id and replica was deleted, and not written since
 	ops     map[string]int      // by kind, for the table
 	refused map[string]int      // by error
 	trail   map[string][]string // id → what was done to it, and when
@@ -58,7 +60,7 @@ type word struct {
 func newLedger(tracked bool) *ledger {
 	return &ledger{
 		tracked: tracked, fate: map[string]string{}, words: map[string]word{}, doomed: map[string]int{}, ops: map[string]int{},
-		refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now(),
+		removed: map[string]bool{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now(),
 	}
 }
 
@@ -106,12 +108,14 @@ func (l *ledger) made(id, fate string, w word) {
 func (l *ledger) wrote(w word) {
 	w.at = time.Now()
 	l.words[w.token] = w
+	delete(l.removed, fmt.Sprint(w.id, " on ", w.by))
 }
 
 func (l *ledger) deleted(id string, by int) {
 	if l.fate[id] == fateDoomed {
 		l.doomed[id] = by
 	}
+	l.removed[fmt.Sprint(id, " on ", by)] = true
 	// What a person saved a moment ago and nobody told them was kept.
 	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
 }
@@ -268,6 +272,46 @@ func (r *replica) objects(repo string, from ...string) []byte {
 		names.Write(append(name, '\n'))
 	}
 	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
+}
+
+// unlisted returns the memories of a replica whose last acknowledged version git took away
+// before it had it, and which restore --lost does not list (git.md T4). Where a person
+// edited or removed the file since, that is the matter's end.
+func (l *ledger) unlisted(r *replica) (faults []fault) {
+	out, err := r.m.command(r.dir, "restore", "--lost", "--json").Output()
+	var list struct{ Items []struct{ ID string } }
+	if err == nil {
+		err = json.Unmarshal(out, &list)
+	}
+	if err != nil {
+		return []fault{{unlisted, fmt.Sprintf("replica %d: restore --lost: %v", r.n, err)}}
+	}
+	listed := map[string]bool{}
+	for _, m := range list.Items {
+		listed[m.ID] = true
+	}
+	all, _ := r.quietly("cat-file", "--batch-all-objects", "--batch", "--buffer")
+	has := r.foldFiles()
+	has["objects of git"] = all
+	kept := tokensOf(has)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	newest := map[string]word{}
+	for _, w := range l.words {
+		if w.by == r.n && !w.weak && w.at.After(newest[w.id].at) {
+			newest[w.id] = w
+		}
+	}
+	for id, w := range newest {
+		status, _ := r.quietly("status", "--porcelain", "--", memoryFile("", id))
+		if !kept[w.token] && status == "" && !l.removed[fmt.Sprint(id, " on ", r.n)] {
+			l.ops["taken away by git"]++
+			if !listed[id] {
+				faults = append(faults, fault{unlisted, l.fault(w.token, "restore --lost does not list it")})
+			}
+		}
+	}
+	return faults
 }
 
 // past tells what became of a memory in a replica: on disk, in the journal and on the

@@ -111,6 +111,7 @@ const (
 	written  = "written by us outside fold/"
 	unasked  = "fold/ changed when nobody wrote (tracked)"
 	lost     = "acknowledged words lost"
+	unlisted = "lost, and restore --lost does not tell"
 	undead   = "deleted memories that came back"
 	otherway = "commands that ended otherwise"
 	changed  = "refs, index, source not as in the control"
@@ -118,7 +119,7 @@ const (
 	apart    = "replicas or remote that differ"
 )
 
-var kinds = []string{written, unasked, lost, undead, otherway, changed, broken, apart}
+var kinds = []string{written, unasked, lost, unlisted, undead, otherway, changed, broken, apart}
 
 func (h *hammer) bad(kind, format string, args ...any) {
 	h.mu.Lock()
@@ -495,6 +496,9 @@ func (h *hammer) run() (rounds int) {
 	h.told()
 	h.faults = append(h.faults, h.ledger.check(h.replicas)...)
 	for _, r := range h.replicas {
+		if h.opt.tracked {
+			h.faults = append(h.faults, h.ledger.unlisted(r)...)
+		}
 		r.m.stop()
 		h.untouched(r)
 	}
