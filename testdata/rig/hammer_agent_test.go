@@ -240,11 +240,12 @@ func (s overMCP) call(ctx context.Context, tool string, args map[string]string) 
 	return answer.Result.StructuredContent, nil
 }
 
-// overCommands writes as an agent in a shell does.
+// overCommands writes as an agent in a shell does: new memories in the linked work tree,
+// while there is one.
 type overCommands struct{ r *replica }
 
-func (s overCommands) run(ctx context.Context, more []string, args ...string) ([]byte, error) {
-	c := s.r.m.command(s.r.dir, append(args, "--no-input")...)
+func (s overCommands) run(ctx context.Context, dir string, more []string, args ...string) ([]byte, error) {
+	c := s.r.m.command(dir, append(args, "--no-input")...)
 	bound := exec.CommandContext(ctx, c.Path, c.Args[1:]...)
 	bound.Dir, bound.Env = c.Dir, append(c.Env, more...)
 	var says bytes.Buffer
@@ -257,7 +258,8 @@ func (s overCommands) run(ctx context.Context, more []string, args ...string) ([
 }
 
 func (s overCommands) add(ctx context.Context, title, text string) (string, error) {
-	out, err := s.run(ctx, nil, "memory", "add", text, "--title", title, "--json")
+	trees := s.r.trees()
+	out, err := s.run(ctx, trees[len(trees)-1], nil, "memory", "add", text, "--title", title, "--json")
 	if err != nil {
 		return "", err
 	}
@@ -267,12 +269,12 @@ func (s overCommands) add(ctx context.Context, title, text string) (string, erro
 }
 
 func (s overCommands) append(ctx context.Context, id, text string) error {
-	_, err := s.run(ctx, []string{"EDITOR=sh " + s.appender(), "APPEND=" + text}, "memory", "edit", id)
+	_, err := s.run(ctx, s.r.dir, []string{"EDITOR=sh " + s.appender(), "APPEND=" + text}, "memory", "edit", id)
 	return err
 }
 
 func (s overCommands) remove(ctx context.Context, id string) error {
-	_, err := s.run(ctx, nil, "memory", "rm", id)
+	_, err := s.run(ctx, s.r.dir, nil, "memory", "rm", id)
 	return err
 }
 
