@@ -114,6 +114,7 @@ func (a *agent) remove(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
+	a.l.removing(id, a.r.n)
 	err := a.by.remove(ctx, id)
 	a.l.note("delete", id, a.r, err, func() { a.l.deleted(id, a.r.n) })
 }

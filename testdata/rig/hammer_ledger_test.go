@@ -40,7 +40,7 @@ type ledger struct {
 	fate    map[string]string   // id → fate
 	words   map[string]word     // token → what became of it
 	doomed  map[string]int      // the replica that deleted an id and had that acknowledged
-	removed map[string]bool     // what of id and replica was deleted, and not written since
+	ended   map[string]bool     // id and replica of what was removed, or edited by a person, since it was last acknowledged
 	ops     map[string]int      // by kind, for the table
 	refused map[string]int      // by error
 	trail   map[string][]string // id → what was done to it, and when
@@ -60,7 +60,7 @@ type word struct {
 func newLedger(tracked bool) *ledger {
 	return &ledger{
 		tracked: tracked, fate: map[string]string{}, words: map[string]word{}, doomed: map[string]int{}, ops: map[string]int{},
-		removed: map[string]bool{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now(),
+		ended: map[string]bool{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now(),
 	}
 }
 
@@ -108,16 +108,23 @@ func (l *ledger) made(id, fate string, w word) {
 func (l *ledger) wrote(w word) {
 	w.at = time.Now()
 	l.words[w.token] = w
-	delete(l.removed, fmt.Sprint(w.id, " on ", w.by))
+	l.ended[fmt.Sprint(w.id, " on ", w.by)] = w.weak
 }
 
 func (l *ledger) deleted(id string, by int) {
 	if l.fate[id] == fateDoomed {
 		l.doomed[id] = by
 	}
-	l.removed[fmt.Sprint(id, " on ", by)] = true
 	// What a person saved a moment ago and nobody told them was kept.
 	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
+}
+
+// removing is told before a memory is deleted: whether it was is not known where the
+// answer does not come.
+func (l *ledger) removing(id string, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended[fmt.Sprint(id, " on ", by)] = true
 }
 
 // pick returns an id of one of the fates that the replica's fold/ has, half of the time
@@ -304,7 +311,7 @@ func (l *ledger) unlisted(r *replica) (faults []fault) {
 	}
 	for id, w := range newest {
 		status, _ := r.quietly("status", "--porcelain", "--", memoryFile("", id))
-		if !kept[w.token] && status == "" && !l.removed[fmt.Sprint(id, " on ", r.n)] {
+		if !kept[w.token] && status == "" && !l.ended[fmt.Sprint(id, " on ", r.n)] {
 			l.ops["taken away by git"]++
 			if !listed[id] {
 				faults = append(faults, fault{unlisted, l.fault(w.token, "restore --lost does not list it")})
