@@ -213,10 +213,10 @@ func TestCrashRigs(t *testing.T) {
 		// Acknowledged before it is in the log or in its file.
 		m := newMachine(t)
 		m.bin = m.seeded("gitops/put.go",
-			"\t\tif err := s.wal.append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = s.applyKeep(root, one[0])\n",
+			"\t\tif err := s.wal.append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = apply(root, one[0])\n",
 			"\t\tgo func(e walEntry) {\n\t\t\t<-s.seededDelay()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
-			"func (s *Store) put(w Write)",
-			"func (s *Store) seededDelay() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) put(w Write)",
+			"func (s *Store) putOne(w Write)",
+			"func (s *Store) seededDelay() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) putOne(w Write)",
 			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
 		if _, faults := crashWriters(t, m, 3); len(faults) == 0 {
 			t.Error("memories that were acknowledged too early are not missed")
