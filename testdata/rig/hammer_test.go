@@ -54,7 +54,7 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 	f.IntVar(&o.replicas, "replicas", 2, "")
 	f.IntVar(&o.steps, "steps", 2000, "")
 	f.Uint64Var(&o.seed, "seed", 1, "")
-	f.IntVar(&o.crashes, "crashes", 10, "")
+	f.IntVar(&o.crashes, "crashes", -1, "one in half a minute")
 	f.BoolVar(&o.sync, "sync", true, "")
 	f.BoolVar(&o.vanish, "vanish", true, "")
 	var args []string
@@ -66,6 +66,9 @@ func hammerFromEnv(t *testing.T) hammerOptions {
 	}
 	if o.limit = time.Duration(*seconds) * time.Second; o.limit == 0 {
 		o.limit = time.Duration(*minutes) * time.Minute
+	}
+	if o.crashes < 0 {
+		o.crashes = max(2, int(o.limit/(30*time.Second)))
 	}
 	if o.tracked = *mode == "tracked"; o.tracked {
 		o.sync, o.vanish = false, false
