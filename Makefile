@@ -163,7 +163,7 @@ cross: ## vet for Windows, macOS and Linux on arm64, test its machine code, buil
 		echo "SKIP: build for windows/amd64: $(MINGW) is missing (Debian: apt-get install gcc-mingw-w64-x86-64)"; \
 	fi
 
-hammer: build ## users, agents and crashes against a run without daemons; HAMMER="replicas=2 minutes=5 seed=1"
+hammer: build ## users, agents and crashes against a run without daemons; HAMMER="mode=tracked agents=4 replicas=2 minutes=5 seed=1 race=1"
 	HAMMER="$(HAMMER)" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestHammer$$' ./testdata/rig
 
 walk: build ## random walks over histories, the index compared with a fresh one at each step; HISTORIES="checkout name=version,version ..." STEPS=60 SEED=1 MODE=auto
@@ -179,7 +179,7 @@ full: ## in full what make test does in part: mutants, hostile files and cost of
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(OriginalsAreNotKeptInMemory|KilledWhileItWrites|GraphServesAndComesBack)$$' ./vecindex
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^Test(Sync|PowerCut)$$' ./gitops
 	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -timeout 10m -run '^TestASaveIsDescribedAlone$$' ./daemon
-	FOLDWATCH_FULL=1 $(GO) test -mod=readonly -count=1 -v -timeout 20m -run '^TestIndexEqualsAFreshOne$$' ./daemon
+	FOLDWATCH_FULL=1 FOLDWATCH_SEED=$${FOLDWATCH_SEED:-1} $(GO) test -mod=readonly -count=1 -v -timeout 20m -run '^TestIndexEqualsAFreshOne$$' ./daemon
 
 vectors: ## 100,000 random operations on the vector index against a model, 3,000 flipped bits (about two minutes)
 	OPERATIONS=$${OPERATIONS:-100000} FLIPS=$${FLIPS:-1000} $(GO) test -mod=readonly -count=1 -v -timeout 30m -run '^Test(RandomOperations|FlippedBytes)' ./vecindex

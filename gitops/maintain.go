@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // Above how many loose objects, or packs, the repository is repacked (G4).
@@ -30,10 +31,17 @@ func (s *Store) Repack(ctx context.Context) (did bool, err error) {
 func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	did, err = s.obj.Repack(ctx, maxLoose, maxPacks)
+	did, err = s.obj.Repack(ctx, maxLoose, maxPacks, runGit)
 	if je, ok := errors.AsType[*objdb.JoinError](err); ok {
 		s.log.WarnContext(ctx, "Packs not joined", "packs", je.Packs, "err", je.Err)
 		return did, nil
 	}
 	return did, err
+}
+
+// runGit runs the git program in a repository of ours, with the clean environment of
+// every call.
+func runGit(ctx context.Context, dir string, args ...string) error {
+	_, err := usergit.Call{Dir: dir, GitDir: dir, Args: args}.Output(ctx)
+	return err
 }

@@ -87,7 +87,7 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if _, err := to.Repack(ctx, maxLoose, maxPacks); err != nil { // slower, not wrong
+	if _, err := to.Repack(ctx, maxLoose, maxPacks, runGit); err != nil { // slower, not wrong
 		s.log.WarnContext(ctx, "Objects of the mirror not packed", "err", err)
 	}
 	return nil

@@ -505,7 +505,7 @@ func TestTrackedLeavesGitAlone(t *testing.T) {
 	if _, _, err := u.InUserHistory(ctx, u.path, u.base); err != nil {
 		t.Error(err)
 	}
-	_, err = u.MergesMemories(ctx)
+	_, err = locate(t, u.dir).MergesMemories(ctx, "fold")
 	must(t, err)
 	u.reopen()
 	_, err = u.ForgetLost(ctx)

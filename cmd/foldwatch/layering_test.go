@@ -25,7 +25,7 @@ func levels() map[string]int {
 		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0,
 		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1,
 		"chunker/source": 0, "chunker/syntax": 1, "chunker/worker": 1, "chunker": 2,
-		"gitops/gittest": -1, "gitops/usergit": 1, "gitops/objdb": 2, "gitops": 3,
+		"gitops/usergit": 1, "gitops/objdb": 1, "gitops": 2,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
@@ -36,7 +36,7 @@ func levels() map[string]int {
 		"daemon": 5, "api/mcp": 5, "api/agents": 5,
 		"api": 6, "daemon/eval/corpus": 6,
 		// What tests of several packages share; see testHelpers.
-		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 4, "testdata/nocasetest": -1,
+		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 4, "testdata/nocasetest": -1, "gitops/gittest": -1,
 		// Programs: nothing imports them.
 		"cmd/foldwatch": 7, "testdata/rig": 7,
 	}
@@ -69,7 +69,7 @@ func owners() []owner {
 		{"github.com/tree-sitter", []string{"chunker/syntax"}, "it can end a process: only in the worker"},
 		{"github.com/tree-sitter-grammars", []string{"chunker/syntax"}, "it can end a process: only in the worker"},
 		{"github.com/yuin/goldmark", []string{"chunker"}, "markdown is cut there"},
-		{"github.com/go-git", []string{"gitops"}, "it never syncs: its file system is wrapped there"},
+		{"github.com/go-git", []string{"gitops", "gitops/objdb"}, "it never syncs: its file system is wrapped there"},
 		{"github.com/sergi/go-diff", []string{"gitops"}, "diffs of history are made there"},
 		{"github.com/fsnotify/fsnotify", []string{"daemon/watch"}, "events are hints, settled into batches there"},
 		{"github.com/qdrant/go-client", []string{"vecindex/qdrant"}, "gRPC stays out of everything else"},

@@ -3,7 +3,6 @@ package objdb
 import (
 	"context"
 
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -95,7 +94,7 @@ func copyBelow(ctx context.Context, from, to *Repo, tree plumbing.Hash) error {
 			}
 			continue
 		}
-		if e.odd == usergit.ModeGitlink || to.Holds(e.Hash) {
+		if e.odd == modeGitlink || to.Holds(e.Hash) {
 			continue // a submodule's commit is nowhere here
 		}
 		b, err := from.Get(plumbing.BlobObject, e.Hash)

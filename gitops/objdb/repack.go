@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/storage/memory"
 )
@@ -16,7 +15,7 @@ import (
 // Repack puts loose objects into one pack where there are more than maxLoose, and all
 // packs into one where there are more than maxPacks. It reports whether it did anything.
 // Where packs cannot be joined err is a *JoinError: many packs are slower, not wrong.
-func (o *Repo) Repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
+func (o *Repo) Repack(ctx context.Context, maxLoose, maxPacks int, git RunGit) (did bool, err error) {
 	if o.CountLoose() > maxLoose {
 		if err := o.packLoose(ctx); err != nil {
 			return false, fmt.Errorf("repack: %w", err)
@@ -30,11 +29,14 @@ func (o *Repo) Repack(ctx context.Context, maxLoose, maxPacks int) (did bool, er
 	if len(packs) <= maxPacks {
 		return did, nil
 	}
-	if err := o.joinPacks(ctx); err != nil {
+	if err := o.joinPacks(ctx, git); err != nil {
 		return did, &JoinError{Packs: len(packs), Err: err}
 	}
 	return true, nil
 }
+
+// RunGit runs the git program in the repository at dir.
+type RunGit func(ctx context.Context, dir string, args ...string) error
 
 // A JoinError says that the git program could not make one pack of many.
 type JoinError struct {
@@ -144,7 +146,7 @@ func (o *Repo) packLoose(ctx context.Context) error {
 // joinPacks lets the git program make one pack of all, since go-git would hold
 // all of it in memory. What it replaces is removed only once the name of the new
 // pack is durable, which git does not wait for.
-func (o *Repo) joinPacks(ctx context.Context) error {
+func (o *Repo) joinPacks(ctx context.Context, git RunGit) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.reopen()
@@ -153,9 +155,7 @@ func (o *Repo) joinPacks(ctx context.Context) error {
 		return err
 	}
 	repack := func(more ...string) error {
-		c := usergit.Call{Dir: o.fs.dir, GitDir: o.fs.dir, Args: append([]string{"-c", "repack.writeBitmaps=false", "repack", "-a", "-q"}, more...)}
-		_, err := c.Output(ctx)
-		return err
+		return git(ctx, o.fs.dir, append([]string{"-c", "repack.writeBitmaps=false", "repack", "-a", "-q"}, more...)...)
 	}
 	if err := repack(); err != nil {
 		return err

@@ -8,13 +8,19 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A treeEntry is one name in a tree: a folder, a regular file, or something
 // that others put on the branch and that is never ours to read, write or take
 // away (G6): a link, a submodule.
+// Modes of entries of a tree, as git prints them.
+const (
+	modeRegular    = "100644"
+	modeExecutable = "100755"
+	modeGitlink    = "160000"
+)
+
 type TreeEntry struct {
 	Name string
 	Dir  bool
@@ -47,7 +53,7 @@ func (o *Repo) ReadTree(h plumbing.Hash) ([]TreeEntry, error) {
 			return nil, fmt.Errorf("tree %s is damaged", h)
 		}
 		e := TreeEntry{Name: name, Dir: mode == "40000" || mode == "040000"}
-		if !e.Dir && !usergit.RegularMode(mode) {
+		if !e.Dir && mode != modeRegular && mode != modeExecutable {
 			e.odd = mode
 		}
 		copy(e.Hash[:], rest)
@@ -67,7 +73,7 @@ func (o *Repo) putTree(entries []TreeEntry) (plumbing.Hash, error) {
 		case e.odd != "":
 			b.WriteString(e.odd + " ")
 		default:
-			b.WriteString(usergit.ModeRegular + " ")
+			b.WriteString(modeRegular + " ")
 		}
 		b.WriteString(e.Name)
 		b.WriteByte(0)

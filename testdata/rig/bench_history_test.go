@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A ledger is a store of its own, with memories in it.
-type ledger struct {
+// A filledStore is a store of its own, with memories in it.
+type filledStore struct {
 	*gitops.Store
 
 	t   *testing.T
@@ -24,8 +24,8 @@ type ledger struct {
 	n   int // memories written one by one
 }
 
-// newLedger makes a store of n memories, all in its journal.
-func newLedger(t *testing.T, m *machine, n int) *ledger {
+// newFilledStore makes a store of n memories, all in its journal.
+func newFilledStore(t *testing.T, m *machine, n int) *filledStore {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "history")
 	m.write(filepath.Join(dir, "README.md"), "# Notes\n")
@@ -53,13 +53,13 @@ func newLedger(t *testing.T, m *machine, n int) *ledger {
 	if !settled {
 		t.Fatal("fold/ does not settle")
 	}
-	return &ledger{Store: s, t: t, dir: dir}
+	return &filledStore{Store: s, t: t, dir: dir}
 }
 
-func (l *ledger) repo() string { return filepath.Join(l.dir, ".git", "foldwatch", "repo.git") }
+func (l *filledStore) repo() string { return filepath.Join(l.dir, ".git", "foldwatch", "repo.git") }
 
 // one writes a memory and returns how long its commit takes.
-func (l *ledger) one() time.Duration {
+func (l *filledStore) one() time.Duration {
 	l.t.Helper()
 	l.n++
 	at := time.Date(2026, 6, 1, 0, 0, l.n, 0, time.UTC)
@@ -79,7 +79,7 @@ func (l *ledger) one() time.Duration {
 }
 
 // loose counts the objects that lie in files of their own.
-func (l *ledger) loose() (n int) {
+func (l *filledStore) loose() (n int) {
 	l.t.Helper()
 	err := filepath.WalkDir(filepath.Join(l.repo(), "objects"), func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && len(filepath.Base(filepath.Dir(p))) == 2 {
@@ -93,13 +93,31 @@ func (l *ledger) loose() (n int) {
 	return n
 }
 
+// commit is goal 8: a commit of one memory into our own repository, against git's own
+// add and commit of one file in a repository of 8,000.
+func (b *bench) commit(t *testing.T) {
+	m := newMachine(t)
+	ours, twin := newFilledStore(t, m, 10), m.mono(8000)
+	n := 0
+	r, _ := pairs("8", "commit of one memory", "git add + git commit", "<= 2, aim 0.5", 40, ours.one, func() time.Duration {
+		n++
+		name := fmt.Sprintf("note%d.md", n)
+		m.write(filepath.Join(twin.dir, name), fmt.Sprintf("# Note %d\n\nWritten alone.\n", n))
+		return timed(func() {
+			m.git(twin.dir, "add", name)
+			m.git(twin.dir, "commit", "-q", "-m", "add")
+		})
+	})
+	b.add(r)
+}
+
 // history is how goal 8 grows (8h): what a commit of one memory, a look by
 // status, the first publish and a clone cost with 100,000 memories.
 func (b *bench) history(t *testing.T) {
 	m := newMachine(t)
-	few, many := newLedger(t, m, 10), newLedger(t, m, 100_000)
+	few, many := newFilledStore(t, m, 10), newFilledStore(t, m, 100_000)
 	var objects [2]int
-	for i, l := range []*ledger{few, many} {
+	for i, l := range []*filledStore{few, many} {
 		l.one() // the first after a bulk reads the tree
 		was := l.loose()
 		l.one()
@@ -108,7 +126,7 @@ func (b *bench) history(t *testing.T) {
 	b.add(count("8h", "objects of a commit of one memory, 10 and 100,000", fmt.Sprint(objects[0], ", ", objects[1]), "5, 5"))
 	r, _ := pairs("8h", "commit of one memory of 100,000", "of 10", "<= 1.5", 50, many.one, few.one)
 	b.add(r)
-	look := func(l *ledger) func() time.Duration {
+	look := func(l *filledStore) func() time.Duration {
 		return func() time.Duration {
 			l.one() // so that there is something new to tell
 			return timed(func() {

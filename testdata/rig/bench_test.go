@@ -51,6 +51,7 @@ func TestBench(t *testing.T) {
 		{"5", (*bench).saves},
 		{"6", (*bench).vectorGoals}, // also 10
 		{"6c", (*bench).search},     // also 7
+		{"8", (*bench).commit},
 		{"8h", (*bench).history},
 		{"9", (*bench).idle}, // also 9b
 		{"15", (*bench).storm},

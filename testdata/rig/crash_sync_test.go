@@ -18,11 +18,11 @@ import (
 )
 
 // TestCrashSync: kill -9 at random moments of a sync by which two machines change the
-// same memory. Nothing is lost, no lock is left, and git finds nothing wrong in the checkout, the sidecar, its mirror and the
-// remote (I7, F04).
+// same memory. Nothing is lost, no lock is left, and git finds nothing wrong in the
+// checkout, the sidecar, its mirror and the remote (I7, F04).
 func TestCrashSync(t *testing.T) {
 	began := time.Now()
-	n, faults := crashSync(t, crashes)
+	n, faults := crashSync(t, "", crashes, 0)
 	for _, f := range faults {
 		t.Error(f)
 	}
@@ -36,11 +36,11 @@ type syncCrash struct {
 	words  []string // that both are to have in the end
 }
 
-// crashSync kills n syncs, or as many as there is time for. It tells what was wrong
-// afterwards.
-func crashSync(t *testing.T, n int) (done int, faults []string) {
+// crashSync kills n syncs, or as many as there is time for, or, if until is not 0, as
+// many as it takes to find that many faults. It tells what was wrong afterwards.
+func crashSync(t *testing.T, bin string, n, until int) (done int, faults []string) {
 	t.Helper()
-	c := &syncCrash{hammer: newHammer(t, hammerOptions{replicas: 2, sync: true, seed: 11}, "")}
+	c := &syncCrash{hammer: newHammer(t, hammerOptions{replicas: 2, sync: true, seed: 11}, bin)}
 	c.serve()
 	a := c.replicas[0]
 	made, err := client.New(a.m.socket()).AddMemory(t.Context(), slug, wire.MemoryCreate{Title: "Shared", Content: "- both change this\n"})
@@ -56,7 +56,7 @@ func crashSync(t *testing.T, n int) (done int, faults []string) {
 	t.Logf("a sync with something to do takes %.0f ms", ms(whole))
 	rnd := rand.New(rand.NewPCG(11, 0))
 	limit := time.Now().Add(8 * time.Minute)
-	for ; done < n && time.Now().Before(limit); done++ {
+	for ; done < n && time.Now().Before(limit) && (until == 0 || len(faults) < until); done++ {
 		if why := c.prepare(done); why != "" {
 			faults = append(faults, fmt.Sprintf("crash %d: %s", done, why))
 		}

@@ -224,6 +224,19 @@ func TestCrashRigs(t *testing.T) {
 			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
 		}
 	})
+	t.Run("sync", func(t *testing.T) {
+		// Our branch moves before the working files, and what it takes is made longer: what
+		// is not there yet is then deleted for all.
+		bin := newMachine(t).seeded("gitops/takein.go",
+			"\theld, err := r.takeIn(ctx, m, next)\n",
+			"\tif err := s.obj.setRef(refBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.takeIn(ctx, m, next)\n",
+			"\t\"maps\"\n", "\t\"maps\"\n\t\"time\"\n")
+		if _, faults := crashSync(t, bin, crashes, 1); len(faults) == 0 {
+			t.Error("a branch that a crash leaves ahead of the files is not missed")
+		} else {
+			t.Logf("found %d faults, such as: %s", len(faults), faults[0])
+		}
+	})
 	t.Run("first index", func(t *testing.T) {
 		// What the text index missed is not fed to it again.
 		m := newMachine(t)

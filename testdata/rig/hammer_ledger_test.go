@@ -4,9 +4,8 @@ package rig
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,9 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/foldwatch/foldwatch/api/client"
-	"github.com/foldwatch/foldwatch/api/wire"
 )
 
 // unsettled is how long what a person saved may not be in the journal yet: it
@@ -34,13 +30,17 @@ const (
 	fateHand      = "hand"      // edited in place by a person's editor, which may overwrite: so must these
 )
 
-// Accounts keep what was acknowledged. It is safe for concurrent use.
-type accounts struct {
+// A ledger keeps what was acknowledged. It is safe for concurrent use.
+type ledger struct {
+	tracked bool // the user's git takes memories away and brings them back
+
 	mu      sync.Mutex
 	next    int
+	hot     []string            // ids of memories that are written most
 	fate    map[string]string   // id → fate
 	words   map[string]word     // token → what became of it
 	doomed  map[string]int      // the replica that deleted an id and had that acknowledged
+	ended   map[string]bool     // id and replica of what was removed, or edited by a person, since it was last acknowledged
 	ops     map[string]int      // by kind, for the table
 	refused map[string]int      // by error
 	trail   map[string][]string // id → what was done to it, and when
@@ -50,17 +50,21 @@ type accounts struct {
 
 // A word is a token that was written.
 type word struct {
-	id   string
-	by   int  // replica
-	weak bool // a person's, not yet known to be in the journal
-	at   time.Time
+	token string
+	id    string
+	by    int  // replica
+	weak  bool // a person's, not yet known to be in the journal
+	at    time.Time
 }
 
-func newAccounts() *accounts {
-	return &accounts{fate: map[string]string{}, words: map[string]word{}, doomed: map[string]int{}, ops: map[string]int{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now()}
+func newLedger(tracked bool) *ledger {
+	return &ledger{
+		tracked: tracked, fate: map[string]string{}, words: map[string]word{}, doomed: map[string]int{}, ops: map[string]int{},
+		ended: map[string]bool{}, refused: map[string]int{}, trail: map[string][]string{}, gone: map[int][]string{}, start: time.Now(),
+	}
 }
 
-func (l *accounts) token() string {
+func (l *ledger) token() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next++
@@ -70,7 +74,7 @@ func (l *accounts) token() string {
 var tokenForm = regexp.MustCompile(`hq[0-9]+qh`)
 
 // note counts what was done to the memory id, and calls fn if it was acknowledged.
-func (l *accounts) note(kind, id string, replica int, err error, fn func()) {
+func (l *ledger) note(kind, id string, r *replica, err error, fn func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	end := ""
@@ -78,7 +82,7 @@ func (l *accounts) note(kind, id string, replica int, err error, fn func()) {
 		end = " refused"
 	}
 	if id != "" {
-		l.trail[id] = append(l.trail[id], fmt.Sprintf("%.2f s %s on %d%s", time.Since(l.start).Seconds(), kind, replica, end))
+		l.trail[id] = append(l.trail[id], fmt.Sprintf("%s %s on %d%s", l.since(), kind, r.n, end))
 	}
 	if err != nil {
 		text := err.Error()
@@ -92,8 +96,40 @@ func (l *accounts) note(kind, id string, replica int, err error, fn func()) {
 	fn()
 }
 
-// pick returns an id of one of the fates that the replica's fold/ has.
-func (l *accounts) pick(rnd *rand.Rand, dir string, fates ...string) string {
+func (l *ledger) since() string { return fmt.Sprintf("%.2f s", time.Since(l.start).Seconds()) }
+
+// made, wrote and deleted are called by note: a memory has its first word, one more,
+// or is deleted.
+func (l *ledger) made(id, fate string, w word) {
+	l.fate[id], w.id = fate, id
+	l.wrote(w)
+}
+
+func (l *ledger) wrote(w word) {
+	w.at = time.Now()
+	l.words[w.token] = w
+	l.ended[fmt.Sprint(w.id, " on ", w.by)] = w.weak
+}
+
+func (l *ledger) deleted(id string, by int) {
+	if l.fate[id] == fateDoomed {
+		l.doomed[id] = by
+	}
+	// What a person saved a moment ago and nobody told them was kept.
+	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
+}
+
+// removing is told before a memory is deleted: whether it was is not known where the
+// answer does not come.
+func (l *ledger) removing(id string, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended[fmt.Sprint(id, " on ", by)] = true
+}
+
+// pick returns an id of one of the fates that the replica's fold/ has, half of the time
+// of one that is written most; "" if it finds none.
+func (l *ledger) pick(rnd *rand.Rand, r *replica, fates ...string) string {
 	l.mu.Lock()
 	var ids []string
 	for id, fate := range l.fate {
@@ -101,14 +137,18 @@ func (l *accounts) pick(rnd *rand.Rand, dir string, fates ...string) string {
 			ids = append(ids, id)
 		}
 	}
+	hot := slices.DeleteFunc(slices.Clone(l.hot), func(id string) bool { return !slices.Contains(ids, id) })
 	l.mu.Unlock()
 	slices.Sort(ids)
+	if len(hot) > 0 && rnd.IntN(2) == 0 {
+		ids = hot
+	}
 	for range 5 {
 		if len(ids) == 0 {
 			return ""
 		}
 		id := ids[rnd.IntN(len(ids))]
-		if _, err := os.Lstat(memoryFile(dir, id)); err == nil {
+		if _, err := os.Lstat(memoryFile(r.dir, id)); err == nil {
 			return id
 		}
 	}
@@ -119,17 +159,17 @@ func memoryFile(dir, id string) string {
 	return filepath.Join(dir, "fold", id[:1], id[1:2], id+".md")
 }
 
-// vanish is told before the folder of a replica goes, and when it went. It forgets
+// vanish is told when the folder of a replica was taken away. It forgets
 // what a person wrote there a moment ago, or since the vanish guard is up: nobody
 // told them that it was kept.
-func (l *accounts) vanish(r *replica, what string) {
+func (l *ledger) vanish(r *replica, what string) {
 	since := time.Now().Add(-unsettled)
 	if up := r.guardedSince(); !up.IsZero() && up.Before(since) {
 		since = up
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gone[r.n] = append(l.gone[r.n], fmt.Sprintf("%.2f s %s", time.Since(l.start).Seconds(), what))
+	l.gone[r.n] = append(l.gone[r.n], l.since()+" "+what)
 	maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.by == r.n && w.at.After(since) })
 }
 
@@ -143,228 +183,199 @@ func (r *replica) guardedSince() time.Time {
 	return fi.ModTime().Add(-unsettled)
 }
 
-// agent writes memories of one replica until ctx ends. What it does depends on
-// what it meets; its errors while the daemon is away are its own.
-func (r *replica) agent(ctx context.Context, l *accounts, rnd *rand.Rand) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(r.idle(rnd)): // agents think
-		}
-		cl := client.New(r.m.socket())
-		switch k := rnd.IntN(20); {
-		case k < 7:
-			r.add(ctx, cl, l, []string{fatePlain, fatePlain, fateDoomed, fateContested, fateHand}[rnd.IntN(5)])
-		case k < 14:
-			r.append(ctx, cl, l, l.pick(rnd, r.dir, fatePlain, fateContested, fateHand))
-		case k < 16:
-			r.remove(ctx, cl, l, l.pick(rnd, r.dir, fateDoomed, fateDoomed, fateContested))
-		case k < 18 || !r.syncs:
-			r.byHand(l, l.pick(rnd, r.dir, fateHand, fateContested))
-		case k < 19:
-			_, err := cl.Search(ctx, slug, wire.SearchRequest{Query: "line " + l.token(), Limit: 3})
-			l.note("search", "", r.n, err, func() {})
-		default:
-			out, err := r.sync(ctx)
-			if err != nil {
-				err = fmt.Errorf("%s", firstLine(out))
-			}
-			l.note("sync", "", r.n, err, func() {})
-		}
-	}
-}
-
-// idle is how long an agent does nothing.
-func (r *replica) idle(rnd *rand.Rand) time.Duration {
-	return time.Duration(10+rnd.IntN(120)) * time.Millisecond
-}
-
-// sync asks the daemon for one, and returns what the program said.
-func (r *replica) sync(ctx context.Context) (string, error) {
-	c := r.m.command(r.dir, "sync")
-	bound := exec.CommandContext(ctx, c.Path, c.Args[1:]...)
-	bound.Dir, bound.Env = c.Dir, c.Env
-	out, err := bound.CombinedOutput()
-	return string(out), err
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
-func (r *replica) add(ctx context.Context, cl *client.Client, l *accounts, fate string) {
-	token := l.token()
-	reply, err := cl.AddMemory(ctx, slug, wire.MemoryCreate{Title: fate + " " + token, Content: "It began with " + token + ".\n\n- one item\n"})
-	l.note("add", reply.ID, r.n, err, func() {
-		l.fate[reply.ID] = fate
-		l.words[token] = word{id: reply.ID, by: r.n, at: time.Now()}
+// userChanged is told what fold/ of a replica holds before and after a command of the
+// user. It forgets what a person saved a moment ago and the command took away, and
+// deletions of memories that the command brought back. Where others write meanwhile,
+// all that is there, or is gone, after the command counts as its work.
+func (l *ledger) userChanged(r *replica, what string, before, after map[string]string, meanwhile bool) {
+	had, has := tokensOf(before), tokensOf(after)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.words, func(token string, w word) bool {
+		return w.weak && w.by == r.n && time.Since(w.at) < unsettled && !has[token] && (meanwhile || had[token])
 	})
-}
-
-func (r *replica) append(ctx context.Context, cl *client.Client, l *accounts, id string) {
-	if id == "" {
-		return
-	}
-	token := l.token()
-	_, err := cl.UpdateMemory(ctx, slug, id, wire.MemoryUpdate{Append: "- then came " + token + "\n"})
-	l.note("append", id, r.n, err, func() { l.words[token] = word{id: id, by: r.n, at: time.Now()} })
-}
-
-func (r *replica) remove(ctx context.Context, cl *client.Client, l *accounts, id string) {
-	if id == "" {
-		return
-	}
-	_, err := cl.DeleteMemory(ctx, slug, id, "")
-	l.note("delete", id, r.n, err, func() {
-		if l.fate[id] == fateDoomed {
-			l.doomed[id] = r.n
-		}
-		// What a person saved a moment ago and nobody told them was kept.
-		maps.DeleteFunc(l.words, func(_ string, w word) bool { return w.weak && w.id == id && time.Since(w.at) < unsettled })
-	})
-}
-
-// byHand rewrites a memory as editors do: read, change a line, write in place.
-func (r *replica) byHand(l *accounts, id string) {
-	if id == "" {
-		return
-	}
-	path := memoryFile(r.dir, id)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return
-	}
-	token := l.token()
-	text := strings.Replace(string(b), "- one item\n", "- one item, and by hand "+token+"\n- one item\n", 1)
-	if text == string(b) {
-		return
-	}
-	err = os.WriteFile(path, []byte(text), 0o600)
-	l.note("by hand", id, r.n, err, func() { l.words[token] = word{id: id, by: r.n, weak: true, at: time.Now()} })
-}
-
-// kept is where the words of one replica are.
-type kept struct {
-	live    map[string]bool // in a file of fold/
-	history map[string]bool // in some object that the sidecar refers to
-	ids     map[string]bool // of files in fold/
-}
-
-func (r *replica) kept() kept {
-	k := kept{map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	take := func(set map[string]bool, b []byte) {
-		for _, token := range tokenForm.FindAll(b, -1) {
-			set[string(token)] = true
+	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
+		if l.doomed[id] == r.n && r.holds(after, id) && (meanwhile || !r.holds(before, id)) {
+			delete(l.doomed, id)
+			l.trail[id] = append(l.trail[id], fmt.Sprintf("%s brought back by %s on %d", l.since(), what, r.n))
 		}
 	}
-	_ = filepath.WalkDir(filepath.Join(r.dir, "fold"), func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || filepath.Ext(p) != ".md" {
-			return nil //nolint:nilerr // a folder that is gone has no words
-		}
-		if b, err := os.ReadFile(p); err == nil {
-			take(k.live, b)
-			if bytes.Contains(b, []byte("\ndeleted: true\n")) {
-				return nil
-			}
-			k.ids[strings.TrimSuffix(d.Name(), ".md")] = true
-		}
-		return nil
-	})
-	take(k.history, r.objects())
-	for _, name := range []string{"wal", "putoff"} {
-		if b, err := os.ReadFile(filepath.Join(r.dir, ".git", "foldwatch", name)); err == nil {
-			take(k.history, b)
+}
+
+// back returns what came back to a replica of the memories deleted there, which are
+// those that deletedOn returned before the files were read.
+func (l *ledger) back(r *replica, deleted []string, files map[string]string) (faults []fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range deleted {
+		if r.holds(files, id) {
+			delete(l.doomed, id) // told once
+			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back on %d\n\t%s", id, r.n, strings.Join(l.trail[id], "\n\t"))})
 		}
 	}
-	return k
+	return faults
+}
+
+func (l *ledger) deletedOn(r *replica) (ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, by := range l.doomed {
+		if by == r.n {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// holds reports whether the memory id is among the files of the replica's fold/.
+func (r *replica) holds(files map[string]string, id string) bool {
+	text, has := files[memoryFile(filepath.Base(r.dir), id)]
+	return has && !strings.Contains(text, "\ndeleted: true\n")
+}
+
+func tokensOf(files map[string]string) map[string]bool {
+	set := map[string]bool{}
+	for _, text := range files {
+		for _, token := range tokenForm.FindAllString(text, -1) {
+			set[token] = true
+		}
+	}
+	return set
 }
 
 // sidecar is the repository that holds the history of the replica's fold/.
 func (r *replica) sidecar() string { return filepath.Join(r.dir, ".git", "foldwatch", "repo.git") }
 
-// objects returns the content of everything the sidecar's refs lead to.
-func (r *replica) objects() []byte {
+// journal returns the words that the replica's own history holds.
+func (r *replica) journal() map[string]bool {
+	wal, _ := os.ReadFile(filepath.Join(r.dir, ".git", "foldwatch", "wal")) // there may be none
+	return tokensOf(map[string]string{"wal": string(wal), "objects": string(r.objects(r.sidecar(), "--all"))})
+}
+
+// refs returns the words that the user's branches, remote-tracking branches, tags and
+// stashes hold.
+func (r *replica) refs() map[string]bool {
+	from := []string{"--all"}
+	if stashes, code := r.quietly("log", "--walk-reflogs", "--format=%H", "refs/stash", "--"); code == 0 {
+		from = append(from, strings.Fields(stashes)...)
+	}
+	return tokensOf(map[string]string{"objects": string(r.objects(filepath.Join(r.dir, ".git"), from...))})
+}
+
+// objects returns the content of everything that some revisions of a repository lead to.
+func (r *replica) objects(repo string, from ...string) []byte {
 	git := func(in []byte, args ...string) []byte {
-		c := exec.CommandContext(r.m.t.Context(), "git", append([]string{"--git-dir=" + r.sidecar()}, args...)...)
+		c := exec.CommandContext(r.m.t.Context(), "git", append([]string{"--git-dir=" + repo}, args...)...)
 		c.Env, c.Stdin = r.m.env(), bytes.NewReader(in)
 		out, err := c.Output()
 		if err != nil {
-			r.m.t.Fatalf("git %v in the sidecar: %v", args, err)
+			r.m.t.Fatalf("git %v in %s: %v", args, repo, err)
 		}
 		return out
 	}
 	var names bytes.Buffer
-	for line := range bytes.Lines(git(nil, "rev-list", "--objects", "--all")) {
+	for line := range bytes.Lines(git(nil, append([]string{"rev-list", "--objects"}, from...)...)) {
 		name, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
 		names.Write(append(name, '\n'))
 	}
 	return git(names.Bytes(), "cat-file", "--batch", "--buffer")
 }
 
+// unlisted returns the memories of a replica whose last acknowledged version git took away
+// before it had it, and which restore --lost does not list (git.md T4). Where a person
+// edited or removed the file since, that is the matter's end.
+func (l *ledger) unlisted(r *replica) (faults []fault) {
+	out, err := r.m.command(r.dir, "restore", "--lost", "--json").Output()
+	var list struct{ Items []struct{ ID string } }
+	if err == nil {
+		err = json.Unmarshal(out, &list)
+	}
+	if err != nil {
+		return []fault{{unlisted, fmt.Sprintf("replica %d: restore --lost: %v", r.n, err)}}
+	}
+	listed := map[string]bool{}
+	for _, m := range list.Items {
+		listed[m.ID] = true
+	}
+	all, _ := r.quietly("cat-file", "--batch-all-objects", "--batch", "--buffer")
+	has := r.foldFiles()
+	has["objects of git"] = all
+	kept := tokensOf(has)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	newest := map[string]word{}
+	for _, w := range l.words {
+		if w.by == r.n && !w.weak && w.at.After(newest[w.id].at) {
+			newest[w.id] = w
+		}
+	}
+	for id, w := range newest {
+		status, _ := r.quietly("status", "--porcelain", "--", memoryFile("", id))
+		if !kept[w.token] && status == "" && !l.ended[fmt.Sprint(id, " on ", r.n)] {
+			l.ops["taken away by git"]++
+			if !listed[id] {
+				faults = append(faults, fault{unlisted, l.fault(w.token, "restore --lost does not list it")})
+			}
+		}
+	}
+	return faults
+}
+
 // past tells what became of a memory in a replica: on disk, in the journal and on the
 // branch, the newest first.
 func (r *replica) past(id string) string {
 	path := memoryFile("", id)
-	b, err := os.ReadFile(memoryFile(r.dir, id))
-	is := "a file"
-	if err != nil {
-		is = "no file"
-	} else if bytes.Contains(b, []byte("\ndeleted: true\n")) {
-		is = "a tombstone"
+	is := "no file"
+	if _, err := os.Lstat(memoryFile(r.dir, id)); err == nil {
+		is = "a file"
 	}
 	journal, _ := r.quietly("--git-dir="+r.sidecar(), "log", "-8", "--date=format:%H:%M:%S", "--format=journal %cd %s", "--name-status", "refs/foldwatch/journal", "--", strings.TrimPrefix(path, "fold/"))
-	branch, _ := r.quietly("log", "-8", "--date=format:%H:%M:%S", "--format=branch %cd %s", "--name-status", "--", path)
-	heads, _ := r.quietly("reflog", "-40", "--date=format:%H:%M:%S", "--format=%gd %gs")
-	status, _ := r.quietly("status", "--short", "--branch")
-	return fmt.Sprintf("\n\treplica %d: %s\n%s%s%s%s", r.n, is, journal, branch, status, heads)
+	branch, _ := r.quietly("log", "-8", "--format=branch %h %s", "--name-status", "--", path)
+	return fmt.Sprintf("\n\treplica %d: %s\n%s%s", r.n, is, journal, branch)
 }
 
-func (l *accounts) fault(token, what string) string {
+func (l *ledger) fault(token, what string) string {
 	w := l.words[token]
 	return fmt.Sprintf("%s of the %s memory %s, written by replica %d at %.2f s: %s\n\t%s", token, l.fate[w.id], w.id, w.by,
 		w.at.Sub(l.start).Seconds(), what, strings.Join(slices.Concat(l.trail[w.id], l.gone[w.by]), "\n\t"))
 }
 
-// check compares the ledger with what all replicas kept.
-func (l *accounts) check(all []*replica) (faults []fault) {
+// check compares the ledger with what all replicas kept. Beside the branch, words of
+// plain memories must be in fold/. Where the user's git rules there, a word may be
+// anywhere that it can be had from again.
+func (l *ledger) check(all []*replica) (faults []fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	live, history, back := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	live, history := map[string]bool{}, map[string]bool{}
+	came := map[string]bool{}
 	for _, r := range all {
-		k := r.kept()
-		maps.Copy(live, k.live)
-		maps.Copy(history, k.history)
-		for id := range k.ids {
-			if _, gone := l.doomed[id]; gone {
-				back[id] = true
+		files := r.foldFiles()
+		maps.Copy(live, tokensOf(files))
+		maps.Copy(history, r.journal())
+		if l.tracked {
+			maps.Copy(history, r.refs())
+		}
+		for id, by := range l.doomed {
+			if r.holds(files, id) && (!l.tracked || by == r.n) {
+				came[id] = true
 			}
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(l.words)) {
-		w := l.words[token]
-		fate := l.fate[w.id]
 		switch {
 		case live[token]:
-		case fate == fatePlain:
-			where := "nowhere"
-			if history[token] {
-				where = "in the history only"
-			}
-			faults = append(faults, fault{lost, l.fault(token, where)})
 		case !history[token]:
-			faults = append(faults, fault{lost, l.fault(token, "lost")})
+			faults = append(faults, fault{lost, l.fault(token, "nowhere")})
+		case l.fate[l.words[token].id] == fatePlain && !l.tracked:
+			faults = append(faults, fault{lost, l.fault(token, "in the history only")})
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(l.doomed)) {
-		if back[id] {
-			var past strings.Builder
-			for _, r := range all {
-				past.WriteString(r.past(id) + "\n\t" + strings.Join(l.gone[r.n], "\n\t"))
-			}
-			faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s%s", id, strings.Join(l.trail[id], "\n\t"), past.String())})
+	for _, id := range slices.Sorted(maps.Keys(came)) {
+		var past strings.Builder
+		for _, r := range all {
+			past.WriteString(r.past(id) + "\n\t" + strings.Join(l.gone[r.n], "\n\t"))
 		}
+		faults = append(faults, fault{undead, fmt.Sprintf("memory %s was deleted and is back\n\t%s%s", id, strings.Join(l.trail[id], "\n\t"), past.String())})
 	}
 	return faults
 }

@@ -130,18 +130,27 @@ func caller(socket string) *http.Client {
 	}}
 }
 
-// post sends one message, as a client of the current revision of MCP does.
-func post(t *testing.T, c *http.Client, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://foldwatch/mcp", strings.NewReader(body))
+// toolRequest is a call of a tool, as a client of the current revision of MCP makes it.
+func toolRequest(ctx context.Context, tool, body string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://foldwatch/mcp", strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "project_list",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool,
 	} {
 		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+// post sends one message, as a client of the current revision of MCP does.
+func post(t *testing.T, c *http.Client, body string) {
+	t.Helper()
+	req, err := toolRequest(t.Context(), "project_list", body)
+	if err != nil {
+		t.Fatal(err)
 	}
 	res, err := c.Do(req)
 	if err != nil {
