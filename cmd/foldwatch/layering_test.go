@@ -117,7 +117,7 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		want string
 	}{
 		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 5)"},
-		{"sideways", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/gitops"}, "imports gitops (level 1)"},
+		{"sideways", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/vecindex"}, "imports vecindex (level 1)"},
 		{"child of same level", use{pkg: "vecindex", file: "vecindex/x.go", path: modulePath + "/vecindex/token"}, "imports vecindex/token (level 1)"},
 		{"unknown importer", use{pkg: "daemon/core", file: "daemon/core/x.go", path: "fmt"}, "has no level"},
 		{"unknown imported", use{pkg: "api", file: "api/x.go", path: modulePath + "/api/util"}, "has no level"},
