@@ -12,9 +12,10 @@ import (
 // must find it.
 func TestHammerRigs(t *testing.T) {
 	sidecar := hammerOptions{agents: 2, replicas: 1, limit: 12 * time.Second, steps: 2000, seed: 3}
-	vanishing, tracked := sidecar, sidecar
+	vanishing, tracked, racing := sidecar, sidecar, sidecar
 	vanishing.vanish = true
 	tracked.tracked, tracked.limit = true, 25*time.Second
+	racing.tracked, racing.race, racing.limit = true, true, 25*time.Second
 	const commits = "\tdefer s.commit.Unlock()\n\treturn s.recordAll(ctx, paths, message)\n" // in gitops/journal.go
 	for _, tc := range []struct {
 		name    string
@@ -54,6 +55,13 @@ func TestHammerRigs(t *testing.T) {
 			changes: []string{
 				"\tif len(entries) == 0 {\n\t\treturn nil\n\t}\n\tw.mu.Lock()\n",
 				"\tw.mu.Lock()\n\tif true {\n\t\tdefer w.mu.Unlock()\n\t\tfor i := range entries {\n\t\t\tw.seq++\n\t\t\tentries[i].Seq = w.seq\n\t\t}\n\t\treturn nil\n\t}\n",
+			},
+		},
+		{
+			// What git took away is in the journal, and nobody is told.
+			name: "nothing remembered", opt: racing, kind: unlisted, file: "gitops/pending.go",
+			changes: []string{
+				"done []uint64) error {\n\tif !s.opt.Tracked {\n", "done []uint64) error {\n\tif true {\n",
 			},
 		},
 	} {
