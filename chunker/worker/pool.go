@@ -123,7 +123,7 @@ func (p *Pool) take() (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, fmt.Errorf("worker pool is closed: %w", fold.ErrUnavailable)
+		return nil, fmt.Errorf("chunk pool is closed: %w", fold.ErrUnavailable)
 	}
 	p.busy++
 	p.stats.Parses++
@@ -141,7 +141,7 @@ func (p *Pool) take() (*process, error) {
 	w, err := startProcess(p.opt)
 	if err != nil {
 		p.drop(false)
-		return nil, fmt.Errorf("start worker: %w: %w", err, fold.ErrUnavailable)
+		return nil, fmt.Errorf("start chunk worker: %w: %w", err, fold.ErrUnavailable)
 	}
 	return w, nil
 }

@@ -70,7 +70,7 @@ func watchdog(d time.Duration) (stop func()) {
 		return func() {}
 	}
 	t := time.AfterFunc(d, func() {
-		fmt.Fprintln(os.Stderr, "worker: one request took longer than", d)
+		fmt.Fprintln(os.Stderr, "chunk worker: one file took longer than", d)
 		os.Exit(exitWatchdog)
 	})
 	return func() { t.Stop() }
