@@ -21,8 +21,8 @@ type address struct {
 // parseAddress checks a remote's address (G15). Only https, ssh and, as the user
 // registered them on this machine, paths and plain http: no other protocol of
 // git and none of its helpers, which can run programs.
-func parseAddress(opt SyncOptions, base string) (address, error) {
-	remote := strings.TrimSpace(opt.Remote)
+func parseAddress(opt remoteOptions) (address, error) {
+	remote := strings.TrimSpace(opt.Address)
 	refuse := func(hint, format string, args ...any) (address, error) {
 		return address{}, syncError(SyncRefused, "", hint, format, args...)
 	}
@@ -35,7 +35,7 @@ func parseAddress(opt SyncOptions, base string) (address, error) {
 	remote = usergit.StripCredentials(remote)
 	scheme, rest, isURL := strings.Cut(remote, "://")
 	if !isURL {
-		return scpOrPath(remote, opt, base)
+		return scpOrPath(remote, opt)
 	}
 	scheme = strings.ToLower(scheme)
 	if scheme == "file" {
@@ -69,7 +69,7 @@ func parseAddress(opt SyncOptions, base string) (address, error) {
 }
 
 // scpOrPath is parseAddress for what is no URL: user@host:path, or a path.
-func scpOrPath(remote string, opt SyncOptions, base string) (address, error) {
+func scpOrPath(remote string, opt remoteOptions) (address, error) {
 	if host, path, ok := strings.Cut(remote, ":"); ok && !strings.Contains(host, "/") && !isWindowsDrive(remote) {
 		if strings.HasPrefix(path, ":") {
 			return address{}, syncError(SyncRefused, "", "use its https or ssh address", "%.80q names a helper program of git", remote)
@@ -88,7 +88,7 @@ func scpOrPath(remote string, opt SyncOptions, base string) (address, error) {
 	}
 	path := filepath.FromSlash(remote)
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
+		path = filepath.Join(opt.Base, path)
 	}
 	return address{url: path, scheme: "file", allow: "file"}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -23,7 +22,7 @@ type fetchedTransport struct {
 	git *gitProgram // which is told to fetch from the checkout
 }
 
-func (f *fetchedTransport) tip(ctx context.Context) (plumbing.Hash, error) {
+func (f *fetchedTransport) Tip(ctx context.Context) (plumbing.Hash, error) {
 	line, err := f.l.Git("rev-parse", "--verify", "--quiet", f.ref+"^{commit}").Line(ctx)
 	switch {
 	case usergit.ExitCode(err) > 0:
@@ -36,12 +35,12 @@ func (f *fetchedTransport) tip(ctx context.Context) (plumbing.Hash, error) {
 	return plumbing.NewHash(line), nil
 }
 
-func (f *fetchedTransport) fetch(ctx context.Context) (plumbing.Hash, error) {
+func (f *fetchedTransport) Fetch(ctx context.Context) (plumbing.Hash, error) {
 	tip, err := f.git.fetchRef(ctx, f.ref)
 	return plumbing.NewHash(tip), err
 }
 
-func (f *fetchedTransport) push(context.Context, plumbing.Hash, plumbing.Hash) error {
+func (f *fetchedTransport) Push(context.Context, plumbing.Hash, plumbing.Hash) error {
 	return errors.New("nothing is published to a branch that was fetched")
 }
 
@@ -73,23 +72,21 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 	if s.hasJournal() && !s.TakingFetched() {
 		return out, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)
 	}
-	exe, err := exec.LookPath("git")
+	if err := s.checkOwn(); err != nil {
+		return out, err
+	}
+	git, err := openCheckout(s.obj, s.l.CommonDir, &s.ssh)
 	if err != nil {
 		return out, err
 	}
-	if err := s.obj.CheckOwn(); err != nil {
-		return out, err
-	}
-	at := address{url: s.l.CommonDir, scheme: "file", allow: "file"}
-	opt := SyncOptions{MaxBytes: maxReceived, Timeout: transferLimit}
-	t := &fetchedTransport{l: s.l, ref: ref, git: &gitProgram{exe: exe, obj: s.obj, at: at, opt: opt, ssh: s.sshCommand}}
+	t := &fetchedTransport{l: s.l, ref: ref, git: git}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	if err := s.unguarded(ref); err != nil {
 		return out, err
 	}
 	var got Synced
-	r := &round{s: s, t: t, opt: opt, out: &got}
+	r := &round{s: s, t: t, out: &got}
 	if err := r.load(); err != nil {
 		return out, err
 	}

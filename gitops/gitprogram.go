@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 const (
@@ -56,30 +54,16 @@ var transportConfig = []string{
 	"-c", "push.recurseSubmodules=no",
 }
 
-// A gitProgram is a transport that runs the user's git program in our own
-// repository.
+// A gitProgram is a remote, spoken to by the user's git program, which runs in a
+// repository of our own. It reads and writes the remote's branch foldwatch and nothing
+// else of it. Errors are *SyncError.
 type gitProgram struct {
 	exe string
 	obj *objdb.Repo
 	at  address
-	opt SyncOptions
-	ssh func(context.Context, string) string // the ssh command, see Store.sshCommand
+	opt remoteOptions
 
 	moved bool // a redirect on the same host was followed
-}
-
-func (g *gitProgram) tip(ctx context.Context) (plumbing.Hash, error) {
-	tip, err := g.tipOf(ctx, refBranch)
-	return plumbing.NewHash(tip), err
-}
-
-func (g *gitProgram) fetch(ctx context.Context) (plumbing.Hash, error) {
-	tip, err := g.fetchRef(ctx, refBranch)
-	return plumbing.NewHash(tip), err
-}
-
-func (g *gitProgram) push(ctx context.Context, was, is plumbing.Hash) error {
-	return g.pushRef(ctx, refBranch, hashText(was), is.String())
 }
 
 // tipOf is transport.tip of any branch; names of commits are hex, "" is none.
@@ -204,7 +188,7 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
 		"GCM_INTERACTIVE=never",
 		"SSH_ASKPASS_REQUIRE=never",
-		"GIT_SSH_COMMAND="+g.ssh(ctx, g.at.scheme),
+		"GIT_SSH_COMMAND="+g.opt.SSH.command(ctx, g.obj.Dir(), g.at.scheme),
 	)
 	stdout, stderr := &endsBuffer{max: 32 << 10}, &endsBuffer{max: 16 << 10}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -359,43 +343,4 @@ func readAnswers(r io.Reader) (a httpAnswer) {
 			return a
 		}
 	}
-}
-
-// sshCommand returns how git is to call ssh: as the user's own configuration
-// says, but without a question to anybody.
-func (s *Store) sshCommand(ctx context.Context, scheme string) string {
-	const quiet = " -oBatchMode=yes -oConnectTimeout=10"
-	if scheme == "file" {
-		return "ssh" + quiet
-	}
-	own := s.userSSH(ctx)
-	if strings.TrimSpace(own) == "" {
-		return "ssh" + quiet + " -oServerAliveInterval=10 -oServerAliveCountMax=3"
-	}
-	first := strings.Trim(strings.Fields(own)[0], `"'`)
-	switch strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.FromSlash(first))), ".exe") {
-	case "plink", "tortoiseplink", "putty":
-		return own + " -batch"
-	}
-	return own + quiet
-}
-
-// userSSH returns the user's own core.sshCommand, read once a minute.
-func (s *Store) userSSH(ctx context.Context) string {
-	now := s.opt.Now()
-	s.mu.Lock()
-	own, age := s.ssh.command, now.Sub(s.ssh.at)
-	s.mu.Unlock()
-	if age >= 0 && age < identityAge {
-		return own
-	}
-	// Our repository has no such setting: it is the user's.
-	own, err := usergit.Call{Dir: s.obj.Dir(), GitDir: s.obj.Dir(), Args: []string{"config", "--get", "core.sshCommand"}}.Line(ctx)
-	if err != nil {
-		own = ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ssh.command, s.ssh.at = own, now
-	return own
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
 // maxNamed is how many ids and paths the body of a commit lists.
@@ -64,7 +65,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 	if slug == "" {
 		slug = path.Base(s.l.WorkTree)
 	}
-	return CommitMessage(slug, oneLine(subject), changes)
+	return CommitMessage(slug, shown.OneLine(subject), changes)
 }
 
 // CommitMessage returns the message of a commit of memories of a project: a text
@@ -72,7 +73,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 // trailers (G12).
 func CommitMessage(slug, text string, files []FileChange) string {
 	if text = strings.TrimSpace(text); text == "" {
-		text = oneLine(commitSubject(slug, files))
+		text = shown.OneLine(commitSubject(slug, files))
 	}
 	return text + "\n\n" + commitDetails(files)
 }
@@ -96,7 +97,7 @@ func commitDetails(files []FileChange) string {
 		if id, own := fold.OwnPath(f.Path); own {
 			name = string(id) + " " + name
 		}
-		b.WriteString(mark + " " + oneLine(name) + "\n")
+		b.WriteString(mark + " " + shown.OneLine(name) + "\n")
 	}
 	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", usergit.TrailerCommit, len(files))
 	for _, a := range coAuthorsOf(files) {
@@ -174,22 +175,7 @@ func (f FileChange) subject(slug string) string {
 	if kind == "" || m.Note {
 		kind = "note"
 	}
-	return fmt.Sprintf("%s %s %q", verb, oneLine(kind), oneLine(m.Title))
-}
-
-// oneLine makes foreign text fit into one line of a message.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-	s = strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
+	return fmt.Sprintf("%s %s %q", verb, shown.OneLine(kind), shown.OneLine(m.Title))
 }
 
 // maxCredited is how many commits are looked through for agents to name.

@@ -8,6 +8,8 @@ const (
 	refSquashed = "refs/foldwatch/squashed" // the journal commit that refBranch holds
 	refBranch   = objdb.Head                // what may be published
 
+	refRemote = "refs/foldwatch/remote" // newest commit of the remote's branch that we have seen and hold
+
 	// refDescribed names a tree, laid out as fold/, of what was last said of
 	// each source file before any merge. It is local and never published.
 	refDescribed = "refs/foldwatch/described"

@@ -109,11 +109,8 @@ type Store struct {
 	described plumbing.Hash
 	pending   map[string]pendingWrite // by path; see pending.go
 	contact   time.Time               // when the remote last answered
-	ssh       struct {                // the user's core.sshCommand, as it was read at a time
-		command string
-		at      time.Time
-	}
-	closed bool
+	ssh       SSH
+	closed    bool
 }
 
 // OpenStore opens the store of a repository and makes it if need be, takes its

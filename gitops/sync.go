@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -77,7 +78,7 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 	if err := s.writable(); err != nil {
 		return out, err
 	}
-	t, at, err := s.transport(opt)
+	t, err := s.dial(opt)
 	if err != nil {
 		return out, err
 	}
@@ -86,10 +87,10 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 	}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	if err := s.unguarded(at.host); err != nil {
+	if err := s.unguarded(t.host()); err != nil {
 		return out, err
 	}
-	r := &round{s: s, t: t, at: at, opt: opt, out: &out}
+	r := &round{s: s, t: t, host: t.host(), address: t.address(), opt: opt, out: &out}
 	if err := r.load(); err != nil {
 		return out, err
 	}
@@ -99,7 +100,7 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 		if lost, ok := errors.AsType[*SyncError](err); !ok || lost.Kind != SyncLost {
 			return out, err
 		} else if try == syncTries {
-			lost.Err = fold.WithHint(lost.Err, SyncLost.hint(at.host))
+			lost.Err = fold.WithHint(lost.Err, SyncLost.hint(r.host))
 			return out, lost
 		}
 		pause := 50*time.Millisecond + time.Duration(opt.Rand()*float64(450*time.Millisecond))
@@ -139,24 +140,31 @@ func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) 
 	if err := s.writable(); err != nil {
 		return "", err
 	}
-	t, _, err := s.transport(opt)
+	t, err := s.dial(opt)
 	if err != nil {
 		return "", err
 	}
-	h, err := t.tip(ctx)
+	h, err := t.Tip(ctx)
 	if err != nil || h.IsZero() {
 		return "", err
 	}
 	return h.String(), nil
 }
 
+// A remote speaks to the one remote, or to what a clone brought of it.
+type remote interface {
+	Tip(ctx context.Context) (plumbing.Hash, error)
+	Fetch(ctx context.Context) (plumbing.Hash, error)
+	Push(ctx context.Context, was, is plumbing.Hash) error
+}
+
 // A round is one pass of a sync.
 type round struct {
-	s   *Store
-	t   transport
-	at  address
-	opt SyncOptions
-	out *Synced
+	s             *Store
+	t remote
+	host, address string // of the remote; no host is a path of this machine
+	opt           SyncOptions
+	out           *Synced
 
 	notes  *syncNotes
 	seen   plumbing.Hash   // tip of the remote that we saw last
@@ -181,9 +189,9 @@ func (r *round) load() (err error) {
 	if r.notes, err = r.s.readNotes(); err != nil {
 		return err
 	}
-	if r.notes.Remote != r.at.url {
+	if r.notes.Remote != r.address {
 		// Another remote: what was seen elsewhere says nothing about it.
-		r.notes = &syncNotes{Remote: r.at.url, Held: r.notes.Held, Back: r.notes.Back, Begun: r.notes.Begun}
+		r.notes = &syncNotes{Remote: r.address, Held: r.notes.Held, Back: r.notes.Back, Begun: r.notes.Begun}
 		return nil
 	}
 	r.seen, err = r.s.obj.Ref(refRemote)
@@ -252,7 +260,7 @@ func (r *round) remoteTip(ctx context.Context, try int) (tip plumbing.Hash, err 
 	if err := r.step("ask"); err != nil {
 		return tip, err
 	}
-	if tip, err = r.t.tip(ctx); err != nil {
+	if tip, err = r.t.Tip(ctx); err != nil {
 		return tip, err
 	}
 	if tip == r.seen {
@@ -263,7 +271,7 @@ func (r *round) remoteTip(ctx context.Context, try int) (tip plumbing.Hash, err 
 			return tip, err
 		}
 		if !r.s.obj.Holds(tip) {
-			if tip, err = r.t.fetch(ctx); err != nil {
+			if tip, err = r.t.Fetch(ctx); err != nil {
 				return tip, err
 			}
 		}
@@ -300,13 +308,13 @@ func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
 		return err
 	}
 	if tip.IsZero() {
-		return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch is gone from the remote")
+		return syncError(SyncRewritten, r.host, "", "the branch foldwatch is gone from the remote")
 	}
 	ok, err := r.s.obj.Descends(ctx, tip, r.seen)
 	if err != nil || ok {
 		return err
 	}
-	return syncError(SyncRewritten, r.at.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
+	return syncError(SyncRewritten, r.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
 }
 
 // saw keeps where the remote stands.
@@ -346,7 +354,7 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	}
 	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, r.before); err != nil {
 		if errors.Is(err, fold.ErrInvalid) {
-			err = syncError(SyncRefused, r.at.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
+			err = syncError(SyncRefused, r.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
 		}
 		return next, nil, err
 	}
@@ -390,13 +398,13 @@ func (r *round) heldBack(branch plumbing.Hash) (map[string]plumbing.Hash, error)
 
 // push moves the remote's branch to next.
 func (r *round) push(ctx context.Context, tip, next plumbing.Hash) error {
-	if err := r.s.unguarded(r.at.host); err != nil {
+	if err := r.s.unguarded(r.host); err != nil {
 		return err
 	}
 	if err := r.step("push"); err != nil {
 		return err
 	}
-	if err := r.t.push(ctx, tip, next); err != nil {
+	if err := r.t.Push(ctx, tip, next); err != nil {
 		return err
 	}
 	r.out.Pushed, r.out.Remote = true, next.String()
@@ -428,11 +436,40 @@ func hashText(h plumbing.Hash) string {
 	return h.String()
 }
 
+// dial returns the remote. See [Store.checkOwn] for what it refuses.
+func (s *Store) dial(opt SyncOptions) (*gitProgram, error) {
+	if err := s.checkOwn(); err != nil {
+		return nil, err
+	}
+	return openRemote(s.obj, s.remote(opt))
+}
+
+// checkOwn sees that the repository is as we left it, before git runs in it. It returns a
+// *SyncError if it is not.
+func (s *Store) checkOwn() error {
+	err := s.obj.CheckOwn()
+	if errors.Is(err, fold.ErrForbidden) {
+		return &SyncError{Kind: SyncRefused, Err: err}
+	}
+	return err
+}
+
+// remote is what the transport is told of opt.
+func (s *Store) remote(opt SyncOptions) remoteOptions {
+	base := s.l.MainTree
+	if base == "" {
+		base = filepath.Clean(s.l.CommonDir)
+	}
+	return remoteOptions{
+		Address: opt.Remote, Base: base, Local: opt.Local, PlainHTTP: opt.PlainHTTP,
+		MaxBytes: opt.MaxBytes, Timeout: opt.Timeout, SSH: &s.ssh,
+	}
+}
+
 // CheckRemote returns the address of a remote without credentials, and its host, "" for
 // a path. It returns a *SyncError if that may not be synced with, and asks nobody.
 func CheckRemote(opt SyncOptions) (address, host string, err error) {
-	a, err := parseAddress(opt, "/")
-	return a.url, a.host, err
+	return checkAddress(remoteOptions{Address: opt.Remote, Base: "/", Local: opt.Local, PlainHTTP: opt.PlainHTTP})
 }
 
 // OnRemote reports whether the remote's branch, as it was last seen, holds the bytes

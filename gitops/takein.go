@@ -147,7 +147,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if len(ws) == 0 {
 		return held, nil
 	}
-	if err := s.unguarded(r.at.host); err != nil {
+	if err := s.unguarded(r.host); err != nil {
 		return nil, err
 	}
 	done, failed, err := s.takeMany(ctx, ws)
@@ -178,7 +178,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 		return nil, err
 	}
 	if rec.Guarded {
-		return nil, guardedSync(r.at.host, rec.Reason)
+		return nil, guardedSync(r.host, rec.Reason)
 	}
 	return held, r.noteProject(take)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
 // pushRejected reads the porcelain output of a push and returns why the branch ref
@@ -40,9 +41,9 @@ func rejection(host, summary, stderr string) error {
 	case lostRace().MatchString(summary):
 		return syncError(SyncLost, host, "", "somebody else pushed")
 	case strings.Contains(summary, "[remote failure]"):
-		return syncError(SyncOffline, host, "", "the push broke off: %s", oneLine(summary))
+		return syncError(SyncOffline, host, "", "the push broke off: %s", shown.OneLine(summary))
 	}
-	why := oneLine(summary)
+	why := shown.OneLine(summary)
 	if said := remoteSays(stderr); said != "" {
 		why += ": " + said
 	}
@@ -54,7 +55,7 @@ func remoteSays(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:")
-		if text = oneLine(text); ok && text != "" && len(said) < 3 {
+		if text = shown.OneLine(text); ok && text != "" && len(said) < 3 {
 			said = append(said, text)
 		}
 	}
@@ -96,7 +97,7 @@ func transferError(host string, r ran) error {
 	}
 	what := firstLine(text)
 	if what == "" && r.err != nil {
-		what = oneLine(usergit.Redact(r.err.Error()))
+		what = shown.OneLine(usergit.Redact(r.err.Error()))
 	}
 	switch {
 	case r.http.status == http.StatusTooManyRequests, r.http.status == http.StatusServiceUnavailable:
@@ -125,7 +126,7 @@ func redirected(host, location string) error {
 		to = usergit.StripCredentials(u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/info/refs"))
 	}
 	return syncError(SyncRefused, host, "if that is where it lies now, register that address: foldwatch sync on --remote URL",
-		"the remote redirects to %s, which is not followed", oneLine(to))
+		"the remote redirects to %s, which is not followed", shown.OneLine(to))
 }
 
 // retryAfter reads a Retry-After header: seconds, or a date. A day is the most.
@@ -144,7 +145,7 @@ func retryAfter(v string, now time.Time) time.Duration {
 func firstLine(stderr string) string {
 	first, fatal := "", ""
 	for line := range strings.Lines(stderr) {
-		line = oneLine(line)
+		line = shown.OneLine(line)
 		low := strings.ToLower(line)
 		switch {
 		case line == "", strings.HasPrefix(low, "warning:"), strings.HasPrefix(low, "hint:"):

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -32,20 +33,12 @@ type upstream struct {
 	size int // bytes of an object name
 	own  *objdb.Repo
 	git  *gitProgram
-	at   address
 }
 
 // openUpstream opens the upstream of a store and makes it if need be. The caller
 // closes it.
 func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error) {
 	u = &upstream{dir: filepath.Join(s.l.StateDir(), upstreamName), size: size}
-	if u.at, err = parseAddress(opt, s.foldBase()); err != nil {
-		return nil, err
-	}
-	exe, err := exec.LookPath("git")
-	if err != nil {
-		return nil, syncError(SyncRefused, u.at.host, "install git", "git is not on the PATH")
-	}
 	if err := u.prepare(s); err != nil {
 		u.close()
 		if _, ok := errors.AsType[*SyncError](err); ok {
@@ -53,13 +46,10 @@ func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error)
 		}
 		return nil, objdb.Unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
 	}
-	if opt.MaxBytes <= 0 {
-		opt.MaxBytes = maxReceived
+	if u.git, err = openRemote(u.own, s.remote(opt)); err != nil {
+		u.close()
+		return nil, err
 	}
-	if opt.Timeout <= 0 {
-		opt.Timeout = transferLimit
-	}
-	u.git = &gitProgram{exe: exe, obj: u.own, at: u.at, opt: opt, ssh: s.sshCommand}
 	return u, nil
 }
 
@@ -109,7 +99,9 @@ func remoteRef(branch string) string {
 
 // broken matches what git says where objects are gone that history needs: the user's
 // git has removed what nothing of the user's names any more.
-var broken = later(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
+var broken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)bad object|missing (?:blob|tree|commit|object)|unable to read|unable to parse|did not send all necessary objects|could not parse|not a valid object`)
+})
 
 // fetch brings a branch of the remote, and returns its tip; "" if there is none.
 func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip string, err error) {
@@ -129,7 +121,7 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 		return "", err
 	}
 	if len(tip) != 2*u.size {
-		return "", syncError(SyncRefused, u.at.host, "", "the remote names objects in another way than this repository")
+		return "", syncError(SyncRefused, u.git.host(), "", "the remote names objects in another way than this repository")
 	}
 	return tip, objdb.Unavailable(u.own.WriteFile(remoteRef(branch), []byte(tip+"\n")))
 }

@@ -49,3 +49,19 @@ func Clip(s string, n int) string {
 	}
 	return strings.TrimRightFunc(string([]rune(s)[:n-1]), unicode.IsSpace) + "…"
 }
+
+// OneLine makes foreign text fit into one line of a message, of at most 200 bytes and
+// an ellipsis.
+func OneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	s = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}
