@@ -15,6 +15,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -221,7 +222,7 @@ func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, i
 		return out, &renamedError{*did.Project}
 	}
 	if err != nil {
-		if bad, ok := errors.AsType[*gitops.SyncError](err); ok && bad.Kind == gitops.SyncGuarded {
+		if bad, ok := errors.AsType[*transport.Error](err); ok && bad.Kind == transport.Guarded {
 			co.commits.addAll() // has the guard looked at, which holds the sync
 		}
 		return out, failed(err)
@@ -239,17 +240,17 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	bad, ok := errors.AsType[*gitops.SyncError](err)
+	bad, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		return err
 	}
 	kind := rounds.Kind(bad.Kind)
 	switch bad.Kind {
-	case gitops.SyncUntrusted:
+	case transport.Untrusted:
 		kind = rounds.Refused
-	case gitops.SyncGuarded:
+	case transport.Guarded:
 		kind = rounds.Guarded
-	case gitops.SyncMissing:
+	case transport.Missing:
 		kind = rounds.Missing
 	}
 	return &rounds.Error{Kind: kind, RetryAfter: bad.RetryAfter, Err: err}

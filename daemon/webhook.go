@@ -11,6 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -187,9 +188,9 @@ func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) erro
 	if moved && tip != "" {
 		was := k.sidecar.store.FetchedBranch(name)
 		is, err := k.sidecar.store.FetchBranch(ctx, name, tip, y.options())
-		bad, _ := errors.AsType[*gitops.SyncError](err)
+		bad, _ := errors.AsType[*transport.Error](err)
 		switch {
-		case bad != nil && (bad.Kind == gitops.SyncRefused || bad.Kind == gitops.SyncUntrusted || bad.Kind == gitops.SyncMissing):
+		case bad != nil && (bad.Kind == transport.Refused || bad.Kind == transport.Untrusted || bad.Kind == transport.Missing):
 			// The user's own commits are at fault: memories are synced all the same.
 			co.note(aheadNotice, "the branch "+name+" of the remote is not fetched: "+bad.Error())
 		case err != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -27,7 +28,7 @@ type RemoteBranch struct {
 // FetchBranch brings what a branch of the remote holds, into a repository of our
 // own, and returns it. Local names a commit of the user's, by which is known how
 // the repository names objects. It asks opt.Remote and nobody else. Errors are
-// *SyncError.
+// *transport.Error.
 func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncOptions) (RemoteBranch, error) {
 	if err := s.writable(); err != nil {
 		return RemoteBranch{}, err
@@ -60,7 +61,7 @@ func (s *Store) FetchedBranch(branch string) (b RemoteBranch) {
 	path := filepath.Join(dir, filepath.FromSlash(remoteRef(branch)))
 	text, err := os.ReadFile(path)
 	fi, serr := os.Stat(path)
-	if tip := strings.TrimSpace(string(text)); err == nil && serr == nil && isObjectName(tip) {
+	if tip := strings.TrimSpace(string(text)); err == nil && serr == nil && transport.IsObjectName(tip) {
 		b.Tip, b.Seen = tip, fi.ModTime().UTC()
 	}
 	return b

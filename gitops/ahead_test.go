@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -71,7 +72,7 @@ func TestFetchBranchAsksNoOtherAddress(t *testing.T) {
 	s := openStore(t, dir, nil)
 	for _, remote := range []string{"ext::sh -c true", "/nowhere", "file:///nowhere", "http://192.0.2.1/x", "-oProxyCommand=true:x"} {
 		_, err := s.FetchBranch(t.Context(), "main", git(t, dir, "rev-parse", "HEAD"), gitops.SyncOptions{Remote: remote})
-		if _, ok := errors.AsType[*gitops.SyncError](err); !ok && !errors.Is(err, fold.ErrInvalid) {
+		if _, ok := errors.AsType[*transport.Error](err); !ok && !errors.Is(err, fold.ErrInvalid) {
 			t.Errorf("FetchBranch of %s: %v", remote, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -18,8 +19,8 @@ import (
 // A fetchedTransport reads the branch that the user's own fetches have brought.
 type fetchedTransport struct {
 	l   *usergit.Repo
-	ref string      // refs/remotes/origin/foldwatch, say
-	git *gitProgram // which is told to fetch from the checkout
+	ref string            // refs/remotes/origin/foldwatch, say
+	git *transport.Remote // which is told to fetch from the checkout
 }
 
 func (f *fetchedTransport) Tip(ctx context.Context) (plumbing.Hash, error) {
@@ -36,7 +37,7 @@ func (f *fetchedTransport) Tip(ctx context.Context) (plumbing.Hash, error) {
 }
 
 func (f *fetchedTransport) Fetch(ctx context.Context) (plumbing.Hash, error) {
-	tip, err := f.git.fetchRef(ctx, f.ref)
+	tip, err := f.git.FetchRef(ctx, f.ref)
 	return plumbing.NewHash(tip), err
 }
 
@@ -75,7 +76,7 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 	if err := s.checkOwn(); err != nil {
 		return out, err
 	}
-	git, err := openCheckout(s.obj, s.l.CommonDir, &s.ssh)
+	git, err := transport.OpenCheckout(s.obj, s.l.CommonDir, &s.ssh)
 	if err != nil {
 		return out, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -109,7 +110,7 @@ type Store struct {
 	described plumbing.Hash
 	pending   map[string]pendingWrite // by path; see pending.go
 	contact   time.Time               // when the remote last answered
-	ssh       SSH
+	ssh       transport.SSH
 	closed    bool
 }
 

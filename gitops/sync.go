@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -72,7 +73,7 @@ const syncTries = 5
 // change the working files, the journal, and last our references. A crash
 // leaves the replica behind and never ahead; the next call goes on from what
 // the references say, and what this one had begun (G11 to G14). Where nothing is new it costs one run of the
-// git program and writes nothing. Errors that end a sync are *SyncError. One
+// git program and writes nothing. Errors that end a sync are *transport.Error. One
 // call runs at a time.
 func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
 	if err := s.writable(); err != nil {
@@ -87,20 +88,20 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 	}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	if err := s.unguarded(t.host()); err != nil {
+	if err := s.unguarded(t.Host()); err != nil {
 		return out, err
 	}
-	r := &round{s: s, t: t, host: t.host(), address: t.address(), opt: opt, out: &out}
+	r := &round{s: s, t: t, host: t.Host(), address: t.Address(), opt: opt, out: &out}
 	if err := r.load(); err != nil {
 		return out, err
 	}
 	defer func() { s.changed(out.Paths) }()
 	for try := 1; ; try++ {
 		err := r.run(ctx, try)
-		if lost, ok := errors.AsType[*SyncError](err); !ok || lost.Kind != SyncLost {
+		if lost, ok := errors.AsType[*transport.Error](err); !ok || lost.Kind != transport.Lost {
 			return out, err
 		} else if try == syncTries {
-			lost.Err = fold.WithHint(lost.Err, SyncLost.hint(r.host))
+			lost.Err = fold.WithHint(lost.Err, transport.Lost.Hint(r.host))
 			return out, lost
 		}
 		pause := 50*time.Millisecond + time.Duration(opt.Rand()*float64(450*time.Millisecond))
@@ -125,13 +126,13 @@ func (s *Store) unguarded(host string) error {
 		if absentFold(err) {
 			return guardedSync(host, reasonFoldMissing)
 		}
-		return syncError(SyncGuarded, host, "", "%v", err)
+		return transport.Errorf(transport.Guarded, host, "", "%v", err)
 	}
 	return root.Close()
 }
 
 func guardedSync(host, reason string) error {
-	return syncError(SyncGuarded, host, "", "the vanish guard is up: %s: nothing is synced meanwhile", reason)
+	return transport.Errorf(transport.Guarded, host, "", "the vanish guard is up: %s: nothing is synced meanwhile", reason)
 }
 
 // RemoteTip asks the remote for the tip of its branch; "" if there is none. It
@@ -161,7 +162,7 @@ type remote interface {
 // A round is one pass of a sync.
 type round struct {
 	s             *Store
-	t remote
+	t             remote
 	host, address string // of the remote; no host is a path of this machine
 	opt           SyncOptions
 	out           *Synced
@@ -308,13 +309,13 @@ func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
 		return err
 	}
 	if tip.IsZero() {
-		return syncError(SyncRewritten, r.host, "", "the branch foldwatch is gone from the remote")
+		return transport.Errorf(transport.Rewritten, r.host, "", "the branch foldwatch is gone from the remote")
 	}
 	ok, err := r.s.obj.Descends(ctx, tip, r.seen)
 	if err != nil || ok {
 		return err
 	}
-	return syncError(SyncRewritten, r.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
+	return transport.Errorf(transport.Rewritten, r.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
 }
 
 // saw keeps where the remote stands.
@@ -354,7 +355,7 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	}
 	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, r.before); err != nil {
 		if errors.Is(err, fold.ErrInvalid) {
-			err = syncError(SyncRefused, r.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
+			err = transport.Errorf(transport.Refused, r.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
 		}
 		return next, nil, err
 	}
@@ -437,39 +438,39 @@ func hashText(h plumbing.Hash) string {
 }
 
 // dial returns the remote. See [Store.checkOwn] for what it refuses.
-func (s *Store) dial(opt SyncOptions) (*gitProgram, error) {
+func (s *Store) dial(opt SyncOptions) (*transport.Remote, error) {
 	if err := s.checkOwn(); err != nil {
 		return nil, err
 	}
-	return openRemote(s.obj, s.remote(opt))
+	return transport.Open(s.obj, s.remote(opt))
 }
 
 // checkOwn sees that the repository is as we left it, before git runs in it. It returns a
-// *SyncError if it is not.
+// *transport.Error if it is not.
 func (s *Store) checkOwn() error {
 	err := s.obj.CheckOwn()
 	if errors.Is(err, fold.ErrForbidden) {
-		return &SyncError{Kind: SyncRefused, Err: err}
+		return &transport.Error{Kind: transport.Refused, Err: err}
 	}
 	return err
 }
 
 // remote is what the transport is told of opt.
-func (s *Store) remote(opt SyncOptions) remoteOptions {
+func (s *Store) remote(opt SyncOptions) transport.Options {
 	base := s.l.MainTree
 	if base == "" {
 		base = filepath.Clean(s.l.CommonDir)
 	}
-	return remoteOptions{
+	return transport.Options{
 		Address: opt.Remote, Base: base, Local: opt.Local, PlainHTTP: opt.PlainHTTP,
 		MaxBytes: opt.MaxBytes, Timeout: opt.Timeout, SSH: &s.ssh,
 	}
 }
 
 // CheckRemote returns the address of a remote without credentials, and its host, "" for
-// a path. It returns a *SyncError if that may not be synced with, and asks nobody.
+// a path. It returns a *transport.Error if that may not be synced with, and asks nobody.
 func CheckRemote(opt SyncOptions) (address, host string, err error) {
-	return checkAddress(remoteOptions{Address: opt.Remote, Base: "/", Local: opt.Local, PlainHTTP: opt.PlainHTTP})
+	return transport.CheckAddress(transport.Options{Address: opt.Remote, Base: "/", Local: opt.Local, PlainHTTP: opt.PlainHTTP})
 }
 
 // OnRemote reports whether the remote's branch, as it was last seen, holds the bytes

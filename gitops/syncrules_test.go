@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // kindOf returns the kind of a sync error; "" for none.
-func kindOf(err error) gitops.SyncKind {
-	if e, ok := errors.AsType[*gitops.SyncError](err); ok {
+func kindOf(err error) transport.Kind {
+	if e, ok := errors.AsType[*transport.Error](err); ok {
 		return e.Kind
 	}
 	return ""
@@ -112,7 +113,7 @@ func syncMalformed(t *testing.T) {
 	tree := git(t, remote, "hash-object", "-t", "tree", "-w", "--literally", raw)
 	commit := git(t, remote, "commit-tree", "-p", "foldwatch", "-m", "evil", tree)
 	git(t, remote, "update-ref", "refs/heads/foldwatch", commit)
-	a.wantKind(gitops.SyncRefused)
+	a.wantKind(transport.Refused)
 	if a.syncState().RemoteTip == commit {
 		t.Error("the commit was taken")
 	}
@@ -194,7 +195,7 @@ func syncRewritten(t *testing.T) {
 	b.sync()
 	git(t, remote, "update-ref", "refs/heads/foldwatch", "foldwatch~1")
 	_, err := b.s.Sync(t.Context(), b.opt)
-	if kindOf(err) != gitops.SyncRewritten || !strings.Contains(fold.Hint(err), "--resync") || !errors.Is(err, fold.ErrConflict) {
+	if kindOf(err) != transport.Rewritten || !strings.Contains(fold.Hint(err), "--resync") || !errors.Is(err, fold.ErrConflict) {
 		t.Fatalf("Sync with a rewritten remote = %v, hint %q", err, fold.Hint(err))
 	}
 	if len(b.files()) != 2 {
@@ -203,7 +204,7 @@ func syncRewritten(t *testing.T) {
 	// Edits are held back too, not only polls.
 	third, thirdText := memoryFile("Third", "x")
 	b.put(third, thirdText)
-	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != gitops.SyncRewritten {
+	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten {
 		t.Errorf("Sync of an edit = %v", err)
 	}
 	b.opt.Resync = true
@@ -216,7 +217,7 @@ func syncRewritten(t *testing.T) {
 	a.sync()
 	a.opt.Resync = false
 	git(t, remote, "update-ref", "-d", "refs/heads/foldwatch")
-	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != gitops.SyncRewritten || !strings.Contains(err.Error(), "gone") {
+	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("Sync with a deleted branch = %v", err)
 	}
 	b.opt.Resync = true
@@ -256,7 +257,7 @@ func syncGuarded(t *testing.T) {
 	converge(t, a, b)
 	must(t, os.RemoveAll(filepath.Join(a.dir, "fold")))
 	for range 2 {
-		if _, err := a.s.Sync(t.Context(), a.opt); kindOf(err) != gitops.SyncGuarded {
+		if _, err := a.s.Sync(t.Context(), a.opt); kindOf(err) != transport.Guarded {
 			t.Errorf("Sync without fold/ = %v", err)
 		}
 		_, err := a.s.CommitAll(t.Context())
@@ -467,7 +468,7 @@ func syncLostRace(t *testing.T) {
 	b.put(own, edited(string(ownText), "x\n", "y\n"))
 	limit = 1000
 	_, err = b.s.Sync(t.Context(), opt)
-	if kindOf(err) != gitops.SyncLost || n != 7 || !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
+	if kindOf(err) != transport.Lost || n != 7 || !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
 		t.Errorf("Sync that always loses = %v after %d", err, n-2)
 	}
 	converge(t, a, b)

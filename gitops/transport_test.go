@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // wantKind syncs and expects it to end for that reason, with advice, with no
 // password anywhere, and with the local work unharmed.
-func (r *replica) wantKind(want gitops.SyncKind) gitops.SyncError {
+func (r *replica) wantKind(want transport.Kind) transport.Error {
 	r.t.Helper()
 	before := fmt.Sprint(r.files())
 	_, err := r.s.Sync(r.t.Context(), r.opt)
@@ -36,7 +37,7 @@ func (r *replica) wantKind(want gitops.SyncKind) gitops.SyncError {
 	if fmt.Sprint(r.files()) != before {
 		r.t.Errorf("%v: files changed", err)
 	}
-	e, _ := errors.AsType[*gitops.SyncError](err)
+	e, _ := errors.AsType[*transport.Error](err)
 	return *e
 }
 
@@ -50,11 +51,11 @@ func TestSyncHTTPS(t *testing.T) {
 	a.put(id, text)
 
 	// F35: no login, then a wrong one. It ends at once, without a question.
-	if e := a.wantKind(gitops.SyncAuth); e.Host != strings.TrimPrefix(w.URL, "https://") || !e.Kind.Waits() {
+	if e := a.wantKind(transport.Auth); e.Host != strings.TrimPrefix(w.URL, "https://") || !e.Kind.Waits() {
 		t.Errorf("error is %+v", e)
 	}
 	login(t, w.URL, "wrong")
-	a.wantKind(gitops.SyncAuth)
+	a.wantKind(transport.Auth)
 	login(t, w.URL, webPass)
 	a.sync()
 	b.sync()
@@ -79,7 +80,7 @@ func TestSyncHTTPS(t *testing.T) {
 		t.Errorf("the checkout ran a program: %v", err)
 	}
 	write(t, filepath.Join(repo, "commondir"), "/tmp\n")
-	a.wantKind(gitops.SyncRefused)
+	a.wantKind(transport.Refused)
 	must(t, os.Remove(filepath.Join(repo, "commondir")))
 
 	// F36: a password in the address goes nowhere.
@@ -117,19 +118,19 @@ func TestSyncTroubles(t *testing.T) {
 		}
 	}
 	w.answer(status(429, "Retry-After", "77"))
-	if e := a.wantKind(gitops.SyncLimited); e.RetryAfter != 77*time.Second || e.Kind.Waits() {
+	if e := a.wantKind(transport.Limited); e.RetryAfter != 77*time.Second || e.Kind.Waits() {
 		t.Errorf("error is %+v", e)
 	}
 	w.answer(status(503, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)))
-	if e := a.wantKind(gitops.SyncLimited); e.RetryAfter < 50*time.Minute || e.RetryAfter > time.Hour {
+	if e := a.wantKind(transport.Limited); e.RetryAfter < 50*time.Minute || e.RetryAfter > time.Hour {
 		t.Errorf("error is %+v", e)
 	}
 	w.answer(status(500, "", ""))
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 	w.answer(status(404, "", ""))
-	a.wantKind(gitops.SyncMissing)
+	a.wantKind(transport.Missing)
 	w.answer(status(403, "", ""))
-	a.wantKind(gitops.SyncAuth)
+	a.wantKind(transport.Auth)
 
 	// A redirect is not followed, and no login goes with it.
 	var other atomic.Int64
@@ -140,7 +141,7 @@ func TestSyncTroubles(t *testing.T) {
 			http.Redirect(rw, r, to+r.URL.String(), http.StatusMovedPermanently)
 			return true
 		})
-		if e := a.wantKind(gitops.SyncRefused); !strings.Contains(e.Error(), to) {
+		if e := a.wantKind(transport.Refused); !strings.Contains(e.Error(), to) {
 			t.Errorf("%v: does not name %s", &e, to)
 		}
 	}
@@ -170,12 +171,12 @@ func TestSyncTroubles(t *testing.T) {
 		return true
 	}
 	w.answer(cut)
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 	a.put(id, edited(string(text), "x\n", "y\n"))
 	w.answer(func(rw http.ResponseWriter, r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/git-receive-pack") && cut(rw, r)
 	})
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 
 	// A byte a second.
 	a.opt.Timeout = time.Second
@@ -197,7 +198,7 @@ func TestSyncTroubles(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("a slow server held us %v", took)
 	}
@@ -214,9 +215,9 @@ func TestSyncTroubles(t *testing.T) {
 	// Nobody answers; nobody of that name.
 	a.put(id, edited(a.read(id.Path()), "y\n", "z\n"))
 	w.Close()
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 	a.opt.Remote = "https://no-such-host.invalid/x.git"
-	a.wantKind(gitops.SyncOffline)
+	a.wantKind(transport.Offline)
 }
 
 // TestSyncStrangeNames: F37. What else a remote advertises is nothing to us.
@@ -254,7 +255,7 @@ func TestSyncEndlessPack(t *testing.T) {
 	a.opt.MaxBytes = 4 << 20
 	var sent atomic.Int64
 	w.answer(func(rw http.ResponseWriter, r *http.Request) bool { return endlessPack(rw, r, &sent) })
-	if e := a.wantKind(gitops.SyncRefused); !strings.Contains(e.Error(), "more than 4 MB") {
+	if e := a.wantKind(transport.Refused); !strings.Contains(e.Error(), "more than 4 MB") {
 		t.Errorf("error is %v", &e)
 	}
 	if sent.Load() < 1<<20 {
@@ -275,7 +276,7 @@ func TestSyncUntrusted(t *testing.T) {
 	t.Setenv("GIT_SSL_CAINFO", "")
 	os.Unsetenv("GIT_SSL_CAINFO")
 	a := newReplica(t, w.url(), nil)
-	a.wantKind(gitops.SyncUntrusted)
+	a.wantKind(transport.Untrusted)
 }
 
 // TestSyncSSH: an sshd, the key in the agent, and the user's own ssh command.
@@ -297,13 +298,13 @@ func TestSyncSSH(t *testing.T) {
 	keys, err := os.ReadFile(known)
 	must(t, err)
 	write(t, known, "")
-	a.wantKind(gitops.SyncUntrusted)
+	a.wantKind(transport.Untrusted)
 	write(t, known, string(keys))
 	t.Setenv("SSH_AUTH_SOCK", "")
-	a.wantKind(gitops.SyncAuth)
+	a.wantKind(transport.Auth)
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(r.home, "agent"))
 	a.opt.Remote += "x"
-	a.wantKind(gitops.SyncMissing)
+	a.wantKind(transport.Missing)
 }
 
 // syncPolicy: a hook of the remote rejects.
@@ -314,7 +315,7 @@ func syncPolicy(t *testing.T) {
 	a := newReplica(t, remote, nil)
 	id, text := memoryFile("One", "x")
 	a.put(id, text)
-	if e := a.wantKind(gitops.SyncPolicy); !strings.Contains(e.Error(), "not welcome here") {
+	if e := a.wantKind(transport.Policy); !strings.Contains(e.Error(), "not welcome here") {
 		t.Errorf("error is %v", &e)
 	}
 	must(t, os.Remove(hook))
@@ -327,26 +328,26 @@ func syncAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		remote string
 		local  bool
-		want   gitops.SyncKind
+		want   transport.Kind
 	}{
-		{"", true, gitops.SyncRefused},
-		{"ext::sh -c touch% /tmp/x", true, gitops.SyncRefused},
-		{"fd::3", true, gitops.SyncRefused},
-		{"git://127.0.0.1/x.git", true, gitops.SyncRefused},
-		{"ftp://127.0.0.1/x.git", true, gitops.SyncRefused},
-		{"http://example.invalid/x.git", true, gitops.SyncRefused},
-		{"-oProxyCommand=touch /tmp/x", true, gitops.SyncRefused},
-		{"ssh://-oProxyCommand=x/y", true, gitops.SyncRefused},
-		{"-x@host:path", true, gitops.SyncRefused},
-		{"x@-host:path", true, gitops.SyncRefused},
-		{"https://host/a\nb", true, gitops.SyncRefused},
-		{"/srv/x.git", false, gitops.SyncRefused},
-		{"../x.git", false, gitops.SyncRefused},
-		{"file:///srv/x.git", false, gitops.SyncRefused},
-		{"file://other/srv/x.git", true, gitops.SyncRefused},
-		{"/no/such/remote.git", true, gitops.SyncMissing},
-		{"file:///no/such/remote.git", true, gitops.SyncMissing},
-		{"http://127.0.0.1:1/x.git", true, gitops.SyncOffline},
+		{"", true, transport.Refused},
+		{"ext::sh -c touch% /tmp/x", true, transport.Refused},
+		{"fd::3", true, transport.Refused},
+		{"git://127.0.0.1/x.git", true, transport.Refused},
+		{"ftp://127.0.0.1/x.git", true, transport.Refused},
+		{"http://example.invalid/x.git", true, transport.Refused},
+		{"-oProxyCommand=touch /tmp/x", true, transport.Refused},
+		{"ssh://-oProxyCommand=x/y", true, transport.Refused},
+		{"-x@host:path", true, transport.Refused},
+		{"x@-host:path", true, transport.Refused},
+		{"https://host/a\nb", true, transport.Refused},
+		{"/srv/x.git", false, transport.Refused},
+		{"../x.git", false, transport.Refused},
+		{"file:///srv/x.git", false, transport.Refused},
+		{"file://other/srv/x.git", true, transport.Refused},
+		{"/no/such/remote.git", true, transport.Missing},
+		{"file:///no/such/remote.git", true, transport.Missing},
+		{"http://127.0.0.1:1/x.git", true, transport.Offline},
 	} {
 		opt := a.opt
 		opt.Remote, opt.Local = tc.remote, tc.local
@@ -389,7 +390,7 @@ func TestSyncOtherHash(t *testing.T) {
 			git(t, dir, "push", "-q", remote, "HEAD:refs/heads/foldwatch")
 		}
 		r.opt.Remote = remote
-		e := r.wantKind(gitops.SyncRefused)
+		e := r.wantKind(transport.Refused)
 		if !strings.Contains(e.Error(), "SHA-256") || !strings.Contains(fold.Hint(&e), "foldwatch track") || !e.Kind.Waits() {
 			t.Errorf("%s: %v, hint %q", state, e.Err, fold.Hint(&e))
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -32,7 +33,7 @@ type upstream struct {
 	dir  string
 	size int // bytes of an object name
 	own  *objdb.Repo
-	git  *gitProgram
+	git  *transport.Remote
 }
 
 // openUpstream opens the upstream of a store and makes it if need be. The caller
@@ -41,12 +42,12 @@ func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error)
 	u = &upstream{dir: filepath.Join(s.l.StateDir(), upstreamName), size: size}
 	if err := u.prepare(s); err != nil {
 		u.close()
-		if _, ok := errors.AsType[*SyncError](err); ok {
+		if _, ok := errors.AsType[*transport.Error](err); ok {
 			return nil, err
 		}
 		return nil, objdb.Unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
 	}
-	if u.git, err = openRemote(u.own, s.remote(opt)); err != nil {
+	if u.git, err = transport.Open(u.own, s.remote(opt)); err != nil {
 		u.close()
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (u *upstream) prepare(s *Store) (err error) {
 	}
 	u.own, err = objdb.OpenBeside(u.dir, l.CommonDir, u.size == 32, s.opt.Faults)
 	if errors.Is(err, fold.ErrForbidden) {
-		return &SyncError{Kind: SyncRefused, Err: err}
+		return &transport.Error{Kind: transport.Refused, Err: err}
 	}
 	return err
 }
@@ -105,7 +106,7 @@ var broken = sync.OnceValue(func() *regexp.Regexp {
 
 // fetch brings a branch of the remote, and returns its tip; "" if there is none.
 func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip string, err error) {
-	tip, err = u.git.fetchRef(ctx, "refs/heads/"+branch)
+	tip, err = u.git.FetchRef(ctx, "refs/heads/"+branch)
 	if err != nil && broken().MatchString(err.Error()) {
 		u.close()
 		if rerr := os.RemoveAll(u.dir); rerr != nil {
@@ -114,14 +115,14 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 		if perr := u.prepare(s); perr != nil {
 			return "", objdb.Unavailable(perr)
 		}
-		u.git.obj = u.own
-		tip, err = u.git.fetchRef(ctx, "refs/heads/"+branch)
+		u.git.Obj = u.own
+		tip, err = u.git.FetchRef(ctx, "refs/heads/"+branch)
 	}
 	if err != nil || tip == "" {
 		return "", err
 	}
 	if len(tip) != 2*u.size {
-		return "", syncError(SyncRefused, u.git.host(), "", "the remote names objects in another way than this repository")
+		return "", transport.Errorf(transport.Refused, u.git.Host(), "", "the remote names objects in another way than this repository")
 	}
 	return tip, objdb.Unavailable(u.own.WriteFile(remoteRef(branch), []byte(tip+"\n")))
 }

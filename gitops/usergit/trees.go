@@ -19,7 +19,7 @@ func (l *Repo) Tree(ctx context.Context, oid string, below ...string) (map[strin
 	if oid == "" {
 		return out, nil
 	}
-	args := append([]string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", oid, "--"}, below...)
+	args := append([]string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", oid}, below...)
 	err := l.Git(args...).stream(ctx, func(r *bufio.Reader) error {
 		return zReader{r}.each(func(s string) error {
 			head, path, ok := strings.Cut(s, "\t")

@@ -1,4 +1,4 @@
-package gitops
+package transport
 
 import (
 	"net/http"
@@ -39,15 +39,15 @@ var lostRace = later(`(?i)stale info|fetch first|non-fast-forward|needs force|ca
 func rejection(host, summary, stderr string) error {
 	switch {
 	case lostRace().MatchString(summary):
-		return syncError(SyncLost, host, "", "somebody else pushed")
+		return Errorf(Lost, host, "", "somebody else pushed")
 	case strings.Contains(summary, "[remote failure]"):
-		return syncError(SyncOffline, host, "", "the push broke off: %s", shown.OneLine(summary))
+		return Errorf(Offline, host, "", "the push broke off: %s", shown.OneLine(summary))
 	}
 	why := shown.OneLine(summary)
 	if said := remoteSays(stderr); said != "" {
 		why += ": " + said
 	}
-	return syncError(SyncPolicy, host, "", "the remote rejected the push: %s", why)
+	return Errorf(Policy, host, "", "the remote rejected the push: %s", why)
 }
 
 // remoteSays returns the first lines that the remote itself printed.
@@ -65,16 +65,16 @@ func remoteSays(stderr string) string {
 // A sign is what a transport prints in one kind of trouble. The order of signs
 // counts: what says more comes first.
 type sign struct {
-	kind SyncKind
+	kind Kind
 	says func() *regexp.Regexp
 }
 
 var signs = []sign{
-	{SyncUntrusted, later(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
-	{SyncRefused, later(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
-	{SyncMissing, later(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
-	{SyncAuth, later(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
-	{SyncLimited, later(`(?i)error: (?:429|503)|rate limit|too many requests`)},
+	{Untrusted, later(`(?i)host key verification failed|remote host identification has changed|ssl certificate problem|server certificate verification failed|certificate verify|certificate subject name|SSL: no alternative|unable to get local issuer|self.signed certificate|error setting certificate|x509: |knownhosts: |failed to verify certificate`)},
+	{Refused, later(`(?i)transport '[^']*' not allowed|unable to update url base from redirection|fsck error|invalid (?:index-pack|unpack-objects)|index-pack failed|unpack-objects failed|invalid refspec|protocol error: bad|dubious ownership|object of unexpected type`)},
+	{Missing, later(`(?i)repository '?[^']*'? ?not found|error: 404|does not appear to be a git repository|no such file or directory|does not exist|repository not found|project you were looking for could not be found`)},
+	{Auth, later(`(?i)authentication failed|could not read (?:username|password)|terminal prompts disabled|error: 40[13]|permission denied|access denied|permission to .* denied|not authorized|authorization failed|write access|invalid (?:username|credentials)|no supported authentication|too many authentication failures|unable to authenticate|authentication required`)},
+	{Limited, later(`(?i)error: (?:429|503)|rate limit|too many requests`)},
 }
 
 // otherNames matches what git and go-git say of a remote that names objects by another
@@ -83,7 +83,7 @@ var otherNames = later(`(?i)mismatched algorithms|does not support this reposito
 
 // errOtherNames says so.
 func errOtherNames(host string) error {
-	return syncError(SyncRefused, host, "keep memories on the branch you work on, which goes with the rest of the repository: foldwatch track; "+
+	return Errorf(Refused, host, "keep memories on the branch you work on, which goes with the rest of the repository: foldwatch track; "+
 		"or share them by another remote: git init --bare there, then: foldwatch sync on --remote ADDRESS",
 		"the remote names objects by SHA-256, and the branch foldwatch is kept in SHA-1")
 }
@@ -101,7 +101,7 @@ func transferError(host string, r ran) error {
 	}
 	switch {
 	case r.http.status == http.StatusTooManyRequests, r.http.status == http.StatusServiceUnavailable:
-		e := syncError(SyncLimited, host, "", "the remote asks us to wait (%d)", r.http.status)
+		e := Errorf(Limited, host, "", "the remote asks us to wait (%d)", r.http.status)
 		e.RetryAfter = retryAfter(r.http.retryAfter, time.Now())
 		return e
 	case strings.Contains(text, "error: 301"), strings.Contains(text, "error: 302"), strings.Contains(text, "error: 307"), strings.Contains(text, "error: 308"):
@@ -112,10 +112,10 @@ func transferError(host string, r ran) error {
 	}
 	for _, s := range signs {
 		if s.says().MatchString(text) {
-			return syncError(s.kind, host, "", "%s", what)
+			return Errorf(s.kind, host, "", "%s", what)
 		}
 	}
-	return syncError(SyncOffline, host, "", "%s", what)
+	return Errorf(Offline, host, "", "%s", what)
 }
 
 // redirected refuses to follow: credentials could go to a host that the user
@@ -125,7 +125,7 @@ func redirected(host, location string) error {
 	if u, err := url.Parse(location); err == nil && u.Host != "" {
 		to = usergit.StripCredentials(u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/info/refs"))
 	}
-	return syncError(SyncRefused, host, "if that is where it lies now, register that address: foldwatch sync on --remote URL",
+	return Errorf(Refused, host, "if that is where it lies now, register that address: foldwatch sync on --remote URL",
 		"the remote redirects to %s, which is not followed", shown.OneLine(to))
 }
 

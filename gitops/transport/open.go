@@ -1,4 +1,4 @@
-package gitops
+package transport
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // remoteOptions say which remote, and what a transfer may take.
-type remoteOptions struct {
+type Options struct {
 	Address string // as the user registered it; credentials in it are dropped
 	Base    string // the folder at which a path that is not absolute begins
 	// Local allows file:// and paths, PlainHTTP http:// to other machines than
@@ -24,7 +24,7 @@ type remoteOptions struct {
 	SSH      *SSH          // nil means one of its own
 }
 
-func (o *remoteOptions) applyDefaults() {
+func (o *Options) applyDefaults() {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = maxReceived
 	}
@@ -37,9 +37,9 @@ func (o *remoteOptions) applyDefaults() {
 }
 
 // openRemote returns the remote at an address, to be spoken to by the user's git
-// program, run in repo. It asks nobody. It returns a *SyncError if the address may not be
+// program, run in repo. It asks nobody. It returns a *Error if the address may not be
 // used, or there is no git.
-func openRemote(repo *objdb.Repo, opt remoteOptions) (*gitProgram, error) {
+func Open(repo *objdb.Repo, opt Options) (*Remote, error) {
 	a, err := parseAddress(opt)
 	if err != nil {
 		return nil, err
@@ -47,49 +47,49 @@ func openRemote(repo *objdb.Repo, opt remoteOptions) (*gitProgram, error) {
 	return newRemote(repo, a, opt)
 }
 
-// openCheckout returns the repository of this machine whose git directory is dir.
-func openCheckout(repo *objdb.Repo, dir string, ssh *SSH) (*gitProgram, error) {
-	return newRemote(repo, address{url: dir, scheme: "file", allow: "file"}, remoteOptions{SSH: ssh})
+// OpenCheckout returns the repository of this machine whose git directory is dir.
+func OpenCheckout(repo *objdb.Repo, dir string, ssh *SSH) (*Remote, error) {
+	return newRemote(repo, address{url: dir, scheme: "file", allow: "file"}, Options{SSH: ssh})
 }
 
-func newRemote(repo *objdb.Repo, a address, opt remoteOptions) (*gitProgram, error) {
+func newRemote(repo *objdb.Repo, a address, opt Options) (*Remote, error) {
 	exe, err := exec.LookPath("git")
 	if err != nil {
-		return nil, syncError(SyncRefused, a.host, "install git", "git is not on the PATH")
+		return nil, Errorf(Refused, a.host, "install git", "git is not on the PATH")
 	}
 	opt.applyDefaults()
-	return &gitProgram{exe: exe, obj: repo, at: a, opt: opt}, nil
+	return &Remote{exe: exe, Obj: repo, at: a, opt: opt}, nil
 }
 
-// checkAddress returns an address without credentials, and its host, "" for a path. It
-// returns a *SyncError if it may not be used, and asks nobody.
-func checkAddress(opt remoteOptions) (url, host string, err error) {
+// CheckAddress returns an address without credentials, and its host, "" for a path. It
+// returns a *Error if it may not be used, and asks nobody.
+func CheckAddress(opt Options) (url, host string, err error) {
 	a, err := parseAddress(opt)
 	return a.url, a.host, err
 }
 
-// address returns where the remote lies, without credentials.
-func (g *gitProgram) address() string { return g.at.url }
+// Address returns where the remote lies, without credentials.
+func (g *Remote) Address() string { return g.at.url }
 
-// host returns whose machine it is, "" for a path of this one.
-func (g *gitProgram) host() string { return g.at.host }
+// Host returns whose machine it is, "" for a path of this one.
+func (g *Remote) Host() string { return g.at.host }
 
 // Tip returns the commit that the remote's branch foldwatch names; zero if there is none.
-func (g *gitProgram) Tip(ctx context.Context) (plumbing.Hash, error) {
+func (g *Remote) Tip(ctx context.Context) (plumbing.Hash, error) {
 	tip, err := g.tipOf(ctx, objdb.Head)
 	return plumbing.NewHash(tip), err
 }
 
 // Fetch brings what the branch holds into the repository and returns its tip; zero if
 // there is no branch. It moves no reference.
-func (g *gitProgram) Fetch(ctx context.Context) (plumbing.Hash, error) {
-	tip, err := g.fetchRef(ctx, objdb.Head)
+func (g *Remote) Fetch(ctx context.Context) (plumbing.Hash, error) {
+	tip, err := g.FetchRef(ctx, objdb.Head)
 	return plumbing.NewHash(tip), err
 }
 
 // Push moves the branch from was (zero: there is none) to is, which is was or a
-// descendant of it. It returns a SyncLost error if the branch is not at was any more.
-func (g *gitProgram) Push(ctx context.Context, was, is plumbing.Hash) error {
+// descendant of it. It returns an error of kind Lost if the branch is not at was any more.
+func (g *Remote) Push(ctx context.Context, was, is plumbing.Hash) error {
 	from := ""
 	if !was.IsZero() {
 		from = was.String()

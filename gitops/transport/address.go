@@ -1,4 +1,4 @@
-package gitops
+package transport
 
 import (
 	"net"
@@ -21,10 +21,10 @@ type address struct {
 // parseAddress checks a remote's address (G15). Only https, ssh and, as the user
 // registered them on this machine, paths and plain http: no other protocol of
 // git and none of its helpers, which can run programs.
-func parseAddress(opt remoteOptions) (address, error) {
+func parseAddress(opt Options) (address, error) {
 	remote := strings.TrimSpace(opt.Address)
 	refuse := func(hint, format string, args ...any) (address, error) {
-		return address{}, syncError(SyncRefused, "", hint, format, args...)
+		return address{}, Errorf(Refused, "", hint, format, args...)
 	}
 	switch {
 	case remote == "":
@@ -69,21 +69,21 @@ func parseAddress(opt remoteOptions) (address, error) {
 }
 
 // scpOrPath is parseAddress for what is no URL: user@host:path, or a path.
-func scpOrPath(remote string, opt remoteOptions) (address, error) {
+func scpOrPath(remote string, opt Options) (address, error) {
 	if host, path, ok := strings.Cut(remote, ":"); ok && !strings.Contains(host, "/") && !isWindowsDrive(remote) {
 		if strings.HasPrefix(path, ":") {
-			return address{}, syncError(SyncRefused, "", "use its https or ssh address", "%.80q names a helper program of git", remote)
+			return address{}, Errorf(Refused, "", "use its https or ssh address", "%.80q names a helper program of git", remote)
 		}
 		if at := strings.LastIndexByte(host, '@'); at >= 0 {
 			host = host[at+1:]
 		}
 		if host == "" || host[0] == '-' || path == "" || strings.Contains(host, "\\") {
-			return address{}, syncError(SyncRefused, "", "", "%.80q is no address of a remote", remote)
+			return address{}, Errorf(Refused, "", "", "%.80q is no address of a remote", remote)
 		}
 		return address{url: remote, scheme: "ssh", host: host, allow: "https:ssh"}, nil
 	}
 	if !opt.Local {
-		return address{}, syncError(SyncRefused, "", "register it on this machine by its path: foldwatch sync on --remote PATH",
+		return address{}, Errorf(Refused, "", "register it on this machine by its path: foldwatch sync on --remote PATH",
 			"%.80q is a path of this machine", remote)
 	}
 	path := filepath.FromSlash(remote)

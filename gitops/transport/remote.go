@@ -1,4 +1,4 @@
-package gitops
+package transport
 
 import (
 	"bufio"
@@ -54,20 +54,20 @@ var transportConfig = []string{
 	"-c", "push.recurseSubmodules=no",
 }
 
-// A gitProgram is a remote, spoken to by the user's git program, which runs in a
+// A Remote is a remote, spoken to by the user's git program, which runs in a
 // repository of our own. It reads and writes the remote's branch foldwatch and nothing
-// else of it. Errors are *SyncError.
-type gitProgram struct {
+// else of it. Errors are *Error.
+type Remote struct {
 	exe string
-	obj *objdb.Repo
+	Obj *objdb.Repo
 	at  address
-	opt remoteOptions
+	opt Options
 
 	moved bool // a redirect on the same host was followed
 }
 
 // tipOf is transport.tip of any branch; names of commits are hex, "" is none.
-func (g *gitProgram) tipOf(ctx context.Context, ref string) (string, error) {
+func (g *Remote) tipOf(ctx context.Context, ref string) (string, error) {
 	r := g.run(ctx, min(askLimit, g.opt.Timeout), "ls-remote", "--quiet", "--", g.at.url, ref)
 	if r.err != nil {
 		return "", g.fail(ctx, r)
@@ -75,23 +75,23 @@ func (g *gitProgram) tipOf(ctx context.Context, ref string) (string, error) {
 	for line := range strings.Lines(r.stdout) {
 		oid, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "\t")
 		// ls-remote also answers with refs whose name ends like ours.
-		if ok && name == ref && isObjectName(oid) {
+		if ok && name == ref && IsObjectName(oid) {
 			return oid, nil
 		}
 	}
 	return "", nil
 }
 
-// fetchRef is transport.fetch of any branch.
-func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
+// FetchRef is transport.fetch of any branch.
+func (g *Remote) FetchRef(ctx context.Context, ref string) (string, error) {
 	const head = "FETCH_HEAD" // of our own repository, not of the user's
-	if err := g.obj.RemoveFile(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", syncError(SyncOffline, g.at.host, "", "prepare to fetch: %v", err)
+	if err := g.Obj.RemoveFile(head); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", Errorf(Offline, g.at.host, "", "prepare to fetch: %v", err)
 	}
 	r := g.run(ctx, g.opt.Timeout, "fetch", "--quiet", "--no-tags", "--no-auto-gc", "--no-recurse-submodules",
 		"--refmap=", "--", g.at.url, ref)
 	if r.err != nil {
-		g.obj.SweepPacks()
+		g.Obj.SweepPacks()
 		if strings.Contains(r.stderr, "couldn't find remote ref") {
 			return "", nil
 		}
@@ -99,26 +99,26 @@ func (g *gitProgram) fetchRef(ctx context.Context, ref string) (string, error) {
 	}
 	// Git syncs the pack and not its name: a reference is to follow that must not
 	// outlive it.
-	if err := g.obj.SyncPacks(); err != nil {
-		return "", syncError(SyncOffline, g.at.host, "", "keep what was fetched: %v", err)
+	if err := g.Obj.SyncPacks(); err != nil {
+		return "", Errorf(Offline, g.at.host, "", "keep what was fetched: %v", err)
 	}
-	g.obj.Refresh()
-	b, err := g.obj.ReadFile(head)
+	g.Obj.Refresh()
+	b, err := g.Obj.ReadFile(head)
 	oid, _, _ := strings.Cut(string(b), "\t")
-	if err != nil || !isObjectName(oid) {
-		return "", syncError(SyncRefused, g.at.host, "", "git fetched nothing that can be named")
+	if err != nil || !IsObjectName(oid) {
+		return "", Errorf(Refused, g.at.host, "", "git fetched nothing that can be named")
 	}
 	return oid, nil
 }
 
-// isObjectName reports whether s is the name of an object, SHA-1 or SHA-256.
-func isObjectName(s string) bool {
+// IsObjectName reports whether s is the name of an object, SHA-1 or SHA-256.
+func IsObjectName(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
 // pushRef is transport.push of any branch.
-func (g *gitProgram) pushRef(ctx context.Context, ref, was, is string) error {
+func (g *Remote) pushRef(ctx context.Context, ref, was, is string) error {
 	// With a lease on the commit that is the parent of what is pushed nothing
 	// is ever overwritten: the remote has that parent, or rejects.
 	r := g.run(ctx, g.opt.Timeout, "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags",
@@ -144,7 +144,7 @@ type ran struct {
 // run runs the git program in our repository, until limit at most. A redirect
 // that stays on the host, as forges send for an address without .git, is
 // followed once; git itself would follow any, with the login (F37).
-func (g *gitProgram) run(ctx context.Context, limit time.Duration, args ...string) ran {
+func (g *Remote) run(ctx context.Context, limit time.Duration, args ...string) ran {
 	r := g.runOnce(ctx, limit, args)
 	to, ok := sameHost(g.at.url, r.http)
 	if r.err == nil || !ok || g.moved {
@@ -173,22 +173,22 @@ func sameHost(from string, a httpAnswer) (to string, ok bool) {
 	return is.Scheme + "://" + is.Host + path, ok && path != ""
 }
 
-func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []string) ran {
+func (g *Remote) runOnce(ctx context.Context, limit time.Duration, args []string) ran {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	full := append([]string{"--no-pager"}, usergit.SafeConfig...)
 	full = append(full, transportConfig...)
-	full = append(full, "--git-dir="+g.obj.Dir())
+	full = append(full, "--git-dir="+g.Obj.Dir())
 	usergit.CountStart(ctx)
 	cmd := exec.CommandContext(ctx, g.exe, append(full, args...)...)
 	ownGroup(cmd)
-	cmd.Dir = g.obj.Dir()
+	cmd.Dir = g.Obj.Dir()
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Env = append(usergit.CleanEnv(os.Environ()),
 		"GIT_ALLOW_PROTOCOL="+g.at.allow,
 		"GCM_INTERACTIVE=never",
 		"SSH_ASKPASS_REQUIRE=never",
-		"GIT_SSH_COMMAND="+g.opt.SSH.command(ctx, g.obj.Dir(), g.at.scheme),
+		"GIT_SSH_COMMAND="+g.opt.SSH.command(ctx, g.Obj.Dir(), g.at.scheme),
 	)
 	stdout, stderr := &endsBuffer{max: 32 << 10}, &endsBuffer{max: 16 << 10}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -213,8 +213,8 @@ func (g *gitProgram) runOnce(ctx context.Context, limit time.Duration, args []st
 // watch ends the program when more has been received than is allowed: git
 // itself has no bound for it. The returned function ends the watch and reports
 // whether that was so.
-func (g *gitProgram) watch(stop func()) (ended func() bool) {
-	before := g.obj.PackBytes()
+func (g *Remote) watch(stop func()) (ended func() bool) {
+	before := g.Obj.PackBytes()
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	tooLarge := false
@@ -226,7 +226,7 @@ func (g *gitProgram) watch(stop func()) (ended func() bool) {
 			case <-done:
 				return
 			case <-tick.C:
-				if g.obj.PackBytes()-before > g.opt.MaxBytes {
+				if g.Obj.PackBytes()-before > g.opt.MaxBytes {
 					tooLarge = true
 					stop()
 					return
@@ -237,20 +237,20 @@ func (g *gitProgram) watch(stop func()) (ended func() bool) {
 	return func() bool {
 		close(done)
 		wg.Wait()
-		return tooLarge || g.obj.PackBytes()-before > g.opt.MaxBytes
+		return tooLarge || g.Obj.PackBytes()-before > g.opt.MaxBytes
 	}
 }
 
 // fail makes the error of a run.
-func (g *gitProgram) fail(ctx context.Context, r ran) error {
+func (g *Remote) fail(ctx context.Context, r ran) error {
 	switch {
 	case r.tooLarge:
-		return syncError(SyncRefused, g.at.host, "look at what the branch foldwatch of the remote holds",
+		return Errorf(Refused, g.at.host, "look at what the branch foldwatch of the remote holds",
 			"the remote sent more than %d MB", g.opt.MaxBytes>>20)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case r.timedOut, ctx.Err() != nil:
-		return syncError(SyncOffline, g.at.host, "", "no answer in time")
+		return Errorf(Offline, g.at.host, "", "no answer in time")
 	}
 	return transferError(g.at.host, r)
 }
