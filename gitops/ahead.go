@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // A RemoteBranch is a branch of the remote as it was last fetched, beside the
@@ -47,7 +47,7 @@ func (s *Store) FetchBranch(ctx context.Context, branch, local string, opt SyncO
 	if tip == "" { // there is no such branch, or not any more
 		err := u.own.RemoveFile(remoteRef(branch))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return RemoteBranch{}, objdb.Unavailable(err)
+			return RemoteBranch{}, disk.Unavailable(err)
 		}
 	}
 	return s.FetchedBranch(branch), nil

@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -141,17 +140,4 @@ func (s *Store) setDescribed(tree plumbing.Hash) error {
 	defer s.mu.Unlock()
 	s.described = tree
 	return nil
-}
-
-// described returns what the newest entry of path that describes it says, and
-// whether there is one.
-func (w *wal) described(path string) ([]byte, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := len(w.live) - 1; i >= 0; i-- {
-		if e := &w.live[i]; e.Path == path && e.Described != nil {
-			return bytes.Clone(e.Described), true
-		}
-	}
-	return nil, false
 }

@@ -284,7 +284,7 @@ func (s *Store) uncommitted(root *disk.Root, committed map[string]string) (map[s
 	if root == nil {
 		return found, nil
 	}
-	return found, root.Walk(func(path string, _ disk.Info) error {
+	err := root.Walk(func(path string, _ disk.Info) error {
 		if committed[path] != "" || !allowed(path) {
 			return nil
 		}
@@ -296,6 +296,10 @@ func (s *Store) uncommitted(root *disk.Root, committed map[string]string) (map[s
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // fold/ went away meanwhile: nothing is in it
+	}
+	return found, err
 }
 
 // lostVersion returns the version of path that is lost, nil if none is.

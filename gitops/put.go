@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,9 +175,6 @@ func hashOrNone(b []byte) string {
 	}
 	return fold.ContentHash(b)
 }
-
-// same compares two states of a file; nil is one that does not exist.
-func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // readFile returns the bytes of a file of fold/, or nil if there is none.
 func readFile(root *disk.Root, path string) ([]byte, error) {

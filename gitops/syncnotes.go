@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -62,7 +61,7 @@ func writeKept(state, name string, v any) error {
 		err = disk.WriteFile(filepath.Join(state, name), b, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, objdb.Unavailable(err))
+		return fmt.Errorf("write %s: %w", name, disk.Unavailable(err))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/transport"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -45,7 +46,7 @@ func (s *Store) openUpstream(size int, opt SyncOptions) (u *upstream, err error)
 		if _, ok := errors.AsType[*transport.Error](err); ok {
 			return nil, err
 		}
-		return nil, objdb.Unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
+		return nil, disk.Unavailable(fmt.Errorf("prepare %s: %w", upstreamName, err))
 	}
 	if u.git, err = transport.Open(u.own, s.remote(opt)); err != nil {
 		u.close()
@@ -110,10 +111,10 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 	if err != nil && broken().MatchString(err.Error()) {
 		u.close()
 		if rerr := os.RemoveAll(u.dir); rerr != nil {
-			return "", objdb.Unavailable(rerr)
+			return "", disk.Unavailable(rerr)
 		}
 		if perr := u.prepare(s); perr != nil {
-			return "", objdb.Unavailable(perr)
+			return "", disk.Unavailable(perr)
 		}
 		u.git.Obj = u.own
 		tip, err = u.git.FetchRef(ctx, "refs/heads/"+branch)
@@ -124,5 +125,5 @@ func (u *upstream) fetch(ctx context.Context, s *Store, branch string) (tip stri
 	if len(tip) != 2*u.size {
 		return "", transport.Errorf(transport.Refused, u.git.Host(), "", "the remote names objects in another way than this repository")
 	}
-	return tip, objdb.Unavailable(u.own.WriteFile(remoteRef(branch), []byte(tip+"\n")))
+	return tip, disk.Unavailable(u.own.WriteFile(remoteRef(branch), []byte(tip+"\n")))
 }

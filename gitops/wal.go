@@ -13,7 +13,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -276,7 +275,7 @@ func (w *wal) append(entries []walEntry) error {
 	if w.bad || w.f == nil {
 		if err := w.rewrite(); err != nil {
 			w.mu.Unlock()
-			return fmt.Errorf("write %s: %w", walName, objdb.Unavailable(err))
+			return fmt.Errorf("write %s: %w", walName, disk.Unavailable(err))
 		}
 	}
 	var b []byte
@@ -293,7 +292,7 @@ func (w *wal) append(entries []walEntry) error {
 			w.bad = false
 		}
 		w.mu.Unlock()
-		return fmt.Errorf("write %s: %w", walName, objdb.Unavailable(err))
+		return fmt.Errorf("write %s: %w", walName, disk.Unavailable(err))
 	}
 	w.size += int64(len(b))
 	w.live = append(w.live, entries...)
@@ -328,7 +327,7 @@ func (w *wal) append(entries []walEntry) error {
 		w.bad = true
 		w.mu.Unlock()
 		_ = w.cut(seqs) // if that fails too it stays bad, and the next use tries again
-		return fmt.Errorf("sync %s: %w", walName, objdb.Unavailable(mine.err))
+		return fmt.Errorf("sync %s: %w", walName, disk.Unavailable(mine.err))
 	}
 	return nil
 }
@@ -394,7 +393,7 @@ func (w *wal) cut(seqs []uint64) error {
 	}
 	if err := w.rewrite(); err != nil {
 		w.bad = true
-		return fmt.Errorf("cut %s: %w", walName, objdb.Unavailable(err))
+		return fmt.Errorf("cut %s: %w", walName, disk.Unavailable(err))
 	}
 	return nil
 }
@@ -451,4 +450,20 @@ func (w *wal) present() bool {
 	}
 	there, err := os.Lstat(w.path)
 	return err == nil && os.SameFile(mine, there)
+}
+
+// same compares two states of a file; nil is one that does not exist.
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// described returns what the newest entry of path that describes it says, and
+// whether there is one.
+func (w *wal) described(path string) ([]byte, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.live) - 1; i >= 0; i-- {
+		if e := &w.live[i]; e.Path == path && e.Described != nil {
+			return bytes.Clone(e.Described), true
+		}
+	}
+	return nil, false
 }

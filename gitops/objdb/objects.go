@@ -243,7 +243,7 @@ func (o *Repo) flushAbove(ctx context.Context, packAbove int) error {
 		err = o.fs.syncDirs()
 	}
 	if err != nil {
-		return fmt.Errorf("write %d objects: %w", n, Unavailable(err))
+		return fmt.Errorf("write %d objects: %w", n, disk.Unavailable(err))
 	}
 	o.batch = memory.NewStorage()
 	return nil
@@ -439,20 +439,9 @@ func (o *Repo) packedRef(name string) (plumbing.Hash, error) {
 // SetRef moves a reference, durably. The objects must have been flushed.
 func (o *Repo) SetRef(name string, h plumbing.Hash) error {
 	if err := o.fs.writeFile(name, []byte(h.String()+"\n")); err != nil {
-		return fmt.Errorf("move %s: %w", name, Unavailable(err))
+		return fmt.Errorf("move %s: %w", name, disk.Unavailable(err))
 	}
 	return nil
-}
-
-// Unavailable marks what may work later, a full or failing disk, as such.
-func Unavailable(err error) error {
-	if err == nil || errors.Is(err, fold.ErrUnavailable) {
-		return err
-	}
-	if disk.NoSpace(err) {
-		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
-	}
-	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
 }
 
 // syncPath makes the names in a directory of the system durable.

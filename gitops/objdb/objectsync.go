@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -22,7 +23,7 @@ func (o *Repo) CheckOwn() error {
 		return nil
 	}
 	if err := o.fs.writeFile("config", []byte(repoConfig)); err != nil {
-		return fmt.Errorf("configuration of the sidecar: %w", Unavailable(err))
+		return fmt.Errorf("configuration of the sidecar: %w", disk.Unavailable(err))
 	}
 	return nil
 }

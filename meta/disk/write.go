@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A target is the place a file is written to: the open directory and the name
@@ -476,4 +478,15 @@ func (r *Root) RemoveAll(p string) error {
 		return wrap(OpRemove, p, err)
 	}
 	return wrap(OpRemove, p, r.syncDir(t.f, path.Dir(p)))
+}
+
+// Unavailable marks what may work later, a full or failing disk, as such.
+func Unavailable(err error) error {
+	if err == nil || errors.Is(err, fold.ErrUnavailable) {
+		return err
+	}
+	if NoSpace(err) {
+		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
+	}
+	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
 }
