@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -26,14 +27,14 @@ func (s *Store) takeDeferred() error {
 	if err != nil {
 		return fmt.Errorf("read deferred writes: %w", err)
 	}
-	entries, whole := decodeWAL(b)
+	entries, whole := wal.Decode(b)
 	valid := entries[:0]
 	for _, e := range entries {
 		if fold.ValidPath(e.Path) == nil {
 			valid = append(valid, e)
 		}
 	}
-	if err := s.wal.append(valid); err != nil {
+	if err := s.wal.Append(valid); err != nil {
 		return err
 	}
 	if !whole { // kept, as a damaged wal is

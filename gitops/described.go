@@ -28,7 +28,7 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if b, ok := s.wal.described(path); ok {
+	if b, ok := s.wal.Described(path); ok {
 		return describedOrNone(path, b)
 	}
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Store) Describer() (version string, described bool, err error) {
 	described = !s.described.IsZero()
 	s.mu.Unlock()
 	if !described {
-		for _, e := range s.wal.entries() {
+		for _, e := range s.wal.Entries() {
 			described = described || len(e.Described) > 0
 		}
 	}

@@ -291,7 +291,7 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 // withoutDeleted leaves out what an acknowledged write deletes.
 func (s *Store) withoutDeleted(paths []string) []string {
 	last := map[string]bool{}
-	for _, e := range s.wal.entries() {
+	for _, e := range s.wal.Entries() {
 		last[e.Path] = e.New == nil
 	}
 	out := paths[:0:0]

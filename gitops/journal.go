@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -101,7 +102,7 @@ type change struct {
 	info   disk.Info     // of the bytes in disk; zero if they are not the file's
 	at     time.Time     // when it was looked at
 	apart  bool          // the file itself stays out: disk is our own last write
-	ours   *walEntry     // newest acknowledged write, if not yet in the journal
+	ours   *wal.Entry    // newest acknowledged write, if not yet in the journal
 	lost   [][]byte      // older ones that somebody overwrote before the newest
 	author string
 	reason string
@@ -155,19 +156,19 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 		s.obj.Drop()
 		return out, err
 	}
-	return out, s.wal.cut(done)
+	return out, s.wal.Cut(done)
 }
 
 // settledEntries returns the wal as it is when no write is between wal and
 // disk: each entry's file has been written.
-func (s *Store) settledEntries() []walEntry {
+func (s *Store) settledEntries() []wal.Entry {
 	s.flight.Lock()
 	defer s.flight.Unlock()
-	return s.wal.entries()
+	return s.wal.Entries()
 }
 
 // collect reads what is on disk at paths and at every path of the wal.
-func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, entries []walEntry, out *Recorded) ([]*change, error) {
+func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, entries []wal.Entry, out *Recorded) ([]*change, error) {
 	byPath := map[string]*change{}
 	for _, p := range paths {
 		if allowed(p) {
@@ -181,7 +182,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			c = &change{path: e.Path}
 			byPath[e.Path] = c
 		}
-		if c.ours != nil && c.ours.New != nil && !same(c.ours.New, e.Base) {
+		if c.ours != nil && c.ours.New != nil && !wal.Same(c.ours.New, e.Base) {
 			c.lost = append(c.lost, c.ours.New)
 		}
 		if e.New == nil && e.Base != nil {
@@ -248,7 +249,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			}
 			c.disk, c.apart = c.ours.New, true
 		}
-		mine := c.ours != nil && same(c.disk, c.ours.New)
+		mine := c.ours != nil && wal.Same(c.disk, c.ours.New)
 		if c.disk != nil && !mine && s.unsettled(c.info) {
 			out.Unsettled = append(out.Unsettled, p)
 			if c.ours == nil || c.ours.New == nil {
@@ -315,7 +316,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 			return nil, err
 		}
 		diskErr, oursErr := error(nil), error(nil)
-		mine := c.ours != nil && same(c.disk, c.ours.New)
+		mine := c.ours != nil && wal.Same(c.disk, c.ours.New)
 		if c.disk != nil {
 			diskErr = s.gate(c.path, c.disk)
 		}
@@ -403,7 +404,7 @@ func (s *Store) upTo(seqs []uint64) []uint64 {
 	for _, q := range seqs {
 		in[q] = true
 	}
-	entries := s.wal.entries()
+	entries := s.wal.Entries()
 	for _, e := range entries {
 		if in[e.Seq] {
 			newest[e.Path] = e.Seq

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -116,16 +117,16 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 		if err != nil {
 			return Put{}, err
 		}
-		one := []walEntry{e}
-		if err := s.wal.append(one); err != nil {
+		one := []wal.Entry{e}
+		if err := s.wal.Append(one); err != nil {
 			return Put{}, err
 		}
 		err = apply(root, one[0])
 		if err == nil {
-			s.wal.placed(one[0])
+			s.wal.Placed(one[0])
 			return Put{Path: w.Path, Bytes: e.New, Merged: merged}, nil
 		}
-		cutErr := s.wal.cut([]uint64{one[0].Seq}) // it was never acknowledged
+		cutErr := s.wal.Cut([]uint64{one[0].Seq}) // it was never acknowledged
 		if !errors.Is(err, fold.ErrConflict) || cutErr != nil {
 			return Put{}, errors.Join(err, cutErr)
 		}
@@ -136,7 +137,7 @@ func (s *Store) putAt(root *disk.Root, w Write) (Put, error) {
 
 // mergeOvertaken merges a save that somebody else wrote over without having seen it,
 // since our version stood in its place for a moment: see disk.ChangedError.
-func (s *Store) mergeOvertaken(root *disk.Root, e walEntry, err error) {
+func (s *Store) mergeOvertaken(root *disk.Root, e wal.Entry, err error) {
 	ce, ok := errors.AsType[*disk.ChangedError](err)
 	if !ok || ce.Aside == nil {
 		return
@@ -147,9 +148,9 @@ func (s *Store) mergeOvertaken(root *disk.Root, e walEntry, err error) {
 }
 
 // entry decides what to write over have.
-func (s *Store) entry(w Write, have []byte, head string) (e walEntry, merged bool, err error) {
-	e = walEntry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason, Described: w.Described, Head: head}
-	if same(have, w.Base) || same(have, w.New) {
+func (s *Store) entry(w Write, have []byte, head string) (e wal.Entry, merged bool, err error) {
+	e = wal.Entry{ID: w.ID, Path: w.Path, Base: have, New: w.New, Author: w.Author, Reason: w.Reason, Described: w.Described, Head: head}
+	if wal.Same(have, w.Base) || wal.Same(have, w.New) {
 		return e, false, nil
 	}
 	if gone := fold.MarkedDeleted(have); gone && w.Base == nil {
@@ -190,9 +191,9 @@ func readFile(root *disk.Root, path string) ([]byte, error) {
 
 // apply brings the disk from e.Base to e.New. It returns an error that is
 // ErrConflict, and leaves the disk alone, if it is at neither.
-func apply(root *disk.Root, e walEntry) (err error) {
+func apply(root *disk.Root, e wal.Entry) (err error) {
 	switch {
-	case same(e.Base, e.New):
+	case wal.Same(e.Base, e.New):
 		return nil
 	case e.Base == nil:
 		err = root.Create(e.Path, e.New)
@@ -248,7 +249,7 @@ const (
 // Base nor New. After an error the files counted in n are durable.
 func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []string, err error) {
 	done, skipped, err := s.putAll(ctx, ws)
-	if _, size := s.wal.count(); err == nil && !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
+	if _, size := s.wal.Count(); err == nil && !s.held.Load() && (s.bulks.Load() == 0 || size > bulkBytes) {
 		_, err = s.commitNow(ctx, done, "")
 	}
 	s.changed(done)
@@ -336,7 +337,7 @@ func pathsOf(ws []Write) []string {
 
 // entriesOf reads the files at the paths of ws and decides what to write over them.
 // What cannot be read or written is in failed.
-func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []walEntry, failed map[string]error) {
+func (s *Store) entriesOf(root *disk.Root, ws []Write) (entries []wal.Entry, failed map[string]error) {
 	failed = map[string]error{}
 	head := s.headNow()
 	for _, w := range ws {
@@ -361,13 +362,13 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 	err = s.withPaths(ws, func(root *disk.Root) error {
 		entries, unwritable := s.entriesOf(root, ws)
 		skipped = slices.Sorted(maps.Keys(unwritable))
-		if err := s.wal.append(entries); err != nil {
+		if err := s.wal.Append(entries); err != nil {
 			return err
 		}
 		var withdrawn []uint64
 		failed := map[string]bool{}
 		err := s.applyMany(root, entries, failed)
-		var placed []walEntry
+		var placed []wal.Entry
 		for _, e := range entries {
 			switch {
 			case failed[e.Path] && err == nil:
@@ -378,15 +379,15 @@ func (s *Store) putBatch(ws []Write) (done, skipped []string, err error) {
 				done, placed = append(done, e.Path), append(placed, e)
 			}
 		}
-		s.wal.placed(placed...)
-		return errors.Join(err, s.wal.cut(withdrawn))
+		s.wal.Placed(placed...)
+		return errors.Join(err, s.wal.Cut(withdrawn))
 	})
 	return done, skipped, err
 }
 
 // applyMany brings the disk to the entries and marks those it did not. On
 // error all that were still to do are marked.
-func (s *Store) applyMany(root *disk.Root, entries []walEntry, failed map[string]bool) error {
+func (s *Store) applyMany(root *disk.Root, entries []wal.Entry, failed map[string]bool) error {
 	var files []disk.File
 	for _, e := range entries {
 		if e.Base == nil && e.New != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -40,7 +41,7 @@ func (s *Store) deletedSince() (map[string]bool, error) {
 	placed := map[string]bool{}
 	for path, chain := range s.chains() {
 		last := &chain[len(chain)-1]
-		if chain[0].Base != nil && last.New != nil && s.wal.wasPlaced(last) {
+		if chain[0].Base != nil && last.New != nil && s.wal.WasPlaced(last) {
 			placed[path] = true
 		}
 	}
@@ -100,9 +101,9 @@ func (s *Store) replayBut(deleted map[string]bool) (changed []string, err error)
 }
 
 // chains groups the wal by path, in order.
-func (s *Store) chains() map[string][]walEntry {
-	out := map[string][]walEntry{}
-	for _, e := range s.wal.entries() {
+func (s *Store) chains() map[string][]wal.Entry {
+	out := map[string][]wal.Entry{}
+	for _, e := range s.wal.Entries() {
 		out[e.Path] = append(out[e.Path], e)
 	}
 	return out
@@ -110,7 +111,7 @@ func (s *Store) chains() map[string][]walEntry {
 
 // replayPath deals with the entries of one path, which follow each other: the
 // base of each is usually the result of the one before.
-func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry) (differs bool, err error) {
+func (s *Store) replayPath(root *disk.Root, path string, chain []wal.Entry) (differs bool, err error) {
 	if err := fold.ValidPath(path); err != nil {
 		return false, err
 	}
@@ -124,12 +125,12 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry) (diff
 			return false, err
 		}
 		want := last.New
-		if same(have, want) {
+		if wal.Same(have, want) {
 			return false, nil
 		}
 		known := false // have is a state on the way from first base to last result
 		for _, e := range chain {
-			known = known || same(have, e.Base) || same(have, e.New)
+			known = known || wal.Same(have, e.Base) || wal.Same(have, e.New)
 		}
 		if !known {
 			// Somebody else wrote. Was it after the journal had our write?
@@ -143,7 +144,7 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []walEntry) (diff
 				return false, err
 			}
 		}
-		err = apply(root, walEntry{Path: path, Base: have, New: want})
+		err = apply(root, wal.Entry{Path: path, Base: have, New: want})
 		if err == nil {
 			return true, nil
 		}
@@ -178,11 +179,11 @@ func (s *Store) replayTracked(_ context.Context) (changed []string, err error) {
 	for _, path := range slices.Sorted(maps.Keys(chains)) {
 		chain := chains[path]
 		last := &chain[len(chain)-1]
-		if s.wal.wasPlaced(last) || last.Head != "" && last.Head != head {
+		if s.wal.WasPlaced(last) || last.Head != "" && last.Head != head {
 			continue
 		}
 		have, err := readFile(root, path)
-		if err == nil && last.Head == "" && !same(have, chain[0].Base) {
+		if err == nil && last.Head == "" && !wal.Same(have, chain[0].Base) {
 			continue // of an earlier version, which did not note HEAD
 		}
 		if err != nil {

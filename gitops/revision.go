@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -477,7 +478,7 @@ func (s *Store) version(ctx context.Context, path, rev string, have []byte) (b [
 		return b, "the journal", err
 	}
 	err = s.Versions(ctx, path, func(r string, v []byte) bool {
-		if same(v, have) {
+		if wal.Same(v, have) {
 			return true
 		}
 		b, from = v, r

@@ -19,6 +19,7 @@ import (
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -81,7 +82,7 @@ type Store struct {
 	log  *slog.Logger
 	lock *disk.LockFile
 	obj  *objdb.Repo
-	wal  *wal
+	wal  *wal.Log
 
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
@@ -152,7 +153,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if err := s.loadTip(); err != nil {
 		return nil, err
 	}
-	if s.wal, err = openWAL(state, opt.Faults); err != nil {
+	if s.wal, err = wal.Open(state, opt.Faults); err != nil {
 		return nil, err
 	}
 	if err := s.takeDeferred(); err != nil {
@@ -315,7 +316,7 @@ func (s *Store) Bulk() (end func(ctx context.Context) error) {
 // journal yet, sorted.
 func (s *Store) Uncommitted() []string {
 	var paths []string
-	for _, e := range s.wal.entries() {
+	for _, e := range s.wal.Entries() {
 		paths = append(paths, e.Path)
 	}
 	slices.Sort(paths)
@@ -337,7 +338,7 @@ func (s *Store) writable() error {
 	if closed {
 		return fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
 	}
-	if !s.wal.present() {
+	if !s.wal.Present() {
 		return fold.WithHint(fmt.Errorf("%s was removed or replaced: %w", s.l.StateDir(), fold.ErrUnavailable),
 			"run foldwatch up again in this checkout")
 	}
@@ -346,7 +347,7 @@ func (s *Store) writable() error {
 
 // Present reports whether the state folder is still the one that was opened: a
 // checkout that was removed and cloned anew has none, or another.
-func (s *Store) Present() bool { return s.wal.present() }
+func (s *Store) Present() bool { return s.wal.Present() }
 
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
@@ -365,7 +366,7 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.wal != nil {
 		s.saveSeen()
-		errs = append(errs, s.wal.close())
+		errs = append(errs, s.wal.Close())
 	}
 	if s.obj != nil {
 		errs = append(errs, s.obj.Close())
@@ -416,7 +417,7 @@ func (s *Store) Status() Status {
 	maps.Copy(st.SetAside, s.setAside)
 	closed := s.closed
 	s.mu.Unlock()
-	st.WalEntries, _ = s.wal.count()
+	st.WalEntries, _ = s.wal.Count()
 	if !closed {
 		st.Loose = s.obj.CountLoose()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -50,7 +51,7 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 		for _, path := range slices.Sorted(maps.Keys(failed)) {
 			return failed[path]
 		}
-		slices.SortStableFunc(entries, func(a, b walEntry) int { // texts first
+		slices.SortStableFunc(entries, func(a, b wal.Entry) int { // texts first
 			switch {
 			case a.New != nil && b.New == nil:
 				return -1
@@ -59,7 +60,7 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 			}
 			return strings.Compare(a.Path, b.Path)
 		})
-		if err := s.wal.append(entries); err != nil {
+		if err := s.wal.Append(entries); err != nil {
 			return err
 		}
 		for i, e := range entries {
@@ -67,7 +68,7 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 				return s.takeBack(root, entries, i, err)
 			}
 		}
-		s.wal.placed(entries...)
+		s.wal.Placed(entries...)
 		done = pathsOf(ws)
 		return nil
 	})
@@ -78,9 +79,9 @@ func (s *Store) putTogether(ws []Write) (done, _ []string, err error) {
 // saved its file at that moment, or it cannot be written. What was changed again
 // since stays, and so does what the disk does not take back: a text too much, never
 // one too few. It returns what the caller is told.
-func (s *Store) takeBack(root *disk.Root, entries []walEntry, at int, failed error) error {
+func (s *Store) takeBack(root *disk.Root, entries []wal.Entry, at int, failed error) error {
 	for _, e := range slices.Backward(entries[:at]) {
-		if err := apply(root, walEntry{Path: e.Path, Base: e.New, New: e.Base}); err != nil && !errors.Is(err, fold.ErrConflict) {
+		if err := apply(root, wal.Entry{Path: e.Path, Base: e.New, New: e.Base}); err != nil && !errors.Is(err, fold.ErrConflict) {
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -88,7 +89,7 @@ func (s *Store) takeBack(root *disk.Root, entries []walEntry, at int, failed err
 	for i, e := range entries {
 		seqs[i] = e.Seq
 	}
-	if err := s.wal.cut(seqs); err != nil { // none was acknowledged
+	if err := s.wal.Cut(seqs); err != nil { // none was acknowledged
 		return errors.Join(failed, err)
 	}
 	if !errors.Is(failed, fold.ErrConflict) {

@@ -25,7 +25,7 @@ func levels() map[string]int {
 		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0,
 		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1,
 		"chunker/source": 0, "chunker/syntax": 1, "chunker/worker": 1, "chunker": 2,
-		"gitops/usergit": 1, "gitops/objdb": 1, "gitops/transport": 2, "gitops": 3,
+		"gitops/usergit": 1, "gitops/objdb": 1, "gitops/wal": 1, "gitops/transport": 2, "gitops": 3,
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,

@@ -1,4 +1,4 @@
-package gitops
+package wal
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 // (G3).
 const walName = "wal"
 
-// A walEntry is one acknowledged write.
-type walEntry struct {
+// An Entry is one acknowledged write.
+type Entry struct {
 	Seq    uint64
 	ID     fold.ID
 	Path   string // below fold/
@@ -36,9 +36,9 @@ type walEntry struct {
 }
 
 // held returns how many bytes of files the entry holds.
-func (e *walEntry) held() int64 {
+func (e *Entry) held() int64 {
 	n := len(e.Base) + len(e.New)
-	if !same(e.Described, e.New) {
+	if !Same(e.Described, e.New) {
 		n += len(e.Described)
 	}
 	return int64(n)
@@ -68,7 +68,7 @@ const (
 
 func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // made once by the library
 
-func (e *walEntry) encode(b []byte) []byte {
+func (e *Entry) encode(b []byte) []byte {
 	at := len(b)
 	b = append(b, recMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.AppendUvarint(b, e.Seq)
@@ -82,7 +82,7 @@ func (e *walEntry) encode(b []byte) []byte {
 	fields := [][]byte{[]byte(e.ID), []byte(e.Path), []byte(e.Author), []byte(e.Reason), e.Base, e.New}
 	switch {
 	case e.Described == nil:
-	case same(e.Described, e.New):
+	case Same(e.Described, e.New):
 		flags |= flagDescribedAsNew
 	default:
 		flags |= flagDescribed
@@ -104,7 +104,7 @@ func (e *walEntry) encode(b []byte) []byte {
 }
 
 // decodeRecord reads the record at the start of b; n is its length.
-func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
+func decodeRecord(b []byte) (e Entry, n int, ok bool) {
 	if len(b) < recHead || string(b[:4]) != recMagic {
 		return e, 0, false
 	}
@@ -136,7 +136,7 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 		}
 		f[i], body = body[k:k+int(l):k+int(l)], body[k+int(l):]
 	}
-	e = walEntry{Seq: seq, ID: fold.ID(f[0]), Path: string(f[1]), Author: string(f[2]), Reason: string(f[3])}
+	e = Entry{Seq: seq, ID: fold.ID(f[0]), Path: string(f[1]), Author: string(f[2]), Reason: string(f[3])}
 	if flags&flagBase != 0 {
 		e.Base = bytes.Clone(f[4])
 	}
@@ -155,10 +155,10 @@ func decodeRecord(b []byte) (e walEntry, n int, ok bool) {
 	return e, recHead + size, true
 }
 
-// decodeWAL returns the whole records of a log, in order. A torn or damaged
+// Decode returns the whole records of a log, in order. A torn or damaged
 // record is skipped up to the next whole one, since each was acknowledged by
 // itself; whole says that there was none.
-func decodeWAL(b []byte) (entries []walEntry, whole bool) {
+func Decode(b []byte) (entries []Entry, whole bool) {
 	whole = true
 	rest, ok := bytes.CutPrefix(b, []byte(walMagic))
 	if !ok {
@@ -180,21 +180,21 @@ func decodeWAL(b []byte) (entries []walEntry, whole bool) {
 	return entries, whole
 }
 
-// A wal is the open log. Writers that come while a sync is under way share the
+// A Log is the open log. Writers that come while a sync is under way share the
 // next one. Safe for concurrent use.
-type wal struct {
+type Log struct {
 	path   string
 	faults disk.Faults
 
 	mu    sync.Mutex // guards the fields below; held across writes, not across syncs
 	f     *os.File
-	size  int64      // of what is whole in the file
-	seq   uint64     // last one given out
-	marks *os.File   // see placed; nil before the first
-	live  []walEntry // not yet in the journal, by seq
-	bytes int64      // of live
-	bad   bool       // the file must be written anew before it is used again
-	sync  *walSync   // the sync that is to cover what is written now; nil if none is waiting
+	size  int64    // of what is whole in the file
+	seq   uint64   // last one given out
+	marks *os.File // see placed; nil before the first
+	live  []Entry  // not yet in the journal, by seq
+	bytes int64    // of live
+	bad   bool     // the file must be written anew before it is used again
+	sync  *walSync // the sync that is to cover what is written now; nil if none is waiting
 
 	running sync.Mutex // held during a sync
 
@@ -207,16 +207,16 @@ type walSync struct {
 	err  error
 }
 
-// openWAL opens or makes the log in a state folder. What of it is whole is in live. A
+// Open opens or makes the log in a state folder. What of it is whole is in live. A
 // damaged log is kept beside it once, as wal.damaged. The file tells also whether the
 // state folder is still ours.
-func openWAL(dir string, faults disk.Faults) (*wal, error) {
-	w := &wal{path: filepath.Join(dir, walName), faults: faults}
+func Open(dir string, faults disk.Faults) (*Log, error) {
+	w := &Log{path: filepath.Join(dir, walName), faults: faults}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read %s: %w", walName, err)
 	}
-	entries, whole := decodeWAL(b)
+	entries, whole := Decode(b)
 	w.readMarks(len(entries) > 0)
 	if !whole {
 		if err := disk.WriteFile(w.path+".damaged", b, 0o600); err != nil {
@@ -241,7 +241,7 @@ func openWAL(dir string, faults disk.Faults) (*wal, error) {
 	return w, w.rewrite()
 }
 
-func (w *wal) close() error {
+func (w *Log) Close() error {
 	w.running.Lock()
 	defer w.running.Unlock()
 	w.mu.Lock()
@@ -258,16 +258,16 @@ func (w *wal) close() error {
 	return err
 }
 
-func (w *wal) fault(op disk.Op, size int) (int, error) {
+func (w *Log) fault(op disk.Op, size int) (int, error) {
 	if w.faults == nil {
 		return size, nil
 	}
 	return w.faults.Before(op, walName, size)
 }
 
-// append adds entries, gives them their numbers, and returns when they are
+// Append adds entries, gives them their numbers, and returns when they are
 // durable. On error none of them is in the log.
-func (w *wal) append(entries []walEntry) error {
+func (w *Log) Append(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -326,14 +326,14 @@ func (w *wal) append(entries []walEntry) error {
 		w.mu.Lock()
 		w.bad = true
 		w.mu.Unlock()
-		_ = w.cut(seqs) // if that fails too it stays bad, and the next use tries again
+		_ = w.Cut(seqs) // if that fails too it stays bad, and the next use tries again
 		return fmt.Errorf("sync %s: %w", walName, disk.Unavailable(mine.err))
 	}
 	return nil
 }
 
 // write appends b to the file; called with mu held.
-func (w *wal) write(b []byte) error {
+func (w *Log) write(b []byte) error {
 	n, err := w.fault(disk.OpWrite, len(b))
 	n = max(0, min(n, len(b)))
 	if _, werr := w.f.WriteAt(b[:n], w.size); werr != nil {
@@ -345,7 +345,7 @@ func (w *wal) write(b []byte) error {
 	return err
 }
 
-func (w *wal) fsync(f *os.File) error {
+func (w *Log) fsync(f *os.File) error {
 	if _, err := w.fault(disk.OpSync, 0); err != nil {
 		return err
 	}
@@ -355,22 +355,22 @@ func (w *wal) fsync(f *os.File) error {
 	return f.Sync()
 }
 
-// entries returns what is not yet in the journal, by number.
-func (w *wal) entries() []walEntry {
+// Entries returns what is not yet in the journal, by number.
+func (w *Log) Entries() []Entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.live)
 }
 
-// count returns how many entries are live, and their bytes.
-func (w *wal) count() (n int, size int64) {
+// Count returns how many entries are live, and their bytes.
+func (w *Log) Count() (n int, size int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.live), w.bytes
 }
 
-// cut removes entries whose effect is safe elsewhere, durably.
-func (w *wal) cut(seqs []uint64) error {
+// Cut removes entries whose effect is safe elsewhere, durably.
+func (w *Log) Cut(seqs []uint64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
@@ -383,7 +383,7 @@ func (w *wal) cut(seqs []uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := len(w.live)
-	w.live = slices.DeleteFunc(w.live, func(e walEntry) bool { return gone[e.Seq] })
+	w.live = slices.DeleteFunc(w.live, func(e Entry) bool { return gone[e.Seq] })
 	if len(w.live) == before && !w.bad {
 		return nil
 	}
@@ -400,7 +400,7 @@ func (w *wal) cut(seqs []uint64) error {
 
 // rewrite makes the file hold the live entries and nothing else; called with
 // mu held. With none the file is only shortened.
-func (w *wal) rewrite() error {
+func (w *Log) rewrite() error {
 	if len(w.live) == 0 {
 		w.dropMarks()
 	}
@@ -436,9 +436,9 @@ func (w *wal) rewrite() error {
 	return nil
 }
 
-// present reports whether the file at the log's path is still ours; it is not
+// Present reports whether the file at the log's path is still ours; it is not
 // once somebody removed or replaced the git directory.
-func (w *wal) present() bool {
+func (w *Log) Present() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.f == nil {
@@ -452,12 +452,12 @@ func (w *wal) present() bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// same compares two states of a file; nil is one that does not exist.
-func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+// Same compares two states of a file; nil is one that does not exist.
+func Same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// described returns what the newest entry of path that describes it says, and
+// Described returns what the newest entry of path that describes it says, and
 // whether there is one.
-func (w *wal) described(path string) ([]byte, bool) {
+func (w *Log) Described(path string) ([]byte, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := len(w.live) - 1; i >= 0; i-- {

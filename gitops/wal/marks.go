@@ -1,4 +1,4 @@
-package gitops
+package wal
 
 import (
 	"crypto/sha256"
@@ -23,15 +23,15 @@ const marksName = "placed"
 const marksMost = 1 << 20
 
 // markOf names e, and no other entry of the wal.
-func markOf(e *walEntry) string {
+func markOf(e *Entry) string {
 	sum := sha256.Sum256(e.encode(nil))
 	return hex.EncodeToString(sum[:16])
 }
 
-func (w *wal) marksPath() string { return filepath.Join(filepath.Dir(w.path), marksName) }
+func (w *Log) marksPath() string { return filepath.Join(filepath.Dir(w.path), marksName) }
 
 // readMarks reads what the last run marked, if the wal has entries that it is about.
-func (w *wal) readMarks(live bool) {
+func (w *Log) readMarks(live bool) {
 	b, err := os.ReadFile(w.marksPath())
 	if err != nil {
 		return // none
@@ -46,9 +46,9 @@ func (w *wal) readMarks(live bool) {
 	}
 }
 
-// placed marks entries whose files are there, durably. What cannot be marked is as after
+// Placed marks entries whose files are there, durably. What cannot be marked is as after
 // a crash.
-func (w *wal) placed(entries ...walEntry) {
+func (w *Log) Placed(entries ...Entry) {
 	var b strings.Builder
 	for i := range entries {
 		if e := &entries[i]; e.Base != nil && e.New != nil || e.Head != "" { // no other is asked for
@@ -76,11 +76,11 @@ func (w *wal) placed(entries ...walEntry) {
 	_, _ = w.marks.WriteString(b.String())
 }
 
-// wasPlaced reports whether the file of e, an entry of the last run, was there then.
-func (w *wal) wasPlaced(e *walEntry) bool { return w.before[markOf(e)] }
+// WasPlaced reports whether the file of e, an entry of the last run, was there then.
+func (w *Log) WasPlaced(e *Entry) bool { return w.before[markOf(e)] }
 
 // dropMarks forgets all marks, as no entry is live. Called with mu held.
-func (w *wal) dropMarks() {
+func (w *Log) dropMarks() {
 	if w.marks != nil {
 		_ = w.marks.Truncate(0) // else they are read, and name no entry
 	} else if w.before != nil {
