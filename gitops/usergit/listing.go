@@ -386,6 +386,15 @@ func (x *TrackedFiles) leave(dir string) {
 	delete(x.begins, dir)
 }
 
+// leaveBelow is leave for a folder and all below it.
+func (x *TrackedFiles) leaveBelow(dir string) {
+	for d := range x.others {
+		if d == dir || strings.HasPrefix(d, dir+"/") {
+			x.leave(d)
+		}
+	}
+}
+
 // folder returns the folder of p, "" for the root.
 func folder(p string) string {
 	return p[:max(strings.LastIndexByte(p, '/'), 0)]
@@ -448,7 +457,13 @@ func (x *TrackedFiles) enter(ctx context.Context, root *os.Root, dirs []string, 
 				}
 			}
 		}
-		folders = slices.DeleteFunc(folders, func(d string) bool { return ignored[d] || x.ownRepo(root, d) })
+		folders = slices.DeleteFunc(folders, func(d string) bool {
+			if !ignored[d] && x.ownRepo(root, d) && !unfinished(root, d) {
+				x.leaveBelow(d) // a file in it may have been added before it became one
+				return true
+			}
+			return ignored[d]
+		})
 		dirs, judge = folders, true
 	}
 	return nil

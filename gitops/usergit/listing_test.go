@@ -276,6 +276,39 @@ func TestTrackedFilesAddsNothingOfARepository(t *testing.T) {
 	}
 }
 
+// A file that was added leaves when its folder, which was never read, is a repository by
+// the time of the next look: no time of a known folder tells of that later.
+func TestTrackedFilesDropsWhatWasAddedToARepository(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIP: git is asked each time here")
+	}
+	for _, when := range []string{"ready", "begun"} {
+		dir := checkout(t)
+		older(t, dir)
+		x, _ := lister(t, dir)
+		if _, _, err := x.Files(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "sub/deep/s.go"), "package sub\n")
+		if got := x.Add([]string{"sub/deep/s.go"}); len(got) != 1 {
+			t.Fatalf("Add = %v", got)
+		}
+		if when == "begun" { // git lists its files until it is a repository
+			must(t, os.Mkdir(filepath.Join(dir, "sub/.git"), 0o755))
+			if got, _, err := x.Files(t.Context()); err != nil || !slices.Contains(got, "sub/deep/s.go") {
+				t.Errorf("%s: Files = %v, %v", when, got, err)
+			}
+		}
+		git(t, filepath.Join(dir, "sub"), "init", "-q", "--template=", ".")
+		for range 2 {
+			if got, _, err := x.Files(t.Context()); err != nil || slices.Contains(got, "sub/deep/s.go") {
+				t.Errorf("%s: Files = %v, %v", when, got, err)
+			}
+		}
+	}
+}
+
 // Add spares the question for what git was asked already.
 func TestTrackedFilesAdd(t *testing.T) {
 	t.Parallel()
