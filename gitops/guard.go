@@ -151,7 +151,7 @@ func (s *Store) noteThere(path string) {
 
 // checkVanished puts the guard up if changes delete too much at once, counting
 // also what is gone and not among them: events come in pieces.
-func (s *Store) checkVanished(ctx context.Context, root *disk.Root, changes []*change) (up bool, err error) {
+func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err error) {
 	if s.opt.Tracked {
 		return false, nil // git moves these files (T3)
 	}

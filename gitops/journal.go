@@ -147,7 +147,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	if err != nil {
 		return out, err
 	}
-	if up, err := s.checkVanished(ctx, root, changes); err != nil || up {
+	if up, err := s.checkVanished(root, changes); err != nil || up {
 		reason, _ := s.guarded()
 		return Recorded{Guarded: up, Reason: reason, SetAside: out.SetAside}, err
 	}
@@ -217,7 +217,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		c.old, c.at = old[p], s.opt.Now()
 		var b []byte
 		var info disk.Info
-		err := error(fs.ErrNotExist)
+		err := fs.ErrNotExist
 		if root != nil {
 			b, info, err = root.ReadNamed(p, maxFile)
 		}

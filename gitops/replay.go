@@ -30,7 +30,7 @@ func (s *Store) replayStart(ctx context.Context) (changed []string, err error) {
 	}
 	deleted, err := s.deletedSince()
 	if err != nil { // what cannot be looked at was not deleted
-		s.log.Warn("Deletions since the last stop not looked for", "err", err)
+		s.log.WarnContext(ctx, "Deletions since the last stop not looked for", "err", err)
 	}
 	return s.replayBut(deleted)
 }
@@ -159,7 +159,7 @@ func (s *Store) replayPath(root *disk.Root, path string, chain []wal.Entry) (dif
 // else by now, is as git or a person left it, and so is what was written on another
 // commit than HEAD names now: those are left alone. The commit that follows takes what
 // was acknowledged into the journal, where git.md T4 counts it if it is nowhere else.
-func (s *Store) replayTracked(_ context.Context) (changed []string, err error) {
+func (s *Store) replayTracked(ctx context.Context) (changed []string, err error) {
 	chains := s.chains()
 	if len(chains) == 0 {
 		return nil, nil
@@ -192,7 +192,7 @@ func (s *Store) replayTracked(_ context.Context) (changed []string, err error) {
 		}
 		differs, err := s.replayPath(root, path, chain)
 		if err != nil {
-			s.log.Warn("Replay left a write in the log", "path", path, "err", err)
+			s.log.WarnContext(ctx, "Replay left a write in the log", "path", path, "err", err)
 			s.noteSetAside(path, err.Error())
 			continue
 		}
@@ -203,7 +203,7 @@ func (s *Store) replayTracked(_ context.Context) (changed []string, err error) {
 	if err := root.Sync(); err != nil {
 		return changed, err
 	}
-	s.log.Info("Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
+	s.log.InfoContext(ctx, "Replayed acknowledged writes", "paths", len(chains), "written", len(changed))
 	return changed, nil
 }
 

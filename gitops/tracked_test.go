@@ -55,9 +55,9 @@ func (u *trackedUser) commit() {
 }
 
 // edit acknowledges a change of the memory, and the journal gets it.
-func (u *trackedUser) edit(word string) []byte {
+func (u *trackedUser) edit() []byte {
 	u.t.Helper()
-	now := edited(string(u.base), "Thirty", word)
+	now := edited(string(u.base), "Thirty", "Forty")
 	_, err := u.Put(u.t.Context(), gitops.Write{Path: u.path, Base: read(u.t, u.file(u.path)), New: now})
 	must(u.t, err)
 	u.commit()
@@ -102,7 +102,7 @@ func TestTrackedLost(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(u *trackedUser){
 		"edited and thrown away": func(u *trackedUser) {
-			now := u.edit("Forty")
+			now := u.edit()
 			u.wantLost()
 			u.git("checkout", "-q", "--", "fold")
 			u.commit()
@@ -150,7 +150,7 @@ func TestTrackedLost(t *testing.T) {
 			u.wantLost(path)
 		},
 		"staged only": func(u *trackedUser) {
-			u.edit("Forty")
+			u.edit()
 			u.git("add", "-A")
 			write(u.t, u.file(u.path), string(u.base)) // as HEAD has it
 			u.wantLost()
@@ -158,7 +158,7 @@ func TestTrackedLost(t *testing.T) {
 			u.wantLost(u.path)
 		},
 		"stashed": func(u *trackedUser) {
-			u.edit("Forty")
+			u.edit()
 			path := u.add("Second")
 			u.git("stash", "push", "-q", "-u")
 			write(u.t, filepath.Join(u.dir, "a.go"), "package b\n")
@@ -171,7 +171,7 @@ func TestTrackedLost(t *testing.T) {
 		},
 		"committed on another branch": func(u *trackedUser) {
 			u.git("switch", "-q", "-c", "topic")
-			u.edit("Forty")
+			u.edit()
 			path := u.add("Second")
 			u.git("add", "-A")
 			u.git("commit", "-qm", "More")
@@ -186,7 +186,7 @@ func TestTrackedLost(t *testing.T) {
 			}
 		},
 		"edited by a person since": func(u *trackedUser) {
-			u.edit("Forty")
+			u.edit()
 			write(u.t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Fifty", 1))
 			u.commit()
 			u.wantLost()
@@ -208,7 +208,7 @@ func TestTrackedLost(t *testing.T) {
 			u.wantLost()
 		},
 		"in the middle of a rebase": func(u *trackedUser) {
-			u.edit("Forty")
+			u.edit()
 			u.git("stash", "push", "-q")
 			u.git("stash", "drop", "-q")
 			must(u.t, os.Mkdir(filepath.Join(u.dir, ".git/rebase-merge"), 0o755))
@@ -394,7 +394,7 @@ func TestTrackedInHistory(t *testing.T) {
 	u.git("remote", "add", "origin", remote)
 	u.git("push", "-q", "-u", "origin", "main")
 	want(u.base, true, true)
-	now := u.edit("Forty")
+	now := u.edit()
 	want(now, false, false)
 	u.git("commit", "-qam", "More")
 	want(now, true, false)
@@ -493,7 +493,7 @@ func TestTrackedLeavesGitAlone(t *testing.T) {
 	write(t, filepath.Join(u.dir, "staged.go"), "package s\n")
 	u.git("add", "staged.go")
 	before := snapshot(t, u.dir)
-	u.edit("Forty")
+	u.edit()
 	path := u.add("Second")
 	_, _, err := u.PutMany(ctx, []gitops.Write{{Path: path, Base: read(t, u.file(path)), New: nil}})
 	must(t, err)

@@ -94,7 +94,7 @@ func decode(f io.ReadSeeker, identity string, dim int) (*table, int64, error) {
 		if _, twice := t.rows[key]; twice || !(scale > 0) || math.IsInf(float64(scale), 0) {
 			return nil, 0, fmt.Errorf("vector snapshot is %w: row %d", errDamaged, row)
 		}
-		b, _ := t.add(key, fold.ID(mem), scale)
+		b := t.add(key, fold.ID(mem), scale)
 		r.into(b)
 		padding(b[t.dim:])
 		if key == "" {

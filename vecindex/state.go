@@ -37,7 +37,7 @@ func (st *state) apply(t *table, seq int64, put []Vec, drop []string, bytes []by
 	}
 	for i, v := range put {
 		t.drop(v.Key)
-		b, _ := t.add(v.Key, v.Memory, scales[i])
+		b := t.add(v.Key, v.Memory, scales[i])
 		copy(b, bytes[i*t.stride:])
 	}
 	st.seq = seq

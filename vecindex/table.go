@@ -74,8 +74,8 @@ func (t *table) ptr(row int32) *byte {
 	return (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.blocks[row/blockRows])), int(row%blockRows)*t.stride))
 }
 
-// add appends a row and returns where its bytes go, and its number.
-func (t *table) add(key string, m fold.ID, scale float32) ([]byte, int32) {
+// add appends a row and returns where its bytes go.
+func (t *table) add(key string, m fold.ID, scale float32) []byte {
 	row := int32(len(t.keys))
 	t.reserve(row)
 	t.keys, t.scale = append(t.keys, key), append(t.scale, scale)
@@ -92,7 +92,7 @@ func (t *table) add(key string, m fold.ID, scale float32) ([]byte, int32) {
 		t.own.set(row)
 	}
 	t.rows[key] = row
-	return t.at(row), row
+	return t.at(row)
 }
 
 // reserve makes room for a row. The first block grows by copying, because many
@@ -177,7 +177,7 @@ func (t *table) compacted() (c *table, from []int32) {
 		if t.dead.has(row) {
 			continue
 		}
-		b, _ := c.add(t.keys[row], t.memory(row), t.scale[row])
+		b := c.add(t.keys[row], t.memory(row), t.scale[row])
 		copy(b, t.at(row))
 		from = append(from, row)
 	}

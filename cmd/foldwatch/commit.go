@@ -411,7 +411,7 @@ func (c *committer) unchanged(ctx context.Context, root *os.Root, name string) e
 	found, means := "", c.meanings(name)
 	err := fs.WalkDir(root.FS(), c.tree.fold, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // what cannot be read is not what is meant
+			return nil //nolint:nilerr // what cannot be read is not what is meant
 		}
 		rel := strings.TrimPrefix(p, c.tree.fold+"/")
 		if fold.ValidPath(rel) != nil {

@@ -242,7 +242,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 				return nil, nil, err
 			}
 		}
-		if !folder && !(stands && known) {
+		if !folder && (!stands || !known) {
 			if below, err = in.Index.AnyBelow(ctx, p); err != nil {
 				return nil, nil, err
 			}

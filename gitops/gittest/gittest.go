@@ -170,7 +170,7 @@ func Checkout(t testing.TB) string {
 		return dir
 	}
 	template.once.Do(func() {
-		if template.dir, template.err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "foldwatch-template-"); template.err == nil {
+		if template.dir, template.err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "foldwatch-template-"); template.err == nil { //nolint:usetesting // it outlives this test
 			fill(t, template.dir)
 		}
 	})

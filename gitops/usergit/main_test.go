@@ -14,7 +14,6 @@ func TestMain(m *testing.M) { os.Exit(gittest.Main(m)) }
 var (
 	git      = gittest.Git
 	write    = gittest.Write
-	read     = gittest.Read
 	must     = gittest.Must
 	program  = gittest.Program
 	isolate  = gittest.Isolate

@@ -97,7 +97,7 @@ func open(ctx context.Context, path string) (s *DB, created bool, err error) {
 // What else is wrong shows when the file is opened.
 func refuseNewer(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
-		return nil
+		return nil //nolint:nilerr // the caller opens it next, and is told why it cannot
 	}
 	v, err := sqlite.PeekVersion(ctx, path)
 	if err != nil || v <= version {
