@@ -64,7 +64,7 @@ type StoreOptions struct {
 	// Tracked says that the user's own branch tracks fold/ (git.md, Tracked mode). Then
 	// the store is that of one work tree.
 	Tracked bool
-	// Locked says that the caller holds the lock of the repository, see [Layout.Lock].
+	// Locked says that the caller holds the lock of the repository, see [usergit.Repo.Lock].
 	Locked bool
 	// GoneAfter is for how long a file must be gone to be taken for deleted: the
 	// first of many that vanish must not be, before they can be counted. Zero
@@ -341,6 +341,17 @@ func (s *Store) writable() error {
 	if !s.wal.Present() {
 		return fold.WithHint(fmt.Errorf("%s was removed or replaced: %w", s.l.StateDir(), fold.ErrUnavailable),
 			"run foldwatch up again in this checkout")
+	}
+	return nil
+}
+
+// lockCommit takes the lock of commits. It returns why nothing may be written instead,
+// also where the store was closed while the lock was waited for.
+func (s *Store) lockCommit() error {
+	s.commit.Lock()
+	if err := s.writable(); err != nil {
+		s.commit.Unlock()
+		return err
 	}
 	return nil
 }
