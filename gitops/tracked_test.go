@@ -200,6 +200,14 @@ func TestTrackedLost(t *testing.T) {
 			u.commit()
 			u.wantLost()
 		},
+		"moved and committed by a person at once": func(u *trackedUser) {
+			path := u.add("Second")
+			must(u.t, os.Rename(u.file(path), u.file("second.md")))
+			u.git("add", "-A")
+			u.git("commit", "-qm", "Moved")
+			u.commit()
+			u.wantLost()
+		},
 		"deleted through the API": func(u *trackedUser) {
 			path := u.add("Second")
 			_, err := u.Put(u.t.Context(), gitops.Write{Path: path, Base: read(u.t, u.file(path))})
