@@ -99,5 +99,9 @@ func (s *Store) changeMode(ctx context.Context) error {
 	if err != nil && !absentFold(err) {
 		return err
 	}
+	// In tracked mode again, what was pending now would be of another time.
+	if err := os.Remove(s.pendingPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return os.Remove(mark)
 }

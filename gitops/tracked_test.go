@@ -490,6 +490,23 @@ func TestUntrack(t *testing.T) {
 	write(t, u.file(".gitignore"), gitops.IgnoreText+"mine\n")
 }
 
+// TestTrackedAnew: what was deleted in sidecar mode is not lost in tracked mode again.
+func TestTrackedAnew(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	path := u.add("Second")
+	must(t, u.Close())
+	s := openStore(t, u.dir, nil)
+	_, err := s.Put(t.Context(), gitops.Write{Path: path, Base: read(t, u.file(path))})
+	must(t, err)
+	_, err = s.CommitAll(t.Context())
+	must(t, err)
+	must(t, s.Close())
+	u.Store = openStore(t, u.dir, tracked)
+	u.commit()
+	u.wantLost()
+}
+
 // TestTrackedLeavesGitAlone: in tracked mode, too, not a byte changes outside fold/ and
 // .git/foldwatch (I2, I4).
 func TestTrackedLeavesGitAlone(t *testing.T) {
