@@ -17,7 +17,7 @@ import (
 // one that became local the branch loses its file. It returns the commit, or
 // "" if there is nothing new. Whether it is time is the caller's to know:
 // [Store.SquashedAt] says when it was done last.
-func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err error) {
+func (s *Store) Squash(ctx context.Context) (oid string, err error) {
 	if err := s.lockCommit(); err != nil {
 		return "", err
 	}
