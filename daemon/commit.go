@@ -420,7 +420,7 @@ func (c *committer) squash(ctx context.Context, k *standing) {
 		c.warn(ctx, "history not repacked", err)
 		return
 	}
-	if _, err := k.sidecar.store.Squash(ctx, c.co.now()); err != nil {
+	if _, err := k.sidecar.store.Squash(ctx); err != nil {
 		c.warn(ctx, "daily commit failed", err)
 		return
 	}

@@ -21,20 +21,6 @@ func (s *Store) gate(path string, b []byte) error {
 	if len(b) > maxFile {
 		return fmt.Errorf("%s: larger than 1 MiB: %w", path, fold.ErrQuarantined)
 	}
-	if err := s.checkFile(path, b); err != nil {
-		return err
-	}
-	if s.opt.Scan != nil {
-		if found := s.opt.Scan(b); len(found) > 0 {
-			return fold.WithHint(
-				fmt.Errorf("%s:%d: %s: %w", path, found[0].Line, found[0].Rule, fold.ErrSecret),
-				"take the secret out of the file; it stays out of history until then")
-		}
-	}
-	return nil
-}
-
-func (s *Store) checkFile(path string, b []byte) error {
 	if s.opt.Check != nil {
 		return s.opt.Check(path, b)
 	}

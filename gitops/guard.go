@@ -223,10 +223,9 @@ func absentFold(err error) bool {
 // Guard returns whether the vanish guard is up, what is missing, and whether
 // it may be restored now. Files that are back by themselves lower it.
 func (s *Store) Guard(ctx context.Context) (Vanish, error) {
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return Vanish{}, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.lookVanished(ctx)
 }
@@ -329,10 +328,9 @@ func (s *Store) waits() string {
 // quiet for a minute, and lowers the guard. It returns what it restored, and
 // nil if it is not time yet: [Store.Guard] says why.
 func (s *Store) RestoreVanished(ctx context.Context) ([]string, error) {
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return nil, err
 	}
-	s.commit.Lock()
 	v, err := s.lookVanished(ctx)
 	if err == nil && v.Guarded && v.Waits == "" {
 		err = s.restoreFiles(v.Missing)
@@ -407,10 +405,12 @@ func (s *Store) filesOf(tree plumbing.Hash, paths []string) ([]disk.File, error)
 // and the guard lowered once nothing is missing any more. Only limits it to
 // some paths; empty means all. It returns the paths deleted.
 func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, error) {
-	if err := s.writable(); err != nil || s.opt.Tracked {
+	if s.opt.Tracked {
+		return nil, nil
+	}
+	if err := s.lockCommit(); err != nil {
 		return nil, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	root, err := s.openFold(true)
 	if err != nil {

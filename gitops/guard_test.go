@@ -181,11 +181,12 @@ func TestGates(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
 	s := openStore(t, dir, func(o *gitops.StoreOptions) {
-		o.Scan = func(b []byte) []gitops.Finding {
+		o.Check = func(path string, b []byte) error {
 			if strings.Contains(string(b), "hush-hush") {
-				return []gitops.Finding{{Rule: "test-rule", Line: 3}}
+				return fmt.Errorf("%s:3: test-rule: %w", path, fold.ErrSecret)
 			}
-			return nil
+			_, err := fold.Decode("app", path, b)
+			return err
 		}
 	})
 	ctx := t.Context()

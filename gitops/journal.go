@@ -41,10 +41,9 @@ func (s *Store) Commit(ctx context.Context, paths []string, message string) (Rec
 }
 
 func (s *Store) commitNow(ctx context.Context, paths []string, message string) (Recorded, error) {
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return Recorded{}, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.recordAll(ctx, paths, message)
 }
@@ -56,10 +55,9 @@ func (s *Store) CommitAll(ctx context.Context) (Recorded, error) {
 	if s.bulks.Load() > 0 {
 		return Recorded{Later: true}, nil
 	}
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return Recorded{}, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	paths, err := s.scan(ctx)
 	if err != nil {

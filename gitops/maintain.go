@@ -18,9 +18,6 @@ const (
 // all packs into one when there are more than 40. It reports whether it did
 // anything.
 func (s *Store) Repack(ctx context.Context) (did bool, err error) {
-	if err := s.writable(); err != nil {
-		return false, err
-	}
 	if !s.syncing.TryLock() {
 		return false, nil // joining packs drops what a fetch has brought and nothing names yet
 	}
@@ -29,7 +26,9 @@ func (s *Store) Repack(ctx context.Context) (did bool, err error) {
 }
 
 func (s *Store) repack(ctx context.Context, maxLoose, maxPacks int) (did bool, err error) {
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return false, err
+	}
 	defer s.commit.Unlock()
 	did, err = s.obj.Repack(ctx, maxLoose, maxPacks, runGit)
 	if je, ok := errors.AsType[*objdb.JoinError](err); ok {

@@ -33,10 +33,9 @@ func (s *Store) Mirror(ctx context.Context) error {
 	if s.opt.Mirror == "" {
 		return nil
 	}
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	tip, err := s.start()
 	if err != nil {
@@ -188,7 +187,9 @@ func (s *Store) RestoreMirror(ctx context.Context, dir string) (files int, err e
 }
 
 func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return nil, err
+	}
 	defer s.commit.Unlock()
 	if s.hasJournal() {
 		return nil, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)

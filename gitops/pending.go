@@ -99,7 +99,8 @@ func (s *Store) remembered() map[string]pendingWrite {
 }
 
 // notePending remembers the acknowledged writes among changes that the journal has by
-// now, whose entries in the wal are done. An acknowledged deletion ends what was remembered of its file.
+// now, whose entries in the wal are done. An acknowledged deletion ends what was
+// remembered of its file.
 func (s *Store) notePending(changes []*change, done []uint64) error {
 	if !s.opt.Tracked {
 		return nil
@@ -141,10 +142,9 @@ func (s *Store) Lost() []LostWrite {
 // costs nothing where nothing is remembered, and runs git only for what the work tree
 // does not have.
 func (s *Store) FindLost(ctx context.Context) (lost int, err error) {
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return 0, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	next := s.remembered()
 	if s.opt.Tracked && len(next) > 0 && s.l.Busy() == "" {
@@ -219,6 +219,10 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 // decideMissed decides on what the work tree does not have: a reference or a stash may,
 // the index may until it is committed, or somebody moved the file.
 func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[string]pendingWrite, missed, committed map[string]string) error {
+	inHead := map[string]bool{} // also of a file that somebody moved and committed since
+	for _, name := range committed {
+		inHead[name] = true
+	}
 	held, err := s.user.InHistory(ctx, missed)
 	if err != nil {
 		return err
@@ -234,7 +238,7 @@ func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[stri
 	for path, name := range missed {
 		p := next[path]
 		switch {
-		case held[path], others[p.Blob], p.ID != "" && others[string(p.ID)]:
+		case held[path], inHead[name], others[p.Blob], p.ID != "" && others[string(p.ID)]:
 			delete(next, path)
 			continue
 		case name != "" && staged[path] == name:
@@ -313,7 +317,9 @@ func (s *Store) lostVersion(path string) ([]byte, error) {
 
 // noteRestored notes that what was lost at path is a working file again.
 func (s *Store) noteRestored(path string) error {
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return err
+	}
 	defer s.commit.Unlock()
 	next := s.remembered()
 	p, ok := next[path]
@@ -328,10 +334,9 @@ func (s *Store) noteRestored(path string) error {
 // ForgetLost ends the matter of what is lost and returns how many those were. The
 // journal keeps them.
 func (s *Store) ForgetLost(_ context.Context) (n int, err error) {
-	if err := s.writable(); err != nil {
+	if err := s.lockCommit(); err != nil {
 		return 0, err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	next := s.remembered()
 	for path, p := range next {

@@ -52,7 +52,7 @@ func powerScenes() []powerScene {
 			name: "journal",
 			prepare: func(t testing.TB, dir string) {
 				p := powerCheckout(t, dir, nil)
-				must2(p.s.Squash(t.Context(), later()))(t)
+				must2(p.s.Squash(t.Context()))(t)
 				must(t, p.s.Close())
 			},
 			act: func(t testing.TB, p *powerUser) {
@@ -65,7 +65,7 @@ func powerScenes() []powerScene {
 				p.many(6)
 				p.put("Mine", nil)
 				p.commit()
-				must2(p.s.Squash(t.Context(), later()))(t)
+				must2(p.s.Squash(t.Context()))(t)
 				must(t, p.s.Close())
 			},
 			bears: []missingSync{

@@ -258,8 +258,7 @@ func (s *Store) PutMany(ctx context.Context, ws []Write) (n int, skipped []strin
 
 // PutAs is PutMany as one commit of its own with the given subject, which
 // [Store.Undo] takes back: what was pending before is committed first. rev is
-// empty if nothing was written. It returns ErrUnavailable if git may be about to bring
-// another version of one of them.
+// empty if nothing was written.
 func (s *Store) PutAs(ctx context.Context, ws []Write, subject string) (rev string, done, skipped []string, err error) {
 	return s.asOne(ctx, ws, subject, s.putAll)
 }

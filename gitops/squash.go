@@ -17,11 +17,10 @@ import (
 // one that became local the branch loses its file. It returns the commit, or
 // "" if there is nothing new. Whether it is time is the caller's to know:
 // [Store.SquashedAt] says when it was done last.
-func (s *Store) Squash(ctx context.Context, now time.Time) (oid string, err error) {
-	if err := s.writable(); err != nil {
+func (s *Store) Squash(ctx context.Context) (oid string, err error) {
+	if err := s.lockCommit(); err != nil {
 		return "", err
 	}
-	s.commit.Lock()
 	defer s.commit.Unlock()
 	was, err := s.obj.Ref(refBranch)
 	if err != nil {

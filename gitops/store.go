@@ -33,12 +33,6 @@ const maxFile = 1 << 20
 const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
 	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
 
-// A Finding is a secret in a text: what was found and where, never the value.
-type Finding struct {
-	Rule string
-	Line int // from 1
-}
-
 // StoreOptions say which store to open. Layout is required; the zero value of
 // the rest works.
 type StoreOptions struct {
@@ -49,10 +43,8 @@ type StoreOptions struct {
 
 	// Author is who commits are by. Nil means the user's git identity.
 	Author func() (name, email string)
-	// Scan finds secrets in a file before it is committed. Nil finds none.
-	Scan func([]byte) []Finding
-	// Check reports why a file may not be committed. Nil means that it must
-	// decode as a memory.
+	// Check reports why a file may not be committed: it is no memory, or
+	// holds a secret. Nil means that it must decode as a memory.
 	Check func(path string, b []byte) error
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
@@ -64,7 +56,7 @@ type StoreOptions struct {
 	// Tracked says that the user's own branch tracks fold/ (git.md, Tracked mode). Then
 	// the store is that of one work tree.
 	Tracked bool
-	// Locked says that the caller holds the lock of the repository, see [Layout.Lock].
+	// Locked says that the caller holds the lock of the repository, see [usergit.Repo.Lock].
 	Locked bool
 	// GoneAfter is for how long a file must be gone to be taken for deleted: the
 	// first of many that vanish must not be, before they can be counted. Zero
@@ -345,6 +337,17 @@ func (s *Store) writable() error {
 	return nil
 }
 
+// lockCommit takes the lock of commits. It returns why nothing may be written instead,
+// also where the store was closed while the lock was waited for.
+func (s *Store) lockCommit() error {
+	s.commit.Lock()
+	if err := s.writable(); err != nil {
+		s.commit.Unlock()
+		return err
+	}
+	return nil
+}
+
 // Present reports whether the state folder is still the one that was opened: a
 // checkout that was removed and cloned anew has none, or another.
 func (s *Store) Present() bool { return s.wal.Present() }
@@ -375,21 +378,6 @@ func (s *Store) Close() error {
 		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Purge removes the whole state folder, history and all, and closes the store.
-// fold/ itself is the caller's to remove.
-func (s *Store) Purge(ctx context.Context) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	if err := s.Close(); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(s.l.StateDir()); err != nil {
-		return fmt.Errorf("purge %s: %w", s.l.StateDir(), err)
-	}
-	return nil
 }
 
 // A Status says how the store stands.

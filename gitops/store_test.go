@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -384,5 +386,72 @@ func sameNewest(t *testing.T, s *gitops.Store) {
 		if !ok || len(log) != 1 || fmt.Sprint(rev) != fmt.Sprint(log[0]) {
 			t.Errorf("Newest = %+v, %t; Log = %+v", rev, ok, log)
 		}
+	}
+}
+
+// TestCommitAfterClose: a commit that waited for its turn while the store was closed moves
+// no reference: another store may be open by now.
+func TestCommitAfterClose(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	dir := checkout(t)
+	var armed atomic.Bool
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	s := openStore(t, dir, func(o *gitops.StoreOptions) {
+		o.Check = func(string, []byte) error {
+			if armed.CompareAndSwap(true, false) {
+				close(entered)
+				<-goOn
+			}
+			return nil
+		}
+	})
+	put := func(title string) string {
+		id, b := memoryFile(title, "x")
+		write(t, filepath.Join(dir, "fold", id.Path()), string(b))
+		return id.Path()
+	}
+	first, second := put("First"), put("Second")
+	armed.Store(true)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := s.Commit(t.Context(), []string{first}, ""); err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	wg.Go(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	untilBlocked("gitops.(*Store).Close(", 1)
+	var late error
+	wg.Go(func() { _, late = s.Commit(t.Context(), []string{second}, "") })
+	untilBlocked("gitops.(*Store).Commit(", 2)
+	close(goOn)
+	wg.Wait()
+	if !errors.Is(late, fold.ErrUnavailable) {
+		t.Errorf("a commit of a closed store = %v", late)
+	}
+	again := openStore(t, dir, nil)
+	if _, err := again.At(t.Context(), "", second); !errors.Is(err, fold.ErrNotFound) {
+		t.Errorf("a closed store committed: %v", err)
+	}
+}
+
+// untilBlocked returns when n goroutines have frame on their stacks and wait.
+func untilBlocked(frame string, n int) {
+	buf := make([]byte, 1<<20)
+	for {
+		waiting := 0
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			head, _, _ := strings.Cut(g, "\n")
+			if strings.Contains(g, frame) && (strings.Contains(head, "[sync.Mutex.Lock") || strings.Contains(head, "[chan receive")) {
+				waiting++
+			}
+		}
+		if waiting >= n {
+			return
+		}
+		runtime.Gosched()
 	}
 }

@@ -201,7 +201,9 @@ func (r *round) load() (err error) {
 
 func (r *round) run(ctx context.Context, try int) (err error) {
 	s := r.s
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return err
+	}
 	r.branch, r.from, err = s.squash(ctx)
 	s.commit.Unlock()
 	if err != nil {
@@ -359,7 +361,9 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 		}
 		return next, nil, err
 	}
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return next, nil, err
+	}
 	defer s.commit.Unlock()
 	next, err = s.commitMerge(ctx, m, base, r.branch, tip)
 	return next, m, err

@@ -127,11 +127,12 @@ func syncSecret(t *testing.T) {
 	const secret = "AKIA-" + "SYNTHETIC"
 	known := false
 	scan := func(o *gitops.StoreOptions) {
-		o.Scan = func(b []byte) []gitops.Finding {
+		o.Check = func(path string, b []byte) error {
 			if known && bytes.Contains(b, []byte(secret)) {
-				return []gitops.Finding{{Rule: "made-up", Line: 7}}
+				return fmt.Errorf("%s:7: made-up: %w", path, fold.ErrSecret)
 			}
-			return nil
+			_, err := fold.Decode("app", path, b)
+			return err
 		}
 	}
 	a, b := newReplica(t, remote, scan), newReplica(t, remote, scan)
@@ -235,7 +236,7 @@ func syncOtherRemote(t *testing.T) {
 	id, text := memoryFile("One", "x")
 	a.put(id, text)
 	a.sync()
-	_, err := a.s.Squash(t.Context(), later())
+	_, err := a.s.Squash(t.Context())
 	must(t, err)
 	a.opt.Remote = bareRemote(t)
 	if got := a.sync(); !got.Pushed {
@@ -425,7 +426,7 @@ func syncSquashed(t *testing.T) {
 				return nil
 			}
 			b.put(meanwhile, text)
-			_, err := b.s.Squash(t.Context(), later())
+			_, err := b.s.Squash(t.Context())
 			return err
 		}
 		_, err := b.s.Sync(t.Context(), opt)

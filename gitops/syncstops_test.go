@@ -94,7 +94,7 @@ func stopAndGoOn(t *testing.T, stop, then string) {
 	switch then {
 	case "squash":
 		b.reopen()
-		_, err := b.s.Squash(t.Context(), later())
+		_, err := b.s.Squash(t.Context())
 		must(t, err)
 	case "stop", "keep":
 		for range 2 {

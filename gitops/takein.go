@@ -29,7 +29,9 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 	if err := r.step("refs"); err != nil {
 		return err
 	}
-	s.commit.Lock()
+	if err := s.lockCommit(); err != nil {
+		return err
+	}
 	defer s.commit.Unlock()
 	if err := r.moveRefs(ctx, next); err != nil {
 		return err

@@ -59,22 +59,6 @@ func (s *Store) headNow() string {
 	return head
 }
 
-// HasFold reports whether memories may be written: always in sidecar mode, and in
-// tracked mode where the work tree or HEAD has fold/.
-func (s *Store) HasFold(ctx context.Context) error {
-	if !s.opt.Tracked {
-		return nil
-	}
-	root, err := s.openFold(false)
-	if err == nil {
-		return root.Close()
-	}
-	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrUnavailable) {
-		return err
-	}
-	return s.foldMissing(ctx)
-}
-
 // trackedMark is a file of the state folder that says that the last run was in tracked
 // mode.
 const trackedMark = "tracked"
@@ -97,6 +81,10 @@ func (s *Store) changeMode(ctx context.Context) error {
 		err = errors.Join(root.Close(), cerr)
 	}
 	if err != nil && !absentFold(err) {
+		return err
+	}
+	// In tracked mode again, what was pending now would be of another time.
+	if err := os.Remove(s.pendingPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Remove(mark)

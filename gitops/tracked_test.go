@@ -200,6 +200,14 @@ func TestTrackedLost(t *testing.T) {
 			u.commit()
 			u.wantLost()
 		},
+		"moved and committed by a person at once": func(u *trackedUser) {
+			path := u.add("Second")
+			must(u.t, os.Rename(u.file(path), u.file("second.md")))
+			u.git("add", "-A")
+			u.git("commit", "-qm", "Moved")
+			u.commit()
+			u.wantLost()
+		},
 		"deleted through the API": func(u *trackedUser) {
 			path := u.add("Second")
 			_, err := u.Put(u.t.Context(), gitops.Write{Path: path, Base: read(u.t, u.file(path))})
@@ -480,6 +488,23 @@ func TestUntrack(t *testing.T) {
 		t.Error("tracked again, fold/ hides itself")
 	}
 	write(t, u.file(".gitignore"), gitops.IgnoreText+"mine\n")
+}
+
+// TestTrackedAnew: what was deleted in sidecar mode is not lost in tracked mode again.
+func TestTrackedAnew(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	path := u.add("Second")
+	must(t, u.Close())
+	s := openStore(t, u.dir, nil)
+	_, err := s.Put(t.Context(), gitops.Write{Path: path, Base: read(t, u.file(path))})
+	must(t, err)
+	_, err = s.CommitAll(t.Context())
+	must(t, err)
+	must(t, s.Close())
+	u.Store = openStore(t, u.dir, tracked)
+	u.commit()
+	u.wantLost()
 }
 
 // TestTrackedLeavesGitAlone: in tracked mode, too, not a byte changes outside fold/ and

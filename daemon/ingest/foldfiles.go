@@ -260,8 +260,8 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	return fc, nil
 }
 
-// buried is the state of a file below fold/ that is the tombstone of a memory
-// (git.md B8).
+// buried is the state of a file below fold/ that is marked `deleted: true`, as an earlier
+// version left it of a memory.
 const buried = "skipped"
 
 // heldBack returns why a memory file is not taken in: it holds a credential

@@ -80,7 +80,12 @@ func (l *Repo) UnsetMergeDriver() (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(lock.Name()) }() // gone already where it took the place of the file
+	renamed := false // then the lock by that name is another's
+	defer func() {
+		if !renamed {
+			_ = os.Remove(lock.Name())
+		}
+	}()
 	note := filepath.Join(l.StateDir(), driverNote)
 	_, noteErr := os.Stat(note)
 	config, err := os.ReadFile(name)
@@ -94,6 +99,7 @@ func (l *Repo) UnsetMergeDriver() (removed bool, err error) {
 	if err := os.Rename(lock.Name(), name); err != nil {
 		return false, err
 	}
+	renamed = true
 	if noteErr == nil {
 		err = os.Remove(note)
 	}

@@ -241,6 +241,12 @@ func Open(dir string, faults disk.Faults) (*Log, error) {
 	return w, w.rewrite()
 }
 
+// errClosed says that the log is closed: its file may be another's by now.
+func errClosed() error {
+	return fmt.Errorf("write %s: the log is closed: %w", walName, fold.ErrUnavailable)
+}
+
+// Close closes the log: whoever writes to it then gets an error.
 func (w *Log) Close() error {
 	w.running.Lock()
 	defer w.running.Unlock()
@@ -272,7 +278,11 @@ func (w *Log) Append(entries []Entry) error {
 		return nil
 	}
 	w.mu.Lock()
-	if w.bad || w.f == nil {
+	if w.f == nil {
+		w.mu.Unlock()
+		return errClosed()
+	}
+	if w.bad {
 		if err := w.rewrite(); err != nil {
 			w.mu.Unlock()
 			return fmt.Errorf("write %s: %w", walName, disk.Unavailable(err))
@@ -382,6 +392,9 @@ func (w *Log) Cut(seqs []uint64) error {
 	defer w.running.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.f == nil {
+		return errClosed()
+	}
 	before := len(w.live)
 	w.live = slices.DeleteFunc(w.live, func(e Entry) bool { return gone[e.Seq] })
 	if len(w.live) == before && !w.bad {
