@@ -58,14 +58,13 @@ func (s *Store) loadPending() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		err = json.Unmarshal(b, &s.pending)
-	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", pendingName, err)
 	}
-	if s.pending == nil { // the file said null
+	if err := json.Unmarshal(b, &s.pending); err != nil || s.pending == nil {
 		s.pending = map[string]pendingWrite{}
+		s.log.Warn("Damaged list of uncommitted memories set aside; the journal has them", "err", err)
+		return os.Rename(s.pendingPath(), s.pendingPath()+".damaged")
 	}
 	return nil
 }

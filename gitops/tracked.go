@@ -77,8 +77,7 @@ func (s *Store) changeMode(ctx context.Context) error {
 	}
 	root, err := s.openFold(false)
 	if err == nil {
-		_, cerr := s.ConfirmMissing(ctx, nil)
-		err = errors.Join(root.Close(), cerr)
+		err = errors.Join(s.takeWorkTree(ctx, root), root.Close())
 	}
 	if err != nil && !absentFold(err) {
 		return err
@@ -88,4 +87,20 @@ func (s *Store) changeMode(ctx context.Context) error {
 		return err
 	}
 	return os.Remove(mark)
+}
+
+// takeWorkTree records as deleted what the work tree does not have. Where that is more
+// than a person deletes, as on a branch from before most memories, the vanish guard asks
+// instead (G8).
+func (s *Store) takeWorkTree(ctx context.Context, root *disk.Root) error {
+	missing, total, err := s.missing(root)
+	if err != nil {
+		return err
+	}
+	if tooMany(missing, len(missing), total) {
+		s.raiseGuard(fmt.Sprintf("%d of %d memories are not on the branch that is checked out", len(missing), total))
+		return nil
+	}
+	_, err = s.ConfirmMissing(ctx, nil)
+	return err
 }

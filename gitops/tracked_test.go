@@ -490,6 +490,47 @@ func TestUntrack(t *testing.T) {
 	write(t, u.file(".gitignore"), gitops.IgnoreText+"mine\n")
 }
 
+// TestUntrackOnAnOldBranch: memories that the branch checked out never had are not taken
+// for deleted.
+func TestUntrackOnAnOldBranch(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	u.git("branch", "old")
+	var many []string
+	for i := range 20 {
+		many = append(many, u.add(fmt.Sprintf("Later %d", i)))
+	}
+	u.git("add", "-A")
+	u.git("commit", "-qm", "Many")
+	u.git("switch", "-q", "old")
+	u.commit()
+	must(t, u.Close())
+	s := openStore(t, u.dir, nil)
+	v, err := s.Guard(t.Context())
+	if err != nil || !v.Guarded || len(v.Missing) != len(many) {
+		t.Errorf("Guard = %+v, %v", v, err)
+	}
+	for _, path := range many {
+		if _, err := s.At(t.Context(), "", path); err != nil {
+			t.Errorf("the journal has lost %s: %v", path, err)
+		}
+	}
+}
+
+// TestTrackedDamagedList: a damaged list of what is not committed keeps nobody out.
+func TestTrackedDamagedList(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	u.add("Not committed")
+	must(t, u.Close())
+	list := filepath.Join(u.dir, ".git/foldwatch/pending.json")
+	must(t, os.WriteFile(list, []byte("{torn"), 0o600))
+	u.reopen()
+	if _, err := os.Lstat(list + ".damaged"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTrackedAnew: what was deleted in sidecar mode is not lost in tracked mode again.
 func TestTrackedAnew(t *testing.T) {
 	t.Parallel()
