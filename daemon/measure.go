@@ -86,7 +86,7 @@ func (co *checkout) weightsOf(ctx context.Context, m *meaning) (files, functions
 	}
 	if m.spec == builtinProvider {
 		v := rank.DefaultWeights().Vectors()
-		const why = "committed: measured on the development sets"
+		const why = "the default, as measured on the development sets"
 		return measuredWeight{Weight: v.Whole, Why: why}, measuredWeight{Weight: v.Part, Why: why}
 	}
 	n, none := co.knownWeights(ctx, m), &measuredWeight{Why: "not measured yet on this checkout; to decide it: embedding.weight in config.toml"}

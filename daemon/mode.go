@@ -222,13 +222,17 @@ func (co *checkout) findLost(ctx context.Context, k *standing) {
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf("%d memories were written here, and git took them away before they were committed: foldwatch restore --lost lists them", n)
+		what := "1 memory that was written here is gone: git took it away before it was committed"
+		if n > 1 {
+			what = fmt.Sprintf("%d memories that were written here are gone: git took them away before they were committed", n)
+		}
+		text = what + ". To list what is lost: foldwatch restore --lost"
 	}
 	co.note(lostNotice, text)
 }
 
 // blockedInTracked is why a write of tracked mode is not committed yet.
-const blockedInTracked = "not committed: your branch holds the memories; foldwatch commit, or your own git, commits them"
+const blockedInTracked = "not committed yet: foldwatch commit, or git commit, does that"
 
 // inHistory completes what is said of a memory in tracked mode, whose file at path has
 // the bytes b: HEAD has them or not, and so has the remote's branch.

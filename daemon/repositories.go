@@ -67,6 +67,9 @@ func (d *Daemon) AddRepository(ctx context.Context, sc fold.Scope, slug string, 
 	if err != nil {
 		return wire.RepositoryAdded{}, err
 	}
+	if modeOf(cos[0].record()) == modeTracked { // whatever the remote is
+		return wire.RepositoryAdded{}, notSynced(cos[0])
+	}
 	remote, err := chooseRemote(ctx, sc, layout, in.Remote)
 	if err != nil {
 		return wire.RepositoryAdded{}, fmt.Errorf("sync project %s: %w", slug, err)
@@ -134,6 +137,12 @@ func (r chosenRemote) sends(co *checkout) string {
 		co.rec.FoldDir, co.rec.Slug, r.address)
 }
 
+// notSynced refuses to sync memories that the user's git tracks.
+func notSynced(co *checkout) error {
+	return fmt.Errorf("git tracks the memories of %s, so they are pulled and pushed with your branch, and not synced: %w", co.rec.Slug,
+		fold.WithHint(fold.ErrInvalid, "git push; or keep them beside the branch: foldwatch untrack"))
+}
+
 // turnOn registers the user's consent and makes the first round.
 func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) (added wire.RepositoryAdded, err error) {
 	h, err := co.holdOpen(ctx)
@@ -143,8 +152,7 @@ func (d *Daemon) turnOn(ctx context.Context, co *checkout, remote chosenRemote) 
 	tracked := h.tracked
 	h.letGo()
 	if tracked {
-		return added, fmt.Errorf("the memories of %s are committed, pulled and pushed with your own branch: %w", co.rec.Slug,
-			fold.WithHint(fold.ErrInvalid, "push them with the branch: git push; or keep them beside it: foldwatch untrack"))
+		return added, notSynced(co)
 	}
 	now := d.opt.Now().UTC()
 	rec := state.Sync{CommonDir: co.rec.CommonDir, Remote: remote.address, Given: remote.given, Since: now, Behind: now}
@@ -208,7 +216,10 @@ func (d *Daemon) Sync(ctx context.Context, sc fold.Scope, slug, id string, in wi
 func (d *Daemon) syncNow(ctx context.Context, co *checkout, resync bool) (*checkout, wire.SyncReply, error) {
 	for try := range 3 {
 		runner, rec := co.sync.on()
-		if runner == nil {
+		switch {
+		case runner == nil && modeOf(co.record()) == modeTracked:
+			return co, wire.SyncReply{}, notSynced(co)
+		case runner == nil:
 			return co, wire.SyncReply{}, fmt.Errorf("sync of project %s is off: %w", co.rec.Slug, fold.WithHint(fold.ErrInvalid, "foldwatch sync on"))
 		}
 		if try == 0 { // else it is just being opened, and this asks for its first round

@@ -3,8 +3,10 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -139,7 +141,7 @@ func (co *checkout) doFold(ctx context.Context, j *index.Job, _ func(index.JobPr
 	r, err := st.in.Fold(ctx, paths, nil)
 	saved() // its words are found
 	co.after(ctx, st, r)
-	if err != nil || len(r.Memories) == 0 {
+	if err != nil || len(r.Memories)+r.Removed == 0 {
 		return err
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
@@ -356,7 +358,7 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	before := st.in.Rules()
 	p, notices, err := st.projectFile()
 	if err != nil {
-		co.note("project.toml", fmt.Sprintf("fold/project.toml is not in force: %v", err))
+		co.note("project.toml", co.rulesMissing(st.standing, err))
 		return
 	}
 	var text []string
@@ -373,6 +375,18 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
 		co.log.WarnContext(ctx, "Sweep not queued", "err", err)
 	}
+}
+
+// rulesMissing says why the project file is not in force.
+func (co *checkout) rulesMissing(k *standing, err error) string {
+	dir := co.rec.FoldDir
+	if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Sprintf("%s/project.toml is not in force: %v", dir, err)
+	}
+	if _, err := os.Stat(k.foldPath); k.tracked && errors.Is(err, os.ErrNotExist) {
+		return fmt.Sprintf("the branch that is checked out has no %s/: there are no memories here, and none can be written", dir)
+	}
+	return dir + "/project.toml is missing: what it said last is in force"
 }
 
 // headStamps look at the branches that decide about that: of this work tree and

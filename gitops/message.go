@@ -118,8 +118,13 @@ func coAuthorsOf(files []FileChange) []string {
 	return slices.Compact(out)
 }
 
-// commitSubject says what a commit does in one line.
+// commitSubject says what a commit does in one line: to memories, if it does anything
+// to them, and not to the project file and the attributes beside them.
 func commitSubject(slug string, files []FileChange) string {
+	memories := slices.DeleteFunc(slices.Clone(files), func(f FileChange) bool { return path.Ext(f.Path) != ".md" })
+	if len(memories) > 0 {
+		files = memories
+	}
 	if len(files) == 1 {
 		return "fold: " + files[0].subject(slug)
 	}

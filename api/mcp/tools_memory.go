@@ -111,7 +111,7 @@ func written(r wire.WriteReply, created, changed string) string {
 		text += ", content_hash " + r.ContentHash
 	}
 	if r.BlockedReason != "" {
-		text += ". It is stored but held back: " + line(r.BlockedReason)
+		text += ". It is stored; " + line(r.BlockedReason)
 	}
 	return text + "."
 }

@@ -125,7 +125,7 @@ const notCommitted = " is not committed: "
 
 // ownCheck reports whether a notice is about what a check of its own looks at.
 func ownCheck(notice string) bool {
-	return strings.Contains(notice, "merge.foldwatch.driver") || strings.Contains(notice, notCommitted)
+	return strings.HasSuffix(notice, "foldwatch merge-driver install") || strings.Contains(notice, notCommitted)
 }
 
 // checkHistory looks at the repository in which the history of memories is kept.

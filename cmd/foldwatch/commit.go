@@ -103,6 +103,11 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 	if err := c.tree.MayCommit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	if has, err := c.tree.hasFold(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	} else if !has {
+		return fmt.Errorf("commit: %w", c.tree.noFold())
+	}
 	root, err := os.OpenRoot(c.tree.WorkTree)
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)

@@ -109,12 +109,12 @@ func restoreCommand(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lost || forget {
 				if !lost || rev != "" || in.At != "" || len(args) > 0 {
-					return usagef("foldwatch restore --help", "--lost stands alone, or with --forget")
+					return usagef("foldwatch restore --help", "--lost stands alone, or with --forget, and --forget only with --lost")
 				}
 				return e.lost(cmd, forget)
 			}
 			if (rev != "") == (len(args) > 0) || rev != "" && in.At != "" {
-				return usagef("foldwatch restore --help", "give either the id of a memory or --commit REV")
+				return usagef("foldwatch restore --help", "give the id of a memory, --commit REV or --lost")
 			}
 			if rev != "" {
 				return e.undo(cmd, rev)
@@ -133,9 +133,9 @@ func restoreCommand(e *environment) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&in.At, "at", "", "as of revision REV (default: the last that differs)")
-	c.Flags().StringVar(&rev, "commit", "", "take back what commit REV changed, as a new commit")
+	c.Flags().StringVar(&rev, "commit", "", "take back what commit REV of foldwatch log changed")
 	c.Flags().BoolVar(&lost, "lost", false, "list the memories that git took away before they were committed; restore ID brings one back")
-	c.Flags().BoolVar(&forget, "forget", false, "with --lost: tell no more of them")
+	c.Flags().BoolVar(&forget, "forget", false, "with --lost: list and count them no more")
 	return c
 }
 

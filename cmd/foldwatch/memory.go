@@ -90,8 +90,12 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 // emitWrite prints the answer to a write: the id first, so that scripts can
 // take it.
 func (e *environment) emitWrite(r wire.WriteReply, did string) error {
-	if r.BlockedReason != "" && !strings.HasPrefix(r.BlockedReason, "not pushed") { // status and notices tell of that
-		e.messages(false).printf("held back from history: %s\n", r.BlockedReason)
+	switch reason := r.BlockedReason; {
+	case reason == "", strings.HasPrefix(reason, "not pushed"): // status and notices tell of that
+	case strings.HasPrefix(reason, "not committed"):
+		e.messages(false).printf("%s\n", reason)
+	default:
+		e.messages(false).printf("held back from history: %s\n", reason)
 	}
 	return e.emit(r, func(p printer) {
 		if e.flags.quiet {

@@ -105,7 +105,14 @@ func (d *driverInstaller) install(ctx context.Context) error {
 		return err
 	}
 	r := driverReply{Attributes: path.Join(d.tree.fold, attributesFile)}
-	var err error
+	root, err := os.OpenRoot(filepath.Join(d.tree.WorkTree, filepath.FromSlash(d.tree.fold))) // before anything is written
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.tree.noFold()
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	if r.Driver, err = d.tree.MergeDriver(ctx); err != nil {
 		return err
 	}
@@ -122,11 +129,6 @@ func (d *driverInstaller) install(ctx context.Context) error {
 		}
 		r.Changed = true
 	}
-	root, err := os.OpenRoot(filepath.Join(d.tree.WorkTree, filepath.FromSlash(d.tree.fold)))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	was, reason := readPlain(root, attributesFile)
 	switch {
 	case reason == "" && strings.Contains(string(was), usergit.MergeAttributes):

@@ -78,7 +78,7 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		field("stale", "its source has changed since")
 	}
 	if m.State.BlockedReason != "" {
-		field("held back", m.State.BlockedReason)
+		field("history", m.State.BlockedReason)
 	}
 	for _, l := range m.Links {
 		if l.Type == string(fold.LinkConflictsWith) && m.Type == fold.TypeConflict {

@@ -22,10 +22,9 @@ func syncCommand(e *environment) *cobra.Command {
 		Short: "Publish memories to the remote, and take those of others",
 		Long: "Syncs now: publishes the memories of this project on the branch foldwatch of its\n" +
 			"remote, takes those that others have published, and returns when they are found by\n" +
-			"searches. Where your own branch holds the memories, that is pushed, unless commits of\n" +
-			"yours lie among those of memories, and brought forward where the remote has nothing\n" +
-			"but memories that it has not. After `foldwatch sync on` that happens by itself; before, nothing leaves\n" +
-			"this machine. What ended a sync, a login for instance, is tried again.",
+			"searches. After `foldwatch sync on` that happens by itself; before, nothing leaves this\n" +
+			"machine. What ended a sync, a login for instance, is tried again. Memories that git\n" +
+			"tracks are not synced: you pull and push them with the code.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

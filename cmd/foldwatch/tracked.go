@@ -90,3 +90,19 @@ func (w workTree) mustBeTracked(command string) error {
 	return fold.WithHint(fmt.Errorf("%s: the memories of %s have a history of their own beside yours (sidecar mode), which is committed by itself: %w", command, w.name, fold.ErrConflict),
 		"foldwatch track puts them into the same history as the code")
 }
+
+// hasFold reports whether the branch that is checked out, or its work tree, has the
+// folder of memories.
+func (w workTree) hasFold(ctx context.Context) (bool, error) {
+	if exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))) {
+		return true, nil
+	}
+	n, err := w.CountInHead(ctx, w.fold)
+	return n > 0, err
+}
+
+// noFold refuses what needs the folder of memories, on a branch that has none.
+func (w workTree) noFold() error {
+	return fold.WithHint(fmt.Errorf("the branch checked out in %s has no %s/: %w", w.WorkTree, w.fold, fold.ErrUnavailable),
+		"git switch to a branch that has it, or bring it here: git checkout BRANCH -- "+w.fold)
+}
