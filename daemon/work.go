@@ -141,7 +141,7 @@ func (co *checkout) doFold(ctx context.Context, j *index.Job, _ func(index.JobPr
 	r, err := st.in.Fold(ctx, paths, nil)
 	saved() // its words are found
 	co.after(ctx, st, r)
-	if err != nil || len(r.Memories)+r.Removed == 0 {
+	if err != nil || len(r.Memories)+r.Removed+r.Failed == 0 { // what failed has left the index
 		return err
 	}
 	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)

@@ -125,7 +125,9 @@ const notCommitted = " is not committed: "
 
 // ownCheck reports whether a notice is about what a check of its own looks at.
 func ownCheck(notice string) bool {
-	return strings.HasSuffix(notice, "foldwatch merge-driver install") || strings.Contains(notice, notCommitted)
+	return strings.HasSuffix(notice, "foldwatch merge-driver install") ||
+		strings.HasSuffix(notice, "foldwatch untrack") || // that memories are on the branch
+		strings.Contains(notice, notCommitted)
 }
 
 // checkHistory looks at the repository in which the history of memories is kept.
