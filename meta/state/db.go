@@ -101,7 +101,7 @@ func refuseNewer(ctx context.Context, path string) error {
 	}
 	v, err := sqlite.PeekVersion(ctx, path)
 	if err != nil || v <= version {
-		return nil
+		return nil //nolint:nilerr // opening it says what is wrong with it
 	}
 	return fold.WithHint(
 		fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Base(path), v, version, fold.ErrConflict),
