@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -173,10 +174,14 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	}
 	changed = append(changed, moved...)
 	// Git lists a file until its deletion is staged.
-	in.changeFiles(nil, in.goneOf(append(fresh, moved...)))
-	set := in.files()
+	gone := in.goneOf(slices.Concat(fresh, moved))
+	in.changeFiles(nil, gone)
+	went := make(map[string]bool, len(gone))
+	for _, p := range gone {
+		went[p] = true
+	}
 	for _, p := range fresh {
-		if set.Has(p) {
+		if !went[p] {
 			changed = append(changed, p)
 		}
 	}
