@@ -129,6 +129,10 @@ func (b *builder) run(ctx context.Context) {
 			return
 		case <-b.changed:
 		case settled = <-b.settle:
+			select {
+			case <-b.changed: // this round sees what that was about
+			default:
+			}
 		}
 		b.round(ctx, settled != nil)
 		b.phase.Store(int32(idle))
