@@ -52,7 +52,7 @@ echo "UP as $(id -un)"
 
 // freshPackages are those that make test is run on there, unless FRESH says
 // others: few, and between them they need each tool of the README.
-const freshPackages = "./meta/fold ./gitops/gitindex ./chunker ./packaging/unit"
+const freshPackages = "./meta/fold ./gitops/wal ./chunker ./packaging/unit"
 
 // TestFresh runs the README's commands in a Debian that has what the README
 // asks for: Go, make, a C compiler, git.
