@@ -399,7 +399,7 @@ func TestProductCodes(t *testing.T) {
 
 // Packages ask for the git that the program asks for.
 func TestMinGit(t *testing.T) {
-	text, err := os.ReadFile("../../gitops/git.go")
+	text, err := os.ReadFile("../../gitops/usergit/git.go")
 	if err != nil {
 		t.Fatal(err)
 	}
