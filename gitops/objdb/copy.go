@@ -8,18 +8,7 @@ import (
 
 // CopyRef copies all objects that a reference needs, and has another name the same.
 func CopyRef(ctx context.Context, from, to *Repo, ref, as string) error {
-	h, err := from.Ref(ref)
-	if err != nil || h.IsZero() {
-		return err
-	}
-	have, err := to.Ref(as)
-	if err != nil || have == h {
-		return err
-	}
-	if err := copyHistory(ctx, from, to, h); err != nil {
-		return err
-	}
-	return to.SetRef(as, h)
+	return copyNamed(from, to, ref, as, func(h plumbing.Hash) error { return copyHistory(ctx, from, to, h) })
 }
 
 // copyAtOnce is how many objects are held before they are written.
@@ -133,6 +122,21 @@ func (o *Repo) pending() int {
 // CopyTreeRef copies the tree that a reference of from names, and has a reference of
 // to name it, until ctx ends.
 func CopyTreeRef(ctx context.Context, from, to *Repo, ref, as string) error {
+	return copyNamed(from, to, ref, as, func(h plumbing.Hash) error {
+		err := copyBelow(ctx, from, to, h)
+		if err == nil {
+			err = to.flushAbove(ctx, 0)
+		}
+		if err != nil {
+			to.Drop()
+		}
+		return err
+	})
+}
+
+// copyNamed has a reference of to name what one of from names, after copy has brought
+// it; nothing is done where that is so.
+func copyNamed(from, to *Repo, ref, as string, copy func(plumbing.Hash) error) error {
 	h, err := from.Ref(ref)
 	if err != nil || h.IsZero() {
 		return err
@@ -141,12 +145,7 @@ func CopyTreeRef(ctx context.Context, from, to *Repo, ref, as string) error {
 	if err != nil || have == h {
 		return err
 	}
-	if err := copyBelow(ctx, from, to, h); err != nil {
-		to.Drop()
-		return err
-	}
-	if err := to.flushAbove(ctx, 0); err != nil {
-		to.Drop()
+	if err := copy(h); err != nil {
 		return err
 	}
 	return to.SetRef(as, h)
