@@ -1,9 +1,9 @@
-// Package gitops is foldwatch's dealings with git: where a checkout and its
-// git directory lie, what the user's repository holds (read by the git program
-// only, so that nothing configured there runs), and the store: a repository of
-// our own beside the user's, in which every change of fold/ is kept.
+// Package gitops keeps one fold/: a Store writes memories durably, records each settled
+// change in a journal of its own beside the user's repository, reads that back, and
+// syncs it with a remote. In tracked mode the history is the user's, and the store only
+// writes files, log and journal.
 //
-// In the user's git directory nothing is written but the folder foldwatch/.
-// Rules cited as G1…G20 and F01…F64 are those of the project's git and threat
-// documents.
+// Nothing is written outside fold/ and the folder foldwatch/ of the common git
+// directory. Rules cited as G1…G20, T1…T8 and F01…F64 are those of the project's git and
+// threat documents.
 package gitops
