@@ -79,7 +79,7 @@ LONGEST := ./daemon ./gitops ./cmd/foldwatch ./vecindex ./chunker
 ALL := $(if $(PKGS),,yes)
 test: export GORACE := atexit_sleep_ms=20 $(GORACE)
 test: PKGS ?= $(LONGEST) $$($(GO) list -mod=readonly ./... | grep -vE '/(daemon|gitops|cmd/foldwatch|vecindex|chunker)$$')
-test: ## all tests with the race detector (6 to 8 minutes on 2 cores; 6 is the bound); PKGS="./gitops ./meta/..." for some
+test: ## all tests with the race detector (some 5 minutes on 2 cores, compiling apart); PKGS="./gitops ./meta/..." for some
 	@tools/cold
 	@tools/step "compile with the race detector" $(GO) list -mod=readonly $(RACE) -export -test -f '{{""}}' $(PKGS)
 	tools/in-memory $(GO) test -mod=readonly $(RACE) -p 3 -parallel 4 -timeout 10m $(PKGS)
