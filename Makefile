@@ -33,7 +33,7 @@ QEMU  ?= $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static)
 # What learns the tables of the product and measures its search: a module of its own.
 TRAIN := tools/train
 
-.PHONY: help up build install test conformance accept service packages fresh openapi load lint cross bench crash hammer walk merges vectors full eval fuzz idf embed-train rank-fit deps-check clean
+.PHONY: help up build install test conformance accept service packages fresh openapi load lint cross bench pairs crash hammer walk merges vectors full eval fuzz idf embed-train rank-fit deps-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -122,6 +122,9 @@ crash: build ## kill -9 at random moments, also of syncs, compared with an undis
 
 bench: build ## the goals of the performance notes, as a table; GOALS="1 5" for some
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 150m -run '^TestBench' ./testdata/rig
+
+pairs: build ## the operations of goals 1 to 9 beside an older build, in five pairs; OLD=path of its program, GOALS="1 5" for some
+	FOLDWATCH_OLD="$(abspath $(OLD))" FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 120m -run '^TestPairs$$' ./testdata/rig
 
 load: build ## 64 clients at 10,000 memories, alone and beside 1,200 idle and slow ones; overhead of a call; LOAD_SECONDS=30
 	FOLDWATCH_BIN="$(CURDIR)/bin/foldwatch" $(GO) test -mod=readonly -tags accept -count=1 -v -timeout 30m -run '^TestLoad' ./testdata/rig
