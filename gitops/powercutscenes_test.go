@@ -69,7 +69,7 @@ func powerScenes() []powerScene {
 				must(t, p.s.Close())
 			},
 			bears: []missingSync{
-				{"memories", `^fsync co/fold/.*\.fw-`, powertest.Journaled},
+				{"memories", `^fsync co/\.git/foldwatch/temp/`, powertest.Journaled},
 				{"many memories at once", `^syncfs$`, powertest.Journaled},
 				{"the names of memories", `^fsync co/fold(/.)*$`, powertest.Loose},
 				{"objects", `/tmp_obj_`, powertest.Journaled},

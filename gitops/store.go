@@ -269,7 +269,16 @@ func (s *Store) openFold(create bool) (*disk.Root, error) {
 			return nil, err
 		}
 	}
-	return p.OpenSub(name)
+	root, err := p.OpenSub(name)
+	if err != nil {
+		return nil, err
+	}
+	// In tracked mode git shows, and adds, whatever lies in fold/ for a moment.
+	if err := root.TempsIn(filepath.Join(s.l.StateDir(), "temp")); err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	return root, nil
 }
 
 // errCheckoutMissing says that the checkout itself is not there. It hides

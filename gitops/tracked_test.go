@@ -586,3 +586,32 @@ func (u *trackedUser) wantLostWithoutGit(path string) {
 		u.t.Errorf("FindLost = %d, %v, %v", n, err, fmt.Sprint(u.Lost()))
 	}
 }
+
+// TestTrackedTemporaryFilesAreNotSeen: at no step of a write does git see more in fold/
+// than the memory: a `git add fold` of that moment would commit it.
+func TestTrackedTemporaryFilesAreNotSeen(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	must(t, u.Close())
+	f := &faults{}
+	s := openStore(t, u.dir, func(o *gitops.StoreOptions) { o.Tracked, o.Faults = true, f })
+	steps := 0
+	f.set(0, func(disk.Op, string) error {
+		steps++
+		for line := range strings.Lines(u.git("status", "--porcelain", "-uall", "fold")) {
+			if strings.Contains(line, ".fw-") {
+				t.Errorf("git sees %s", line)
+			}
+		}
+		return nil
+	})
+	now := edited(string(u.base), "Thirty", "Forty")
+	_, err := s.Put(t.Context(), gitops.Write{Path: u.path, Base: u.base, New: now})
+	must(t, err)
+	_, err = s.Put(t.Context(), gitops.Write{Path: u.path, Base: now})
+	must(t, err)
+	f.set(0, nil)
+	if steps < 8 {
+		t.Errorf("looked %d times", steps)
+	}
+}

@@ -39,6 +39,15 @@ func TestEveryStepFails(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", w.name, op, cause), func(t *testing.T) {
 					s := newScript()
 					r, dir := open(t, s)
+					temps := filepath.Join(t.TempDir(), "tmp")
+					if err := r.TempsIn(temps); err != nil {
+						t.Fatal(err)
+					}
+					defer func() {
+						if left := entries(t, temps); len(left) > 0 {
+							t.Errorf("left %v", left)
+						}
+					}()
 					name := filepath.Join(dir, "a/b/x.md")
 					if w.was != "" {
 						write(t, name, w.was)

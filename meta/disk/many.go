@@ -28,7 +28,7 @@ func (r *Root) CreateMany(files []File) error {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	m := many{r: r, temps: make([]string, len(files))}
 	if hasSyncFS {
-		m.r = &Root{dir: r.dir, root: r.root, faults: r.faults, swap: r.swap, put: r.put, made: &m.made}
+		m.r = &Root{dir: r.dir, root: r.root, faults: r.faults, temps: r.temps, swap: r.swap, put: r.put, made: &m.made}
 	}
 	defer m.close()
 	if err := m.write(files); err != nil {

@@ -18,13 +18,13 @@ func TestWithoutExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	r.swap = func(*os.File, string, string) error {
+	r.swap = func(*os.File, string, *os.File, string) error {
 		if edit != nil {
 			edit()
 		}
 		return errUnsupported
 	}
-	r.put = func(*os.File, string, string) error { return errUnsupported }
+	r.put = func(*os.File, string, *os.File, string) error { return errUnsupported }
 	name := filepath.Join(dir, "n.md")
 	if err := r.Create("n.md", []byte("one")); err != nil {
 		t.Fatal(err)

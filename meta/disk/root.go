@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"slices"
@@ -33,10 +34,11 @@ type Root struct {
 	dir    string // as opened, for Dir
 	root   *os.Root
 	faults Faults
+	temps  *folder // where temporary files lie; nil for beside each target
 
 	// swap and put are exchange and place of this system, or what a test has
 	// in their place.
-	swap, put func(d *os.File, a, b string) error
+	swap, put func(from *os.File, a string, to *os.File, b string) error
 
 	// making is held while directories are made and synced, so that nobody
 	// takes one for durable that another call has made but not yet synced.
@@ -92,8 +94,48 @@ func (r *Root) OpenSub(name string) (*Root, error) {
 // Dir returns the path under which the Root was opened.
 func (r *Root) Dir() string { return r.dir }
 
+// TempsIn has temporary files lie in dir, which is made if it is missing, instead of
+// beside each file, so that nobody who reads the directory of r comes upon one. Where
+// a file cannot be renamed from dir to r in one step, because they are on two file
+// systems or the system has no such call, they stay beside. It is called before r
+// is used.
+func (r *Root) TempsIn(dir string) error {
+	d, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			d, err = os.OpenRoot(dir)
+		}
+	}
+	if err != nil {
+		return wrap(OpOpen, dir, err)
+	}
+	f, err := d.Open(".")
+	if err != nil {
+		_ = d.Close()
+		return wrap(OpOpen, dir, err)
+	}
+	temps := folder{d, f}
+	own, err := r.root.Open(".")
+	if err != nil {
+		temps.close()
+		return wrap(OpOpen, ".", err)
+	}
+	defer own.Close()
+	if !canMove(f, own) {
+		temps.close()
+		return nil
+	}
+	r.temps = &temps
+	return nil
+}
+
 // Close lets go of the directory.
-func (r *Root) Close() error { return r.root.Close() }
+func (r *Root) Close() error {
+	if r.temps != nil {
+		r.temps.close()
+	}
+	return r.root.Close()
+}
 
 // validPath refuses what could leave the Root or name the Root itself.
 func validPath(p string) error {
@@ -323,6 +365,32 @@ func tempName() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails, by its documentation
 	return tempPrefix + hex.EncodeToString(b[:]) + tempSuffix
+}
+
+// goneName returns the name under which the file at path is taken away, from which
+// CleanTemps can put it back. Where that is too long for a file system it is that of a
+// temporary file.
+func goneName(p string) string {
+	name := tempName()
+	gone := strings.TrimSuffix(name, tempSuffix) + "." + url.PathEscape(p) + goneSuffix
+	if len(gone) > 255 {
+		return name
+	}
+	return gone
+}
+
+// goneFrom returns the path that goneName was given.
+func goneFrom(name string) (p string, ok bool) {
+	rest, ok := strings.CutSuffix(name, goneSuffix)
+	if !ok {
+		return "", false
+	}
+	_, escaped, ok := strings.Cut(strings.TrimPrefix(rest, tempPrefix), ".") // .fw-<16 hex>.<path>.del
+	if !ok || escaped == "" {
+		return "", false
+	}
+	p, err := url.PathUnescape(escaped)
+	return p, err == nil
 }
 
 const (

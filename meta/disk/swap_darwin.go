@@ -7,28 +7,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps the files a and b in the directory d in one step. It returns
-// errUnsupported where the file system cannot.
-func exchange(d *os.File, a, b string) error { return renameatx(d, a, b, unix.RENAME_SWAP) }
+// exchange swaps the file a in the directory from and the file b in the directory to,
+// in one step. It returns errUnsupported where the file system cannot.
+func exchange(from *os.File, a string, to *os.File, b string) error {
+	return renameatx(from, a, to, b, unix.RENAME_SWAP)
+}
 
-// place renames a to b in d and fails with fs.ErrExist if b exists. It returns
+// place renames a in from to b in to and fails with fs.ErrExist if b exists. It returns
 // errUnsupported where the file system cannot.
-func place(d *os.File, a, b string) error { return renameatx(d, a, b, unix.RENAME_EXCL) }
+func place(from *os.File, a string, to *os.File, b string) error {
+	return renameatx(from, a, to, b, unix.RENAME_EXCL)
+}
 
-func renameatx(d *os.File, a, b string, flag uint32) error {
-	c, err := d.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var rerr error
-	err = c.Control(func(fd uintptr) { rerr = unix.RenameatxNp(int(fd), a, int(fd), b, flag) })
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(rerr, unix.EINVAL), errors.Is(rerr, unix.ENOSYS), errors.Is(rerr, unix.ENOTSUP):
+// move renames a in from to b in to, whatever b is.
+func move(from *os.File, a string, to *os.File, b string) error {
+	return withBoth(from, to, func(x, y int) error { return unix.Renameat(x, a, y, b) })
+}
+
+// canMove reports whether files can be renamed from one directory to the other.
+func canMove(from, to *os.File) bool {
+	var x, y unix.Stat_t
+	err := withBoth(from, to, func(a, b int) error { return errors.Join(unix.Fstat(a, &x), unix.Fstat(b, &y)) })
+	return err == nil && x.Dev == y.Dev
+}
+
+func renameatx(from *os.File, a string, to *os.File, b string, flag uint32) error {
+	err := withBoth(from, to, func(x, y int) error { return unix.RenameatxNp(x, a, y, b, flag) })
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		return errUnsupported
 	}
-	return rerr
+	return err
 }
 
 const hasSyncFS = false

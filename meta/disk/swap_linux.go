@@ -2,44 +2,46 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps the files a and b in the directory d in one step. It returns
-// errUnsupported where the file system cannot.
-func exchange(d *os.File, a, b string) error {
-	return renameat2(d, a, b, unix.RENAME_EXCHANGE)
+// exchange swaps the file a in the directory from and the file b in the directory to,
+// in one step. It returns errUnsupported where the file system cannot.
+func exchange(from *os.File, a string, to *os.File, b string) error {
+	return renameat2(from, a, to, b, unix.RENAME_EXCHANGE)
 }
 
-// place renames a to b in d and fails with fs.ErrExist if b exists. It returns
+// place renames a in from to b in to and fails with fs.ErrExist if b exists. It returns
 // errUnsupported where the file system cannot.
-func place(d *os.File, a, b string) error {
-	return renameat2(d, a, b, unix.RENAME_NOREPLACE)
+func place(from *os.File, a string, to *os.File, b string) error {
+	return renameat2(from, a, to, b, unix.RENAME_NOREPLACE)
 }
 
-func renameat2(d *os.File, a, b string, flags uint) error {
-	c, err := d.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var rerr error
-	err = c.Control(func(fd uintptr) {
+// move renames a in from to b in to, whatever b is.
+func move(from *os.File, a string, to *os.File, b string) error { return renameat2(from, a, to, b, 0) }
+
+// canMove reports whether files can be renamed from one directory to the other. The
+// kernel looks whether both are of one mount before it looks for the file.
+func canMove(from, to *os.File) bool {
+	name := tempName()
+	return errors.Is(move(from, name, to, name), fs.ErrNotExist)
+}
+
+func renameat2(from *os.File, a string, to *os.File, b string, flags uint) error {
+	err := withBoth(from, to, func(x, y int) error {
 		for {
-			rerr = unix.Renameat2(int(fd), a, int(fd), b, flags)
-			if rerr != unix.EINTR {
-				return
+			if err := unix.Renameat2(x, a, y, b, flags); err != unix.EINTR {
+				return err
 			}
 		}
 	})
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(rerr, unix.EINVAL), errors.Is(rerr, unix.ENOSYS), errors.Is(rerr, unix.ENOTSUP):
+	if flags != 0 && (errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)) {
 		return errUnsupported
 	}
-	return rerr
+	return err
 }
 
 // syncFS makes durable everything that was written to the file system of d.

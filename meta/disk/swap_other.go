@@ -7,9 +7,15 @@ import (
 	"runtime"
 )
 
-func exchange(*os.File, string, string) error { return errUnsupported }
+func exchange(*os.File, string, *os.File, string) error { return errUnsupported }
 
-func place(*os.File, string, string) error { return errUnsupported }
+func place(*os.File, string, *os.File, string) error { return errUnsupported }
+
+func move(*os.File, string, *os.File, string) error { return errUnsupported }
+
+// canMove reports that no file is moved between directories: temporary files stay
+// beside their targets.
+func canMove(_, _ *os.File) bool { return false }
 
 const hasSyncFS = false
 

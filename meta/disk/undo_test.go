@@ -41,11 +41,11 @@ func TestUndoKeepsTheNewest(t *testing.T) {
 			saves = saves[1:]
 		}
 	}
-	r.swap = func(d *os.File, a, b string) error {
+	r.swap = func(from *os.File, a string, to *os.File, b string) error {
 		if len(saves) == 3 {
 			save()
 		}
-		err := exchange(d, a, b)
+		err := exchange(from, a, to, b)
 		if errors.Is(err, errUnsupported) {
 			t.Skip("SKIP: files cannot be exchanged here")
 		}
@@ -67,12 +67,12 @@ func TestUndoKeepsTheNewest(t *testing.T) {
 func TestUndoKeepsWhatWasOvertaken(t *testing.T) {
 	r, path, write := edited(t)
 	calls := 0
-	r.swap = func(d *os.File, a, b string) error {
+	r.swap = func(from *os.File, a string, to *os.File, b string) error {
 		calls++
 		if calls == 1 {
 			write("first editor")
 		}
-		err := exchange(d, a, b)
+		err := exchange(from, a, to, b)
 		if errors.Is(err, errUnsupported) {
 			t.Skip("SKIP: files cannot be exchanged here")
 		}

@@ -95,7 +95,13 @@ const maxDepth = 64
 // puts back a file whose removal was interrupted: whoever asked for that asks
 // again. It returns how many it dealt with. Nobody may write meanwhile.
 func (r *Root) CleanTemps() (int, error) {
-	return r.cleanTemps(r.root, "")
+	n, err := r.cleanTemps(r.root, "")
+	if err == nil && r.temps != nil {
+		var apart int
+		apart, err = r.cleanApart()
+		n += apart
+	}
+	return n, err
 }
 
 func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
@@ -149,14 +155,49 @@ func (r *Root) cleanTemp(prefix, name string) error {
 	if err := hook(r.faults, OpRemove, t.path); err != nil {
 		return err
 	}
-	if rest, ok := strings.CutSuffix(name, goneSuffix); ok {
-		// .fw-<16 hex>.<name>.del
-		if _, was, ok := strings.Cut(strings.TrimPrefix(rest, tempPrefix), "."); ok && was != "" {
-			err := t.place(name, was)
-			if !errors.Is(err, fs.ErrExist) {
-				return err
-			}
+	t.temps = t.folder // it lies here
+	if was, ok := goneFrom(name); ok {
+		err := t.place(name, path.Base(was))
+		if !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
 	return t.d.Remove(name)
+}
+
+// cleanApart does the same with what lies in the directory for temporary files.
+func (r *Root) cleanApart() (n int, err error) {
+	entries, err := list(r.temps.d)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !IsTemp(e.Name()) {
+			continue
+		}
+		if was, ok := goneFrom(e.Name()); ok {
+			if err := r.putBack(e.Name(), was); err != nil {
+				return n, wrap(OpRename, was, err)
+			}
+		}
+		if err := r.temps.d.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return n, wrap(OpRemove, e.Name(), err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// putBack places the file that was taken away from path, unless another is there by
+// now.
+func (r *Root) putBack(temp, p string) error {
+	t, err := r.target(p, true)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := t.place(temp, t.name); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }

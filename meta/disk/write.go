@@ -7,19 +7,30 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// A folder is an open directory.
+type folder struct {
+	d *os.Root
+	f *os.File // d again, for what os.Root cannot do
+}
+
+func (d folder) close() {
+	_ = d.f.Close()
+	_ = d.d.Close()
+}
+
 // A target is the place a file is written to: the open directory and the name
 // in it.
 type target struct {
-	r    *Root
-	path string // below r
-	name string
-	d    *os.Root
-	f    *os.File // d again, for what os.Root cannot do
+	folder
+
+	r     *Root
+	path  string // below r
+	name  string
+	temps folder // where temporary files lie: the directory of r for them, else the target's own
 }
 
 // target opens the directory of p. The caller closes it.
@@ -36,7 +47,28 @@ func (r *Root) target(p string, create bool) (*target, error) {
 		r.done(d)
 		return nil, err
 	}
-	return &target{r: r, path: p, name: path.Base(p), d: d, f: f}, nil
+	t := &target{folder: folder{d, f}, r: r, path: p, name: path.Base(p)}
+	t.temps = t.folder
+	if r.temps != nil {
+		t.temps = *r.temps
+	}
+	return t, nil
+}
+
+// apart reports whether temporary files lie in another directory than the target.
+func (t *target) apart() bool { return t.temps.d != t.d }
+
+// beside has the temporary file lie beside the target from now on: for what can only
+// be done within one directory.
+func (t *target) beside(temp string) error {
+	if !t.apart() {
+		return nil
+	}
+	if err := move(t.temps.f, temp, t.f, temp); err != nil {
+		return err
+	}
+	t.temps = t.folder
+	return nil
 }
 
 func (t *target) close() {
@@ -44,8 +76,7 @@ func (t *target) close() {
 	t.r.done(t.d)
 }
 
-// temp writes b to a new temporary file beside the target and syncs it unless
-// told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
+// temp writes b to a new temporary file and syncs it unless told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
 // nothing is left: the next try writes everything again, since a failed fsync
 // may have dropped pages that a second fsync would not report.
 func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
@@ -53,7 +84,7 @@ func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
 		return "", err
 	}
 	name := tempName()
-	f, err := t.d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := t.temps.d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +120,7 @@ func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 // drop removes a temporary file. Should that fail too, CleanTemps finds it.
 func (t *target) drop(name string) {
 	if hook(t.r.faults, OpRemove, t.path) == nil {
-		_ = t.d.Remove(name)
+		_ = t.temps.d.Remove(name)
 	}
 }
 
@@ -101,10 +132,13 @@ func (t *target) put(temp string) error {
 	return t.place(temp, t.name)
 }
 
-// place renames from to to and fails with fs.ErrExist if to exists.
+// place renames the temporary file from to to and fails with fs.ErrExist if to exists.
 func (t *target) place(from, to string) error {
-	err := t.r.put(t.f, from, to)
+	err := t.r.put(t.temps.f, from, t.f, to)
 	if !errors.Is(err, errUnsupported) {
+		return err
+	}
+	if err := t.beside(from); err != nil {
 		return err
 	}
 	// A hard link fails if the name exists, too.
@@ -182,7 +216,7 @@ func (r *Root) replace(p string, was, now []byte) error {
 		return goneIf(p, err)
 	}
 	defer t.close()
-	info, err := t.verify(t.name, was)
+	info, err := t.verify(t.d, t.name, was)
 	if err != nil {
 		return err
 	}
@@ -194,14 +228,18 @@ func (r *Root) replace(p string, was, now []byte) error {
 		t.drop(temp)
 		return err
 	}
-	switch err = r.swap(t.f, temp, t.name); {
+	switch err = r.swap(t.temps.f, temp, t.f, t.name); {
 	case errors.Is(err, errUnsupported):
+		if err := t.beside(temp); err != nil {
+			t.drop(temp)
+			return err
+		}
 		return t.swapByLink(temp, was, now)
 	case err != nil:
 		t.drop(temp)
 		return goneIf(p, err)
 	}
-	if _, err = t.verify(temp, was); err == nil {
+	if _, err = t.verify(t.temps.d, temp, was); err == nil {
 		err = r.syncDir(t.f, path.Dir(p))
 	}
 	if err != nil {
@@ -217,11 +255,11 @@ func (r *Root) replace(p string, was, now []byte) error {
 func (t *target) undo(temp string, now []byte, cause error) error {
 	ours := now
 	for range 8 {
-		put, _, err := readIn(t.d, temp, t.path, maxCompare)
+		put, _, err := readIn(t.temps.d, temp, t.path, maxCompare)
 		if err != nil {
 			put = nil // whatever comes back next is somebody's, too
 		}
-		if err := t.r.swap(t.f, temp, t.name); err != nil {
+		if err := t.r.swap(t.temps.f, temp, t.f, t.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Removed since: what somebody else wrote is put back.
 				err = t.place(temp, t.name)
@@ -231,7 +269,7 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 			}
 			return t.changed(cause)
 		}
-		cur, _, err := readIn(t.d, temp, t.path, maxCompare)
+		cur, _, err := readIn(t.temps.d, temp, t.path, maxCompare)
 		if err == nil && bytes.Equal(cur, now) {
 			break
 		}
@@ -240,7 +278,7 @@ func (t *target) undo(temp string, now []byte, cause error) error {
 		now = put
 	}
 	if ce, ok := errors.AsType[*ChangedError](cause); ok {
-		if left, _, err := readIn(t.d, temp, t.path, maxCompare); err == nil && !bytes.Equal(left, ours) {
+		if left, _, err := readIn(t.temps.d, temp, t.path, maxCompare); err == nil && !bytes.Equal(left, ours) {
 			ce.Aside = left
 		}
 	}
@@ -276,7 +314,7 @@ func (t *target) swapByLink(temp string, was, now []byte) error {
 			return t.changed(&ChangedError{Path: t.path, Gone: true})
 		}
 	}
-	_, err := t.verify(check, was)
+	_, err := t.verify(t.d, check, was)
 	if err == nil {
 		err = t.d.Rename(temp, t.name)
 	}
@@ -288,7 +326,7 @@ func (t *target) swapByLink(temp string, was, now []byte) error {
 		return goneIf(t.path, err)
 	}
 	if linked {
-		_, err = t.verify(old, was)
+		_, err = t.verify(t.d, old, was)
 	}
 	if err == nil {
 		err = t.r.syncDir(t.f, path.Dir(t.path))
@@ -313,9 +351,9 @@ func (t *target) swapByLink(temp string, was, now []byte) error {
 // 1 MiB; a file that grew beyond this differs anyway.
 const maxCompare = 64 << 20
 
-// verify returns a ChangedError unless the file called name holds was.
-func (t *target) verify(name string, was []byte) (Info, error) {
-	cur, info, err := readIn(t.d, name, t.path, maxCompare)
+// verify returns a ChangedError unless the file called name in d holds was.
+func (t *target) verify(d *os.Root, name string, was []byte) (Info, error) {
+	cur, info, err := readIn(d, name, t.path, maxCompare)
 	switch {
 	case err != nil:
 		return info, goneIf(t.path, err)
@@ -352,7 +390,7 @@ func (r *Root) remove(p string, was []byte) error {
 	}
 	// Synced only now: were the name aside to come back after a power cut,
 	// CleanTemps would put the file back that is long deleted.
-	if err := r.syncDir(t.f, path.Dir(p)); err != nil {
+	if err := t.syncBoth(); err != nil {
 		// Not durable, so not done: the caller will try again.
 		if temp, terr := t.temp(was, info.Mode.Perm(), true); terr != nil {
 			return errors.Join(err, fmt.Errorf("put back %s: %w", p, terr))
@@ -371,7 +409,7 @@ func (r *Root) remove(p string, was []byte) error {
 // takeAway removes the target if it holds was, and syncs nothing. It returns what it
 // was.
 func (t *target) takeAway(was []byte) (info Info, err error) {
-	if _, err := t.verify(t.name, was); err != nil {
+	if _, err := t.verify(t.d, t.name, was); err != nil {
 		return info, err
 	}
 	if err := hook(t.r.faults, OpRemove, t.path); err != nil {
@@ -379,22 +417,38 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 	}
 	// Taken aside first, under a name from which CleanTemps can put it back,
 	// since somebody may write between the look above and now.
-	aside := strings.TrimSuffix(tempName(), tempSuffix) + "." + t.name + goneSuffix
-	if len(aside) > 255 {
-		aside = tempName()
-	}
-	if err := t.d.Rename(t.name, aside); err != nil {
+	aside := goneName(t.path)
+	if err := t.takeAside(aside); err != nil {
 		return info, goneIf(t.path, err)
 	}
-	if info, err = t.verify(aside, was); err != nil {
+	if info, err = t.verify(t.temps.d, aside, was); err != nil {
 		if perr := t.place(aside, t.name); errors.Is(perr, fs.ErrExist) {
-			_ = t.d.Remove(aside) // somebody wrote a newer one meanwhile
+			_ = t.temps.d.Remove(aside) // somebody wrote a newer one meanwhile
 		} else if perr != nil {
 			return info, errors.Join(err, fmt.Errorf("put back %s from %s: %w", t.path, aside, perr))
 		}
 		return info, t.changed(err)
 	}
-	return info, t.d.Remove(aside)
+	return info, t.temps.d.Remove(aside)
+}
+
+// syncBoth makes durable which names there are beside the target and among the
+// temporary files.
+func (t *target) syncBoth() error {
+	if t.apart() {
+		if err := t.r.syncDir(t.temps.f, path.Dir(t.path)); err != nil {
+			return err
+		}
+	}
+	return t.r.syncDir(t.f, path.Dir(t.path))
+}
+
+// takeAside gives the target a temporary name.
+func (t *target) takeAside(name string) error {
+	if t.apart() {
+		return move(t.f, t.name, t.temps.f, name)
+	}
+	return t.d.Rename(t.name, name)
 }
 
 // prune removes emptied directories of one character, upwards. It is
