@@ -1,41 +1,39 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// defaultProject returns the project meant where none is named. Without one it
-// returns an ErrInvalid that lists the slugs there are.
+// defaultProject returns the project meant where none is named. Whoever works in a
+// folder means the checkout it is in, or gets an ErrNotFound that says how to register
+// it: no other project is taken for it. Where no folder is known, as over HTTP, the only
+// project there is is meant; of several it returns an ErrInvalid that lists them.
 func defaultProject(ctx context.Context, doors Doors, sc fold.Scope, h http.Header) (string, error) {
 	if slug := h.Get(headerProject); slug != "" {
 		return slug, nil
 	}
 	path, err := url.PathUnescape(h.Get(headerPath))
-	if err == nil && path != "" {
+	if err != nil {
+		return "", fmt.Errorf("header %s: %w: %w", headerPath, fold.ErrInvalid, err)
+	}
+	if path != "" {
 		slug, err := doors.ProjectOfPath(ctx, sc, path)
-		if err == nil {
-			return slug, nil
-		}
 		if !errors.Is(err, fold.ErrNotFound) {
-			return "", err
+			return slug, err
 		}
 	}
 	list, err := doors.Projects(ctx, sc)
 	if err != nil {
 		return "", err
-	}
-	switch len(list.Items) {
-	case 0:
-		return "", fold.WithHint(fmt.Errorf("no project is registered: %w", fold.ErrNotFound), "ask the user to run: foldwatch up PATH")
-	case 1:
-		return list.Items[0].Slug, nil
 	}
 	slugs := make([]string, 0, len(list.Items))
 	for i, p := range list.Items {
@@ -44,6 +42,15 @@ func defaultProject(ctx context.Context, doors Doors, sc fold.Scope, h http.Head
 			break
 		}
 		slugs = append(slugs, p.Slug)
+	}
+	switch {
+	case len(slugs) == 0:
+		return "", fold.WithHint(fmt.Errorf("no project is registered: %w", fold.ErrNotFound), "ask the user to run: foldwatch up "+strconv.Quote(cmp.Or(path, "PATH")))
+	case path != "":
+		return "", fold.WithHint(fmt.Errorf("%s is in no registered checkout: %w", path, fold.ErrNotFound),
+			"ask the user to run: foldwatch up "+strconv.Quote(path)+"; or pass project, one of: "+strings.Join(slugs, ", "))
+	case len(slugs) == 1:
+		return slugs[0], nil
 	}
 	return "", fmt.Errorf("several projects exist and none was named; pass project, one of: %s: %w", strings.Join(slugs, ", "), fold.ErrInvalid)
 }

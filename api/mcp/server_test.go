@@ -238,8 +238,15 @@ func TestProjectIsFoundWhereNoneIsNamed(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the only one", func(t *testing.T) {
+	t.Run("another folder", func(t *testing.T) {
 		s := connect(t, apitest.New("app"), "2026-07-28", http.Header{"X-Foldwatch-Path": {"%2Felsewhere"}}, nil)
+		res := use(t, s, "memory_search", map[string]any{"query": "x"})
+		if !res.IsError || !strings.Contains(text(res), `foldwatch up "/elsewhere"`) {
+			t.Errorf("isError %v: %s", res.IsError, text(res))
+		}
+	})
+	t.Run("the only one, without a folder", func(t *testing.T) {
+		s := connect(t, apitest.New("app"), "2026-07-28", nil, nil)
 		if got := get[struct{ Project string }](t, use(t, s, "memory_search", map[string]any{"query": "x"})); got.Project != "app" {
 			t.Errorf("project = %q", got.Project)
 		}

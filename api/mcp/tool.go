@@ -215,7 +215,7 @@ func sentence(s string) string {
 }
 
 // project returns the slug that a call is about: its argument, what the shim
-// was told, the checkout the shim was started in, or the only project there is.
+// was told, or the checkout that the shim was started in.
 func (c *call) project(ctx context.Context, arg string) (string, error) {
 	if arg != "" {
 		return arg, nil

@@ -207,7 +207,8 @@ func TestProjectOfTheCommand(t *testing.T) {
 		{"the flag", twoProjects(), "/", []string{"-p", "other", "search", "x"}, 0, `search other "x" tags=[]`},
 		{"the folder", twoProjects(), "/src/app/deep", []string{"search", "x"}, 0, `search my-app "x" tags=[]`},
 		{"the folder is not a prefix of the name", twoProjects(), "/src/application", []string{"search", "x"}, 2, "my-app, other"},
-		{"the only one", one, "/", []string{"search", "two", "words", "--tag", "a", "--tag", "b"}, 0, `search only "two words" tags=[a b]`},
+		{"words and tags", one, "/src/only", []string{"search", "two", "words", "--tag", "a", "--tag", "b"}, 0, `search only "two words" tags=[a b]`},
+		{"not the only one there is", one, "/", []string{"search", "x"}, 2, "in no registered checkout; the projects are: only"},
 		{"none to tell", twoProjects(), "/", []string{"search", "x"}, 2, "my-app, other"},
 		{"none at all", &fakeDaemon{version: fullVersion()}, "/", []string{"search", "x"}, 4, "hint: foldwatch up"},
 	} {

@@ -17,8 +17,8 @@ import (
 )
 
 // project returns the slug a command is about: --project, else that of the
-// checkout which contains the working directory, else the only one there is, unless the directory
-// is in another repository.
+// checkout which contains the working directory. A directory is in a project of its own
+// or in none: no other is taken for it, not even the only one there is.
 func (e *environment) project(ctx context.Context, c daemonClient) (string, error) {
 	if e.flags.project != "" {
 		return e.flags.project, nil
@@ -38,17 +38,14 @@ func (e *environment) project(ctx context.Context, c daemonClient) (string, erro
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case len(list.Items) == 0:
+	if len(list.Items) == 0 {
 		return "", fold.WithHint(fmt.Errorf("no project is registered: %w", fold.ErrNotFound), "foldwatch up")
-	case len(list.Items) == 1 && !inRepository(wd): // a repository is a project of its own, or none
-		return list.Items[0].Slug, nil
 	}
 	slugs := make([]string, len(list.Items))
 	for i, p := range list.Items {
 		slugs[i] = p.Slug
 	}
-	return "", usagef("foldwatch up registers it; or name one of the projects: -p SLUG", "this folder is in no registered checkout; the projects are: %s", strings.Join(slugs, ", "))
+	return "", usagef("foldwatch up registers it; or name a project: -p SLUG", "this folder is in no registered checkout; the projects are: %s", strings.Join(slugs, ", "))
 }
 
 // inProject connects and finds the project, then runs fn.
