@@ -111,7 +111,7 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 			st.inHistory(ctx, m.Path, b, &m.State)
 		}
 	} else if m.Path != "" {
-		b, _, err := st.sidecar.store.LastBlob(ctx, m.Path)
+		b, _, err := st.sidecar.store.History().LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
 		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
 			pushed, err := st.sidecar.store.OnRemote(m.Path, b)

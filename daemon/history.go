@@ -8,7 +8,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -28,7 +28,7 @@ func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit 
 			return wire.LogReply{}, err
 		}
 	}
-	revs, err := st.sidecar.store.Log(ctx, path, limit)
+	revs, err := st.sidecar.store.History().Log(ctx, path, limit)
 	if err != nil {
 		return wire.LogReply{}, err
 	}
@@ -39,7 +39,7 @@ func (d *Daemon) Log(ctx context.Context, sc fold.Scope, slug, id string, limit 
 	return reply, nil
 }
 
-func commitInfo(r gitops.Revision) wire.CommitInfo {
+func commitInfo(r history.Revision) wire.CommitInfo {
 	c := wire.CommitInfo{Rev: r.Oid, Time: r.Time, Message: r.Subject, Author: r.Author, From: r.From, Writers: r.Writers}
 	for _, p := range r.Paths {
 		c.Paths = append(c.Paths, p.Path)
@@ -85,7 +85,7 @@ func (st *stores) lostPath(ctx context.Context, in wire.Restore) (string, error)
 // notFound. It returns an ErrInvalid that names them if there are several.
 func (st *stores) deletedCalled(ctx context.Context, s string, notFound error) (fold.ID, error) {
 	store := st.sidecar.store
-	ids, err := store.Called(ctx, strings.ToLower(strings.TrimSpace(s)))
+	ids, err := store.History().Called(ctx, strings.ToLower(strings.TrimSpace(s)))
 	switch {
 	case err != nil:
 		return "", err
@@ -95,7 +95,7 @@ func (st *stores) deletedCalled(ctx context.Context, s string, notFound error) (
 		return ids[0], nil
 	}
 	return "", recall.Ambiguous(s, ids, func(id fold.ID) string {
-		b, _, err := store.LastBlob(ctx, id.Path())
+		b, _, err := store.History().LastBlob(ctx, id.Path())
 		if err != nil {
 			return ""
 		}
@@ -114,7 +114,7 @@ func (d *Daemon) Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wir
 		return wire.DiffReply{}, err
 	}
 	defer st.letGo()
-	text, from, to, err := st.sidecar.store.Diff(ctx, rev)
+	text, from, to, err := st.sidecar.store.History().Diff(ctx, rev)
 	if errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrInvalid) {
 		if path, perr := st.pathOf(ctx, rev); perr == nil {
 			if id, own := fold.OwnPath(path); own {

@@ -10,7 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/evolve"
 	"github.com/foldwatch/foldwatch/daemon/remember"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -87,11 +87,11 @@ func (d *Daemon) Proposal(ctx context.Context, sc fold.Scope, slug, id string) (
 	case err != nil:
 		return out, err
 	}
-	var changes []gitops.Change
+	var changes []history.Change
 	for _, w := range m.Writes {
-		changes = append(changes, gitops.Change{Path: w.Path, Was: w.Base, Is: w.New})
+		changes = append(changes, history.Change{Path: w.Path, Was: w.Base, Is: w.New})
 	}
-	out.Diff, err = gitops.DiffOf(changes)
+	out.Diff, err = history.DiffOf(changes)
 	return out, err
 }
 

@@ -335,11 +335,14 @@ func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectS
 // lastCommit is the newest commit of memories that git can show: in tracked mode of the
 // user's history, else of ours.
 func lastCommit(ctx context.Context, k *standing) *wire.CommitInfo {
-	newest := k.sidecar.store.Newest
 	if k.tracked {
-		newest = k.sidecar.store.NewestOfUser
+		c, ok, err := k.sidecar.store.UserFolder().Newest(ctx)
+		if err != nil || !ok {
+			return nil
+		}
+		return &wire.CommitInfo{Rev: c.Oid, Time: c.Time, Message: c.Subject, Author: c.AuthorName}
 	}
-	rev, ok, err := newest(ctx)
+	rev, ok, err := k.sidecar.store.History().Newest(ctx)
 	if err != nil || !ok {
 		return nil
 	}

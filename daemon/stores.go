@@ -277,7 +277,7 @@ func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 // opening, by when the folder hides itself from git, or at the one after a
 // crash in between.
 func (k *standing) writeProject(ctx context.Context, co *checkout) error {
-	_, _, err := k.sidecar.store.LastBlob(ctx, conf.ProjectFile)
+	_, _, err := k.sidecar.store.History().LastBlob(ctx, conf.ProjectFile)
 	if !errors.Is(err, fold.ErrNotFound) {
 		return err // the journal knows it: if it is gone now, somebody took it away
 	}

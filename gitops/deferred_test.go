@@ -51,7 +51,7 @@ func TestLogsOfAnEarlierVersion(t *testing.T) {
 			}
 			s = openStore(t, dir, nil)
 			for _, path := range []string{"decision/edited-00000000.md", "decision/gone-00000000.md"} {
-				if _, _, err := s.LastBlob(t.Context(), path); err != nil {
+				if _, _, err := s.History().LastBlob(t.Context(), path); err != nil {
 					t.Errorf("the journal's last %s: %v", path, err)
 				}
 			}

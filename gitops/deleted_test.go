@@ -42,7 +42,7 @@ func TestDeletedBeforeCommitted(t *testing.T) {
 		t.Fatalf("Commit = %+v, %v", rec, err)
 	}
 	for path, want := range map[string][]byte{id.Path(): b, other.Path(): byHand} {
-		got, _, err := s.LastBlob(ctx, path)
+		got, _, err := s.History().LastBlob(ctx, path)
 		if err != nil || string(got) != string(want) {
 			t.Errorf("the journal's last %s is %q, %v, want %q", path, got, err, want)
 		}

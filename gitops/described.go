@@ -47,7 +47,7 @@ func (s *Store) LastDescribed(ctx context.Context, path string) ([]byte, error) 
 	if h.IsZero() {
 		return describedOrNone(path, nil)
 	}
-	return s.blob(h)
+	return s.obj.Blob(h)
 }
 
 // describerName is a file that names the version of the describer that all kept

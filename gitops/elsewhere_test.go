@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/history"
 )
 
 // logOf is what the log tells of path, one line a revision, newest first.
-func (r *replica) logOf(path string) (lines []string, revs []gitops.Revision) {
+func (r *replica) logOf(path string) (lines []string, revs []history.Revision) {
 	r.t.Helper()
-	revs, err := r.s.Log(r.t.Context(), path, 0)
+	revs, err := r.s.History().Log(r.t.Context(), path, 0)
 	must(r.t, err)
 	for _, v := range revs {
 		who := v.Author
-		if v.From != gitops.FromHere {
+		if v.From != history.FromHere {
 			who = v.From + " of " + strings.Join(v.Writers, "+")
 		}
 		lines = append(lines, who)
@@ -62,10 +63,10 @@ func TestLogTellsWhoWroteElsewhere(t *testing.T) {
 	// Bob's versions between the syncs were never in Ann's journal.
 	back := map[string]bool{}
 	for _, r := range revs {
-		if r.From == gitops.FromHere {
+		if r.From == history.FromHere {
 			continue
 		}
-		diff, _, _, err := a.s.Diff(t.Context(), r.Oid)
+		diff, _, _, err := a.s.History().Diff(t.Context(), r.Oid)
 		must(t, err)
 		got, err := a.s.Restore(t.Context(), id.Path(), r.Oid[:12], nil)
 		must(t, err)
@@ -112,7 +113,7 @@ func TestUndoOfManyFiles(t *testing.T) {
 	if err != nil || n != len(away) || len(skipped) > 0 {
 		t.Fatalf("PutMany = %d, %v, %v", n, skipped, err)
 	}
-	log, err := s.Log(t.Context(), "", 1)
+	log, err := s.History().Log(t.Context(), "", 1)
 	must(t, err)
 	if len(log) != 1 || log[0].Subject != "fold: Remove 300 memories" {
 		t.Fatalf("the archive is %+v", log)

@@ -94,7 +94,7 @@ func TestKillAtEveryStep(t *testing.T) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) || !oneOf(string(got), want) {
 				t.Errorf("killed at %d: %s = %q, %v, want %q", at, p, got, err, want)
 			}
-			b, err := again.At(t.Context(), "", p)
+			b, err := again.History().At(t.Context(), "", p)
 			if err != nil && !errors.Is(err, fold.ErrNotFound) || string(b) != string(got) {
 				t.Errorf("killed at %d: journal has %q for %s, %v", at, b, p, err)
 			}

@@ -235,7 +235,7 @@ func TestGates(t *testing.T) {
 	if rec, err = s.CommitAll(ctx); err != nil || rec.Oid != "" {
 		t.Errorf("CommitAll of a broken file = %+v, %v", rec, err)
 	}
-	if b, err := s.At(ctx, "", "good.md"); err != nil || string(b) != "# Good\n\ntext\n" {
+	if b, err := s.History().At(ctx, "", "good.md"); err != nil || string(b) != "# Good\n\ntext\n" {
 		t.Errorf("At = %q, %v", b, err)
 	}
 	fsck(t, dir)
@@ -275,7 +275,7 @@ func TestOverwrittenWriteIsInTheJournal(t *testing.T) {
 	_, err = s.Commit(ctx, []string{id.Path()}, "")
 	must(t, err)
 	var got []string
-	must(t, s.Versions(ctx, id.Path(), func(_ string, b []byte) bool {
+	must(t, s.History().Versions(ctx, id.Path(), func(_ string, b []byte) bool {
 		got = append(got, string(b))
 		return true
 	}))
@@ -289,7 +289,7 @@ func TestOverwrittenWriteIsInTheJournal(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "fold", id.Path())))
 	_, err = s.Commit(ctx, []string{id.Path()}, "")
 	must(t, err)
-	if last, _, err := s.LastBlob(ctx, id.Path()); err != nil || string(last) != string(b) {
+	if last, _, err := s.History().LastBlob(ctx, id.Path()); err != nil || string(last) != string(b) {
 		t.Errorf("LastBlob = %q, %v", last, err)
 	}
 	if n := s.Status().WalEntries; n != 0 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -285,13 +284,6 @@ func (s *Store) oldBlobs(m map[string]*change) (map[string]plumbing.Hash, error)
 	return out, nil
 }
 
-func (s *Store) tipTree() (plumbing.Hash, error) {
-	s.mu.Lock()
-	tip := s.tip
-	s.mu.Unlock()
-	return s.obj.TreeOf(tip)
-}
-
 // setApart notes a file that stays out.
 func (s *Store) setApart(out *Recorded, path string, err error) {
 	out.SetAside = append(out.SetAside, SetAside{Path: path, Err: err})
@@ -380,21 +372,6 @@ func overwritten(changes []*change, gate func(string, []byte) error) []*draft {
 	return rounds
 }
 
-// moveTip writes the batch and then lets the journal name its last commit: a
-// crash in between leaves objects that nothing names, and no more.
-func (s *Store) moveTip(ctx context.Context, tip plumbing.Hash) error {
-	if err := s.obj.FlushWhile(ctx); err != nil {
-		return err
-	}
-	if err := s.obj.SetRef(refJournal, tip); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tip, s.tipTime = tip, s.opt.Now()
-	return nil
-}
-
 // upTo adds to seqs the older entries of the same paths, which are superseded.
 func (s *Store) upTo(seqs []uint64) []uint64 {
 	newest := map[string]uint64{}
@@ -415,138 +392,4 @@ func (s *Store) upTo(seqs []uint64) []uint64 {
 		}
 	}
 	return out
-}
-
-// A draft is the content of a commit to be.
-type draft struct{ files []draftFile }
-
-type draftFile struct {
-	c    *change
-	b    []byte // nil = delete
-	blob plumbing.Hash
-}
-
-func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c: c, b: b}) }
-
-// commitDraft adds the commit of d to the batch and returns the new tip, which
-// is parent if d changes nothing.
-func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
-	tree, err := s.obj.TreeOf(parent)
-	if err != nil {
-		return parent, err
-	}
-	s.mu.Lock()
-	moved := parent != s.tip // by an earlier draft of this batch
-	s.mu.Unlock()
-	changes := map[string]plumbing.Hash{}
-	var told []draftFile
-	for _, f := range d.files {
-		if err := ctx.Err(); err != nil {
-			return parent, err
-		}
-		old := f.c.old
-		if moved {
-			if old, err = s.obj.Lookup(tree, f.c.path); err != nil {
-				return parent, err
-			}
-		}
-		if f.b != nil {
-			if f.blob, err = s.obj.Put(plumbing.BlobObject, f.b); err != nil {
-				return parent, err
-			}
-		}
-		if f.blob == old {
-			continue
-		}
-		changes[f.c.path] = f.blob
-		told = append(told, f)
-		if out != nil && f.b == nil {
-			out.Removed = append(out.Removed, f.c.path)
-		} else if out != nil {
-			out.Written = append(out.Written, f.c.path)
-		}
-	}
-	if len(changes) == 0 {
-		return parent, nil
-	}
-	newTree, err := s.obj.Splice(tree, changes)
-	if err != nil {
-		return parent, err
-	}
-	if newTree == tree {
-		return parent, nil
-	}
-	return s.putCommit(newTree, parent, s.message(message, told))
-}
-
-// committer is who makes our commits; their author is the user.
-const (
-	committerName  = "foldwatch"
-	committerEmail = "foldwatch@localhost"
-)
-
-// putCommit adds a commit to the batch.
-func (s *Store) putCommit(tree, parent plumbing.Hash, message string) (plumbing.Hash, error) {
-	now := s.opt.Now().Truncate(time.Second)
-	name, email := s.author()
-	c := object.Commit{
-		Author:    object.Signature{Name: name, Email: email, When: now},
-		Committer: object.Signature{Name: committerName, Email: committerEmail, When: now},
-		Message:   message,
-		TreeHash:  tree,
-	}
-	if !parent.IsZero() {
-		c.ParentHashes = []plumbing.Hash{parent}
-	}
-	obj := &plumbing.MemoryObject{}
-	if err := c.Encode(obj); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	r, err := obj.Reader()
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	defer r.Close()
-	b := make([]byte, obj.Size())
-	if _, err := r.Read(b); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return s.obj.Put(plumbing.CommitObject, b)
-}
-
-// author returns who the user is, in a form a commit can hold.
-func (s *Store) author() (name, email string) {
-	if s.opt.Author != nil {
-		name, email = s.opt.Author()
-	} else {
-		name, email = s.identity()
-	}
-	name, email = plainName(name), plainName(email)
-	if name == "" {
-		name = committerName
-	}
-	if email == "" {
-		email = committerEmail
-	}
-	return name, email
-}
-
-// identityAge is for how long the user's identity is not read again.
-const identityAge = time.Minute
-
-// identity returns the user's git identity; the caller holds commit.
-func (s *Store) identity() (name, email string) {
-	if now := s.opt.Now(); s.who.at.IsZero() || now.Sub(s.who.at) > identityAge || now.Before(s.who.at) {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		s.who.name, s.who.email = s.l.Identity(ctx)
-		s.who.at = now
-	}
-	return s.who.name, s.who.email
-}
-
-// An identity is who commits are by, as git's configuration said at a time.
-type identity struct {
-	name, email string
-	at          time.Time
 }

@@ -40,7 +40,7 @@ type merging struct {
 // or in a form that may not enter (G6), is not touched: neither taken, nor
 // removed from the branch, which other people may use too. Again are files that
 // were held back before and are not in ours; before are files whose base is another
-// than that of the tree, see tookBefore. It writes nothing.
+// than that of the tree, see appliedBefore. It writes nothing.
 func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again, before map[string]plumbing.Hash) (*merging, error) {
 	m := &merging{
 		change: map[string]plumbing.Hash{}, fresh: map[string][]byte{},
@@ -138,7 +138,7 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 	if err != nil {
 		return err
 	}
-	our, err := s.blob(ours)
+	our, err := s.obj.Blob(ours)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *Store) incoming(path string, h plumbing.Hash) (b []byte, why, err error
 	if n > maxFile {
 		return nil, fmt.Errorf("%s: larger than 1 MiB: %w", path, fold.ErrQuarantined), nil
 	}
-	if b, err = s.blob(h); err != nil {
+	if b, err = s.obj.Blob(h); err != nil {
 		return nil, nil, err
 	}
 	if b == nil {
@@ -231,7 +231,7 @@ func (s *Store) mayPublish(path string, h plumbing.Hash) (why, err error) {
 	if h.IsZero() {
 		return nil, nil
 	}
-	b, err := s.blob(h)
+	b, err := s.obj.Blob(h)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (s *Store) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Has
 		if !f.blob.IsZero() {
 			f.b = []byte{}
 			if len(changes) <= maxToldFiles {
-				if f.b, err = s.blob(f.blob); err != nil {
+				if f.b, err = s.obj.Blob(f.blob); err != nil {
 					return nil, err
 				}
 			}

@@ -58,7 +58,7 @@ func (s *Store) message(subject string, files []draftFile) string {
 			subject = files[0].c.reason
 		}
 		if changes[0].Is == nil {
-			changes[0].Was, _ = s.blob(files[0].c.old)
+			changes[0].Was, _ = s.obj.Blob(files[0].c.old)
 		}
 	}
 	slug := s.opt.Slug

@@ -98,7 +98,7 @@ func TestMirror(t *testing.T) {
 	if got, _ := s.Read(paths[0]); string(got) != "# mine, not the mirror's\n" {
 		t.Errorf("RestoreMirror wrote over a file: %q", got)
 	}
-	if log, err := s.Log(ctx, id.Path(), 0); err != nil || len(log) != 1 {
+	if log, err := s.History().Log(ctx, id.Path(), 0); err != nil || len(log) != 1 {
 		t.Errorf("Log = %+v, %v", log, err)
 	}
 	if _, err := s.RestoreMirror(ctx, mirror); err == nil {
@@ -135,14 +135,14 @@ func TestRepack(t *testing.T) {
 		t.Errorf("%d packs, want 1", len(packs))
 	}
 	for _, p := range paths {
-		if _, err := s.At(ctx, "", p); err != nil {
+		if _, err := s.History().At(ctx, "", p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// The user's gc must not disturb us either (F38).
 	repoGit(t, dir, "repack", "-a", "-d", "-q")
 	for _, p := range paths {
-		if _, err := s.At(ctx, "", p); err != nil {
+		if _, err := s.History().At(ctx, "", p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -125,7 +125,7 @@ func (s *Store) Lost() []LostWrite {
 	var out []LostWrite
 	for path, p := range s.remembered() {
 		if p.Lost {
-			b, err := s.blob(plumbing.NewHash(p.Blob))
+			b, err := s.obj.Blob(plumbing.NewHash(p.Blob))
 			if err != nil {
 				s.log.Warn("Lost memory not read", "path", path, "err", err)
 			}
@@ -273,7 +273,7 @@ func (s *Store) userName(head string, blob plumbing.Hash) (string, error) {
 	if head == "" || len(head) == len(plumbing.ZeroHash)*2 {
 		return blob.String(), nil
 	}
-	b, err := s.blob(blob)
+	b, err := s.obj.Blob(blob)
 	if err != nil {
 		return "", err
 	}
@@ -311,7 +311,7 @@ func (s *Store) lostVersion(path string) ([]byte, error) {
 	if !ok || !p.Lost {
 		return nil, nil
 	}
-	return s.blob(plumbing.NewHash(p.Blob))
+	return s.obj.Blob(plumbing.NewHash(p.Blob))
 }
 
 // noteRestored notes that what was lost at path is a working file again.

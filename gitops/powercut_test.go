@@ -177,7 +177,7 @@ func (p *powerUser) restart(edit func(*gitops.StoreOptions)) (bad []string) {
 		if err != nil || !slices.ContainsFunc(may, func(b []byte) bool { return holds(got, b) }) {
 			fault("%s = %q, %v, want one of %q", path, got, err, may)
 		}
-		in, err := p.s.At(ctx, "", path)
+		in, err := p.s.History().At(ctx, "", path)
 		if buried := fold.MarkedDeleted(in); buried {
 			in = nil
 		}

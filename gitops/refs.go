@@ -1,6 +1,10 @@
 package gitops
 
-import "github.com/foldwatch/foldwatch/gitops/objdb"
+import (
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/gitops/objdb"
+)
 
 // References of our own repository.
 const (
@@ -14,3 +18,10 @@ const (
 	// each source file before any merge. It is local and never published.
 	refDescribed = "refs/foldwatch/described"
 )
+
+func hashText(h plumbing.Hash) string {
+	if h.IsZero() {
+		return ""
+	}
+	return h.String()
+}

@@ -121,7 +121,7 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 		h := p.blobs[path]
 		var isLocal bool
 		if !h.IsZero() {
-			b, err := s.blob(h)
+			b, err := s.obj.Blob(h)
 			if err != nil {
 				return p, err
 			}
@@ -160,7 +160,7 @@ func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, i
 		return nil
 	}
 	held := map[string]map[plumbing.Hash]bool{} // what files were in between
-	_, err := s.backTo(ctx, from, to, func(path string, was plumbing.Hash) {
+	_, err := s.hist.Back(ctx, from, to, func(path string, was plumbing.Hash) {
 		if _, differs := is[path]; differs || was.IsZero() {
 			return
 		}
@@ -197,7 +197,7 @@ func (s *Store) wasLocal(path string, old plumbing.Hash) (bool, error) {
 	if old.IsZero() {
 		return true, nil
 	}
-	b, err := s.blob(old)
+	b, err := s.obj.Blob(old)
 	gone := fold.MarkedDeleted(b)
 	return err == nil && (gone || local(s.opt.Slug, path, b)), err
 }

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -74,6 +73,7 @@ type Store struct {
 	log  *slog.Logger
 	lock *disk.LockFile
 	obj  *objdb.Repo
+	hist *history.Reader
 	wal  *wal.Log
 
 	paths  pathLocks    // one writer a path
@@ -84,10 +84,8 @@ type Store struct {
 	held     atomic.Bool  // see Hold
 	bulks    atomic.Int64 // see Bulk
 	seenOnce sync.Once    // reads seen
-	newest   atomic.Pointer[newest]
-	ofUser   atomic.Pointer[newestOfUser]
-	syncing  sync.Mutex // one sync at a time; taken before commit
-	commit   sync.Mutex // one commit, scan, restore, repack or mirror at a time; guards who
+	syncing  sync.Mutex   // one sync at a time; taken before commit
+	commit   sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
 	who      identity
 	user     *usergit.Folder // fold/ as the user's commits have it
 
@@ -142,6 +140,7 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if s.obj, err = objdb.Open(filepath.Join(state, usergit.RepoName), opt.Faults, false); err != nil {
 		return nil, err
 	}
+	s.hist = history.New(s.obj, s.start, refRemote)
 	if err := s.loadTip(); err != nil {
 		return nil, err
 	}
@@ -223,144 +222,6 @@ func (s *Store) prepareFold() error {
 	return s.hideFold(root)
 }
 
-// foldDir is the name of the folder of memories.
-func (s *Store) foldDir() string {
-	if s.opt.FoldDir == "" {
-		return "fold"
-	}
-	return s.opt.FoldDir
-}
-
-// hideFold writes fold/.gitignore where there is none. In tracked mode it takes away the
-// one that we wrote.
-func (s *Store) hideFold(root *disk.Root) error {
-	if s.opt.Tracked {
-		err := root.Remove(".gitignore", []byte(IgnoreText))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrConflict) {
-			return nil // there is none, or a person's
-		}
-		return err
-	}
-	if s.l.MainTree == "" {
-		return nil // in the git directory nobody tracks it
-	}
-	err := root.Create(".gitignore", []byte(IgnoreText))
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-// openFold opens fold/ as it is now: the user may have removed and made it
-// anew since the last time. It returns fs.ErrNotExist if it is missing, and
-// ErrUnavailable if the checkout is. The caller closes it.
-func (s *Store) openFold(create bool) (*disk.Root, error) {
-	parent, name := s.l.FoldParent(s.opt.FoldDir)
-	p, err := disk.OpenRoot(parent, disk.Options{Faults: s.opt.Faults})
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errCheckoutMissing(parent)
-		}
-		return nil, err
-	}
-	defer p.Close()
-	if create {
-		if err := p.MkdirAll(name); err != nil {
-			return nil, err
-		}
-	}
-	root, err := p.OpenSub(name)
-	if err != nil {
-		return nil, err
-	}
-	// In tracked mode git shows, and adds, whatever lies in fold/ for a moment.
-	if err := root.TempsIn(filepath.Join(s.l.StateDir(), "temp")); err != nil {
-		_ = root.Close()
-		return nil, err
-	}
-	return root, nil
-}
-
-// errCheckoutMissing says that the checkout itself is not there. It hides
-// fs.ErrNotExist: nothing may be taken for deleted.
-func errCheckoutMissing(dir string) error {
-	return fold.WithHint(fmt.Errorf("the checkout %s is missing: %w", dir, fold.ErrUnavailable),
-		"mount or clone it again, or run: foldwatch remove")
-}
-
-func (s *Store) hasJournal() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.tip.IsZero()
-}
-
-// Hold says whether writes of many files leave their commit to the caller. Until
-// then they are in the wal.
-func (s *Store) Hold(hold bool) { s.held.Store(hold) }
-
-// Bulk says that many calls of PutMany follow, which are to be one commit: until
-// end, commits wait, unless the log grows past bulkBytes. What is acknowledged is
-// in the log and durable as ever. End commits what was written, also after an
-// error, unless commits are on hold.
-func (s *Store) Bulk() (end func(ctx context.Context) error) {
-	s.bulks.Add(1)
-	return func(ctx context.Context) error {
-		if s.bulks.Add(-1) > 0 || s.held.Load() {
-			return nil
-		}
-		_, err := s.Commit(ctx, nil, "")
-		return err
-	}
-}
-
-// Uncommitted returns the paths of acknowledged writes that are not in the
-// journal yet, sorted.
-func (s *Store) Uncommitted() []string {
-	var paths []string
-	for _, e := range s.wal.Entries() {
-		paths = append(paths, e.Path)
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
-
-// changed tells the caller which paths were written.
-func (s *Store) changed(paths []string) {
-	if s.opt.Changed != nil && len(paths) > 0 {
-		s.opt.Changed(paths)
-	}
-}
-
-// writable returns why nothing may be written, or nil.
-func (s *Store) writable() error {
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
-		return fmt.Errorf("store is closed: %w", fold.ErrUnavailable)
-	}
-	if !s.wal.Present() {
-		return fold.WithHint(fmt.Errorf("%s was removed or replaced: %w", s.l.StateDir(), fold.ErrUnavailable),
-			"run foldwatch up again in this checkout")
-	}
-	return nil
-}
-
-// lockCommit takes the lock of commits. It returns why nothing may be written instead,
-// also where the store was closed while the lock was waited for.
-func (s *Store) lockCommit() error {
-	s.commit.Lock()
-	if err := s.writable(); err != nil {
-		s.commit.Unlock()
-		return err
-	}
-	return nil
-}
-
-// Present reports whether the state folder is still the one that was opened: a
-// checkout that was removed and cloned anew has none, or another.
-func (s *Store) Present() bool { return s.wal.Present() }
-
 // Close lets go of the lock. Writes under way end first; what is not yet in
 // the journal stays in the wal.
 func (s *Store) Close() error {
@@ -387,96 +248,4 @@ func (s *Store) Close() error {
 		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// A Status says how the store stands.
-type Status struct {
-	Tip        string            // newest journal commit; "" before the first
-	LastCommit time.Time         // zero before the first
-	Loose      int               // objects in files of their own
-	WalEntries int               // acknowledged writes not yet in the journal
-	Guarded    bool              // the vanish guard is up: nothing is committed
-	Reason     string            // why
-	SetAside   map[string]string // path → why it is not committed
-}
-
-// Status returns how the store stands now.
-func (s *Store) Status() Status {
-	st := Status{SetAside: map[string]string{}}
-	s.mu.Lock()
-	if !s.tip.IsZero() {
-		st.Tip = s.tip.String()
-	}
-	st.LastCommit = s.tipTime
-	if s.guard != nil {
-		st.Guarded, st.Reason = true, s.guard.Reason
-	}
-	maps.Copy(st.SetAside, s.setAside)
-	closed := s.closed
-	s.mu.Unlock()
-	st.WalEntries, _ = s.wal.Count()
-	if !closed {
-		st.Loose = s.obj.CountLoose()
-	}
-	return st
-}
-
-// Tip returns the newest journal commit, or "" before the first.
-func (s *Store) Tip() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tip.IsZero() {
-		return ""
-	}
-	return s.tip.String()
-}
-
-// Read returns the bytes of the file at path below fold/ as they are on disk. A
-// file marked `deleted: true` is none: fs.ErrNotExist.
-func (s *Store) Read(path string) ([]byte, error) {
-	root, err := s.openFold(false)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	b, _, err := root.Read(path, maxFile)
-	if gone := fold.MarkedDeleted(b); gone && err == nil {
-		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
-	}
-	return b, err
-}
-
-// pathLocks lets one writer at a time at each path.
-type pathLocks struct {
-	mu   sync.Mutex
-	held map[string]*pathLock
-}
-
-type pathLock struct {
-	mu   sync.Mutex
-	uses int // guarded by pathLocks.mu
-}
-
-// lock takes the lock of path and returns what lets it go.
-func (p *pathLocks) lock(path string) func() {
-	p.mu.Lock()
-	if p.held == nil {
-		p.held = map[string]*pathLock{}
-	}
-	l := p.held[path]
-	if l == nil {
-		l = &pathLock{}
-		p.held[path] = l
-	}
-	l.uses++
-	p.mu.Unlock()
-	l.mu.Lock()
-	return func() {
-		l.mu.Unlock()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if l.uses--; l.uses == 0 {
-			delete(p.held, path)
-		}
-	}
 }

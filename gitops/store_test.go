@@ -87,7 +87,7 @@ func TestPutCommitLog(t *testing.T) {
 		t.Errorf("Status after commit = %+v", st)
 	}
 	sameNewest(t, s)
-	log, err := s.Log(ctx, "", 0)
+	log, err := s.History().Log(ctx, "", 0)
 	must(t, err)
 	if len(log) != 1 || log[0].Subject != `fold: Add decision "Session timeout policy"` || log[0].Author != "Ann" {
 		t.Fatalf("Log = %+v", log)
@@ -116,7 +116,7 @@ func TestPutCommitLog(t *testing.T) {
 	if !slices.Equal(rec.Removed, []string{id.Path()}) {
 		t.Errorf("Commit of a delete = %+v", rec)
 	}
-	log, err = s.Log(ctx, id.Path(), 0)
+	log, err = s.History().Log(ctx, id.Path(), 0)
 	must(t, err)
 	var subjects []string
 	for _, r := range log {
@@ -126,24 +126,24 @@ func TestPutCommitLog(t *testing.T) {
 		t.Errorf("Log = %q, want %q", subjects, want)
 	}
 	sameNewest(t, s)
-	d, from, to, err := s.Show(ctx, log[1].Oid[:8])
+	d, from, to, err := s.History().Show(ctx, log[1].Oid[:8])
 	must(t, err)
 	if from != log[2].Oid || to != log[1].Oid {
 		t.Errorf("Show compares %s with %s", from, to)
 	}
-	if since, _, _, err := s.Diff(ctx, log[2].Oid); err != nil || !strings.Contains(since, "deleted file mode") {
+	if since, _, _, err := s.History().Diff(ctx, log[2].Oid); err != nil || !strings.Contains(since, "deleted file mode") {
 		t.Errorf("Diff since the first = %s, %v", since, err)
 	}
 	if !strings.Contains(d, "-Thirty minutes.\n+Fifteen minutes.\n") {
 		t.Errorf("Diff = %s", d)
 	}
-	if got, err := s.At(ctx, log[1].Oid, id.Path()); err != nil || string(got) != string(b2) {
+	if got, err := s.History().At(ctx, log[1].Oid, id.Path()); err != nil || string(got) != string(b2) {
 		t.Errorf("At = %q, %v", got, err)
 	}
-	if _, err := s.At(ctx, "", id.Path()); !errors.Is(err, fold.ErrNotFound) {
+	if _, err := s.History().At(ctx, "", id.Path()); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("At of a deleted memory = %v", err)
 	}
-	if got, rev, err := s.LastBlob(ctx, id.Path()); err != nil || string(got) != string(b2) || rev != log[1].Oid {
+	if got, rev, err := s.History().LastBlob(ctx, id.Path()); err != nil || string(got) != string(b2) || rev != log[1].Oid {
 		t.Errorf("LastBlob = %q %s %v", got, rev, err)
 	}
 	if p, err := s.Restore(ctx, id.Path(), "", nil); err != nil || string(p.Bytes) != string(b2) {
@@ -154,7 +154,7 @@ func TestPutCommitLog(t *testing.T) {
 	if got, err := s.Read(id.Path()); err != nil || string(got) != string(b) {
 		t.Errorf("Read after Restore = %q, %v", got, err)
 	}
-	if _, err := s.At(ctx, "ffffffff", id.Path()); !errors.Is(err, fold.ErrNotFound) {
+	if _, err := s.History().At(ctx, "ffffffff", id.Path()); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("At of an unknown revision = %v", err)
 	}
 
@@ -237,13 +237,13 @@ func TestEveryAcknowledgedWriteIsKept(t *testing.T) {
 	if !slices.Equal(rec.Written, []string{path}) || s.Status().WalEntries != 0 {
 		t.Errorf("Commit = %+v, %d in the log", rec, s.Status().WalEntries)
 	}
-	log, err := s.Log(ctx, path, 0)
+	log, err := s.History().Log(ctx, path, 0)
 	must(t, err)
 	if len(log) != len(versions) {
 		t.Fatalf("%d revisions, want %d", len(log), len(versions))
 	}
 	for i, want := range versions {
-		if got, err := s.At(ctx, log[len(log)-1-i].Oid, path); err != nil || string(got) != string(want) {
+		if got, err := s.History().At(ctx, log[len(log)-1-i].Oid, path); err != nil || string(got) != string(want) {
 			t.Errorf("revision %d holds %q, %v", i, got, err)
 		}
 	}
@@ -331,11 +331,11 @@ func TestEightWriters(t *testing.T) {
 	_, err = s.Commit(ctx, nil, "")
 	must(t, err)
 	for p, b := range want {
-		if got, err := s.At(ctx, "", p); err != nil || string(got) != b {
+		if got, err := s.History().At(ctx, "", p); err != nil || string(got) != b {
 			t.Errorf("At(%s) = %q, %v", p, got, err)
 		}
 	}
-	got, err := s.At(ctx, "", shared.Path())
+	got, err := s.History().At(ctx, "", shared.Path())
 	must(t, err)
 	for w := range writers {
 		if !strings.Contains(string(got), fmt.Sprintf("writer %d", w)) {
@@ -378,10 +378,10 @@ func TestPutManyMakesOnePack(t *testing.T) {
 // sameNewest compares the newest revision, as it is kept, with the log.
 func sameNewest(t *testing.T, s *gitops.Store) {
 	t.Helper()
-	log, err := s.Log(t.Context(), "", 1)
+	log, err := s.History().Log(t.Context(), "", 1)
 	must(t, err)
 	for range 2 {
-		rev, ok, err := s.Newest(t.Context())
+		rev, ok, err := s.History().Newest(t.Context())
 		must(t, err)
 		if !ok || len(log) != 1 || fmt.Sprint(rev) != fmt.Sprint(log[0]) {
 			t.Errorf("Newest = %+v, %t; Log = %+v", rev, ok, log)
@@ -433,7 +433,7 @@ func TestCommitAfterClose(t *testing.T) { //nolint:paralleltest // it counts gor
 		t.Errorf("a commit of a closed store = %v", late)
 	}
 	again := openStore(t, dir, nil)
-	if _, err := again.At(t.Context(), "", second); !errors.Is(err, fold.ErrNotFound) {
+	if _, err := again.History().At(t.Context(), "", second); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("a closed store committed: %v", err)
 	}
 }

@@ -72,7 +72,7 @@ const syncTries = 5
 // in the object store, push the merge as one commit on the remote's tip, then
 // change the working files, the journal, and last our references. A crash
 // leaves the replica behind and never ahead; the next call goes on from what
-// the references say, and what this one had begun (G11 to G14). Where nothing is new it costs one run of the
+// the references say, and what this one has noted of its intent (G11 to G14). Where nothing is new it costs one run of the
 // git program and writes nothing. Errors that end a sync are *transport.Error. One
 // call runs at a time.
 func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
@@ -113,28 +113,6 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 	}
 }
 
-// unguarded returns why nothing may be published, or nil (G8).
-func (s *Store) unguarded(host string) error {
-	if reason, up := s.guarded(); up {
-		return guardedSync(host, reason)
-	}
-	root, err := s.openFold(false)
-	if err != nil {
-		if absentFold(err) && !s.hasJournal() {
-			return nil
-		}
-		if absentFold(err) {
-			return guardedSync(host, reasonFoldMissing)
-		}
-		return transport.Errorf(transport.Guarded, host, "", "%v", err)
-	}
-	return root.Close()
-}
-
-func guardedSync(host, reason string) error {
-	return transport.Errorf(transport.Guarded, host, "", "the vanish guard is up: %s: nothing is synced meanwhile", reason)
-}
-
 // RemoteTip asks the remote for the tip of its branch; "" if there is none. It
 // is the poll: one question, nothing fetched, nothing written.
 func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) {
@@ -150,53 +128,6 @@ func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) 
 		return "", err
 	}
 	return h.String(), nil
-}
-
-// A remote speaks to the one remote, or to what a clone brought of it.
-type remote interface {
-	Tip(ctx context.Context) (plumbing.Hash, error)
-	Fetch(ctx context.Context) (plumbing.Hash, error)
-	Push(ctx context.Context, was, is plumbing.Hash) error
-}
-
-// A round is one pass of a sync.
-type round struct {
-	s             *Store
-	t             remote
-	host, address string // of the remote; no host is a path of this machine
-	opt           SyncOptions
-	out           *Synced
-
-	notes  *syncNotes
-	seen   plumbing.Hash   // tip of the remote that we saw last
-	lost   plumbing.Hash   // the same, where the remote has no branch any more
-	branch plumbing.Hash   // ours, with all that may be published
-	from   plumbing.Hash   // journal commit that branch holds
-	took   map[string]bool // paths that were taken in
-
-	before map[string]plumbing.Hash // bases of files by a sync that did not end
-}
-
-// step lets a test stop here.
-func (r *round) step(name string) error {
-	if r.opt.Step == nil {
-		return nil
-	}
-	return r.opt.Step(name)
-}
-
-// load reads what the last sync left.
-func (r *round) load() (err error) {
-	if r.notes, err = r.s.readNotes(); err != nil {
-		return err
-	}
-	if r.notes.Remote != r.address {
-		// Another remote: what was seen elsewhere says nothing about it.
-		r.notes = &syncNotes{Remote: r.address, Held: r.notes.Held, Back: r.notes.Back, Begun: r.notes.Begun}
-		return nil
-	}
-	r.seen, err = r.s.obj.Ref(refRemote)
-	return err
 }
 
 func (r *round) run(ctx context.Context, try int) (err error) {
@@ -255,86 +186,6 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 	return r.settle(ctx, m, next)
 }
 
-// remoteTip finds out where the remote's branch stands and holds what is on it.
-func (r *round) remoteTip(ctx context.Context, try int) (tip plumbing.Hash, err error) {
-	if known, err := r.mayPushAtOnce(ctx, try); known || err != nil {
-		return r.seen, err
-	}
-	if err := r.step("ask"); err != nil {
-		return tip, err
-	}
-	if tip, err = r.t.Tip(ctx); err != nil {
-		return tip, err
-	}
-	if tip == r.seen {
-		return tip, nil
-	}
-	if !tip.IsZero() {
-		if err := r.step("fetch"); err != nil {
-			return tip, err
-		}
-		if !r.s.obj.Holds(tip) {
-			if tip, err = r.t.Fetch(ctx); err != nil {
-				return tip, err
-			}
-		}
-	}
-	if err := r.checkSeen(ctx, tip); err != nil {
-		return tip, err
-	}
-	r.out.Fetched = !tip.IsZero() && tip != r.branch
-	return tip, r.saw(tip)
-}
-
-// mayPushAtOnce reports whether the remote need not be asked first: what is new
-// here lies on what the remote had, and the lease tells if that is still so.
-func (r *round) mayPushAtOnce(ctx context.Context, try int) (bool, error) {
-	if try > 1 || !r.opt.Publish || r.seen.IsZero() || r.branch == r.seen {
-		return false, nil
-	}
-	return r.s.obj.Descends(ctx, r.branch, r.seen)
-}
-
-// checkSeen stops where what we saw of the remote is gone from it (G14).
-func (r *round) checkSeen(ctx context.Context, tip plumbing.Hash) error {
-	if r.seen.IsZero() {
-		return nil
-	}
-	if r.opt.Resync {
-		if !tip.IsZero() {
-			return nil
-		}
-		ok, err := r.s.obj.Descends(ctx, r.branch, r.seen)
-		if ok {
-			r.lost = r.seen
-		}
-		return err
-	}
-	if tip.IsZero() {
-		return transport.Errorf(transport.Rewritten, r.host, "", "the branch foldwatch is gone from the remote")
-	}
-	ok, err := r.s.obj.Descends(ctx, tip, r.seen)
-	if err != nil || ok {
-		return err
-	}
-	return transport.Errorf(transport.Rewritten, r.host, "", "the branch foldwatch of the remote was rewritten: %.12s is no longer part of it", r.seen)
-}
-
-// saw keeps where the remote stands.
-func (r *round) saw(tip plumbing.Hash) error {
-	r.s.noteContact()
-	if tip == r.seen {
-		return nil
-	}
-	if !tip.IsZero() {
-		if err := r.s.obj.SetRef(refRemote, tip); err != nil {
-			return err
-		}
-	}
-	r.seen = tip
-	return r.s.writeNotes(r.notes)
-}
-
 // merge merges the remote's tip with our branch and returns the commit both are
 // to stand at.
 func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbing.Hash, m *merging, err error) {
@@ -352,7 +203,7 @@ func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbi
 	if err != nil {
 		return next, nil, err
 	}
-	if r.before, err = r.tookBefore(ctx, base, tip); err != nil {
+	if r.before, err = r.appliedBefore(ctx, base, tip); err != nil {
 		return next, nil, err
 	}
 	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, r.before); err != nil {
@@ -432,13 +283,6 @@ func (r *round) sent(ctx context.Context, was, is plumbing.Hash) (int, error) {
 	}
 	files, err := r.s.changesFrom(ctx, a, b)
 	return len(files), err
-}
-
-func hashText(h plumbing.Hash) string {
-	if h.IsZero() {
-		return ""
-	}
-	return h.String()
 }
 
 // dial returns the remote. See [Store.checkOwn] for what it refuses.

@@ -28,8 +28,8 @@ type syncNotes struct {
 	Held map[string]string `json:"held,omitempty"`
 	// Back are files of ours that were not published, and why: the same.
 	Back map[string]string `json:"back,omitempty"`
-	// Begun is the sync that did not end; nil if there is none.
-	Begun *begun `json:"begun,omitempty"`
+	// Intent is that of the sync that did not end; nil if there is none.
+	Intent *intent `json:"begun,omitempty"`
 	// Taking says that TakeFetched has begun and not ended.
 	Taking bool `json:"taking,omitempty"`
 }

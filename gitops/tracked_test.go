@@ -137,7 +137,7 @@ func TestTrackedLost(t *testing.T) {
 			}
 			u.reopen()
 			u.wantLost()
-			if b, _, err := u.LastBlob(u.t.Context(), path); err != nil || len(b) == 0 {
+			if b, _, err := u.History().LastBlob(u.t.Context(), path); err != nil || len(b) == 0 {
 				u.t.Errorf("the journal has %q, %v", b, err)
 			}
 		},
@@ -280,7 +280,7 @@ func TestTrackedFollowsGit(t *testing.T) {
 	u.git("add", "-A")
 	u.git("commit", "-qm", "More")
 	tip := func(path string) bool {
-		b, err := u.At(ctx, "", path)
+		b, err := u.History().At(ctx, "", path)
 		return err == nil && len(b) > 0
 	}
 	u.git("switch", "-q", "bare")
@@ -312,7 +312,7 @@ func TestTrackedFollowsGit(t *testing.T) {
 	if tip(path) {
 		t.Error("a deletion in the work tree is not recorded")
 	}
-	if _, _, err := u.LastBlob(ctx, path); err != nil {
+	if _, _, err := u.History().LastBlob(ctx, path); err != nil {
 		t.Errorf("the journal lost what was deleted: %v", err)
 	}
 	must(t, os.RemoveAll(filepath.Join(u.dir, "fold"))) // HEAD has it: it may be made again
@@ -371,7 +371,7 @@ func TestTrackedReplay(t *testing.T) {
 				t.Errorf("FindLost = %d, %v, want %d", n, err, tc.lost)
 			}
 			kept := false
-			must(t, u.Versions(t.Context(), u.path, func(_ string, b []byte) bool {
+			must(t, u.History().Versions(t.Context(), u.path, func(_ string, b []byte) bool {
 				kept = kept || string(b) == string(now)
 				return true
 			}))
@@ -441,7 +441,7 @@ func TestTrackedWorkTrees(t *testing.T) {
 	if _, err := u.Read(id.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the main work tree has it, too: %v", err)
 	}
-	if _, _, err := u.LastBlob(ctx, id.Path()); !errors.Is(err, fold.ErrNotFound) {
+	if _, _, err := u.History().LastBlob(ctx, id.Path()); !errors.Is(err, fold.ErrNotFound) {
 		t.Errorf("so has its journal: %v", err)
 	}
 	must(t, errors.Join(s.Close(), u.Close()))
@@ -475,11 +475,11 @@ func TestUntrack(t *testing.T) {
 		t.Errorf("Guard = %+v, %v", v, err)
 	}
 	for path, want := range map[string]bool{u.path: true, mine: true, gone: false} {
-		if _, err := s.At(ctx, "", path); (err == nil) != want {
+		if _, err := s.History().At(ctx, "", path); (err == nil) != want {
 			t.Errorf("the journal has %s: %v", path, err)
 		}
 	}
-	if _, _, err := s.LastBlob(ctx, gone); err != nil {
+	if _, _, err := s.History().LastBlob(ctx, gone); err != nil {
 		t.Errorf("history lost what was deleted: %v", err)
 	}
 	must(t, s.Close())
@@ -511,7 +511,7 @@ func TestUntrackOnAnOldBranch(t *testing.T) {
 		t.Errorf("Guard = %+v, %v", v, err)
 	}
 	for _, path := range many {
-		if _, err := s.At(t.Context(), "", path); err != nil {
+		if _, err := s.History().At(t.Context(), "", path); err != nil {
 			t.Errorf("the journal has lost %s: %v", path, err)
 		}
 	}

@@ -67,11 +67,11 @@ func TestDeletedByHandAfterACrash(t *testing.T) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("deleted, and read again: %q, %v", b, err)
 			}
-			history, err := s.Log(t.Context(), paths[0], 10)
+			history, err := s.History().Log(t.Context(), paths[0], 10)
 			must(t, err)
 			kept := false
 			for _, r := range history {
-				b, err := s.At(t.Context(), r.Oid, paths[0])
+				b, err := s.History().At(t.Context(), r.Oid, paths[0])
 				kept = kept || err == nil && strings.Contains(string(b), "Forty")
 			}
 			if !kept {

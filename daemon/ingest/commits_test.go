@@ -165,7 +165,7 @@ func TestNewCommitsBecomeMemories(t *testing.T) {
 	if text := c.file(wide); !strings.Contains(text, "- and 6 more\n") || strings.Contains(text, string(fold.FileID("app", "a.go"))) || !strings.Contains(text, "- `a.go`\n") {
 		t.Errorf("a wide commit:\n%.600s", text)
 	}
-	log, err := c.Store.Log(t.Context(), "", 0)
+	log, err := c.Store.History().Log(t.Context(), "", 0)
 	if err != nil || len(log) != 2 || log[1].Subject != "fold: Add 2 commits of app" {
 		t.Errorf("the journal: %+v, %v", log, err)
 	}
@@ -341,7 +341,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 		t.Errorf("%d memories, want %d", got, n+1)
 	}
 	left(0)
-	if log, err := c.Store.Log(t.Context(), "", 0); err != nil || len(log) != 3 {
+	if log, err := c.Store.History().Log(t.Context(), "", 0); err != nil || len(log) != 3 {
 		t.Errorf("%d revisions, want one a call that wrote: %v", len(log), err)
 	}
 	// Without the wish nothing comes by itself.

@@ -369,6 +369,9 @@ func bytesOf(obj plumbing.EncodedObject) ([]byte, error) {
 	return b, err
 }
 
+// Blob returns the bytes of a file.
+func (o *Repo) Blob(h plumbing.Hash) ([]byte, error) { return o.Get(plumbing.BlobObject, h) }
+
 // CommitOf returns a commit, decoded.
 func (o *Repo) CommitOf(h plumbing.Hash) (*object.Commit, error) {
 	b, err := o.Get(plumbing.CommitObject, h)

@@ -23,6 +23,7 @@ type Folder struct {
 
 	mu       sync.Mutex     // guards the fields below
 	kept     [2]*folderTree // of HEAD and of what it follows, the newest first
+	newest   newest
 	followed followed
 }
 
@@ -56,6 +57,48 @@ func (f *Folder) Head(ctx context.Context) (commit string, blobs map[string]stri
 	}
 	blobs, err = f.at(ctx, commit)
 	return commit, blobs, err
+}
+
+// newest is the newest commit that changes the folder, as it was found from a commit of
+// HEAD's.
+type newest struct {
+	head   string
+	commit Commit // Oid is "" if there is none
+}
+
+// newestTimeout is for how long that commit is looked for.
+const newestTimeout = 2 * time.Second
+
+// Newest returns the newest commit of HEAD's history that changes the folder, without its
+// body and files; false if there is none, or if git has not found it in two seconds. It
+// runs git once for each commit that HEAD stands at.
+func (f *Folder) Newest(ctx context.Context) (Commit, bool, error) {
+	head, err := f.repo.HeadOid()
+	if err != nil || head == "" {
+		return Commit{}, false, err // nothing is committed yet
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.newest.head == head {
+		return f.newest.commit, f.newest.commit.Oid != "", nil
+	}
+	found := newest{head: head}
+	bound, cancel := context.WithTimeout(ctx, newestTimeout)
+	defer cancel()
+	out, err := f.repo.Git("--literal-pathspecs", "log", "-1", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8",
+		"--format=%H%x00%ct%x00%an%x00%s", "--end-of-options", head, "--", f.dir).Line(bound)
+	if ctx.Err() != nil || err != nil && bound.Err() == nil {
+		return Commit{}, false, err
+	}
+	if v := strings.Split(out, "\x00"); err == nil && len(v) == 4 { // else it is too far to look for each time
+		at, err := ReadTime(v[1])
+		if err != nil {
+			return Commit{}, false, err
+		}
+		found.commit = Commit{Oid: v[0], Time: at, AuthorName: strings.ToValidUTF8(v[2], ""), Subject: strings.ToValidUTF8(v[3], "")}
+	}
+	f.newest = found
+	return found.commit, found.commit.Oid != "", nil
 }
 
 // Upstream returns what the reference that follows HEAD's branch at the remote has in

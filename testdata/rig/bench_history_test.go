@@ -130,7 +130,7 @@ func (b *bench) history(t *testing.T) {
 		return func() time.Duration {
 			l.one() // so that there is something new to tell
 			return timed(func() {
-				if _, ok, err := l.Newest(t.Context()); !ok || err != nil {
+				if _, ok, err := l.History().Newest(t.Context()); !ok || err != nil {
 					t.Fatalf("newest: %v", err)
 				}
 			})

@@ -213,11 +213,11 @@ func TestCrashRigs(t *testing.T) {
 		// Acknowledged before it is in the log or in its file.
 		m := newMachine(t)
 		m.bin = m.seeded("gitops/put.go",
-			"\t\tif err := s.wal.append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = apply(root, one[0])\n",
-			"\t\tgo func(e walEntry) {\n\t\t\t<-s.seededDelay()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
+			"\t\tif err := s.wal.Append(one); err != nil {\n\t\t\treturn Put{}, err\n\t\t}\n\t\terr = apply(root, one[0])\n",
+			"\t\tgo func(e wal.Entry) {\n\t\t\t<-s.seededDelay()\n\t\t\tif r, err := s.foldForWrite(); err == nil {\n\t\t\t\t_ = apply(r, e)\n\t\t\t\t_ = r.Close()\n\t\t\t}\n\t\t}(one[0])\n\t\terr = nil\n",
 			"func (s *Store) putOne(w Write)",
 			"func (s *Store) seededDelay() <-chan time.Time { return time.After(300 * time.Millisecond) }\n\nfunc (s *Store) putOne(w Write)",
-			"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n")
+			"\t\"strings\"\n", "\t\"strings\"\n\t\"time\"\n")
 		if _, faults := crashWriters(t, m, 3); len(faults) == 0 {
 			t.Error("memories that were acknowledged too early are not missed")
 		} else {
@@ -227,9 +227,9 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("sync", func(t *testing.T) {
 		// Our branch moves before the working files, and what it takes is made longer: what
 		// is not there yet is then deleted for all.
-		bin := newMachine(t).seeded("gitops/takein.go",
-			"\theld, err := r.takeIn(ctx, m, next)\n",
-			"\tif err := s.obj.setRef(refBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.takeIn(ctx, m, next)\n",
+		bin := newMachine(t).seeded("gitops/apply.go",
+			"\theld, err := r.apply(ctx, m, next)\n",
+			"\tif err := s.obj.SetRef(refBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.apply(ctx, m, next)\n",
 			"\t\"maps\"\n", "\t\"maps\"\n\t\"time\"\n")
 		if _, faults := crashSync(t, bin, crashes, 1); len(faults) == 0 {
 			t.Error("a branch that a crash leaves ahead of the files is not missed")

@@ -1,10 +1,8 @@
-package gitops
+package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -14,14 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/utils/diff"
 
 	"github.com/foldwatch/foldwatch/gitops/objdb"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-func absentFile(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fold.ErrUnavailable)
-}
-
-func isConflict(err error) bool { return errors.Is(err, fold.ErrConflict) }
 
 // Caps of what one diff shows.
 const (
@@ -32,29 +23,29 @@ const (
 // Diff returns what has changed since revision rev, as unified text; from what
 // was before the newest if rev is "". From and to are the revisions compared;
 // from is "" before the first. Beyond 300 files the rest is only counted.
-func (s *Store) Diff(ctx context.Context, rev string) (text, from, to string, err error) {
-	tip, err := s.resolve(ctx, "")
+func (r *Reader) Diff(ctx context.Context, rev string) (text, from, to string, err error) {
+	tip, err := r.Resolve(ctx, "")
 	if err != nil {
 		return "", "", "", err
 	}
 	if rev == "" {
-		return s.Show(ctx, tip.String())
+		return r.Show(ctx, tip.String())
 	}
-	at, err := s.resolve(ctx, rev)
+	at, err := r.Resolve(ctx, rev)
 	if err != nil {
 		return "", "", "", err
 	}
-	text, err = s.diffText(ctx, at, tip)
+	text, err = r.diffText(ctx, at, tip)
 	return text, at.String(), tip.String(), err
 }
 
-// Show returns what revision rev itself changed, as [Store.Diff] does.
-func (s *Store) Show(ctx context.Context, rev string) (text, from, to string, err error) {
-	at, err := s.resolve(ctx, rev)
+// Show returns what revision rev itself changed, as [Reader.Diff] does.
+func (r *Reader) Show(ctx context.Context, rev string) (text, from, to string, err error) {
+	at, err := r.Resolve(ctx, rev)
 	if err != nil {
 		return "", "", "", err
 	}
-	c, err := s.obj.CommitOf(at)
+	c, err := r.obj.CommitOf(at)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -62,23 +53,23 @@ func (s *Store) Show(ctx context.Context, rev string) (text, from, to string, er
 	if !before.IsZero() {
 		from = before.String()
 	}
-	text, err = s.diffText(ctx, before, at)
+	text, err = r.diffText(ctx, before, at)
 	return text, from, at.String(), err
 }
 
-func (s *Store) diffText(ctx context.Context, a, at plumbing.Hash) (string, error) {
-	before, err := s.obj.TreeOf(a)
+func (r *Reader) diffText(ctx context.Context, a, at plumbing.Hash) (string, error) {
+	before, err := r.obj.TreeOf(a)
 	if err != nil {
 		return "", err
 	}
-	after, err := s.obj.TreeOf(at)
+	after, err := r.obj.TreeOf(at)
 	if err != nil {
 		return "", err
 	}
 	var p patch
 	left := 0
 	var files []patchFile
-	err = s.obj.Diff(before, after, func(path string, was, is plumbing.Hash) {
+	err = r.obj.Diff(before, after, func(path string, was, is plumbing.Hash) {
 		if len(files) == maxDiffFiles {
 			left++
 			return
@@ -92,7 +83,7 @@ func (s *Store) diffText(ctx context.Context, a, at plumbing.Hash) (string, erro
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if err := f.load(s); err != nil {
+		if err := f.load(r.obj); err != nil {
 			return "", fmt.Errorf("diff %.12s: %w", at, err)
 		}
 		p = append(p, f)
@@ -127,13 +118,13 @@ type patchFile struct {
 	chunks  []fdiff.Chunk
 }
 
-func (f *patchFile) load(s *Store) error {
+func (f *patchFile) load(obj *objdb.Repo) error {
 	var text [2]string
 	for i, h := range []plumbing.Hash{f.was, f.is} {
 		if h.IsZero() {
 			continue
 		}
-		b, err := s.blob(h)
+		b, err := obj.Blob(h)
 		if err != nil {
 			return err
 		}
@@ -162,7 +153,7 @@ type Change struct {
 	Was, Is []byte // nil: there is none
 }
 
-// DiffOf returns changes as unified text, as [Store.Diff] does of those that were
+// DiffOf returns changes as unified text, as [Reader.Diff] does of those that were
 // made. They need not be in a history.
 func DiffOf(changes []Change) (string, error) {
 	var p patch

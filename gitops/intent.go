@@ -4,15 +4,14 @@ import (
 	"context"
 	"maps"
 
-	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// A begun is a sync that may have pushed its merge and taken part of it in, but has
-// not moved our references. They alone would have the next one merge from where this
-// one began: what came and was deleted, or brought back to what it was, would come
-// again. What the files have been meanwhile says how far it got.
-type begun struct {
+// An intent is what a sync notes before it pushes its merge and applies it, until our
+// references have moved. After a crash they alone would have the next sync merge from
+// where this one began: what came and was deleted, or brought back to what it was, would
+// come again. What the files have been meanwhile says how far it got.
+type intent struct {
 	From string `json:"from"` // journal commit that was merged
 	Onto string `json:"onto"` // tip of the remote it was merged with
 	Next string `json:"next"` // the merge: a commit on Onto
@@ -21,32 +20,32 @@ type begun struct {
 	Was map[string]string `json:"was,omitempty"`
 }
 
-// begin keeps what the sync is about to do, before anything tells of it: onto is the
+// begin notes what the sync is about to do, before anything tells of it: onto is the
 // tip of the remote, next the commit that both are to stand at.
 func (r *round) begin(onto, next plumbing.Hash) error {
 	if r.from.IsZero() || next.IsZero() {
 		return nil
 	}
-	b := begun{From: r.from.String(), Onto: onto.String(), Next: next.String()}
+	b := intent{From: r.from.String(), Onto: onto.String(), Next: next.String()}
 	for path, h := range r.before {
 		if b.Was == nil {
 			b.Was = make(map[string]string, len(r.before))
 		}
 		b.Was[path] = h.String()
 	}
-	if has := r.notes.Begun; has != nil && has.From == b.From && has.Onto == b.Onto && has.Next == b.Next && maps.Equal(has.Was, b.Was) {
+	if has := r.notes.Intent; has != nil && has.From == b.From && has.Onto == b.Onto && has.Next == b.Next && maps.Equal(has.Was, b.Was) {
 		return nil
 	}
-	r.notes.Begun = &b
+	r.notes.Intent = &b
 	return r.s.writeNotes(r.notes)
 }
 
-// tookBefore returns the files that our side has merged already, in a sync that did
+// appliedBefore returns the files that our side has merged already, in a sync that did
 // not end, as they were on the remote then; the zero hash for one it did not have.
 // That is what both sides have changed them from since, and no longer base, the last
 // commit that both branches have.
-func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[string]plumbing.Hash, error) {
-	was := r.notes.Begun
+func (r *round) appliedBefore(ctx context.Context, base, tip plumbing.Hash) (map[string]plumbing.Hash, error) {
+	was := r.notes.Intent
 	if was == nil {
 		return nil, nil
 	}
@@ -76,7 +75,7 @@ func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[st
 	if err != nil {
 		return nil, err
 	}
-	have, err := r.hadSince(ctx, from, trees[2], came)
+	have, err := r.heldSince(ctx, from, trees[2], came)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +89,9 @@ func (r *round) tookBefore(ctx context.Context, base, tip plumbing.Hash) (map[st
 	return out, nil
 }
 
-// hadSince returns which of the paths the journal has had, at a commit or after it,
+// heldSince returns which of the paths the journal has had, at a commit or after it,
 // the way a tree has them.
-func (r *round) hadSince(ctx context.Context, from, tree plumbing.Hash, paths map[string]pathChange) (map[string]bool, error) {
+func (r *round) heldSince(ctx context.Context, from, tree plumbing.Hash, paths map[string]pathChange) (map[string]bool, error) {
 	s := r.s
 	journal, err := s.obj.TreeOf(r.from)
 	if err != nil {
@@ -111,7 +110,7 @@ func (r *round) hadSince(ctx context.Context, from, tree plumbing.Hash, paths ma
 			out[path] = true
 		}
 	}
-	whole, err := s.backTo(ctx, from, r.from, func(path string, was plumbing.Hash) {
+	whole, err := s.hist.Back(ctx, from, r.from, func(path string, was plumbing.Hash) {
 		if h, ok := want[path]; ok && h == was {
 			out[path] = true
 		}
@@ -120,33 +119,4 @@ func (r *round) hadSince(ctx context.Context, from, tree plumbing.Hash, paths ma
 		clear(out) // thinned since: what it was before from proves nothing
 	}
 	return out, err
-}
-
-// mostBetween is how many journal commits backTo looks at: more than lie between
-// two syncs, and than a day has.
-const mostBetween = 5000
-
-// backTo tells fn what each commit of the journal found that it changed, from the
-// commit to back to the one after from: newest first, the zero hash for a file that
-// was not there. It reports whether it came to from.
-func (s *Store) backTo(ctx context.Context, from, to plumbing.Hash, fn func(path string, was plumbing.Hash)) (whole bool, err error) {
-	at := to
-	for n := 0; at != from && !at.IsZero() && n < mostBetween; n++ {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		c, err := s.obj.CommitOf(at)
-		if err != nil {
-			return false, err
-		}
-		at = objdb.FirstParent(c)
-		before, err := s.obj.TreeOf(at)
-		if err != nil {
-			return false, err
-		}
-		if err := s.obj.Diff(before, c.TreeHash, func(path string, was, _ plumbing.Hash) { fn(path, was) }); err != nil {
-			return false, err
-		}
-	}
-	return at == from, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -22,7 +23,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 	if err := r.step("files"); err != nil {
 		return err
 	}
-	held, err := r.takeIn(ctx, m, next)
+	held, err := r.apply(ctx, m, next)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 		back[path] = why.Error()
 		r.aside(path, why)
 	}
-	if maps.Equal(held, r.notes.Held) && maps.Equal(back, r.notes.Back) && !r.out.Pushed && r.notes.Begun == nil {
+	if maps.Equal(held, r.notes.Held) && maps.Equal(back, r.notes.Back) && !r.out.Pushed && r.notes.Intent == nil {
 		return nil
 	}
 	for path := range r.notes.Back {
@@ -50,7 +51,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 			s.noteSetAside(path, "")
 		}
 	}
-	r.notes.Held, r.notes.Back, r.notes.Begun = held, back, nil
+	r.notes.Held, r.notes.Back, r.notes.Intent = held, back, nil
 	return s.writeNotes(r.notes)
 }
 
@@ -107,16 +108,16 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	}
 	for path := range differ {
 		// What was taken in and taken back at once looks as if nothing had come.
-		if _, ok := came[path]; ok || r.took[path] {
+		if _, ok := came[path]; ok || r.applied[path] {
 			return nil
 		}
 	}
 	return s.obj.SetRef(refSquashed, tip)
 }
 
-// takeIn changes the working files and the journal. It returns the files that
+// apply changes the working files and the journal. It returns the files that
 // could not be taken in, and why.
-func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (held map[string]string, err error) {
+func (r *round) apply(ctx context.Context, m *merging, next plumbing.Hash) (held map[string]string, err error) {
 	s := r.s
 	held = map[string]string{}
 	for path, why := range m.aside {
@@ -152,16 +153,16 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err := s.unguarded(r.host); err != nil {
 		return nil, err
 	}
-	done, failed, err := s.takeMany(ctx, ws)
+	done, failed, err := s.applyWrites(ctx, ws)
 	for path, why := range failed {
 		held[path] = why.Error()
 		r.aside(path, why)
 	}
-	if r.took == nil {
-		r.took = make(map[string]bool, len(done))
+	if r.applied == nil {
+		r.applied = make(map[string]bool, len(done))
 	}
 	for _, path := range done {
-		r.took[path] = true
+		r.applied[path] = true
 	}
 	r.out.Paths = slices.Compact(slices.Sorted(slices.Values(append(r.out.Paths, done...))))
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *round) takeIn(ctx context.Context, m *merging, next plumbing.Hash) (hel
 	if err := r.step("journal"); err != nil {
 		return nil, err
 	}
-	rec, err := s.commitNow(ctx, done, fmt.Sprintf(takenIn+"%s from the remote", plural(len(done), "memory", "memories")))
+	rec, err := s.commitNow(ctx, done, fmt.Sprintf(history.AppliedSubject+"%s from the remote", plural(len(done), "memory", "memories")))
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w
 		}
 	}
 	if !was.IsZero() {
-		if w.Base, err = s.blob(was); err != nil {
+		if w.Base, err = s.obj.Blob(was); err != nil {
 			return nil, nil, err
 		}
 		if w.Base == nil {
@@ -256,10 +257,10 @@ func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w
 	return w, nil, nil
 }
 
-// takeMany writes files as Put does, in batches; what was changed meanwhile one by
+// applyWrites writes files as Put does, in batches; what was changed meanwhile one by
 // one, merged. It returns what was written and what could not be, and an error if
 // all is to be tried again.
-func (s *Store) takeMany(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
+func (s *Store) applyWrites(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
 	failed = map[string]error{}
 	var single []Write
 	batch := ws
@@ -368,7 +369,7 @@ func (s *Store) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
 	if err != nil || n > maxFile {
 		return nil, nil, err
 	}
-	b, err := s.blob(h)
+	b, err := s.obj.Blob(h)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,91 @@
+package gitops
+
+import (
+	"context"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// A draft is the content of a commit to be.
+type draft struct{ files []draftFile }
+
+type draftFile struct {
+	c    *change
+	b    []byte // nil = delete
+	blob plumbing.Hash
+}
+
+func (d *draft) add(c *change, b []byte) { d.files = append(d.files, draftFile{c: c, b: b}) }
+
+// commitDraft adds the commit of d to the batch and returns the new tip, which
+// is parent if d changes nothing.
+func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft, message string, out *Recorded) (plumbing.Hash, error) {
+	tree, err := s.obj.TreeOf(parent)
+	if err != nil {
+		return parent, err
+	}
+	s.mu.Lock()
+	moved := parent != s.tip // by an earlier draft of this batch
+	s.mu.Unlock()
+	changes := map[string]plumbing.Hash{}
+	var told []draftFile
+	for _, f := range d.files {
+		if err := ctx.Err(); err != nil {
+			return parent, err
+		}
+		old := f.c.old
+		if moved {
+			if old, err = s.obj.Lookup(tree, f.c.path); err != nil {
+				return parent, err
+			}
+		}
+		if f.b != nil {
+			if f.blob, err = s.obj.Put(plumbing.BlobObject, f.b); err != nil {
+				return parent, err
+			}
+		}
+		if f.blob == old {
+			continue
+		}
+		changes[f.c.path] = f.blob
+		told = append(told, f)
+		if out != nil && f.b == nil {
+			out.Removed = append(out.Removed, f.c.path)
+		} else if out != nil {
+			out.Written = append(out.Written, f.c.path)
+		}
+	}
+	if len(changes) == 0 {
+		return parent, nil
+	}
+	newTree, err := s.obj.Splice(tree, changes)
+	if err != nil {
+		return parent, err
+	}
+	if newTree == tree {
+		return parent, nil
+	}
+	return s.putCommit(newTree, parent, s.message(message, told))
+}
+
+// moveTip writes the batch and then lets the journal name its last commit: a
+// crash in between leaves objects that nothing names, and no more.
+func (s *Store) moveTip(ctx context.Context, tip plumbing.Hash) error {
+	if err := s.obj.FlushWhile(ctx); err != nil {
+		return err
+	}
+	if err := s.obj.SetRef(refJournal, tip); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tip, s.tipTime = tip, s.opt.Now()
+	return nil
+}
+
+func (s *Store) tipTree() (plumbing.Hash, error) {
+	s.mu.Lock()
+	tip := s.tip
+	s.mu.Unlock()
+	return s.obj.TreeOf(tip)
+}
