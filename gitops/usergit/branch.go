@@ -17,9 +17,9 @@ type Branch struct {
 
 	mu        sync.Mutex // guards the fields below
 	name, oid string
-	ofHead    bool            // none of the branches asked for was there
-	when      time.Time       // commit time of oid; zero if it is not known
-	looks     map[string]look // by path; nil before the first answer
+	ofHead    bool                    // none of the branches asked for was there
+	when      time.Time               // commit time of oid; zero if it is not known
+	stamps    map[string]contentStamp // by path; nil before the first answer
 }
 
 // NewBranch returns what remembers the default branch of l.
@@ -30,21 +30,21 @@ func (b *Branch) Default(ctx context.Context) (name, oid string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.looks != nil && b.still(now) {
+	if b.stamps != nil && b.unchanged(now) {
 		return b.name, b.oid, nil
 	}
-	before := b.look(b.files(b.name), now)
+	before := b.stampAll(b.files(b.name), now)
 	found, err := b.l.defaultBranch(ctx)
 	if err != nil {
-		b.looks = nil
+		b.stamps = nil
 		return "", "", err
 	}
 	b.name, b.oid, b.when, b.ofHead = found.name, found.oid, found.when, found.ofHead
 	// The name decides which files count: only now are they known.
-	b.looks = b.look(b.files(b.name), now)
-	for p, is := range b.looks {
+	b.stamps = b.stampAll(b.files(b.name), now)
+	for p, is := range b.stamps {
 		if was, looked := before[p]; !looked || is != was {
-			b.looks = nil // it moved while git was asked, or may have
+			b.stamps = nil // it moved while git was asked, or may have
 			break
 		}
 	}
@@ -62,19 +62,19 @@ func (b *Branch) CommitTime(ctx context.Context, oid string) (time.Time, error) 
 	return b.l.CommitTime(ctx, oid)
 }
 
-func (b *Branch) still(now time.Time) bool {
-	for p, l := range b.looks {
-		if !l.still(p, now) {
+func (b *Branch) unchanged(now time.Time) bool {
+	for p, l := range b.stamps {
+		if !l.unchanged(p, now) {
 			return false
 		}
 	}
 	return true
 }
 
-func (b *Branch) look(files []string, now time.Time) map[string]look {
-	out := make(map[string]look, len(files))
+func (b *Branch) stampAll(files []string, now time.Time) map[string]contentStamp {
+	out := make(map[string]contentStamp, len(files))
 	for _, p := range files {
-		out[p] = lookAt(p, now)
+		out[p] = stampContent(p, now)
 	}
 	return out
 }
@@ -101,28 +101,9 @@ func (b *Branch) files(name string) []string {
 	return files
 }
 
-// configFiles are the user's own configuration of git, as far as it is known
-// without asking git.
-func configFiles() (files []string) {
-	if p := os.Getenv("GIT_CONFIG_GLOBAL"); filepath.IsAbs(p) {
-		files = append(files, p)
-	}
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if home, err := os.UserHomeDir(); err == nil {
-		files = append(files, filepath.Join(home, ".gitconfig"))
-		if config == "" {
-			config = filepath.Join(home, ".config")
-		}
-	}
-	if filepath.IsAbs(config) {
-		files = append(files, filepath.Join(config, "git", "config"))
-	}
-	return files
-}
-
 // A HeadStamp tells whether HEAD of a checkout, or the branch it names, is still
 // where it was when it was looked at.
-type HeadStamp struct{ looks []look }
+type HeadStamp struct{ stamps []contentStamp }
 
 // HeadStamp looks at HEAD and at the branch it names.
 func (l *Repo) HeadStamp() HeadStamp {
@@ -133,7 +114,7 @@ func (l *Repo) HeadStamp() HeadStamp {
 	now := time.Now()
 	var s HeadStamp
 	for _, p := range files {
-		s.looks = append(s.looks, lookAt(p, now))
+		s.stamps = append(s.stamps, stampContent(p, now))
 	}
 	return s
 }
@@ -141,23 +122,7 @@ func (l *Repo) HeadStamp() HeadStamp {
 // Same reports whether nothing moved between two looks. What was as young as the
 // first look is compared by its content, until it has come of age.
 func (s HeadStamp) Same(o HeadStamp) bool {
-	return slices.EqualFunc(s.looks, o.looks, look.same)
-}
-
-// tables are the files that move with every reference of a repository that keeps
-// them in tables. A linked work tree has its HEAD in tables of its own, and a file
-// of that name that never changes.
-func (l *Repo) tables() []string {
-	files := []string{filepath.Join(l.CommonDir, "reftable", "tables.list")}
-	if l.GitDir != l.CommonDir {
-		files = append(files, filepath.Join(l.GitDir, "reftable", "tables.list"))
-	}
-	return files
-}
-
-// inTables reports whether references are kept in tables.
-func (l *Repo) inTables() bool {
-	return slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there })
+	return slices.EqualFunc(s.stamps, o.stamps, contentStamp.same)
 }
 
 // OnBranch reports whether HEAD names the branch called name. Git is asked only

@@ -37,7 +37,7 @@ type folderTree struct {
 // a configuration.
 type followed struct {
 	branch string
-	config []look
+	config []contentStamp
 	ref    string // "" if the branch has none
 }
 
@@ -151,12 +151,12 @@ func (f *Folder) at(ctx context.Context, commit string) (map[string]string, erro
 func (f *Folder) upstreamOf(ctx context.Context, branch string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var config []look
+	var config []contentStamp
 	now := f.now()
 	for _, p := range append(configFiles(), filepath.Join(f.repo.CommonDir, "config"), filepath.Join(f.repo.GitDir, "config.worktree")) {
-		config = append(config, lookAt(p, now))
+		config = append(config, stampContent(p, now))
 	}
-	if f.followed.branch == branch && slices.EqualFunc(f.followed.config, config, look.same) {
+	if f.followed.branch == branch && slices.EqualFunc(f.followed.config, config, contentStamp.same) {
 		return f.followed.ref, nil
 	}
 	ref, err := f.repo.Git("for-each-ref", "--format=%(upstream)", "refs/heads/"+branch).Line(ctx)

@@ -9,7 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -266,3 +270,33 @@ func CountStart(ctx context.Context) {
 		n.Add(1)
 	}
 }
+
+// configFiles are the user's own configuration of git, as far as it is known
+// without asking git.
+func configFiles() (files []string) {
+	if p := os.Getenv("GIT_CONFIG_GLOBAL"); filepath.IsAbs(p) {
+		files = append(files, p)
+	}
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".gitconfig"))
+		if config == "" {
+			config = filepath.Join(home, ".config")
+		}
+	}
+	if filepath.IsAbs(config) {
+		files = append(files, filepath.Join(config, "git", "config"))
+	}
+	return files
+}
+
+func ReadTime(sec string) (time.Time, error) {
+	n, err := strconv.ParseInt(sec, 10, 64)
+	return time.Unix(n, 0).UTC(), err
+}
+
+// Redact removes the credentials of URLs that git repeats in its messages.
+func Redact(s string) string { return userinfo().ReplaceAllString(s, "$1") }
+
+// userinfo matches the credentials of a URL inside a longer text.
+var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`) })

@@ -330,3 +330,19 @@ func (l *Repo) Busy() string {
 	}
 	return ""
 }
+
+// inTables reports whether references are kept in tables.
+func (l *Repo) inTables() bool {
+	return slices.ContainsFunc(l.tables(), func(p string) bool { return stampAt(p).there })
+}
+
+// tables are the files that move with every reference of a repository that keeps
+// them in tables. A linked work tree has its HEAD in tables of its own, and a file
+// of that name that never changes.
+func (l *Repo) tables() []string {
+	files := []string{filepath.Join(l.CommonDir, "reftable", "tables.list")}
+	if l.GitDir != l.CommonDir {
+		files = append(files, filepath.Join(l.GitDir, "reftable", "tables.list"))
+	}
+	return files
+}

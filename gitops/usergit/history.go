@@ -202,11 +202,6 @@ func (c *Commit) touched(raw *rawLine) {
 	}
 }
 
-func ReadTime(sec string) (time.Time, error) {
-	n, err := strconv.ParseInt(sec, 10, 64)
-	return time.Unix(n, 0).UTC(), err
-}
-
 // CommitTime returns the commit time of rev, UTC.
 func (l *Repo) CommitTime(ctx context.Context, rev string) (time.Time, error) {
 	s, err := l.Git("log", "-1", "--no-show-signature", "--format=%ct", "--end-of-options", rev, "--").Line(ctx)
@@ -296,12 +291,6 @@ func (l *Repo) HasBlobs(ctx context.Context, tip string, want map[string][]strin
 		return nil, fmt.Errorf("search the history of %s: %w", tip, err)
 	}
 	return found, nil
-}
-
-// HasBlob returns which of blobs occur at path in the local history of tip.
-func (l *Repo) HasBlob(ctx context.Context, path, tip string, blobs []string) (map[string]bool, error) {
-	found, err := l.HasBlobs(ctx, tip, map[string][]string{path: blobs})
-	return found[path], err
 }
 
 // Apart returns how many commits two histories have that the other lacks: a and b

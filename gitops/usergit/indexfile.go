@@ -5,9 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -163,50 +161,6 @@ func eachEntry(b []byte, n int, version, count uint32, fn func(e *indexEntry) er
 		}
 	}
 	return at, nil
-}
-
-// trackedFast is [Repo.tracked] without a process. It returns errOddIndex if
-// git has to be asked.
-func (l *Repo) trackedFast() (paths []string, links map[string]bool, err error) {
-	links = map[string]bool{}
-	last := ""
-	err = l.readIndex(func(e *indexEntry) error {
-		if string(e.path) == last {
-			return nil // unmerged: one entry a side
-		}
-		last = string(e.path)
-		if e.mode&gitTypeMask == gitGitlink {
-			links[last] = true
-		} else {
-			paths = append(paths, last)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the index: %w", err)
-	}
-	return paths, links, nil
-}
-
-// indexBlobsFast is [Repo.IndexBlobs] without a process.
-func (l *Repo) indexBlobsFast(root *os.Root, indexTime int64) (map[string]IndexEntry, error) {
-	out := map[string]IndexEntry{}
-	err := l.readIndex(func(e *indexEntry) error {
-		if e.mode&gitTypeMask != gitRegular {
-			return nil
-		}
-		line := stageLine{oid: hex.EncodeToString(e.oid), path: string(e.path)}
-		if old, twice := out[line.path]; twice && old.Blob != "" {
-			return nil // unmerged: keep stage 1 or 2, not clean
-		}
-		st := indexStat{mtime: e.mtime, size: int64(e.size), flags: e.flags}
-		out[line.path] = IndexEntry{Blob: line.oid, Clean: e.stage == 0 && isClean(root, line, st, indexTime)}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // indexOffset reads a number in git's offset encoding (gitformat-pack, "offset

@@ -171,8 +171,6 @@ func existingDir(path string) (string, error) {
 	return dir, nil
 }
 
-func resolve(p string) (string, error) { return filepath.EvalSymlinks(filepath.FromSlash(p)) }
-
 // locateError turns git's refusal into a kind and a way out.
 func locateError(dir string, err error) error {
 	var g *gitError
@@ -187,21 +185,6 @@ func locateError(dir string, err error) error {
 		return foreignError(dir)
 	}
 	return err
-}
-
-// foreignError refuses a repository of another user and names git's own way to
-// trust one: the setting is read by git and by us.
-func foreignError(dir string) error {
-	return fold.WithHint(
-		fmt.Errorf("%s belongs to another user: %w", dir, fold.ErrForbidden),
-		"clone it as yourself, or, if you trust its owner, run: git config --global --add safe.directory "+quoteArg(dir))
-}
-
-func quoteArg(s string) string {
-	if strings.ContainsAny(s, " \t'\"$`\\&;()*?[]<>|~#") && !strings.Contains(s, "'") {
-		return "'" + s + "'"
-	}
-	return s
 }
 
 // findWorkTree sets WorkTree. core.worktree may point anywhere: what it names
@@ -271,12 +254,6 @@ func (l *Repo) findMainTree(ctx context.Context) error {
 	}
 	l.MainTree, err = resolve(tree)
 	return err
-}
-
-// within reports whether path is dir or lies below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // FoldOwner names what the store keeps a journal of: all of a repository, or one of its work

@@ -38,43 +38,11 @@ type TrackedFiles struct {
 	nested  map[string]bool
 	others  map[string]map[string]bool // untracked, not ignored, by folder
 	dirs    map[string]stamp           // folders that may hold files, "" for the root
-	ignores map[string]look            // the .gitignore files in dirs, and other files of rules by absolute path
+	ignores map[string]contentStamp    // the .gitignore files in dirs, and other files of rules by absolute path
 	begins  map[string]bool            // folders of dirs with a .git that is no repository yet
 	begun   []string                   // folders of dirs that were found to be repositories when they were first read
 	again   bool                       // what was found asks for all of it again
 }
-
-// A stamp is what tells that a file or folder is the one that was looked at.
-type stamp struct {
-	mtime int64 // ns; -1 is never equal: to be looked at again
-	size  int64
-	inode uint64
-	there bool
-}
-
-func stampOf(info disk.Info) stamp {
-	return stamp{mtime: info.MtimeNS, size: info.Size, inode: info.Inode, there: true}
-}
-
-// stampAt looks at a file by its absolute path.
-func stampAt(p string) stamp {
-	fi, err := os.Stat(p)
-	if err != nil {
-		return stamp{}
-	}
-	return stampOf(disk.InfoOf(fi))
-}
-
-// settled returns s, or one that is never equal if what it stands for may have
-// changed after the look at now without moving the time.
-func (s stamp) settled(now time.Time) stamp {
-	if s.there && s.mtime > now.UnixNano()-Racy {
-		s.mtime = -1
-	}
-	return s
-}
-
-func (s stamp) same(o stamp) bool { return s == o && s.mtime != -1 }
 
 // NewTrackedFiles returns the files of the work tree. Nothing below folders for which
 // skip is true is listed, whether it is tracked or not; skip may be nil.
@@ -179,7 +147,7 @@ func (x *TrackedFiles) overtaken() bool {
 func (x *TrackedFiles) listAll(ctx context.Context, root *os.Root) error {
 	began := time.Now()
 	x.again, x.begun = false, nil
-	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]look{}, map[string]bool{}
+	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]contentStamp{}, map[string]bool{}
 	if err := x.noteRules(ctx, began); err != nil {
 		return err
 	}
@@ -222,7 +190,7 @@ func (x *TrackedFiles) listMoved(ctx context.Context, root *os.Root) error {
 	indexMoved := !x.index.same(stampAt(filepath.Join(x.l.GitDir, "index")))
 	names := slices.Sorted(maps.Keys(x.dirs))
 	moved := map[string]bool{}
-	stamps, err := x.look(root, names)
+	stamps, err := x.stampAll(root, names)
 	if err != nil {
 		return err
 	}
@@ -343,7 +311,7 @@ func (x *TrackedFiles) parents(p string, fresh map[string]bool) {
 // look stats folders, and returns a zero stamp for what is none any more. One
 // that may not be looked at has the stamp it had; any other error of a read is
 // returned, since it does not say that a folder went.
-func (x *TrackedFiles) look(root *os.Root, names []string) ([]stamp, error) {
+func (x *TrackedFiles) stampAll(root *os.Root, names []string) ([]stamp, error) {
 	out := make([]stamp, len(names))
 	paths := names
 	if len(names) > 0 && names[0] == "" { // the root sorts first
@@ -415,7 +383,7 @@ func (x *TrackedFiles) enter(ctx context.Context, root *os.Root, dirs []string, 
 	for len(dirs) > 0 {
 		var files, folders []string
 		known := make(map[string]bool, len(dirs))
-		stamps, err := x.look(root, dirs)
+		stamps, err := x.stampAll(root, dirs)
 		if err != nil {
 			return err
 		}
@@ -567,7 +535,7 @@ func (x *TrackedFiles) noteIgnore(root *os.Root, dir, p string, now time.Time, k
 		x.again = true
 	}
 	// Git has read it by now: its content proves nothing of what git found.
-	x.ignores[dir] = look{stamp: stampOf(disk.InfoOf(fi)).settled(now)}
+	x.ignores[dir] = contentStamp{stamp: stampOf(disk.InfoOf(fi)).settled(now)}
 }
 
 // join makes the list anew if it is another.
@@ -601,14 +569,14 @@ func (x *TrackedFiles) join() {
 // ignored.
 func (x *TrackedFiles) noteRules(ctx context.Context, now time.Time) error {
 	for _, p := range x.ruleFiles() { // before git reads them
-		x.ignores[p] = lookAt(p, now)
+		x.ignores[p] = stampContent(p, now)
 	}
 	exclude, err := x.l.Git("config", "--path", "--get", "core.excludesFile").Line(ctx)
 	if err != nil && ExitCode(err) != 1 {
 		return fmt.Errorf("ask for core.excludesFile: %w", err)
 	}
 	if filepath.IsAbs(exclude) {
-		x.ignores[exclude] = lookAt(exclude, now)
+		x.ignores[exclude] = stampContent(exclude, now)
 	}
 	return nil
 }
@@ -628,9 +596,9 @@ func (x *TrackedFiles) ruleFiles() []string {
 func (x *TrackedFiles) rulesMoved(root *os.Root) bool {
 	now := time.Now()
 	for p, was := range x.ignores {
-		var is look
+		var is contentStamp
 		if filepath.IsAbs(p) {
-			is = lookAt(p, now)
+			is = stampContent(p, now)
 		} else if fi, err := root.Stat(filepath.FromSlash(path.Join(p, ".gitignore"))); err == nil {
 			is.stamp = stampOf(disk.InfoOf(fi))
 		}

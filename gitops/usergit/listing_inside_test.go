@@ -57,7 +57,7 @@ func TestLookTellsErrorsFromAbsence(t *testing.T) {
 	}
 	x := &TrackedFiles{}
 	names := []string{"file", "file/below", "gone", "gone/below", "there"}
-	got, err := x.look(root, names)
+	got, err := x.stampAll(root, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestLookTellsErrorsFromAbsence(t *testing.T) {
 	if err := root.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := x.look(root, names); err == nil {
+	if got, err := x.stampAll(root, names); err == nil {
 		t.Errorf("a look that reads nothing = %+v", got)
 	}
 }

@@ -274,8 +274,8 @@ func TestTreesAndHistory(t *testing.T) {
 		found["dir/b.go"][oldBlob] || !found["side.go"][tree["side.go"]] {
 		t.Errorf("HasBlobs = %v, %v", found, err)
 	}
-	if one, err := l.HasBlob(ctx, "a.go", first, []string{oldBlob, mergeBlob}); err != nil || !one[oldBlob] || one[mergeBlob] {
-		t.Errorf("HasBlob = %v, %v", one, err)
+	if one, err := l.HasBlobs(ctx, first, map[string][]string{"a.go": {oldBlob, mergeBlob}}); err != nil || !one["a.go"][oldBlob] || one["a.go"][mergeBlob] {
+		t.Errorf("HasBlobs = %v, %v", one, err)
 	}
 
 	commits, err := l.Commits(ctx, first, tip, 0)
@@ -409,8 +409,8 @@ func TestReadingOtherFormats(t *testing.T) {
 	if err != nil || idx["a.go"].Blob != tree["a.go"] || !idx["a.go"].Clean || idx["d/b.go"].Clean {
 		t.Errorf("IndexBlobs = %v, %v", idx, err)
 	}
-	if has, err := l.HasBlob(ctx, "a.go", h.Oid, []string{tree["a.go"]}); err != nil || !has[tree["a.go"]] {
-		t.Errorf("HasBlob = %v, %v", has, err)
+	if has, err := l.HasBlobs(ctx, h.Oid, map[string][]string{"a.go": {tree["a.go"]}}); err != nil || !has["a.go"][tree["a.go"]] {
+		t.Errorf("HasBlobs = %v, %v", has, err)
 	}
 }
 
@@ -537,7 +537,7 @@ func tour(t testing.TB, l *usergit.Repo, missing string) {
 	_, err = l.DiffTrees(ctx, h.Oid+"~1", h.Oid)
 	check(t, err)
 	check(t, l.Blobs(ctx, []string{tree["a.go"], missing}, func(string, []byte) error { return nil }))
-	_, err = l.HasBlob(ctx, "a.go", h.Oid, []string{tree["a.go"], missing})
+	_, err = l.HasBlobs(ctx, h.Oid, map[string][]string{"a.go": {tree["a.go"], missing}})
 	check(t, err)
 	_, err = l.Commits(ctx, "", h.Oid, 0)
 	check(t, err)

@@ -8,9 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -67,12 +65,6 @@ func StripCredentials(remote string) string {
 	u.RawQuery, u.ForceQuery, u.Fragment = "", false, ""
 	return u.String()
 }
-
-// userinfo matches the credentials of a URL inside a longer text.
-var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s'"]*@`) })
-
-// Redact removes the credentials of URLs that git repeats in its messages.
-func Redact(s string) string { return userinfo().ReplaceAllString(s, "$1") }
 
 // Identity returns the name and mail address the user commits with, as git's
 // configuration gives them, includes followed; empty where it has none. What

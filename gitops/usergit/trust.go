@@ -134,3 +134,18 @@ func trusted(ctx context.Context, paths ...string) bool {
 	}
 	return false
 }
+
+// foreignError refuses a repository of another user and names git's own way to
+// trust one: the setting is read by git and by us.
+func foreignError(dir string) error {
+	return fold.WithHint(
+		fmt.Errorf("%s belongs to another user: %w", dir, fold.ErrForbidden),
+		"clone it as yourself, or, if you trust its owner, run: git config --global --add safe.directory "+quoteArg(dir))
+}
+
+func quoteArg(s string) string {
+	if strings.ContainsAny(s, " \t'\"$`\\&;()*?[]<>|~#") && !strings.Contains(s, "'") {
+		return "'" + s + "'"
+	}
+	return s
+}

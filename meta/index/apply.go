@@ -13,7 +13,7 @@ import (
 
 // Apply applies changes, in their order, in one transaction. Every memory it
 // touches gets the same new Seq; a change that changes nothing touches nothing.
-// Keys that are removed are kept for ChangedSince.
+// Keys that are removed are kept for ChangedPart.
 func (x *DB) Apply(ctx context.Context, changes []Change) (Applied, error) {
 	var done Applied
 	if len(changes) == 0 {
@@ -243,7 +243,7 @@ func (a *applyTx) forget(ctx context.Context, id fold.ID) error {
 }
 
 // finish gives the memories that changed the new seq, and stores what was removed
-// for ChangedSince.
+// for ChangedPart.
 func (a *applyTx) finish(ctx context.Context) error {
 	if a.fileCount+len(a.touched)+len(a.forgotten)+len(a.keys) == 0 {
 		a.seq--

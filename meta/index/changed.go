@@ -17,26 +17,9 @@ func (x *DB) Seq(ctx context.Context) (seq int64, err error) {
 
 const selectSeq = `select value from meta where key = 'seq'`
 
-// ChangedSince returns the memories that changed after seq, the keys that were
-// removed after it ("m:<memory id>", "c:<chunk id>"), and the number up to which
-// the caller has caught up once it has dealt with them.
-func (x *DB) ChangedSince(ctx context.Context, seq int64) (ids []fold.ID, removed []string, last int64, err error) {
-	err = x.db.Read(ctx, "changed since", func(tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, selectSeq).Scan(&last); err != nil {
-			return err
-		}
-		ids, err = sqlite.Column[fold.ID](ctx, tx, `select id from memories where seq > ? order by seq, id`, seq)
-		if err == nil {
-			removed, err = sqlite.Column[string](ctx, tx, `select key from gone where seq > ? order by key`, seq)
-		}
-		return err
-	})
-	return ids, removed, last, err
-}
-
-// ChangedPart is ChangedSince in parts of about n memories: it returns the
-// first of them, the number up to which the caller has caught up once it has
-// dealt with these, and whether more changed after that.
+// ChangedPart returns the first n or so memories that changed after seq, the keys that
+// were removed meanwhile ("m:<memory id>", "c:<chunk id>"), the number up to which the
+// caller has caught up once it has dealt with them, and whether more changed after that.
 func (x *DB) ChangedPart(ctx context.Context, seq int64, n int) (ids []fold.ID, removed []string, upTo int64, more bool, err error) {
 	err = x.db.Read(ctx, "changed part", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `select seq from memories where seq > ? order by seq limit 1 offset ?`, seq, n-1).Scan(&upTo)

@@ -190,17 +190,17 @@ func TestTextChanges(t *testing.T) {
 	}
 }
 
-func TestChangedSince(t *testing.T) {
+func TestChangedPart(t *testing.T) {
 	ctx := t.Context()
 	x := openIndex(t, t.TempDir())
 	c := chunks(id(1), "a", "b")
 	first := apply(t, x, index.Change{Memory: row(1), Chunks: c, SetChunks: true}, index.Change{Memory: row(2)})
 	check := func(seq int64, ids []fold.ID, gone []string) {
 		t.Helper()
-		gotIDs, gotGone, last, err := x.ChangedSince(ctx, seq)
+		gotIDs, gotGone, last, more, err := x.ChangedPart(ctx, seq, 1000)
 		now, serr := x.Seq(ctx)
-		if err != nil || serr != nil || last != now || !slices.Equal(gotIDs, ids) || !slices.Equal(gotGone, gone) {
-			t.Errorf("ChangedSince(%d) = %v, %v, %d, %v; want %v, %v, %d", seq, gotIDs, gotGone, last, err, ids, gone, now)
+		if err != nil || serr != nil || more || last != now || !slices.Equal(gotIDs, ids) || !slices.Equal(gotGone, gone) {
+			t.Errorf("ChangedPart(%d) = %v, %v, %d, %v; want %v, %v, %d", seq, gotIDs, gotGone, last, err, ids, gone, now)
 		}
 	}
 	check(0, []fold.ID{id(1), id(2)}, nil)
@@ -385,10 +385,6 @@ func TestNames(t *testing.T) {
 	titles, err := x.Titles(ctx, []fold.ID{id(1), id(7)})
 	if err != nil || len(titles) != 1 || titles[id(1)] != row(1).Title {
 		t.Errorf("Titles = %v, %v", titles, err)
-	}
-	ids, err := x.IDsByPath(ctx, []string{row(1).FilePath, "nothing", ""})
-	if err != nil || len(ids) != 1 || ids[row(1).FilePath] != id(1) {
-		t.Errorf("IDsByPath = %v, %v, want the one that describes it", ids, err)
 	}
 	es, err := x.ResolverEntries(ctx)
 	want := []fold.ResolverEntry{

@@ -63,31 +63,6 @@ func (x *DB) Titles(ctx context.Context, ids []fold.ID) (map[fold.ID]string, err
 	return all, err
 }
 
-// IDsByPath returns the memories that describe the source files at filePaths
-// (source file only: others may name a path without describing it).
-func (x *DB) IDsByPath(ctx context.Context, filePaths []string) (map[string]fold.ID, error) {
-	all := make(map[string]fold.ID, len(filePaths))
-	for len(filePaths) > 0 {
-		n := min(len(filePaths), 500)
-		args := make([]any, n)
-		for i, p := range filePaths[:n] {
-			args[i] = p // bound as they are: JSON would change paths that are no UTF-8
-		}
-		filePaths = filePaths[n:]
-		err := x.db.Each(ctx, "find by path", func(scan func(...any) error) error {
-			var p string
-			var id fold.ID
-			err := scan(&p, &id)
-			all[p] = id
-			return err
-		}, `select file_path, id from memories where source = 'file' and file_path <> '' and file_path in `+sqlite.Marks(n)+` order by id desc`, args...)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // IDsByPrefix returns at most limit ids that begin with prefix (lower-case hex
 // digits), in order.
 func (x *DB) IDsByPrefix(ctx context.Context, prefix string, limit int) ([]fold.ID, error) {

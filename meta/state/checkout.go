@@ -3,10 +3,8 @@ package state
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
@@ -98,20 +96,4 @@ func (s *DB) Cursor(ctx context.Context, key string) (string, error) {
 // fold.ErrNotFound if key is not registered.
 func (s *DB) SetCursor(ctx context.Context, key, oid string) error {
 	return s.updateOne(ctx, "set cursor of "+key, `update repositories set cursor = ? where key = ?`, oid, key)
-}
-
-// Seen returns when the checkout was last seen, zero if never.
-func (s *DB) Seen(ctx context.Context, key string) (time.Time, error) {
-	var at int64
-	err := s.db.Row(ctx, "read last_seen of "+key, `select last_seen from repositories where key = ?`, key).Scan(&at)
-	if errors.Is(err, fold.ErrNotFound) {
-		return time.Time{}, nil
-	}
-	return sqlite.Time(at), err
-}
-
-// SetSeen stores when the checkout was last seen. It returns fold.ErrNotFound
-// if key is not registered.
-func (s *DB) SetSeen(ctx context.Context, key string, now time.Time) error {
-	return s.updateOne(ctx, "set last_seen of "+key, `update repositories set last_seen = ? where key = ?`, sqlite.Micros(now), key)
 }

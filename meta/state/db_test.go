@@ -80,7 +80,6 @@ func TestState(t *testing.T) {
 	must(s.SetNote(ctx, one.Key, "n", "v1"))
 	must(s.SetNote(ctx, one.Key, "n", "v2"))
 	must(s.SetFact(ctx, "remote:https://host/p", "project", "id p"))
-	must(s.SetSeen(ctx, one.Key, now))
 	must(s.SetSettings(ctx, "p", []byte(`{"w":1}`)))
 	must(s.SetGone(ctx, "p", id(1), true))
 	must(s.SetGone(ctx, "p", id(2), true))
@@ -112,9 +111,6 @@ func TestState(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, name)
 		}
 	}
-	if at, err := s.Seen(ctx, one.Key); err != nil || !at.Equal(now) {
-		t.Errorf("Seen = %v, %v", at, err)
-	}
 	gone, err := s.Gone(ctx, "p")
 	if d := cmp.Diff(map[fold.ID]bool{id(1): true}, gone); err != nil || d != "" {
 		t.Errorf("Gone: %v, %s", err, d)
@@ -139,7 +135,6 @@ func TestState(t *testing.T) {
 		"SetPaused":      s.SetPaused(ctx, "nobody", true, now),
 		"SetCursor":      s.SetCursor(ctx, "nobody", "x"),
 		"SetNote":        s.SetNote(ctx, "nobody", "n", "v"),
-		"SetSeen":        s.SetSeen(ctx, "nobody", now),
 		"SetSettings":    s.SetSettings(ctx, "nobody", []byte("{}")),
 	} {
 		if !errors.Is(err, fold.ErrNotFound) {

@@ -59,8 +59,6 @@ func TestOldFileIsReadWhole(t *testing.T) {
 	}}, checkouts)
 	cursor, err := s.Cursor(ctx, key)
 	same("cursor", err, "oid", cursor)
-	seen, err := s.Seen(ctx, key)
-	same("last seen", err, at, seen)
 	note, err := s.Note(ctx, key, "n")
 	same("note", err, "v", note)
 	fact, err := s.Fact(ctx, "remote:https://host/p", "project")

@@ -22,29 +22,29 @@ func TestLookGoesByContentWhereTimeProvesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	none := lookAt(p, at)
+	none := stampContent(p, at)
 	write("one")
-	if none.still(p, at) {
+	if none.unchanged(p, at) {
 		t.Error("a file that came up was not seen")
 	}
-	young := lookAt(p, at)
-	if !young.still(p, at) {
+	young := stampContent(p, at)
+	if !young.unchanged(p, at) {
 		t.Error("a young file that nobody touched counts as moved")
 	}
 	write("two")
-	if young.still(p, at) {
+	if young.unchanged(p, at) {
 		t.Error("other content of a young file was not seen")
 	}
-	young = lookAt(p, at)
+	young = stampContent(p, at)
 	later := at.Add(time.Hour)
-	if young.still(p, later) {
+	if young.unchanged(p, later) {
 		t.Error("a file that has come of age was not asked about once more")
 	}
-	if old := lookAt(p, later); !old.still(p, later) {
+	if old := stampContent(p, later); !old.unchanged(p, later) {
 		t.Error("an old file that nobody touched counts as moved")
 	}
-	write(string(make([]byte, lookBytes+1)))
-	if lookAt(p, at).still(p, at) {
+	write(string(make([]byte, maxStampBytes+1)))
+	if stampContent(p, at).unchanged(p, at) {
 		t.Error("a young file that is too large to be read proves something")
 	}
 }
