@@ -10,6 +10,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
@@ -39,6 +40,15 @@ func mayFollow(rec state.Checkout) bool { return rec.CommitTo == "" || rec.Commi
 // setMode changes the mode of co and of all other checkouts of its repository, and opens
 // them anew: nothing of one mode may be open in the other.
 func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
+	if mode == modeSidecar {
+		for _, other := range d.sorted() {
+			if other.rec.CommonDir == co.rec.CommonDir && modeOf(other.record()) == modeTracked {
+				if err := other.mayUntrack(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	var all []*checkout
 	for _, other := range d.sorted() {
 		if other.rec.CommonDir != co.rec.CommonDir || other.record().CommitTo == mode {
@@ -68,6 +78,29 @@ func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
 		g.Go(func() error { return other.openAnew(ctx, false) })
 	}
 	return g.Wait()
+}
+
+// mayUntrack returns why the checkout must stay in tracked mode for now: only tracked mode
+// tells of memories that git took away, and in sidecar mode a linked work tree has the
+// fold/ of the main one, which lacks what it has not committed.
+func (co *checkout) mayUntrack(ctx context.Context) error {
+	st, err := co.holdOpen(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.letGo()
+	waiting, lost, err := st.sidecar.store.AwaitingCommit(ctx)
+	switch {
+	case err != nil:
+		return err
+	case lost > 0:
+		return fold.WithHint(fmt.Errorf("%d memories written in %s are lost, and untrack would end the matter: %w", lost, co.rec.Path, fold.ErrConflict),
+			"in that folder: foldwatch restore --lost lists them, restore ID brings one back, restore --lost --forget gives them up")
+	case co.rec.Linked && waiting > 0:
+		return fold.WithHint(fmt.Errorf("%d memories of the work tree %s are not committed, and it would share those of the main work tree: %w", waiting, co.rec.Path, fold.ErrConflict),
+			"in that folder: foldwatch commit; then untrack again")
+	}
+	return nil
 }
 
 // stopSync turns the sync of a repository off.

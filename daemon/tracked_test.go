@@ -392,3 +392,40 @@ func TestRemoveOfATrackedCheckout(t *testing.T) {
 		t.Errorf("its own folder is there: %v", err)
 	}
 }
+
+// TestUntrackAwaitsTheWorkTrees: in sidecar mode all work trees have the fold/ of the main
+// one, so that what another has not committed, or what is lost, is not given up unasked.
+func TestUntrackAwaitsTheWorkTrees(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	p, _ := newTracked(t, m)
+	linked := filepath.Join(realDir(t), "worktree")
+	git(t, p.dir, "worktree", "add", "-q", "-b", "topic", linked)
+	m.add(linked, wire.ProjectCreate{})
+	made, err := p.d.AddMemory(p.ctx(), local(), p.slugOf(linked), wire.MemoryCreate{Title: "On topic", Content: "Only there."})
+	must(t, err)
+	sidecar := "sidecar"
+	refused := func(why string) {
+		t.Helper()
+		_, err := p.d.UpdateProject(p.ctx(), local(), p.slug, wire.ProjectUpdate{Mode: &sidecar})
+		if !errors.Is(err, fold.ErrConflict) || !strings.Contains(fmt.Sprint(err), why) || p.status().Mode != "tracked" {
+			t.Errorf("untrack: %v; the mode is %s", err, p.status().Mode)
+		}
+	}
+	refused(linked + " are not committed")
+	git(t, linked, "add", "fold")
+	git(t, linked, "commit", "-q", "-m", "Keep it")
+	lost := p.addMemory(wire.MemoryCreate{Title: "Taken away", Content: "By git clean."})
+	git(t, p.dir, "clean", "-fdq", "fold")
+	refused("are lost")
+	if _, err := p.d.Restore(p.ctx(), local(), p.slug, wire.Restore{ID: lost.ID}); err != nil {
+		t.Error(err)
+	}
+	p.inMode(sidecar)
+	if _, err := os.Stat(filepath.Join(linked, "fold", filepath.FromSlash(made.Path))); err != nil {
+		t.Error(err)
+	}
+	if !p.found("git clean", "Taken away") {
+		t.Error("what was restored is not found")
+	}
+}

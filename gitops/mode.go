@@ -35,8 +35,14 @@ func (s *Store) changeMode(ctx context.Context) error {
 		return err
 	}
 	// In tracked mode again, what was pending now would be of another time.
-	if err := os.Remove(s.pendingPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	trees, err := filepath.Glob(filepath.Join(s.l.StateDir(), "worktrees", "*", pendingName))
+	if err != nil {
 		return err
+	}
+	for _, p := range append(trees, s.pendingPath()) {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return os.Remove(mark)
 }

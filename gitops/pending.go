@@ -167,6 +167,18 @@ func (s *Store) CountLost() (n int) {
 	return n
 }
 
+// AwaitingCommit returns how many acknowledged memories no reference or stash of the
+// user's has yet: of waiting the work tree has the file, lost ones are nowhere.
+func (s *Store) AwaitingCommit(ctx context.Context) (waiting, lost int, err error) {
+	if _, err := s.Commit(ctx, nil, ""); err != nil { // what is in the log only
+		return 0, 0, err
+	}
+	if lost, err = s.FindLost(ctx); err != nil {
+		return 0, 0, err
+	}
+	return len(s.remembered()) - lost, lost, nil
+}
+
 // decidePending drops from next what the user's history has, or a person edited since,
 // and marks what is lost.
 func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite) error {

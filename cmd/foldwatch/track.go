@@ -47,7 +47,8 @@ func untrackCommand(e *environment) *cobra.Command {
 		Short: "Keep memories in a history of their own, beside that of the code (sidecar mode)",
 		Long: "From now on foldwatch keeps the history of the memories of this checkout, in a repository\n" +
 			"of its own. It prints the two commands that take fold/ out of yours; the files stay where\n" +
-			"they are. What your commits hold of them stays in them. The way back: foldwatch track",
+			"they are. What your commits hold of them stays in them. Linked work trees have the\n" +
+			"memories of the main one then. The way back: foldwatch track",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.changeMode(cmd.Context(), modeSidecar, false)
