@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -297,7 +298,9 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		return co.later(ctx, jobSource, prioSoon, pathWork{dirs}, "poll")
 	}
 	rules := slices.ContainsFunc(b.Paths, ingest.DecidesFiles)
-	if b.Reconcile || rules {
+	// A folder that is moved away tells of none of its files.
+	foldGone := slices.Contains(b.Paths, co.rec.FoldDir) && !co.foldThere()
+	if b.Reconcile || rules || foldGone {
 		if rules {
 			co.relist.Store(true)
 		}
@@ -336,6 +339,16 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 		return co.later(ctx, jobTip, prioSoon, tipWork{}, jobTip)
 	}
 	return nil
+}
+
+// foldThere reports whether the folder of memories is there.
+func (co *checkout) foldThere() bool {
+	k := co.keeps()
+	if k == nil {
+		return true // not known
+	}
+	_, err := os.Lstat(k.foldPath)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // sweepAtLeast is how often a checkout is swept whose stores rest, although

@@ -429,3 +429,36 @@ func TestUntrackAwaitsTheWorkTrees(t *testing.T) {
 		t.Error("what was restored is not found")
 	}
 }
+
+// TestFoldIsMovedAway: a folder that is renamed tells of none of its files. In sidecar mode
+// that is for the vanish guard, in tracked mode the memories are not there any more.
+func TestFoldIsMovedAway(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"sidecar", "tracked"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, map[string]string{"main.go": mainGo})
+			made := p.addMemory(wire.MemoryCreate{Title: "Moved with its folder", Content: "The ibis moves."})
+			p.committed(made.Path)
+			if mode == "tracked" {
+				p.inMode(mode)
+				p.git("add", "fold")
+				p.git("commit", "-q", "-m", "Keep memories")
+			}
+			there := func() bool { return p.found("ibis moves", "Moved with its folder") }
+			p.eventually("the memory is found", there)
+			away := filepath.Join(realDir(t), "away")
+			must(t, os.Rename(p.file("fold"), away))
+			if mode == "tracked" {
+				p.eventually("it is not found any more", func() bool { return !there() })
+			} else {
+				p.eventually("the guard is up", func() bool { return p.noticed("fold/ is missing") })
+				if !there() {
+					t.Error("a memory that may come back was taken out of the index")
+				}
+			}
+			must(t, os.Rename(away, p.file("fold")))
+			p.eventually("the memory is back", func() bool { return there() && !p.noticed("fold/ is missing") })
+		})
+	}
+}

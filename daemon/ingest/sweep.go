@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -57,7 +59,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
 	paths, infos, err := in.walkFold()
 	if missing(err) {
-		return Report{}, nil // the folder itself is gone: the vanish guard judges that
+		// In tracked mode a branch may be without it. Elsewhere the vanish guard judges.
+		if _, perr := os.Lstat(filepath.Dir(in.Options.Fold.Dir)); vanished || perr != nil {
+			return Report{}, nil
+		}
+		err = nil
 	}
 	if err != nil {
 		return Report{}, err
