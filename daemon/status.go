@@ -320,7 +320,8 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 
 // historyOf tells what the history holds.
 func (co *checkout) historyOf(ctx context.Context, k *standing, p *wire.ProjectStatus) {
-	p.LastCommit, p.Lost = lastCommit(ctx, k), k.sidecar.store.CountLost()
+	p.LastCommit = lastCommit(ctx, k)
+	p.Uncommitted, p.Lost = k.sidecar.store.CountPending()
 	if r := co.repository(ctx); r.Sync != "off" {
 		p.Sync, p.Repository = r.Sync, &r
 	}

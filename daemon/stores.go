@@ -250,7 +250,7 @@ const fetchedNotice = "fetched"
 // checkout is opened without them, and says so.
 func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 	store := k.sidecar.store
-	if !store.TakingFetched() && (store.Tip() != "" || !k.empty()) {
+	if k.tracked || !store.TakingFetched() && (store.Tip() != "" || !k.empty()) {
 		return
 	}
 	b, err := k.layout.FetchedProject(ctx)

@@ -58,7 +58,7 @@ type Fetched struct {
 // branch, and ErrConflict unless the journal is still empty or a crash interrupted
 // an earlier call.
 func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
-	if err := s.writable(); err != nil {
+	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
 		return out, err
 	}
 	defer func() {

@@ -104,10 +104,14 @@ func (s *Store) notePending(changes []*change, done []uint64) error {
 	if !s.opt.Tracked {
 		return nil
 	}
+	ended := make(map[uint64]bool, len(done))
+	for _, seq := range done {
+		ended[seq] = true
+	}
 	next := s.remembered()
 	for _, c := range changes {
 		switch {
-		case c.ours == nil || !slices.Contains(done, c.ours.Seq):
+		case c.ours == nil || !ended[c.ours.Seq]:
 		case c.ours.New == nil:
 			delete(next, c.path)
 		default:
@@ -154,29 +158,35 @@ func (s *Store) FindLost(ctx context.Context) (lost int, err error) {
 			return 0, err
 		}
 	}
-	return s.CountLost(), nil
+	_, lost = s.CountPending()
+	return lost, nil
 }
 
-// CountLost is how many were found to be lost at the last look.
-func (s *Store) CountLost() (n int) {
-	for _, p := range s.remembered() {
+// CountPending returns how many acknowledged memories no reference or stash of the user's
+// had at the last look: of waiting the work tree has the file, lost ones were nowhere.
+func (s *Store) CountPending() (waiting, lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pending {
 		if p.Lost {
-			n++
+			lost++
+		} else {
+			waiting++
 		}
 	}
-	return n
+	return waiting, lost
 }
 
-// AwaitingCommit returns how many acknowledged memories no reference or stash of the
-// user's has yet: of waiting the work tree has the file, lost ones are nowhere.
+// AwaitingCommit is CountPending after a look at what is acknowledged by now.
 func (s *Store) AwaitingCommit(ctx context.Context) (waiting, lost int, err error) {
 	if _, err := s.Commit(ctx, nil, ""); err != nil { // what is in the log only
 		return 0, 0, err
 	}
-	if lost, err = s.FindLost(ctx); err != nil {
+	if _, err = s.FindLost(ctx); err != nil {
 		return 0, 0, err
 	}
-	return len(s.remembered()) - lost, lost, nil
+	waiting, lost = s.CountPending()
+	return waiting, lost, nil
 }
 
 // decidePending drops from next what the user's history has, or a person edited since,

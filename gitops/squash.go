@@ -18,6 +18,9 @@ import (
 // "" if there is nothing new. Whether it is time is the caller's to know:
 // [Store.SquashedAt] says when it was done last.
 func (s *Store) Squash(ctx context.Context) (oid string, err error) {
+	if err := s.sidecarOnly(); err != nil {
+		return "", err
+	}
 	if err := s.lockCommit(); err != nil {
 		return "", err
 	}

@@ -76,7 +76,7 @@ const syncTries = 5
 // git program and writes nothing. Errors that end a sync are *transport.Error. One
 // call runs at a time.
 func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
-	if err := s.writable(); err != nil {
+	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
 		return out, err
 	}
 	t, err := s.dial(opt)
@@ -116,7 +116,7 @@ func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err erro
 // RemoteTip asks the remote for the tip of its branch; "" if there is none. It
 // is the poll: one question, nothing fetched, nothing written.
 func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) {
-	if err := s.writable(); err != nil {
+	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
 		return "", err
 	}
 	t, err := s.dial(opt)

@@ -1,8 +1,20 @@
 package gitops
 
 import (
+	"fmt"
+
 	"github.com/foldwatch/foldwatch/gitops/transport"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
+
+// sidecarOnly refuses in tracked mode what publishes, or takes, memories without a
+// commit of the user's (git.md T1).
+func (s *Store) sidecarOnly() error {
+	if s.opt.Tracked {
+		return fold.WithHint(fmt.Errorf("memories are on the user's own branch here: %w", fold.ErrConflict), "git pull and git push carry them")
+	}
+	return nil
+}
 
 // unguarded returns why nothing may be published, or nil (G8).
 func (s *Store) unguarded(host string) error {

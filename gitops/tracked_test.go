@@ -571,6 +571,16 @@ func TestTrackedLeavesGitAlone(t *testing.T) {
 	if _, _, err := u.InUserHistory(ctx, u.path, u.base); err != nil {
 		t.Error(err)
 	}
+	for name, err := range map[string]error{
+		"Sync":        second(u.Sync(ctx, gitops.SyncOptions{Remote: u.dir, Local: true})),
+		"RemoteTip":   second(u.RemoteTip(ctx, gitops.SyncOptions{Remote: u.dir, Local: true})),
+		"Squash":      second(u.Squash(ctx)),
+		"TakeFetched": second(u.TakeFetched(ctx)),
+	} {
+		if !errors.Is(err, fold.ErrConflict) {
+			t.Errorf("%s in tracked mode: %v", name, err)
+		}
+	}
 	_, err = locate(t, u.dir).MergesMemories(ctx, "fold")
 	must(t, err)
 	u.reopen()
@@ -578,6 +588,8 @@ func TestTrackedLeavesGitAlone(t *testing.T) {
 	must(t, err)
 	unchanged(t, before, snapshot(t, u.dir))
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // wantLostWithoutGit is wantLost that runs no git itself, which may refresh the index.
 func (u *trackedUser) wantLostWithoutGit(path string) {

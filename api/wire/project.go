@@ -104,6 +104,7 @@ type ProjectStatus struct {
 	Links        int           `json:"links"`
 	Conflicts    int           `json:"conflicts,omitempty" doc:"memories that hold another version of one, which a merge could not keep in place"`
 	Lost         int           `json:"lost,omitempty" doc:"in tracked mode, memories that were written and that git took away before they were committed: GET …/lost"`
+	Uncommitted  int           `json:"uncommitted,omitempty" doc:"in tracked mode, memories that were written here and that no commit had when git was last looked at"`
 	Proposals    int           `json:"proposals,omitempty" doc:"changes of memories that wait for a decision"`
 	Queued       int           `json:"queued" doc:"jobs waiting or running"`
 	Progress     *Progress     `json:"progress,omitempty"`

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // staleLock is how old git's lock is before nobody is thought to come back for it.
@@ -146,17 +148,63 @@ func checkGitLock(ctx context.Context, p *patient) []finding {
 func checkTracked(ctx context.Context, p *patient) []finding {
 	var found []finding
 	tracked := 0
-	for _, t := range p.mainTrees(ctx) {
+	for _, t := range p.checkouts(ctx) {
 		if !t.tracked() {
 			continue
 		}
 		tracked++
-		found = append(found, p.autostash(ctx, t)...)
+		if t.main {
+			found = append(found, p.autostash(ctx, t)...)
+		}
+		found = append(found, awaited(t)...)
 	}
 	if tracked == 0 {
 		return []finding{ok("no branch of yours holds memories")}
 	}
-	return orOK(found, "memories are on the branch in %s, nothing is in the way", plural(tracked, "checkout"))
+	return orOK(found, "memories are on the branch in %s, and nothing waits for you", plural(tracked, "checkout"))
+}
+
+// awaited lists what nobody but a person does in tracked mode (git.md T1).
+func awaited(t tree) []finding {
+	var found []finding
+	here := "cd " + quoteArg(t.path) + " && "
+	if n := t.status.Lost; n > 0 {
+		found = append(found, warn(here+"foldwatch restore --lost", "%s: git took %s away before any commit had it", t.slug, plural(n, "memory")))
+	}
+	for _, path := range withCallouts(t.fold) {
+		found = append(found, warn("settle it in the file, and delete the callout", "%s: %s keeps another version that a merge could not keep in place", t.slug, path))
+	}
+	if n := t.status.Uncommitted; n > 0 {
+		found = append(found, ok("%s: %s not committed yet: %sfoldwatch commit", t.slug, areMemories(n), here))
+	}
+	return found
+}
+
+// withCallouts returns the memories below a folder that hold a conflict callout. What
+// cannot be read is told of elsewhere.
+func withCallouts(dir string) (paths []string) {
+	folder := disk.Folder{Dir: dir}
+	_ = folder.Walk(func(path string, info disk.Info) error {
+		if info.Mode.IsDir() || filepath.Ext(path) != ".md" || fold.ValidPath(path) != nil {
+			return nil
+		}
+		b, _, err := folder.Read(path, 1<<20)
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if _, callouts := fold.CutCallouts(string(b)); len(callouts) > 0 {
+			paths = append(paths, filepath.Join(dir, filepath.FromSlash(path)))
+		}
+		return nil
+	})
+	return paths
+}
+
+func areMemories(n int) string {
+	if n == 1 {
+		return "1 memory is"
+	}
+	return fmt.Sprintf("%d memories are", n)
 }
 
 // overdueAfter is how long something may wait before a person is told, as everywhere.

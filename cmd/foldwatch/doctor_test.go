@@ -20,6 +20,7 @@ import (
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A ward is a machine of its own to be looked at: home, variables, a checkout with
@@ -493,6 +494,16 @@ func sickCheckout() []sick {
 			w.mend = func() {
 				w.onPath("git", `case "$*" in *--version) echo git version 2.47.0;; *rebase.autoStash) echo true;; *) exit 1;; esac`)
 			}
+		}},
+		{check: "branch", name: "lost", status: isWarn, text: "git took 2 memories away", make: func(w *ward) {
+			w.f.state.Mode, w.f.state.Lost, w.f.state.Uncommitted = "tracked", 2, 3
+			w.mend = func() { w.f.state.Lost = 0 }
+		}},
+		{check: "branch", name: "callout", status: isWarn, text: "b1c2d3e4f5a60718.md keeps another version", make: func(w *ward) {
+			w.f.state.Mode = "tracked"
+			file := filepath.Join(w.co, "fold", "b", "1", "b1c2d3e4f5a60718.md")
+			w.write(file, "# Text\n\nOurs.\n\n"+fold.Callout("0123456789ab", "Theirs."))
+			w.mend = func() { w.write(file, "# Text\n\nOurs.\n") }
 		}},
 		{check: "merge-driver", name: "none", status: isWarn, text: "line by line", make: func(w *ward) {
 			w.f.state.Mode = "tracked"
