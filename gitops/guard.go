@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -152,7 +154,7 @@ func (s *Store) checkVanished(root *disk.Root, changes []*change) (up bool, err 
 	if gone == 0 {
 		return false, nil
 	}
-	missing, total, err := s.missing(root)
+	missing, total, err := s.vanished(root)
 	if err != nil {
 		return false, err
 	}
@@ -178,25 +180,67 @@ func tooMany(missing []string, n, total int) bool {
 // missing returns the paths of the journal that fold/ does not have, sorted,
 // and how many the journal has. A nil root is a missing folder.
 func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) {
+	gone, _, total, err := s.compareNames(root)
+	return slices.Sorted(maps.Keys(gone)), total, err
+}
+
+// compareNames compares the names in fold/ with those of the journal: gone are files that
+// only the journal has, fresh such as only fold/ has. Total is how many the journal has.
+func (s *Store) compareNames(root *disk.Root) (gone map[string]plumbing.Hash, fresh []string, total int, err error) {
 	tree, err := s.tipTree()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	old, err := s.obj.List(tree)
+	if gone, err = s.obj.List(tree); err != nil {
+		return nil, nil, 0, err
+	}
+	total = len(gone)
+	if root == nil {
+		return gone, nil, total, nil
+	}
+	err = root.Walk(func(path string, info disk.Info) error {
+		if _, known := gone[path]; known {
+			delete(gone, path)
+		} else if info.Mode.IsRegular() && allowed(path) {
+			fresh = append(fresh, path)
+		}
+		return nil
+	})
+	return gone, fresh, total, err
+}
+
+// vanished is missing without the memories that a person has moved to another path: one
+// of that id, or for a note without one those bytes, is somewhere else in fold/ (G8).
+func (s *Store) vanished(root *disk.Root) (paths []string, total int, err error) {
+	gone, fresh, total, err := s.compareNames(root)
 	if err != nil {
 		return nil, 0, err
 	}
-	total = len(old)
-	if root != nil {
-		err = root.Walk(func(path string, _ disk.Info) error {
-			delete(old, path)
-			return nil
-		})
-		if err != nil {
-			return nil, 0, err
+	if len(gone) > 0 && len(fresh) > 0 {
+		moved := map[string]bool{} // ids and blobs of files that came
+		for _, path := range fresh {
+			b, err := readFile(root, path)
+			if err != nil || b == nil {
+				continue // gone again, or not to be read: nothing is known to be in it
+			}
+			moved[plumbing.ComputeHash(plumbing.BlobObject, b).String()] = true
+			if m, err := fold.Decode(s.opt.Slug, path, b); err == nil && m.ID != "" {
+				moved[string(m.ID)] = true
+			}
 		}
+		maps.DeleteFunc(gone, func(path string, blob plumbing.Hash) bool {
+			if moved[blob.String()] {
+				return true
+			}
+			b, err := s.obj.Blob(blob)
+			if err != nil {
+				return false
+			}
+			m, err := fold.Decode(s.opt.Slug, path, b)
+			return err == nil && moved[string(m.ID)]
+		})
 	}
-	return slices.Sorted(maps.Keys(old)), total, nil
+	return slices.Sorted(maps.Keys(gone)), total, nil
 }
 
 // absentFold reports whether fold/ itself is what is missing.

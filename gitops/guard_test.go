@@ -349,3 +349,40 @@ func TestUndo(t *testing.T) {
 		}
 	}
 }
+
+// TestMovedFilesDidNotVanish: a person may sort memories and notes into folders; only what
+// is nowhere in fold/ any more has vanished (G8).
+func TestMovedFilesDidNotVanish(t *testing.T) {
+	t.Parallel()
+	dir := checkout(t)
+	s := openStore(t, dir, func(o *gitops.StoreOptions) { o.Now = later })
+	ctx := t.Context()
+	var files []string
+	for i := range 30 {
+		path := fmt.Sprintf("note %d.md", i)
+		b := []byte(fmt.Sprintf("# Note %d\n", i))
+		if i%2 == 0 {
+			var id fold.ID
+			id, b = memoryFile(fmt.Sprint("Memory ", i), "text")
+			path = id.Path()
+		}
+		write(t, filepath.Join(dir, "fold", path), string(b))
+		files = append(files, path)
+	}
+	_, err := s.CommitAll(ctx)
+	must(t, err)
+	for i, path := range files {
+		from, to := filepath.Join(dir, "fold", path), filepath.Join(dir, "fold", "sorted", fmt.Sprint(i), filepath.Base(path))
+		must(t, os.MkdirAll(filepath.Dir(to), 0o777))
+		must(t, os.Rename(from, to))
+	}
+	rec, err := s.CommitAll(ctx)
+	must(t, err)
+	if rec.Guarded || len(rec.Written) != 30 || len(rec.Removed) != 30 {
+		t.Fatalf("after a move: guarded %v (%s), %d written, %d removed", rec.Guarded, rec.Reason, len(rec.Written), len(rec.Removed))
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "fold", "sorted")))
+	if rec, err = s.CommitAll(ctx); err != nil || !rec.Guarded {
+		t.Errorf("after all went: %+v, %v", rec, err)
+	}
+}

@@ -51,7 +51,7 @@ func (s *Store) changeMode(ctx context.Context) error {
 // than a person deletes, as on a branch from before most memories, the vanish guard asks
 // instead (G8).
 func (s *Store) takeWorkTree(ctx context.Context, root *disk.Root) error {
-	missing, total, err := s.missing(root)
+	missing, total, err := s.vanished(root)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,12 @@ func (s *Store) deletedSince() (map[string]bool, error) {
 		return nil, nil //nolint:nilerr // replay says what is wrong with it
 	}
 	defer root.Close()
-	missing, total, err := s.missing(root)
-	if err != nil || tooMany(missing, len(missing), total) || len(missing) == total {
+	vanished, total, err := s.vanished(root)
+	if err != nil || tooMany(vanished, len(vanished), total) || len(vanished) == total {
+		return nil, err
+	}
+	missing, _, err := s.missing(root)
+	if err != nil {
 		return nil, err
 	}
 	deleted := map[string]bool{}

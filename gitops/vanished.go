@@ -67,7 +67,7 @@ func (s *Store) lookVanished(ctx context.Context) (v Vanish, err error) {
 			return v, err
 		}
 	}
-	missing, _, err := s.missing(root)
+	missing, _, err := s.vanished(root)
 	if err != nil {
 		return v, err
 	}
