@@ -178,6 +178,9 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 		if err := in.deriveLinks(ctx, names, told); err != nil {
 			return err
 		}
+		if err := in.refreshImports(ctx, names, told); err != nil {
+			return err
+		}
 	}
 	if was != "" && len(names) < in.files().Len() {
 		return nil
@@ -206,6 +209,7 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 	}
 	// A folder was reported, and one of these is what changed in it.
 	rules := slices.ContainsFunc(todo, DecidesFiles) && !slices.ContainsFunc(paths, DecidesFiles)
+	names = append(names, in.readPackagesAgain(todo)...)
 	var r Report
 	if len(names) == 0 {
 		r, err = in.Source(ctx, todo, nil)
@@ -369,6 +373,21 @@ func (in *Ingester) setFiles(list []string) {
 		return b
 	})
 	in.setTo(set)
+}
+
+// readPackagesAgain reads the names of packages again where changed has files that say
+// them, and returns those.
+func (in *Ingester) readPackagesAgain(changed []string) (saying []string) {
+	files := in.files()
+	for _, p := range changed {
+		if packageFile(p) && files.Has(p) {
+			saying = append(saying, p)
+		}
+	}
+	if len(saying) > 0 {
+		in.setTo(NewFiles(files.All(), files.read))
+	}
+	return saying
 }
 
 // setTo makes the set of source files that.

@@ -29,9 +29,11 @@ func (in *Ingester) descriptionKey(pr *prepared) string {
 
 // described is the memory of a source file as it lies in the work tree, for the
 // index only.
-func (in *Ingester) described(ctx context.Context, pr *prepared) *fold.Memory {
+//
+// asked is what [Ingester.refreshImports] compares with the tree later.
+func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory, asked []byte) {
 	s := in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, in.files())
-	m, ok := recall(pr.told, &s)
+	m, answers, ok := recall(pr.told, &s)
 	pr.told = nil
 	if !ok {
 		var asked []resolved
@@ -48,33 +50,35 @@ func (in *Ingester) described(ctx context.Context, pr *prepared) *fold.Memory {
 				in.Log.WarnContext(ctx, "Description not cached", "err", err)
 			}
 		}
+		answers = asked
 	}
 	m.ID = pr.id
 	for i := range m.Links {
 		m.Links[i].From = m.ID
 	}
-	return &m
+	return &m, encodeAsked(pr.path, pr.result.Language, answers)
 }
 
 // recall returns what [Describe] returns of s, from what encodeDescription wrote
 // of the same content. It reports false where the tree has changed so that it may
 // be another, and for b nil or damaged.
-func recall(b []byte, s *Subject) (m fold.Memory, ok bool) {
+func recall(b []byte, s *Subject) (m fold.Memory, asked []resolved, ok bool) {
 	if b == nil {
-		return m, false
+		return m, nil, false
 	}
 	d := descriptionDecoder{s: string(b)}
 	if d.str() != s.Tested {
-		return m, false
+		return m, nil, false
 	}
 	for range d.count() {
-		spec, path, was := d.str(), d.str(), d.count() == 1
+		r := resolved{spec: d.str(), path: d.str(), ok: d.count() == 1}
 		if d.err != nil {
-			return m, false
+			return m, nil, false
 		}
-		if p, is := s.Resolve(spec); p != path || is != was {
-			return m, false
+		if p, is := s.Resolve(r.spec); p != r.path || is != r.ok {
+			return m, nil, false
 		}
+		asked = append(asked, r)
 	}
 	m = fold.Memory{
 		Title: d.str(), Type: d.str(), Source: fold.Source(d.str()), Author: d.str(), Context: d.str(), Language: d.str(),
@@ -85,7 +89,7 @@ func recall(b []byte, s *Subject) (m fold.Memory, ok bool) {
 	for range d.count() {
 		m.Links = append(m.Links, fold.Link{To: fold.ID(d.str()), Type: fold.LinkType(d.str()), Weight: 1})
 	}
-	return m, d.err == nil && d.s == ""
+	return m, asked, d.err == nil && d.s == ""
 }
 
 // encodeDescription returns m as recall reads it: all that [Describe] sets but

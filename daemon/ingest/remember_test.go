@@ -39,7 +39,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	}
 	for _, name := range names {
 		pr := prepare(name, second)
-		got := in.described(t.Context(), pr)
+		got, _ := in.described(t.Context(), pr)
 		want := Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.files()))
 		want.ID = fold.FileID(in.Slug, name)
 		for i := range want.Links {
@@ -58,7 +58,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	// The test's source goes: its description was of a tree that had it.
 	in.set = NewFiles([]string{"describe_test.go"}, nil)
 	pr := prepare("describe_test.go", second)
-	got := in.described(t.Context(), pr)
+	got, _ := in.described(t.Context(), pr)
 	want := Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.files()))
 	if got.Title != want.Title || got.Body != want.Body {
 		t.Errorf("in another tree: %q, want %q", got.Title, want.Title)
@@ -74,21 +74,21 @@ func TestRecallRefusesDamage(t *testing.T) {
 	s := &Subject{Slug: "app", Path: "a.go", Blob: "b", Resolve: func(spec string) (string, bool) { return spec + ".go", true }}
 	m := fold.Memory{Title: "T", Aliases: []string{"T"}, Tags: []string{}, Body: "# T\n", Links: []fold.Link{{To: "0123456789abcdef", Type: fold.LinkDependsOn, Weight: 1}}}
 	b := encodeDescription(&m, "", []resolved{{"x", "x.go", true}})
-	got, ok := recall(b, s)
+	got, _, ok := recall(b, s)
 	m.FilePath, m.SourceBlob = "a.go", "b"
 	if d := cmp.Diff(m, got); !ok || d != "" {
 		t.Fatalf("%t, -written +read\n%s", ok, d)
 	}
 	for n := range b {
-		if _, ok := recall(b[:n], s); ok {
+		if _, _, ok := recall(b[:n], s); ok {
 			t.Errorf("the first %d bytes of %d are a description", n, len(b))
 		}
 	}
-	if _, ok := recall(append(b, 0), s); ok {
+	if _, _, ok := recall(append(b, 0), s); ok {
 		t.Error("a byte more is a description")
 	}
 	s.Resolve = func(string) (string, bool) { return "", false }
-	if _, ok := recall(b, s); ok {
+	if _, _, ok := recall(b, s); ok {
 		t.Error("an import that leads nowhere does not matter")
 	}
 }

@@ -550,9 +550,9 @@ func (in *Ingester) sourceChange(ctx context.Context, pr *prepared, rows map[fol
 		c.Memory = &old
 		return c
 	}
-	m := in.described(ctx, pr)
+	m, asked := in.described(ctx, pr)
 	row := index.Row{Memory: *m, Described: "index"}
-	c.Memory, c.Links, c.SetLinks = &row, m.Links, true
+	c.Memory, c.Asked, c.Links, c.SetLinks = &row, asked, m.Links, true
 	return c
 }
 

@@ -127,6 +127,7 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 	if err != nil {
 		return r, err
 	}
+	in.readPackagesAgain(changed)
 	if len(changed) > 0 || owed {
 		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
 			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))

@@ -123,6 +123,11 @@ func (a *applyTx) round(ctx context.Context, changes []Change) error {
 				return err
 			}
 		}
+		if c.Asked != nil {
+			if err := a.setAsked(ctx, id, c.Asked); err != nil {
+				return err
+			}
+		}
 		if c.SetChunks {
 			if err := a.setChunks(ctx, id, c.Chunks); err != nil {
 				return err
@@ -208,6 +213,14 @@ func (a *applyTx) file(ctx context.Context, c *Change) error {
 	return a.files.Add(ctx, a.tx, c.File.values(a.seq)...)
 }
 
+func (a *applyTx) setAsked(ctx context.Context, id fold.ID, record []byte) error {
+	if len(record) > 0 {
+		return a.asked.Add(ctx, a.tx, string(id), record)
+	}
+	_, err := a.tx.ExecContext(ctx, `delete from asked where memory_id = ?`, string(id))
+	return err
+}
+
 // forget deletes a memory, its chunks and the links from it.
 func (a *applyTx) forget(ctx context.Context, id fold.ID) error {
 	_, there := a.oldRows[id]
@@ -224,6 +237,7 @@ func (a *applyTx) forget(ctx context.Context, id fold.ID) error {
 		`delete from memory_links where from_id = ?`,
 		`delete from memory_tags where memory_id = ?`,
 		`delete from memories where id = ?`,
+		`delete from asked where memory_id = ?`,
 	} {
 		if _, err := a.tx.ExecContext(ctx, query, string(id)); err != nil {
 			return err

@@ -22,6 +22,7 @@ type applyTx struct {
 	links    *sqlite.Inserter
 	chunks   *sqlite.Inserter
 	files    *sqlite.Inserter
+	asked    *sqlite.Inserter
 
 	fileCount int                      // rows of the manifest that changed
 	touched   map[fold.ID]bool         // memories that changed: whether their row has the new seq already
@@ -48,6 +49,7 @@ func newApplyTx(tx *sql.Tx) *applyTx {
 		links:    sqlite.NewInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
 		chunks:   sqlite.NewInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
 		files:    sqlite.NewInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
+		asked:    sqlite.NewInserter("insert or replace into asked (memory_id, record) values ", 2, 100),
 		updates:  make(map[string]*sql.Stmt),
 		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
 		was: make(map[fold.ID][]fold.Chunk), now: make(map[fold.ID][]fold.Chunk), rows: make(map[fold.ID]RowChange),
@@ -55,7 +57,7 @@ func newApplyTx(tx *sql.Tx) *applyTx {
 }
 
 func (a *applyTx) inserters() []*sqlite.Inserter {
-	return []*sqlite.Inserter{a.memories, a.tags, a.names, a.linking, a.links, a.chunks, a.files}
+	return []*sqlite.Inserter{a.memories, a.tags, a.names, a.linking, a.links, a.chunks, a.files, a.asked}
 }
 
 func (a *applyTx) close() {

@@ -51,7 +51,7 @@ var schema string
 
 // format is the number of schema.sql and late.sql. A file of another number is
 // deleted and rebuilt.
-const format = 11
+const format = 12
 
 // What is held of what was read lately: memories, where each takes little (stats
 // some 170 bytes, spans 16 for a chunk), else bytes.

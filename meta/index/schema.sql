@@ -106,6 +106,13 @@ create table files (
 create index files_problem on files (state) where reason <> '';
 create index files_reason on files (fold, path) where reason <> '';
 
+-- What descriptions of source files asked of the tree when they were made: see
+-- Change.Asked.
+create table asked (
+    memory_id text primary key,
+    record    blob not null
+) strict, without rowid;
+
 -- Keys that went ('m:<memory>', 'c:<chunk>'), until all indexes caught up.
 create table gone (
     key text primary key,
