@@ -177,11 +177,11 @@ func tooMany(missing []string, n, total int) bool {
 	return n > limit(total) || n >= 2 && slices.Contains(missing, fold.ProjectFile)
 }
 
-// missing returns the paths of the journal that fold/ does not have, sorted,
-// and how many the journal has. A nil root is a missing folder.
-func (s *Store) missing(root *disk.Root) (paths []string, total int, err error) {
-	gone, _, total, err := s.compareNames(root)
-	return slices.Sorted(maps.Keys(gone)), total, err
+// missing returns the paths of the journal that fold/ does not have, sorted. A nil root
+// is a missing folder.
+func (s *Store) missing(root *disk.Root) ([]string, error) {
+	gone, _, _, err := s.compareNames(root)
+	return slices.Sorted(maps.Keys(gone)), err
 }
 
 // compareNames compares the names in fold/ with those of the journal: gone are files that

@@ -57,7 +57,7 @@ func (s *Store) deletedSince() (map[string]bool, error) {
 	if err != nil || tooMany(vanished, len(vanished), total) || len(vanished) == total {
 		return nil, err
 	}
-	missing, _, err := s.missing(root)
+	missing, err := s.missing(root)
 	if err != nil {
 		return nil, err
 	}

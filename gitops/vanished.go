@@ -228,7 +228,7 @@ func (s *Store) ConfirmMissing(ctx context.Context, only []string) ([]string, er
 	if err := s.hideFold(root); err != nil {
 		return nil, err
 	}
-	missing, _, err := s.missing(root)
+	missing, err := s.missing(root)
 	if err != nil {
 		return nil, err
 	}

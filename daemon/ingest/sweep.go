@@ -59,11 +59,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
 	paths, infos, err := in.walkFold()
 	if missing(err) {
+		err = nil
 		// In tracked mode a branch may be without it. Elsewhere the vanish guard judges.
 		if _, perr := os.Lstat(filepath.Dir(in.Options.Fold.Dir)); vanished || perr != nil {
-			return Report{}, nil
+			return Report{}, err
 		}
-		err = nil
 	}
 	if err != nil {
 		return Report{}, err
