@@ -188,8 +188,8 @@ func withCallouts(dir string) (paths []string) {
 		if info.Mode.IsDir() || filepath.Ext(path) != ".md" || fold.ValidPath(path) != nil {
 			return nil
 		}
-		b, _, err := folder.Read(path, 1<<20)
-		if _, callouts := fold.CutCallouts(string(b)); err == nil && len(callouts) > 0 {
+		b, _, _ := folder.Read(path, 1<<20)
+		if _, callouts := fold.CutCallouts(string(b)); len(callouts) > 0 {
 			paths = append(paths, filepath.Join(dir, filepath.FromSlash(path)))
 		}
 		return nil

@@ -58,14 +58,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
 	paths, infos, err := in.walkFold()
-	if missing(err) {
-		err = nil
-		// In tracked mode a branch may be without it. Elsewhere the vanish guard judges.
-		if _, perr := os.Lstat(filepath.Dir(in.Options.Fold.Dir)); vanished || perr != nil {
-			return Report{}, err
-		}
-	}
-	if err != nil {
+	// In tracked mode a branch may be without the folder. Elsewhere the vanish guard judges.
+	switch gone := missing(err); {
+	case gone && (vanished || !in.checkoutThere()):
+		return Report{}, nil
+	case err != nil && !gone:
 		return Report{}, err
 	}
 	in.Count.Stats.Add(int64(len(paths)))
@@ -92,6 +89,12 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 		return r, err
 	}
 	return r, in.payNames(ctx)
+}
+
+// checkoutThere reports whether the folder is there in which fold/ lies, or lay.
+func (in *Ingester) checkoutThere() bool {
+	_, err := os.Lstat(filepath.Dir(in.Options.Fold.Dir))
+	return err == nil
 }
 
 // match calls fn with the places of equal paths in two sorted lists, and with -1
