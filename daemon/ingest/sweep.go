@@ -57,12 +57,12 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 }
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
+	if !in.foldThere() && (vanished || !in.checkoutThere()) {
+		return Report{}, nil // the vanish guard judges that
+	}
+	// In tracked mode a branch may be without the folder.
 	paths, infos, err := in.walkFold()
-	// In tracked mode a branch may be without the folder. Elsewhere the vanish guard judges.
-	switch gone := missing(err); {
-	case gone && (vanished || !in.checkoutThere()):
-		return Report{}, nil
-	case err != nil && !gone:
+	if err != nil && !missing(err) {
 		return Report{}, err
 	}
 	in.Count.Stats.Add(int64(len(paths)))
@@ -89,6 +89,12 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 		return r, err
 	}
 	return r, in.payNames(ctx)
+}
+
+// foldThere reports whether fold/ is there, or cannot be looked for.
+func (in *Ingester) foldThere() bool {
+	_, err := os.Lstat(in.Options.Fold.Dir)
+	return !missing(err)
 }
 
 // checkoutThere reports whether the folder is there in which fold/ lies, or lay.
