@@ -407,7 +407,7 @@ func (c *committer) settle(ctx context.Context, k *standing) {
 
 // untilSquash is how long until the next daily commit.
 func (c *committer) untilSquash(k *standing) time.Duration {
-	last, err := k.sidecar.store.SquashedAt()
+	last, err := k.sidecar.store.Syncer().SquashedAt()
 	if err != nil || last.IsZero() {
 		return time.Minute
 	}
@@ -420,7 +420,7 @@ func (c *committer) squash(ctx context.Context, k *standing) {
 		c.warn(ctx, "history not repacked", err)
 		return
 	}
-	if _, err := k.sidecar.store.Squash(ctx); err != nil {
+	if _, err := k.sidecar.store.Syncer().Squash(ctx); err != nil {
 		c.warn(ctx, "daily commit failed", err)
 		return
 	}

@@ -114,7 +114,7 @@ func (d *Daemon) GetMemory(ctx context.Context, sc fold.Scope, slug, id string) 
 		b, _, err := st.sidecar.store.History().LastBlob(ctx, m.Path)
 		m.State.Committed = err == nil && fold.ContentHash(b) == m.ContentHash
 		if runner, _ := st.co.sync.on(); runner != nil && m.State.Committed {
-			pushed, err := st.sidecar.store.OnRemote(m.Path, b)
+			pushed, err := st.sidecar.store.Syncer().OnRemote(m.Path, b)
 			m.State.Pushed = err == nil && pushed
 			if !m.State.Pushed && m.State.BlockedReason == "" {
 				m.State.BlockedReason = st.co.sync.unpushed()

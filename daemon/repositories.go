@@ -12,7 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -116,7 +116,7 @@ func chooseRemote(ctx context.Context, sc fold.Scope, l *usergit.Repo, name stri
 	default:
 		return r, fmt.Errorf("the repository has several remotes, and none is called origin: %w", fold.WithHint(fold.ErrInvalid, hintRemotes(names)))
 	}
-	r.address, r.host, err = gitops.CheckRemote(gitops.SyncOptions{Remote: r.address, Local: r.given, PlainHTTP: r.given})
+	r.address, r.host, err = gitsync.CheckRemote(gitsync.SyncOptions{Remote: r.address, Local: r.given, PlainHTTP: r.given})
 	if r.given && !sc.Local && (err != nil || r.host == "") {
 		// Also where it is no good: what there is on this machine is not told.
 		return r, fmt.Errorf("remote %q: a path can be given on this machine only: %w", r.address, fold.WithHint(fold.ErrForbidden, "run there: foldwatch sync on --remote PATH"))

@@ -250,7 +250,7 @@ const fetchedNotice = "fetched"
 // checkout is opened without them, and says so.
 func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 	store := k.sidecar.store
-	if k.tracked || !store.TakingFetched() && (store.Tip() != "" || !k.empty()) {
+	if k.tracked || !store.Syncer().TakingFetched() && (store.Tip() != "" || !k.empty()) {
 		return
 	}
 	b, err := k.layout.FetchedProject(ctx)
@@ -260,7 +260,7 @@ func (k *standing) takeFetched(ctx context.Context, co *checkout) {
 	if p, _, err := conf.ParseProject(b); err != nil || p.ID != co.rec.ProjectID {
 		return // it is registered as another project
 	}
-	got, err := store.TakeFetched(ctx)
+	got, err := store.Syncer().TakeFetched(ctx)
 	if err != nil {
 		co.log.WarnContext(ctx, "Memories not taken from the fetched branch", "err", err)
 		co.note(fetchedNotice, fmt.Sprintf("this clone has memories on its branch foldwatch, and they could not be taken from there: %v; foldwatch sync on fetches them", err))

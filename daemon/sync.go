@@ -14,7 +14,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/rounds"
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -155,9 +155,9 @@ func (y *syncing) leader() (*checkout, *standing) {
 // errSyncEnds is what a round is told that has lost its checkout.
 var errSyncEnds = fmt.Errorf("the checkout was closed: %w", fold.ErrUnavailable)
 
-func (y *syncing) options() gitops.SyncOptions {
+func (y *syncing) options() gitsync.SyncOptions {
 	_, rec := y.on()
-	return gitops.SyncOptions{Remote: rec.Remote, Local: rec.Given, PlainHTTP: rec.Given}
+	return gitsync.SyncOptions{Remote: rec.Remote, Local: rec.Given, PlainHTTP: rec.Given}
 }
 
 // Poll asks the remote whether others have pushed.
@@ -167,11 +167,11 @@ func (y *syncing) Poll(ctx context.Context) (moved bool, err error) {
 		return false, errSyncEnds
 	}
 	store := k.sidecar.store
-	tip, err := store.RemoteTip(ctx, y.options())
+	tip, err := store.Syncer().RemoteTip(ctx, y.options())
 	if err != nil {
 		return false, failed(err)
 	}
-	st, err := store.SyncState(ctx)
+	st, err := store.Syncer().State(ctx)
 	return err == nil && tip != st.RemoteTip, err
 }
 
@@ -193,7 +193,7 @@ func (y *syncing) Round(ctx context.Context, in rounds.Ask) (out rounds.Outcome,
 // syncMemories is the part of Round that is about memories.
 func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, in rounds.Ask) (out rounds.Outcome, err error) {
 	store := k.sidecar.store
-	before, err := store.SyncState(ctx)
+	before, err := store.Syncer().State(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -204,7 +204,7 @@ func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, i
 	}
 	opt := y.options()
 	opt.Publish, opt.Resync = in.Publish, in.Resync
-	did, err := store.Sync(ctx, opt)
+	did, err := store.Syncer().Sync(ctx, opt)
 	if did.Pushed {
 		out.Published, out.Pushed = true, before.Unpushed
 		if before.RemoteTip == "" && out.Pushed > 1 {
@@ -230,7 +230,7 @@ func (y *syncing) syncMemories(ctx context.Context, co *checkout, k *standing, i
 	if len(did.Paths) > 0 || did.Pushed {
 		co.commits.warn(ctx, "mirror not updated", store.Mirror(ctx))
 	}
-	after, err := store.SyncState(ctx)
+	after, err := store.Syncer().State(ctx)
 	out.Left = err == nil && after.Unpushed > 0
 	return out, err
 }
@@ -433,7 +433,7 @@ func (co *checkout) repository(ctx context.Context) wire.Repository {
 		}
 	}
 	if _, k := co.sync.leader(); k != nil {
-		st, err := k.sidecar.store.SyncState(ctx)
+		st, err := k.sidecar.store.Syncer().State(ctx)
 		if err == nil {
 			r.LastPush, r.Unpushed = timeOrNil(st.Pushed), st.Unpushed
 			if st.RemoteTip == "" && r.Unpushed > 0 {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/transport"
+	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -116,7 +116,7 @@ func (b *defaultBranch) at(ctx context.Context, l *usergit.Repo) (name, tip stri
 }
 
 // ahead returns how many commits remote has that local lacks.
-func (b *defaultBranch) ahead(ctx context.Context, local string, remote gitops.RemoteBranch) (int, error) {
+func (b *defaultBranch) ahead(ctx context.Context, local string, remote upstream.Branch) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.local != local || b.remote != remote.Tip {
@@ -157,7 +157,8 @@ func (y *syncing) passesOver(ctx context.Context, in wire.Delivery) string {
 	case in.After == tip:
 		return "that commit is here"
 	}
-	if k.sidecar.store.KnowsTip(name, in.After) {
+	store := k.sidecar.store
+	if name == foldBranch && store.Syncer().KnowsTip(in.After) || store.Upstream().Fetched(name).Tip == in.After {
 		return "that commit is known"
 	}
 	return ""
@@ -186,8 +187,8 @@ func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) erro
 		moved = moved || in.Event == wire.EventTag || in.Ref == "refs/heads/"+name
 	}
 	if moved && tip != "" {
-		was := k.sidecar.store.FetchedBranch(name)
-		is, err := k.sidecar.store.FetchBranch(ctx, name, tip, y.options())
+		was := k.sidecar.store.Upstream().Fetched(name)
+		is, err := k.sidecar.store.Upstream().Fetch(ctx, name, tip, y.options().Transport())
 		bad, _ := errors.AsType[*transport.Error](err)
 		switch {
 		case bad != nil && (bad.Kind == transport.Refused || bad.Kind == transport.Untrusted || bad.Kind == transport.Missing):
@@ -211,12 +212,12 @@ func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) erro
 }
 
 // fetchedAhead returns the remote's default branch as it was fetched last.
-func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b gitops.RemoteBranch) {
+func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b upstream.Branch) {
 	name, _, err := k.in.DefaultBranch(ctx)
 	if err != nil || name == "" {
 		return b
 	}
-	return k.sidecar.store.FetchedBranch(name)
+	return k.sidecar.store.Upstream().Fetched(name)
 }
 
 // rememberAhead makes memories of commits that the remote has and of requests that
@@ -275,7 +276,7 @@ func (co *checkout) ahead(ctx context.Context, k *standing) *wire.RemoteAhead {
 	if err != nil || tip == "" {
 		return nil
 	}
-	b := k.sidecar.store.FetchedBranch(name)
+	b := k.sidecar.store.Upstream().Fetched(name)
 	if b.Tip == "" || b.Tip == tip {
 		return nil
 	}

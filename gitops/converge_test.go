@@ -224,7 +224,7 @@ func syncStopsAtEveryStep(t *testing.T) {
 				return nil
 			}
 			for range 2 { // the second finds what the first left
-				if _, err := b.s.Sync(t.Context(), at); !errors.Is(err, killed) && seen {
+				if _, err := b.s.Syncer().Sync(t.Context(), at); !errors.Is(err, killed) && seen {
 					t.Logf("Sync = %v", err)
 				}
 			}
@@ -286,7 +286,7 @@ func syncKilledAnywhere(t *testing.T) {
 		b.put(own, ownText)
 		b.put(shared, edited(string(text), "five\n", "five of b\n"))
 		f.set(at, nil)
-		_, err := b.s.Sync(t.Context(), b.opt)
+		_, err := b.s.Syncer().Sync(t.Context(), b.opt)
 		f.mu.Lock()
 		killed := f.n >= at
 		f.n, f.at = at, at // closing changes nothing either

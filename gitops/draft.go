@@ -1,9 +1,13 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/foldwatch/foldwatch/gitops/commits"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A draft is the content of a commit to be.
@@ -65,7 +69,29 @@ func (s *Store) commitDraft(ctx context.Context, parent plumbing.Hash, d *draft,
 	if newTree == tree {
 		return parent, nil
 	}
-	return s.putCommit(newTree, parent, s.message(message, told))
+	return s.commits.Put(newTree, parent, s.commits.Message(s.tell(message, told)))
+}
+
+// tell returns files as a message tells them, with its subject: where none is given, the
+// reason of the only file.
+func (s *Store) tell(subject string, files []draftFile) (string, []commits.Change) {
+	changes := make([]commits.Change, len(files))
+	for i, f := range files {
+		changes[i] = commits.Change{Path: f.c.path, Is: f.b, Added: f.c.old.IsZero()}
+		if fold.MarkedDeleted(f.b) {
+			changes[i].Is = nil
+		}
+		if f.c.ours != nil {
+			changes[i].Agent = f.c.author
+		}
+	}
+	if len(files) == 1 {
+		subject = cmp.Or(subject, files[0].c.reason)
+		if changes[0].Is == nil {
+			changes[0].Was, _ = s.obj.Blob(files[0].c.old)
+		}
+	}
+	return subject, changes
 }
 
 // moveTip writes the batch and then lets the journal name its last commit: a

@@ -32,7 +32,7 @@ func TestTakeFetched(t *testing.T) {
 	must(t, os.Rename(remote, remote+".away")) // whoever asks it is found out
 	before := gitState(t, dir)
 	b := &replica{t: t, dir: dir, s: openStore(t, dir, nil), opt: a.opt}
-	got, err := b.s.TakeFetched(t.Context())
+	got, err := b.s.Syncer().TakeFetched(t.Context())
 	must(t, err)
 	if got.From != "origin/foldwatch" || len(got.Paths) != 2 || len(got.Aside) > 0 {
 		t.Errorf("TakeFetched = %+v", got)
@@ -46,7 +46,7 @@ func TestTakeFetched(t *testing.T) {
 	if lines, _ := b.logOf(kept.Path()); len(lines) != 2 { // as it came, and what was before
 		t.Errorf("its history is %q", lines)
 	}
-	if _, err := b.s.TakeFetched(t.Context()); !errors.Is(err, fold.ErrConflict) {
+	if _, err := b.s.Syncer().TakeFetched(t.Context()); !errors.Is(err, fold.ErrConflict) {
 		t.Errorf("TakeFetched again = %v", err)
 	}
 	fsck(t, dir)
@@ -94,7 +94,7 @@ func TestTakeFetchedInterrupted(t *testing.T) {
 		f := &faults{}
 		s := must2(gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later, Faults: f}))(t)
 		f.set(at, nil)
-		_, err := s.TakeFetched(t.Context())
+		_, err := s.Syncer().TakeFetched(t.Context())
 		f.mu.Lock()
 		killed := f.n >= at
 		f.n, f.at = at, at // closing changes nothing either
@@ -104,12 +104,12 @@ func TestTakeFetchedInterrupted(t *testing.T) {
 			t.Errorf("killed at %d and told nothing", at)
 		}
 		b := &replica{t: t, dir: dir, s: openStore(t, dir, nil), opt: a.opt}
-		if b.s.Tip() == "" || b.s.TakingFetched() {
-			if _, err := b.s.TakeFetched(t.Context()); err != nil {
+		if b.s.Tip() == "" || b.s.Syncer().TakingFetched() {
+			if _, err := b.s.Syncer().TakeFetched(t.Context()); err != nil {
 				t.Errorf("killed at %d: TakeFetched = %v", at, err)
 			}
 		}
-		if b.s.TakingFetched() {
+		if b.s.Syncer().TakingFetched() {
 			t.Errorf("killed at %d: it does not end", at)
 		}
 		must2(b.s.CommitAll(t.Context()))(t)
@@ -149,7 +149,7 @@ func TestTakeFetchedOfStrangers(t *testing.T) {
 	dir := filepath.Join(realDir(t), "clone")
 	git(t, remote, "clone", "-q", "--no-checkout", remote, dir)
 	b := &replica{t: t, dir: dir, s: openStore(t, dir, nil)}
-	got, err := b.s.TakeFetched(t.Context())
+	got, err := b.s.Syncer().TakeFetched(t.Context())
 	must(t, err)
 	if len(got.Paths) != 1 || got.Paths[0] != id.Path() {
 		t.Errorf("TakeFetched = %+v", got)
@@ -164,7 +164,7 @@ func TestTakeFetchedOfStrangers(t *testing.T) {
 	}
 	// A clone without such a branch has nothing to take.
 	empty := openStore(t, beside(t), nil)
-	if got, err := empty.TakeFetched(t.Context()); err != nil || len(got.Paths) > 0 || got.From != "" {
+	if got, err := empty.Syncer().TakeFetched(t.Context()); err != nil || len(got.Paths) > 0 || got.From != "" {
 		t.Errorf("TakeFetched of none = %+v, %v", got, err)
 	}
 }

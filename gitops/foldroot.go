@@ -74,3 +74,18 @@ func errCheckoutMissing(dir string) error {
 	return fold.WithHint(fmt.Errorf("the checkout %s is missing: %w", dir, fold.ErrUnavailable),
 		"mount or clone it again, or run: foldwatch remove")
 }
+
+// readFile returns the bytes of a file of fold/, or nil if there is none.
+func readFile(root *disk.Root, path string) ([]byte, error) {
+	b, _, err := root.Read(path, fold.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// allowed reports whether path may be in the tree of memories.
+func allowed(path string) bool { return fold.ValidPath(path) == nil }

@@ -18,7 +18,7 @@ func (s *Store) gate(path string, b []byte) error {
 	if err := fold.ValidPath(path); err != nil {
 		return err
 	}
-	if len(b) > maxFile {
+	if len(b) > fold.MaxFile {
 		return fmt.Errorf("%s: larger than 1 MiB: %w", path, fold.ErrQuarantined)
 	}
 	if s.opt.Check != nil {
@@ -29,12 +29,6 @@ func (s *Store) gate(path string, b []byte) error {
 	}
 	_, err := fold.Decode(s.opt.Slug, path, b) // reports conflict markers too
 	return err
-}
-
-// A SetAside is a file that stays out of the journal, and why.
-type SetAside struct {
-	Path string
-	Err  error
 }
 
 // noteSetAside keeps the reason for status; "" takes it back.

@@ -11,20 +11,22 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A Recorded says what one call of Commit came to.
 type Recorded struct {
-	Oid       string     // of the commit; "" if there was nothing to record
-	Written   []string   // paths below fold/ that it adds or changes
-	Removed   []string   // paths that it deletes
-	SetAside  []SetAside // kept out, with the reason; the rest went in
-	Unsettled []string   // changed less than 300 ms ago: call again for them
-	Later     bool       // many files are being written, see [Store.Bulk]: call again
-	Guarded   bool       // the vanish guard is up and nothing was committed
-	Reason    string     // of Guarded
+	Oid       string             // of the commit; "" if there was nothing to record
+	Written   []string           // paths below fold/ that it adds or changes
+	Removed   []string           // paths that it deletes
+	SetAside  []gitsync.SetAside // kept out, with the reason; the rest went in
+	Unsettled []string           // changed less than 300 ms ago: call again for them
+	Later     bool               // many files are being written, see [Store.Bulk]: call again
+	Guarded   bool               // the vanish guard is up and nothing was committed
+	Reason    string             // of Guarded
 }
 
 // Commit records the state on disk of paths (below fold/) in the journal,
@@ -216,7 +218,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		var info disk.Info
 		err := fs.ErrNotExist
 		if root != nil {
-			b, info, err = root.ReadNamed(p, maxFile)
+			b, info, err = root.ReadNamed(p, fold.MaxFile)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && takenByGit(c, committed):
@@ -286,7 +288,7 @@ func (s *Store) oldBlobs(m map[string]*change) (map[string]plumbing.Hash, error)
 
 // setApart notes a file that stays out.
 func (s *Store) setApart(out *Recorded, path string, err error) {
-	out.SetAside = append(out.SetAside, SetAside{Path: path, Err: err})
+	out.SetAside = append(out.SetAside, gitsync.SetAside{Path: path, Err: err})
 	s.noteSetAside(path, err.Error())
 }
 

@@ -18,10 +18,11 @@ const (
 // all packs into one when there are more than 40. It reports whether it did
 // anything.
 func (s *Store) Repack(ctx context.Context) (did bool, err error) {
-	if !s.syncing.TryLock() {
-		return false, nil // joining packs drops what a fetch has brought and nothing names yet
+	resume, ok := s.sync.Pause()
+	if !ok {
+		return false, nil
 	}
-	defer s.syncing.Unlock()
+	defer resume()
 	return s.repack(ctx, maxLoose, maxPacks)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -93,7 +94,7 @@ func (s *Store) mirrorTo(ctx context.Context, dir string) error {
 }
 
 // mirrored are the references of history that a mirror has, the journal first.
-func mirrored() []string { return []string{refJournal, refBranch, refSquashed} }
+func mirrored() []string { return []string{refJournal, gitsync.RefBranch, gitsync.RefSquashed} }
 
 // copyPrefix begins the references that the checkout of a common git directory has
 // for itself in a mirror.
@@ -260,7 +261,7 @@ func (s *Store) takeMirror(ctx context.Context, dir string) ([]string, error) {
 	if err := objdb.CopyTreeRef(ctx, from, s.obj, as(refDescribed), refDescribed); err != nil {
 		return nil, err
 	}
-	for _, ref := range []string{refBranch, refSquashed, refJournal} {
+	for _, ref := range []string{gitsync.RefBranch, gitsync.RefSquashed, refJournal} {
 		if err := objdb.CopyRef(ctx, from, s.obj, as(ref), ref); err != nil {
 			s.obj.Drop()
 			return nil, err

@@ -23,7 +23,7 @@ func TestSquash(t *testing.T) {
 	write(t, filepath.Join(dir, "fold/public.md"), "# Ours\n")
 	_, err := s.CommitAll(ctx)
 	must(t, err)
-	oid, err := s.Squash(ctx)
+	oid, err := s.Syncer().Squash(ctx)
 	must(t, err)
 	names := strings.Split(repoGit(t, dir, "ls-tree", "-r", "--name-only", "foldwatch"), "\n")
 	if want := append(slices.Clone(paths), "public.md"); !slices.Equal(names, want) {
@@ -32,7 +32,7 @@ func TestSquash(t *testing.T) {
 	if got := repoGit(t, dir, "rev-parse", "foldwatch"); got != oid {
 		t.Errorf("branch is at %s, want %s", got, oid)
 	}
-	if again, err := s.Squash(ctx); again != "" || err != nil {
+	if again, err := s.Syncer().Squash(ctx); again != "" || err != nil {
 		t.Errorf("second Squash = %q, %v", again, err)
 	}
 	// What becomes local leaves the branch; deletions get there.
@@ -40,13 +40,13 @@ func TestSquash(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "fold", paths[0])))
 	_, err = s.CommitAll(ctx)
 	must(t, err)
-	_, err = s.Squash(ctx)
+	_, err = s.Syncer().Squash(ctx)
 	must(t, err)
 	names = strings.Split(repoGit(t, dir, "ls-tree", "-r", "--name-only", "foldwatch"), "\n")
 	if !slices.Equal(names, paths[1:]) {
 		t.Errorf("branch holds %q, want %q", names, paths[1:])
 	}
-	if at, err := s.SquashedAt(); err != nil || at.IsZero() {
+	if at, err := s.Syncer().SquashedAt(); err != nil || at.IsZero() {
 		t.Errorf("SquashedAt = %v, %v", at, err)
 	}
 	fsck(t, dir)
@@ -66,7 +66,7 @@ func TestMirror(t *testing.T) {
 	must(t, err)
 	_, err = s.Commit(ctx, nil, "")
 	must(t, err)
-	_, err = s.Squash(ctx)
+	_, err = s.Syncer().Squash(ctx)
 	must(t, err)
 	must(t, s.Mirror(ctx))
 	for _, ref := range []string{"refs/foldwatch/journal", "refs/heads/foldwatch"} {

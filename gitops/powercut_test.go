@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/disk/powertest"
@@ -118,8 +119,8 @@ func (p *powerUser) commit() {
 	must2(p.s.Commit(p.t.Context(), nil, ""))(p.t)
 }
 
-func (p *powerUser) syncOptions() gitops.SyncOptions {
-	return gitops.SyncOptions{
+func (p *powerUser) syncOptions() gitsync.SyncOptions {
+	return gitsync.SyncOptions{
 		Remote: filepath.Join(p.dir, "remote.git"), Local: true, Publish: true, Rand: func() float64 { return 0 },
 		Step: func(step string) error {
 			if os.Getenv("FOLDWATCH_TEST_POWER_KILL") != step {

@@ -52,7 +52,7 @@ func powerScenes() []powerScene {
 			name: "journal",
 			prepare: func(t testing.TB, dir string) {
 				p := powerCheckout(t, dir, nil)
-				must2(p.s.Squash(t.Context()))(t)
+				must2(p.s.Syncer().Squash(t.Context()))(t)
 				must(t, p.s.Close())
 			},
 			act: func(t testing.TB, p *powerUser) {
@@ -65,7 +65,7 @@ func powerScenes() []powerScene {
 				p.many(6)
 				p.put("Mine", nil)
 				p.commit()
-				must2(p.s.Squash(t.Context()))(t)
+				must2(p.s.Syncer().Squash(t.Context()))(t)
 				must(t, p.s.Close())
 			},
 			bears: []missingSync{
@@ -115,7 +115,7 @@ func prepareSync(t testing.TB, dir string) {
 	remote := filepath.Join(dir, "remote.git")
 	git(t, dir, "init", "-q", "--bare", "--template=", remote)
 	p := powerCheckout(t, dir, nil)
-	must2(p.s.Sync(t.Context(), p.syncOptions()))(t)
+	must2(p.s.Syncer().Sync(t.Context(), p.syncOptions()))(t)
 	must(t, p.s.Close())
 	other := newReplica(t, remote, nil)
 	other.sync()
@@ -137,18 +137,18 @@ func actSync(t testing.TB, p *powerUser) {
 	p.put("Shared", new("one\ntwo\nthree\nfour\nfive of mine"))
 	p.put("Own", new("x"))
 	p.commit()
-	must2(p.s.Sync(t.Context(), p.syncOptions()))(t)
+	must2(p.s.Syncer().Sync(t.Context(), p.syncOptions()))(t)
 	p.put("Own", new("of mine"))
 	p.put("Mine", nil)
 	p.commit()
-	must2(p.s.Sync(t.Context(), p.syncOptions()))(t)
+	must2(p.s.Syncer().Sync(t.Context(), p.syncOptions()))(t)
 	must(t, p.s.Close())
 }
 
 // afterSync goes on syncing, and expects that both sides have all, once.
 func afterSync(t testing.TB, p *powerUser) (bad []string) {
 	fault := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	if _, err := p.s.Sync(t.Context(), p.syncOptions()); err != nil {
+	if _, err := p.s.Syncer().Sync(t.Context(), p.syncOptions()); err != nil {
 		fault("Sync = %v", err)
 	}
 	want := map[string]string{}
@@ -233,7 +233,7 @@ func prepareFetched(t testing.TB, dir string) {
 
 func actFetched(t testing.TB, p *powerUser) {
 	p.open(nil)
-	must2(p.s.TakeFetched(t.Context()))(t)
+	must2(p.s.Syncer().TakeFetched(t.Context()))(t)
 	p.put("Own", new("x"))
 	p.commit()
 	must(t, p.s.Close())
@@ -242,8 +242,8 @@ func actFetched(t testing.TB, p *powerUser) {
 // afterFetched goes on as an opening of the checkout does.
 func afterFetched(t testing.TB, p *powerUser) (bad []string) {
 	fault := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	if p.s.TakingFetched() || p.s.Tip() == "" {
-		if _, err := p.s.TakeFetched(t.Context()); err != nil {
+	if p.s.Syncer().TakingFetched() || p.s.Tip() == "" {
+		if _, err := p.s.Syncer().TakeFetched(t.Context()); err != nil {
 			fault("TakeFetched = %v", err)
 		}
 	}

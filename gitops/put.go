@@ -52,8 +52,8 @@ func (w *Write) check() error {
 	if id, own := fold.OwnPath(w.Path); own && w.ID != "" && id != w.ID {
 		return fmt.Errorf("memory %s cannot lie at %s: %w", w.ID, w.Path, fold.ErrInvalid)
 	}
-	if len(w.New) > maxFile {
-		return fmt.Errorf("%s: %d bytes, at most %d: %w", w.Path, len(w.New), maxFile, fold.ErrInvalid)
+	if len(w.New) > fold.MaxFile {
+		return fmt.Errorf("%s: %d bytes, at most %d: %w", w.Path, len(w.New), fold.MaxFile, fold.ErrInvalid)
 	}
 	return nil
 }
@@ -175,18 +175,6 @@ func hashOrNone(b []byte) string {
 		return ""
 	}
 	return fold.ContentHash(b)
-}
-
-// readFile returns the bytes of a file of fold/, or nil if there is none.
-func readFile(root *disk.Root, path string) ([]byte, error) {
-	b, _, err := root.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && b == nil {
-		b = []byte{}
-	}
-	return b, err
 }
 
 // apply brings the disk from e.Base to e.New. It returns an error that is

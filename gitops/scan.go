@@ -12,7 +12,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // seenName is a file of stat data as of the last look, as git's index keeps it.
@@ -27,9 +26,6 @@ type seenFile struct {
 	Blob  string `json:"b"`
 	At    int64  `json:"t"` // when it was looked at, ns; as young as Mtime proves nothing
 }
-
-// allowed reports whether path may be in the tree of memories.
-func allowed(path string) bool { return fold.ValidPath(path) == nil }
 
 // scan returns the paths at which fold/ may differ from the journal: files
 // whose stat data is not that of the last look, and files that are gone. An

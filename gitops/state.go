@@ -114,7 +114,7 @@ func (s *Store) Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	b, _, err := root.Read(path, maxFile)
+	b, _, err := root.Read(path, fold.MaxFile)
 	if gone := fold.MarkedDeleted(b); gone && err == nil {
 		return nil, fmt.Errorf("%s was deleted: %w", path, fs.ErrNotExist)
 	}

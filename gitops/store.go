@@ -14,18 +14,16 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/commits"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/history"
 	"github.com/foldwatch/foldwatch/gitops/objdb"
-	"github.com/foldwatch/foldwatch/gitops/transport"
+	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/gitops/wal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// maxFile is the size up to which a file of fold/ is read, written and
-// committed (G6).
-const maxFile = 1 << 20
 
 // IgnoreText makes fold/ hide itself from git and from packers, in every work
 // tree, without a byte of the user's own files changing.
@@ -68,25 +66,26 @@ type StoreOptions struct {
 // settled change in the journal, and reads the journal back. One process at a time holds
 // the stores of a repository (G1). Safe for concurrent use.
 type Store struct {
-	opt  StoreOptions
-	l    *usergit.Repo
-	log  *slog.Logger
-	lock *disk.LockFile
-	obj  *objdb.Repo
-	hist *history.Reader
-	wal  *wal.Log
+	opt      StoreOptions
+	l        *usergit.Repo
+	log      *slog.Logger
+	lock     *disk.LockFile
+	obj      *objdb.Repo
+	hist     *history.Reader
+	commits  *commits.Writer
+	sync     *gitsync.Syncer
+	upstream *upstream.Branches
+	wal      *wal.Log
 
 	paths  pathLocks    // one writer a path
 	flight sync.RWMutex // held for reading while a write is on its way from wal to disk
 
 	perCommit int // files; see commitFiles
 
-	held     atomic.Bool  // see Hold
-	bulks    atomic.Int64 // see Bulk
-	seenOnce sync.Once    // reads seen
-	syncing  sync.Mutex   // one sync at a time; taken before commit
-	commit   sync.Mutex   // one commit, scan, restore, repack or mirror at a time; guards who
-	who      identity
+	held     atomic.Bool     // see Hold
+	bulks    atomic.Int64    // see Bulk
+	seenOnce sync.Once       // reads seen
+	commit   sync.Mutex      // one commit, scan, restore, repack or mirror at a time
 	user     *usergit.Folder // fold/ as the user's commits have it
 
 	mu       sync.Mutex // guards the fields below; not held across I/O
@@ -100,8 +99,6 @@ type Store struct {
 	// described is the tree of the newest descriptions; zero before the first.
 	described plumbing.Hash
 	pending   map[string]pendingWrite // by path; see pending.go
-	contact   time.Time               // when the remote last answered
-	ssh       transport.SSH
 	closed    bool
 }
 
@@ -140,7 +137,13 @@ func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
 	if s.obj, err = objdb.Open(filepath.Join(state, usergit.RepoName), opt.Faults, false); err != nil {
 		return nil, err
 	}
-	s.hist = history.New(s.obj, s.start, refRemote)
+	s.hist = history.New(s.obj, s.start, gitsync.RefRemote)
+	s.commits = &commits.Writer{Objects: s.obj, Repo: s.l, Slug: opt.Slug, Now: s.opt.Now, Author: opt.Author}
+	s.sync = gitsync.New(gitsync.Options{
+		Store: synced{s}, Objects: s.obj, History: s.hist, Commits: s.commits,
+		Repo: s.l, Slug: opt.Slug, Now: s.opt.Now,
+	})
+	s.upstream = upstream.Open(s.l, s.writable, opt.Faults)
 	if err := s.loadTip(); err != nil {
 		return nil, err
 	}

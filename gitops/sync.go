@@ -3,335 +3,132 @@ package gitops
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"path/filepath"
-	"time"
+	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/foldwatch/foldwatch/gitops/transport"
-	"github.com/foldwatch/foldwatch/meta/conf"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
+	"github.com/foldwatch/foldwatch/gitops/upstream"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// SyncOptions say with whom to sync, and how. Remote is required.
-type SyncOptions struct {
-	// Remote is the address as the user registered it; credentials in it are
-	// dropped.
-	Remote string
-	// Local allows file:// and paths, PlainHTTP http:// to other machines than
-	// this one: only where the user registered that on this machine (G15).
-	Local     bool
-	PlainHTTP bool
-	// Publish allows to push now. Without it what the remote has new is merged
-	// here, and the merge is pushed by the next sync that may.
-	Publish bool
-	// Resync goes on where the remote's branch was rewritten or deleted, by the
-	// last commit that both have (G14).
-	Resync bool
+// Syncer returns what syncs the store with its remote.
+func (s *Store) Syncer() *gitsync.Syncer { return s.sync }
 
-	// MaxBytes bounds what one fetch may bring. Zero means 512 MB.
-	MaxBytes int64
-	// Timeout ends a fetch or push that takes longer. Zero means 10 minutes.
-	Timeout time.Duration
-	// Rand makes the pauses between tries, in [0, 1). Nil means math/rand.
-	Rand func() float64
-	// Step is told before each step, by name, for tests that stop there. Nil is
-	// fine.
-	Step func(step string) error
-}
+// Upstream returns what fetches branches of the user's remote.
+func (s *Store) Upstream() *upstream.Branches { return s.upstream }
 
-// A Synced says what one call of Sync came to.
-type Synced struct {
-	Fetched bool   // the remote had something new
-	Pushed  bool   // the remote has taken something from us
-	Sent    int    // the files that this changed there
-	Remote  string // the tip of the remote's branch; "" if it has none
-	Local   string // the tip of ours
-	// Paths are the files below fold/ that were written or deleted, sorted.
-	Paths []string
-	// Merged counts the memories that both sides had changed, Conflicts those of
-	// them of which something is kept in a callout or in history only.
-	Merged, Conflicts int
-	// Aside are files that did not enter, on either side, and why.
-	Aside []SetAside
-	// Project is the project file where the sync changed it. If its slug is not
-	// that of the store, file memories are to be described again under it
-	// (G19), and the store opened with it.
-	Project *conf.Project
-	// Joined says that nothing but the project file was taken: it is the first
-	// sync with a remote that calls the project by another slug. Sync again
-	// once the store is open with that slug.
-	Joined bool
-}
+// synced is the store as the syncer sees it.
+type synced struct{ s *Store }
 
-// syncTries is how often a lost race is run again at once (G13).
-const syncTries = 5
-
-// Sync brings the branch foldwatch of the remote and ours together: fetch, merge
-// in the object store, push the merge as one commit on the remote's tip, then
-// change the working files, the journal, and last our references. A crash
-// leaves the replica behind and never ahead; the next call goes on from what
-// the references say, and what this one has noted of its intent (G11 to G14). Where nothing is new it costs one run of the
-// git program and writes nothing. Errors that end a sync are *transport.Error. One
-// call runs at a time.
-func (s *Store) Sync(ctx context.Context, opt SyncOptions) (out Synced, err error) {
-	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
-		return out, err
-	}
-	t, err := s.dial(opt)
-	if err != nil {
-		return out, err
-	}
-	if opt.Rand == nil {
-		opt.Rand = rand.Float64
-	}
-	s.syncing.Lock()
-	defer s.syncing.Unlock()
-	if err := s.unguarded(t.Host()); err != nil {
-		return out, err
-	}
-	r := &round{s: s, t: t, host: t.Host(), address: t.Address(), opt: opt, out: &out}
-	if err := r.load(); err != nil {
-		return out, err
-	}
-	defer func() { s.changed(out.Paths) }()
-	for try := 1; ; try++ {
-		err := r.run(ctx, try)
-		if lost, ok := errors.AsType[*transport.Error](err); !ok || lost.Kind != transport.Lost {
-			return out, err
-		} else if try == syncTries {
-			lost.Err = fold.WithHint(lost.Err, transport.Lost.Hint(r.host))
-			return out, lost
-		}
-		pause := 50*time.Millisecond + time.Duration(opt.Rand()*float64(450*time.Millisecond))
-		select {
-		case <-ctx.Done():
-			return out, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// RemoteTip asks the remote for the tip of its branch; "" if there is none. It
-// is the poll: one question, nothing fetched, nothing written.
-func (s *Store) RemoteTip(ctx context.Context, opt SyncOptions) (string, error) {
-	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
-		return "", err
-	}
-	t, err := s.dial(opt)
-	if err != nil {
-		return "", err
-	}
-	h, err := t.Tip(ctx)
-	if err != nil || h.IsZero() {
-		return "", err
-	}
-	return h.String(), nil
-}
-
-func (r *round) run(ctx context.Context, try int) (err error) {
-	s := r.s
-	if err := s.lockCommit(); err != nil {
-		return err
-	}
-	r.branch, r.from, err = s.squash(ctx)
-	s.commit.Unlock()
-	if err != nil {
-		return err
-	}
-	tip, err := r.remoteTip(ctx, try)
-	if err != nil {
-		return err
-	}
-	r.out.Remote, r.out.Local = hashText(tip), hashText(r.branch)
-	if tip == r.branch && len(r.notes.Held)+len(r.notes.Back) == 0 {
-		return r.saw(tip)
-	}
-	onto := tip
-	if tip.IsZero() {
-		// What was published once is published again where it was deleted, so
-		// that others can go on; else the first commit there begins a history:
-		// that of this machine is nobody's business.
-		onto = r.lost
-	}
-	base, err := s.obj.MergeBase(ctx, r.branch, onto)
-	if err != nil {
-		return err
-	}
-	if joined, err := r.join(ctx, base, onto); joined || err != nil {
-		return err
-	}
-	next, m, err := r.merge(ctx, base, onto)
-	if err != nil {
-		return err
-	}
-	push := next != tip && r.opt.Publish
-	if push || len(m.take) > 0 {
-		if err := r.begin(onto, next); err != nil {
-			return err
-		}
-	}
-	if push {
-		if err := r.push(ctx, tip, next); err != nil {
-			return err
-		}
-	}
-	if r.out.Pushed {
-		if r.out.Sent, err = r.sent(ctx, onto, next); err != nil {
-			return err
-		}
-	}
-	r.out.Merged, r.out.Conflicts = r.out.Merged+m.merged, r.out.Conflicts+m.conflicts
-	return r.settle(ctx, m, next)
-}
-
-// merge merges the remote's tip with our branch and returns the commit both are
-// to stand at.
-func (r *round) merge(ctx context.Context, base, tip plumbing.Hash) (next plumbing.Hash, m *merging, err error) {
-	if err := r.step("merge"); err != nil {
-		return next, nil, err
-	}
-	s := r.s
-	var trees [3]plumbing.Hash
-	for i, h := range []plumbing.Hash{base, r.branch, tip} {
-		if trees[i], err = s.obj.TreeOf(h); err != nil {
-			return next, nil, err
-		}
-	}
-	again, err := r.heldBack(trees[1])
-	if err != nil {
-		return next, nil, err
-	}
-	if r.before, err = r.appliedBefore(ctx, base, tip); err != nil {
-		return next, nil, err
-	}
-	if m, err = s.mergeTrees(ctx, trees[0], trees[1], trees[2], again, r.before); err != nil {
-		if errors.Is(err, fold.ErrInvalid) {
-			err = transport.Errorf(transport.Refused, r.host, "look at what the branch foldwatch of the remote holds", "merge: %v", err)
-		}
-		return next, nil, err
-	}
-	if err := s.lockCommit(); err != nil {
-		return next, nil, err
-	}
-	defer s.commit.Unlock()
-	next, err = s.commitMerge(ctx, m, base, r.branch, tip)
-	return next, m, err
-}
-
-// heldBack returns the files that earlier syncs held back and that the branch,
-// whose tree is given, does not have as the journal does.
-func (r *round) heldBack(branch plumbing.Hash) (map[string]plumbing.Hash, error) {
-	if len(r.notes.Back) == 0 {
-		return nil, nil
-	}
-	s := r.s
-	journal, err := s.obj.TreeOf(r.from)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]plumbing.Hash{}
-	for path := range r.notes.Back {
-		is, err := s.obj.Lookup(journal, path)
-		if err != nil {
-			return nil, err
-		}
-		has, err := s.obj.Lookup(branch, path)
-		if err != nil {
-			return nil, err
-		}
-		unpublished, err := s.wasLocal(path, is)
-		if err != nil {
-			return nil, err
-		}
-		if is != has && !unpublished {
-			out[path] = is
-		}
-	}
-	return out, nil
-}
-
-// push moves the remote's branch to next.
-func (r *round) push(ctx context.Context, tip, next plumbing.Hash) error {
-	if err := r.s.unguarded(r.host); err != nil {
-		return err
-	}
-	if err := r.step("push"); err != nil {
-		return err
-	}
-	if err := r.t.Push(ctx, tip, next); err != nil {
-		return err
-	}
-	r.out.Pushed, r.out.Remote = true, next.String()
-	r.notes.Pushed = r.s.opt.Now().UTC()
-	if err := r.step("pushed"); err != nil {
-		return err
-	}
-	return r.saw(next)
-}
-
-// sent counts the files in which two commits differ.
-func (r *round) sent(ctx context.Context, was, is plumbing.Hash) (int, error) {
-	a, err := r.s.obj.TreeOf(was)
-	if err != nil {
-		return 0, err
-	}
-	b, err := r.s.obj.TreeOf(is)
-	if err != nil {
-		return 0, err
-	}
-	files, err := r.s.changesFrom(ctx, a, b)
-	return len(files), err
-}
-
-// dial returns the remote. See [Store.checkOwn] for what it refuses.
-func (s *Store) dial(opt SyncOptions) (*transport.Remote, error) {
-	if err := s.checkOwn(); err != nil {
-		return nil, err
-	}
-	return transport.Open(s.obj, s.remote(opt))
-}
-
-// checkOwn sees that the repository is as we left it, before git runs in it. It returns a
-// *transport.Error if it is not.
-func (s *Store) checkOwn() error {
-	err := s.obj.CheckOwn()
-	if errors.Is(err, fold.ErrForbidden) {
-		return &transport.Error{Kind: transport.Refused, Err: err}
+// MaySync refuses in tracked mode what publishes, or takes, memories without a commit of
+// the user's (git.md T1).
+func (v synced) MaySync() error {
+	err := v.s.writable()
+	if v.s.opt.Tracked {
+		err = errors.Join(err, fold.WithHint(fmt.Errorf("memories are on the user's own branch here: %w", fold.ErrConflict), "git pull and git push carry them"))
 	}
 	return err
 }
 
-// remote is what the transport is told of opt.
-func (s *Store) remote(opt SyncOptions) transport.Options {
-	base := s.l.MainTree
-	if base == "" {
-		base = filepath.Clean(s.l.CommonDir)
-	}
-	return transport.Options{
-		Address: opt.Remote, Base: base, Local: opt.Local, PlainHTTP: opt.PlainHTTP,
-		MaxBytes: opt.MaxBytes, Timeout: opt.Timeout, SSH: &s.ssh,
-	}
+func (v synced) Lock() (unlock func(), err error) {
+	return v.s.commit.Unlock, v.s.lockCommit()
 }
 
-// CheckRemote returns the address of a remote without credentials, and its host, "" for
-// a path. It returns a *transport.Error if that may not be synced with, and asks nobody.
-func CheckRemote(opt SyncOptions) (address, host string, err error) {
-	return transport.CheckAddress(transport.Options{Address: opt.Remote, Base: "/", Local: opt.Local, PlainHTTP: opt.PlainHTTP})
+func (v synced) Journal() (plumbing.Hash, error) { return v.s.start() }
+
+func (v synced) Guard() (string, error) {
+	if reason, up := v.s.guarded(); up {
+		return reason, nil
+	}
+	root, err := v.s.openFold(false)
+	if err == nil {
+		return "", root.Close()
+	}
+	if !absentFold(err) {
+		return "", err
+	}
+	if v.s.hasJournal() {
+		return reasonFoldMissing, nil
+	}
+	return "", nil
 }
 
-// OnRemote reports whether the remote's branch, as it was last seen, holds the bytes
-// b at path below fold/.
-func (s *Store) OnRemote(path string, b []byte) (bool, error) {
-	tip, err := s.obj.Ref(refRemote)
-	if err != nil || tip.IsZero() {
-		return false, err
+func (v synced) Gate(path string, b []byte) error { return v.s.gate(path, b) }
+func (v synced) Read(path string) ([]byte, error) { return v.s.Read(path) }
+func (v synced) SetAside(path, reason string)     { v.s.noteSetAside(path, reason) }
+func (v synced) Changed(paths []string)           { v.s.changed(paths) }
+
+func (v synced) Record(ctx context.Context, paths []string, subject string) (guard string, err error) {
+	rec, err := v.s.commitNow(ctx, paths, subject)
+	if rec.Guarded {
+		guard = rec.Reason
 	}
-	tree, err := s.obj.TreeOf(tip)
-	if err != nil {
-		return false, err
+	return guard, err
+}
+
+func (v synced) Write(ctx context.Context, changes []gitsync.Change) (done []string, failed map[string]error, err error) {
+	ws := make([]Write, len(changes))
+	for i, c := range changes {
+		ws[i] = Write{Path: c.Path, Base: c.Base, New: c.New, Merge: c.Merge}
+		if id, own := fold.OwnPath(c.Path); own {
+			ws[i].ID = id
+		}
 	}
-	have, err := s.obj.Lookup(tree, path)
-	return err == nil && have == plumbing.ComputeHash(plumbing.BlobObject, b), err
+	return v.s.applyWrites(ctx, ws)
+}
+
+// applyWrites writes files as Put does, in batches; what was changed meanwhile one by
+// one, merged. It returns what was written and what could not be, and an error if
+// all is to be tried again.
+func (s *Store) applyWrites(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
+	failed = map[string]error{}
+	var single []Write
+	batch := ws
+	for len(batch) > 0 {
+		if err := ctx.Err(); err != nil {
+			return done, failed, err
+		}
+		k, size := 0, 0
+		for k < len(batch) && k < batchFiles && size < batchBytes {
+			size += len(batch[k].Base) + len(batch[k].New)
+			k++
+		}
+		wrote, skipped, err := s.putBatch(batch[:k])
+		done = append(done, wrote...)
+		if err != nil {
+			return done, failed, err
+		}
+		for _, path := range skipped { // changed under our hands: one by one, merged
+			i := slices.IndexFunc(batch[:k], func(w Write) bool { return w.Path == path })
+			single = append(single, batch[i])
+		}
+		batch = batch[k:]
+	}
+	for _, w := range single {
+		if err := ctx.Err(); err != nil {
+			return done, failed, err
+		}
+		_, err := s.putOne(w)
+		switch {
+		case err == nil:
+			done = append(done, w.Path)
+		case unwritable(err):
+			failed[w.Path] = err
+		default:
+			return done, failed, err
+		}
+	}
+	return done, failed, nil
+}
+
+// unwritable reports whether it is this one file that cannot be written, and
+// not the disk: there is a link, a folder, or too much at its place.
+func unwritable(err error) bool {
+	return !errors.Is(err, fold.ErrUnavailable) && !disk.NoSpace(err) &&
+		(errors.Is(err, disk.ErrNotRegular) || errors.Is(err, fold.ErrInvalid) || errors.Is(err, fold.ErrForbidden) ||
+			errors.Is(err, fold.ErrConflict) || errors.Is(err, fs.ErrExist) || errors.Is(err, disk.ErrTooLarge))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -17,7 +18,7 @@ type replica struct {
 	t   testing.TB
 	dir string
 	s   *gitops.Store
-	opt gitops.SyncOptions
+	opt gitsync.SyncOptions
 }
 
 // bareRemote makes an empty bare repository.
@@ -34,16 +35,16 @@ func newReplica(t testing.TB, remote string, edit func(*gitops.StoreOptions)) *r
 	t.Helper()
 	dir := realDir(t)
 	git(t, dir, "init", "-q", "--template=", ".")
-	r := &replica{t: t, dir: dir, opt: gitops.SyncOptions{
+	r := &replica{t: t, dir: dir, opt: gitsync.SyncOptions{
 		Remote: remote, Local: true, Publish: true, Rand: func() float64 { return 0 },
 	}}
 	r.s = openStore(t, dir, edit)
 	return r
 }
 
-func (r *replica) sync() gitops.Synced {
+func (r *replica) sync() gitsync.Synced {
 	r.t.Helper()
-	got, err := r.s.Sync(r.t.Context(), r.opt)
+	got, err := r.s.Syncer().Sync(r.t.Context(), r.opt)
 	if err != nil {
 		r.t.Fatalf("Sync = %v", err)
 	}
@@ -98,9 +99,9 @@ func (r *replica) files() map[string]string {
 	return out
 }
 
-func (r *replica) syncState() gitops.SyncState {
+func (r *replica) syncState() gitsync.State {
 	r.t.Helper()
-	st, err := r.s.SyncState(r.t.Context())
+	st, err := r.s.Syncer().State(r.t.Context())
 	must(r.t, err)
 	return st
 }
@@ -174,13 +175,13 @@ func syncTwoReplicas(t *testing.T) {
 	// Nothing to do is one run of git and no write.
 	before := stateFiles(t, b.dir)
 	var n atomic.Int64
-	if got, err := b.s.Sync(usergit.WithCounter(t.Context(), &n), b.opt); err != nil || got.Fetched || got.Pushed || n.Load() != 1 {
+	if got, err := b.s.Syncer().Sync(usergit.WithCounter(t.Context(), &n), b.opt); err != nil || got.Fetched || got.Pushed || n.Load() != 1 {
 		t.Errorf("Sync of nothing = %+v, %v with %d runs of git", got, err, n.Load())
 	}
 	if after := stateFiles(t, b.dir); after != before {
 		t.Errorf("a sync of nothing wrote:\n%s\nwas:\n%s", after, before)
 	}
-	tip, err := b.s.RemoteTip(t.Context(), b.opt)
+	tip, err := b.s.Syncer().RemoteTip(t.Context(), b.opt)
 	if err != nil || tip != got.Remote {
 		t.Errorf("RemoteTip = %s, %v, want %s", tip, err, got.Remote)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -195,7 +196,7 @@ func syncRewritten(t *testing.T) {
 	a.sync()
 	b.sync()
 	git(t, remote, "update-ref", "refs/heads/foldwatch", "foldwatch~1")
-	_, err := b.s.Sync(t.Context(), b.opt)
+	_, err := b.s.Syncer().Sync(t.Context(), b.opt)
 	if kindOf(err) != transport.Rewritten || !strings.Contains(fold.Hint(err), "--resync") || !errors.Is(err, fold.ErrConflict) {
 		t.Fatalf("Sync with a rewritten remote = %v, hint %q", err, fold.Hint(err))
 	}
@@ -205,7 +206,7 @@ func syncRewritten(t *testing.T) {
 	// Edits are held back too, not only polls.
 	third, thirdText := memoryFile("Third", "x")
 	b.put(third, thirdText)
-	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten {
+	if _, err := b.s.Syncer().Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten {
 		t.Errorf("Sync of an edit = %v", err)
 	}
 	b.opt.Resync = true
@@ -218,7 +219,7 @@ func syncRewritten(t *testing.T) {
 	a.sync()
 	a.opt.Resync = false
 	git(t, remote, "update-ref", "-d", "refs/heads/foldwatch")
-	if _, err := b.s.Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten || !strings.Contains(err.Error(), "gone") {
+	if _, err := b.s.Syncer().Sync(t.Context(), b.opt); kindOf(err) != transport.Rewritten || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("Sync with a deleted branch = %v", err)
 	}
 	b.opt.Resync = true
@@ -236,7 +237,7 @@ func syncOtherRemote(t *testing.T) {
 	id, text := memoryFile("One", "x")
 	a.put(id, text)
 	a.sync()
-	_, err := a.s.Squash(t.Context())
+	_, err := a.s.Syncer().Squash(t.Context())
 	must(t, err)
 	a.opt.Remote = bareRemote(t)
 	if got := a.sync(); !got.Pushed {
@@ -258,7 +259,7 @@ func syncGuarded(t *testing.T) {
 	converge(t, a, b)
 	must(t, os.RemoveAll(filepath.Join(a.dir, "fold")))
 	for range 2 {
-		if _, err := a.s.Sync(t.Context(), a.opt); kindOf(err) != transport.Guarded {
+		if _, err := a.s.Syncer().Sync(t.Context(), a.opt); kindOf(err) != transport.Guarded {
 			t.Errorf("Sync without fold/ = %v", err)
 		}
 		_, err := a.s.CommitAll(t.Context())
@@ -384,7 +385,7 @@ func TestSyncTouchesNothingElse(t *testing.T) {
 	git(t, dir, "remote", "add", "origin", remote)
 	git(t, dir, "push", "-q", "origin", "main")
 	git(t, dir, "fetch", "-q", "origin")
-	a := &replica{t: t, dir: dir, opt: gitops.SyncOptions{Remote: remote, Local: true, Publish: true}, s: openStore(t, dir, nil)}
+	a := &replica{t: t, dir: dir, opt: gitsync.SyncOptions{Remote: remote, Local: true, Publish: true}, s: openStore(t, dir, nil)}
 	b := newReplica(t, remote, nil)
 	before := snapshot(t, dir)
 	refs := git(t, remote, "for-each-ref")
@@ -426,10 +427,10 @@ func syncSquashed(t *testing.T) {
 				return nil
 			}
 			b.put(meanwhile, text)
-			_, err := b.s.Squash(t.Context())
+			_, err := b.s.Syncer().Squash(t.Context())
 			return err
 		}
-		_, err := b.s.Sync(t.Context(), opt)
+		_, err := b.s.Syncer().Sync(t.Context(), opt)
 		must(t, err)
 		b.sync()
 		tree := git(t, remote, "ls-tree", "-r", "--name-only", "foldwatch")
@@ -462,13 +463,13 @@ func syncLostRace(t *testing.T) {
 		}
 		return nil
 	}
-	got, err := b.s.Sync(t.Context(), opt)
+	got, err := b.s.Syncer().Sync(t.Context(), opt)
 	if err != nil || !got.Pushed || n != 2 {
 		t.Errorf("Sync = %+v, %v after %d lost races", got, err, n)
 	}
 	b.put(own, edited(string(ownText), "x\n", "y\n"))
 	limit = 1000
-	_, err = b.s.Sync(t.Context(), opt)
+	_, err = b.s.Syncer().Sync(t.Context(), opt)
 	if kindOf(err) != transport.Lost || n != 7 || !errors.Is(err, fold.ErrUnavailable) || fold.Hint(err) == "" {
 		t.Errorf("Sync that always loses = %v after %d", err, n-2)
 	}

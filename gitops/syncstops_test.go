@@ -69,7 +69,7 @@ func stopAndGoOn(t *testing.T, stop, then string) {
 		}
 		return nil
 	}
-	if _, err := b.s.Sync(t.Context(), opt); !errors.Is(err, ended) && opt.Publish {
+	if _, err := b.s.Syncer().Sync(t.Context(), opt); !errors.Is(err, ended) && opt.Publish {
 		t.Fatalf("Sync = %v, want it to end at %q", err, stop)
 	}
 	// Whatever has come by now is taken back.
@@ -94,12 +94,12 @@ func stopAndGoOn(t *testing.T, stop, then string) {
 	switch then {
 	case "squash":
 		b.reopen()
-		_, err := b.s.Squash(t.Context())
+		_, err := b.s.Syncer().Squash(t.Context())
 		must(t, err)
 	case "stop", "keep":
 		for range 2 {
 			b.reopen()
-			if _, err := b.s.Sync(t.Context(), opt); !errors.Is(err, ended) && err != nil {
+			if _, err := b.s.Syncer().Sync(t.Context(), opt); !errors.Is(err, ended) && err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,7 +141,7 @@ func syncStopsTwice(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := b.s.Sync(t.Context(), opt); !errors.Is(err, ended) {
+		if _, err := b.s.Syncer().Sync(t.Context(), opt); !errors.Is(err, ended) {
 			t.Fatalf("Sync = %v, want it to end at %q", err, at)
 		}
 		b.reopen()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -572,10 +573,10 @@ func TestTrackedLeavesGitAlone(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"Sync":        second(u.Sync(ctx, gitops.SyncOptions{Remote: u.dir, Local: true})),
-		"RemoteTip":   second(u.RemoteTip(ctx, gitops.SyncOptions{Remote: u.dir, Local: true})),
-		"Squash":      second(u.Squash(ctx)),
-		"TakeFetched": second(u.TakeFetched(ctx)),
+		"Sync":        second(u.Syncer().Sync(ctx, gitsync.SyncOptions{Remote: u.dir, Local: true})),
+		"RemoteTip":   second(u.Syncer().RemoteTip(ctx, gitsync.SyncOptions{Remote: u.dir, Local: true})),
+		"Squash":      second(u.Syncer().Squash(ctx)),
+		"TakeFetched": second(u.Syncer().TakeFetched(ctx)),
 	} {
 		if !errors.Is(err, fold.ErrConflict) {
 			t.Errorf("%s in tracked mode: %v", name, err)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/gitsync"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -24,7 +24,7 @@ import (
 func (r *replica) wantKind(want transport.Kind) transport.Error {
 	r.t.Helper()
 	before := fmt.Sprint(r.files())
-	_, err := r.s.Sync(r.t.Context(), r.opt)
+	_, err := r.s.Syncer().Sync(r.t.Context(), r.opt)
 	if kindOf(err) != want {
 		r.t.Fatalf("Sync = %v (%s), want %s", err, kindOf(err), want)
 	}
@@ -238,7 +238,7 @@ func TestSyncStrangeNames(t *testing.T) {
 		_, _ = rw.Write([]byte("0000"))
 		return true
 	})
-	if tip, err := a.s.RemoteTip(t.Context(), a.opt); tip != "" {
+	if tip, err := a.s.Syncer().RemoteTip(t.Context(), a.opt); tip != "" {
 		t.Errorf("RemoteTip = %q, %v", tip, err)
 	}
 	if after := stateFiles(t, a.dir); after != before {
@@ -351,7 +351,7 @@ func syncAddresses(t *testing.T) {
 	} {
 		opt := a.opt
 		opt.Remote, opt.Local = tc.remote, tc.local
-		_, err := a.s.RemoteTip(t.Context(), opt)
+		_, err := a.s.Syncer().RemoteTip(t.Context(), opt)
 		if kindOf(err) != tc.want {
 			t.Errorf("RemoteTip of %q = %v (%s), want %s", tc.remote, err, kindOf(err), tc.want)
 		}
@@ -368,7 +368,7 @@ func TestSyncOtherHash(t *testing.T) {
 		t.Skipf("SKIP: git knows no SHA-256: %v", err)
 	}
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
-	r := &replica{t: t, dir: dir, opt: gitops.SyncOptions{Remote: bareRemote(t), Local: true, Publish: true, Rand: func() float64 { return 0 }}}
+	r := &replica{t: t, dir: dir, opt: gitsync.SyncOptions{Remote: bareRemote(t), Local: true, Publish: true, Rand: func() float64 { return 0 }}}
 	r.s = openStore(t, dir, nil)
 	id, text := memoryFile("One", "x")
 	r.put(id, text)

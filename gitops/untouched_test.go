@@ -24,7 +24,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 	paths := fill(t, s, 3)
 	_, err := s.CommitAll(ctx)
 	must(t, err)
-	_, err = s.Squash(ctx)
+	_, err = s.Syncer().Squash(ctx)
 	must(t, err)
 	_, err = s.Guard(ctx)
 	must(t, err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -125,7 +125,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 		return err
 	}
 	reply := committed{Files: []committedFile{}, Skipped: []committedFile{}}
-	var files []gitops.FileChange
+	var files []commits.Change
 	var paths []string
 	author, _ := c.tree.Identity(ctx)
 	for _, ch := range changes {
@@ -135,7 +135,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 		}
 		reply.Files = append(reply.Files, ch.reply())
 		paths = append(paths, ch.Path)
-		file := gitops.FileChange{Path: ch.rel, Is: ch.b, Added: ch.New}
+		file := commits.Change{Path: ch.rel, Is: ch.b, Added: ch.New}
 		if m := ch.memory; m != nil && !ch.Gone && m.Source == fold.SourceAgent && m.Author != author {
 			file.Agent = m.Author
 		}
@@ -150,7 +150,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 	}
 	if len(files) > 0 && !c.dry {
 		reply.Commit, err = c.tree.CommitPaths(ctx, &usergit.PathCommit{
-			Paths: paths, Message: gitops.CommitMessage(c.tree.name, c.message, files), Stdin: c.e.stdin, Output: c.e.stderr,
+			Paths: paths, Message: commits.Message(c.tree.name, c.message, files), Stdin: c.e.stdin, Output: c.e.stderr,
 		})
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -21,7 +21,7 @@ func (in *Ingester) DefaultBranch(ctx context.Context) (name, tip string, err er
 // RememberAhead is RememberCommits for the commits that the remote's default branch
 // has and ours has not. What it writes is what RememberCommits would, once the
 // branch is pulled: a function of the commit alone.
-func (in *Ingester) RememberAhead(ctx context.Context, ahead gitops.RemoteBranch) (r Report, err error) {
+func (in *Ingester) RememberAhead(ctx context.Context, ahead upstream.Branch) (r Report, err error) {
 	if in.Store == nil || in.NoCommits || ahead.Tip == "" {
 		return r, nil
 	}

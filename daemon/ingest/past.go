@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops"
+	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -28,7 +28,7 @@ const (
 // Merges, the commits of bots, messages that hold a credential, and commits of
 // too many files are left out. Where the remote's default branch, ahead, goes on
 // from ours, its past is read. It returns at once if neither has moved.
-func (in *Ingester) ReadPast(ctx context.Context, ahead gitops.RemoteBranch) error {
+func (in *Ingester) ReadPast(ctx context.Context, ahead upstream.Branch) error {
 	_, tip, err := in.branch.Default(ctx)
 	if err != nil || tip == "" {
 		return err

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // OpenBeside opens a bare repository of ours at dir that sees the objects of another,

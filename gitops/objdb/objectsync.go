@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // CheckOwn sees that git, run in our repository, reads no other configuration

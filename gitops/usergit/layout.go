@@ -75,6 +75,15 @@ func (l *Repo) FoldParent(foldDir string) (parent, name string) {
 	return l.MainTree, foldDir
 }
 
+// Main returns the folder that addresses of the repository's remotes are relative to: the
+// main work tree, or of a bare repository itself.
+func (l *Repo) Main() string {
+	if l.MainTree == "" {
+		return filepath.Clean(l.CommonDir)
+	}
+	return l.MainTree
+}
+
 // StateDir returns our folder in the common git directory, which has wal and journal.
 // A linked work tree in tracked mode has one of its own in there, so that no record
 // needs to say which work tree it is of.

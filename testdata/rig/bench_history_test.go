@@ -139,7 +139,7 @@ func (b *bench) history(t *testing.T) {
 	r, _ = pairs("8h", "last commit for status, 100,000 memories", "10", "<= 1.5", 20, look(many), look(few))
 	b.add(r)
 	publish := timed(func() {
-		if oid, err := many.Squash(t.Context()); err != nil || oid == "" {
+		if oid, err := many.Syncer().Squash(t.Context()); err != nil || oid == "" {
 			t.Fatalf("first publish: %q, %v", oid, err)
 		}
 	})

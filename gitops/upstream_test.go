@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -29,16 +28,16 @@ func TestFetchBranchLeavesTheUserAlone(t *testing.T) {
 			git(t, other, "push", "-q", "origin", "main")
 			local := git(t, dir, "rev-parse", "HEAD")
 			s := openStore(t, dir, nil)
-			opt := gitops.SyncOptions{Remote: remote, Local: true}
+			opt := transport.Options{Address: remote, Local: true}
 			before := snapshot(t, dir)
 
-			if b := s.FetchedBranch("main"); b.Tip != "" {
+			if b := s.Upstream().Fetched("main"); b.Tip != "" {
 				t.Errorf("before: %+v", b)
 			}
-			b, err := s.FetchBranch(t.Context(), "main", local, opt)
+			b, err := s.Upstream().Fetch(t.Context(), "main", local, opt)
 			tip := git(t, other, "rev-parse", "HEAD")
-			if err != nil || b.Tip != tip || b.Seen.IsZero() || !s.KnowsTip("main", tip) || s.KnowsTip("main", local) {
-				t.Fatalf("FetchBranch = %+v, %v; want %s", b, err, tip)
+			if err != nil || b.Tip != tip || b.Seen.IsZero() || s.Upstream().Fetched("main").Tip != tip {
+				t.Fatalf("Fetch = %+v, %v; want %s", b, err, tip)
 			}
 			if mine, theirs, err := b.Layout.Apart(t.Context(), local, b.Tip); mine != 0 || theirs != 1 || err != nil {
 				t.Errorf("apart %d and %d, %v", mine, theirs, err)
@@ -51,11 +50,11 @@ func TestFetchBranchLeavesTheUserAlone(t *testing.T) {
 			git(t, other, "commit", "-q", "--amend", "--allow-empty", "-m", "Go elsewhere")
 			git(t, other, "push", "-q", "--force", "origin", "main")
 			tip = git(t, other, "rev-parse", "HEAD")
-			if b, err = s.FetchBranch(t.Context(), "main", local, opt); err != nil || b.Tip != tip {
+			if b, err = s.Upstream().Fetch(t.Context(), "main", local, opt); err != nil || b.Tip != tip {
 				t.Errorf("rewritten: %+v, %v; want %s", b, err, tip)
 			}
 			git(t, remote, "update-ref", "-d", "refs/heads/main")
-			if b, err = s.FetchBranch(t.Context(), "main", local, opt); err != nil || b.Tip != "" || s.KnowsTip("main", tip) {
+			if b, err = s.Upstream().Fetch(t.Context(), "main", local, opt); err != nil || b.Tip != "" || s.Upstream().Fetched("main").Tip != "" {
 				t.Errorf("deleted: %+v, %v", b, err)
 			}
 			unchanged(t, before, snapshot(t, dir))
@@ -71,7 +70,7 @@ func TestFetchBranchAsksNoOtherAddress(t *testing.T) {
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "Begin")
 	s := openStore(t, dir, nil)
 	for _, remote := range []string{"ext::sh -c true", "/nowhere", "file:///nowhere", "http://192.0.2.1/x", "-oProxyCommand=true:x"} {
-		_, err := s.FetchBranch(t.Context(), "main", git(t, dir, "rev-parse", "HEAD"), gitops.SyncOptions{Remote: remote})
+		_, err := s.Upstream().Fetch(t.Context(), "main", git(t, dir, "rev-parse", "HEAD"), transport.Options{Address: remote})
 		if _, ok := errors.AsType[*transport.Error](err); !ok && !errors.Is(err, fold.ErrInvalid) {
 			t.Errorf("FetchBranch of %s: %v", remote, err)
 		}

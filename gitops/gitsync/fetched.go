@@ -1,4 +1,4 @@
-package gitops
+package gitsync
 
 import (
 	"context"
@@ -57,8 +57,8 @@ type Fetched struct {
 // clone has it. It uses no network. It returns the zero Fetched if there is no such
 // branch, and ErrConflict unless the journal is still empty or a crash interrupted
 // an earlier call.
-func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
-	if err := errors.Join(s.writable(), s.sidecarOnly()); err != nil {
+func (s *Syncer) TakeFetched(ctx context.Context) (out Fetched, err error) {
+	if err := s.store.MaySync(); err != nil {
 		return out, err
 	}
 	defer func() {
@@ -66,21 +66,25 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 			err = fmt.Errorf("take memories from a fetched branch: %w", err)
 		}
 	}()
-	ref, err := s.l.FetchedBranch(ctx)
+	ref, err := s.repo.FetchedBranch(ctx)
 	if err != nil || ref == "" {
 		return out, err
 	}
-	if s.hasJournal() && !s.TakingFetched() {
+	tip, err := s.store.Journal()
+	if err != nil {
+		return out, err
+	}
+	if !tip.IsZero() && !s.TakingFetched() {
 		return out, fmt.Errorf("this checkout has a history of its own: %w", fold.ErrConflict)
 	}
 	if err := s.checkOwn(); err != nil {
 		return out, err
 	}
-	git, err := transport.OpenCheckout(s.obj, s.l.CommonDir, &s.ssh)
+	git, err := transport.OpenCheckout(s.obj, s.repo.CommonDir, &s.ssh)
 	if err != nil {
 		return out, err
 	}
-	t := &fetchedTransport{l: s.l, ref: ref, git: git}
+	t := &fetchedTransport{l: s.repo, ref: ref, git: git}
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	if err := s.unguarded(ref); err != nil {
@@ -96,7 +100,7 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 		return out, err
 	}
 	err = r.run(ctx, 1)
-	s.changed(got.Paths)
+	s.store.Changed(got.Paths)
 	if err == nil {
 		r.notes.Taking = false
 		err = s.writeNotes(r.notes)
@@ -105,7 +109,7 @@ func (s *Store) TakeFetched(ctx context.Context) (out Fetched, err error) {
 }
 
 // TakingFetched reports whether a call of TakeFetched was interrupted.
-func (s *Store) TakingFetched() bool {
+func (s *Syncer) TakingFetched() bool {
 	n, err := s.readNotes()
 	return err == nil && n.Taking && n.Remote == ""
 }

@@ -1,4 +1,4 @@
-package gitops
+package gitsync
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/gitops/objdb"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -41,7 +42,7 @@ type merging struct {
 // removed from the branch, which other people may use too. Again are files that
 // were held back before and are not in ours; before are files whose base is another
 // than that of the tree, see appliedBefore. It writes nothing.
-func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again, before map[string]plumbing.Hash) (*merging, error) {
+func (s *Syncer) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash, again, before map[string]plumbing.Hash) (*merging, error) {
 	m := &merging{
 		change: map[string]plumbing.Hash{}, fresh: map[string][]byte{},
 		take: map[string]plumbing.Hash{}, aside: map[string]error{}, back: map[string]error{},
@@ -108,17 +109,17 @@ func (s *Store) mergeTrees(ctx context.Context, base, ours, theirs plumbing.Hash
 type pathChange struct{ was, is plumbing.Hash }
 
 // changesFrom returns the files of ours that differ between two trees.
-func (s *Store) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string]pathChange, error) {
+func (s *Syncer) changesFrom(ctx context.Context, a, b plumbing.Hash) (map[string]pathChange, error) {
 	out := map[string]pathChange{}
 	return out, s.obj.DiffWithin(ctx, a, b, maxDiffering, func(path string, was, is plumbing.Hash) {
-		if allowed(path) {
+		if fold.ValidPath(path) == nil {
 			out[path] = pathChange{was, is}
 		}
 	})
 }
 
 // rebase makes one file's change in a tree that from another base.
-func (s *Store) rebase(changes map[string]pathChange, tree plumbing.Hash, path string, base plumbing.Hash) error {
+func (s *Syncer) rebase(changes map[string]pathChange, tree plumbing.Hash, path string, base plumbing.Hash) error {
 	is, err := s.obj.Lookup(tree, path)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *Store) rebase(changes map[string]pathChange, tree plumbing.Hash, path s
 }
 
 // mergePath merges one file that both sides hold and changed.
-func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ours, theirs plumbing.Hash) error {
+func (s *Syncer) mergePath(ctx context.Context, m *merging, path string, base, ours, theirs plumbing.Hash) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 	if path == fold.ProjectFile {
 		b = mergeProject(our, their)
 	} else {
-		r, err := fold.Merge3(was, our, their, fold.MergeOptions{Now: s.opt.Now(), Project: s.opt.Slug, Path: path})
+		r, err := fold.Merge3(was, our, their, fold.MergeOptions{Now: s.now(), Project: s.slug, Path: path})
 		if err != nil {
 			return fmt.Errorf("merge %s: %w", path, err)
 		}
@@ -170,7 +171,7 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 	if conflicts > 0 {
 		m.conflicts++
 	}
-	if why := s.gate(path, b); why != nil { // too large, for one
+	if why := s.store.Gate(path, b); why != nil { // too large, for one
 		m.aside[path] = fmt.Errorf("merged with the remote: %w", why)
 		return s.unlessHeld(m, path, ours)
 	}
@@ -189,7 +190,7 @@ func (s *Store) mergePath(ctx context.Context, m *merging, path string, base, ou
 
 // unlessHeld takes our version of a path back from the merge if it may not be
 // published.
-func (s *Store) unlessHeld(m *merging, path string, ours plumbing.Hash) error {
+func (s *Syncer) unlessHeld(m *merging, path string, ours plumbing.Hash) error {
 	why, err := s.mayPublish(path, ours)
 	if why != nil {
 		delete(m.change, path)
@@ -200,7 +201,7 @@ func (s *Store) unlessHeld(m *merging, path string, ours plumbing.Hash) error {
 
 // incoming returns the bytes of a file of the remote, or why it may not enter
 // (G6, G7).
-func (s *Store) incoming(path string, h plumbing.Hash) (b []byte, why, err error) {
+func (s *Syncer) incoming(path string, h plumbing.Hash) (b []byte, why, err error) {
 	n, err := s.obj.Size(h)
 	if err != nil {
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -208,7 +209,7 @@ func (s *Store) incoming(path string, h plumbing.Hash) (b []byte, why, err error
 		}
 		return nil, nil, fmt.Errorf("object %s: %w", h, err)
 	}
-	if n > maxFile {
+	if n > fold.MaxFile {
 		return nil, fmt.Errorf("%s: larger than 1 MiB: %w", path, fold.ErrQuarantined), nil
 	}
 	if b, err = s.obj.Blob(h); err != nil {
@@ -222,12 +223,12 @@ func (s *Store) incoming(path string, h plumbing.Hash) (b []byte, why, err error
 			return nil, err, nil
 		}
 	}
-	return b, s.gate(path, b), nil
+	return b, s.store.Gate(path, b), nil
 }
 
 // mayPublish returns why a file of ours may not leave: it was looked at when it
 // was recorded, but what counts as a secret may have been learned since.
-func (s *Store) mayPublish(path string, h plumbing.Hash) (why, err error) {
+func (s *Syncer) mayPublish(path string, h plumbing.Hash) (why, err error) {
 	if h.IsZero() {
 		return nil, nil
 	}
@@ -235,7 +236,7 @@ func (s *Store) mayPublish(path string, h plumbing.Hash) (why, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gate(path, b); err != nil {
+	if err := s.store.Gate(path, b); err != nil {
 		return fmt.Errorf("not published: %w", err), nil
 	}
 	return nil, nil
@@ -260,7 +261,7 @@ func mergeProject(ours, theirs []byte) []byte {
 // commitMerge writes the merge as one commit on the remote's tip (G12) and
 // returns it: theirs itself if the merge adds nothing to it, ours if that is
 // already such a commit. The caller holds commit.
-func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs plumbing.Hash) (_ plumbing.Hash, err error) {
+func (s *Syncer) commitMerge(ctx context.Context, m *merging, base, ours, theirs plumbing.Hash) (_ plumbing.Hash, err error) {
 	defer func() {
 		if err != nil {
 			s.obj.Drop()
@@ -290,11 +291,11 @@ func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs 
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	by, err := s.coAuthors(ctx, ours, base)
+	by, err := s.commits.CoAuthors(ctx, ours, base)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	n, err := s.putCommit(next, theirs, s.message("", files)+by)
+	n, err := s.commits.Put(next, theirs, s.commits.Message("", files)+by)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -305,8 +306,8 @@ func (s *Store) commitMerge(ctx context.Context, m *merging, base, ours, theirs 
 const maxToldFiles = 2000
 
 // changedFiles returns changes of a tree as a message tells them.
-func (s *Store) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Hash) ([]draftFile, error) {
-	var files []draftFile
+func (s *Syncer) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Hash) ([]commits.Change, error) {
+	var files []commits.Change
 	known := map[string]plumbing.Hash{}
 	if len(changes) > 200 {
 		var err error
@@ -315,25 +316,29 @@ func (s *Store) changedFiles(tree plumbing.Hash, changes map[string]plumbing.Has
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		f := draftFile{c: &change{path: path, old: known[path]}, blob: changes[path]}
+		was, is := known[path], changes[path]
 		var err error
 		if len(changes) <= 200 {
-			if f.c.old, err = s.obj.Lookup(tree, path); err != nil {
+			if was, err = s.obj.Lookup(tree, path); err != nil {
 				return nil, err
 			}
 		}
-		if f.blob == f.c.old {
+		if is == was {
 			continue
 		}
-		if !f.blob.IsZero() {
-			f.b = []byte{}
+		f := commits.Change{Path: path, Added: was.IsZero()}
+		if !is.IsZero() {
+			f.Is = []byte{}
 			if len(changes) <= maxToldFiles {
-				if f.b, err = s.obj.Blob(f.blob); err != nil {
+				if f.Is, err = s.obj.Blob(is); err != nil {
 					return nil, err
 				}
 			}
 		}
+		if fold.MarkedDeleted(f.Is) {
+			f.Is = nil
+		}
 		files = append(files, f)
 	}
-	return files, nil
+	return s.nameRemoved(files, tree)
 }

@@ -1,4 +1,4 @@
-package gitops
+package commits
 
 import (
 	"bytes"
@@ -31,8 +31,8 @@ func plainName(s string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(s, ""))
 }
 
-// A FileChange is what a commit does to one file below fold/.
-type FileChange struct {
+// A Change is what a commit does to one file below fold/.
+type Change struct {
 	Path  string
 	Is    []byte // nil if the commit removes the file
 	Was   []byte // what is removed: for its title, and only if nothing else changes
@@ -40,38 +40,10 @@ type FileChange struct {
 	Agent string // that wrote it; "" if nobody is to be named
 }
 
-// message returns the message of a commit of files; see [CommitMessage].
-func (s *Store) message(subject string, files []draftFile) string {
-	changes := make([]FileChange, len(files))
-	for i, f := range files {
-		b := f.b
-		if fold.MarkedDeleted(b) {
-			b = nil
-		}
-		changes[i] = FileChange{Path: f.c.path, Is: b, Added: f.c.old.IsZero()}
-		if f.c.ours != nil {
-			changes[i].Agent = f.c.author
-		}
-	}
-	if len(files) == 1 {
-		if subject == "" {
-			subject = files[0].c.reason
-		}
-		if changes[0].Is == nil {
-			changes[0].Was, _ = s.obj.Blob(files[0].c.old)
-		}
-	}
-	slug := s.opt.Slug
-	if slug == "" {
-		slug = path.Base(s.l.WorkTree)
-	}
-	return CommitMessage(slug, shown.OneLine(subject), changes)
-}
-
-// CommitMessage returns the message of a commit of memories of a project: a text
+// Message returns the message of a commit of memories of a project: a text
 // (a subject is made up where none is given), the ids and paths in it, and the
 // trailers (G12).
-func CommitMessage(slug, text string, files []FileChange) string {
+func Message(slug, text string, files []Change) string {
 	if text = strings.TrimSpace(text); text == "" {
 		text = shown.OneLine(commitSubject(slug, files))
 	}
@@ -79,7 +51,7 @@ func CommitMessage(slug, text string, files []FileChange) string {
 }
 
 // commitDetails is what follows the subject.
-func commitDetails(files []FileChange) string {
+func commitDetails(files []Change) string {
 	var b strings.Builder
 	for i, f := range files {
 		if i == maxNamed {
@@ -101,13 +73,13 @@ func commitDetails(files []FileChange) string {
 	}
 	fmt.Fprintf(&b, "\n%s: v1\nFoldwatch-Count: %d\n", usergit.TrailerCommit, len(files))
 	for _, a := range coAuthorsOf(files) {
-		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, committerEmail)
+		fmt.Fprintf(&b, "Co-authored-by: %s <%s>\n", a, Email)
 	}
 	return b.String()
 }
 
 // coAuthorsOf returns the agents that wrote any of files, sorted.
-func coAuthorsOf(files []FileChange) []string {
+func coAuthorsOf(files []Change) []string {
 	var out []string
 	for _, f := range files {
 		if a := plainName(f.Agent); a != "" {
@@ -120,8 +92,8 @@ func coAuthorsOf(files []FileChange) []string {
 
 // commitSubject says what a commit does in one line: to memories, if it does anything
 // to them, and not to the project file and the attributes beside them.
-func commitSubject(slug string, files []FileChange) string {
-	memories := slices.DeleteFunc(slices.Clone(files), func(f FileChange) bool { return path.Ext(f.Path) != ".md" })
+func commitSubject(slug string, files []Change) string {
+	memories := slices.DeleteFunc(slices.Clone(files), func(f Change) bool { return path.Ext(f.Path) != ".md" })
 	if len(memories) > 0 {
 		files = memories
 	}
@@ -161,7 +133,7 @@ func hasSource(b []byte, source fold.Source) bool {
 }
 
 // subject says what happens to one file: Add decision "Session timeout policy".
-func (f FileChange) subject(slug string) string {
+func (f Change) subject(slug string) string {
 	verb, b := "Update", f.Is
 	switch {
 	case f.Is == nil:
@@ -186,20 +158,20 @@ func (f FileChange) subject(slug string) string {
 // maxCredited is how many commits are looked through for agents to name.
 const maxCredited = 1000
 
-// coAuthors returns the trailers that name the agents of the commits from tip
+// CoAuthors returns the trailers that name the agents of the commits from tip
 // down to, and without, end; "" if there are none.
-func (s *Store) coAuthors(ctx context.Context, tip, end plumbing.Hash) (string, error) {
+func (w *Writer) CoAuthors(ctx context.Context, tip, end plumbing.Hash) (string, error) {
 	var lines []string
 	for n := 0; tip != end && !tip.IsZero() && n < maxCredited; n++ {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		c, err := s.obj.CommitOf(tip)
+		c, err := w.Objects.CommitOf(tip)
 		if err != nil {
 			return "", err
 		}
 		for line := range strings.Lines(c.Message) {
-			if strings.HasPrefix(line, "Co-authored-by: ") && strings.HasSuffix(line, " <"+committerEmail+">\n") {
+			if strings.HasPrefix(line, "Co-authored-by: ") && strings.HasSuffix(line, " <"+Email+">\n") {
 				lines = append(lines, line)
 			}
 		}

@@ -1,4 +1,4 @@
-package gitops
+package gitsync
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type remote interface {
 
 // A round is one pass of a sync.
 type round struct {
-	s             *Store
+	s             *Syncer
 	t             remote
 	host, address string // of the remote; no host is a path of this machine
 	opt           SyncOptions
@@ -51,7 +51,7 @@ func (r *round) load() (err error) {
 		r.notes = &syncNotes{Remote: r.address, Held: r.notes.Held, Back: r.notes.Back, Intent: r.notes.Intent}
 		return nil
 	}
-	r.seen, err = r.s.obj.Ref(refRemote)
+	r.seen, err = r.s.obj.Ref(RefRemote)
 	return err
 }
 
@@ -127,7 +127,7 @@ func (r *round) saw(tip plumbing.Hash) error {
 		return nil
 	}
 	if !tip.IsZero() {
-		if err := r.s.obj.SetRef(refRemote, tip); err != nil {
+		if err := r.s.obj.SetRef(RefRemote, tip); err != nil {
 			return err
 		}
 	}

@@ -1,18 +1,17 @@
-package gitops
+package gitsync
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/history"
+	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/meta/conf"
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -30,10 +29,11 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 	if err := r.step("refs"); err != nil {
 		return err
 	}
-	if err := s.lockCommit(); err != nil {
+	unlock, err := s.store.Lock()
+	if err != nil {
 		return err
 	}
-	defer s.commit.Unlock()
+	defer unlock()
 	if err := r.moveRefs(ctx, next); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 	}
 	for path := range r.notes.Back {
 		if _, still := back[path]; !still {
-			s.noteSetAside(path, "")
+			s.store.SetAside(path, "")
 		}
 	}
 	r.notes.Held, r.notes.Back, r.notes.Intent = held, back, nil
@@ -58,19 +58,19 @@ func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) erro
 // moveRefs lets our branch name next. The caller holds commit.
 func (r *round) moveRefs(ctx context.Context, next plumbing.Hash) error {
 	s := r.s
-	done, err := s.obj.Ref(refSquashed)
+	done, err := s.obj.Ref(RefSquashed)
 	if err != nil {
 		return err
 	}
 	if done != r.from && !r.from.IsZero() {
 		// Squashed meanwhile onto the branch as it was: next lacks that, so it is
 		// to be squashed once more.
-		if err := s.obj.SetRef(refSquashed, r.from); err != nil {
+		if err := s.obj.SetRef(RefSquashed, r.from); err != nil {
 			return err
 		}
 	}
 	if next != r.branch && !next.IsZero() {
-		if err := s.obj.SetRef(refBranch, next); err != nil {
+		if err := s.obj.SetRef(RefBranch, next); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (r *round) moveRefs(ctx context.Context, next plumbing.Hash) error {
 // the journal has had since.
 func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 	s := r.s
-	tip, err := s.start()
+	tip, err := s.store.Journal()
 	if err != nil || tip == r.from {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *round) skipSquash(ctx context.Context, next plumbing.Hash) error {
 			return nil
 		}
 	}
-	return s.obj.SetRef(refSquashed, tip)
+	return s.obj.SetRef(RefSquashed, tip)
 }
 
 // apply changes the working files and the journal. It returns the files that
@@ -131,7 +131,7 @@ func (r *round) apply(ctx context.Context, m *merging, next plumbing.Hash) (held
 	if err != nil {
 		return nil, err
 	}
-	var ws []Write
+	var ws []Change
 	for _, path := range slices.Sorted(maps.Keys(take)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -150,10 +150,10 @@ func (r *round) apply(ctx context.Context, m *merging, next plumbing.Hash) (held
 	if len(ws) == 0 {
 		return held, nil
 	}
-	if err := s.unguarded(r.host); err != nil {
+	if err := r.unguarded(); err != nil {
 		return nil, err
 	}
-	done, failed, err := s.applyWrites(ctx, ws)
+	done, failed, err := s.store.Write(ctx, ws)
 	for path, why := range failed {
 		held[path] = why.Error()
 		r.aside(path, why)
@@ -170,18 +170,15 @@ func (r *round) apply(ctx context.Context, m *merging, next plumbing.Hash) (held
 	}
 	for _, path := range done {
 		if _, was := r.notes.Held[path]; was {
-			s.noteSetAside(path, "")
+			s.store.SetAside(path, "")
 		}
 	}
 	if err := r.step("journal"); err != nil {
 		return nil, err
 	}
-	rec, err := s.commitNow(ctx, done, fmt.Sprintf(history.AppliedSubject+"%s from the remote", plural(len(done), "memory", "memories")))
-	if err != nil {
+	subject := fmt.Sprintf(history.AppliedSubject+"%s from the remote", plural(len(done), "memory", "memories"))
+	if err := r.record(ctx, done, subject); err != nil {
 		return nil, err
-	}
-	if rec.Guarded {
-		return nil, guardedSync(r.host, rec.Reason)
 	}
 	return held, r.noteProject(take)
 }
@@ -196,7 +193,7 @@ func plural(n int, one, many string) string {
 // aside tells of a file that did not enter.
 func (r *round) aside(path string, why error) {
 	r.out.Aside = append(r.out.Aside, SetAside{Path: path, Err: why})
-	r.s.noteSetAside(path, why.Error())
+	r.s.store.SetAside(path, why.Error())
 }
 
 // withHeld adds to take what earlier syncs could not take in.
@@ -225,16 +222,13 @@ func (r *round) withHeld(take map[string]plumbing.Hash, next plumbing.Hash) (map
 // write returns how a working file becomes what the merge says, or why it may
 // not; neither if there is nothing to do. Journal is the tree that the merge
 // was made from, and so what the file was then.
-func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w *Write, why, err error) {
+func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w *Change, why, err error) {
 	s := r.s
 	was, err := s.obj.Lookup(journal, path)
 	if err != nil || was == blob {
 		return nil, nil, err
 	}
-	w = &Write{Path: path, Merge: true}
-	if id, own := fold.OwnPath(path); own {
-		w.ID = id
-	}
+	w = &Change{Path: path, Merge: true}
 	if !blob.IsZero() {
 		if w.New, why, err = s.incoming(path, blob); why != nil || err != nil {
 			if why != nil {
@@ -250,63 +244,11 @@ func (r *round) write(journal plumbing.Hash, path string, blob plumbing.Hash) (w
 		if w.Base == nil {
 			w.Base = []byte{}
 		}
-		if local(s.opt.Slug, path, w.Base) {
+		if s.local(path, w.Base) {
 			return nil, nil, nil // ours alone: what others call the same stays theirs
 		}
 	}
 	return w, nil, nil
-}
-
-// applyWrites writes files as Put does, in batches; what was changed meanwhile one by
-// one, merged. It returns what was written and what could not be, and an error if
-// all is to be tried again.
-func (s *Store) applyWrites(ctx context.Context, ws []Write) (done []string, failed map[string]error, err error) {
-	failed = map[string]error{}
-	var single []Write
-	batch := ws
-	for len(batch) > 0 {
-		if err := ctx.Err(); err != nil {
-			return done, failed, err
-		}
-		k, size := 0, 0
-		for k < len(batch) && k < batchFiles && size < batchBytes {
-			size += len(batch[k].Base) + len(batch[k].New)
-			k++
-		}
-		wrote, skipped, err := s.putBatch(batch[:k])
-		done = append(done, wrote...)
-		if err != nil {
-			return done, failed, err
-		}
-		for _, path := range skipped { // changed under our hands: one by one, merged
-			i := slices.IndexFunc(batch[:k], func(w Write) bool { return w.Path == path })
-			single = append(single, batch[i])
-		}
-		batch = batch[k:]
-	}
-	for _, w := range single {
-		if err := ctx.Err(); err != nil {
-			return done, failed, err
-		}
-		_, err := s.putOne(w)
-		switch {
-		case err == nil:
-			done = append(done, w.Path)
-		case unwritable(err):
-			failed[w.Path] = err
-		default:
-			return done, failed, err
-		}
-	}
-	return done, failed, nil
-}
-
-// unwritable reports whether it is this one file that cannot be written, and
-// not the disk: there is a link, a folder, or too much at its place.
-func unwritable(err error) bool {
-	return !errors.Is(err, fold.ErrUnavailable) && !disk.NoSpace(err) &&
-		(errors.Is(err, disk.ErrNotRegular) || errors.Is(err, fold.ErrInvalid) || errors.Is(err, fold.ErrForbidden) ||
-			errors.Is(err, fold.ErrConflict) || errors.Is(err, fs.ErrExist) || errors.Is(err, disk.ErrTooLarge))
 }
 
 // noteProject reads the project file again if the sync changed it.
@@ -314,7 +256,7 @@ func (r *round) noteProject(take map[string]plumbing.Hash) error {
 	if _, ok := take[fold.ProjectFile]; !ok {
 		return nil
 	}
-	b, err := r.s.Read(fold.ProjectFile)
+	b, err := r.s.store.Read(fold.ProjectFile)
 	if err != nil {
 		return err
 	}
@@ -345,18 +287,44 @@ func (r *round) join(ctx context.Context, base, tip plumbing.Hash) (bool, error)
 	if err := r.step("join"); err != nil {
 		return false, err
 	}
-	_, err = s.putOne(Write{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)})
-	if err != nil {
+	_, failed, err := s.store.Write(ctx, []Change{{Path: fold.ProjectFile, Base: ours, New: conf.EncodeProject(p)}})
+	if err = cmp.Or(err, failed[fold.ProjectFile]); err != nil {
 		return false, fmt.Errorf("join project %s: %w", theirs.Slug, err)
 	}
 	r.out.Paths, r.out.Project, r.out.Joined = []string{fold.ProjectFile}, &p, true
-	_, err = s.commitNow(ctx, []string{fold.ProjectFile}, "fold: Join project "+theirs.Slug)
-	return true, err
+	return true, r.record(ctx, r.out.Paths, "fold: Join project "+theirs.Slug)
+}
+
+// record has the journal take the files at paths as they are.
+func (r *round) record(ctx context.Context, paths []string, subject string) error {
+	guard, err := r.s.store.Record(ctx, paths, subject)
+	if err == nil && guard != "" {
+		err = guardedSync(r.host, guard)
+	}
+	return err
+}
+
+// unguarded returns why nothing may be published or taken in, or nil (G8).
+func (r *round) unguarded() error { return r.s.unguarded(r.host) }
+
+func (s *Syncer) unguarded(host string) error {
+	guard, err := s.store.Guard()
+	if err != nil {
+		return transport.Errorf(transport.Guarded, host, "", "%v", err)
+	}
+	if guard != "" {
+		return guardedSync(host, guard)
+	}
+	return nil
+}
+
+func guardedSync(host, reason string) error {
+	return transport.Errorf(transport.Guarded, host, "", "the vanish guard is up: %s: nothing is synced meanwhile", reason)
 }
 
 // projectAt returns the project file of a commit; nil if it has none that can
 // be read.
-func (s *Store) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
+func (s *Syncer) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
 	tree, err := s.obj.TreeOf(commit)
 	if err != nil {
 		return nil, nil, err
@@ -366,7 +334,7 @@ func (s *Store) projectAt(commit plumbing.Hash) ([]byte, *conf.Project, error) {
 		return nil, nil, err
 	}
 	n, err := s.obj.Size(h)
-	if err != nil || n > maxFile {
+	if err != nil || n > fold.MaxFile {
 		return nil, nil, err
 	}
 	b, err := s.obj.Blob(h)

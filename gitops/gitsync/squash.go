@@ -1,4 +1,4 @@
-package gitops
+package gitsync
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -16,16 +17,17 @@ import (
 // the branch foldwatch (G4). Memories with visibility: local stay out (G6): of
 // one that became local the branch loses its file. It returns the commit, or
 // "" if there is nothing new. Whether it is time is the caller's to know:
-// [Store.SquashedAt] says when it was done last.
-func (s *Store) Squash(ctx context.Context) (oid string, err error) {
-	if err := s.sidecarOnly(); err != nil {
+// [Syncer.SquashedAt] says when it was done last.
+func (s *Syncer) Squash(ctx context.Context) (oid string, err error) {
+	if err := s.store.MaySync(); err != nil {
 		return "", err
 	}
-	if err := s.lockCommit(); err != nil {
+	unlock, err := s.store.Lock()
+	if err != nil {
 		return "", err
 	}
-	defer s.commit.Unlock()
-	was, err := s.obj.Ref(refBranch)
+	defer unlock()
+	was, err := s.obj.Ref(RefBranch)
 	if err != nil {
 		return "", fmt.Errorf("squash the journal: %w", err)
 	}
@@ -38,21 +40,21 @@ func (s *Store) Squash(ctx context.Context) (oid string, err error) {
 
 // squash is Squash with the lock held. It returns the commit of the branch, and
 // the journal commit whose state it holds; both are zero before the first.
-func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err error) {
+func (s *Syncer) squash(ctx context.Context) (branch, journal plumbing.Hash, err error) {
 	defer func() {
 		if err != nil {
 			s.obj.Drop()
 			err = fmt.Errorf("squash the journal: %w", err)
 		}
 	}()
-	if branch, err = s.obj.Ref(refBranch); err != nil {
+	if branch, err = s.obj.Ref(RefBranch); err != nil {
 		return branch, journal, err
 	}
-	done, err := s.obj.Ref(refSquashed)
+	done, err := s.obj.Ref(RefSquashed)
 	if err != nil {
 		return branch, journal, err
 	}
-	tip, err := s.start()
+	tip, err := s.store.Journal()
 	if err != nil || tip.IsZero() || done == tip {
 		return branch, done, err
 	}
@@ -70,35 +72,35 @@ func (s *Store) squash(ctx context.Context) (branch, journal plumbing.Hash, err 
 	}
 	if next == tree || branch.IsZero() && len(changed.blobs) == 0 {
 		s.obj.Drop()
-		return branch, tip, s.obj.SetRef(refSquashed, tip)
+		return branch, tip, s.obj.SetRef(RefSquashed, tip)
 	}
-	by, err := s.coAuthors(ctx, tip, done)
+	by, err := s.commits.CoAuthors(ctx, tip, done)
 	if err != nil {
 		return branch, journal, err
 	}
-	at, err := s.putCommit(next, branch, s.message("", changed.files)+by)
+	at, err := s.commits.Put(next, branch, s.commits.Message("", changed.files)+by)
 	if err != nil {
 		return branch, journal, err
 	}
 	if err := s.obj.Flush(); err != nil {
 		return branch, journal, err
 	}
-	if err := s.obj.SetRef(refBranch, at); err != nil {
+	if err := s.obj.SetRef(RefBranch, at); err != nil {
 		return branch, journal, err
 	}
-	return at, tip, s.obj.SetRef(refSquashed, tip)
+	return at, tip, s.obj.SetRef(RefSquashed, tip)
 }
 
 // A publish is what may go from the journal to the branch.
 type publish struct {
 	blobs map[string]plumbing.Hash // zero: leave out
-	files []draftFile              // the same, for the message
+	files []commits.Change         // the same, for the message
 }
 
 // publishable returns what differs between two journal commits, and what branch, a
 // tree, got from one in between and was taken back since: local memories and
 // files marked as deleted are left out.
-func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash) (p publish, err error) {
+func (s *Syncer) publishable(ctx context.Context, from, to, branch plumbing.Hash) (p publish, err error) {
 	a, err := s.obj.TreeOf(from)
 	if err != nil {
 		return p, err
@@ -120,7 +122,7 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 		if err := ctx.Err(); err != nil {
 			return p, err
 		}
-		f := draftFile{c: &change{path: path, old: old[path]}}
+		f := commits.Change{Path: path, Added: old[path].IsZero()}
 		h := p.blobs[path]
 		var isLocal bool
 		if !h.IsZero() {
@@ -131,8 +133,8 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 			if gone := fold.MarkedDeleted(b); gone { // here a deletion needs no mark
 				h, p.blobs[path] = plumbing.ZeroHash, plumbing.ZeroHash
 			} else {
-				isLocal = local(s.opt.Slug, path, b)
-				f.b, f.blob = b, h
+				isLocal = s.local(path, b)
+				f.Is = b
 			}
 		}
 		if h.IsZero() || isLocal {
@@ -152,13 +154,27 @@ func (s *Store) publishable(ctx context.Context, from, to, branch plumbing.Hash)
 		}
 		p.files = append(p.files, f)
 	}
-	return p, nil
+	p.files, err = s.nameRemoved(p.files, a)
+	return p, err
+}
+
+// nameRemoved gives files, if they are one that is removed, the text it had in a tree: a
+// message of one file names its title.
+func (s *Syncer) nameRemoved(files []commits.Change, tree plumbing.Hash) ([]commits.Change, error) {
+	if len(files) != 1 || files[0].Is != nil {
+		return files, nil
+	}
+	was, err := s.obj.Lookup(tree, files[0].Path)
+	if err == nil && !was.IsZero() {
+		files[0].Was, err = s.obj.Blob(was)
+	}
+	return files, err
 }
 
 // takenBack adds to is and was the files that are in both journal commits the same,
 // but were another in between, as branch has them now: a sync had brought that, and
 // an edit or a deletion took it back before the journal was squashed again.
-func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, is, was map[string]plumbing.Hash) error {
+func (s *Syncer) takenBack(ctx context.Context, from, to, branch plumbing.Hash, is, was map[string]plumbing.Hash) error {
 	if branch.IsZero() || from.IsZero() {
 		return nil
 	}
@@ -196,29 +212,29 @@ func (s *Store) takenBack(ctx context.Context, from, to, branch plumbing.Hash, i
 }
 
 // wasLocal reports whether what a path held before was not published.
-func (s *Store) wasLocal(path string, old plumbing.Hash) (bool, error) {
+func (s *Syncer) wasLocal(path string, old plumbing.Hash) (bool, error) {
 	if old.IsZero() {
 		return true, nil
 	}
 	b, err := s.obj.Blob(old)
 	gone := fold.MarkedDeleted(b)
-	return err == nil && (gone || local(s.opt.Slug, path, b)), err
+	return err == nil && (gone || s.local(path, b)), err
 }
 
 // local reports whether a memory is never to be published.
-func local(slug, path string, b []byte) bool {
+func (s *Syncer) local(path string, b []byte) bool {
 	if path == fold.ProjectFile {
 		return false
 	}
-	m, err := fold.Decode(slug, path, b)
+	m, err := fold.Decode(s.slug, path, b)
 	// What cannot be read is not known to be public.
 	return err != nil || m.Visibility == "local"
 }
 
 // SquashedAt returns when the branch foldwatch last got a commit; zero if it
 // has none.
-func (s *Store) SquashedAt() (time.Time, error) {
-	h, err := s.obj.Ref(refBranch)
+func (s *Syncer) SquashedAt() (time.Time, error) {
+	h, err := s.obj.Ref(RefBranch)
 	if err != nil || h.IsZero() {
 		return time.Time{}, err
 	}

@@ -1,4 +1,4 @@
-package gitops
+package gitsync
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const syncName = "sync.json"
 
 // syncNotes is what is kept between syncs.
 type syncNotes struct {
-	Remote string    `json:"remote"` // address that refRemote is of
+	Remote string    `json:"remote"` // address that RefRemote is of
 	Pushed time.Time `json:"pushed,omitzero"`
 	// Held are files of our branch that did not become working files, and why:
 	// they are looked at again by each sync.
@@ -34,48 +34,40 @@ type syncNotes struct {
 	Taking bool `json:"taking,omitempty"`
 }
 
-func (s *Store) readNotes() (*syncNotes, error) {
-	return readKept[syncNotes](s.l.StateDir(), syncName)
-}
-
-func (s *Store) writeNotes(n *syncNotes) error { return writeKept(s.l.StateDir(), syncName, n) }
-
-// readKept reads what writeKept left in the state folder; a file that is damaged, or
-// none, is the zero value.
-func readKept[T any](state, name string) (*T, error) {
-	b, err := os.ReadFile(filepath.Join(state, name))
+// readNotes reads what writeNotes left; a file that is damaged, or none, is the zero value.
+func (s *Syncer) readNotes() (*syncNotes, error) {
+	b, err := os.ReadFile(filepath.Join(s.repo.StateDir(), syncName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, fmt.Errorf("read %s: %w", syncName, err)
 	}
-	v := new(T)
-	if json.Unmarshal(b, v) != nil {
-		v = new(T)
+	n := &syncNotes{}
+	if json.Unmarshal(b, n) != nil {
+		n = &syncNotes{}
 	}
-	return v, nil
+	return n, nil
 }
 
-// writeKept replaces a file of the state folder by v as JSON, durably.
-func writeKept(state, name string, v any) error {
-	b, err := json.Marshal(v)
+func (s *Syncer) writeNotes(n *syncNotes) error {
+	b, err := json.Marshal(n)
 	if err == nil {
-		err = disk.WriteFile(filepath.Join(state, name), b, 0o600)
+		err = disk.WriteFile(filepath.Join(s.repo.StateDir(), syncName), b, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, disk.Unavailable(err))
+		return fmt.Errorf("write %s: %w", syncName, disk.Unavailable(err))
 	}
 	return nil
 }
 
 // noteContact remembers that the remote answered.
-func (s *Store) noteContact() {
+func (s *Syncer) noteContact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = s.opt.Now()
+	s.contact = s.now()
 }
 
-// A SyncState says how the store stands with its remote, as far as is known
+// A State says how the store stands with its remote, as far as is known
 // without asking it.
-type SyncState struct {
+type State struct {
 	Address   string    // of the remote that was synced with last; "" before the first
 	RemoteTip string    // newest commit seen on its branch foldwatch; "" if none
 	LocalTip  string    // of our own branch foldwatch
@@ -90,11 +82,11 @@ type SyncState struct {
 	Back map[string]string
 }
 
-// SyncState returns how the store stands with its remote. It costs what has
+// State returns how the store stands with its remote. It costs what has
 // changed since the last sync.
-func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
-	var st SyncState
-	tip, err := s.start()
+func (s *Syncer) State(ctx context.Context) (State, error) {
+	var st State
+	tip, err := s.store.Journal()
 	if err != nil {
 		return st, err
 	}
@@ -102,27 +94,27 @@ func (s *Store) SyncState(ctx context.Context) (SyncState, error) {
 	if err != nil {
 		return st, err
 	}
-	refs := map[string]plumbing.Hash{refRemote: {}, refBranch: {}, refSquashed: {}}
+	refs := map[string]plumbing.Hash{RefRemote: {}, RefBranch: {}, RefSquashed: {}}
 	for name := range refs {
 		if refs[name], err = s.obj.Ref(name); err != nil {
 			return st, err
 		}
 	}
 	if n.Remote == "" {
-		refs[refRemote] = plumbing.ZeroHash
+		refs[RefRemote] = plumbing.ZeroHash
 	}
 	s.mu.Lock()
 	st.Contact = s.contact
 	s.mu.Unlock()
 	st.Address, st.Pushed, st.Held, st.Back = n.Remote, n.Pushed, n.Held, n.Back
-	st.RemoteTip, st.LocalTip = hashText(refs[refRemote]), hashText(refs[refBranch])
-	st.Unpushed, err = s.unpushed(ctx, refs[refRemote], refs[refBranch], refs[refSquashed], tip)
+	st.RemoteTip, st.LocalTip = hashText(refs[RefRemote]), hashText(refs[RefBranch])
+	st.Unpushed, err = s.unpushed(ctx, refs[RefRemote], refs[RefBranch], refs[RefSquashed], tip)
 	return st, err
 }
 
 // unpushed counts the paths at which the remote differs from our branch and
 // what the journal adds to it.
-func (s *Store) unpushed(ctx context.Context, remote, branch, squashed, tip plumbing.Hash) (int, error) {
+func (s *Syncer) unpushed(ctx context.Context, remote, branch, squashed, tip plumbing.Hash) (int, error) {
 	theirs, err := s.obj.TreeOf(remote)
 	if err != nil {
 		return 0, err
