@@ -141,25 +141,53 @@ func (s *Store) Lost() []LostWrite {
 }
 
 // FindLost compares what is remembered with the work tree and with the user's history,
-// and returns how many are lost. While an operation of git is open nothing is decided. It
-// costs nothing where nothing is remembered, and runs git only for what the work tree
-// does not have.
+// and returns how many are lost. Nothing is decided while an operation of git is open, or
+// where HEAD moved meanwhile: what was seen then may be of two commits. It costs nothing
+// where nothing is remembered, and runs git only for what the work tree does not have.
+// Commits go on meanwhile.
 func (s *Store) FindLost(ctx context.Context) (lost int, err error) {
-	if err := s.lockCommit(); err != nil {
+	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	defer s.commit.Unlock()
-	next := s.remembered()
-	if s.opt.Tracked && len(next) > 0 && s.l.Busy() == "" {
-		if err := s.decidePending(ctx, next); err != nil {
-			return 0, fmt.Errorf("look for lost memories: %w", err)
-		}
-		if err := s.setPending(next); err != nil {
-			return 0, err
-		}
+	if err := s.lookForLost(ctx); err != nil {
+		return 0, fmt.Errorf("look for lost memories: %w", err)
 	}
 	_, lost = s.CountPending()
 	return lost, nil
+}
+
+func (s *Store) lookForLost(ctx context.Context) error {
+	was := s.remembered()
+	if !s.opt.Tracked || len(was) == 0 || s.l.Busy() != "" {
+		return nil
+	}
+	from, err := s.l.HeadOid()
+	if err != nil {
+		return err
+	}
+	decided := maps.Clone(was)
+	if err := s.decidePending(ctx, decided); err != nil {
+		return err
+	}
+	if to, err := s.l.HeadOid(); err != nil || to != from || s.l.Busy() != "" {
+		return err // the next look decides
+	}
+	if err := s.lockCommit(); err != nil {
+		return err
+	}
+	defer s.commit.Unlock()
+	next := s.remembered()
+	for path, p := range was {
+		if next[path] != p {
+			continue // written again since
+		}
+		if d, still := decided[path]; still {
+			next[path] = d
+		} else {
+			delete(next, path)
+		}
+	}
+	return s.setPending(next)
 }
 
 // CountPending returns how many acknowledged memories no reference or stash of the user's

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -626,5 +628,44 @@ func TestTrackedTemporaryFilesAreNotSeen(t *testing.T) {
 	f.set(0, nil)
 	if steps < 8 {
 		t.Errorf("looked %d times", steps)
+	}
+}
+
+// A commit and a switch in the middle of the look for lost memories: what was seen before
+// and after is of two commits, and decides nothing.
+func TestTrackedHeadMovesMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the git that moves HEAD here is a shell script")
+	}
+	u := newTracked(t)
+	path := u.add("Rate limits")
+	u.git("add", "fold")
+	must(t, os.Remove(u.file(path)))
+	real, err := exec.LookPath("git")
+	must(t, err)
+	bin := t.TempDir()
+	moved := filepath.Join(bin, "moved")
+	script := fmt.Sprintf(`#!/bin/sh
+%[1]q "$@" || exit
+case " $* " in *" rev-list "*)
+	[ -e %[2]q ] && exit
+	touch %[2]q
+	cd %[3]q && unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE
+	%[1]q commit -qm Limits >&2 && %[1]q switch -qf bare >&2
+esac
+`, real, moved, u.dir)
+	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+	path0 := os.Getenv("PATH")
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+path0)
+	n, err := u.FindLost(t.Context())
+	t.Setenv("PATH", path0)
+	if _, serr := os.Stat(moved); serr != nil {
+		t.Fatal("HEAD did not move meanwhile")
+	}
+	if err != nil || n != 0 {
+		t.Errorf("FindLost = %d, %v; want 0: it is committed on main", n, err)
+	}
+	if n, err := u.FindLost(t.Context()); err != nil || n != 0 || len(u.Lost()) > 0 {
+		t.Errorf("the next look: %d, %v", n, err)
 	}
 }

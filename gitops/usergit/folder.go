@@ -187,9 +187,12 @@ func (f *Folder) Staged(ctx context.Context) (map[string]string, error) {
 // blob of that name.
 func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (map[string]bool, error) {
 	// --all has refs/stash only at its newest entry: the older ones are in its log.
-	stashes, err := f.repo.Git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").Output(ctx)
+	stashes, err := f.repo.Git("for-each-ref", "--format=%(objectname)", "refs/stash").Output(ctx)
+	if err == nil && len(stashes) > 0 {
+		stashes, err = f.repo.Git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").Output(ctx)
+	}
 	if err != nil {
-		stashes = nil // there is none
+		return nil, err
 	}
 	held := map[string]bool{}
 	for paths := range slices.Chunk(slices.Sorted(maps.Keys(blobs)), 200) {

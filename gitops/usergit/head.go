@@ -324,8 +324,11 @@ func readSmall(path string) (string, error) {
 // sentence for status, or "" (F28).
 func (l *Repo) Busy() string {
 	for _, f := range busyFiles {
-		if _, err := os.Lstat(filepath.Join(l.GitDir, f.name)); err == nil {
+		switch _, err := os.Lstat(filepath.Join(l.GitDir, f.name)); {
+		case err == nil:
 			return f.what
+		case !errors.Is(err, fs.ErrNotExist): // then an operation may be open
+			return "the git directory cannot be read: " + err.Error()
 		}
 	}
 	return ""
