@@ -1,6 +1,8 @@
 package gitops_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,5 +117,35 @@ func TestFewThatGoWithTheirProjectVanish(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "fold", fold.ProjectFile)))
 	if rec, err := s.CommitAll(ctx); err != nil || !rec.Guarded {
 		t.Errorf("CommitAll = %+v, %v, want the vanish guard", rec, err)
+	}
+}
+
+// What may not be committed any more stays in the log until a person has replaced it.
+func TestRefusedWriteEndsWhenReplaced(t *testing.T) {
+	t.Parallel()
+	refuse := false
+	dir := checkout(t)
+	s := openStore(t, dir, func(o *gitops.StoreOptions) {
+		o.Check = func(_ string, b []byte) error {
+			if refuse && bytes.Contains(b, []byte("Thirty")) {
+				return fmt.Errorf("it says thirty: %w", fold.ErrSecret)
+			}
+			return nil
+		}
+	})
+	id, b := memoryFile("Session timeout", "Thirty minutes.")
+	_, err := s.Put(t.Context(), gitops.Write{ID: id, New: b})
+	must(t, err)
+	refuse = true
+	_, err = s.CommitAll(t.Context())
+	must(t, err)
+	if st := s.Status(); st.WalEntries != 1 || st.SetAside[id.Path()] == "" {
+		t.Fatalf("refused: %+v", st)
+	}
+	write(t, filepath.Join(dir, "fold", filepath.FromSlash(id.Path())), string(edited(string(b), "Thirty", "Forty")))
+	_, err = s.CommitAll(t.Context())
+	must(t, err)
+	if st := s.Status(); st.WalEntries != 0 || len(st.SetAside) > 0 {
+		t.Errorf("replaced: %+v", st)
 	}
 }

@@ -325,7 +325,8 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 				s.noteSetAside(c.path, "")
 			}
 		}
-		if oursErr == nil && (!mine || diskErr == nil) && c.ours != nil {
+		// What may not enter is done with once somebody has replaced it by what may.
+		if c.ours != nil && (diskErr == nil || !mine && oursErr == nil) {
 			done = append(done, c.ours.Seq)
 		}
 	}

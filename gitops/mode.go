@@ -24,8 +24,10 @@ func (s *Store) changeMode(ctx context.Context) error {
 	if s.opt.Tracked {
 		return disk.WriteFile(mark, nil, 0o600)
 	}
-	if _, err := os.Lstat(mark); err != nil {
-		return nil //nolint:nilerr // it is not there
+	if _, err := os.Lstat(mark); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
 	}
 	root, err := s.openFold(false)
 	if err == nil {
