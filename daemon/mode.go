@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,34 +51,31 @@ func (d *Daemon) setMode(ctx context.Context, co *checkout, mode string) error {
 		}
 	}
 	var all []*checkout
+	var recs []state.Checkout
 	for _, other := range d.sorted() {
-		if other.rec.CommonDir != co.rec.CommonDir || other.record().CommitTo == mode {
-			continue
+		if rec := other.record(); rec.CommonDir == co.rec.CommonDir && rec.CommitTo != mode {
+			rec.CommitTo = mode
+			all, recs = append(all, other), append(recs, rec)
 		}
+	}
+	if err := d.parts.state.PutCheckouts(ctx, recs); err != nil {
+		return err
+	}
+	var stopped error
+	if mode == modeTracked && len(all) > 0 {
+		stopped = d.stopSync(ctx, co)
+	}
+	var g errgroup.Group // together: each waits until the others have closed
+	for _, other := range all {
 		was := modeOf(other.record())
 		other.mu.Lock()
 		other.mode = mode
 		other.mu.Unlock()
-		if err := d.parts.state.PutCheckout(ctx, other.record()); err != nil {
-			return err
-		}
 		if was != mode {
-			all = append(all, other)
+			g.Go(func() error { return other.openAnew(ctx, false) })
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	if mode == modeTracked {
-		if err := d.stopSync(ctx, co); err != nil {
-			return err
-		}
-	}
-	g, ctx := errgroup.WithContext(ctx) // together: each waits until the others have closed
-	for _, other := range all {
-		g.Go(func() error { return other.openAnew(ctx, false) })
-	}
-	return g.Wait()
+	return errors.Join(stopped, g.Wait())
 }
 
 // mayUntrack returns why the checkout must stay in tracked mode for now: only tracked mode
@@ -177,6 +175,7 @@ func (co *checkout) goOver(ctx context.Context) error {
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	if st.tracked {
+		co.note(modeNotice, "") // a commit or a switch since: it was told in time
 		co.findLost(ctx, st.standing)
 		co.noteDriver(st.standing)
 		return nil

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/foldwatch/foldwatch/meta/sqlite"
@@ -30,14 +31,29 @@ type Checkout struct {
 // PutCheckout registers c, or changes what is registered under its key. Cursor,
 // notes and counters stay.
 func (s *DB) PutCheckout(ctx context.Context, c Checkout) error {
-	return s.db.Write(ctx, "put checkout "+c.Key, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `insert into projects (slug, id, name, settings, created_at) values (?, ?, ?, '{}', ?)
-			on conflict (slug) do update set id = excluded.id, name = excluded.name`,
-			c.Slug, c.ProjectID, c.Name, sqlite.Micros(c.AddedAt))
-		if err != nil {
-			return err
+	return s.PutCheckouts(ctx, []Checkout{c})
+}
+
+// PutCheckouts is PutCheckout of all of them, or of none.
+func (s *DB) PutCheckouts(ctx context.Context, all []Checkout) error {
+	return s.db.Write(ctx, "put checkouts", func(tx *sql.Tx) error {
+		for _, c := range all {
+			if err := putCheckout(ctx, tx, c); err != nil {
+				return fmt.Errorf("checkout %s: %w", c.Key, err)
+			}
 		}
-		_, err = tx.ExecContext(ctx, `insert into repositories (key, path, common_dir, main_tree, fold_dir, slug, commit_to,
+		return nil
+	})
+}
+
+func putCheckout(ctx context.Context, tx *sql.Tx, c Checkout) error {
+	_, err := tx.ExecContext(ctx, `insert into projects (slug, id, name, settings, created_at) values (?, ?, ?, '{}', ?)
+			on conflict (slug) do update set id = excluded.id, name = excluded.name`,
+		c.Slug, c.ProjectID, c.Name, sqlite.Micros(c.AddedAt))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `insert into repositories (key, path, common_dir, main_tree, fold_dir, slug, commit_to,
 				file_memories, remote_url, linked, paused, paused_until, cursor, last_seen, added_at)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?)
 			on conflict (key) do update set path = excluded.path, common_dir = excluded.common_dir,
@@ -45,10 +61,9 @@ func (s *DB) PutCheckout(ctx context.Context, c Checkout) error {
 				commit_to = excluded.commit_to, file_memories = excluded.file_memories, remote_url = excluded.remote_url,
 				linked = excluded.linked, paused = excluded.paused, paused_until = excluded.paused_until,
 				added_at = excluded.added_at`,
-			c.Key, c.Path, c.CommonDir, c.MainTree, c.FoldDir, c.Slug, c.CommitTo,
-			c.FileMemories, c.RemoteURL, c.Linked, c.Paused, sqlite.Micros(c.PausedUntil), sqlite.Micros(c.AddedAt))
-		return err
-	})
+		c.Key, c.Path, c.CommonDir, c.MainTree, c.FoldDir, c.Slug, c.CommitTo,
+		c.FileMemories, c.RemoteURL, c.Linked, c.Paused, sqlite.Micros(c.PausedUntil), sqlite.Micros(c.AddedAt))
+	return err
 }
 
 // Checkouts returns every registered checkout in the order they were added.
