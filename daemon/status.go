@@ -113,6 +113,12 @@ func (co *checkout) statusWithin(ctx, waited context.Context) wire.ProjectStatus
 	if k == nil {
 		return p
 	}
+	if was := co.noticeOf(driverNotice); k.tracked && was != "" {
+		co.noteDriver(k) // no event tells of git's configuration
+		if co.noticeOf(driverNotice) == "" {
+			p.Notices = slices.DeleteFunc(p.Notices, func(n string) bool { return n == was })
+		}
+	}
 	if p.State == "indexing" {
 		co.haveCounted(waited)
 		co.lastCounts(ctx, &p)

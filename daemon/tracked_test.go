@@ -99,6 +99,8 @@ func TestTrackedIsOfEachWorkTree(t *testing.T) {
 	if _, err := p.get(made.ID); err != nil {
 		t.Errorf("the main work tree lost it: %v", err)
 	}
+	git(t, p.dir, "commit", "-q", "--allow-empty", "-m", "On")
+	p.eventually("what was said of the mode ends with the next commit", func() bool { return !p.noticed("foldwatch untrack") })
 }
 
 // TestModeFollowsHeadOnce: a checkout goes over when HEAD is first seen to track fold/,

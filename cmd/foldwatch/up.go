@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,6 +184,8 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 			at = " -p " + added.Project.Slug
 		}
 	}
+	// Told already, above the progress of the index.
+	st.Notices = slices.DeleteFunc(st.Notices, func(n string) bool { return slices.Contains(added.Notices, n) })
 	r := upReply{
 		Ready: st.State == "ready", Project: added.Project.Slug, Created: added.Created,
 		Socket: daemon.Socket, Status: st, TookMS: e.now().Sub(began).Milliseconds(),
