@@ -164,7 +164,7 @@ func (b *bench) open(ctx context.Context, co *checkout, m *meaning) (err error) 
 	}
 	cut, overlap := co.cutting()
 	b.in, err = ingest.New(ingest.Options{
-		Slug: co.rec.Slug, Key: co.rec.Key + " " + benchDir, Layout: &usergit.Repo{WorkTree: b.tree()}, Fold: disk.Folder{Dir: filepath.Join(b.dir, DefaultFoldDir)},
+		Slug: co.rec.Slug, Key: co.rec.Key + " " + benchDir, Repo: &usergit.Repo{WorkTree: b.tree()}, Fold: disk.Folder{Dir: filepath.Join(b.dir, DefaultFoldDir)},
 		Index: b.index, Text: b.text, Vectors: b.vectors, State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts,
 		Embed: m.embedder, Count: new(ingest.Counters), MaxBytes: int64(cut.MaxBytes), Cut: cut, Overlap: overlap, Now: co.now, Log: log,
 	}, ingest.Rules{FileMemories: "local"})

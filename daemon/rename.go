@@ -162,7 +162,7 @@ func (d *Daemon) renamed(ctx context.Context, tree *checkout, rec state.Checkout
 // It returns all ids that changed. The checkout is not open meanwhile.
 func (d *Daemon) renameFiles(ctx context.Context, layout *usergit.Repo, co *checkout, p conf.Project, known map[fold.ID]fold.ID) (_ map[fold.ID]fold.ID, err error) {
 	store, err := gitops.OpenStore(ctx, gitops.StoreOptions{
-		Layout: layout, FoldDir: co.rec.FoldDir, Slug: p.Slug, Log: co.log, Now: d.parts.now, Check: co.checkFile,
+		Repo: layout, FoldDir: co.rec.FoldDir, Slug: p.Slug, Log: co.log, Now: d.parts.now, Check: co.checkFile,
 	})
 	if err != nil {
 		return nil, err

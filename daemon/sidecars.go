@@ -52,16 +52,16 @@ func (s *sidecars) get(ctx context.Context, key string, co *checkout, changed fu
 			s.mu.Lock()
 		case <-ctx.Done():
 			s.mu.Lock()
-			return nil, fmt.Errorf("the mode of %s is being changed: %w", opt.Layout.CommonDir, fold.ErrUnavailable)
+			return nil, fmt.Errorf("the mode of %s is being changed: %w", opt.Repo.CommonDir, fold.ErrUnavailable)
 		}
 	}
 	sc := s.open[key]
 	if sc == nil {
 		sc = &sidecar{
-			commonDir: opt.Layout.CommonDir, tracked: opt.Tracked, closed: make(chan struct{}),
+			commonDir: opt.Repo.CommonDir, tracked: opt.Tracked, closed: make(chan struct{}),
 			listeners: map[*checkout]func([]string){}, holds: map[*checkout]bool{},
 		}
-		if err := s.locks.take(opt.Layout); err != nil {
+		if err := s.locks.take(opt.Repo); err != nil {
 			return nil, err
 		}
 		opt.Changed, opt.Locked = sc.changed, true

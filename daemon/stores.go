@@ -179,7 +179,7 @@ func (k *standing) openHistory(ctx context.Context, co *checkout) (t tracked, er
 	k.foldPath = k.layout.FoldPath(co.rec.FoldDir)
 	k.fold = disk.Folder{Dir: k.foldPath}
 	opt := gitops.StoreOptions{
-		Layout: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
+		Repo: k.layout, FoldDir: co.rec.FoldDir, Slug: co.rec.Slug, Log: co.log, Now: co.now,
 		Mirror: co.mirror(co.rec.ProjectID), Tracked: k.tracked,
 		Check: co.checkFile, GoneAfter: goneQuiet,
 	}
@@ -367,7 +367,7 @@ func (k *standing) openIngester(co *checkout) (err error) {
 		writes = nil // nothing gets into the user's history unasked (git.md T1)
 	}
 	k.in, err = ingest.New(ingest.Options{
-		Slug: co.rec.Slug, Key: co.rec.Key, Layout: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: writes,
+		Slug: co.rec.Slug, Key: co.rec.Key, Repo: k.layout, FoldDir: co.rec.FoldDir, Fold: k.fold, Store: writes,
 		State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts, Count: &co.count.ingest,
 		Describe: cfg.Describe, NoCommits: !cfg.CommitMemories, MaxBytes: int64(cfg.MaxFileKB) << 10, Cut: cut, Overlap: overlap, Allowed: co.allowed, Now: co.now, Log: co.log,
 	}, co.rulesFor(p))

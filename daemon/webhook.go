@@ -120,7 +120,7 @@ func (b *defaultBranch) ahead(ctx context.Context, local string, remote upstream
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.local != local || b.remote != remote.Tip {
-		_, n, err := remote.Layout.Apart(ctx, local, remote.Tip)
+		_, n, err := remote.Repo.Apart(ctx, local, remote.Tip)
 		if err != nil {
 			return 0, err
 		}

@@ -234,7 +234,7 @@ func syncStopsAtEveryStep(t *testing.T) {
 			// A process that is killed does not close its store.
 			lay := locate(t, b.dir)
 			must(t, b.s.Close())
-			s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later})
+			s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: lay, Slug: "app", Now: later})
 			must(t, err)
 			t.Cleanup(func() { _ = s.Close() })
 			b.s = s

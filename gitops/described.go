@@ -103,7 +103,7 @@ func (s *Store) spliceDescribed(changes []*change) (plumbing.Hash, error) {
 		case c.described == nil:
 		case len(c.described) == 0:
 			now[c.path] = plumbing.ZeroHash
-		case s.gate(c.path, c.described) == nil:
+		case s.check(c.path, c.described) == nil:
 			h, err := s.obj.Put(plumbing.BlobObject, c.described)
 			if err != nil {
 				return tree, err

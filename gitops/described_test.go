@@ -34,7 +34,7 @@ func TestLastDescribedIsPure(t *testing.T) {
 	dir := checkout(t)
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
 	var s *gitops.Store
-	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later, Mirror: mirror})
+	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: locate(t, dir), Slug: "app", Now: later, Mirror: mirror})
 	must(t, err)
 	id, one := memoryFile("pool.go", "Keeps connections.")
 	_, two := memoryFile("pool.go", "Keeps connections.\n\nDrains them.")

@@ -71,7 +71,7 @@ func TestKillAtEveryStep(t *testing.T) {
 		git(t, dir, "init", "-q", "--template=", ".")
 		lay := &usergit.Repo{WorkTree: dir, GitDir: filepath.Join(dir, ".git"), CommonDir: filepath.Join(dir, ".git"), MainTree: dir}
 		f := &faults{}
-		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later, Faults: f, Author: ann})
+		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: lay, Slug: "app", Now: later, Faults: f, Author: ann})
 		must(t, err)
 		f.set(at, nil)
 		acked, killed := scenario(t, s)
@@ -84,7 +84,7 @@ func TestKillAtEveryStep(t *testing.T) {
 		if !killed {
 			break
 		}
-		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: lay, Slug: "app", Now: later, Author: ann})
+		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: lay, Slug: "app", Now: later, Author: ann})
 		must(t, err)
 		if _, err := again.CommitAll(t.Context()); err != nil {
 			t.Fatalf("killed at %d: CommitAll = %v", at, err)
@@ -275,7 +275,7 @@ func TestReplay(t *testing.T) {
 	l := locate(t, dir)
 	for round := range 12 {
 		// Write without committing, so that the wal holds all.
-		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: l, Slug: "app", Now: later, Author: ann})
+		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: l, Slug: "app", Now: later, Author: ann})
 		must(t, err)
 		type state struct {
 			base, last []byte
@@ -317,7 +317,7 @@ func TestReplay(t *testing.T) {
 				st.tokens = append(st.tokens, token)
 			}
 		}
-		s, err = gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: l, Slug: "app", Now: later, Author: ann})
+		s, err = gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: l, Slug: "app", Now: later, Author: ann})
 		must(t, err)
 		for id, st := range states {
 			got, err := s.Read(id.Path())
@@ -345,7 +345,7 @@ func TestReplay(t *testing.T) {
 func TestReplayAfterCommit(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t)
-	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later})
+	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: locate(t, dir), Slug: "app", Now: later})
 	must(t, err)
 	id, b := memoryFile("T", "keep\n\ntaken out")
 	_, err = s.Put(t.Context(), gitops.Write{ID: id, New: b})

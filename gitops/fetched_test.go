@@ -92,7 +92,7 @@ func TestTakeFetchedInterrupted(t *testing.T) {
 		dir := filepath.Join(realDir(t), "clone")
 		git(t, remote, "clone", "-q", "--template=", "--no-checkout", remote, dir)
 		f := &faults{}
-		s := must2(gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later, Faults: f}))(t)
+		s := must2(gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: locate(t, dir), Slug: "app", Now: later, Faults: f}))(t)
 		f.set(at, nil)
 		_, err := s.Syncer().TakeFetched(t.Context())
 		f.mu.Lock()

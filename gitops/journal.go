@@ -116,7 +116,7 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 			err = fmt.Errorf("commit fold/: %w", err)
 		}
 	}()
-	entries := s.settledEntries()
+	entries := s.placedEntries()
 	root, err := s.openFold(false)
 	if errors.Is(err, fs.ErrNotExist) && s.hasJournal() && !s.opt.Tracked {
 		s.raiseGuard(reasonFoldMissing)
@@ -158,9 +158,9 @@ func (s *Store) record(ctx context.Context, paths []string, message string) (out
 	return out, s.wal.Cut(done)
 }
 
-// settledEntries returns the wal as it is when no write is between wal and
+// placedEntries returns the wal as it is when no write is between wal and
 // disk: each entry's file has been written.
-func (s *Store) settledEntries() []wal.Entry {
+func (s *Store) placedEntries() []wal.Entry {
 	s.flight.Lock()
 	defer s.flight.Unlock()
 	return s.wal.Entries()
@@ -249,7 +249,7 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 			c.disk, c.apart = c.ours.New, true
 		}
 		mine := c.ours != nil && wal.Same(c.disk, c.ours.New)
-		if c.disk != nil && !mine && s.unsettled(c.info) {
+		if c.disk != nil && !mine && s.beingWritten(c.info) {
 			out.Unsettled = append(out.Unsettled, p)
 			if c.ours == nil || c.ours.New == nil {
 				continue
@@ -310,10 +310,10 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		diskErr, oursErr := error(nil), error(nil)
 		mine := c.ours != nil && wal.Same(c.disk, c.ours.New)
 		if c.disk != nil {
-			diskErr = s.gate(c.path, c.disk)
+			diskErr = s.check(c.path, c.disk)
 		}
 		if c.ours != nil && !mine && c.ours.New != nil {
-			if oursErr = s.gate(c.path, c.ours.New); oursErr == nil {
+			if oursErr = s.check(c.path, c.ours.New); oursErr == nil {
 				first.add(c, c.ours.New)
 			}
 		}
@@ -331,7 +331,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		}
 	}
 	before := tip
-	for _, d := range append(overwritten(changes, s.gate), first) {
+	for _, d := range append(overwritten(changes, s.check), first) {
 		if tip, err = s.commitDraft(ctx, tip, d, "fold: Keep writes that were overwritten", nil); err != nil {
 			return nil, err
 		}
@@ -359,15 +359,15 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of
-// their path was not built on. What the gate refuses was never to be kept.
-func overwritten(changes []*change, gate func(string, []byte) error) []*draft {
+// their path was not built on. What may not enter was never to be kept.
+func overwritten(changes []*change, check func(string, []byte) error) []*draft {
 	var rounds []*draft
 	for _, c := range changes {
 		for i, b := range c.lost {
 			if i == len(rounds) {
 				rounds = append(rounds, &draft{})
 			}
-			if gate(c.path, b) == nil {
+			if check(c.path, b) == nil {
 				rounds[i].add(c, b)
 			}
 		}

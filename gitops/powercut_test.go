@@ -75,7 +75,7 @@ func (p *powerUser) tryOpen(edit func(*gitops.StoreOptions)) (err error) {
 	co := p.co()
 	opt := gitops.StoreOptions{
 		Slug: "app", Now: later, Author: ann,
-		Layout: &usergit.Repo{WorkTree: co, GitDir: filepath.Join(co, ".git"), CommonDir: filepath.Join(co, ".git"), MainTree: co},
+		Repo: &usergit.Repo{WorkTree: co, GitDir: filepath.Join(co, ".git"), CommonDir: filepath.Join(co, ".git"), MainTree: co},
 	}
 	if edit != nil {
 		edit(&opt)

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -145,6 +146,33 @@ func (s *Store) mergeOvertaken(root *disk.Root, e wal.Entry, err error) {
 	if _, err := s.putAt(root, Write{ID: e.ID, Path: e.Path, Base: e.Base, New: ce.Aside, Merge: true}); err != nil {
 		s.log.Warn("A save that was overtaken is not merged", "path", e.Path, "err", err)
 	}
+}
+
+// mergeLeftover is mergeOvertaken after a crash: ours stands at path, and what somebody
+// had saved there a moment before is the temporary file b. It is none if it is what was
+// replaced, or a part of what was to be written.
+func (s *Store) mergeLeftover(root *disk.Root, path string, b []byte) error {
+	have, err := readFile(root, path)
+	if err != nil {
+		return nil //nolint:nilerr // no file any more that ours could stand in
+	}
+	var placed *wal.Entry
+	for _, e := range s.wal.Entries() {
+		if e.Path != path {
+			continue
+		}
+		if bytes.HasPrefix(e.New, b) || wal.Same(e.Base, b) {
+			return nil
+		}
+		if have != nil && wal.Same(e.New, have) {
+			placed = &e
+		}
+	}
+	if placed == nil {
+		return nil
+	}
+	_, err = s.putAt(root, Write{ID: placed.ID, Path: path, Base: placed.Base, New: b, Merge: true})
+	return err
 }
 
 // entry decides what to write over have.

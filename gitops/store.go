@@ -30,10 +30,10 @@ import (
 const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
 	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
 
-// StoreOptions say which store to open. Layout is required; the zero value of
+// StoreOptions say which store to open. Repo is required; the zero value of
 // the rest works.
 type StoreOptions struct {
-	Layout  *usergit.Repo
+	Repo    *usergit.Repo
 	FoldDir string // name of the folder of memories; "" means fold
 	Slug    string // of the project, for messages and ids
 	Mirror  string // bare repository to copy the journal to; "" for none
@@ -107,11 +107,11 @@ type Store struct {
 // It returns a *disk.LockedError that names the holder if another process has
 // the store open.
 func OpenStore(ctx context.Context, opt StoreOptions) (_ *Store, err error) {
-	if opt.Layout == nil {
-		return nil, fmt.Errorf("open store: no layout: %w", fold.ErrInvalid)
+	if opt.Repo == nil {
+		return nil, fmt.Errorf("open store: no repository: %w", fold.ErrInvalid)
 	}
-	opt.Layout = opt.Layout.InMode(opt.Tracked)
-	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Layout, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}, gone: map[string]time.Time{}}
+	opt.Repo = opt.Repo.InMode(opt.Tracked)
+	s := &Store{perCommit: commitFiles, opt: opt, l: opt.Repo, log: opt.Log, setAside: map[string]string{}, seen: map[string]seenFile{}, gone: map[string]time.Time{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -219,7 +219,7 @@ func (s *Store) prepareFold() error {
 		return err
 	}
 	defer root.Close()
-	if _, err := root.CleanTemps(); err != nil {
+	if _, err := root.CleanTemps(func(path string, b []byte) error { return s.mergeLeftover(root, path, b) }); err != nil {
 		return err
 	}
 	return s.hideFold(root)

@@ -23,7 +23,7 @@ func later() time.Time { return time.Now().Add(time.Hour) }
 
 func openStore(t testing.TB, dir string, edit func(*gitops.StoreOptions)) *gitops.Store {
 	t.Helper()
-	opt := gitops.StoreOptions{Layout: locate(t, dir), Slug: "app", Now: later}
+	opt := gitops.StoreOptions{Repo: locate(t, dir), Slug: "app", Now: later}
 	if edit != nil {
 		edit(&opt)
 	}
@@ -256,7 +256,7 @@ func TestSecondStoreIsRefused(t *testing.T) {
 	s := openStore(t, dir, nil)
 	linked := filepath.Join(realDir(t), "wt")
 	git(t, dir, "worktree", "add", "-q", linked)
-	_, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, linked)})
+	_, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: locate(t, linked)})
 	var le *disk.LockedError
 	if !errors.As(err, &le) || !strings.Contains(le.Info, fmt.Sprint(os.Getpid())) {
 		t.Fatalf("second OpenStore = %v", err)

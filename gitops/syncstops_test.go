@@ -14,7 +14,7 @@ import (
 func (r *replica) reopen() {
 	r.t.Helper()
 	must(r.t, r.s.Close())
-	s, err := gitops.OpenStore(r.t.Context(), gitops.StoreOptions{Layout: locate(r.t, r.dir), Slug: "app", Now: later})
+	s, err := gitops.OpenStore(r.t.Context(), gitops.StoreOptions{Repo: locate(r.t, r.dir), Slug: "app", Now: later})
 	must(r.t, err)
 	r.t.Cleanup(func() { _ = s.Close() })
 	r.s = s

@@ -197,7 +197,7 @@ func TestPutTogetherKilledAtEveryStep(t *testing.T) {
 	}
 	snaps := &snapshots{t: t, from: realDir(t)}
 	git(t, snaps.from, "init", "-q", "--template=", ".")
-	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout(snaps.from), Slug: "app", Now: later, Faults: snaps, Author: ann})
+	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: layout(snaps.from), Slug: "app", Now: later, Faults: snaps, Author: ann})
 	must(t, err)
 	p := putPair(t, s)
 	snaps.on = true
@@ -210,7 +210,7 @@ func TestPutTogetherKilledAtEveryStep(t *testing.T) {
 	must(t, s.Close())
 
 	restart := func(dir string) (keep, gone []byte) {
-		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout(dir), Slug: "app", Now: later, Author: ann})
+		again, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: layout(dir), Slug: "app", Now: later, Author: ann})
 		must(t, err)
 		defer again.Close()
 		if _, err := again.CommitAll(t.Context()); err != nil {

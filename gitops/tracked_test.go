@@ -245,7 +245,7 @@ func TestTrackedLostAfterACrash(t *testing.T) {
 		must(t, u.Close())
 		f := &faults{}
 		f.set(at, nil)
-		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: locate(t, u.dir), Slug: "app", Now: later, Tracked: true, Faults: f})
+		s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: locate(t, u.dir), Slug: "app", Now: later, Tracked: true, Faults: f})
 		acked := false
 		now := edited(string(u.base), "Thirty", "Forty")
 		if err == nil {
@@ -427,7 +427,7 @@ func TestTrackedWorkTrees(t *testing.T) {
 	linked := filepath.Join(realDir(t), "linked")
 	u.git("worktree", "add", "-q", "-b", "topic", linked)
 	l := locate(t, linked)
-	if _, err := gitops.OpenStore(ctx, gitops.StoreOptions{Layout: l, Slug: "app", Tracked: true}); err == nil {
+	if _, err := gitops.OpenStore(ctx, gitops.StoreOptions{Repo: l, Slug: "app", Tracked: true}); err == nil {
 		t.Error("two processes keep one repository")
 	} else if _, held := errors.AsType[*disk.LockedError](err); !held {
 		t.Errorf("the second store: %v", err)

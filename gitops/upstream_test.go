@@ -39,10 +39,10 @@ func TestFetchBranchLeavesTheUserAlone(t *testing.T) {
 			if err != nil || b.Tip != tip || b.Seen.IsZero() || s.Upstream().Fetched("main").Tip != tip {
 				t.Fatalf("Fetch = %+v, %v; want %s", b, err, tip)
 			}
-			if mine, theirs, err := b.Layout.Apart(t.Context(), local, b.Tip); mine != 0 || theirs != 1 || err != nil {
+			if mine, theirs, err := b.Repo.Apart(t.Context(), local, b.Tip); mine != 0 || theirs != 1 || err != nil {
 				t.Errorf("apart %d and %d, %v", mine, theirs, err)
 			}
-			list, err := b.Layout.Changes(t.Context(), b.Tip, []string{local}, 0, 10)
+			list, err := b.Repo.Changes(t.Context(), b.Tip, []string{local}, 0, 10)
 			if err != nil || len(list) != 1 || list[0].Subject != "Go on" {
 				t.Errorf("Changes = %+v, %v", list, err)
 			}

@@ -45,15 +45,15 @@ func (in *Ingester) RememberAhead(ctx context.Context, ahead upstream.Branch) (r
 	}
 	// What was on the branch when it was first seen stays out, as it does there.
 	not := []string{tip, parseCommitCursor(note).since}
-	list, err := ahead.Layout.Changes(ctx, ahead.Tip, append(not, at), 0, in.MostCommits)
+	list, err := ahead.Repo.Changes(ctx, ahead.Tip, append(not, at), 0, in.MostCommits)
 	if usergit.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
 		at = ""
-		list, err = ahead.Layout.Changes(ctx, ahead.Tip, []string{tip}, 0, in.MostCommits)
+		list, err = ahead.Repo.Changes(ctx, ahead.Tip, []string{tip}, 0, in.MostCommits)
 	}
 	if err != nil {
 		return r, err
 	}
-	again, err := in.twins(ctx, ahead.Layout, at, ahead.Tip, list)
+	again, err := in.twins(ctx, ahead.Repo, at, ahead.Tip, list)
 	if err != nil {
 		return r, err
 	}

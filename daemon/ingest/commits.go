@@ -104,7 +104,7 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 			fresh, more, now.since, err = nil, 0, tip, nil
 		}
 		if err == nil {
-			twins, err = in.twins(ctx, in.Layout, was.at, tip, fresh)
+			twins, err = in.twins(ctx, in.Repo, was.at, tip, fresh)
 		}
 		if err != nil {
 			return r, err
@@ -139,11 +139,11 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 // more there are.
 func (in *Ingester) newCommits(ctx context.Context, was commitCursor, tip string) (list []usergit.Commit, more int, err error) {
 	not := []string{was.at, was.since}
-	list, err = in.Layout.Changes(ctx, tip, not, 0, in.MostCommits)
+	list, err = in.Repo.Changes(ctx, tip, not, 0, in.MostCommits)
 	if err != nil || len(list) < in.MostCommits {
 		return list, 0, err
 	}
-	all, err := in.Layout.CountChanges(ctx, tip, not)
+	all, err := in.Repo.CountChanges(ctx, tip, not)
 	return list, all - len(list), err
 }
 
@@ -174,14 +174,14 @@ func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[
 	if n <= 0 {
 		return nil
 	}
-	all, err := in.Layout.CountChanges(ctx, tip, nil)
+	all, err := in.Repo.CountChanges(ctx, tip, nil)
 	if err != nil {
 		return err
 	}
 	n = min(n, all)
 	count := newTally(progress, stageCommits, n)
 	for at := 0; at < n; at += commitPage {
-		list, err := in.Layout.Changes(ctx, tip, nil, at, min(commitPage, n-at))
+		list, err := in.Repo.Changes(ctx, tip, nil, at, min(commitPage, n-at))
 		if err != nil {
 			return err
 		}

@@ -49,11 +49,11 @@ func (c *committed) open() {
 	c.t.Helper()
 	ctx := c.t.Context()
 	var err error
-	if c.Layout, err = usergit.Locate(ctx, c.dir); err != nil {
+	if c.Repo, err = usergit.Locate(ctx, c.dir); err != nil {
 		c.t.Fatal(err)
 	}
-	c.branch = c.Layout.NewBranch()
-	if c.Store, err = gitops.OpenStore(ctx, gitops.StoreOptions{Layout: c.Layout, Slug: c.Slug}); err != nil {
+	c.branch = c.Repo.NewBranch()
+	if c.Store, err = gitops.OpenStore(ctx, gitops.StoreOptions{Repo: c.Repo, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.Store.Close() })
@@ -61,7 +61,7 @@ func (c *committed) open() {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.State.Close() })
-	c.Key, c.MostCommits = c.Layout.Key(), mostCommits
+	c.Key, c.MostCommits = c.Repo.Key(), mostCommits
 	if err := c.State.PutCheckout(ctx, state.Checkout{Key: c.Key, Path: c.dir, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}

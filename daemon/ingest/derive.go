@@ -286,7 +286,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		ask = append(ask, p)
 	}
 	if len(ask) > 0 {
-		ignored, err := in.Layout.Ignored(ctx, ask)
+		ignored, err := in.Repo.Ignored(ctx, ask)
 		if err != nil {
 			return nil, nil, err
 		}

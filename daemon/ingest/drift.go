@@ -124,7 +124,7 @@ func (in *Ingester) driftOfSource(ctx context.Context, x *index.DB, d *wire.Drif
 	if in.root == nil {
 		return nil
 	}
-	all, err := in.Layout.Files(ctx)
+	all, err := in.Repo.Files(ctx)
 	if err != nil {
 		return err
 	}

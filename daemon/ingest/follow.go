@@ -15,7 +15,7 @@ import (
 
 // follow brings the memory files in step with what changed between two commits.
 func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
-	changes, err := in.Layout.DiffTrees(ctx, old.oid, t.oid)
+	changes, err := in.Repo.DiffTrees(ctx, old.oid, t.oid)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (in *Ingester) describedBlobs(ctx context.Context, changes []usergit.TreeCh
 	if len(want) == 0 {
 		return nil, nil
 	}
-	return in.Layout.HasBlobs(ctx, t.oid, want)
+	return in.Repo.HasBlobs(ctx, t.oid, want)
 }
 
 // onDisk returns the memory file of id, nil if there is none.

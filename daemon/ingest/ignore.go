@@ -457,7 +457,7 @@ func (in *Ingester) Unwatched(ctx context.Context, dirs []string) (map[string]bo
 			ask = append(ask, d)
 		}
 	}
-	ignored, err := in.Layout.Ignored(ctx, ask)
+	ignored, err := in.Repo.Ignored(ctx, ask)
 	for d := range ignored {
 		out[d] = ignored[d]
 	}

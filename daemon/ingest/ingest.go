@@ -41,7 +41,7 @@ type Cutter interface {
 type Options struct {
 	Slug    string
 	Key     string        // of the checkout, in state.db
-	Layout  *usergit.Repo // where the checkout's git directories are
+	Repo    *usergit.Repo // where the checkout's git directories are
 	FoldDir string        // name of the fold folder in the main work tree
 
 	Fold    disk.Folder   // the fold folder
@@ -144,9 +144,9 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 		opt.Now = time.Now
 	}
 	in := &Ingester{Options: opt, rules: rules, pruned: map[string]bool{}}
-	in.lister, in.branch = opt.Layout.NewTrackedFiles(in.skipDir), opt.Layout.NewBranch()
-	if opt.Layout.WorkTree != "" {
-		root, err := os.OpenRoot(opt.Layout.WorkTree)
+	in.lister, in.branch = opt.Repo.NewTrackedFiles(in.skipDir), opt.Repo.NewBranch()
+	if opt.Repo.WorkTree != "" {
+		root, err := os.OpenRoot(opt.Repo.WorkTree)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func (in *Ingester) owesRules(ctx context.Context) (bool, error) {
 	if err != nil || oid == "" || name == "" {
 		return err == nil, err
 	}
-	return in.Layout.OnBranch(ctx, name)
+	return in.Repo.OnBranch(ctx, name)
 }
 
 // followRules brings the memory files in step with which files are left out:

@@ -33,10 +33,10 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead upstream.Branch) error {
 	if err != nil || tip == "" {
 		return err
 	}
-	l := in.Layout
+	l := in.Repo
 	if ahead.Tip != "" && ahead.Tip != tip {
-		if left, _, err := ahead.Layout.Apart(ctx, tip, ahead.Tip); err == nil && left == 0 {
-			l, tip = ahead.Layout, ahead.Tip
+		if left, _, err := ahead.Repo.Apart(ctx, tip, ahead.Tip); err == nil && left == 0 {
+			l, tip = ahead.Repo, ahead.Tip
 		}
 	}
 	known, err := in.Index.CommitsTip(ctx)

@@ -248,7 +248,7 @@ type staleLook struct {
 // bytes differ (clean filters, line ends), and which do not. It asks nothing
 // where neither files nor git's index moved since the last time.
 func (in *Ingester) RefreshStale(ctx context.Context) error {
-	now := staleLook{index: in.Layout.IndexStamp(), source: in.Index.FilesVersion(false), inFold: in.Index.FilesVersion(true)}
+	now := staleLook{index: in.Repo.IndexStamp(), source: in.Index.FilesVersion(false), inFold: in.Index.FilesVersion(true)}
 	if in.stale != nil && in.stale.index.Same(now.index) && in.stale.source == now.source && in.stale.inFold == now.inFold {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (in *Ingester) refreshStale(ctx context.Context) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	entries, err := in.Layout.IndexBlobs(ctx)
+	entries, err := in.Repo.IndexBlobs(ctx)
 	if err != nil {
 		return err
 	}

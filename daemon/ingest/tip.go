@@ -188,7 +188,7 @@ func (in *Ingester) committed(ctx context.Context, oid string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := in.Layout.Tree(ctx, oid)
+	blobs, err := in.Repo.Tree(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
@@ -456,7 +456,7 @@ func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn 
 		}
 		byBlob[oid] = append(byBlob[oid], p)
 	}
-	return in.Layout.Blobs(ctx, oids, func(oid string, b []byte) error {
+	return in.Repo.Blobs(ctx, oids, func(oid string, b []byte) error {
 		for _, p := range byBlob[oid] {
 			if err := fn(p, b[:min(int64(len(b)), in.MaxBytes)], oid, t.when); err != nil {
 				return err

@@ -37,7 +37,7 @@ func openDoor(t *testing.T, faults disk.Faults) (*remember.Door, *gitops.Store) 
 		t.Fatal(err)
 	}
 	author := func() (string, string) { return "Ada", "ada@example.invalid" }
-	store, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: layout, Slug: "app", Author: author, Faults: faults})
+	store, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: layout, Slug: "app", Author: author, Faults: faults})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// settle makes the replica what the merge says: working files, then the
+// finish makes the replica what the merge says: working files, then the
 // journal, then our references (G13). Done again it changes nothing more.
-func (r *round) settle(ctx context.Context, m *merging, next plumbing.Hash) error {
+func (r *round) finish(ctx context.Context, m *merging, next plumbing.Hash) error {
 	s := r.s
 	if err := r.step("files"); err != nil {
 		return err

@@ -171,7 +171,7 @@ func (s *Syncer) mergePath(ctx context.Context, m *merging, path string, base, o
 	if conflicts > 0 {
 		m.conflicts++
 	}
-	if why := s.store.Gate(path, b); why != nil { // too large, for one
+	if why := s.store.Check(path, b); why != nil { // too large, for one
 		m.aside[path] = fmt.Errorf("merged with the remote: %w", why)
 		return s.unlessHeld(m, path, ours)
 	}
@@ -223,7 +223,7 @@ func (s *Syncer) incoming(path string, h plumbing.Hash) (b []byte, why, err erro
 			return nil, err, nil
 		}
 	}
-	return b, s.store.Gate(path, b), nil
+	return b, s.store.Check(path, b), nil
 }
 
 // mayPublish returns why a file of ours may not leave: it was looked at when it
@@ -236,7 +236,7 @@ func (s *Syncer) mayPublish(path string, h plumbing.Hash) (why, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.Gate(path, b); err != nil {
+	if err := s.store.Check(path, b); err != nil {
 		return fmt.Errorf("not published: %w", err), nil
 	}
 	return nil, nil

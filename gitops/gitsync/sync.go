@@ -183,7 +183,7 @@ func (r *round) run(ctx context.Context, try int) (err error) {
 		}
 	}
 	r.out.Merged, r.out.Conflicts = r.out.Merged+m.merged, r.out.Conflicts+m.conflicts
-	return r.settle(ctx, m, next)
+	return r.finish(ctx, m, next)
 }
 
 // merge merges the remote's tip with our branch and returns the commit both are

@@ -37,8 +37,8 @@ type Store interface {
 	Journal() (plumbing.Hash, error)
 	// Guard returns why the vanish guard is up; "" if it is not.
 	Guard() (reason string, err error)
-	// Gate returns why the bytes at path may not enter a commit, or nil.
-	Gate(path string, b []byte) error
+	// Check returns why the bytes at path may not enter a commit, or nil.
+	Check(path string, b []byte) error
 	// Read returns the working file at path below fold/.
 	Read(path string) ([]byte, error)
 	// Write changes working files, each merged with what it was changed to meanwhile

@@ -28,11 +28,11 @@ import (
 // user's repository: no reference of the user's names it, and no object of it lies
 // among theirs.
 type Branch struct {
-	// Layout is of a repository that has its commits, and sees those of the user's.
+	// Repo is a repository that has its commits, and sees those of the user's.
 	// It is to be read only.
-	Layout *usergit.Repo
-	Tip    string    // "" if it was never fetched, or the remote has none
-	Seen   time.Time // when Tip was fetched
+	Repo *usergit.Repo
+	Tip  string    // "" if it was never fetched, or the remote has none
+	Seen time.Time // when Tip was fetched
 }
 
 // Branches are those of the remote of one repository. Safe for concurrent use.
@@ -83,7 +83,7 @@ func (b *Branches) Fetch(ctx context.Context, branch, local string, opt transpor
 // Fetched returns a branch of the remote as it was fetched last. It asks nobody and runs
 // no program.
 func (b *Branches) Fetched(branch string) (is Branch) {
-	is.Layout = &usergit.Repo{GitDir: b.dir(), CommonDir: b.dir(), Bare: true}
+	is.Repo = &usergit.Repo{GitDir: b.dir(), CommonDir: b.dir(), Bare: true}
 	path := filepath.Join(b.dir(), filepath.FromSlash(remoteRef(branch)))
 	text, err := os.ReadFile(path)
 	fi, serr := os.Stat(path)

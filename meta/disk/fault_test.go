@@ -140,7 +140,7 @@ func TestCleanTemps(t *testing.T) {
 	write(t, filepath.Join(dir, "c/.fw-0123456789abcdef.z.md.del"), "old z")
 	write(t, filepath.Join(dir, "c/z.md"), "newer z")
 	delete(s.acts, disk.OpRemove)
-	if n, err := r.CleanTemps(); n != 3 || err != nil {
+	if n, err := r.CleanTemps(nil); n != 3 || err != nil {
 		t.Errorf("CleanTemps = %d, %v, want 3", n, err)
 	}
 	if got, want := entries(t, dir), []string{"a/", "a/b/", "c/", "c/y.md", "c/z.md"}; !slices.Equal(got, want) {

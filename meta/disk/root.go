@@ -367,25 +367,24 @@ func tempName() string {
 	return tempPrefix + hex.EncodeToString(b[:]) + tempSuffix
 }
 
-// goneName returns the name under which the file at path is taken away, from which
-// CleanTemps can put it back. Where that is too long for a file system it is that of a
-// temporary file.
-func goneName(p string) string {
+// tempFor returns a temporary name that ends in suffix and says which path it is for.
+// Where that is too long for a file system it is that of any temporary file.
+func tempFor(p, suffix string) string {
 	name := tempName()
-	gone := strings.TrimSuffix(name, tempSuffix) + "." + url.PathEscape(p) + goneSuffix
-	if len(gone) > 255 {
+	long := strings.TrimSuffix(name, tempSuffix) + "." + url.PathEscape(p) + suffix
+	if len(long) > 255 {
 		return name
 	}
-	return gone
+	return long
 }
 
-// goneFrom returns the path that goneName was given.
-func goneFrom(name string) (p string, ok bool) {
-	rest, ok := strings.CutSuffix(name, goneSuffix)
+// pathOfTemp returns the path that tempFor was given with that suffix.
+func pathOfTemp(name, suffix string) (p string, ok bool) {
+	rest, ok := strings.CutSuffix(name, suffix)
 	if !ok {
 		return "", false
 	}
-	_, escaped, ok := strings.Cut(strings.TrimPrefix(rest, tempPrefix), ".") // .fw-<16 hex>.<path>.del
+	_, escaped, ok := strings.Cut(strings.TrimPrefix(rest, tempPrefix), ".") // .fw-<16 hex>.<path><suffix>
 	if !ok || escaped == "" {
 		return "", false
 	}

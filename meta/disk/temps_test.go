@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,8 +73,22 @@ func TestTemporaryFilesApartAreCleaned(t *testing.T) {
 	write(t, filepath.Join(temps, ".fw-0123456789abcde0.a%2Fmy%20note.md.del"), "going")
 	write(t, filepath.Join(temps, ".fw-0123456789abcde1.there.md.del"), "older")
 	write(t, filepath.Join(dir, "there.md"), "newer")
-	if n, err := r.CleanTemps(); n != 3 || err != nil {
+	write(t, filepath.Join(temps, ".fw-0123456789abcde2.a%2Fb.md.tmp"), "apart")
+	write(t, filepath.Join(dir, ".fw-0123456789abcde3.c.md.tmp"), "beside")
+	seen := map[string]string{}
+	failed := errors.New("not now")
+	if _, err := r.CleanTemps(func(string, []byte) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("CleanTemps = %v, want %v", err, failed)
+	}
+	n, err := r.CleanTemps(func(path string, b []byte) error {
+		seen[path] = string(b)
+		return nil
+	})
+	if n != 5 || err != nil {
 		t.Errorf("CleanTemps = %d, %v", n, err)
+	}
+	if len(seen) != 2 || seen["a/b.md"] != "apart" || seen["c.md"] != "beside" {
+		t.Errorf("told of %v", seen)
 	}
 	if got := read(t, filepath.Join(dir, "a", "my note.md")); got != "going" {
 		t.Errorf("put back %q", got)

@@ -93,18 +93,21 @@ const maxDepth = 64
 
 // CleanTemps removes what a crash left of this package's temporary files, and
 // puts back a file whose removal was interrupted: whoever asked for that asks
-// again. It returns how many it dealt with. Nobody may write meanwhile.
-func (r *Root) CleanTemps() (int, error) {
-	n, err := r.cleanTemps(r.root, "")
+// again. Before one goes that was written for a path, see is told, unless it is nil: the
+// file may be half of what was to be written, what was replaced, or a version of somebody
+// else who saved at that moment, see Replace. After an error it stays. It returns how many
+// it dealt with. Nobody else may write meanwhile.
+func (r *Root) CleanTemps(see func(path string, b []byte) error) (int, error) {
+	n, err := r.cleanTemps(r.root, "", see)
 	if err == nil && r.temps != nil {
 		var apart int
-		apart, err = r.cleanApart()
+		apart, err = r.cleanApart(see)
 		n += apart
 	}
 	return n, err
 }
 
-func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
+func (r *Root) cleanTemps(d *os.Root, prefix string, see func(string, []byte) error) (int, error) {
 	entries, err := list(d)
 	if err != nil {
 		return 0, wrap(OpRemove, path.Clean(prefix), err)
@@ -117,7 +120,7 @@ func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
 			if err != nil {
 				continue
 			}
-			m, err := r.cleanTemps(sub, prefix+name+"/")
+			m, err := r.cleanTemps(sub, prefix+name+"/", see)
 			r.done(sub)
 			n += m
 			if err != nil {
@@ -126,6 +129,9 @@ func (r *Root) cleanTemps(d *os.Root, prefix string) (int, error) {
 		}
 		if !e.Type().IsRegular() || !IsTemp(name) {
 			continue
+		}
+		if err := show(d, name, see); err != nil {
+			return n, err
 		}
 		if err := r.cleanTemp(prefix, name); err != nil {
 			return n, wrap(OpRemove, prefix+name, err)
@@ -156,7 +162,7 @@ func (r *Root) cleanTemp(prefix, name string) error {
 		return err
 	}
 	t.temps = t.folder // it lies here
-	if was, ok := goneFrom(name); ok {
+	if was, ok := pathOfTemp(name, goneSuffix); ok {
 		err := t.place(name, path.Base(was))
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -165,8 +171,22 @@ func (r *Root) cleanTemp(prefix, name string) error {
 	return t.d.Remove(name)
 }
 
+// show tells see what a temporary file holds, if its name says for which path it was. What
+// cannot be read is nobody's version.
+func show(d *os.Root, name string, see func(path string, b []byte) error) error {
+	p, ok := pathOfTemp(name, tempSuffix)
+	if !ok || see == nil {
+		return nil
+	}
+	b, _, err := readIn(d, name, p, maxCompare)
+	if err != nil {
+		return nil //nolint:nilerr // a link, a folder, or larger than any file of fold/
+	}
+	return see(p, b)
+}
+
 // cleanApart does the same with what lies in the directory for temporary files.
-func (r *Root) cleanApart() (n int, err error) {
+func (r *Root) cleanApart(see func(string, []byte) error) (n int, err error) {
 	entries, err := list(r.temps.d)
 	if err != nil {
 		return 0, err
@@ -175,7 +195,10 @@ func (r *Root) cleanApart() (n int, err error) {
 		if !e.Type().IsRegular() || !IsTemp(e.Name()) {
 			continue
 		}
-		if was, ok := goneFrom(e.Name()); ok {
+		if err := show(r.temps.d, e.Name(), see); err != nil {
+			return n, err
+		}
+		if was, ok := pathOfTemp(e.Name(), goneSuffix); ok {
 			if err := r.putBack(e.Name(), was); err != nil {
 				return n, wrap(OpRename, was, err)
 			}

@@ -83,7 +83,7 @@ func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
 	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
 		return "", err
 	}
-	name := tempName()
+	name := tempFor(t.path, tempSuffix)
 	f, err := t.temps.d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err
@@ -301,7 +301,7 @@ func (t *target) changed(cause error) error {
 // seen and put back. A rename by somebody else between the last look and ours
 // is not seen.
 func (t *target) swapByLink(temp string, was, now []byte) error {
-	old := tempName()
+	old := tempFor(t.path, tempSuffix)
 	linked := t.d.Link(t.name, old) == nil
 	check := t.name
 	if linked {
@@ -417,7 +417,7 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 	}
 	// Taken aside first, under a name from which CleanTemps can put it back,
 	// since somebody may write between the look above and now.
-	aside := goneName(t.path)
+	aside := tempFor(t.path, goneSuffix)
 	if err := t.takeAside(aside); err != nil {
 		return info, goneIf(t.path, err)
 	}

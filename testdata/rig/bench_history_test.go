@@ -37,7 +37,7 @@ func newFilledStore(t *testing.T, m *machine, n int) *filledStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Layout: l, Slug: "notes", Author: func() (string, string) { return "Ann", "ann@example.org" }})
+	s, err := gitops.OpenStore(t.Context(), gitops.StoreOptions{Repo: l, Slug: "notes", Author: func() (string, string) { return "Ann", "ann@example.org" }})
 	if err != nil {
 		t.Fatal(err)
 	}

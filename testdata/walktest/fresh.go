@@ -83,7 +83,7 @@ func (c Checkout) FreshIndex(ctx context.Context, scratch string) (_ string, err
 	}
 	cfg := conf.Default()
 	in, err := ingest.New(ingest.Options{
-		Slug: c.Slug, Key: layout.Key(), Layout: layout, FoldDir: "fold", Fold: disk.Folder{Dir: layout.FoldPath("fold")},
+		Slug: c.Slug, Key: layout.Key(), Repo: layout, FoldDir: "fold", Fold: disk.Folder{Dir: layout.FoldPath("fold")},
 		Index: rows, Text: words, Vectors: vectors, State: known, Cache: parsed, Cutter: inProcess{}, Embed: none{}, Count: &ingest.Counters{},
 		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Overlap: cfg.Chunk.LineOverlap,
 		Cut: chunker.Options{MinLines: cfg.Chunk.MinLines, MaxLines: cfg.Chunk.MaxLines, LineSize: cfg.Chunk.LineSize},

@@ -151,9 +151,9 @@ func TestMineHidesWhatItAsks(t *testing.T) {
 		"pump.go": "package pump\n\n" + function("Drain", "// Drain empties the quokka basin at night. It is slow.\n"),
 		"new.go":  "package pump\n\n" + function("Fill", ""),
 	})
-	var past []usergit.Past
+	var past []usergit.FixtureCommit
 	for i := range 40 {
-		past = append(past, usergit.Past{Message: fmt.Sprintf("Change number %d of the pump", i), Time: time.Unix(int64(1e9+i*60), 0), Files: []string{"pump.go"}})
+		past = append(past, usergit.FixtureCommit{Message: fmt.Sprintf("Change number %d of the pump", i), Time: time.Unix(int64(1e9+i*60), 0), Files: []string{"pump.go"}})
 	}
 	past[39].Files = []string{"new.go"} // asked for by a commit that made it: nothing to find before
 	if err := usergit.Replay(t.Context(), dir, past); err != nil {

@@ -99,15 +99,15 @@ func newest(commits []usergit.Commit) (asked []usergit.Commit, base string) {
 }
 
 // before returns the past of a commit, itself included, oldest first.
-func before(ctx context.Context, l *usergit.Repo, base string) ([]usergit.Past, error) {
+func before(ctx context.Context, l *usergit.Repo, base string) ([]usergit.FixtureCommit, error) {
 	commits, err := l.Commits(ctx, "", base, maxPast)
 	if err != nil {
 		return nil, err
 	}
-	var past []usergit.Past
+	var past []usergit.FixtureCommit
 	for _, c := range slices.Backward(commits) {
 		if c.Parents < 2 && len(c.Files) <= maxPastFiles {
-			past = append(past, usergit.Past{Message: strings.TrimSpace(c.Subject + "\n\n" + c.Body), Author: c.AuthorName, Time: c.Time, Files: c.Files})
+			past = append(past, usergit.FixtureCommit{Message: strings.TrimSpace(c.Subject + "\n\n" + c.Body), Author: c.AuthorName, Time: c.Time, Files: c.Files})
 		}
 	}
 	return past, nil

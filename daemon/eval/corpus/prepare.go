@@ -24,7 +24,7 @@ type Corpus struct {
 	// read.
 	Tree string
 	// Past are commits before the tree as it is, oldest first.
-	Past []usergit.Past
+	Past []usergit.FixtureCommit
 	// Memories lie under fold/. Names are what the questions call them.
 	Memories []fold.Memory
 	Names    map[fold.ID]string
@@ -206,17 +206,17 @@ var historyEnd = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // history returns the past commits of a repository, oldest first: those that the
 // sets know, else those of its clone. Without either there are none.
-func (s *Sets) history(ctx context.Context, r repo, clones string) ([]usergit.Past, error) {
+func (s *Sets) history(ctx context.Context, r repo, clones string) ([]usergit.FixtureCommit, error) {
 	type line struct {
 		Text  string   `json:"text"`
 		Files []string `json:"files"`
 	}
-	var past []usergit.Past
+	var past []usergit.FixtureCommit
 	lines, err := eval.ReadLines[line](s.path("data/history-" + r.Name + ".jsonl"))
 	switch {
 	case err == nil:
 		for _, l := range lines {
-			past = append(past, usergit.Past{Message: l.Text, Files: l.Files})
+			past = append(past, usergit.FixtureCommit{Message: l.Text, Files: l.Files})
 		}
 	case !errors.Is(err, os.ErrNotExist):
 		return nil, err

@@ -23,7 +23,7 @@ func TestReplayEndsAsTheTreeThatIsThere(t *testing.T) {
 		}
 	}
 	at := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
-	past := []usergit.Past{
+	past := []usergit.FixtureCommit{
 		{Message: "one", Author: "Ann <x>", Time: at, Files: []string{"b/c d.go", "a.go", "a.go"}},
 		{Message: "gone", Time: at, Files: []string{"was/here.go"}},
 		{Message: "two\n\nwith a body", Time: at.Add(time.Hour), Files: []string{"a.go", "was/here.go"}},

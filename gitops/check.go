@@ -8,13 +8,13 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// settle is for how long a file must have been left alone before it is
+// debounce is for how long a file must have been left alone before it is
 // committed (G7).
-const settle = 300 * time.Millisecond
+const debounce = 300 * time.Millisecond
 
-// gate returns why the bytes at path may not enter a commit, or nil: they must
+// check returns why the bytes at path may not enter a commit, or nil: they must
 // be small, parse, hold no conflict markers and no secret (G6, G7).
-func (s *Store) gate(path string, b []byte) error {
+func (s *Store) check(path string, b []byte) error {
 	if err := fold.ValidPath(path); err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (s *Store) noteSetAside(path, reason string) {
 	s.setAside[path] = reason
 }
 
-// unsettled reports whether somebody may still be writing the file.
-func (s *Store) unsettled(info disk.Info) bool {
+// beingWritten reports whether somebody may still be writing the file.
+func (s *Store) beingWritten(info disk.Info) bool {
 	age := s.opt.Now().Sub(time.Unix(0, info.MtimeNS))
-	return age >= 0 && age < settle
+	return age >= 0 && age < debounce
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Past is one commit that [Replay] makes.
-type Past struct {
+// A FixtureCommit is one commit that [Replay] makes.
+type FixtureCommit struct {
 	Message string
 	Author  string // a name; "" is Replay's own
 	Time    time.Time
@@ -36,7 +36,7 @@ const replayBranch = "main"
 //
 // It is for scratch repositories, in which search is measured. It returns
 // ErrConflict if dir is in a repository already.
-func Replay(ctx context.Context, dir string, past []Past) error {
+func Replay(ctx context.Context, dir string, past []FixtureCommit) error {
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 		return fmt.Errorf("replay into %s: there is a repository already: %w", dir, fold.ErrConflict)
 	}
@@ -87,7 +87,7 @@ func treeFiles(dir string) ([]string, error) {
 type pastWriter struct {
 	dir   string
 	files []string
-	past  []Past
+	past  []FixtureCommit
 	out   *bufio.Writer
 }
 
@@ -112,7 +112,7 @@ func (w *pastWriter) write() error {
 			rest = append(rest, f)
 		}
 	}
-	w.begin(Past{Time: first})
+	w.begin(FixtureCommit{Time: first})
 	for _, f := range rest {
 		if err := w.final(f); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (w *pastWriter) write() error {
 	return w.out.Flush()
 }
 
-func (w *pastWriter) begin(p Past) {
+func (w *pastWriter) begin(p FixtureCommit) {
 	name := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("<>\n\x00", c) {
 			return -1
