@@ -265,14 +265,14 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 	return s.decideMissed(ctx, root, next, missed, committed)
 }
 
-// decideMissed decides on what the work tree does not have: a reference or a stash may,
-// the index may until it is committed, or somebody moved the file.
+// decideMissed decides on what the work tree does not have: a reference may, a stash until
+// it is dropped, the index until it is committed, or somebody moved the file.
 func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[string]pendingWrite, missed, committed map[string]string) error {
 	inHead := map[string]bool{} // also of a file that somebody moved and committed since
 	for _, name := range committed {
 		inHead[name] = true
 	}
-	held, err := s.user.InHistory(ctx, missed)
+	inRefs, stashed, err := s.user.InHistory(ctx, missed)
 	if err != nil {
 		return err
 	}
@@ -287,10 +287,10 @@ func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[stri
 	for path, name := range missed {
 		p := next[path]
 		switch {
-		case held[path], inHead[name], others[p.Blob], p.ID != "" && others[string(p.ID)]:
+		case inRefs[path], inHead[name], others[p.Blob], p.ID != "" && others[string(p.ID)]:
 			delete(next, path)
 			continue
-		case name != "" && staged[path] == name:
+		case stashed[path], name != "" && staged[path] == name:
 			p.Lost = false
 		default:
 			p.Lost = true

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,7 @@ func (u *trackedUser) reopen() {
 // wantLost looks for lost memories, twice, and expects these.
 func (u *trackedUser) wantLost(paths ...string) {
 	u.t.Helper()
+	slices.Sort(paths)
 	for range 2 {
 		n, err := u.FindLost(u.t.Context())
 		must(u.t, err)
@@ -171,6 +173,10 @@ func TestTrackedLost(t *testing.T) {
 			if _, err := os.Lstat(u.file(path)); err == nil {
 				u.t.Error("a stash did not take the new memory: the test shows nothing")
 			}
+			u.git("stash", "drop", "-q") // the newest, which has none of them
+			u.wantLost()
+			u.git("stash", "drop", "-q")
+			u.wantLost(u.path, path)
 		},
 		"committed on another branch": func(u *trackedUser) {
 			u.git("switch", "-q", "-c", "topic")

@@ -183,20 +183,32 @@ func (f *Folder) Staged(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// InHistory returns at which of the paths some reference, or some stash, has had the
-// blob of that name.
-func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (map[string]bool, error) {
-	// --all has refs/stash only at its newest entry: the older ones are in its log.
-	stashes, err := f.repo.Git("for-each-ref", "--format=%(objectname)", "refs/stash").Output(ctx)
-	if err == nil && len(stashes) > 0 {
-		stashes, err = f.repo.Git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").Output(ctx)
+// InHistory returns at which of the paths some reference has had the blob of that name,
+// and at which only a stash has it, which its owner may still drop.
+func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (committed, stashed map[string]bool, err error) {
+	if committed, err = f.hadBy(ctx, []string{"--exclude=refs/stash", "--all"}, blobs); err != nil || len(committed) == len(blobs) {
+		return committed, nil, err
 	}
+	newest, err := f.repo.Git("for-each-ref", "--format=%(objectname)", "refs/stash").Output(ctx)
+	if err != nil || len(newest) == 0 {
+		return committed, nil, err
+	}
+	// The older ones are in its log only.
+	all, err := f.repo.Git("log", "--walk-reflogs", "--format=%H", "refs/stash", "--").Output(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	held := map[string]bool{}
+	revs := append(strings.Fields(string(all)), strings.TrimSpace(string(newest)))
+	stashed, err = f.hadBy(ctx, revs, blobs)
+	return committed, stashed, err
+}
+
+// hadBy returns at which of the paths the commits from revs back have had the blob of that
+// name.
+func (f *Folder) hadBy(ctx context.Context, revs []string, blobs map[string]string) (map[string]bool, error) {
+	had := map[string]bool{}
 	for paths := range slices.Chunk(slices.Sorted(maps.Keys(blobs)), 200) {
-		args := append([]string{"--literal-pathspecs", "rev-list", "--objects", "--all", "--full-history"}, strings.Fields(string(stashes))...)
+		args := append([]string{"--literal-pathspecs", "rev-list", "--objects", "--full-history"}, revs...)
 		args = append(args, "--")
 		for _, p := range paths {
 			args = append(args, f.dir+"/"+p)
@@ -206,7 +218,7 @@ func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (map[st
 				line, err := r.ReadString('\n')
 				name, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 				if rel, below := strings.CutPrefix(path, f.dir+"/"); below && blobs[rel] == name {
-					held[rel] = true
+					had[rel] = true
 				}
 				if err != nil {
 					return nil //nolint:nilerr // the end; git's own status tells of an error
@@ -217,7 +229,7 @@ func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (map[st
 			return nil, err
 		}
 	}
-	return held, nil
+	return had, nil
 }
 
 // headBranch returns the branch that HEAD names, "" if it is detached.
