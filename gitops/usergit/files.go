@@ -95,7 +95,7 @@ const (
 	ModeGitlink    = "160000"
 )
 
-func RegularMode(mode string) bool { return mode == ModeRegular || mode == modeExecutable }
+func regularMode(mode string) bool { return mode == ModeRegular || mode == modeExecutable }
 
 // A stageLine is one entry of the index as ls-files prints it.
 type stageLine struct{ mode, oid, stage, path string }
@@ -209,7 +209,7 @@ func (l *Repo) IndexBlobs(ctx context.Context) (map[string]IndexEntry, error) {
 			if err != nil {
 				return err
 			}
-			if !RegularMode(e.mode) {
+			if !regularMode(e.mode) {
 				continue
 			}
 			clean := e.stage == "0" && isClean(root, e, st, indexTime)

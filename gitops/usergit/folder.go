@@ -91,7 +91,7 @@ func (f *Folder) Newest(ctx context.Context) (Commit, bool, error) {
 		return Commit{}, false, err
 	}
 	if v := strings.Split(out, "\x00"); err == nil && len(v) == 4 { // else it is too far to look for each time
-		at, err := ReadTime(v[1])
+		at, err := readTime(v[1])
 		if err != nil {
 			return Commit{}, false, err
 		}

@@ -290,7 +290,7 @@ func configFiles() (files []string) {
 	return files
 }
 
-func ReadTime(sec string) (time.Time, error) {
+func readTime(sec string) (time.Time, error) {
 	n, err := strconv.ParseInt(sec, 10, 64)
 	return time.Unix(n, 0).UTC(), err
 }

@@ -143,7 +143,7 @@ func (l *Repo) tips(ctx context.Context, branches []string) (known map[string]ti
 		if _, asked := known[name]; !asked {
 			continue
 		}
-		when, terr := ReadTime(f[4])
+		when, terr := readTime(f[4])
 		if f[2] != "commit" || terr != nil {
 			delete(known, name)
 			continue

@@ -160,10 +160,10 @@ func readCommits(z zReader) ([]Commit, error) {
 					return nil, short(err)
 				}
 			}
-			if c.Time, err = ReadTime(made); err != nil {
+			if c.Time, err = readTime(made); err != nil {
 				return nil, fmt.Errorf("time of commit %s: %w", c.Oid, err)
 			}
-			if c.AuthorTime, err = ReadTime(written); err != nil {
+			if c.AuthorTime, err = readTime(written); err != nil {
 				c.AuthorTime = c.Time // a broken tool wrote it
 			}
 			c.Subject, c.AuthorName = strings.ToValidUTF8(c.Subject, ""), strings.ToValidUTF8(c.AuthorName, "")
@@ -189,7 +189,7 @@ func readCommits(z zReader) ([]Commit, error) {
 
 // touched notes a file that the commit changes.
 func (c *Commit) touched(raw *rawLine) {
-	was, is := RegularMode(raw.modes[0]), RegularMode(raw.modes[1])
+	was, is := regularMode(raw.modes[0]), regularMode(raw.modes[1])
 	switch {
 	case !was && !is:
 	case len(c.Files) == maxFiles:
@@ -208,7 +208,7 @@ func (l *Repo) CommitTime(ctx context.Context, rev string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("time of commit %s: %w", rev, err)
 	}
-	t, err := ReadTime(s)
+	t, err := readTime(s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("time of commit %s: %w", rev, err)
 	}

@@ -27,7 +27,7 @@ func (l *Repo) Tree(ctx context.Context, oid string, below ...string) (map[strin
 			if !ok || len(f) != 3 {
 				return fmt.Errorf("unexpected line %.80q", s)
 			}
-			if f[1] == "blob" && RegularMode(f[0]) {
+			if f[1] == "blob" && regularMode(f[0]) {
 				out[path] = f[2]
 			}
 			return nil
@@ -149,7 +149,7 @@ func short(err error) error {
 
 // change returns the entry as a change between regular files.
 func (raw rawLine) change() (TreeChange, bool) {
-	was, is := RegularMode(raw.modes[0]), RegularMode(raw.modes[1])
+	was, is := regularMode(raw.modes[0]), regularMode(raw.modes[1])
 	ch := TreeChange{Path: raw.path, OldBlob: raw.oids[0], NewBlob: raw.oids[1]}
 	switch {
 	case !was && !is:
