@@ -203,6 +203,30 @@ func TestTrackedLost(t *testing.T) {
 			u.commit()
 			u.wantLost()
 		},
+		"an older version checked out": func(u *trackedUser) {
+			write(u.t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Twenty", 1))
+			u.git("commit", "-qam", "Less")
+			u.edit()
+			u.git("checkout", "-q", "HEAD~1", "--", "fold")
+			u.commit()
+			u.wantLost(u.path)
+		},
+		"the version of another branch checked out": func(u *trackedUser) {
+			u.git("switch", "-q", "-c", "topic")
+			path := u.add("Second")
+			u.git("add", "-A")
+			u.git("commit", "-qm", "More")
+			first := read(u.t, u.file(path))
+			u.git("switch", "-q", "main")
+			u.commit()
+			u.wantLost()
+			_, err := u.Put(u.t.Context(), gitops.Write{Path: path, New: edited(string(first), "x", "y")})
+			must(u.t, err)
+			u.commit()
+			u.git("checkout", "-q", "topic", "--", "fold")
+			u.commit()
+			u.wantLost(path)
+		},
 		"moved by a person": func(u *trackedUser) {
 			path := u.add("Second")
 			must(u.t, os.Rename(u.file(path), u.file("second.md")))
