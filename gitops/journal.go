@@ -303,6 +303,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	tip := s.tip
 	s.mu.Unlock()
 	first, second := &draft{}, &draft{}
+	var held []*change // of which the journal gets what we wrote
 	for _, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -328,6 +329,9 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		// What may not enter is done with once somebody has replaced it by what may.
 		if c.ours != nil && (diskErr == nil || !mine && oursErr == nil) {
 			done = append(done, c.ours.Seq)
+			if oursErr == nil {
+				held = append(held, c)
+			}
 		}
 	}
 	before := tip
@@ -355,7 +359,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	for _, c := range changes {
 		s.noteSeen(c)
 	}
-	return s.upTo(done), s.notePending(changes, done)
+	return s.upTo(done), s.notePending(held)
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

@@ -97,28 +97,21 @@ func (s *Store) remembered() map[string]pendingWrite {
 	return maps.Clone(s.pending)
 }
 
-// notePending remembers the acknowledged writes among changes that the journal has by
-// now, whose entries in the wal are done. An acknowledged deletion ends what was
-// remembered of its file.
-func (s *Store) notePending(changes []*change, done []uint64) error {
+// notePending remembers the acknowledged writes of changes, which the journal has by now.
+// An acknowledged deletion ends what was remembered of its file.
+func (s *Store) notePending(changes []*change) error {
 	if !s.opt.Tracked {
 		return nil
 	}
-	ended := make(map[uint64]bool, len(done))
-	for _, seq := range done {
-		ended[seq] = true
-	}
 	next := s.remembered()
 	for _, c := range changes {
-		switch {
-		case c.ours == nil || !ended[c.ours.Seq]:
-		case c.ours.New == nil:
+		if c.ours.New == nil {
 			delete(next, c.path)
-		default:
-			next[c.path] = pendingWrite{
-				ID: c.ours.ID, At: s.opt.Now().UTC(),
-				Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
-			}
+			continue
+		}
+		next[c.path] = pendingWrite{
+			ID: c.ours.ID, At: s.opt.Now().UTC(),
+			Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
 		}
 	}
 	return s.setPending(next)

@@ -303,6 +303,32 @@ func TestTrackedLostAfterACrash(t *testing.T) {
 	}
 }
 
+// TestTrackedRefused: what may not enter the journal, and was replaced by a person, is not
+// counted as lost: there is nothing to bring back.
+func TestTrackedRefused(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	must(t, u.Close())
+	refuse := false
+	u.Store = openStore(t, u.dir, func(o *gitops.StoreOptions) {
+		tracked(o)
+		o.Check = func(_ string, b []byte) error {
+			if refuse && strings.Contains(string(b), "Forty") {
+				return fmt.Errorf("it says forty: %w", fold.ErrSecret)
+			}
+			return nil
+		}
+	})
+	_, err := u.Put(t.Context(), gitops.Write{Path: u.path, Base: u.base, New: edited(string(u.base), "Thirty", "Forty")})
+	must(t, err)
+	refuse = true
+	u.commit()
+	write(t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Fifty", 1))
+	u.git("commit", "-qam", "Fifty")
+	u.commit()
+	u.wantLost()
+}
+
 // TestTrackedFollowsGit: the journal takes edits and deletions, and what git takes away is
 // no deletion; nothing comes back by itself, and without fold/ nothing is written (T3).
 func TestTrackedFollowsGit(t *testing.T) {
