@@ -205,14 +205,14 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 	if c := pr.LastCommit; c != nil {
 		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], ago(c.Time, now), c.Message)
 	}
-	next := "sync " + pr.Sync
+	next := ", sync " + pr.Sync
 	if pr.Mode == modeTracked {
-		next = "nothing to commit"
+		next = "" // nobody counts what was edited by hand, or deleted
 		if pr.Uncommitted > 0 {
-			next = plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
+			next = ", " + plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
 		}
 	}
-	p.printf("  history   %s, last commit %s, %s\n", pr.Mode, last, next)
+	p.printf("  history   %s, last commit %s%s\n", pr.Mode, last, next)
 	printRepository(p, pr.Repository, now)
 	for _, n := range pr.Notices {
 		p.printf("  notice    %s\n", n)
