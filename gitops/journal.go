@@ -198,16 +198,8 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 	if err != nil {
 		return nil, err
 	}
-	var committed map[string]string
-	if s.opt.Tracked {
-		if _, committed, err = s.user.Head(ctx); err != nil {
-			return nil, err
-		}
-		if committed == nil {
-			committed = map[string]string{}
-		}
-	}
 	var list []*change
+	git := takenByGit{user: s.user, off: !s.opt.Tracked}
 	for _, p := range slices.Sorted(maps.Keys(byPath)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -220,8 +212,15 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		if root != nil {
 			b, info, err = root.ReadNamed(p, fold.MaxFile)
 		}
+		taken := false
+		if errors.Is(err, fs.ErrNotExist) {
+			var gitErr error
+			if taken, gitErr = git.took(ctx, c); gitErr != nil {
+				return nil, gitErr
+			}
+		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && takenByGit(c, committed):
+		case taken:
 			if c.ours == nil {
 				continue
 			}
@@ -259,13 +258,6 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		list = append(list, c)
 	}
 	return list, nil
-}
-
-// takenByGit reports whether the file of c, which is missing, was not deleted: in
-// tracked mode, where committed is what HEAD has, one that HEAD lacks went with a branch
-// that has it. What was deleted through the API was.
-func takenByGit(c *change, committed map[string]string) bool {
-	return committed != nil && committed[c.path] == "" && (c.ours == nil || c.ours.New != nil)
 }
 
 // oldBlobs returns what the tip's tree holds at the paths of m.
