@@ -383,6 +383,60 @@ func TestTrackedFollowsGit(t *testing.T) {
 	}
 }
 
+// TestTrackedSparse: what a sparse checkout takes out of the work tree is neither deleted
+// nor lost, by whichever look it is found; a file that is deleted beside it is (I8).
+func TestTrackedSparse(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string][]string{
+		"cone":         {"sparse-checkout", "set", "--cone", "src"},
+		"sparse index": {"sparse-checkout", "set", "--cone", "--sparse-index", "src"},
+		"patterns":     {"sparse-checkout", "set", "--no-cone", "/*", "!/fold/*/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTracked(t)
+			ctx := t.Context()
+			write(t, filepath.Join(u.dir, "src/a.go"), "package src\n")
+			second := u.add("Second")
+			u.git("add", "-A")
+			u.git("commit", "-qm", "More")
+			edited := u.edit()
+			u.git("commit", "-qam", "Edited")
+			before := u.History()
+			want, err := before.At(ctx, "", u.path)
+			must(t, err)
+			u.git(set...)
+			if _, err := os.Lstat(u.file(u.path)); err == nil {
+				t.Fatal("git left the memory there: the test shows nothing")
+			}
+			for range 2 { // by events, and by a scan
+				_, err := u.Commit(ctx, []string{u.path, second}, "")
+				must(t, err)
+				u.commit()
+			}
+			for _, path := range []string{u.path, second} {
+				if b, err := u.History().At(ctx, "", path); err != nil || len(b) == 0 {
+					t.Errorf("the journal took %s for deleted: %q, %v", path, b, err)
+				}
+			}
+			u.wantLost()
+			u.reopen()
+			u.commit()
+			u.wantLost()
+			u.git("sparse-checkout", "disable")
+			u.commit()
+			if b, err := u.History().At(ctx, "", u.path); err != nil || string(b) != string(want) || string(b) != string(edited) {
+				t.Errorf("the journal has %q, %v, want %q", b, err, want)
+			}
+			must(t, os.Remove(u.file(second)))
+			u.commit()
+			if b, err := u.History().At(ctx, "", second); err == nil && len(b) > 0 {
+				t.Error("a deletion is not recorded")
+			}
+		})
+	}
+}
+
 // TestTrackedReplay: a start finishes what a crash interrupted, and leaves alone what git
 // or a person did since.
 func TestTrackedReplay(t *testing.T) {
