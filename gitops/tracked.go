@@ -77,3 +77,9 @@ func (t *takenByGit) took(ctx context.Context, c *change) (bool, error) {
 	}
 	return t.sparse[c.path], err
 }
+
+// LeftOut returns how many files of fold/ a sparse checkout keeps out of the work tree.
+func (s *Store) LeftOut(ctx context.Context) (int, error) {
+	out, err := s.user.Sparse(ctx)
+	return len(out), err
+}
