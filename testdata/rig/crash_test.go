@@ -227,7 +227,7 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("sync", func(t *testing.T) {
 		// Our branch moves before the working files, and what it takes is made longer: what
 		// is not there yet is then deleted for all.
-		bin := newMachine(t).seeded("gitops/apply.go",
+		bin := newMachine(t).seeded("gitops/gitsync/apply.go",
 			"\theld, err := r.apply(ctx, m, next)\n",
 			"\tif err := s.obj.SetRef(refBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.apply(ctx, m, next)\n",
 			"\t\"maps\"\n", "\t\"maps\"\n\t\"time\"\n")
