@@ -39,12 +39,12 @@ func allowCommand(e *environment) *cobra.Command {
 				slug, _, _ = strings.Cut(slug, "@")
 				cfg := st.cfg.For(slug)
 				if at := addressOf(p); at != "" && local(at) {
-					e.messages(false).printf("%s runs on this machine: nothing leaves it, and nothing need be allowed\n", name)
+					e.Messages(false).Printf("%s runs on this machine: nothing leaves it, and nothing need be allowed\n", name)
 				} else {
-					e.messages(true).printf("%s", leaving(cfg, name, p, slug))
+					e.Messages(true).Printf("%s", leaving(cfg, name, p, slug))
 				}
 				if !slices.Contains(cfg.Allowed, name) {
-					if !yes && !e.ask(fmt.Sprintf("Allow %s for project %s?", name, slug)) {
+					if !yes && !e.Ask(fmt.Sprintf("Allow %s for project %s?", name, slug)) {
 						return fold.WithHint(errors.Join(errors.New("nothing was allowed"), fold.ErrForbidden), fmt.Sprintf("foldwatch allow %s -p %s --yes", name, slug))
 					}
 					if _, err := e.editConfig(change{[]string{"projects", slug, "providers"}, append(slices.Clone(cfg.Allowed), name)}); err != nil {
@@ -109,8 +109,8 @@ func denyCommand(e *environment) *cobra.Command {
 			}
 			name := args[0]
 			slugs := st.cfg.ProjectSlugs()
-			if e.flags.project != "" {
-				slug, _, _ := strings.Cut(e.flags.project, "@")
+			if e.slug != "" {
+				slug, _, _ := strings.Cut(e.slug, "@")
 				slugs = []string{slug}
 			}
 			var changes []change

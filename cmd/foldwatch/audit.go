@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func auditCommand(e *environment) *cobra.Command {
@@ -26,7 +27,7 @@ func auditCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			slug, _, _ := strings.Cut(e.flags.project, "@")
+			slug, _, _ := strings.Cut(e.slug, "@")
 			all := wire.AuditList{Items: []wire.AuditLine{}}
 			for q := (wire.AuditQuery{Project: slug}); len(all.Items) < limit; q.Cursor = all.NextCursor {
 				q.Limit = min(limit-len(all.Items), 1000)
@@ -39,17 +40,17 @@ func auditCommand(e *environment) *cobra.Command {
 					break
 				}
 			}
-			return e.emit(all, func(p printer) {
+			return e.Emit(all, func(p terminal.Printer) {
 				if len(all.Items) == 0 {
-					e.messages(false).printf("nothing has left this machine\n")
+					e.Messages(false).Printf("nothing has left this machine\n")
 					return
 				}
-				var t table
-				t.row("TIME", "PROJECT", "HOST", "WHAT", "BYTES", "OUTCOME")
+				var t terminal.Table
+				t.Row("TIME", "PROJECT", "HOST", "WHAT", "BYTES", "OUTCOME")
 				for _, a := range all.Items {
-					t.row(a.At.Local().Format(time.DateTime), a.Project, a.Host, a.Action, fmt.Sprint(a.Bytes), a.Outcome)
+					t.Row(a.At.Local().Format(time.DateTime), a.Project, a.Host, a.Action, fmt.Sprint(a.Bytes), a.Outcome)
 				}
-				t.print(p)
+				t.Print(p)
 			})
 		},
 	}

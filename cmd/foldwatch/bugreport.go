@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -71,8 +72,8 @@ func bugreportCommand(e *environment) *cobra.Command {
 			}
 			b = append(b, '\n')
 			if out == "-" {
-				e.messages(false).printf("%s\n", readItFirst)
-				_, err := e.stdout.Write(b)
+				e.Messages(false).Printf("%s\n", readItFirst)
+				_, err := e.Stdout.Write(b)
 				return err
 			}
 			path, err := e.reportFile(out)
@@ -82,9 +83,9 @@ func bugreportCommand(e *environment) *cobra.Command {
 			if err := disk.WriteFile(path, b, 0o600); err != nil {
 				return err
 			}
-			return e.emit(map[string]any{"file": path, "bytes": len(b)}, func(p printer) {
-				p.printf("%s\n", path)
-				e.messages(false).printf("%s\n", readItFirst)
+			return e.Emit(map[string]any{"file": path, "bytes": len(b)}, func(p terminal.Printer) {
+				p.Printf("%s\n", path)
+				e.Messages(false).Printf("%s\n", readItFirst)
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 // checkAgents looks whether the entries that setup wrote into agents' files are
@@ -29,7 +30,7 @@ func checkAgents(_ context.Context, p *patient) []finding {
 		switch {
 		case err != nil:
 			if exists(c.File(opt)) {
-				found = append(found, warn("mend "+quoteArg(c.File(opt))+", then: foldwatch setup "+c.ID, "%s: %v", c.Name, err))
+				found = append(found, warn("mend "+terminal.Quote(c.File(opt))+", then: foldwatch setup "+c.ID, "%s: %v", c.Name, err))
 			}
 		case state == agents.Different && namesProgram(c.File(opt), opt.Command):
 			have = append(have, c.Name+" (with arguments of your own)")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -45,10 +46,10 @@ func checkLock(ctx context.Context, p *patient) []finding {
 		}
 		pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
 		if pid <= 0 {
-			found = append(found, warn("end what has "+quoteArg(path)+" open, then: foldwatch status", "something %s for %s, and does not say what it is", l.does, span(age)))
+			found = append(found, warn("end what has "+terminal.Quote(path)+" open, then: foldwatch status", "something %s for %s, and does not say what it is", l.does, terminal.Span(age)))
 			continue
 		}
-		f := fail(fmt.Sprintf("kill %d unless daemon.log says that it is still starting, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, span(age))
+		f := fail(fmt.Sprintf("kill %d unless daemon.log says that it is still starting, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, terminal.Span(age))
 		// What does not answer yet may be starting.
 		if running, known := p.daemons(); age > longStart && known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
 			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.endProcess(ctx, pid) })
@@ -58,11 +59,11 @@ func checkLock(ctx context.Context, p *patient) []finding {
 	if b, rerr := os.ReadFile(p.st.dirs.SocketFile()); rerr == nil && err == nil && !answers && len(found) == 0 {
 		at := strings.TrimSpace(string(b))
 		path := p.st.dirs.SocketFile()
-		f := fail("rm "+quoteArg(path), "%s names %s, where nothing answers any more", path, at)
+		f := fail("rm "+terminal.Quote(path), "%s names %s, where nothing answers any more", path, at)
 		if p.st.cfg.AutoStart {
 			f.Status = isWarn // the next daemon, which anything starts, writes it anew
 		}
-		found = append(found, f.fixedBy("rm "+quoteArg(path), func(context.Context) error { return os.Remove(path) }))
+		found = append(found, f.fixedBy("rm "+terminal.Quote(path), func(context.Context) error { return os.Remove(path) }))
 	}
 	return orOK(found, "none is held by what does not answer")
 }
@@ -106,7 +107,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 		return p.silence(err)
 	}
 	if err != nil {
-		return fail("ls -l "+quoteArg(p.st.dirs.Socket), "the socket cannot be used: %v", err)
+		return fail("ls -l "+terminal.Quote(p.st.dirs.Socket), "the socket cannot be used: %v", err)
 	}
 	started := ""
 	if c == nil {
@@ -138,7 +139,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 		return fail("foldwatch status", "the daemon answers, but not with its status: %v", err)
 	}
 	p.c, p.stat = c, p.opened(ctx, c, st)
-	return ok("pid %d, up %s%s", st.PID, span(p.e.now().Sub(st.StartedAt)), started)
+	return ok("pid %d, up %s%s", st.PID, terminal.Span(p.e.now().Sub(st.StartedAt)), started)
 }
 
 // silence is the finding about a daemon that takes connections and does not answer.
@@ -167,7 +168,7 @@ func checkOthers(_ context.Context, p *patient) []finding {
 		if d.pid == own || d.pid == os.Getpid() {
 			continue
 		}
-		where, ask := "with "+d.home+" as FOLDWATCH_HOME", "FOLDWATCH_HOME="+quoteArg(d.home)+" foldwatch status"
+		where, ask := "with "+d.home+" as FOLDWATCH_HOME", "FOLDWATCH_HOME="+terminal.Quote(d.home)+" foldwatch status"
 		if d.home == "" {
 			where, ask = "with this user's own folders", "env -u FOLDWATCH_HOME foldwatch status"
 		}
@@ -248,9 +249,9 @@ func (p *patient) newerProgram() string {
 	if err != nil {
 		ours = "foldwatch"
 	}
-	mend := "update it: " + quoteArg(ours)
+	mend := "update it: " + terminal.Quote(ours)
 	if its, err := os.Readlink(filepath.Join(p.e.proc, strconv.Itoa(p.stat.PID), "exe")); err == nil && its != ours && exists(its) {
-		mend += ", or use that of the daemon: " + quoteArg(its)
+		mend += ", or use that of the daemon: " + terminal.Quote(its)
 	}
 	return mend
 }
@@ -414,10 +415,10 @@ func checkSocket(_ context.Context, p *patient) finding {
 	for _, at := range places {
 		info, err := os.Lstat(at.path)
 		if err != nil {
-			return fail("ls -ld "+quoteArg(at.path), "%v", err)
+			return fail("ls -ld "+terminal.Quote(at.path), "%v", err)
 		}
 		if info.Mode().Perm()&0o077 != 0 {
-			does := fmt.Sprintf("chmod %o %s", at.mode, quoteArg(at.path))
+			does := fmt.Sprintf("chmod %o %s", at.mode, terminal.Quote(at.path))
 			return fail(does, "%s is open to other users (who are refused all the same)", at.path).
 				fixedBy(does, func(context.Context) error { return os.Chmod(at.path, at.mode) })
 		}

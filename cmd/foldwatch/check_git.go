@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -136,7 +137,7 @@ func checkGitLock(ctx context.Context, p *patient) []finding {
 				continue
 			}
 			if age := p.e.now().Sub(info.ModTime()); age > staleLock {
-				found = append(found, fail("if no git runs there: rm "+quoteArg(path), "%s: git left %s %s ago, and refuses to commit until it is gone", t.slug, path, span(age)))
+				found = append(found, fail("if no git runs there: rm "+terminal.Quote(path), "%s: git left %s %s ago, and refuses to commit until it is gone", t.slug, path, terminal.Span(age)))
 			}
 		}
 	}
@@ -161,15 +162,15 @@ func checkTracked(ctx context.Context, p *patient) []finding {
 	if tracked == 0 {
 		return []finding{ok("no branch of yours holds memories")}
 	}
-	return orOK(found, "memories are on the branch in %s, and nothing waits for you", plural(tracked, "checkout"))
+	return orOK(found, "memories are on the branch in %s, and nothing waits for you", terminal.Plural(tracked, "checkout"))
 }
 
 // awaited lists what nobody but a person does in tracked mode (git.md T1).
 func awaited(t tree) []finding {
 	var found []finding
-	here := "cd " + quoteArg(t.path) + " && "
+	here := "cd " + terminal.Quote(t.path) + " && "
 	if n := t.status.Lost; n > 0 {
-		found = append(found, warn(here+"foldwatch restore --lost", "%s: git took %s away before any commit had it", t.slug, plural(n, "memory")))
+		found = append(found, warn(here+"foldwatch restore --lost", "%s: git took %s away before any commit had it", t.slug, terminal.Plural(n, "memory")))
 	}
 	for _, path := range withCallouts(t.fold) {
 		found = append(found, warn("settle it in the file, and delete the callout", "%s: %s keeps another version that a merge could not keep in place", t.slug, path))
@@ -234,7 +235,7 @@ func checkMergeDriver(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		onto++
-		install := "cd " + quoteArg(t.path) + " && foldwatch merge-driver install"
+		install := "cd " + terminal.Quote(t.path) + " && foldwatch merge-driver install"
 		file := t.foldDir() + "/0/0/0000000000000000.md"
 		attr, err := p.git(ctx, t.path, "check-attr", "merge", "--", file)
 		named := err == nil && strings.HasSuffix(attr, ": merge: foldwatch")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -44,7 +45,7 @@ func checkConfiguration(_ context.Context, p *patient) []finding {
 	case err != nil:
 		return orOK(found, "defaults; no %s", file)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		mode, does := info.Mode().Perm()&^0o022, "chmod go-w "+quoteArg(file)
+		mode, does := info.Mode().Perm()&^0o022, "chmod go-w "+terminal.Quote(file)
 		found = append(found, fail(does, "other users may write %s", file).
 			fixedBy(does, func(context.Context) error { return os.Chmod(file, mode) }))
 	}
@@ -60,7 +61,7 @@ func checkVariables(_ context.Context, p *patient) []finding {
 		{"PORT", "set listen in config.toml, or FOLDWATCH_LISTEN"},
 		{"DATABASE_PATH", "set FOLDWATCH_HOME"},
 	} {
-		if p.e.getenv(v.name) != "" {
+		if p.e.Getenv(v.name) != "" {
 			found = append(found, warn(v.use+" if you meant foldwatch", "%s is set, and not read", v.name))
 		}
 	}
@@ -81,12 +82,12 @@ func checkState(_ context.Context, p *patient) finding {
 		}
 		return ok("%s is made at the first start", dir)
 	case err != nil:
-		return fail("look at "+quoteArg(dir), "%v", err)
+		return fail("look at "+terminal.Quote(dir), "%v", err)
 	case !info.IsDir():
-		return fail("move "+quoteArg(dir)+" away", "%s is not a folder", dir)
+		return fail("move "+terminal.Quote(dir)+" away", "%s is not a folder", dir)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return fail("chmod 700 "+quoteArg(dir), "%s can be read by other users", dir).
-			fixedBy("chmod 700 "+quoteArg(dir), func(context.Context) error { return os.Chmod(dir, 0o700) }) //nolint:gosec // a folder of our own
+		return fail("chmod 700 "+terminal.Quote(dir), "%s can be read by other users", dir).
+			fixedBy("chmod 700 "+terminal.Quote(dir), func(context.Context) error { return os.Chmod(dir, 0o700) }) //nolint:gosec // a folder of our own
 	}
 	if err := writable(dir); err != nil {
 		return fail(elsewhere(dir), "%s cannot be written: %v", dir, err)
@@ -127,9 +128,9 @@ func checkDisk(_ context.Context, p *patient) finding {
 	case err != nil:
 		return warn("", "free space of %s: %v", dir, err)
 	case free < lowDisk:
-		return fail("make room on the disk of "+quoteArg(dir), "%s free for the index", size(free))
+		return fail("make room on the disk of "+terminal.Quote(dir), "%s free for the index", terminal.Size(free))
 	}
-	return ok("%s free", size(free))
+	return ok("%s free", terminal.Size(free))
 }
 
 // clockSlack is how far two clocks may be apart before it is told: git's own
@@ -160,10 +161,10 @@ func checkClock(_ context.Context, p *patient) []finding {
 		}
 	}
 	if ahead := newest.Sub(now); ahead > clockSlack {
-		found = append(found, fail(mend, "the clock was set back: %s was written %s from now", which, span(ahead)))
+		found = append(found, fail(mend, "the clock was set back: %s was written %s from now", which, terminal.Span(ahead)))
 	}
 	if skew, err := folderSkew(p.st.dirs.State, now); err == nil && skew.Abs() > clockSlack {
-		found = append(found, fail("set the clocks of this machine and of the file server", "the disk of %s has another time, by %s", p.st.dirs.State, span(skew.Abs())))
+		found = append(found, fail("set the clocks of this machine and of the file server", "the disk of %s has another time, by %s", p.st.dirs.State, terminal.Span(skew.Abs())))
 	}
 	return orOK(found, "%s", now.UTC().Format(time.RFC3339))
 }

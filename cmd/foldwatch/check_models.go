@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -34,13 +35,13 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 		if m == nil {
 			continue
 		}
-		text = m.Provider + " " + m.Model + ", " + plural(m.Dimension, "dimension")
+		text = m.Provider + " " + m.Model + ", " + terminal.Plural(m.Dimension, "dimension")
 		if n := want.Dimension; n > 0 && m.Dimension != n && m.Provider == want.Provider {
 			found = append(found, fail("set embedding.dimension to what the model gives, then: foldwatch model use "+want.Provider+"/"+want.Model,
 				"%s: embedding.dimension is %d, and the vectors that answer have %d", pr.Slug, n, m.Dimension))
 		}
 		if m.HeldUntil != nil {
-			found = append(found, fail("foldwatch model use "+quoteArg(m.Provider+"/"+m.Model), "%s: %s failed too often, or asked for time, and is asked again at %s", pr.Slug, m.Provider, m.HeldUntil.Local().Format(time.TimeOnly)))
+			found = append(found, fail("foldwatch model use "+terminal.Quote(m.Provider+"/"+m.Model), "%s: %s failed too often, or asked for time, and is asked again at %s", pr.Slug, m.Provider, m.HeldUntil.Local().Format(time.TimeOnly)))
 		}
 		at, chosen := p.providerURL(want.Provider)
 		if !chosen || seen[at] {
@@ -124,7 +125,7 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 		}
 		d, err := p.drift(ctx, pr.Slug)
 		if err != nil {
-			found = append(found, warn("foldwatch status -p "+quoteArg(pr.Slug), "%s: %v", pr.Slug, err))
+			found = append(found, warn("foldwatch status -p "+terminal.Quote(pr.Slug), "%s: %v", pr.Slug, err))
 			continue
 		}
 		rows += d.Memories + d.Chunks
@@ -135,19 +136,19 @@ func checkIndex(ctx context.Context, p *patient) []finding {
 		what := strings.Join(append(d.Differences, d.Behind...), "; ")
 		switch {
 		case len(d.Differences) > 0: // one finding: one rebuild mends them all
-			found = append(found, fail("foldwatch rebuild -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, what).
+			found = append(found, fail("foldwatch rebuild -p "+terminal.Quote(pr.Slug), "%s: %s", pr.Slug, what).
 				fixedBy("rebuild the index of "+pr.Slug+" from its files", func(ctx context.Context) error {
 					return p.reindex(ctx, pr.Slug, wire.Reindex{Rebuild: true})
 				}))
 		case len(d.Behind) > 0:
-			found = append(found, fail("foldwatch index -p "+quoteArg(pr.Slug), "%s: %s", pr.Slug, what).
+			found = append(found, fail("foldwatch index -p "+terminal.Quote(pr.Slug), "%s: %s", pr.Slug, what).
 				fixedBy("bring the index of "+pr.Slug+" up to its files", func(ctx context.Context) error { return p.reindex(ctx, pr.Slug, wire.Reindex{}) }))
 		}
 		if d.VectorsDue > 0 {
-			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+quoteArg(pr.Slug), "%s: vectors of %s are still to come", pr.Slug, plural(d.VectorsDue, "memory")))
+			found = append(found, warn("they come by themselves; why not: foldwatch jobs -p "+terminal.Quote(pr.Slug), "%s: vectors of %s are still to come", pr.Slug, terminal.Plural(d.VectorsDue, "memory")))
 		}
 	}
-	return orOK(found, "%s and chunks: the files on disk, rows, words and vectors agree", plural(rows, "memory"))
+	return orOK(found, "%s and chunks: the files on disk, rows, words and vectors agree", terminal.Plural(rows, "memory"))
 }
 
 // driftPause is how long a difference lasts, at least, before it is one: a file that
@@ -178,7 +179,7 @@ func (p *patient) reindex(ctx context.Context, slug string, in wire.Reindex) err
 	if err != nil {
 		return err
 	}
-	b := p.e.newBar()
+	b := p.e.NewBar(p.e.now)
 	if err := p.e.follow(ctx, p.c, ref.JobID, b); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -40,7 +41,7 @@ func checkObsidian(ctx context.Context, p *patient) []finding {
 			}
 		}
 	}
-	return orOK(found, "%s, as memories need it", plural(vaults, "vault"))
+	return orOK(found, "%s, as memories need it", terminal.Plural(vaults, "vault"))
 }
 
 // rewriters are plugins that write a note anew when it is opened or saved.
@@ -76,7 +77,7 @@ func vaultFindings(checkout, dir, prefix string) []finding {
 	case errors.Is(err, disk.ErrNotRegular):
 		found = append(found, skipped("%s is no plain file in a plain folder, and not looked at", path))
 	case err != nil:
-		found = append(found, fail("mend or delete "+quoteArg(path), "%s cannot be read: %v", path, err))
+		found = append(found, fail("mend or delete "+terminal.Quote(path), "%s cannot be read: %v", path, err))
 	case prefix != "" && slices.ContainsFunc(app.Ignore, func(f string) bool { return strings.HasPrefix(prefix, strings.TrimPrefix(f, "/")) }):
 		found = append(found, warn("Obsidian: Settings, Files and links, Excluded files: take it out", "%s excludes %s, so that neither search nor quick switcher finds a memory", path, prefix))
 	}
@@ -86,7 +87,7 @@ func vaultFindings(checkout, dir, prefix string) []finding {
 	case errors.Is(err, disk.ErrNotRegular):
 		return append(found, skipped("%s is no plain file in a plain folder, and not looked at", path))
 	case err != nil:
-		return append(found, fail("mend or delete "+quoteArg(path), "%s cannot be read: %v", path, err))
+		return append(found, fail("mend or delete "+terminal.Quote(path), "%s cannot be read: %v", path, err))
 	}
 	for _, name := range plugins {
 		if !slices.Contains(rewriters, name) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
@@ -47,18 +48,18 @@ func packerFindings(t tree) []finding {
 	hidden := err == nil && hidesAll(text)
 	if !hidden && !t.tracked() && t.status != nil {
 		at := filepath.Join(t.fold, ".gitignore")
-		mend := "add the line * to " + quoteArg(at)
+		mend := "add the line * to " + terminal.Quote(at)
 		if err != nil {
-			mend = "have " + quoteArg(at) + " be a file with the line *"
+			mend = "have " + terminal.Quote(at) + " be a file with the line *"
 		}
 		f := fail(mend, "%s: %s does not hide memories from git and packers", t.slug, at)
 		if errors.Is(err, fs.ErrNotExist) {
-			f = f.fixedBy("write "+quoteArg(at), func(context.Context) error { return createIn(t.path, ignore, gitops.IgnoreText) })
+			f = f.fixedBy("write "+terminal.Quote(at), func(context.Context) error { return createIn(t.path, ignore, gitops.IgnoreText) })
 		}
 		found = append(found, f)
 	}
 	for _, s := range shippers(files, t.foldDir(), hidden) {
-		found = append(found, warn(s.mend+" (in "+quoteArg(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
+		found = append(found, warn(s.mend+" (in "+terminal.Quote(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
 	}
 	return found
 }

@@ -11,15 +11,10 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// sortedWords lists names in their order.
-func sortedWords(names []string) string {
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
 
 // checkFolder looks at the working directory: whether it is registered, and
 // whether a fold/ in it is somebody else's.
@@ -64,7 +59,7 @@ func checkProjects(_ context.Context, p *patient) []finding {
 
 func projectFindings(pr wire.ProjectStatus) []finding {
 	var found []finding
-	at := " -p " + quoteArg(pr.Slug)
+	at := " -p " + terminal.Quote(pr.Slug)
 	switch pr.State {
 	case stateStarting: // nothing is counted yet
 		return []finding{skipped("%s: its index is still opening; to see how it is: foldwatch status%s", pr.Slug, at)}
@@ -77,7 +72,7 @@ func projectFindings(pr wire.ProjectStatus) []finding {
 		found = append(found, fail(mend, "%s is %s: %s", pr.Slug, pr.State, pr.Reason))
 	}
 	if pr.Files.Failed > 0 {
-		found = append(found, fail("foldwatch quarantine"+at, "%s: %s failed", pr.Slug, plural(pr.Files.Failed, "file")))
+		found = append(found, fail("foldwatch quarantine"+at, "%s: %s failed", pr.Slug, terminal.Plural(pr.Files.Failed, "file")))
 	}
 	for _, f := range pr.Problems {
 		if f.State != "quarantined" {
@@ -103,7 +98,7 @@ func projectFindings(pr wire.ProjectStatus) []finding {
 	if pr.State == "indexing" {
 		yet = " yet: it is being indexed"
 	}
-	return orOK(found, "%s: %s, %s%s%s", pr.Slug, plural(pr.Files.Indexed, "file"), plural(pr.Memories, "memory"), yet, left)
+	return orOK(found, "%s: %s, %s%s%s", pr.Slug, terminal.Plural(pr.Files.Indexed, "file"), terminal.Plural(pr.Memories, "memory"), yet, left)
 }
 
 // leftOut begins what the daemon says of files that the checkout leaves out of the
@@ -141,7 +136,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 	for _, t := range trees {
 		l, err := usergit.Locate(ctx, t.path)
 		if err != nil {
-			found = append(found, fail(cmp.Or(fold.Hint(err), "foldwatch status -p "+quoteArg(t.slug)), "%s: %v", t.slug, err))
+			found = append(found, fail(cmp.Or(fold.Hint(err), "foldwatch status -p "+terminal.Quote(t.slug)), "%s: %v", t.slug, err))
 			continue
 		}
 		if !exists(l.Journal()) {
@@ -149,7 +144,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 		}
 		if _, err := p.git(ctx, l.StateDir(), "--git-dir="+l.Journal(), "fsck", "--connectivity-only", "--no-dangling", "--no-progress"); err != nil {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-				found = append(found, fail("foldwatch remove "+quoteArg(t.path)+", move "+quoteArg(l.StateDir())+" away, foldwatch up "+quoteArg(t.path)+" (memories stay in "+t.foldDir()+"/)",
+				found = append(found, fail("foldwatch remove "+terminal.Quote(t.path)+", move "+terminal.Quote(l.StateDir())+" away, foldwatch up "+terminal.Quote(t.path)+" (memories stay in "+t.foldDir()+"/)",
 					"%s: the history of memories is damaged: %v", t.slug, err))
 				continue
 			}
@@ -159,13 +154,13 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		if c := t.status.LastCommit; c != nil {
-			last = ", last commit " + ago(c.Time, p.e.now())
+			last = ", last commit " + terminal.Ago(c.Time, p.e.now())
 		}
 		for _, n := range t.status.Notices {
 			path, _, is := strings.Cut(n, notCommitted)
 			told := slices.ContainsFunc(t.status.Problems, func(f wire.FileProblem) bool { return f.Path == path })
 			if is && !told {
-				found = append(found, fail("foldwatch quarantine -p "+quoteArg(t.slug), "%s: %s", t.slug, n))
+				found = append(found, fail("foldwatch quarantine -p "+terminal.Quote(t.slug), "%s: %s", t.slug, n))
 			}
 		}
 	}
@@ -188,13 +183,13 @@ func checkSync(_ context.Context, p *patient) []finding {
 		seen[pr.Slug] = true
 		mend := r.Hint
 		if mend == "" {
-			mend = "foldwatch sync -p " + quoteArg(pr.Slug)
+			mend = "foldwatch sync -p " + terminal.Quote(pr.Slug)
 		}
 		switch {
 		case r.Stopped != "" || r.Sync == "paused" && pr.State != "paused":
 			found = append(found, fail(mend, "%s: sync is paused: %s", pr.Slug, r.Reason))
 		case r.UnpushedSince != nil && p.e.now().Sub(*r.UnpushedSince) > overdueAfter:
-			found = append(found, fail(mend, "%s: %s not pushed since %s", pr.Slug, plural(r.Unpushed, "memory"), r.UnpushedSince.Local().Format(time.DateTime)))
+			found = append(found, fail(mend, "%s: %s not pushed since %s", pr.Slug, terminal.Plural(r.Unpushed, "memory"), r.UnpushedSince.Local().Format(time.DateTime)))
 		case r.Reason != "":
 			found = append(found, warn(mend, "%s: %s", pr.Slug, r.Reason))
 		}
@@ -203,7 +198,7 @@ func checkSync(_ context.Context, p *patient) []finding {
 		}
 		text = pr.Slug + ": last push never"
 		if r.LastPush != nil {
-			text = pr.Slug + ": last push " + ago(*r.LastPush, p.e.now())
+			text = pr.Slug + ": last push " + terminal.Ago(*r.LastPush, p.e.now())
 		}
 	}
 	return orOK(found, "%s", text)

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
@@ -123,7 +124,7 @@ func examineRecorded(s unit.Spec, vars map[string]string) []finding {
 			names = append(names, name)
 		}
 	}
-	return orOK(found, "the service was installed with %s", sortedWords(names))
+	return orOK(found, "the service was installed with %s", terminal.Sorted(names))
 }
 
 // recordedProgram is under what serviceEnvironment tells of the program; no
@@ -166,7 +167,7 @@ func (p *patient) environment(ctx context.Context) (getenv func(string) string, 
 			return func(name string) string { return vars[name] }, "the service"
 		}
 	}
-	return p.e.getenv, "the daemon"
+	return p.e.Getenv, "the daemon"
 }
 
 // checkCredentials looks whether the daemon can log in where memories are synced
@@ -184,7 +185,7 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 		r := t.status.Repository
 		synced++
 		if r.Stopped == "auth" {
-			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+quoteArg(t.slug), "%s: %s", t.slug, r.Reason))
+			found = append(found, fail("log in to it by hand once (ssh-add, gh auth login, git fetch), then: foldwatch sync -p "+terminal.Quote(t.slug), "%s: %s", t.slug, r.Reason))
 			continue
 		}
 		if noGit() {
@@ -198,7 +199,7 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 	if synced == 0 {
 		return []finding{ok("none is needed: nothing is synced")}
 	}
-	return orOK(found, "%s let in", plural(synced, "sync"))
+	return orOK(found, "%s let in", terminal.Plural(synced, "sync"))
 }
 
 // lacksLogin reports what a login at remote would need, and is not to be had in the

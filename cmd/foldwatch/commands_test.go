@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -155,7 +156,7 @@ func newTrial(t *testing.T, f *fakeDaemon, wd string) *trial {
 	home := t.TempDir()
 	e := newEnvironment(strings.NewReader(""), &tr.out, &tr.err)
 	vars := map[string]string{"FOLDWATCH_HOME": home}
-	e.getenv = func(name string) string { return vars[name] }
+	e.Getenv = func(name string) string { return vars[name] }
 	e.environ = nil
 	e.workDir = func() (string, error) { return wd, nil }
 	e.dial = func(context.Context, *environment) (daemonClient, error) { return f, nil }
@@ -338,8 +339,8 @@ func TestRestartIsOffered(t *testing.T) {
 		f := twoProjects()
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.stdin = strings.NewReader("n\n")
-		tr.env.tty = func(any) bool { return tc.person }
+		tr.env.Stdin = strings.NewReader("n\n")
+		tr.env.TTY = func(any) bool { return tc.person }
 		if code := tr.run(append([]string{"projects"}, tc.args...)...); code != 0 {
 			t.Errorf("%s: exit code %d: %s", tc.name, code, tr.err.String())
 		}
@@ -361,8 +362,8 @@ func TestEditKeepsTheTextOfAConflict(t *testing.T) {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+text+"' > \"$1\"\n"), 0o700); err != nil { //nolint:gosec // it must run
 			t.Fatal(err)
 		}
-		home := tr.env.getenv("FOLDWATCH_HOME")
-		tr.env.getenv = func(name string) string {
+		home := tr.env.Getenv("FOLDWATCH_HOME")
+		tr.env.Getenv = func(name string) string {
 			return map[string]string{"EDITOR": script, "FOLDWATCH_HOME": home}[name]
 		}
 	}
@@ -407,7 +408,7 @@ func TestRemovePurgeAsks(t *testing.T) {
 	} {
 		f := twoProjects()
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.stdin = strings.NewReader(tc.stdin)
+		tr.env.Stdin = strings.NewReader(tc.stdin)
 		if code := tr.run(tc.args...); code != tc.code || (len(f.asked) == 1) != (tc.code == 0) {
 			t.Errorf("%v with stdin %q: code %d, asked %v; want code %d", tc.args, tc.stdin, code, f.asked, tc.code)
 		}
@@ -513,7 +514,7 @@ func TestUpServesHere(t *testing.T) {
 	defer cancel()
 	// Ctrl-C comes when it says that it watches: before that it must not end.
 	watching := &trigger{word: "watching; Ctrl-C stops", fire: cancel}
-	tr.env.stderr = watching
+	tr.env.Stderr = watching
 	if code := tr.env.run(ctx, []string{"up"}); code != 0 || !watching.fired {
 		t.Errorf("up until Ctrl-C: code %d, watching %v, stderr %q", code, watching.fired, watching.seen.String())
 	}
@@ -583,7 +584,7 @@ func TestStatusShowsFewProblems(t *testing.T) {
 // not repeat the same advice for each.
 func TestWhatMendsIsSaidOnce(t *testing.T) {
 	var out bytes.Buffer
-	printProblems(printer{w: &out}, "  ", 8, []wire.FileProblem{
+	printProblems(terminal.Printer{W: &out}, "  ", 8, []wire.FileProblem{
 		{Path: "a", State: "failed", Reason: "read: denied", Hint: "try again"},
 		{Path: "b", State: "failed", Reason: "read: denied", Hint: "try again"},
 		{Path: "c", State: "partial", Reason: "too large"},
@@ -598,7 +599,7 @@ func TestWhatMendsIsSaidOnce(t *testing.T) {
 func TestLogIsShort(t *testing.T) {
 	for n, want := range map[int]int{1: 2, 10: 11, 11: 11, 3000: 11} {
 		var out bytes.Buffer
-		printCommit(printer{w: &out}, wire.CommitInfo{Rev: "b9d13ce7fa39", Message: "fold: Index", Paths: make([]string, n)})
+		printCommit(terminal.Printer{W: &out}, wire.CommitInfo{Rev: "b9d13ce7fa39", Message: "fold: Index", Paths: make([]string, n)})
 		if got := strings.Count(out.String(), "\n"); got != want {
 			t.Errorf("a commit of %d files takes %d lines, want %d:\n%s", n, got, want, out.String())
 		}

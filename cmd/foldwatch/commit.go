@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -150,15 +151,15 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 	}
 	if len(files) > 0 && !c.dry {
 		reply.Commit, err = c.tree.CommitPaths(ctx, &usergit.PathCommit{
-			Paths: paths, Message: commits.Message(c.tree.name, c.message, files), Stdin: c.e.stdin, Output: c.e.stderr,
+			Paths: paths, Message: commits.Message(c.tree.name, c.message, files), Stdin: c.e.Stdin, Output: c.e.Stderr,
 		})
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := c.e.emit(reply, func(out printer) {
+	if err := c.e.Emit(reply, func(out terminal.Printer) {
 		for _, f := range reply.Files {
-			out.printf("%-8s %s\n", f.Change, f.Path)
+			out.Printf("%-8s %s\n", f.Change, f.Path)
 		}
 	}); err != nil {
 		return err
@@ -173,18 +174,18 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 // tell says what was done, and what was left out.
 func (c *committer) tell(r committed) {
 	for _, s := range r.Skipped {
-		c.e.messages(true).printf("left out: %s: %s\n", s.Path, s.Reason)
+		c.e.Messages(true).Printf("left out: %s: %s\n", s.Path, s.Reason)
 	}
-	msg := c.e.messages(false)
+	msg := c.e.Messages(false)
 	switch {
 	case r.Commit != "":
-		msg.printf("committed %s; nothing is pushed\n", r.Commit[:min(12, len(r.Commit))])
+		msg.Printf("committed %s; nothing is pushed\n", r.Commit[:min(12, len(r.Commit))])
 	case len(r.Files) > 0:
-		msg.printf("nothing was committed (--dry-run)\n")
+		msg.Printf("nothing was committed (--dry-run)\n")
 	case len(r.Skipped) > 0:
-		msg.printf("nothing was committed\n")
+		msg.Printf("nothing was committed\n")
 	default:
-		msg.printf("nothing to commit: HEAD has the memories as they are\n")
+		msg.Printf("nothing to commit: HEAD has the memories as they are\n")
 	}
 }
 
@@ -313,7 +314,7 @@ func (c *committer) vanished(ctx context.Context, changes []memoryChange) error 
 		return nil
 	}
 	return fold.WithHint(fmt.Errorf("commit: %d of %d memories are gone from %s/; nothing was committed: %w", gone, total, c.tree.fold, fold.ErrConflict),
-		"git restore "+quoteArg(c.tree.fold)+" brings them back; if they are to go: git commit -- "+quoteArg(c.tree.fold))
+		"git restore "+terminal.Quote(c.tree.fold)+" brings them back; if they are to go: git commit -- "+terminal.Quote(c.tree.fold))
 }
 
 // named returns those of the changes that are meant by ids, paths, slugs, titles or
@@ -441,8 +442,8 @@ func (c *committer) unchanged(ctx context.Context, root *os.Root, name string) e
 		return fmt.Errorf("commit: %w", err)
 	}
 	if ignored[found] {
-		return fold.WithHint(fmt.Errorf("commit: nothing was committed: git ignores %s: %w", found, fold.ErrConflict), "git check-ignore -v "+quoteArg(found)+" says by which rule")
+		return fold.WithHint(fmt.Errorf("commit: nothing was committed: git ignores %s: %w", found, fold.ErrConflict), "git check-ignore -v "+terminal.Quote(found)+" says by which rule")
 	}
-	c.e.messages(false).printf("%s has not changed since HEAD\n", found)
+	c.e.Messages(false).Printf("%s has not changed since HEAD\n", found)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -84,7 +85,7 @@ func (e *environment) completeProjects(cmd *cobra.Command, _ []string, _ string)
 	list, _ := c.Projects(ctx) // nothing is offered
 	var out []cobra.Completion
 	for _, p := range list.Items {
-		out = append(out, cobra.CompletionWithDesc(p.Slug, clean(p.Name)))
+		out = append(out, cobra.CompletionWithDesc(p.Slug, terminal.Clean(p.Name)))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
@@ -100,7 +101,7 @@ func (e *environment) completeIDs(cmd *cobra.Command, _ []string, _ string) ([]c
 	if slug, err := e.project(ctx, c); err == nil {
 		list, _ := c.ListMemories(ctx, slug, wire.ListQuery{Limit: idsCompleted}) // nothing is offered
 		for _, m := range list.Items {
-			out = append(out, cobra.CompletionWithDesc(m.ID, short(clean(m.Title), 60)))
+			out = append(out, cobra.CompletionWithDesc(m.ID, terminal.Short(terminal.Clean(m.Title), 60)))
 		}
 	}
 	return out, cobra.ShellCompDirectiveKeepOrder

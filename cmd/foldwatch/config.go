@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -33,17 +34,17 @@ func configShowCommand(e *environment) *cobra.Command {
 					keys[i].From = o.From
 				}
 			}
-			err := e.emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p printer) {
-				var t table
+			err := e.Emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
+				var t terminal.Table
 				for _, k := range keys {
 					if origin {
-						t.row(k.Key, "= "+k.Value, k.From)
+						t.Row(k.Key, "= "+k.Value, k.From)
 						continue
 					}
-					t.row(k.Key, "= "+k.Value)
+					t.Row(k.Key, "= "+k.Value)
 				}
-				t.print(p)
-				e.messages(false).printf("user file: %s\n", st.dirs.ConfigFile())
+				t.Print(p)
+				e.Messages(false).Printf("user file: %s\n", st.dirs.ConfigFile())
 			})
 			return errors.Join(err, slips) // the keys have what they have without what is wrong
 		},

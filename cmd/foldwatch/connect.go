@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -109,10 +110,10 @@ func (e *environment) compare(daemon string) {
 	case daemon == "" || daemon == fullVersion() || e.skewTold == daemon:
 		return
 	case olderVersion(fullVersion(), daemon):
-		e.messages(false).printf("foldwatch: this program is older than the daemon: %s, and the daemon is %s; update this program\n", fullVersion(), daemon)
+		e.Messages(false).Printf("foldwatch: this program is older than the daemon: %s, and the daemon is %s; update this program\n", fullVersion(), daemon)
 	default:
 		e.skewed = true
-		e.messages(false).printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", daemon, fullVersion(), e.restartHint())
+		e.Messages(false).Printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", daemon, fullVersion(), e.restartHint())
 	}
 	e.skewTold = daemon
 }
@@ -126,7 +127,7 @@ func (e *environment) offerRestart(ctx context.Context, c daemonClient) daemonCl
 	if _, err := e.settings(); err != nil {
 		return c // another would not start
 	}
-	if e.flags.quiet || e.flags.json || !e.interactive() || !e.tty(e.stdout) || !e.askWithin(ctx, e.patience.person, "Restart it now?") {
+	if e.Quiet || e.JSON || !e.Interactive() || !e.TTY(e.Stdout) || !e.AskWithin(ctx, e.patience.person, "Restart it now?") {
 		return c
 	}
 	p := &patient{e: e, c: c}
@@ -138,7 +139,7 @@ func (e *environment) offerRestart(ctx context.Context, c daemonClient) daemonCl
 	if err == nil {
 		return p.c
 	}
-	e.messages(true).printf("foldwatch: the daemon was not restarted: %v\n", err)
+	e.Messages(true).Printf("foldwatch: the daemon was not restarted: %v\n", err)
 	if c, err = e.dialed(ctx); err != nil {
 		return nil
 	}
@@ -231,7 +232,7 @@ func unwritten(dir string, err error) error {
 
 // elsewhere is what to do about a state folder that cannot be written.
 func elsewhere(dir string) string {
-	return "make " + quoteArg(dir) + " writable; or, where your home is read-only, set FOLDWATCH_HOME to a folder that can be written"
+	return "make " + terminal.Quote(dir) + " writable; or, where your home is read-only, set FOLDWATCH_HOME to a folder that can be written"
 }
 
 // startLock takes the lock under which a daemon is started, or returns a
@@ -298,7 +299,7 @@ func lastLines(path string, n int) string {
 // tellNotices prints what the daemon wants known, such as a project that is
 // paused. It never makes a command fail or wait.
 func (e *environment) tellNotices(ctx context.Context, c daemonClient) {
-	if e.flags.quiet || e.noticesTold {
+	if e.Quiet || e.noticesTold {
 		return
 	}
 	e.noticesTold = true
@@ -317,6 +318,6 @@ func (e *environment) tellNotices(ctx context.Context, c daemonClient) {
 		notices = st.Notices
 	}
 	for _, n := range notices {
-		e.messages(false).printf("foldwatch: %s\n", n)
+		e.Messages(false).Printf("foldwatch: %s\n", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -37,7 +38,7 @@ func (d *deafError) Is(target error) bool { return target == fold.ErrUnavailable
 // does is what ends it.
 func (d *deafness) does() string {
 	if d.occupied {
-		return "move " + quoteArg(d.at) + " away: the daemon then listens there again by itself"
+		return "move " + terminal.Quote(d.at) + " away: the daemon then listens there again by itself"
 	}
 	return fmt.Sprintf("foldwatch doctor --fix, which ends it and starts another; by hand: kill %d", d.pid)
 }

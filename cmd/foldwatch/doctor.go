@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // A check looks at one thing. Its number and name are in scripts and bug reports:
@@ -78,11 +77,11 @@ func doctorCommand(e *environment) *cobra.Command {
 			e.noticesTold = true // the checks tell more
 			found := examine(cmd.Context(), e, fix && !dryRun)
 			n := tally(found)
-			if err := e.emit(map[string]any{"checks": found, "counts": n}, func(p printer) { e.printFindings(p, found, dryRun) }); err != nil {
+			if err := e.Emit(map[string]any{"checks": found, "counts": n}, func(p terminal.Printer) { e.printFindings(p, found, dryRun) }); err != nil {
 				return err
 			}
 			if n[isFail] > 0 {
-				return fmt.Errorf("%w: %s", errDegraded, plural(n[isFail], "problem"))
+				return fmt.Errorf("%w: %s", errDegraded, terminal.Plural(n[isFail], "problem"))
 			}
 			return nil
 		},
@@ -158,8 +157,8 @@ const (
 
 // printFindings prints a line for each finding, and below it what to do. On a
 // terminal long ones go on below themselves; elsewhere a line is a line.
-func (e *environment) printFindings(p printer, found []finding, dryRun bool) {
-	width := e.terminalWidth()
+func (e *environment) printFindings(p terminal.Printer, found []finding, dryRun bool) {
+	width := e.TerminalWidth()
 	last := 0
 	for _, f := range found {
 		number := fmt.Sprintf("%2d", f.Number)
@@ -167,10 +166,10 @@ func (e *environment) printFindings(p printer, found []finding, dryRun bool) {
 			number = "  "
 		}
 		last = f.Number
-		p.printf("%s  %s  %s  %s\n", number, mark(f.Status), fmt.Sprintf("%-*s", nameWidth, f.Name), folded(f.Text, width))
+		p.Printf("%s  %s  %s  %s\n", number, mark(f.Status), fmt.Sprintf("%-*s", nameWidth, f.Name), folded(f.Text, width))
 		below := func(word, text string) {
 			if text != "" {
-				p.printf("%*s%s\n", textColumn, "", folded(word+" "+text, width))
+				p.Printf("%*s%s\n", textColumn, "", folded(word+" "+text, width))
 			}
 		}
 		switch {
@@ -199,27 +198,27 @@ func (e *environment) printFindings(p printer, found []finding, dryRun bool) {
 	if mends > 0 && !dryRun {
 		line += fmt.Sprintf("; %d of them foldwatch doctor --fix can mend", mends)
 	}
-	e.messages(false).printf("%s\n", line)
+	e.Messages(false).Printf("%s\n", line)
 }
 
 // mark is a status in its column, in the colour that people expect.
-func mark(status string) styled {
+func mark(status string) terminal.Styled {
 	code := map[string]string{isOK: "32", isWarn: "33", isFail: "1;31", isFixed: "32", isSkipped: "2"}[status]
-	return styled{code, fmt.Sprintf("%-*s", statusWidth, status)}
+	return terminal.InColor(code, fmt.Sprintf("%-*s", statusWidth, status))
 }
 
 // folded breaks a clean text between words into lines that fit behind textColumn;
 // 0 is any width. What is longer than a line stays whole, to be copied.
-func folded(text string, width int) block {
-	text = clean(text)
+func folded(text string, width int) terminal.Block {
+	text = terminal.Clean(text)
 	room := width - textColumn
-	if width == 0 || room < 20 || columns(text) <= room {
-		return block(text)
+	if width == 0 || room < 20 || terminal.Columns(text) <= room {
+		return terminal.Block(text)
 	}
 	var b strings.Builder
 	at := 0
 	for word := range strings.FieldsSeq(text) {
-		n := columns(word)
+		n := terminal.Columns(word)
 		switch {
 		case at == 0:
 		case at+1+n > room:
@@ -232,18 +231,5 @@ func folded(text string, width int) block {
 		b.WriteString(word)
 		at += n
 	}
-	return block(b.String())
-}
-
-// terminalWidth is that of the terminal that stdout is, 0 where it is none.
-func (e *environment) terminalWidth() int {
-	f, isFile := e.stdout.(*os.File)
-	if !isFile || !isTerminal(f) {
-		return 0
-	}
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 80
-	}
-	return w
+	return terminal.Block(b.String())
 }

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"golang.org/x/sys/unix"
 )
 
@@ -74,7 +75,7 @@ func TestMendsCannotBeMadeToRunAnything(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("%+v", got)
 	}
-	if out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+quoteArg(dir)+" && "+got[0].mend).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+terminal.Quote(dir)+" && "+got[0].mend).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v, %s", got[0].mend, err, out)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, name+".dockerignore")); err != nil || string(b) != "a'; touch pwned; '\n" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -177,7 +178,7 @@ func sickMended() []sick {
 			w.env.patience.git = 100 * time.Millisecond
 			real, err := exec.LookPath("git")
 			w.must(err)
-			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+quoteArg(real)+` "$@"`)
+			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+terminal.Quote(real)+` "$@"`)
 			unpath := w.mend
 			w.mend = func() { unpath(); w.env.patience.git = was; w.must(os.RemoveAll(l.Journal())) }
 		}},

@@ -42,8 +42,8 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	if found := w.look("version", true); !has(found, isFail, "the daemon is 0.0.1") || has(found, isFixed, "") {
 		t.Errorf("version: %+v", found)
 	}
-	w.env.tty = func(any) bool { return true }
-	w.env.stdin = strings.NewReader("y\n")
+	w.env.TTY = func(any) bool { return true }
+	w.env.Stdin = strings.NewReader("y\n")
 	w.env.loaded = nil
 	if code := w.run("projects"); code != exitOK || strings.Contains(w.err.String(), "Restart it now?") {
 		t.Errorf("projects: exit code %d, %s", code, w.err.String())
@@ -72,8 +72,8 @@ func TestOlderProgramLeavesTheDaemon(t *testing.T) {
 	if len(found) != 1 || !has(found, isFail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
-	w.env.tty = func(any) bool { return true }
-	w.env.stdin = strings.NewReader("y\n")
+	w.env.TTY = func(any) bool { return true }
+	w.env.Stdin = strings.NewReader("y\n")
 	if code := w.run("projects"); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -45,7 +46,7 @@ func newWard(t *testing.T) *ward {
 	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "ready", Watch: "events", Mode: "sidecar", Sync: "off"}
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
-	w.env.getenv = func(name string) string { return w.vars[name] }
+	w.env.Getenv = func(name string) string { return w.vars[name] }
 	w.env.root = filepath.Join(w.home, "root") // no unit of this machine is looked at
 	w.env.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
 	w.env.wait = func(context.Context, time.Duration) error { return nil }
@@ -679,7 +680,7 @@ func TestDoctorFitsATerminal(t *testing.T) {
 			if i > 0 {
 				line = strings.TrimPrefix(line, strings.Repeat(" ", textColumn))
 			}
-			if columns(line) > 80-textColumn && strings.Contains(line, " ") {
+			if terminal.Columns(line) > 80-textColumn && strings.Contains(line, " ") {
 				t.Errorf("%q is wider than %d", line, 80-textColumn)
 			}
 		}

@@ -28,7 +28,7 @@ func (e *environment) edit(ctx context.Context, name, text string) (edited, path
 		return "", "", fmt.Errorf("edit: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stderr, e.stderr // stdout is for data
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stderr, e.Stderr // stdout is for data
 	if err := cmd.Run(); err != nil {
 		return "", "", fmt.Errorf("editor %s: %w\nyour text is kept in %s", argv[0], err, path)
 	}
@@ -43,11 +43,11 @@ func (e *environment) edit(ctx context.Context, name, text string) (edited, path
 // where somebody can use it.
 func (e *environment) editor() ([]string, error) {
 	for _, v := range []string{"VISUAL", "EDITOR"} {
-		if argv := strings.Fields(e.getenv(v)); len(argv) > 0 {
+		if argv := strings.Fields(e.Getenv(v)); len(argv) > 0 {
 			return argv, nil
 		}
 	}
-	if !e.interactive() {
+	if !e.Interactive() {
 		return nil, usage(errors.New("there is no editor: EDITOR is not set"), "EDITOR=nano foldwatch memory edit ID")
 	}
 	if runtime.GOOS == "windows" {

@@ -10,22 +10,19 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 )
 
 // An environment is what one run of the program stands in: its streams, its
 // variables, its global flags, and how it reaches the daemon.
 type environment struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	getenv         func(string) string
-	environ        []string
-	workDir        func() (string, error)
-	program        func() (string, error) // path of this one
-	now            func() time.Time
+	*terminal.Streams
+	environ []string
+	workDir func() (string, error)
+	program func() (string, error) // path of this one
+	now     func() time.Time
 
 	// root is put before the paths of the system's own files, such as units; "" but
 	// for tests.
@@ -39,8 +36,6 @@ type environment struct {
 	parsers func() string
 	wait    func(ctx context.Context, d time.Duration) error
 
-	tty func(stream any) bool // a person sits at the stream
-
 	patience patience
 
 	// dial returns a client of the daemon's socket, or nil if nothing listens
@@ -48,10 +43,7 @@ type environment struct {
 	dial  func(ctx context.Context, e *environment) (daemonClient, error)
 	serve func(ctx context.Context, e *environment, opt serveOptions) error
 
-	flags struct {
-		project              string
-		json, quiet, noInput bool
-	}
+	slug string // of the project that --project names, "" for none
 
 	loaded      *settings // see settings
 	slips       error     // what of them is wrong
@@ -78,9 +70,9 @@ type settings struct {
 
 func newEnvironment(stdin io.Reader, stdout, stderr io.Writer) *environment {
 	return &environment{
-		stdin: stdin, stdout: stdout, stderr: stderr,
-		getenv: os.Getenv, environ: os.Environ(), workDir: os.Getwd, program: os.Executable, now: time.Now,
-		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait, tty: isTerminal,
+		Streams: terminal.NewStreams(stdin, stdout, stderr),
+		environ: os.Environ(), workDir: os.Getwd, program: os.Executable, now: time.Now,
+		proc: "/proc", free: freeSpace, parsers: chunker.Engine, wait: wait,
 		// A loaded machine answers in seconds, and a large index is compared in some.
 		patience: patience{daemon: 10 * time.Second, drift: time.Minute, git: 5 * time.Second, person: 30 * time.Second},
 		dial:     dialSocket, serve: serve,
@@ -111,7 +103,7 @@ func (e *environment) settings() (settings, error) {
 	if e.loaded != nil {
 		return *e.loaded, e.slips
 	}
-	dirs, err := conf.Locate(e.getenv)
+	dirs, err := conf.Locate(e.Getenv)
 	if err != nil {
 		return settings{}, err
 	}
@@ -142,43 +134,7 @@ func (e *environment) tellSlips() {
 	if n := len(all) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more: foldwatch doctor)", n)
 	}
-	e.messages(false).printf("foldwatch: %v%s; the daemon goes on with what it started with\n", all[0], more)
-}
-
-// emit prints the data of a command: v as JSON, or what text prints.
-func (e *environment) emit(v any, text func(p printer)) error {
-	if e.flags.json {
-		return writeJSON(e.stdout, v)
-	}
-	text(e.data())
-	return nil
-}
-
-// data is the printer of what was asked for.
-func (e *environment) data() printer {
-	return printer{w: e.stdout, color: e.colors(e.stdout)}
-}
-
-// messages is the printer of what is said about it: --quiet silences it unless
-// it must be heard.
-func (e *environment) messages(must bool) printer {
-	return printer{w: e.stderr, color: e.colors(e.stderr), quiet: e.flags.quiet && !must}
-}
-
-// colors reports whether w is a terminal whose user has not asked for none
-// (no-color.org).
-func (e *environment) colors(w any) bool {
-	return isTerminal(w) && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// interactive reports whether a person can be asked.
-func (e *environment) interactive() bool {
-	return !e.flags.noInput && e.tty(e.stdin) && e.tty(e.stderr)
+	e.Messages(false).Printf("foldwatch: %v%s; the daemon goes on with what it started with\n", all[0], more)
 }
 
 // fullVersion tells two builds apart, as far as the daemon and the program

@@ -71,15 +71,15 @@ func (e *environment) report(err error) {
 	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
-	p := e.messages(true)
+	p := e.Messages(true)
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if i == 0 {
-			p.printf("foldwatch: %s\n", line)
+			p.Printf("foldwatch: %s\n", line)
 			continue
 		}
-		p.printf("  %s\n", line)
+		p.Printf("  %s\n", line)
 	}
 	if hint := fold.Hint(err); hint != "" {
-		p.printf("hint: %s\n", hint)
+		p.Printf("hint: %s\n", hint)
 	}
 }

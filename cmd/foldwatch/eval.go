@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
 	"github.com/foldwatch/foldwatch/daemon/recall"
@@ -132,10 +133,10 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	say := e.messages(false)
+	say := e.Messages(false)
 	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.dirs.Cache, "eval"), corpus.Choice{
 		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones, Whole: fl.whole,
-		Progress: func(what string) { say.printf("%s\n", what) },
+		Progress: func(what string) { say.Printf("%s\n", what) },
 	})
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	questions := sets.Queries(only, fl.repos...)
 	for _, m := range missing {
 		r.Skipped = append(r.Skipped, evalSkip{m.Repo, m.Sets, m.Why})
-		say.printf("SKIP: %s, set %s: %s\n", m.Repo, m.Sets, m.Why)
+		say.Printf("SKIP: %s, set %s: %s\n", m.Repo, m.Sets, m.Why)
 		questions = slices.DeleteFunc(questions, func(q eval.Query) bool { return q.Repo == m.Repo && strings.Contains(m.Sets, q.Set) })
 	}
 	if len(questions) == 0 {
@@ -163,7 +164,7 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	if r.Ways, err = e.askAll(ctx, s, questions, ways(past), fl); err != nil {
 		return err
 	}
-	return e.emit(r, func(p printer) { printEval(p, r) })
+	return e.Emit(r, func(p terminal.Printer) { printEval(p, r) })
 }
 
 // evalCheckout measures search on the checkout of the project.
@@ -190,7 +191,7 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	e.messages(false).printf("looking for questions in %s\n", path)
+	e.Messages(false).Printf("looking for questions in %s\n", path)
 	c, questions, err := corpus.Mine(ctx, path, dir, []string{exe, "chunk-worker"})
 	if err != nil {
 		return err
@@ -212,16 +213,16 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 	if r.Ways, err = e.askAll(ctx, s, questions, ways(len(c.Past) > 0), fl); err != nil {
 		return err
 	}
-	return e.emit(r, func(p printer) {
+	return e.Emit(r, func(p terminal.Printer) {
 		printEval(p, r)
-		e.messages(false).printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
+		e.Messages(false).Printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
 		m := status.Embedder
 		if m == nil {
 			return
 		}
-		e.messages(false).printf("vectors of %s %s weigh %.2g for files, %.2g for functions in the blend\n", m.Provider, m.Model, m.Weight, m.ChunkWeight)
+		e.Messages(false).Printf("vectors of %s %s weigh %.2g for files, %.2g for functions in the blend\n", m.Provider, m.Model, m.Weight, m.ChunkWeight)
 		if m.Next != "" {
-			e.messages(true).printf("foldwatch: %s did not give its vectors: %s\n", m.Next, strings.Join(status.Notices, "; "))
+			e.Messages(true).Printf("foldwatch: %s did not give its vectors: %s\n", m.Next, strings.Join(status.Notices, "; "))
 		}
 	})
 }
@@ -246,7 +247,7 @@ func (e *environment) evalConfig(st settings, slug string) conf.Config {
 	if ok && local(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
 		return cfg
 	}
-	e.messages(true).printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
+	e.Messages(true).Printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
 	m.Provider, m.Model, m.Dimension = "builtin", "", 0
 	return cfg
 }
@@ -254,7 +255,7 @@ func (e *environment) evalConfig(st settings, slug string) conf.Config {
 // checkoutPath returns where the project lies that was named, else the working
 // directory, and its slug if that is known.
 func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err error) {
-	if e.flags.project == "" {
+	if e.slug == "" {
 		if path, err = e.workDir(); err != nil {
 			return "", "", err
 		}
@@ -274,11 +275,11 @@ func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err 
 		return "", "", err
 	}
 	for _, p := range list.Items {
-		if p.Slug == e.flags.project && len(p.Checkouts) > 0 {
+		if p.Slug == e.slug && len(p.Checkouts) > 0 {
 			return p.Checkouts[0].Path, p.Slug, nil
 		}
 	}
-	return "", "", fold.WithHint(fmt.Errorf("project %q: %w", e.flags.project, fold.ErrNotFound), "foldwatch projects")
+	return "", "", fold.WithHint(fmt.Errorf("project %q: %w", e.slug, fold.ErrNotFound), "foldwatch projects")
 }
 
 // openCorpora indexes the corpora.
@@ -287,13 +288,13 @@ func (e *environment) openCorpora(ctx context.Context, cfg conf.Config, scratch 
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	b := e.newBar()
-	defer b.clear()
+	b := e.NewBar(e.now)
+	defer b.Clear()
 	return corpus.Open(ctx, corpus.Options{
 		Dir: scratch, Worker: []string{exe, "chunk-worker"}, Config: &cfg,
 		Progress: func(slug string, p wire.Progress) {
 			p.Stage = slug + ": " + p.Stage
-			b.show(p)
+			b.Show(p)
 		},
 	}, corpora...)
 }
@@ -310,11 +311,11 @@ func (e *environment) askAll(ctx context.Context, s *corpus.Searcher, questions 
 		if len(qs) == 0 {
 			continue
 		}
-		b := e.newBar()
+		b := e.NewBar(e.now)
 		run, err := s.Run(ctx, qs, w.channels, func(done int) {
-			b.show(wire.Progress{Stage: "asking by " + w.name, Done: done, Total: len(qs)})
+			b.Show(wire.Progress{Stage: "asking by " + w.name, Done: done, Total: len(qs)})
 		})
-		b.clear()
+		b.Clear()
 		if err != nil {
 			return nil, err
 		}
@@ -359,7 +360,7 @@ func writeRuns(dir, way string, run eval.Run, questions []eval.Query) (err error
 }
 
 // printEval prints a line for each set, way of search and corpus.
-func printEval(p printer, r evalReply) {
+func printEval(p terminal.Printer, r evalReply) {
 	var sets []string
 	for _, w := range r.Ways {
 		for _, s := range w.Sets {
@@ -371,9 +372,9 @@ func printEval(p printer, r evalReply) {
 	slices.Sort(sets)
 	for i, set := range sets {
 		if i > 0 {
-			p.printf("\n")
+			p.Printf("\n")
 		}
-		p.printf("set %s%*s  %-21s %-21s %-10s %-10s %-10s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
+		p.Printf("set %s%*s  %-21s %-21s %-10s %-10s %-10s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
 		for _, w := range r.Ways {
 			for _, s := range w.Sets {
 				if s.Set != set {
@@ -396,12 +397,12 @@ func printEval(p printer, r evalReply) {
 	}
 }
 
-func figuresLine(p printer, name string, n int, f eval.Figures, gain *eval.Figures) {
+func figuresLine(p terminal.Printer, name string, n int, f eval.Figures, gain *eval.Figures) {
 	more := ""
 	if gain != nil {
 		more = "  " + signed(gain.NDCG10)
 	}
-	p.printf("  %-22s %4d  %-21s %-21s %s %s %s%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
+	p.Printf("  %-22s %4d  %-21s %-21s %s %s %s%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
 		around(f.Recall5), around(f.Recall10), around(f.Recall20), more)
 }
 

@@ -49,7 +49,7 @@ func (e *environment) followEvents(ctx context.Context, after uint64, count int)
 	seen := 0
 	show := func(ev wire.Event) error {
 		after = ev.ID
-		if slug := e.flags.project; slug != "" && ev.Project != "" && ev.Project != slug {
+		if slug := e.slug; slug != "" && ev.Project != "" && ev.Project != slug {
 			return nil
 		}
 		if err := e.showEvent(ev); err != nil {
@@ -68,7 +68,7 @@ func (e *environment) followEvents(ctx context.Context, after uint64, count int)
 		case err != nil && refused(err):
 			return err
 		}
-		e.messages(false).printf("foldwatch: the daemon ended the stream; waiting for it\n")
+		e.Messages(false).Printf("foldwatch: the daemon ended the stream; waiting for it\n")
 		select {
 		case <-ctx.Done():
 			return nil
@@ -88,8 +88,8 @@ func refused(err error) bool {
 
 // showEvent prints one event on one line.
 func (e *environment) showEvent(ev wire.Event) error {
-	if e.flags.json {
-		return json.NewEncoder(e.stdout).Encode(ev)
+	if e.JSON {
+		return json.NewEncoder(e.Stdout).Encode(ev)
 	}
 	var more []string
 	for _, key := range slices.Sorted(maps.Keys(ev.Data)) {
@@ -102,6 +102,6 @@ func (e *environment) showEvent(ev wire.Event) error {
 		}
 		more = append(more, key+"="+text)
 	}
-	e.data().printf("%s  %-18s %-16s %s\n", ev.Time.Local().Format(time.TimeOnly), ev.Type, ev.Project, strings.Join(more, "  "))
+	e.Data().Printf("%s  %-18s %-16s %s\n", ev.Time.Local().Format(time.TimeOnly), ev.Type, ev.Project, strings.Join(more, "  "))
 	return nil
 }

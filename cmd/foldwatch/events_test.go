@@ -52,7 +52,7 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 		{{ID: 9, Type: "health:changed", Time: at}, {ID: 10, Type: "never shown", Time: at}},
 	}}
 	tr := newTrial(t, &fakeDaemon{}, t.TempDir())
-	tr.env.flags.project = "zoo"
+	tr.env.slug = "zoo"
 	tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return b, nil }
 	synctest.Test(t, func(t *testing.T) {
 		if err := tr.env.followEvents(t.Context(), 0, 2); err != nil {

@@ -22,7 +22,7 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 	home := t.TempDir()
 	newOne := func() *environment {
 		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-		e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+		e.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
 		e.environ = nil
 		return e
 	}
@@ -89,7 +89,7 @@ func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+	e.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
 	e.environ = nil
 	paths, err := e.socketPaths()
 	if err != nil {

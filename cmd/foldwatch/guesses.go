@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
+)
 
 // guesses are commands that people try, by the command that they try them of, and what
 // they mean: the nearest spelling is often another thing. ID, TEXT and QUERY stand for
@@ -93,7 +97,7 @@ func guessed(parent string, args []string) string {
 			rest := strings.Join(args[1:], " ")
 			for _, blank := range []string{" ID", " TEXT", " QUERY"} {
 				if first, more, ok := strings.Cut(means, blank); ok && rest != "" && (more == "" || more[0] == ';') {
-					return first + " " + quoteArg(rest) + more
+					return first + " " + terminal.Quote(rest) + more
 				}
 			}
 			return means

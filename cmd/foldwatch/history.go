@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 // shownPaths is how many lines the paths of one commit take at most: that of a
@@ -32,12 +33,12 @@ func logCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
+				return e.Emit(list, func(p terminal.Printer) {
 					for _, ci := range list.Items {
 						printCommit(p, ci)
 					}
 					if len(list.Items) == 0 {
-						e.messages(false).printf("no history yet\n")
+						e.Messages(false).Printf("no history yet\n")
 					}
 				})
 			})
@@ -47,17 +48,17 @@ func logCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printCommit(p printer, ci wire.CommitInfo) {
-	p.printf("%s  %s  %s%s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message, dim(writtenBy(ci)))
+func printCommit(p terminal.Printer, ci wire.CommitInfo) {
+	p.Printf("%s  %s  %s%s\n", terminal.Dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message, terminal.Dim(writtenBy(ci)))
 	shown := ci.Paths
 	if len(shown) > shownPaths {
 		shown = shown[:shownPaths-1]
 	}
 	for _, path := range shown {
-		p.printf("    %s\n", path)
+		p.Printf("    %s\n", path)
 	}
 	if more := len(ci.Paths) - len(shown); more > 0 {
-		p.printf("    and %d more files\n", more)
+		p.Printf("    and %d more files\n", more)
 	}
 }
 
@@ -87,10 +88,10 @@ func diffCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(d, func(p printer) {
-					p.printf("%s", block(d.Diff))
+				return e.Emit(d, func(p terminal.Printer) {
+					p.Printf("%s", terminal.Block(d.Diff))
 					if d.Diff == "" {
-						e.messages(false).printf("no difference\n")
+						e.Messages(false).Printf("no difference\n")
 					}
 				})
 			})
@@ -148,24 +149,24 @@ func (e *environment) lost(cmd *cobra.Command, forget bool) error {
 			if err != nil {
 				return err
 			}
-			return e.emit(r, func(printer) {
-				e.messages(false).printf("%s forgotten; foldwatch log ID has the text still\n", plural(r.Count, "memory"))
+			return e.Emit(r, func(terminal.Printer) {
+				e.Messages(false).Printf("%s forgotten; foldwatch log ID has the text still\n", terminal.Plural(r.Count, "memory"))
 			})
 		}
 		list, err := c.Lost(cmd.Context(), slug)
 		if err != nil {
 			return err
 		}
-		return e.emit(list, func(p printer) {
-			var t table
+		return e.Emit(list, func(p terminal.Printer) {
+			var t terminal.Table
 			for _, m := range list.Items {
-				t.row(m.ID, m.WrittenAt.Local().Format(time.DateTime), short(clean(m.Title), 60), "fold/"+m.Path)
+				t.Row(m.ID, m.WrittenAt.Local().Format(time.DateTime), terminal.Short(terminal.Clean(m.Title), 60), "fold/"+m.Path)
 			}
-			t.print(p)
+			t.Print(p)
 			if len(list.Items) == 0 {
-				e.messages(false).printf("nothing is lost\n")
+				e.Messages(false).Printf("nothing is lost\n")
 			} else {
-				e.messages(false).printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
+				e.Messages(false).Printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
 			}
 		})
 	})
@@ -178,11 +179,11 @@ func (e *environment) undo(cmd *cobra.Command, rev string) error {
 		if err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) {
+		return e.Emit(r, func(p terminal.Printer) {
 			for _, path := range r.Paths {
-				p.printf("fold/%s\n", path)
+				p.Printf("fold/%s\n", path)
 			}
-			e.messages(false).printf("took back %s: %s\n", rev, plural(len(r.Paths), "file"))
+			e.Messages(false).Printf("took back %s: %s\n", rev, terminal.Plural(len(r.Paths), "file"))
 		})
 	})
 }

@@ -49,7 +49,7 @@ func hookCommand(e *environment) *cobra.Command {
 // hook reports one event. What goes wrong is nobody's business: an agent's work
 // must not depend on it.
 func (e *environment) hook(ctx context.Context, args []string) {
-	b, err := io.ReadAll(io.LimitReader(e.stdin, hookInput))
+	b, err := io.ReadAll(io.LimitReader(e.Stdin, hookInput))
 	if err != nil || len(args) == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (e *environment) hook(ctx context.Context, args []string) {
 	if err != nil || c == nil {
 		return
 	}
-	slug := cmp.Or(e.flags.project, e.getenv("FOLDWATCH_PROJECT"))
+	slug := cmp.Or(e.slug, e.Getenv("FOLDWATCH_PROJECT"))
 	if slug == "" {
 		dir := about.Cwd
 		if dir == "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func indexCommand(e *environment) *cobra.Command {
@@ -58,12 +59,12 @@ func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) e
 		}
 		r := reindexReply{JobID: ref.JobID}
 		if !wait {
-			return e.emit(r, func(p printer) {
-				p.printf("queued %s\n", r.JobID)
-				e.messages(false).printf("to watch it: foldwatch jobs %s\n", r.JobID)
+			return e.Emit(r, func(p terminal.Printer) {
+				p.Printf("queued %s\n", r.JobID)
+				e.Messages(false).Printf("to watch it: foldwatch jobs %s\n", r.JobID)
 			})
 		}
-		b := e.newBar()
+		b := e.NewBar(e.now)
 		if err := e.follow(ctx, c, ref.JobID, b); err != nil {
 			return err
 		}
@@ -72,12 +73,12 @@ func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) e
 			return err
 		}
 		r.Status = &st
-		return e.emit(r, func(p printer) {
+		return e.Emit(r, func(p terminal.Printer) {
 			f := st.Files
-			p.printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
-				plural(st.Memories, "memory"), plural(st.Chunks, "chunk"))
+			p.Printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
+				terminal.Plural(st.Memories, "memory"), terminal.Plural(st.Chunks, "chunk"))
 			if f.Failed > 0 {
-				e.messages(false).printf("why: foldwatch quarantine\n")
+				e.Messages(false).Printf("why: foldwatch quarantine\n")
 			}
 		})
 	})
@@ -99,20 +100,20 @@ func jobsCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(j, func(p printer) { printJob(p, j) })
+				return e.Emit(j, func(p terminal.Printer) { printJob(p, j) })
 			}
-			list, err := cl.Jobs(cmd.Context(), e.flags.project, limit)
+			list, err := cl.Jobs(cmd.Context(), e.slug, limit)
 			if err != nil {
 				return err
 			}
-			return e.emit(list, func(p printer) {
-				var t table
+			return e.Emit(list, func(p terminal.Printer) {
+				var t terminal.Table
 				for _, j := range list.Items {
-					t.row(j.ID, j.Status, j.Type, j.Project, ago(j.CreatedAt, e.now()), j.Error)
+					t.Row(j.ID, j.Status, j.Type, j.Project, terminal.Ago(j.CreatedAt, e.now()), j.Error)
 				}
-				t.print(p)
-				if len(t.rows) == 0 {
-					e.messages(false).printf("no jobs\n")
+				t.Print(p)
+				if len(t.Rows) == 0 {
+					e.Messages(false).Printf("no jobs\n")
 				}
 			})
 		},
@@ -121,19 +122,19 @@ func jobsCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printJob(p printer, j wire.Job) {
-	p.printf("%s  %s %s  %s\n", bold(j.ID), j.Type, j.Project, j.Status)
+func printJob(p terminal.Printer, j wire.Job) {
+	p.Printf("%s  %s %s  %s\n", terminal.Bold(j.ID), j.Type, j.Project, j.Status)
 	if j.Progress != nil {
-		p.printf("  progress  %s\n", progressLine(*j.Progress))
+		p.Printf("  progress  %s\n", terminal.ProgressLine(*j.Progress))
 	}
-	p.printf("  attempts  %d\n", j.Attempts)
+	p.Printf("  attempts  %d\n", j.Attempts)
 	if j.StartedAt != nil && j.EndedAt != nil {
-		p.printf("  took      %s\n", fmt.Sprintf("%.1f s", j.EndedAt.Sub(*j.StartedAt).Seconds()))
+		p.Printf("  took      %s\n", fmt.Sprintf("%.1f s", j.EndedAt.Sub(*j.StartedAt).Seconds()))
 	}
 	if j.Error != "" {
-		p.printf("  error     %s\n", j.Error)
+		p.Printf("  error     %s\n", j.Error)
 	}
 	if j.NextRetry != nil {
-		p.printf("  retry at  %s\n", j.NextRetry.Local().Format("15:04:05"))
+		p.Printf("  retry at  %s\n", j.NextRetry.Local().Format("15:04:05"))
 	}
 }

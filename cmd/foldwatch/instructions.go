@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -54,11 +55,11 @@ func (e *environment) setupInstructions(ctx context.Context, names []string, f s
 		}
 		results = append(results, r)
 	}
-	if err := e.emit(results, func(p printer) { e.printSetup(p, results, f.check) }); err != nil {
+	if err := e.Emit(results, func(p terminal.Printer) { e.printSetup(p, results, f.check) }); err != nil {
 		return err
 	}
 	if missing > 0 {
-		return fmt.Errorf("%s without our text", plural(missing, "file"))
+		return fmt.Errorf("%s without our text", terminal.Plural(missing, "file"))
 	}
 	return nil
 }

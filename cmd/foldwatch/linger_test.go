@@ -43,7 +43,7 @@ func TestLingerIsOffered(t *testing.T) {
 				}
 				return nil, nil
 			}
-			w.env.stdin, w.env.tty = strings.NewReader(tc.answer), func(any) bool { return tc.person }
+			w.env.Stdin, w.env.TTY = strings.NewReader(tc.answer), func(any) bool { return tc.person }
 			if code := w.run("service", "install"); code != 0 {
 				t.Fatalf("exit code %d: %s", code, w.err.String())
 			}

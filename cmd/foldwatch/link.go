@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func linkCommand(e *environment) *cobra.Command {
@@ -29,7 +30,7 @@ func linkAddCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(l, func(p printer) { p.printf("%s  %s %s %s\n", l.ID, l.SourceID, l.Type, l.TargetID) })
+				return e.Emit(l, func(p terminal.Printer) { p.Printf("%s  %s %s %s\n", l.ID, l.SourceID, l.Type, l.TargetID) })
 			})
 		},
 	}
@@ -53,13 +54,13 @@ func linkListCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
+				return e.Emit(list, func(p terminal.Printer) {
 					for _, l := range list.Items {
 						arrow := "→"
 						if l.Direction == "in" {
 							arrow = "←"
 						}
-						p.printf("%s  %s\n", l.ID, linkText(l, arrow))
+						p.Printf("%s  %s\n", l.ID, linkText(l, arrow))
 					}
 				})
 			})
@@ -77,7 +78,7 @@ func linkRemoveCommand(e *environment) *cobra.Command {
 				if err := c.RemoveLink(cmd.Context(), slug, args[0]); err != nil {
 					return err
 				}
-				return e.emit(map[string]string{"removed": args[0]}, func(p printer) { p.printf("removed %s\n", args[0]) })
+				return e.Emit(map[string]string{"removed": args[0]}, func(p terminal.Printer) { p.Printf("removed %s\n", args[0]) })
 			})
 		},
 	}

@@ -9,20 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/charmbracelet/fang"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
 )
-
-// Set by the linker: -X main.setVersion=… -X main.setCommit=… -X main.setDate=….
-var setVersion, setCommit, setDate string
-
-// What this program calls itself. Built without the linker's flags it is what go
-// install asked for, or says that it is nothing that was released.
-var version, commit = identity(setVersion, setCommit, debug.ReadBuildInfo)
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
@@ -37,9 +29,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (e *environment) run(ctx context.Context, args []string) int {
 	root := newRoot(e)
 	root.SetArgs(args)
-	root.SetIn(e.stdin)
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	err := fang.Execute(ctx, root,
 		fang.WithVersion(version),
 		fang.WithCommit(commit),
@@ -68,10 +60,10 @@ func newRoot(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	pf := root.PersistentFlags()
-	pf.StringVarP(&e.flags.project, "project", "p", "", "project SLUG (default: the checkout you are in)")
-	pf.BoolVar(&e.flags.json, "json", false, "print data as JSON")
-	pf.BoolVarP(&e.flags.quiet, "quiet", "q", false, "no messages, no progress")
-	pf.BoolVar(&e.flags.noInput, "no-input", false, "never ask")
+	pf.StringVarP(&e.slug, "project", "p", "", "project SLUG (default: the checkout you are in)")
+	pf.BoolVar(&e.JSON, "json", false, "print data as JSON")
+	pf.BoolVarP(&e.Quiet, "quiet", "q", false, "no messages, no progress")
+	pf.BoolVar(&e.NoInput, "no-input", false, "never ask")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(err, cmd.CommandPath()+" --help")
 	})
@@ -114,46 +106,8 @@ func refuseShells(root *cobra.Command) {
 			for _, s := range cmd.Commands() {
 				shells = append(shells, s.Name())
 			}
-			return usagef("foldwatch completion bash", "there is no completion for %q; there is: %s", args[0], sortedWords(shells))
+			return usagef("foldwatch completion bash", "there is no completion for %q; there is: %s", args[0], terminal.Sorted(shells))
 		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }
-
-// noSuchCommand rejects arguments of a command that only has subcommands.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := cmd.CommandPath() + " --help"
-	cmd.SuggestionsMinimumDistance = 2
-	if means := guessed(cmd.CommandPath(), args); means != "" {
-		hint = means
-	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = cmd.CommandPath() + " " + near[0]
-	}
-	return usagef(hint, "unknown command %q", args[0])
-}
-
-// parent returns a command that only holds others.
-func parent(use, short string, cmds ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short, Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(cmds...)
-	return c
-}
-
-// between accepts lo to hi arguments; hi < 0 is no upper bound.
-func between(lo, hi int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= lo && (hi < 0 || len(args) <= hi) {
-			return nil
-		}
-		return usagef(cmd.CommandPath()+" --help", "usage: foldwatch %s", trimProgram(cmd.UseLine()))
-	}
-}
-
-// trimProgram drops the program's name from a usage line.
-func trimProgram(line string) string { return strings.TrimPrefix(line, "foldwatch ") }

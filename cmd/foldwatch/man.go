@@ -22,7 +22,7 @@ func manCommand(e *environment) *cobra.Command {
 			name := strings.Join(append([]string{cmd.Root().Name()}, args...), "-")
 			for _, p := range manPages(cmd.Root(), buildDate(setDate, debug.ReadBuildInfo)) {
 				if p.name == name {
-					_, err := io.WriteString(e.stdout, p.text)
+					_, err := io.WriteString(e.Stdout, p.text)
 					return err
 				}
 			}

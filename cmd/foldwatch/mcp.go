@@ -29,17 +29,17 @@ func mcpCommand(e *environment) *cobra.Command {
 					return usagef("foldwatch mcp --toolsets core", "there is no toolset %q; there is: core", set)
 				}
 			}
-			opt := mcp.ShimOptions{Project: e.flags.project, Version: fullVersion()}
+			opt := mcp.ShimOptions{Project: e.slug, Version: fullVersion()}
 			if opt.Project == "" {
-				opt.Project = e.getenv("FOLDWATCH_PROJECT")
+				opt.Project = e.Getenv("FOLDWATCH_PROJECT")
 			}
 			var err error
 			if opt.Dir, err = e.workDir(); err != nil {
 				return fmt.Errorf("find the working directory: %w", err)
 			}
 			// Standard output carries the protocol and nothing else.
-			opt.Log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			return mcp.Shim(cmd.Context(), e.stdin, e.stdout, e.dialConn, opt)
+			opt.Log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			return mcp.Shim(cmd.Context(), e.Stdin, e.Stdout, e.dialConn, opt)
 		},
 	}
 	c.Flags().StringVar(&toolsets, "toolsets", "core", "toolsets to offer, joined by commas")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -63,8 +64,8 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 	text := strings.Join(args, " ")
 	switch {
 	case len(args) > 0 && text != "-":
-	case text == "-" || !isTerminal(e.stdin):
-		b, err := io.ReadAll(io.LimitReader(e.stdin, maxText+1))
+	case text == "-" || !terminal.IsTerminal(e.Stdin):
+		b, err := io.ReadAll(io.LimitReader(e.Stdin, maxText+1))
 		if err != nil {
 			return "", fmt.Errorf("read the text: %w", err)
 		}
@@ -72,7 +73,7 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 			return "", fmt.Errorf("the text is over 1 MiB: %w", fold.ErrInvalid)
 		}
 		text = string(b)
-	case e.flags.noInput:
+	case e.NoInput:
 	default:
 		edited, path, err := e.edit(ctx, "new", "")
 		if err != nil {
@@ -93,16 +94,16 @@ func (e *environment) emitWrite(r wire.WriteReply, did string) error {
 	switch reason := r.BlockedReason; {
 	case reason == "", strings.HasPrefix(reason, "not pushed"): // status and notices tell of that
 	case strings.HasPrefix(reason, "not committed"):
-		e.messages(false).printf("%s\n", reason)
+		e.Messages(false).Printf("%s\n", reason)
 	default:
-		e.messages(false).printf("held back from history: %s\n", reason)
+		e.Messages(false).Printf("held back from history: %s\n", reason)
 	}
-	return e.emit(r, func(p printer) {
-		if e.flags.quiet {
-			p.printf("%s\n", r.ID)
+	return e.Emit(r, func(p terminal.Printer) {
+		if e.Quiet {
+			p.Printf("%s\n", r.ID)
 			return
 		}
-		p.printf("%s  %s  %s\n", r.ID, did, r.Title)
+		p.Printf("%s  %s  %s\n", r.ID, did, r.Title)
 	})
 }
 
@@ -128,7 +129,7 @@ func memoryEditCommand(e *environment) *cobra.Command {
 				}
 				if text == m.Content {
 					discard(path)
-					e.messages(false).printf("no change\n")
+					e.Messages(false).Printf("no change\n")
 					return nil
 				}
 				r, err := c.UpdateMemory(ctx, slug, m.ID, editedMemory(m.Title, m.ContentHash, m.Content, text))
@@ -191,12 +192,12 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return e.emit(r, func(p printer) {
+					return e.Emit(r, func(p terminal.Printer) {
 						for _, id := range r.Removed {
-							p.printf("%s  removed\n", id)
+							p.Printf("%s  removed\n", id)
 						}
 						if len(r.Removed) == 0 {
-							e.messages(false).printf("nothing is missing\n")
+							e.Messages(false).Printf("nothing is missing\n")
 						}
 					})
 				}
@@ -213,7 +214,7 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 						return err
 					}
 					// Whole: what is removed is not found by a part of its id.
-					e.messages(false).printf("to take it back: foldwatch restore %s\n", r.ID)
+					e.Messages(false).Printf("to take it back: foldwatch restore %s\n", r.ID)
 				}
 				return nil
 			})
@@ -235,21 +236,21 @@ func memoryListCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
-					var t table
+				return e.Emit(list, func(p terminal.Printer) {
+					var t terminal.Table
 					for _, m := range list.Items {
 						where := m.FilePath
 						if where == "" && m.Path != "" {
 							where = "fold/" + m.Path
 						}
-						t.row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, short(clean(m.Title), 60), where)
+						t.Row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, terminal.Short(terminal.Clean(m.Title), 60), where)
 					}
-					t.print(p)
+					t.Print(p)
 					if len(list.Items) == 0 {
-						e.messages(false).printf("%s\n", cmp.Or(e.noSuchType(cmd.Context(), c, slug, q), "no memories"))
+						e.Messages(false).Printf("%s\n", cmp.Or(e.noSuchType(cmd.Context(), c, slug, q), "no memories"))
 					}
 					if list.NextCursor != "" {
-						e.messages(false).printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
+						e.Messages(false).Printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
 					}
 				})
 			})
@@ -305,12 +306,12 @@ func memoryAdoptCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(r, func(p printer) {
+				return e.Emit(r, func(p terminal.Printer) {
 					for _, n := range r.Moved {
-						p.printf("%s  fold/%s → fold/%s\n", n.NewID, n.From, n.To)
+						p.Printf("%s  fold/%s → fold/%s\n", n.NewID, n.From, n.To)
 					}
 					if len(r.Moved) == 0 {
-						e.messages(false).printf("no note to adopt\n")
+						e.Messages(false).Printf("no note to adopt\n")
 					}
 				})
 			})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -61,7 +62,7 @@ func (e *environment) offerMergeDriver(ctx context.Context, dir string) {
 		return // the daemon tells what is wrong with it
 	}
 	if driver, err := l.MergeDriver(ctx); err == nil && driver == "" {
-		e.messages(false).printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
+		e.Messages(false).Printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
 	}
 }
 
@@ -141,13 +142,13 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	default:
 		return fmt.Errorf("%s: %s: %w", r.Attributes, reason, fold.ErrInvalid)
 	}
-	return d.e.emit(r, func(p printer) {
+	return d.e.Emit(r, func(p terminal.Printer) {
 		if !r.Changed {
-			p.printf("git merges memories by: %s (it did already)\n", r.Driver)
+			p.Printf("git merges memories by: %s (it did already)\n", r.Driver)
 			return
 		}
-		p.printf("git merges memories by: %s\n", r.Driver)
-		d.e.messages(false).printf("commit %s, so that it is there in every clone; each clone runs this command once\n", r.Attributes)
+		p.Printf("git merges memories by: %s\n", r.Driver)
+		d.e.Messages(false).Printf("commit %s, so that it is there in every clone; each clone runs this command once\n", r.Attributes)
 	})
 }
 
@@ -173,14 +174,14 @@ func (d *driverInstaller) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.e.emit(r, func(p printer) {
+	return d.e.Emit(r, func(p terminal.Printer) {
 		switch {
 		case r.Driver != "":
-			p.printf("merge.foldwatch.driver = %s is not ours, and stays\n", r.Driver)
+			p.Printf("merge.foldwatch.driver = %s is not ours, and stays\n", r.Driver)
 		case r.Changed:
-			p.printf("git merges memories line by line again\n")
+			p.Printf("git merges memories line by line again\n")
 		default:
-			p.printf("there is no merge driver of ours here\n")
+			p.Printf("there is no merge driver of ours here\n")
 		}
 	})
 }
@@ -223,7 +224,7 @@ func (e *environment) driverLine() (string, error) {
 	if named, err := exec.LookPath("foldwatch"); err == nil && sameFile(named, self) {
 		return "foldwatch" + driverArgs, nil
 	}
-	return quoteArg(filepath.ToSlash(self)) + driverArgs, nil // git has a shell run it, on every system
+	return terminal.Quote(filepath.ToSlash(self)) + driverArgs, nil // git has a shell run it, on every system
 }
 
 func sameFile(a, b string) bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -47,20 +48,20 @@ func modelListCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			models := listModels(st, e.flags.project)
+			models := listModels(st, e.slug)
 			if models[0].MSPerText, err = pace(cmd.Context(), embed.Builtin(), 20*time.Millisecond); err != nil {
 				return err
 			}
-			return e.emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p printer) {
-				var t table
-				t.row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
+			return e.Emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p terminal.Printer) {
+				var t terminal.Table
+				t.Row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
 				for _, m := range models {
 					dim, bytes, pace := "", "", ""
 					if m.Dim > 0 {
 						dim = fmt.Sprint(m.Dim)
 					}
 					if m.Bytes > 0 {
-						if bytes = size(m.Bytes); m.State == toFetch {
+						if bytes = terminal.Size(m.Bytes); m.State == toFetch {
 							bytes = "~" + bytes
 						}
 					}
@@ -72,10 +73,10 @@ func modelListCommand(e *environment) *cobra.Command {
 					case m.Bytes > 0:
 						pace = "not measured yet"
 					}
-					t.row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
+					t.Row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
 				}
-				t.print(p)
-				e.messages(false).printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
+				t.Print(p)
+				e.Messages(false).Printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
 					"foldwatch model pull NAME fetches a model, foldwatch model use NAME chooses it.\n")
 			})
 		},
@@ -204,20 +205,20 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if from == "" {
 				from = weights.Host
 			}
-			e.messages(false).printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, size(m.Bytes), m.Licence, from, m.Repo)
+			e.Messages(false).Printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, terminal.Size(m.Bytes), m.Licence, from, m.Repo)
 			opt := weights.PullOptions{Model: m, From: from, Dir: st.dirs.Models(), Update: update}
 			last := int64(-1) // percent that were told
-			if isTerminal(e.stderr) && !e.flags.quiet {
+			if terminal.IsTerminal(e.Stderr) && !e.Quiet {
 				opt.Progress = func(done, total int64) {
 					if percent := done * 100 / max(total, 1); percent != last {
 						last = percent
-						fmt.Fprintf(e.stderr, "\r%3d %% of %s", percent, size(total))
+						fmt.Fprintf(e.Stderr, "\r%3d %% of %s", percent, terminal.Size(total))
 					}
 				}
 			}
 			rec, err := weights.Pull(cmd.Context(), opt)
 			if last >= 0 {
-				fmt.Fprintln(e.stderr) // what comes next has a line of its own
+				fmt.Fprintln(e.Stderr) // what comes next has a line of its own
 			}
 			if err != nil {
 				return err
@@ -233,12 +234,12 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if err := weights.WriteRecord(dir, rec); err != nil {
 				return err
 			}
-			return e.emit(rec, func(p printer) {
-				p.printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
+			return e.Emit(rec, func(p terminal.Printer) {
+				p.Printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
 				for _, name := range slices.Sorted(maps.Keys(rec.Files)) {
-					p.printf("  %s  %s\n", rec.Files[name], name)
+					p.Printf("  %s  %s\n", rec.Files[name], name)
 				}
-				e.messages(false).printf("to use it: foldwatch model use %s\n", m.Name)
+				e.Messages(false).Printf("to use it: foldwatch model use %s\n", m.Name)
 			})
 		},
 	}
@@ -281,7 +282,7 @@ func modelUseCommand(e *environment) *cobra.Command {
 				return err
 			}
 			at := []string{"embedding"}
-			slug, _, _ := strings.Cut(e.flags.project, "@")
+			slug, _, _ := strings.Cut(e.slug, "@")
 			if slug != "" {
 				at = []string{"projects", slug, "embedding"}
 			}
@@ -294,7 +295,7 @@ func modelUseCommand(e *environment) *cobra.Command {
 				return err
 			}
 			if now := cfg.For(slug).Embedding; now.Provider != provider || now.Model != model && model != "" {
-				e.messages(true).printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
+				e.Messages(true).Printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
 			}
 			return e.reloaded(cmd.Context(), fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
 		},
@@ -382,14 +383,14 @@ func (e *environment) reloaded(ctx context.Context, done string) error {
 	if err != nil {
 		return fmt.Errorf("%s; the daemon has not taken it over: %w", done, err)
 	}
-	return e.emit(map[string]any{"done": done, "projects": list.Items}, func(p printer) {
-		p.printf("%s\n", done)
+	return e.Emit(map[string]any{"done": done, "projects": list.Items}, func(p terminal.Printer) {
+		p.Printf("%s\n", done)
 		for _, pr := range list.Items {
 			switch {
 			case pr.Notice != "":
-				p.printf("  %s  %s\n", pr.Slug, pr.Notice)
+				p.Printf("  %s  %s\n", pr.Slug, pr.Notice)
 			case pr.Embedder != nil && pr.Embedder.Next != "":
-				p.printf("  %s  vectors of %s are being made; those of %s answer until then\n", pr.Slug, pr.Embedder.Next, pr.Embedder.Model)
+				p.Printf("  %s  vectors of %s are being made; those of %s answer until then\n", pr.Slug, pr.Embedder.Next, pr.Embedder.Model)
 			}
 		}
 	})

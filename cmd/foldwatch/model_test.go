@@ -129,7 +129,7 @@ func TestAllowAndDeny(t *testing.T) {
 	tr := newTrial(t, f, "/")
 	run := func(input string, want int, args ...string) string {
 		t.Helper()
-		tr.env.stdin = strings.NewReader(input)
+		tr.env.Stdin = strings.NewReader(input)
 		tr.out.Reset()
 		tr.err.Reset()
 		if code := tr.run(args...); code != want {

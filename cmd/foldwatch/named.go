@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -69,7 +70,7 @@ func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg st
 				return m.ID, nil
 			}
 		}
-		return "", fold.WithHint(fmt.Errorf("no memory describes %s: %w", rel, fold.ErrNotFound), "foldwatch search --path "+quoteArg(rel)+" QUERY")
+		return "", fold.WithHint(fmt.Errorf("no memory describes %s: %w", rel, fold.ErrNotFound), "foldwatch search --path "+terminal.Quote(rel)+" QUERY")
 	}
 	return "", fold.WithHint(fmt.Errorf("%s is in no checkout of %s: %w", file, slug, fold.ErrNotFound), "foldwatch projects")
 }
@@ -101,5 +102,5 @@ func (e *environment) noSuchType(ctx context.Context, c daemonClient, slug strin
 	if len(types) == 0 || slices.Contains(types, q.Type) {
 		return ""
 	}
-	return fmt.Sprintf("no memory is of type %q; there are: %s", q.Type, sortedWords(types))
+	return fmt.Sprintf("no memory is of type %q; there are: %s", q.Type, terminal.Sorted(types))
 }

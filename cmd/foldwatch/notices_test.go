@@ -45,7 +45,7 @@ func TestNoticesComeByTheWay(t *testing.T) {
 		go func() { done <- srv.Serve(ln) }()
 		var errs bytes.Buffer
 		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &errs)
-		e.getenv, e.environ = w.env.getenv, nil
+		e.Getenv, e.environ = w.env.Getenv, nil
 		_, err = e.connect(t.Context())
 		w.must(err)
 		w.must(srv.Close())

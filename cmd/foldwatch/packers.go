@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -71,7 +72,7 @@ func (c checkoutFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.Read
 // appendLine is the command that adds a line to a file. Both may have been named by
 // a stranger.
 func appendLine(line, file string) string {
-	return "printf '%s\\n' " + quoteArg(line) + " >> " + quoteArg(file)
+	return "printf '%s\\n' " + terminal.Quote(line) + " >> " + terminal.Quote(file)
 }
 
 // hidesAll reports whether the .gitignore in a folder leaves out all that is in the

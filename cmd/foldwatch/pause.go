@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func pauseCommand(e *environment) *cobra.Command {
@@ -25,12 +26,12 @@ func pauseCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(st, func(p printer) {
+				return e.Emit(st, func(p terminal.Printer) {
 					until := "until: foldwatch resume"
 					if st.PausedUntil != nil {
 						until = "until " + st.PausedUntil.Local().Format(time.DateTime)
 					}
-					p.printf("paused %s %s\n", slug, until)
+					p.Printf("paused %s %s\n", slug, until)
 				})
 			})
 		},
@@ -50,7 +51,7 @@ func resumeCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(st, func(p printer) { p.printf("resumed %s\n", slug) })
+				return e.Emit(st, func(p terminal.Printer) { p.Printf("resumed %s\n", slug) })
 			})
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func primeCommand(e *environment) *cobra.Command {
@@ -28,9 +29,9 @@ func primeCommand(e *environment) *cobra.Command {
 					return err
 				}
 				if format == "json" {
-					return writeJSON(e.stdout, p)
+					return terminal.WriteJSON(e.Stdout, p)
 				}
-				return e.emit(p, func(out printer) { out.printf("%s", block(strings.TrimRight(p.Text, "\n")+"\n")) })
+				return e.Emit(p, func(out terminal.Printer) { out.Printf("%s", terminal.Block(strings.TrimRight(p.Text, "\n")+"\n")) })
 			})
 		},
 	}

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -20,8 +18,8 @@ import (
 // checkout which contains the working directory. A directory is in a project of its own
 // or in none: no other is taken for it, not even the only one there is.
 func (e *environment) project(ctx context.Context, c daemonClient) (string, error) {
-	if e.flags.project != "" {
-		return e.flags.project, nil
+	if e.slug != "" {
+		return e.slug, nil
 	}
 	wd, err := e.workDir()
 	if err != nil {
@@ -105,14 +103,14 @@ func addCommand(e *environment) *cobra.Command {
 				return err
 			}
 			for _, n := range added.Notices {
-				e.messages(false).printf("foldwatch: %s\n", n)
+				e.Messages(false).Printf("foldwatch: %s\n", n)
 			}
-			return e.emit(added, func(p printer) {
+			return e.Emit(added, func(p terminal.Printer) {
 				did := "added"
 				if !added.Created {
 					did = "is registered already:"
 				}
-				p.printf("%s %s  %s\n", did, added.Project.Slug, path)
+				p.Printf("%s %s  %s\n", did, added.Project.Slug, path)
 				if added.Repository != nil {
 					e.printSyncOn(p, *added.Repository)
 				}
@@ -133,31 +131,6 @@ func registrationFlags(c *cobra.Command, in *wire.ProjectCreate) {
 	f.BoolVar(&in.Sync, "sync", false, "publish memories to the remote, and take those of others")
 	f.StringVar(&in.Remote, "remote", "", "remote NAME|URL to sync with")
 	f.BoolVar(&in.FromMirror, "from-mirror", false, "bring fold/ back from this machine's mirror of the project")
-}
-
-// choice is a flag that takes one of a few words.
-type choice struct {
-	value   *string
-	allowed []string
-}
-
-func oneOf(value *string, allowed ...string) *choice { return &choice{value, allowed} }
-
-func (c *choice) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return *c.value
-}
-
-func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
-
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.allowed, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
-	}
-	*c.value = s
-	return nil
 }
 
 func removeCommand(e *environment) *cobra.Command {
@@ -181,22 +154,22 @@ func removeCommand(e *environment) *cobra.Command {
 				}
 				in := wire.ProjectRemove{Purge: purge, Path: e.checkoutHere(pr)}
 				if purge && !yes {
-					if !e.ask(fmt.Sprintf("Delete all memories of %s, with their history?", slug)) {
+					if !e.Ask(fmt.Sprintf("Delete all memories of %s, with their history?", slug)) {
 						return fold.WithHint(errors.New("nothing was deleted"), "foldwatch remove --purge --yes")
 					}
 				}
 				if err := cl.RemoveProject(ctx, slug, in); err != nil {
 					return err
 				}
-				return e.emit(map[string]any{"removed": slug, "purged": purge, "path": in.Path}, func(p printer) {
-					p.printf("removed %s\n", slug)
+				return e.Emit(map[string]any{"removed": slug, "purged": purge, "path": in.Path}, func(p terminal.Printer) {
+					p.Printf("removed %s\n", slug)
 					if in.Path == "" && len(pr.Checkouts) > 1 {
 						for _, co := range pr.Checkouts {
-							p.printf("    %s\n", co.Path)
+							p.Printf("    %s\n", co.Path)
 						}
 					}
 					if !purge {
-						e.messages(false).printf("fold/ and its history are where they were\n")
+						e.Messages(false).Printf("fold/ and its history are where they were\n")
 					}
 				})
 			})
@@ -212,7 +185,7 @@ func removeCommand(e *environment) *cobra.Command {
 // the working directory; "" where -p names the whole project.
 func (e *environment) checkoutHere(pr wire.Project) string {
 	wd, err := e.workDir()
-	if err != nil || e.flags.project != "" || len(pr.Checkouts) < 2 {
+	if err != nil || e.slug != "" || len(pr.Checkouts) < 2 {
 		return ""
 	}
 	best := ""
@@ -239,42 +212,18 @@ func projectsCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.emit(list, func(p printer) {
-				var t table
+			return e.Emit(list, func(p terminal.Printer) {
+				var t terminal.Table
 				for _, pr := range list.Items {
 					for _, co := range pr.Checkouts {
-						t.row(pr.Slug, co.Path, pr.Name, strings.TrimSpace("sync "+co.Sync+"  "+co.Remote))
+						t.Row(pr.Slug, co.Path, pr.Name, strings.TrimSpace("sync "+co.Sync+"  "+co.Remote))
 					}
 				}
-				t.print(p)
-				if len(t.rows) == 0 {
-					e.messages(false).printf("no project is registered yet; start with: foldwatch up\n")
+				t.Print(p)
+				if len(t.Rows) == 0 {
+					e.Messages(false).Printf("no project is registered yet; start with: foldwatch up\n")
 				}
 			})
 		},
 	}
-}
-
-// ask puts a yes-or-no question on stderr and reads the answer from stdin. No
-// answer is no.
-func (e *environment) ask(question string) bool {
-	return e.askWithin(context.Background(), 0, question)
-}
-
-// askWithin is [environment.ask], but takes no answer within d for a no; 0 waits for one.
-func (e *environment) askWithin(ctx context.Context, d time.Duration, question string) bool {
-	if e.flags.noInput {
-		return false
-	}
-	e.messages(true).printf("%s [y/N] ", question)
-	if d > 0 && !readable(ctx, e.stdin, d) {
-		e.messages(true).printf("\n")
-		return false
-	}
-	line, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of input is an answer too: no
-	if line == "" {
-		e.messages(true).printf("\n")
-	}
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
 }

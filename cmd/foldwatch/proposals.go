@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -56,10 +57,10 @@ func proposalsListCommand(e *environment) *cobra.Command {
 						}
 					}
 				}
-				return e.emit(l, func(p printer) {
+				return e.Emit(l, func(p terminal.Printer) {
 					for i, pr := range l.Items {
 						if i > 0 {
-							p.printf("\n")
+							p.Printf("\n")
 						}
 						printProposal(p, pr, time.Now())
 					}
@@ -78,36 +79,36 @@ func proposalsListCommand(e *environment) *cobra.Command {
 
 // tellProposals says what can be done about those of a list.
 func (e *environment) tellProposals(l wire.ProposalList) {
-	say := e.messages(false)
+	say := e.Messages(false)
 	if len(l.Items) == 0 {
-		say.printf("nothing is proposed\n")
+		say.Printf("nothing is proposed\n")
 		return
 	}
 	if l.NextCursor != "" {
-		say.printf("more: foldwatch proposals list --cursor %s\n", l.NextCursor)
+		say.Printf("more: foldwatch proposals list --cursor %s\n", l.NextCursor)
 	}
 	for _, p := range l.Items {
 		if p.State == "open" && !p.Stale {
 			id := p.ID[:min(8, len(p.ID))]
-			say.printf("what it changes: foldwatch proposals show %s; to decide: foldwatch proposals accept %s, or reject\n", id, id)
+			say.Printf("what it changes: foldwatch proposals show %s; to decide: foldwatch proposals accept %s, or reject\n", id, id)
 			return
 		}
 	}
 }
 
 // printProposal prints one proposal: what, which memories, why.
-func printProposal(p printer, pr wire.Proposal, now time.Time) {
+func printProposal(p terminal.Printer, pr wire.Proposal, now time.Time) {
 	state := ""
 	switch {
 	case pr.Stale:
 		state = "  stale: a memory changed since"
 	case pr.DecidedAt != nil:
-		state = "  " + pr.State + " " + ago(*pr.DecidedAt, now)
+		state = "  " + pr.State + " " + terminal.Ago(*pr.DecidedAt, now)
 		if pr.DecidedBy != "" {
 			state += " by " + pr.DecidedBy
 		}
 	}
-	p.printf("%s  %s  %.0f %%%s\n", pr.ID, bold(pr.Kind), 100*pr.Confidence, state)
+	p.Printf("%s  %s  %.0f %%%s\n", pr.ID, terminal.Bold(pr.Kind), 100*pr.Confidence, state)
 	roles := map[string]string{"changed": "changes", "superseded": "merges in", "target": "links to"}
 	if pr.Kind == "merge" {
 		roles["changed"] = "keeps"
@@ -117,17 +118,17 @@ func printProposal(p printer, pr wire.Proposal, now time.Time) {
 		if title == "" {
 			title = "(gone)"
 		}
-		p.printf("    %-9s %s  %s\n", roles[m.Role], m.ID, short(title, 80))
+		p.Printf("    %-9s %s  %s\n", roles[m.Role], m.ID, terminal.Short(title, 80))
 	}
-	p.printf("    %-9s %s\n", "why", pr.Reason)
+	p.Printf("    %-9s %s\n", "why", pr.Reason)
 	if pr.Evidence != "" {
-		p.printf("    %-9s %s\n", "evidence", pr.Evidence)
+		p.Printf("    %-9s %s\n", "evidence", pr.Evidence)
 	}
 	if pr.State == "open" && !pr.Stale {
-		p.printf("    %-9s %s\n", "accepting", pr.Does)
+		p.Printf("    %-9s %s\n", "accepting", pr.Does)
 	}
 	if pr.Diff != "" {
-		p.printf("%s\n", block(strings.TrimRight(pr.Diff, "\n")))
+		p.Printf("%s\n", terminal.Block(strings.TrimRight(pr.Diff, "\n")))
 	}
 }
 
@@ -143,7 +144,7 @@ func proposalsShowCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(pr, func(p printer) { printProposal(p, pr, time.Now()) })
+				return e.Emit(pr, func(p terminal.Printer) { printProposal(p, pr, time.Now()) })
 			})
 		},
 	}
@@ -162,15 +163,15 @@ func proposalsAcceptCommand(e *environment) *cobra.Command {
 		if err := e.emitAccepted(r, did); err != nil || r.Rev == "" {
 			return err
 		}
-		e.messages(false).printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
+		e.Messages(false).Printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
 		return nil
 	})
 }
 
 // emitAccepted prints what was accepted, as a write is printed.
 func (e *environment) emitAccepted(r wire.ProposalAccepted, did string) error {
-	if e.flags.json {
-		return e.emit(r, nil)
+	if e.JSON {
+		return e.Emit(r, nil)
 	}
 	return e.emitWrite(r.WriteReply, did)
 }
@@ -181,7 +182,7 @@ func proposalsRejectCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) { p.printf("%s  rejected\n", r.ID) })
+		return e.Emit(r, func(p terminal.Printer) { p.Printf("%s  rejected\n", r.ID) })
 	})
 }
 
@@ -207,7 +208,7 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 						return err
 					}
 					if len(args) == 0 {
-						e.messages(false).printf("nothing is proposed\n")
+						e.Messages(false).Printf("nothing is proposed\n")
 					}
 				}
 				var first error
@@ -217,7 +218,7 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 					case err == nil:
 					case all && (errors.Is(err, fold.ErrConflict) || errors.Is(err, fold.ErrNotFound)):
 						// One before it changed a memory that it is about.
-						e.messages(false).printf("%s is left: %s\n", id, err)
+						e.Messages(false).Printf("%s is left: %s\n", id, err)
 					case len(args) == 1 || ctx.Err() != nil:
 						return err
 					default:
@@ -275,7 +276,7 @@ func (e *environment) proposalIDs(cmd *cobra.Command, args []string, _ string) (
 	}
 	var out []cobra.Completion
 	for _, p := range l.Items {
-		out = append(out, cobra.CompletionWithDesc(p.ID, clean(p.Kind+": "+p.Reason)))
+		out = append(out, cobra.CompletionWithDesc(p.ID, terminal.Clean(p.Kind+": "+p.Reason)))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -33,10 +34,10 @@ func quarantineCommand(e *environment) *cobra.Command {
 						return fmt.Errorf("%q is not set aside: %w", want, fold.ErrNotFound)
 					}
 				}
-				return e.emit(list, func(p printer) {
+				return e.Emit(list, func(p terminal.Printer) {
 					printProblems(p, "", 0, list.Items)
 					if len(list.Items) == 0 {
-						e.messages(false).printf("no file is set aside\n")
+						e.Messages(false).Printf("no file is set aside\n")
 					}
 					if len(args) == 0 {
 						e.tellLeftOut(cmd.Context(), c, slug)
@@ -56,7 +57,7 @@ func (e *environment) tellLeftOut(ctx context.Context, c daemonClient, slug stri
 	}
 	for _, n := range st.Notices {
 		if strings.HasPrefix(n, leftOut) {
-			e.messages(false).printf("%s\n", n)
+			e.Messages(false).Printf("%s\n", n)
 		}
 	}
 }

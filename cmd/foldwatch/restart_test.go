@@ -28,14 +28,14 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
 		tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonWithoutStatus{f}, nil }
-		tr.env.tty = func(any) bool { return true }
-		tr.env.stdin = strings.NewReader("y\n")
+		tr.env.TTY = func(any) bool { return true }
+		tr.env.Stdin = strings.NewReader("y\n")
 		return tr
 	}
 	const question = "Restart it now? [y/N]"
 
 	tr := trialOf()
-	tr.env.tty = func(stream any) bool { return stream != tr.env.stdout }
+	tr.env.TTY = func(stream any) bool { return stream != tr.env.Stdout }
 	if code := tr.run("projects"); code != exitOK || strings.Contains(tr.err.String(), question) {
 		t.Errorf("with stdout read by a program: exit code %d, %s", code, tr.err.String())
 	}
@@ -58,7 +58,7 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	tr = trialOf()
-	tr.env.stdin, tr.env.patience.person = r, 20*time.Millisecond
+	tr.env.Stdin, tr.env.patience.person = r, 20*time.Millisecond
 	done := make(chan int, 1)
 	go func() { done <- tr.run("projects") }()
 	select {

@@ -84,7 +84,7 @@ func (k *kennel) serve() *keeper {
 	k.t.Cleanup(l.kill)
 	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	e.environ = nil
-	e.getenv = func(name string) string {
+	e.Getenv = func(name string) string {
 		for _, v := range k.env {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value

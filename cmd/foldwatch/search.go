@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func searchCommand(e *environment) *cobra.Command {
@@ -42,19 +43,19 @@ func searchCommand(e *environment) *cobra.Command {
 				return err
 			}
 			if reply.IndexStale {
-				e.messages(false).printf("some changes are still being indexed\n")
+				e.Messages(false).Printf("some changes are still being indexed\n")
 			}
 			if len(reply.NotFound) > 0 && len(reply.Results) > 0 {
-				e.messages(false).printf("%s; nearest:\n", notFound(reply.NotFound))
+				e.Messages(false).Printf("%s; nearest:\n", notFound(reply.NotFound))
 			}
 			if reply.Notice != "" && (reply.Notice != wire.NoticeNear || len(reply.NotFound) == 0) {
-				e.messages(false).printf("%s\n", reply.Notice)
+				e.Messages(false).Printf("%s\n", reply.Notice)
 			}
-			return e.emit(reply, func(p printer) {
-				rp := resultPrinter{printer: p, width: e.width(), chunks: chunks, withProject: all}
+			return e.Emit(reply, func(p terminal.Printer) {
+				rp := resultPrinter{Printer: p, width: e.Width(), chunks: chunks, withProject: all}
 				for i, r := range reply.Results {
 					if i > 0 {
-						p.printf("\n")
+						p.Printf("\n")
 					}
 					rp.result(r)
 				}

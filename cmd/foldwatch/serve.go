@@ -46,14 +46,14 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	out := e.stderr
+	out := e.Stderr
 	if opt.LogFile {
 		file := logFile(st.dirs)
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
 	log := newLog(out, st.cfg.LogLevel)
-	system, err := supervised(e.getenv, log)
+	system, err := supervised(e.Getenv, log)
 	if err != nil {
 		return err
 	}

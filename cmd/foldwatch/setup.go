@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -115,17 +116,17 @@ func (e *environment) setup(names []string, f setupFlags) error {
 		}
 		results = append(results, r)
 	}
-	if err := e.emit(results, func(p printer) { e.printSetup(p, results, f.check) }); err != nil {
+	if err := e.Emit(results, func(p terminal.Printer) { e.printSetup(p, results, f.check) }); err != nil {
 		return err
 	}
 	if list {
-		e.messages(false).printf("to connect one: foldwatch setup CLIENT\n")
+		e.Messages(false).Printf("to connect one: foldwatch setup CLIENT\n")
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
 	if f.check && !list && missing > 0 {
-		return fmt.Errorf("%s without our entry", plural(missing, "client"))
+		return fmt.Errorf("%s without our entry", terminal.Plural(missing, "client"))
 	}
 	return nil
 }
@@ -136,16 +137,16 @@ func (e *environment) agentOptions() (agents.Options, error) {
 	if err != nil {
 		return agents.Options{}, fmt.Errorf("find this program: %w", err)
 	}
-	home := e.getenv("HOME")
+	home := e.Getenv("HOME")
 	if home == "" {
 		if home, err = os.UserHomeDir(); err != nil {
 			return agents.Options{}, fold.WithHint(fmt.Errorf("agents have their configuration in your home folder, and which that is, is not known: %w: %w", err, fold.ErrInvalid),
 				"set HOME to it")
 		}
 	}
-	opt := agents.Options{Home: home, Command: exe, Env: e.getenv}
-	if e.flags.project != "" {
-		opt.Args = []string{"mcp", "--project", e.flags.project}
+	opt := agents.Options{Home: home, Command: exe, Env: e.Getenv}
+	if e.slug != "" {
+		opt.Args = []string{"mcp", "--project", e.slug}
 	}
 	return opt, nil
 }
@@ -180,24 +181,24 @@ func setupOne(c agents.Client, opt agents.Options, f setupFlags) (setupResult, e
 	return r, err
 }
 
-func (e *environment) printSetup(p printer, results []setupResult, check bool) {
+func (e *environment) printSetup(p terminal.Printer, results []setupResult, check bool) {
 	if check {
-		var t table
+		var t terminal.Table
 		for _, r := range results {
-			t.row(cmp.Or(r.Client, "instructions"), r.Did, r.File)
+			t.Row(cmp.Or(r.Client, "instructions"), r.Did, r.File)
 		}
-		t.print(p)
+		t.Print(p)
 		return
 	}
-	say := e.messages(false)
+	say := e.Messages(false)
 	for _, r := range results {
 		if r.Did != "printed" {
-			p.printf("%s  %s  %s\n", cmp.Or(r.Client, "instructions"), r.Did, r.File)
+			p.Printf("%s  %s  %s\n", cmp.Or(r.Client, "instructions"), r.Did, r.File)
 			if r.Backup != "" {
-				say.printf("the file as it was: %s\n", r.Backup)
+				say.Printf("the file as it was: %s\n", r.Backup)
 			}
 			if r.Did == "installed" && r.Client != "" {
-				say.printf("%s takes it up when it is started again\n", r.Name)
+				say.Printf("%s takes it up when it is started again\n", r.Name)
 			}
 			continue
 		}
@@ -205,7 +206,7 @@ func (e *environment) printSetup(p printer, results []setupResult, check bool) {
 		if r.File != "" {
 			where = "into " + r.File
 		}
-		say.printf("%s: put this %s\n", r.Name, where)
-		p.printf("%s\n", block(strings.TrimRight(r.Snippet, "\n")))
+		say.Printf("%s: put this %s\n", r.Name, where)
+		p.Printf("%s\n", terminal.Block(strings.TrimRight(r.Snippet, "\n")))
 	}
 }

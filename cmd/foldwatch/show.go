@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -25,7 +26,7 @@ func memoryID(arg string) (string, error) {
 	if regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(s) {
 		return s, nil // a foreign id; the daemon knows whether it is an alias
 	}
-	return "", fmt.Errorf("id %q is not 16 hex digits: %w", short(arg, 40), fold.ErrInvalid)
+	return "", fmt.Errorf("id %q is not 16 hex digits: %w", terminal.Short(arg, 40), fold.ErrInvalid)
 }
 
 func showCommand(e *environment) *cobra.Command {
@@ -46,19 +47,19 @@ func showCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(m, func(p printer) { printMemory(p, m, e.now()) })
+				return e.Emit(m, func(p terminal.Printer) { printMemory(p, m, e.now()) })
 			})
 		},
 	}
 }
 
-func printMemory(p printer, m wire.Memory, now time.Time) {
+func printMemory(p terminal.Printer, m wire.Memory, now time.Time) {
 	field := func(name, value string) {
 		if value != "" {
-			p.printf("%-10s %s\n", name, value)
+			p.Printf("%-10s %s\n", name, value)
 		}
 	}
-	p.printf("%s\n", bold(m.Title))
+	p.Printf("%s\n", terminal.Bold(m.Title))
 	field("id", m.ID)
 	field("type", m.Type+", from "+m.Source)
 	field("author", m.Author)
@@ -72,8 +73,8 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		file = "none yet"
 	}
 	field("file", file)
-	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+ago(m.UpdatedAt, now)+")")
-	field("strength", fmt.Sprintf("%.2f, recalled %s", m.Strength, plural(m.RetrievalCount, "time")))
+	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+terminal.Ago(m.UpdatedAt, now)+")")
+	field("strength", fmt.Sprintf("%.2f, recalled %s", m.Strength, terminal.Plural(m.RetrievalCount, "time")))
 	if m.Stale {
 		field("stale", "its source has changed since")
 	}
@@ -94,7 +95,7 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		}
 		field("link", linkText(l, "←"))
 	}
-	p.printf("\n%s\n", block(strings.TrimRight(m.Content, "\n")))
+	p.Printf("\n%s\n", terminal.Block(strings.TrimRight(m.Content, "\n")))
 }
 
 // linkText tells one link as seen from the memory at hand.
@@ -135,7 +136,7 @@ func contextCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(r, func(p printer) { printContext(p, r) })
+				return e.Emit(r, func(p terminal.Printer) { printContext(p, r) })
 			})
 		},
 	}
@@ -144,13 +145,13 @@ func contextCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printContext(p printer, r wire.ContextReply) {
-	p.printf("%s  %s\n", bold(r.Memory.Title), r.Memory.ID)
+func printContext(p terminal.Printer, r wire.ContextReply) {
+	p.Printf("%s  %s\n", terminal.Bold(r.Memory.Title), r.Memory.ID)
 	if r.Memory.FilePath != "" {
-		p.printf("  %s\n", r.Memory.FilePath)
+		p.Printf("  %s\n", r.Memory.FilePath)
 	}
 	if len(r.RelatedMemories) > 0 {
-		p.printf("\nlinked\n")
+		p.Printf("\nlinked\n")
 	}
 	for _, m := range r.RelatedMemories {
 		arrow := "→"
@@ -161,16 +162,16 @@ func printContext(p printer, r wire.ContextReply) {
 		if m.Derived {
 			mark = "  (derived: " + m.Evidence + ")"
 		}
-		p.printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
+		p.Printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
 	}
 	if len(r.SimilarMemories) > 0 {
-		p.printf("\nclose in meaning\n")
+		p.Printf("\nclose in meaning\n")
 	}
 	for _, m := range r.SimilarMemories {
-		p.printf("  %.2f  %s  %s\n", m.Relevance, m.Title, itemPlace(m.MemoryItem))
+		p.Printf("  %.2f  %s  %s\n", m.Relevance, m.Title, itemPlace(m.MemoryItem))
 	}
 	if r.Truncated {
-		p.printf("\nthere is more: raise --limit\n")
+		p.Printf("\nthere is more: raise --limit\n")
 	}
 }
 
@@ -197,12 +198,12 @@ func sourceCommand(e *environment) *cobra.Command {
 					return err
 				}
 				if s.Stale {
-					e.messages(false).printf("%s has changed since it was described\n", s.FilePath)
+					e.Messages(false).Printf("%s has changed since it was described\n", s.FilePath)
 				}
-				return e.emit(s, func(p printer) {
-					p.printf("%s", block(s.Content))
+				return e.Emit(s, func(p terminal.Printer) {
+					p.Printf("%s", terminal.Block(s.Content))
 					if !strings.HasSuffix(s.Content, "\n") {
-						p.printf("\n")
+						p.Printf("\n")
 					}
 				})
 			})

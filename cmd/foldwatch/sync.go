@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -34,9 +35,9 @@ func syncCommand(e *environment) *cobra.Command {
 					return err
 				}
 				for _, n := range reply.Notices {
-					e.messages(false).printf("foldwatch: %s\n", n)
+					e.Messages(false).Printf("foldwatch: %s\n", n)
 				}
-				return e.emit(reply, func(p printer) { p.printf("%s\n", syncLine(reply)) })
+				return e.Emit(reply, func(p terminal.Printer) { p.Printf("%s\n", syncLine(reply)) })
 			})
 		},
 	}
@@ -62,7 +63,7 @@ func syncOnCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(added, func(p printer) { e.printSyncOn(p, added) })
+				return e.Emit(added, func(p terminal.Printer) { e.printSyncOn(p, added) })
 			})
 		},
 	}
@@ -71,15 +72,15 @@ func syncOnCommand(e *environment) *cobra.Command {
 }
 
 // printSyncOn says what leaves the machine, and what the first sync did.
-func (e *environment) printSyncOn(p printer, added wire.RepositoryAdded) {
-	p.printf("sync on: %s\n", added.Sends)
+func (e *environment) printSyncOn(p terminal.Printer, added wire.RepositoryAdded) {
+	p.Printf("sync on: %s\n", added.Sends)
 	if added.Synced != nil {
-		p.printf("%s\n", syncLine(*added.Synced))
+		p.Printf("%s\n", syncLine(*added.Synced))
 		return
 	}
-	e.messages(true).printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
+	e.Messages(true).Printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
 	if h := added.Repository.Hint; h != "" {
-		e.messages(true).printf("hint: %s\n", h)
+		e.Messages(true).Printf("hint: %s\n", h)
 	}
 }
 
@@ -94,8 +95,8 @@ func syncOffCommand(e *environment) *cobra.Command {
 				if err := c.RemoveRepository(ctx, slug, r.ID); err != nil {
 					return err
 				}
-				return e.emit(map[string]any{"project": slug, "sync": "off"}, func(p printer) {
-					p.printf("sync off: nothing of %s leaves this machine any more\n", slug)
+				return e.Emit(map[string]any{"project": slug, "sync": "off"}, func(p terminal.Printer) {
+					p.Printf("sync off: nothing of %s leaves this machine any more\n", slug)
 				})
 			})
 		},
@@ -146,7 +147,7 @@ func syncLine(r wire.SyncReply) string {
 		switch {
 		case part.n == 0:
 		case len(parts) == 0:
-			parts = append(parts, plural(part.n, "memory")+" "+part.what)
+			parts = append(parts, terminal.Plural(part.n, "memory")+" "+part.what)
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
@@ -162,7 +163,7 @@ func syncLine(r wire.SyncReply) string {
 }
 
 // printRepository tells in status how a sync stands.
-func printRepository(p printer, r *wire.Repository, now time.Time) {
+func printRepository(p terminal.Printer, r *wire.Repository, now time.Time) {
 	if r == nil {
 		return
 	}
@@ -170,29 +171,29 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 		if t == nil {
 			return "never"
 		}
-		return ago(*t, now)
+		return terminal.Ago(*t, now)
 	}
-	p.printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
+	p.Printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
 	if a := r.Ahead; a != nil {
-		p.printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
-			a.Branch, plural(a.Commits, "commit"), ago(a.SeenAt, now))
+		p.Printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
+			a.Branch, terminal.Plural(a.Commits, "commit"), terminal.Ago(a.SeenAt, now))
 	}
 	if r.Reason != "" {
-		p.printf("  sync      %s: %s\n", r.Sync, r.Reason)
+		p.Printf("  sync      %s: %s\n", r.Sync, r.Reason)
 	}
 	if r.Hint != "" {
-		p.printf("  mend      %s\n", r.Hint)
+		p.Printf("  mend      %s\n", r.Hint)
 	}
 	if r.NextTry != nil {
-		p.printf("  again     by itself at %s\n", r.NextTry.Local().Format(time.TimeOnly))
+		p.Printf("  again     by itself at %s\n", r.NextTry.Local().Format(time.TimeOnly))
 	}
 	for _, f := range r.Held {
-		p.printf("  held      %s: %s\n", f.Path, f.Reason)
+		p.Printf("  held      %s: %s\n", f.Path, f.Reason)
 	}
 }
 
 // printWebhook tells where the forge of a synced repository can send webhooks.
-func printWebhook(p printer, at string, r *wire.Repository) {
+func printWebhook(p terminal.Printer, at string, r *wire.Repository) {
 	if at == "" || r == nil || r.Sync == "off" {
 		return
 	}
@@ -201,6 +202,6 @@ func printWebhook(p printer, at string, r *wire.Repository) {
 		forges = []string{r.Kind}
 	}
 	for _, forge := range forges {
-		p.printf("  webhook   %s/webhooks/%s/%s\n", at, forge, r.ID)
+		p.Printf("  webhook   %s/webhooks/%s/%s\n", at, forge, r.ID)
 	}
 }

@@ -37,7 +37,7 @@ func (e *environment) tail(ctx context.Context, path string, lines int, follow b
 	if err != nil {
 		return err
 	}
-	if _, err := e.stdout.Write(lastOf(b, lines)); err != nil || !follow {
+	if _, err := e.Stdout.Write(lastOf(b, lines)); err != nil || !follow {
 		return err
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -48,7 +48,7 @@ func (e *environment) tail(ctx context.Context, path string, lines int, follow b
 			return nil
 		case <-tick.C:
 		}
-		if _, err := io.Copy(e.stdout, f); err != nil {
+		if _, err := io.Copy(e.Stdout, f); err != nil {
 			return err
 		}
 		was, errA := f.Stat()

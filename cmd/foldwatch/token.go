@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func tokenCommand(e *environment) *cobra.Command {
@@ -28,8 +29,8 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if in.Name == "" {
 				return usage(errors.New("a token needs a name"), "foldwatch token create --name NAME")
 			}
-			if e.flags.project != "" {
-				in.Projects = strings.Split(e.flags.project, ",")
+			if e.slug != "" {
+				in.Projects = strings.Split(e.slug, ",")
 			}
 			cl, err := e.connect(cmd.Context())
 			if err != nil {
@@ -39,9 +40,9 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.emit(made, func(p printer) {
-				p.printf("%s\n", made.Secret)
-				e.messages(false).printf("token %s (%s): %s, until %s; it is not shown again\n",
+			return e.Emit(made, func(p terminal.Printer) {
+				p.Printf("%s\n", made.Secret)
+				e.Messages(false).Printf("token %s (%s): %s, until %s; it is not shown again\n",
 					made.ID, made.Name, tokenMay(made.Token), made.ExpiresAt.Local().Format(time.DateTime))
 			})
 		},
@@ -66,21 +67,21 @@ func tokenListCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.emit(list, func(p printer) {
+			return e.Emit(list, func(p terminal.Printer) {
 				if len(list.Items) == 0 {
-					e.messages(false).printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
+					e.Messages(false).Printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
 					return
 				}
-				var t table
-				t.row("ID", "NAME", "MAY", "STATE", "UNTIL", "LAST USED")
+				var t terminal.Table
+				t.Row("ID", "NAME", "MAY", "STATE", "UNTIL", "LAST USED")
 				for _, k := range list.Items {
 					used := time.Time{}
 					if k.LastUsed != nil {
 						used = *k.LastUsed
 					}
-					t.row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), ago(used, e.now()))
+					t.Row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), terminal.Ago(used, e.now()))
 				}
-				t.print(p)
+				t.Print(p)
 			})
 		},
 	}
@@ -99,7 +100,7 @@ func tokenRevokeCommand(e *environment) *cobra.Command {
 			if err := cl.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return e.emit(map[string]string{"revoked": args[0]}, func(p printer) { p.printf("revoked %s\n", args[0]) })
+			return e.Emit(map[string]string{"revoked": args[0]}, func(p terminal.Printer) { p.Printf("revoked %s\n", args[0]) })
 		},
 	}
 }

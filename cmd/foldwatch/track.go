@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -83,7 +84,7 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 			if st.Repository != nil {
 				r.Remote = st.Repository.Remote
 			}
-			if !yes && !e.ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
+			if !yes && !e.Ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
 				return fold.WithHint(errors.New("track: nothing was changed"), "foldwatch track --yes")
 			}
 		}
@@ -95,7 +96,7 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 		if r.Run, err = e.leftToRun(ctx, w, mode); err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) { e.printMode(ctx, p, w, r) })
+		return e.Emit(r, func(p terminal.Printer) { e.printMode(ctx, p, w, r) })
 	})
 }
 
@@ -108,35 +109,35 @@ func (e *environment) leftToRun(ctx context.Context, w workTree, mode string) ([
 	switch {
 	case mode == modeTracked && tracked == 0 && exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))):
 		// Not all of the folder: what is local, or holds a credential, is not for others.
-		return []string{"git add " + quoteArg(path.Join(w.fold, fold.ProjectFile)), "foldwatch commit"}, nil
+		return []string{"git add " + terminal.Quote(path.Join(w.fold, fold.ProjectFile)), "foldwatch commit"}, nil
 	case mode == modeSidecar && tracked > 0:
-		return []string{"git rm -r --cached --quiet " + quoteArg(w.fold), "git commit -m " + quoteArg("Keep the memories beside the repository")}, nil
+		return []string{"git rm -r --cached --quiet " + terminal.Quote(w.fold), "git commit -m " + terminal.Quote("Keep the memories beside the repository")}, nil
 	}
 	return []string{}, nil
 }
 
-func (e *environment) printMode(ctx context.Context, p printer, w workTree, r modeReply) {
-	msg := e.messages(false)
+func (e *environment) printMode(ctx context.Context, p terminal.Printer, w workTree, r modeReply) {
+	msg := e.Messages(false)
 	now := "now"
 	if !r.Changed {
 		now = "already"
 	}
 	if r.Mode == modeTracked {
-		p.printf("%s: memories are files of your own repository %s; you commit, pull and push them\n", r.Project, now)
+		p.Printf("%s: memories are files of your own repository %s; you commit, pull and push them\n", r.Project, now)
 	} else {
-		p.printf("%s: memories have a history of their own %s, which foldwatch keeps\n", r.Project, now)
+		p.Printf("%s: memories have a history of their own %s, which foldwatch keeps\n", r.Project, now)
 	}
 	if r.Sync != "" {
-		msg.printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
+		msg.Printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
 	}
 	if len(r.Run) > 0 {
-		msg.printf("left to you, in %s:\n", w.WorkTree)
+		msg.Printf("left to you, in %s:\n", w.WorkTree)
 		for _, line := range r.Run {
-			p.printf("  %s\n", line)
+			p.Printf("  %s\n", line)
 		}
 	}
 	if r.Mode == modeSidecar && len(r.Run) > 0 {
-		msg.printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
+		msg.Printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
 	}
 	if r.Mode == modeTracked {
 		e.offerMergeDriver(ctx, w.WorkTree)

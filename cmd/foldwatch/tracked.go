@@ -69,7 +69,7 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 // working directory, unless -p names it: that may be a repository or a linked work
 // tree inside a registered checkout, or no registered one at all.
 func (e *environment) standsIn(ctx context.Context, w workTree) error {
-	if e.flags.project != "" {
+	if e.slug != "" {
 		return nil
 	}
 	wd, err := e.workDir()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -100,13 +101,13 @@ func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
 	if err != nil {
 		return s, fmt.Errorf("who we are: %w", err)
 	}
-	dirs, err := conf.Locate(e.getenv)
+	dirs, err := conf.Locate(e.Getenv)
 	if err != nil {
 		return s, err
 	}
-	s.Account, s.Home, s.State = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir), dirs.State
+	s.Account, s.Home, s.State = me.Username, cmp.Or(e.Getenv("HOME"), me.HomeDir), dirs.State
 	s.UID, _ = strconv.Atoi(me.Uid) // is a word on Windows, where it is not used
-	if x := e.getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
+	if x := e.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
 		s.Config = x
 	}
 	s.Env, _ = e.lasting(s)
@@ -125,7 +126,7 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	case "windows":
 		s.Account = cmp.Or(account, `NT SERVICE\`+unit.Name)
 	case "darwin":
-		s.Account = cmp.Or(account, e.accountOf(s), e.getenv("SUDO_USER"))
+		s.Account = cmp.Or(account, e.accountOf(s), e.Getenv("SUDO_USER"))
 	default:
 		s.Account = cmp.Or(account, e.accountOf(s), unit.Name)
 	}
@@ -146,7 +147,7 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	}
 	s.Env = []unit.Var{
 		{Name: "HOME", Value: s.Home},
-		{Name: "PATH", Value: s.SystemPath(e.getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
+		{Name: "PATH", Value: s.SystemPath(e.Getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
 		{Name: "FOLDWATCH_HOME", Value: s.State},
 	}
 	vars, _ := e.lasting(s)
@@ -169,9 +170,9 @@ func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 	}
 	slices.Sort(read)
 	if s.Scope == unit.System {
-		return s.LastingSystem(e.getenv, read)
+		return s.LastingSystem(e.Getenv, read)
 	}
-	vars, left = unit.Lasting(e.getenv, read, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+	vars, left = unit.Lasting(e.Getenv, read, s.Home, cmp.Or(e.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
 	if s.OS == "windows" {
 		left = nil // a task at logon has the environment of the session
 	}
@@ -207,7 +208,7 @@ func (e *environment) seen(s unit.Spec) error {
 	for _, at := range []string{real, s.Program} {
 		if !s.Sees(at) {
 			const machines = "/usr/local/bin/" + unit.Name
-			return usagef(fmt.Sprintf("install -m 755 %s %s && %s service install --system", quoteArg(at), machines, machines),
+			return usagef(fmt.Sprintf("install -m 755 %s %s && %s service install --system", terminal.Quote(at), machines, machines),
 				"the service of the machine does not see %s: its /tmp, /var/tmp, /home, /root and /run/user are empty; put the program where the machine's programs are", at)
 		}
 	}
@@ -357,9 +358,9 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 	slip := e.slipNote(s)
 	if fl.print {
 		if slip != "" {
-			e.messages(false).printf("foldwatch: %s\n", slip)
+			e.Messages(false).Printf("foldwatch: %s\n", slip)
 		}
-		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
+		return e.Emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(terminal.Printer) { _, _ = io.WriteString(e.Stdout, s.Text()) })
 	}
 	if err := e.startable(s); err != nil {
 		return err
@@ -387,8 +388,8 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 			return err
 		}
 	}
-	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && e.interactive() {
-		s.Linger = e.ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
+	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && e.Interactive() {
+		s.Linger = e.Ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
 	}
 	now.Same = now.Own && text == s.Text() && e.sameVersion(ctx, others, now.Running)
 	steps := s.Install(now)
@@ -418,17 +419,17 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 			return err
 		}
 	}
-	return e.emit(r, func(p printer) {
+	return e.Emit(r, func(p terminal.Printer) {
 		switch {
 		case !r.Done:
 			printSteps(p, r.Steps)
 		case r.Changed:
-			p.printf("installed  %s (%s, %s)\nready\n", cmp.Or(s.Path(), s.Manager()), s.Manager(), s.Scope)
+			p.Printf("installed  %s (%s, %s)\nready\n", cmp.Or(s.Path(), s.Manager()), s.Manager(), s.Scope)
 		default:
-			p.printf("installed already, and up to date: %s\n", cmp.Or(s.Path(), s.Manager()))
+			p.Printf("installed already, and up to date: %s\n", cmp.Or(s.Path(), s.Manager()))
 		}
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 	})
 }
@@ -550,17 +551,17 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	if r.Done && r.PID > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("a daemon ran that the service did not start (pid %d): it was ended too", r.PID))
 	}
-	return e.emit(r, func(p printer) {
+	return e.Emit(r, func(p terminal.Printer) {
 		if !r.Done {
 			printSteps(p, r.Steps)
 			for _, n := range r.Notes {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 			return
 		}
-		p.printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
+		p.Printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 	})
 }
@@ -592,12 +593,12 @@ func scopeFlag(scope unit.Scope) string {
 	return ""
 }
 
-func printSteps(p printer, steps []unit.Step) {
+func printSteps(p terminal.Printer, steps []unit.Step) {
 	for _, st := range steps {
-		p.printf("%s\n", st)
+		p.Printf("%s\n", st)
 	}
 	if len(steps) == 0 {
-		p.printf("nothing is to be done\n")
+		p.Printf("nothing is to be done\n")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -95,15 +96,15 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 	case verb == "start" || verb == "restart" && pid == 0:
 		return notInstalled(s)
 	case pid == 0:
-		return e.emit(r, func(p printer) { p.printf("no daemon runs, and no service is installed\n") })
+		return e.Emit(r, func(p terminal.Printer) { p.Printf("no daemon runs, and no service is installed\n") })
 	case dryRun:
 		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which no service started", pid))
 		if verb == "restart" {
 			r.Notes = append(r.Notes, "start another")
 		}
-		return e.emit(r, func(p printer) {
+		return e.Emit(r, func(p terminal.Printer) {
 			for _, n := range r.Notes {
-				p.printf("%s\n", n)
+				p.Printf("%s\n", n)
 			}
 		})
 	}
@@ -120,10 +121,10 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 		if st.cfg.AutoStart {
 			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.dirs.ConfigFile()+" keeps it from that")
 		}
-		return e.emit(r, func(p printer) {
-			p.printf("stopped  pid %d, which no service had started\n", pid)
+		return e.Emit(r, func(p terminal.Printer) {
+			p.Printf("stopped  pid %d, which no service had started\n", pid)
 			for _, n := range r.Notes {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 		})
 	}
@@ -136,8 +137,8 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 		return err
 	}
 	r.PID = now.PID
-	return e.emit(r, func(p printer) {
-		p.printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
+	return e.Emit(r, func(p terminal.Printer) {
+		p.Printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
 	})
 }
 
@@ -185,7 +186,7 @@ func (e *environment) freeLogs(ctx context.Context, s unit.Spec, lines int, foll
 		if !exists(path) {
 			continue
 		}
-		e.messages(false).printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)
+		e.Messages(false).Printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)
 		return e.tail(ctx, path, lines, follow)
 	}
 	return notInstalled(s)

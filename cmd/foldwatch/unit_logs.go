@@ -29,9 +29,9 @@ func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var seen bytes.Buffer // fl.lines, and few words of the journal's own
-	cmd.Stdout, cmd.Stderr = &seen, e.stderr
+	cmd.Stdout, cmd.Stderr = &seen, e.Stderr
 	if fl.follow {
-		cmd.Stdout = e.stdout
+		cmd.Stdout = e.Stdout
 	}
 	if err := cmd.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
@@ -39,7 +39,7 @@ func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
 	if !fl.follow && fl.lines > 0 && !hasEntries(seen.String()) {
 		return e.noEntries(s)
 	}
-	_, err = e.stdout.Write(seen.Bytes())
+	_, err = e.Stdout.Write(seen.Bytes())
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -45,7 +46,7 @@ func (e *environment) machineUse() (machineUse, bool) {
 			use.home = v.Value
 		}
 	}
-	mine := e.getenv("FOLDWATCH_HOME")
+	mine := e.Getenv("FOLDWATCH_HOME")
 	use.same = mine != "" && filepath.Clean(mine) == filepath.Clean(use.home)
 	return use, use.same || mine == ""
 }
@@ -63,7 +64,7 @@ func (e *environment) leaveToMachine() error {
 		return nil
 	case !use.same:
 		return fold.WithHint(fmt.Errorf("%w with the folders of this session; %s is the account of the machine's service, which has its own in %s",
-			wire.ErrNoDaemon, use.spec.Account, use.home), "FOLDWATCH_HOME="+quoteArg(use.home)+" foldwatch status")
+			wire.ErrNoDaemon, use.spec.Account, use.home), "FOLDWATCH_HOME="+terminal.Quote(use.home)+" foldwatch status")
 	}
 	return fold.WithHint(fmt.Errorf("%w; %s is the account of the machine's service, which is to run it", wire.ErrNoDaemon, use.spec.Account),
 		rootHint("foldwatch service start --system"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -34,7 +35,7 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 		return err
 	}
 	r := e.unitReport(ctx, s)
-	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
+	if err := e.Emit(r, func(p terminal.Printer) { printUnit(p, r) }); err != nil {
 		return err
 	}
 	switch {
@@ -107,14 +108,14 @@ func programOf(text string) string {
 	return ""
 }
 
-func printUnit(p printer, r unitReport) {
+func printUnit(p terminal.Printer, r unitReport) {
 	if !r.Installed {
-		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
+		p.Printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
 		if r.Packaged {
-			p.printf("note  a package brought %s, which nobody has enabled\n", r.Path)
+			p.Printf("note  a package brought %s, which nobody has enabled\n", r.Path)
 		}
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 		return
 	}
@@ -125,27 +126,27 @@ func printUnit(p printer, r unitReport) {
 	if r.Restarts > 0 {
 		state += fmt.Sprintf(", restarted %d times", r.Restarts)
 	}
-	p.printf("%s  %s\n", bold(state), r.Says)
+	p.Printf("%s  %s\n", terminal.Bold(state), r.Says)
 	of := ""
 	if r.Packaged {
 		of = ", of a package"
 	}
-	p.printf("  %-12s %s%s\n", r.Manager, r.Path, of)
+	p.Printf("  %-12s %s%s\n", r.Manager, r.Path, of)
 	if r.PID > 0 {
-		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
+		p.Printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
 	}
 	if r.Result != "" {
-		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
+		p.Printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
 	}
-	p.printf("  %-12s %t", "at login", r.Enabled)
+	p.Printf("  %-12s %t", "at login", r.Enabled)
 	if r.Linger {
-		p.printf(", and before and after")
+		p.Printf(", and before and after")
 	}
-	p.printf("\n")
+	p.Printf("\n")
 	for _, v := range r.Environment {
-		p.printf("  %-12s %s\n", v.Name, v.Value)
+		p.Printf("  %-12s %s\n", v.Name, v.Value)
 	}
 	for _, n := range r.Notes {
-		p.printf("note  %s\n", n)
+		p.Printf("note  %s\n", n)
 	}
 }

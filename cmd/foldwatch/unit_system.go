@@ -85,7 +85,7 @@ func (e *environment) asAccount(cmd *cobra.Command, s unit.Spec, args ...string)
 		}
 	})
 	c := accountCommand(cmd.Context(), s, append(append(argv, "--"), args...)...)
-	c.Stdin, c.Stdout, c.Stderr = e.stdin, e.stdout, e.stderr
+	c.Stdin, c.Stdout, c.Stderr = e.Stdin, e.Stdout, e.Stderr
 	err := c.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &accountError{exit.ExitCode()}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -31,7 +32,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 			return err
 		}
 		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
-			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
+			(e.NoInput || !e.Ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
 			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s.Scope))
 		}
 	}
@@ -64,7 +65,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 			}
 		}
 	}
-	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
+	if home := e.Getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
 		_ = os.Remove(home) // where nothing else is in it
 	}
 	r.Changed = now.Installed || len(folders) > 0 || len(steps) > 0
@@ -72,22 +73,22 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		left = append(left, packagedNote(s, now))
 	}
 	r.Notes = append(r.Notes, left...)
-	return e.emit(r, func(p printer) {
+	return e.Emit(r, func(p terminal.Printer) {
 		switch {
 		case !r.Done:
 			printSteps(p, r.Steps)
 			for _, n := range r.Notes {
-				p.printf("%s\n", n)
+				p.Printf("%s\n", n)
 			}
 		case !r.Changed:
-			p.printf("not installed\n")
+			p.Printf("not installed\n")
 		default:
-			p.printf("uninstalled\n")
+			p.Printf("uninstalled\n")
 			if !fl.purge {
-				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
+				p.Printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
 			}
 			for _, n := range left {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 		}
 	})
@@ -98,7 +99,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 func (e *environment) kept(s unit.Spec) ([]string, error) {
 	dirs := []string{s.State}
 	if s.Scope == unit.User {
-		d, err := conf.Locate(e.getenv)
+		d, err := conf.Locate(e.Getenv)
 		if err != nil {
 			return nil, err
 		}

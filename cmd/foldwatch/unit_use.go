@@ -24,7 +24,7 @@ func (e *environment) ownUnit() (unit.Spec, bool) {
 			home = v.Value
 		}
 	}
-	return s, s.OS == "windows" || home == e.getenv("FOLDWATCH_HOME")
+	return s, s.OS == "windows" || home == e.Getenv("FOLDWATCH_HOME")
 }
 
 // asService reports whether the daemon is a service's to run.
@@ -82,7 +82,7 @@ func (e *environment) startService(ctx context.Context) (daemonClient, error) {
 	within, cancel := context.WithTimeout(ctx, unitPatience)
 	defer cancel()
 	if err := e.machine(s).Apply(within, s.Control("start")); err != nil {
-		e.messages(false).printf("foldwatch: the service cannot be started from here (%v); a daemon of its own is\n", err)
+		e.Messages(false).Printf("foldwatch: the service cannot be started from here (%v); a daemon of its own is\n", err)
 		return nil, nil
 	}
 	if err := e.awaitUnit(ctx, s); err != nil {

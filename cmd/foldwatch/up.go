@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -82,7 +83,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 				"foldwatch up goes on where it was; why it ended: foldwatch doctor")
 		}
 		if err == nil && !detach && !once {
-			e.messages(false).printf("\nwatched by the daemon that runs already; to stop it watching: foldwatch pause\n")
+			e.Messages(false).Printf("\nwatched by the daemon that runs already; to stop it watching: foldwatch pause\n")
 		}
 		return err
 	}
@@ -111,7 +112,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 	})
 	err = g.Wait()
 	if err == nil && ctx.Err() != nil && !once {
-		e.messages(false).printf("stopped\n")
+		e.Messages(false).Printf("stopped\n")
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil // Ctrl-C is how it ends
@@ -132,7 +133,7 @@ func (e *environment) workHere(ctx context.Context, in wire.ProjectCreate, once 
 		return err
 	}
 	if !once {
-		e.messages(false).printf("\nwatching; Ctrl-C stops\n")
+		e.Messages(false).Printf("\nwatching; Ctrl-C stops\n")
 	}
 	return nil
 }
@@ -159,12 +160,12 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 		return err
 	}
 	for _, n := range added.Notices {
-		e.messages(false).printf("foldwatch: %s\n", n)
+		e.Messages(false).Printf("foldwatch: %s\n", n)
 	}
-	if on := added.Repository; on != nil && !e.flags.json {
-		e.printSyncOn(e.messages(true), *on)
+	if on := added.Repository; on != nil && !e.JSON {
+		e.printSyncOn(e.Messages(true), *on)
 	}
-	b := e.newBar()
+	b := e.NewBar(e.now)
 	if added.JobID != "" {
 		if err := e.follow(ctx, c, added.JobID, b); err != nil {
 			return err
@@ -195,38 +196,38 @@ func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.Proje
 	if st.State == "failed" || st.State == "missing" {
 		return fold.WithHint(fmt.Errorf("%s is %s: %s", st.Slug, st.State, st.Reason), st.Hint)
 	}
-	return e.emit(r, func(p printer) { printUp(p, r) })
+	return e.Emit(r, func(p terminal.Printer) { printUp(p, r) })
 }
 
-func printUp(p printer, r upReply) {
+func printUp(p terminal.Printer, r upReply) {
 	word := "ready"
 	if !r.Ready {
 		word = r.Status.State
 	}
 	f := r.Status.Files
-	p.printf("%s  %s: %s, %s, %s in %.1f s\n", bold(word), r.Project,
-		plural(f.Indexed, "file"), plural(r.Status.Memories, "memory"), plural(r.Status.Chunks, "chunk"), float64(r.TookMS)/1000)
+	p.Printf("%s  %s: %s, %s, %s in %.1f s\n", terminal.Bold(word), r.Project,
+		terminal.Plural(f.Indexed, "file"), terminal.Plural(r.Status.Memories, "memory"), terminal.Plural(r.Status.Chunks, "chunk"), float64(r.TookMS)/1000)
 	if r.Status.Reason != "" {
-		p.printf("  %s\n", r.Status.Reason)
+		p.Printf("  %s\n", r.Status.Reason)
 		if r.Status.Hint != "" {
-			p.printf("  mend: %s\n", r.Status.Hint)
+			p.Printf("  mend: %s\n", r.Status.Hint)
 		}
 	}
 	if n := max(f.Failed+f.Skipped, r.Status.ProblemCount); n > 0 {
-		p.printf("  %s not indexed, or not whole (%s); why: foldwatch quarantine%s\n", plural(n, "file"), kindsOf(f, n), r.at)
+		p.Printf("  %s not indexed, or not whole (%s); why: foldwatch quarantine%s\n", terminal.Plural(n, "file"), kindsOf(f, n), r.at)
 	}
 	if n := r.Status.VectorsDue; n > 0 {
-		p.printf("  searches by words find all of it; %s follow while foldwatch runs\n", "the vectors of "+plural(n, "memory"))
+		p.Printf("  searches by words find all of it; %s follow while foldwatch runs\n", "the vectors of "+terminal.Plural(n, "memory"))
 	}
 	for _, n := range r.Status.Notices {
-		p.printf("  %s\n", n)
+		p.Printf("  %s\n", n)
 	}
-	p.printf("socket  %s\n", r.Socket)
-	p.printf("try     %s\n", r.Try[0])
+	p.Printf("socket  %s\n", r.Socket)
+	p.Printf("try     %s\n", r.Try[0])
 	for _, t := range r.Try[1:] {
-		p.printf("        %s\n", t)
+		p.Printf("        %s\n", t)
 	}
-	p.printf("agent   %s   (others: foldwatch setup --all; any: foldwatch mcp)\n", r.Connect)
+	p.Printf("agent   %s   (others: foldwatch setup --all; any: foldwatch mcp)\n", r.Connect)
 }
 
 // kindsOf tells n files that are set aside apart: what neither failed nor is
@@ -249,7 +250,7 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, fold.ErrNotFound)
 	case !info.IsDir():
-		return usagef("foldwatch "+command+" "+quoteArg(filepath.Dir(path)), "%s is not a folder", path)
+		return usagef("foldwatch "+command+" "+terminal.Quote(filepath.Dir(path)), "%s is not a folder", path)
 	}
 	if inRepository(path) {
 		return nil
@@ -257,19 +258,19 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	if _, err := os.ReadDir(path); errors.Is(err, fs.ErrPermission) {
 		return unreadable(path)
 	}
-	makeOne := "git init " + quoteArg(path)
-	refusal := usagef(makeOne+" && foldwatch "+command+" "+quoteArg(path), "%s is not a git repository", path)
-	if !e.interactive() {
+	makeOne := "git init " + terminal.Quote(path)
+	refusal := usagef(makeOne+" && foldwatch "+command+" "+terminal.Quote(path), "%s is not a git repository", path)
+	if !e.Interactive() {
 		return refusal
 	}
-	if !e.ask(path + " is not a git repository. Run `" + makeOne + "`?") {
+	if !e.Ask(path + " is not a git repository. Run `" + makeOne + "`?") {
 		return refusal
 	}
 	out, err := exec.CommandContext(ctx, "git", "init", "--quiet", "--", path).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", makeOne, strings.TrimSpace(string(out)), err)
 	}
-	e.messages(false).printf("made an empty git repository in %s\n", path)
+	e.Messages(false).Printf("made an empty git repository in %s\n", path)
 	return nil
 }
 
@@ -302,17 +303,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// quoteArg quotes s for a shell where it must be.
-func quoteArg(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@\\", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func serveCommand(e *environment) *cobra.Command {
 	var auto, logFile bool
 	var by string
@@ -323,7 +313,7 @@ func serveCommand(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			opt := serveOptions{LogFile: logFile, OnReady: func(socket string) {
-				e.messages(false).printf("ready  socket %s\n", socket)
+				e.Messages(false).Printf("ready  socket %s\n", socket)
 			}}
 			if auto {
 				opt.IdleExit = idleExit

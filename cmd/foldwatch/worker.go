@@ -16,7 +16,7 @@ func chunkWorkerCommand(e *environment) *cobra.Command {
 		Args:   between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			dropStartPages()
-			return chunker.ServeWorker(e.stdin, e.stdout)
+			return chunker.ServeWorker(e.Stdin, e.Stdout)
 		},
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package terminal is how a command talks to the person or program that runs it:
+// streams, text that cannot steer a terminal, tables, progress, questions.
+package terminal
 
 import (
 	"bytes"
@@ -6,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -19,77 +20,83 @@ import (
 // passes clean or cleanText on its way, since a title can hold the bytes that
 // move a cursor or rename a window.
 
-// A printer writes text in which no argument can steer the terminal.
-type printer struct {
-	w     io.Writer
-	color bool
+// A Printer writes text in which no argument can steer the terminal.
+type Printer struct {
+	W     io.Writer
+	Color bool
 	quiet bool
 }
 
-// A styled argument is shown in a style where the printer has colours.
-type styled struct {
+// A Styled argument is shown in a style where the printer has colours.
+type Styled struct {
 	code string // SGR parameters
 	text string
 }
 
-func bold(s string) styled { return styled{"1", s} }
-func dim(s string) styled  { return styled{"2", s} }
+// Bold is text in bold.
+func Bold(s string) Styled { return Styled{"1", s} }
 
-// block is an argument that keeps its line ends and tabs.
-type block string
+// Dim is text that steps back.
+func Dim(s string) Styled { return Styled{"2", s} }
 
-// printf formats like fmt.Fprintf. Strings, errors and Stringers among args are
+// InColor is text in the style of the SGR parameters code.
+func InColor(code, s string) Styled { return Styled{code, s} }
+
+// Block is an argument that keeps its line ends and tabs.
+type Block string
+
+// Printf formats like fmt.Fprintf. Strings, errors and Stringers among args are
 // cleaned and stay on one line; a block keeps its lines.
-func (p printer) printf(format string, args ...any) {
+func (p Printer) Printf(format string, args ...any) {
 	if p.quiet {
 		return
 	}
 	for i, a := range args {
 		switch a := a.(type) {
-		case block:
+		case Block:
 			args[i] = cleanText(string(a))
-		case styled:
-			s := clean(a.text)
-			if p.color && s != "" {
+		case Styled:
+			s := Clean(a.text)
+			if p.Color && s != "" {
 				s = "\x1b[" + a.code + "m" + s + "\x1b[0m"
 			}
 			args[i] = s
 		case markedLine:
 			args[i] = p.marked(a)
 		case string:
-			args[i] = clean(a)
+			args[i] = Clean(a)
 		case error:
-			args[i] = clean(a.Error())
+			args[i] = Clean(a.Error())
 		case fmt.Stringer:
-			args[i] = clean(a.String())
+			args[i] = Clean(a.String())
 		}
 	}
 	// A full disk or closed pipe at the far end is not ours to report.
-	_, _ = fmt.Fprintf(p.w, format, args...)
+	_, _ = fmt.Fprintf(p.W, format, args...)
 }
 
 // marked returns l with its marks in bold where the printer has colours. Each part
 // is cleaned by itself: nothing begins in one and ends in another.
-func (p printer) marked(l markedLine) string {
-	if !p.color {
-		return clean(string(l.text))
+func (p Printer) marked(l markedLine) string {
+	if !p.Color {
+		return Clean(string(l.text))
 	}
 	var b strings.Builder
 	at := 0
 	for _, m := range l.marks {
-		b.WriteString(clean(string(l.text[at:m.Start])))
-		if s := clean(string(l.text[m.Start:m.End])); s != "" {
+		b.WriteString(Clean(string(l.text[at:m.Start])))
+		if s := Clean(string(l.text[m.Start:m.End])); s != "" {
 			b.WriteString("\x1b[1m" + s + "\x1b[22m")
 		}
 		at = m.End
 	}
-	b.WriteString(clean(string(l.text[at:])))
+	b.WriteString(Clean(string(l.text[at:])))
 	return b.String()
 }
 
-// clean returns s on one line, without escape sequences, control characters
+// Clean returns s on one line, without escape sequences, control characters
 // and characters that reorder the text around them.
-func clean(s string) string {
+func Clean(s string) string {
 	return strip(s, func(r rune) (rune, bool) {
 		if r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029' {
 			return ' ', true
@@ -177,9 +184,9 @@ func escapeLen(s string) int {
 	return body
 }
 
-// writeJSON writes v indented, and one line end. Control characters are
+// WriteJSON writes v indented, and one line end. Control characters are
 // escaped, also those that JSON would let pass (DEL, C1).
-func writeJSON(w io.Writer, v any) error {
+func WriteJSON(w io.Writer, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -205,91 +212,9 @@ func writeJSON(w io.Writer, v any) error {
 
 func needsEscape(r rune) bool { return r != '\n' && shown.Unprintable(r) }
 
-// ago tells an age as people do.
-func ago(t, now time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return span(now.Sub(t)) + " ago"
-}
-
-// span rounds a duration to its largest unit.
-func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// size tells bytes in the unit that fits.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.0f KB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
-}
-
-// plural returns "1 file", "2 files".
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "y"):
-		noun = strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// columns is how many columns of a terminal a clean line takes: wide characters,
+// Columns is how many columns of a terminal a clean line takes: wide characters,
 // those of East Asian scripts and most pictures, take two, marks on others none.
-func columns(s string) int { return ansi.StringWidth(s) }
+func Columns(s string) int { return ansi.StringWidth(s) }
 
-// short cuts s to n columns.
-func short(s string, n int) string { return ansi.Truncate(s, n, "…") }
-
-// A table lines up columns of cleaned text.
-type table struct {
-	rows [][]string
-}
-
-func (t *table) row(cells ...string) {
-	for i, c := range cells {
-		cells[i] = clean(c)
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *table) print(p printer) {
-	var widths []int
-	for _, r := range t.rows {
-		for i, c := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], columns(c))
-		}
-	}
-	for _, r := range t.rows {
-		var b strings.Builder
-		for i, c := range r {
-			b.WriteString(c)
-			if i < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-columns(c)+2))
-			}
-		}
-		p.printf("%s\n", strings.TrimRight(b.String(), " "))
-	}
-}
+// Short cuts s to n columns.
+func Short(s string, n int) string { return ansi.Truncate(s, n, "…") }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func TestClean(t *testing.T) {
 		{"raw C1 byte", "a\x9b31m", "a\ufffd31m"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := clean(tc.in); got != tc.want {
+			if got := Clean(tc.in); got != tc.want {
 				t.Errorf("clean(%q) = %q, want %q", tc.in, got, tc.want)
 			}
 		})
@@ -54,26 +54,26 @@ func FuzzClean(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
+		got := Clean(s)
 		if strings.ContainsFunc(got, shown.Unprintable) {
 			t.Errorf("clean(%q) = %q still steers the terminal", s, got)
 		}
-		if clean(got) != got {
-			t.Errorf("clean(%q) is not clean: %q, then %q", s, got, clean(got))
+		if Clean(got) != got {
+			t.Errorf("clean(%q) is not clean: %q, then %q", s, got, Clean(got))
 		}
 	})
 }
 
 func TestPrinterCleansEveryArgument(t *testing.T) {
 	var buf bytes.Buffer
-	p := printer{w: &buf}
+	p := Printer{W: &buf}
 	evil := "\x1b]0;x\x07"
-	p.printf("%s %s %s %s", evil+"a", bold(evil+"b"), errors.New(evil+"c"), block(evil+"d\ne"))
+	p.Printf("%s %s %s %s", evil+"a", Bold(evil+"b"), errors.New(evil+"c"), Block(evil+"d\ne"))
 	if got, want := buf.String(), "a b c d\ne"; got != want {
 		t.Errorf("printf = %q, want %q", got, want)
 	}
 	buf.Reset()
-	printer{w: &buf, color: true}.printf("%s", bold(evil+"b"))
+	Printer{W: &buf, Color: true}.Printf("%s", Bold(evil+"b"))
 	if got, want := buf.String(), "\x1b[1mb\x1b[0m"; got != want {
 		t.Errorf("printf in colour = %q, want %q", got, want)
 	}
@@ -82,7 +82,7 @@ func TestPrinterCleansEveryArgument(t *testing.T) {
 func TestWriteJSONKeepsDataAndTerminal(t *testing.T) {
 	in := map[string]string{"title": "a\x1b]0;x\x07\u009b\x7f<b>\u202e"}
 	var buf bytes.Buffer
-	if err := writeJSON(&buf, in); err != nil {
+	if err := WriteJSON(&buf, in); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsFunc(buf.String(), needsEscape) {
@@ -99,11 +99,11 @@ func TestWriteJSONKeepsDataAndTerminal(t *testing.T) {
 func TestWideCharactersTakeTwoColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	var tab table
-	tab.row("認証サービス", "one")
-	tab.row("Auth service", "two")
-	tab.row("e\u0301te\u0301 \U0001f389", "three")
-	tab.print(printer{w: &out})
+	var tab Table
+	tab.Row("認証サービス", "one")
+	tab.Row("Auth service", "two")
+	tab.Row("e\u0301te\u0301 \U0001f389", "three")
+	tab.Print(Printer{W: &out})
 	if want := "認証サービス  one\nAuth service  two\ne\u0301te\u0301 \U0001f389        three\n"; out.String() != want {
 		t.Errorf("table\n%swant\n%s", out.String(), want)
 	}
@@ -118,15 +118,15 @@ func TestWideCharactersTakeTwoColumns(t *testing.T) {
 		{"e\u0301te\u0301", 3, "e\u0301te\u0301"},
 		{"e\u0301te\u0301s", 3, "e\u0301t…"},
 	} {
-		if got := short(tc.in, tc.n); got != tc.want {
+		if got := Short(tc.in, tc.n); got != tc.want {
 			t.Errorf("short(%q, %d) = %q, want %q", tc.in, tc.n, got, tc.want)
 		}
 	}
 	text := []rune(strings.Repeat("認証", 30) + "目" + strings.Repeat("標e\u0301", 30))
 	for n := 4; n < 60; n++ {
 		for at := range text {
-			l := markedLine{text: text, marks: []wire.Range{{Start: at, End: at + 1}}}.cut(n)
-			if w := columns(string(l.text)); w > n || w < n-2 {
+			l := markedLine{text: text, marks: []wire.Range{{Start: at, End: at + 1}}}.Cut(n)
+			if w := Columns(string(l.text)); w > n || w < n-2 {
 				t.Fatalf("cut to %d at character %d: %q has %d columns", n, at, string(l.text), w)
 			}
 			if n >= 8 && text[at] != '\u0301' && (len(l.marks) != 1 || l.text[l.marks[0].Start] != text[at]) {
@@ -134,4 +134,25 @@ func TestWideCharactersTakeTwoColumns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzMarkedLines shows that whatever ranges a daemon sends, lines are cut to what
+// is asked, and marks stay within them.
+func FuzzMarkedLines(f *testing.F) {
+	f.Add("one two\r\nthree\n\nfour", 4, 6, 20)
+	f.Add("äöü"+strings.Repeat("z", 90)+"end", 93, 96, 12)
+	f.Fuzz(func(t *testing.T, text string, start, end, n int) {
+		n = 4 + (n&0xff)%100
+		for _, l := range MarkedLines(text, []wire.Range{{Start: start, End: end}, {Start: end, End: start}}) {
+			c := l.Cut(n)
+			if Columns(string(c.text)) > n || len(l.marks) > 0 && l.marks[0].End-l.marks[0].Start < n/2 && len(c.marks) == 0 {
+				t.Errorf("%q with %v in %d: %q with %v", string(l.text), l.marks, n, string(c.text), c.marks)
+			}
+			for _, m := range c.marks {
+				if m.Start < 0 || m.Start >= m.End || m.End > len(c.text) {
+					t.Errorf("mark %v of %q", m, string(c.text))
+				}
+			}
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func TestProgressLine(t *testing.T) {
 		{wire.Progress{}, "indexing"},
 		{wire.Progress{Stage: "describing", Total: 10, ETASeconds: 0.3}, "describing 0%, 0 of 10 files"},
 	} {
-		if got := progressLine(tc.pr); got != tc.want {
+		if got := ProgressLine(tc.pr); got != tc.want {
 			t.Errorf("progressLine(%+v) = %q, want %q", tc.pr, got, tc.want)
 		}
 	}
@@ -73,12 +73,12 @@ func TestBarOnATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	at := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
-	b := &bar{p: printer{w: &out}, width: func() int { return 80 }, now: func() time.Time { return at }, began: at}
+	b := &Bar{p: Printer{W: &out}, width: func() int { return 80 }, now: func() time.Time { return at }, began: at}
 	for range 40 {
 		at = at.Add(50 * time.Millisecond)
-		b.show(midway())
+		b.Show(midway())
 	}
-	b.clear()
+	b.Clear()
 	got := out.String()
 	if n := strings.Count(got, "search works now: 4600 of 11478 files so far\n"); n != 1 {
 		t.Errorf("told %d times that searches work:\n%q", n, got)
@@ -100,13 +100,13 @@ func TestBarWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	at := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
-	b := &bar{p: printer{w: &out}, width: func() int { return 0 }, now: func() time.Time { return at }, began: at}
-	b.show(wire.Progress{Stage: "listing"})
+	b := &Bar{p: Printer{W: &out}, width: func() int { return 0 }, now: func() time.Time { return at }, began: at}
+	b.Show(wire.Progress{Stage: "listing"})
 	for range 240 { // a minute
 		at = at.Add(250 * time.Millisecond)
-		b.show(midway())
+		b.Show(midway())
 	}
-	b.clear()
+	b.Clear()
 	got := out.String()
 	if strings.ContainsAny(got, "\r\x1b") {
 		t.Errorf("control characters: %q", got)
