@@ -14,7 +14,7 @@ func between(lo, hi int) cobra.PositionalArgs {
 		if len(args) >= lo && (hi < 0 || len(args) <= hi) {
 			return nil
 		}
-		return usagef(cmd.CommandPath()+" --help", "usage: foldwatch %s", trimProgram(cmd.UseLine()))
+		return usagef(cmd.CommandPath()+" --help", "usage: foldwatch %s", strings.TrimPrefix(cmd.UseLine(), "foldwatch "))
 	}
 }
 
@@ -42,9 +42,6 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	return usagef(hint, "unknown command %q", args[0])
 }
-
-// trimProgram drops the program's name from a usage line.
-func trimProgram(line string) string { return strings.TrimPrefix(line, "foldwatch ") }
 
 // choice is a flag that takes one of a few words.
 type choice struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/help"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -33,7 +34,7 @@ func TestAssets(t *testing.T) {
 		}
 		for _, s := range append([]*cobra.Command{c}, c.Commands()...) {
 			s.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if c.IsAvailableCommand() && s.IsAvailableCommand() && !f.Hidden && f.Name != "help" && !strings.Contains(page, roffEscape("--"+f.Name)) {
+				if c.IsAvailableCommand() && s.IsAvailableCommand() && !f.Hidden && f.Name != "help" && !strings.Contains(page, strings.ReplaceAll("--"+f.Name, "-", `\-`)) {
 					t.Errorf("the page of %s lacks --%s of %s", c.Name(), f.Name, s.CommandPath())
 				}
 			})
@@ -58,9 +59,9 @@ func TestManPagesAreRoff(t *testing.T) {
 		t.Skip("SKIP: groff is missing (Debian: apt-get install groff-base)")
 	}
 	var all strings.Builder
-	pages := manPages(newRoot(newEnvironment(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
+	pages := help.Pages(newRoot(newEnvironment(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
 	for _, p := range pages {
-		all.WriteString(p.text)
+		all.WriteString(p.Text)
 	}
 	warnings := func(text string) string {
 		cmd := exec.CommandContext(t.Context(), "groff", "-man", "-ww", "-k", "-Tutf8", "-z")
@@ -76,17 +77,6 @@ func TestManPagesAreRoff(t *testing.T) {
 	}
 	if warnings(all.String()+".nonsense\n") == "" {
 		t.Error("groff says nothing of a request that is none")
-	}
-}
-
-func TestRoffEscape(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"a-b": `a\-b`, `C:\x`: `C:\ex`, ".env files": `\&.env files`, "a\n'b": "a\n\\&'b", `say "x"`: `say \(dqx\(dq`,
-	} {
-		if got := roffEscape(in); got != want {
-			t.Errorf("roffEscape(%q) = %q, want %q", in, got, want)
-		}
 	}
 }
 

@@ -1,49 +1,27 @@
-package main
+// Package help makes the pages of the manual from the command tree.
+package help
 
 import (
 	"fmt"
-	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// manCommand prints a page as packages have it, for systems without one.
-func manCommand(e *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:    "man [COMMAND]",
-		Short:  "Print the man page of foldwatch, or of a command",
-		Long:   "Print a man page: foldwatch man | man -l -",
-		Hidden: true,
-		Args:   between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := strings.Join(append([]string{cmd.Root().Name()}, args...), "-")
-			for _, p := range manPages(cmd.Root(), buildDate(setDate, debug.ReadBuildInfo)) {
-				if p.name == name {
-					_, err := io.WriteString(e.Stdout, p.text)
-					return err
-				}
-			}
-			return usagef("foldwatch --help", "there is no command %q", args[0])
-		},
-	}
+// A Page is one page of section 1, in roff with the macros of man(7).
+type Page struct {
+	Name string // of the page, such as foldwatch-search
+	Text string
 }
 
-// A manPage is one page of section 1, in roff with the macros of man(7).
-type manPage struct {
-	name string // of the page, such as foldwatch-search
-	text string
-}
-
-// manPages returns the page of the program and one for each of its commands,
+// Pages returns the page of the program and one for each of its commands,
 // with their subcommands. The same tree and date give the same bytes.
-func manPages(root *cobra.Command, date string) []manPage {
-	pages := []manPage{{root.Name(), overviewPage(root, date)}}
+func Pages(root *cobra.Command, date string) []Page {
+	pages := []Page{{root.Name(), overviewPage(root, date)}}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
-			pages = append(pages, manPage{root.Name() + "-" + c.Name(), commandPage(c, date)})
+			pages = append(pages, Page{root.Name() + "-" + c.Name(), commandPage(c, date)})
 		}
 	}
 	return pages
@@ -112,7 +90,7 @@ func commandPage(c *cobra.Command, date string) string {
 	r.section("DESCRIPTION")
 	r.about(c)
 	subs(func(s *cobra.Command) {
-		r.section("FOLDWATCH " + strings.ToUpper(trimProgram(s.CommandPath())))
+		r.section("FOLDWATCH " + strings.ToUpper(strings.TrimPrefix(s.CommandPath(), "foldwatch ")))
 		r.about(s)
 		r.flags(s.LocalFlags())
 	})
