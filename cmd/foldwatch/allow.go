@@ -8,14 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
-
-// local reports whether an address is one of this machine.
-func local(address string) bool { return provider.IsLocal(address) }
 
 func allowCommand(e *environment) *cobra.Command {
 	var yes bool
@@ -26,19 +24,19 @@ func allowCommand(e *environment) *cobra.Command {
 			"for a project before that. foldwatch deny takes it back.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.settings()
+			st, err := e.config.Settings()
 			if err != nil {
 				return err
 			}
 			name := args[0]
-			p, ok := st.cfg.Provider(name)
+			p, ok := st.Config.Provider(name)
 			if !ok {
 				return fold.WithHint(fmt.Errorf("no provider is called %q: %w", name, fold.ErrNotFound), "foldwatch model list")
 			}
-			return e.inProject(cmd.Context(), func(_ daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(_ local.Client, slug string) error {
 				slug, _, _ = strings.Cut(slug, "@")
-				cfg := st.cfg.For(slug)
-				if at := addressOf(p); at != "" && local(at) {
+				cfg := st.Config.For(slug)
+				if at := addressOf(p); at != "" && provider.IsLocal(at) {
 					e.Messages(false).Printf("%s runs on this machine: nothing leaves it, and nothing need be allowed\n", name)
 				} else {
 					e.Messages(true).Printf("%s", leaving(cfg, name, p, slug))
@@ -103,12 +101,12 @@ func denyCommand(e *environment) *cobra.Command {
 		Long:  "Takes back foldwatch allow: for all projects, or with -p for one.",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.settings()
+			st, err := e.config.Settings()
 			if err != nil {
 				return err
 			}
 			name := args[0]
-			slugs := st.cfg.ProjectSlugs()
+			slugs := st.Config.ProjectSlugs()
 			if e.slug != "" {
 				slug, _, _ := strings.Cut(e.slug, "@")
 				slugs = []string{slug}
@@ -116,7 +114,7 @@ func denyCommand(e *environment) *cobra.Command {
 			var changes []change
 			var from []string
 			for _, slug := range slugs {
-				allowed := st.cfg.For(slug).Allowed
+				allowed := st.Config.For(slug).Allowed
 				i := slices.Index(allowed, name)
 				if i < 0 {
 					continue

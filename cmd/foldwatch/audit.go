@@ -23,7 +23,7 @@ func auditCommand(e *environment) *cobra.Command {
 			if limit < 1 {
 				return usagef("foldwatch audit --limit 50", "--limit %d: at least one", limit)
 			}
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
@@ -65,7 +66,7 @@ func bugreportCommand(e *environment) *cobra.Command {
 			"texts, addresses or keys. Read it before you send it.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e.noticesTold = true
+			e.daemon.HideNotices()
 			b, err := json.MarshalIndent(e.bugReport(cmd.Context()), "", "  ")
 			if err != nil {
 				return err
@@ -102,7 +103,7 @@ func (e *environment) reportFile(named string) (string, error) {
 		return e.absolute(named)
 	}
 	name := "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
-	if dirs, err := e.folders(); err == nil && writable(dirs.State) == nil {
+	if dirs, err := e.config.Dirs(); err == nil && writable(dirs.State) == nil {
 		return filepath.Join(dirs.State, name), nil
 	}
 	dir, err := os.MkdirTemp("", "foldwatch-bugreport-*")
@@ -122,13 +123,13 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 	for _, f := range examine(ctx, e, false) {
 		r.Checks = append(r.Checks, reportedCheck{f.Number, f.Name, f.Status})
 	}
-	if st, err := e.settings(); err == nil || st.dirs.State != "" {
-		for _, o := range st.origins {
+	if st, err := e.config.Settings(); err == nil || st.Dirs.State != "" {
+		for _, o := range st.Origins {
 			if o.From != "default" {
 				r.Config = append(r.Config, reportedKey{d.dotted(o.Key), d.text(o.Value)})
 			}
 		}
-		if b, err := os.ReadFile(filepath.Join(st.dirs.State, "daemon.log")); err == nil {
+		if b, err := os.ReadFile(filepath.Join(st.Dirs.State, "daemon.log")); err == nil {
 			r.Log = append(r.Log, d.log(lastOf(b, reportLines))...)
 		}
 	}
@@ -141,8 +142,8 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 			}
 		}
 	}
-	if c, err := e.running(ctx); err == nil && c != nil {
-		if st, err := answer(ctx, e.patience.daemon, c.Status); err == nil {
+	if c, err := e.daemon.Running(ctx); err == nil && c != nil {
+		if st, err := local.Answer(ctx, e.daemon.Timeout, c.Status); err == nil {
 			r.Status = d.value(st)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -28,20 +28,20 @@ func checkLock(ctx context.Context, p *patient) []finding {
 		return []finding{skipped("it is not known where things lie: see check 2")}
 	}
 	var found []finding
-	c, err := p.e.dialed(ctx)
+	c, err := p.e.daemon.Dialed(ctx)
 	answers := err == nil && c != nil
 	if err == nil && c == nil {
-		heard, herr := p.e.hear(ctx)
-		if d, deaf := errors.AsType[*deafError](herr); deaf {
+		heard, herr := p.e.daemon.AwaitReachable(ctx)
+		if d, deaf := errors.AsType[*local.UnreachableError](herr); deaf {
 			return []finding{p.deafness(d)}
 		}
 		answers = heard != nil
 	}
 	for _, l := range []struct{ name, does string }{{"daemon.lock", "holds the state"}, {"start.lock", "has been starting a daemon"}} {
-		path := filepath.Join(p.st.dirs.State, l.name)
-		holder, since := heldBy(path)
+		path := filepath.Join(p.st.Dirs.State, l.name)
+		holder, since := local.LockHolder(path)
 		age := p.e.now().Sub(since)
-		if holder == "" || answers || age < startDeadline {
+		if holder == "" || answers || age < local.StartDeadline {
 			continue
 		}
 		pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
@@ -52,15 +52,15 @@ func checkLock(ctx context.Context, p *patient) []finding {
 		f := fail(fmt.Sprintf("kill %d unless daemon.log says that it is still starting, then: foldwatch status", pid), "%s %s for %s, and nothing answers at the socket", holder, l.does, terminal.Span(age))
 		// What does not answer yet may be starting.
 		if running, known := p.daemons(); age > longStart && known && slices.ContainsFunc(running, func(d daemonProcess) bool { return d.pid == pid }) {
-			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.endProcess(ctx, pid) })
+			f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", pid), func(ctx context.Context) error { return p.e.daemon.End(ctx, pid) })
 		}
 		found = append(found, f)
 	}
-	if b, rerr := os.ReadFile(p.st.dirs.SocketFile()); rerr == nil && err == nil && !answers && len(found) == 0 {
+	if b, rerr := os.ReadFile(p.st.Dirs.SocketFile()); rerr == nil && err == nil && !answers && len(found) == 0 {
 		at := strings.TrimSpace(string(b))
-		path := p.st.dirs.SocketFile()
+		path := p.st.Dirs.SocketFile()
 		f := fail("rm "+terminal.Quote(path), "%s names %s, where nothing answers any more", path, at)
-		if p.st.cfg.AutoStart {
+		if p.st.Config.AutoStart {
 			f.Status = isWarn // the next daemon, which anything starts, writes it anew
 		}
 		found = append(found, f.fixedBy("rm "+terminal.Quote(path), func(context.Context) error { return os.Remove(path) }))
@@ -70,13 +70,13 @@ func checkLock(ctx context.Context, p *patient) []finding {
 
 // deafness is the finding about a daemon that runs and cannot be reached. It is done
 // with starting, so that nothing is lost where it ends.
-func (p *patient) deafness(d *deafError) finding {
-	if d.occupied {
-		return fail(d.does(), "%v", d)
+func (p *patient) deafness(d *local.UnreachableError) finding {
+	if d.Occupied {
+		return fail(d.Remedy(), "%v", d)
 	}
-	f := fail(fmt.Sprintf("kill %d, then: foldwatch status", d.pid), "%v", d)
-	if running, known := p.daemons(); known && slices.ContainsFunc(running, func(other daemonProcess) bool { return other.pid == d.pid }) {
-		f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", d.pid), func(ctx context.Context) error { return p.endProcess(ctx, d.pid) })
+	f := fail(fmt.Sprintf("kill %d, then: foldwatch status", d.PID), "%v", d)
+	if running, known := p.daemons(); known && slices.ContainsFunc(running, func(other daemonProcess) bool { return other.pid == d.PID }) {
+		f = f.fixedBy(fmt.Sprintf("kill %d, a foldwatch daemon", d.PID), func(ctx context.Context) error { return p.e.daemon.End(ctx, d.PID) })
 	}
 	return f
 }
@@ -85,45 +85,32 @@ func (p *patient) deafness(d *deafError) finding {
 // be made anew: one that does not answer after that will not.
 const longStart = 10 * time.Minute
 
-// heldBy returns who holds the lock at path, and since when; "" if nobody does, or
-// whoever does has left no note.
-func heldBy(path string) (holder string, since time.Time) {
-	info, err := os.Stat(path + ".holder")
-	if err != nil {
-		return "", time.Time{} // it was let go of, or never taken
-	}
-	if holder, held := disk.LockHolder(path); held {
-		return holder, info.ModTime()
-	}
-	return "", time.Time{} // its holder ended without a word
-}
-
 func checkDaemon(ctx context.Context, p *patient) finding {
 	if !p.have {
 		return skipped("it is not known where things lie: see check 2")
 	}
-	c, err := p.e.running(ctx)
-	if _, silent := errors.AsType[*silentError](err); silent {
+	c, err := p.e.daemon.Running(ctx)
+	if _, silent := errors.AsType[*local.SilentError](err); silent {
 		return p.silence(err)
 	}
 	if err != nil {
-		return fail("ls -l "+terminal.Quote(p.st.dirs.Socket), "the socket cannot be used: %v", err)
+		return fail("ls -l "+terminal.Quote(p.st.Dirs.Socket), "the socket cannot be used: %v", err)
 	}
 	started := ""
 	if c == nil {
 		if p.slips != nil {
 			return fail(fold.Hint(p.slips)+", then: foldwatch status", "none runs, and none starts with such a configuration: see check 2")
 		}
-		if c, err = p.e.start(ctx); err != nil {
+		if c, err = p.e.daemon.Start(ctx); err != nil {
 			mend := fold.Hint(err)
 			if mend == "" {
 				mend = "foldwatch serve"
 			}
 			f := fail(mend, "%v", err)
-			_, deaf := errors.AsType[*deafError](err)                                                          // of which check 8 tells
-			if !final(err) && !deaf && makeable(p.st.dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
+			_, deaf := errors.AsType[*local.UnreachableError](err)                                             // of which check 8 tells
+			if !final(err) && !deaf && makeable(p.st.Dirs.State) == nil && !errors.Is(err, wire.ErrNoDaemon) { // which says that none may be started
 				f = f.fixedBy("start a daemon", func(ctx context.Context) error {
-					_, err := p.e.spawn(ctx, "--auto")
+					_, err := p.e.daemon.Spawn(ctx, "--auto")
 					return err
 				})
 			}
@@ -131,8 +118,8 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 		}
 		started = ", started just now"
 	}
-	st, err := answer(ctx, p.e.patience.daemon, c.Status)
-	if _, silent := errors.AsType[*silentError](err); silent {
+	st, err := local.Answer(ctx, p.e.daemon.Timeout, c.Status)
+	if _, silent := errors.AsType[*local.SilentError](err); silent {
 		return p.silence(err)
 	}
 	if err != nil {
@@ -145,7 +132,7 @@ func checkDaemon(ctx context.Context, p *patient) finding {
 // silence is the finding about a daemon that takes connections and does not answer.
 func (p *patient) silence(err error) finding {
 	mend := "end it, then: foldwatch status"
-	holder, _ := heldBy(filepath.Join(p.st.dirs.State, "daemon.lock"))
+	holder, _ := local.LockHolder(filepath.Join(p.st.Dirs.State, "daemon.lock"))
 	if pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid ")); pid > 0 {
 		mend = fmt.Sprintf("kill %d, or kill -9 where that does not end it, then: foldwatch status", pid)
 	}
@@ -186,7 +173,7 @@ type daemonProcess struct {
 
 // daemons lists those of this user; false where processes cannot be listed.
 func (p *patient) daemons() ([]daemonProcess, bool) {
-	entries, err := os.ReadDir(p.e.proc)
+	entries, err := os.ReadDir(p.e.daemon.Proc)
 	if err != nil {
 		return nil, false
 	}
@@ -240,7 +227,7 @@ func checkVersion(_ context.Context, p *patient) finding {
 // older reports whether this program is older than the daemon, so that it has no say in
 // what the daemon should be.
 func (p *patient) older() bool {
-	return p.stat != nil && olderVersion(fullVersion(), p.stat.Version)
+	return p.stat != nil && local.Older(fullVersion(), p.stat.Version)
 }
 
 // newerProgram says how to come to a program that is as new as the daemon.
@@ -250,32 +237,19 @@ func (p *patient) newerProgram() string {
 		ours = "foldwatch"
 	}
 	mend := "update it: " + terminal.Quote(ours)
-	if its, err := os.Readlink(filepath.Join(p.e.proc, strconv.Itoa(p.stat.PID), "exe")); err == nil && its != ours && exists(its) {
+	if its, err := os.Readlink(filepath.Join(p.e.daemon.Proc, strconv.Itoa(p.stat.PID), "exe")); err == nil && its != ours && exists(its) {
 		mend += ", or use that of the daemon: " + terminal.Quote(its)
 	}
 	return mend
 }
 
-// restart ends the daemon and starts one of this program's version. One that a
-// service manager runs is that one's to restart.
+// restart ends the daemon and starts one of this program's version.
 func (p *patient) restart(ctx context.Context) error {
-	if use, is := p.e.machineUse(); is && use.same {
-		return fold.WithHint(fmt.Errorf("the service of the machine is root's to restart: %w", fold.ErrForbidden), p.e.restartHint())
-	}
-	c, err := p.e.restartService(ctx, p.stat.PID)
+	c, err := p.e.daemon.Restart(ctx, p.stat.PID)
 	if err != nil {
 		return err
 	}
-	if c == nil {
-		args := p.e.manner(p.stat.PID)
-		if err := p.end(ctx); err != nil {
-			return err
-		}
-		if c, err = p.e.spawn(ctx, args...); err != nil {
-			return err
-		}
-	}
-	st, err := answer(ctx, p.e.patience.daemon, c.Status)
+	st, err := local.Answer(ctx, p.e.daemon.Timeout, c.Status)
 	if err != nil {
 		return err
 	}
@@ -292,7 +266,7 @@ const (
 
 // opened returns how the daemon is once it has opened the stores of its projects, or
 // will not soon: before that it counts nothing. St is how it is now.
-func (p *patient) opened(ctx context.Context, c daemonClient, st wire.Status) *wire.Status {
+func (p *patient) opened(ctx context.Context, c local.Client, st wire.Status) *wire.Status {
 	for range storesPatience / openingPause {
 		if !slices.ContainsFunc(st.Projects, func(pr wire.ProjectStatus) bool { return pr.State == stateStarting }) {
 			break
@@ -300,7 +274,7 @@ func (p *patient) opened(ctx context.Context, c daemonClient, st wire.Status) *w
 		if p.e.wait(ctx, openingPause) != nil {
 			break
 		}
-		now, err := answer(ctx, p.e.patience.daemon, c.Status)
+		now, err := local.Answer(ctx, p.e.daemon.Timeout, c.Status)
 		if err != nil {
 			break
 		}
@@ -312,75 +286,14 @@ func (p *patient) opened(ctx context.Context, c daemonClient, st wire.Status) *w
 // stateStarting is that of a project whose stores are not open yet.
 const stateStarting = "starting"
 
-// end ends the daemon, and waits until its socket is gone.
-func (p *patient) end(ctx context.Context) error { return p.endProcess(ctx, p.stat.PID) }
-
-// endProcess asks a daemon to end, which may have done so meanwhile, and waits until it
-// has let go of socket and state.
-func (p *patient) endProcess(ctx context.Context, pid int) error {
-	if pid <= 1 {
-		return fold.WithHint(fmt.Errorf("the daemon is the first process of its container (pid %d): %w", pid, fold.ErrForbidden), "stop the container")
-	}
-	if exe, foreign := p.foreign(pid); foreign {
-		return fold.WithHint(fmt.Errorf("pid %d is %s here: the daemon that gave it runs in another container: %w", pid, exe, fold.ErrForbidden), "end it from there")
-	}
-	proc, err := os.FindProcess(pid)
-	if err != nil {
-		return err
-	}
-	if err := terminate(proc); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stop pid %d: %w", pid, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, startDeadline)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if c, err := p.e.dialed(ctx); err == nil && c == nil && !p.stateHeld() {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("pid %d does not stop", pid)
-		}
-	}
-}
-
-// foreign returns the program of a process that cannot be the daemon that said it has
-// this pid. Folders and socket may be those of another container, or of the machine
-// around this one, where processes have other numbers.
-func (p *patient) foreign(pid int) (exe string, is bool) {
-	at := filepath.Join(p.e.proc, strconv.Itoa(pid), "exe")
-	exe, err := os.Readlink(at)
-	if err != nil || strings.Contains(filepath.Base(exe), "foldwatch") {
-		return exe, false
-	}
-	its, err := os.Stat(at)
-	if err != nil {
-		return exe, false
-	}
-	ours, err := os.Stat(filepath.Join(p.e.proc, "self", "exe"))
-	return exe, err == nil && !os.SameFile(its, ours)
-}
-
-// stateHeld reports whether a daemon has the state folder.
-func (p *patient) stateHeld() bool {
-	if !p.have {
-		return false
-	}
-	holder, _ := heldBy(filepath.Join(p.st.dirs.State, "daemon.lock"))
-	return holder != ""
-}
-
 func checkListen(_ context.Context, p *patient) finding {
 	switch {
 	case p.stat == nil:
 		return skipped("no daemon")
-	case p.stat.Listen == "" && p.have && p.st.cfg.Listen != "":
-		return fail("free that address or change listen, then restart the daemon", "listen is %s, and the daemon does not listen there", p.st.cfg.Listen)
-	case p.stat.Webhooks == "" && p.have && p.st.cfg.Webhooks.Listen != "":
-		return fail("foldwatch status says why; then restart the daemon", "webhooks.listen is %s, and the daemon does not listen there", p.st.cfg.Webhooks.Listen)
+	case p.stat.Listen == "" && p.have && p.st.Config.Listen != "":
+		return fail("free that address or change listen, then restart the daemon", "listen is %s, and the daemon does not listen there", p.st.Config.Listen)
+	case p.stat.Webhooks == "" && p.have && p.st.Config.Webhooks.Listen != "":
+		return fail("foldwatch status says why; then restart the daemon", "webhooks.listen is %s, and the daemon does not listen there", p.st.Config.Webhooks.Listen)
 	}
 	var where []string
 	if p.stat.Listen != "" {
@@ -409,7 +322,7 @@ func checkSocket(_ context.Context, p *patient) finding {
 		mode os.FileMode
 	}
 	places := []place{{path, 0o600}}
-	if path == sock.Path(p.st.dirs.Socket) { // else it is the system's, and the folder not ours
+	if path == sock.Path(p.st.Dirs.Socket) { // else it is the system's, and the folder not ours
 		places = append(places, place{filepath.Dir(path), 0o700})
 	}
 	for _, at := range places {

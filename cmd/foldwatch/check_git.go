@@ -24,7 +24,7 @@ const staleLock = 10 * time.Minute
 // from says nothing about the repository. It returns the error of a context where
 // that ended the program, whatever the program then said.
 func (p *patient) git(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.e.patience.git)
+	ctx, cancel := context.WithTimeout(ctx, p.e.timeouts.git)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	cmd.Env = usergit.CleanEnv(os.Environ())

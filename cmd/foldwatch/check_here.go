@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -30,8 +31,8 @@ func checkProgram(_ context.Context, p *patient) finding {
 // checkConfiguration reads what the user decided. What is wrong with it keeps a daemon
 // from starting, and no other check from being made.
 func checkConfiguration(_ context.Context, p *patient) []finding {
-	st, err := p.e.settings()
-	p.st, p.have, p.slips = st, st.dirs.State != "", err
+	st, err := p.e.config.Settings()
+	p.st, p.have, p.slips = st, st.Dirs.State != "", err
 	var found []finding
 	for _, slip := range conf.Slips(err) {
 		found = append(found, fail(fold.Hint(slip), "%v", slip))
@@ -39,7 +40,7 @@ func checkConfiguration(_ context.Context, p *patient) []finding {
 	if !p.have {
 		return found
 	}
-	file := st.dirs.ConfigFile()
+	file := st.Dirs.ConfigFile()
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
@@ -73,12 +74,12 @@ func checkState(_ context.Context, p *patient) finding {
 	if !p.have {
 		return skipped("it is not known where things lie: see check 2")
 	}
-	dir := p.st.dirs.State
+	dir := p.st.Dirs.State
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if err := makeable(dir); err != nil {
-			return fail(elsewhere(dir), "%s cannot be made: %v", dir, err)
+			return fail(local.StateHint(dir), "%s cannot be made: %v", dir, err)
 		}
 		return ok("%s is made at the first start", dir)
 	case err != nil:
@@ -90,36 +91,16 @@ func checkState(_ context.Context, p *patient) finding {
 			fixedBy("chmod 700 "+terminal.Quote(dir), func(context.Context) error { return os.Chmod(dir, 0o700) }) //nolint:gosec // a folder of our own
 	}
 	if err := writable(dir); err != nil {
-		return fail(elsewhere(dir), "%s cannot be written: %v", dir, err)
+		return fail(local.StateHint(dir), "%s cannot be written: %v", dir, err)
 	}
 	return ok("%s", dir)
-}
-
-// makeable reports why no folder can be made at dir.
-func makeable(dir string) error {
-	for !exists(dir) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
-	}
-	return writable(dir)
-}
-
-// writable reports why no file can be made in dir.
-func writable(dir string) error {
-	probe, err := os.CreateTemp(dir, ".doctor-")
-	if at, is := errors.AsType[*fs.PathError](err); is {
-		return at.Err // the name is of no use to anyone
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 func checkDisk(_ context.Context, p *patient) finding {
 	if !p.have {
 		return skipped("it is not known where things lie: see check 2")
 	}
-	dir := p.st.dirs.State
+	dir := p.st.Dirs.State
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
 	}
@@ -155,7 +136,7 @@ func checkClock(_ context.Context, p *patient) []finding {
 	var newest time.Time
 	var which string
 	for _, name := range []string{"daemon.log", "state.db", "state.db-wal", "daemon.lock", "socket"} {
-		path := filepath.Join(p.st.dirs.State, name)
+		path := filepath.Join(p.st.Dirs.State, name)
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(newest) {
 			newest, which = info.ModTime(), path
 		}
@@ -163,8 +144,8 @@ func checkClock(_ context.Context, p *patient) []finding {
 	if ahead := newest.Sub(now); ahead > clockSlack {
 		found = append(found, fail(mend, "the clock was set back: %s was written %s from now", which, terminal.Span(ahead)))
 	}
-	if skew, err := folderSkew(p.st.dirs.State, now); err == nil && skew.Abs() > clockSlack {
-		found = append(found, fail("set the clocks of this machine and of the file server", "the disk of %s has another time, by %s", p.st.dirs.State, terminal.Span(skew.Abs())))
+	if skew, err := folderSkew(p.st.Dirs.State, now); err == nil && skew.Abs() > clockSlack {
+		found = append(found, fail("set the clocks of this machine and of the file server", "the disk of %s has another time, by %s", p.st.Dirs.State, terminal.Span(skew.Abs())))
 	}
 	return orOK(found, "%s", now.UTC().Format(time.RFC3339))
 }

@@ -29,7 +29,7 @@ const moreWatches = "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sys
 
 // kernel reads a small file below /proc.
 func (p *patient) kernel(parts ...string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(append([]string{p.e.proc}, parts...)...))
+	return os.ReadFile(filepath.Join(append([]string{p.e.daemon.Proc}, parts...)...))
 }
 
 // kernelNumber reads a limit; false where this system has none of that name.
@@ -83,7 +83,7 @@ func checkOpenFiles(_ context.Context, p *patient) finding {
 		return ok("%s may open any number", whose)
 	}
 	mend := "ulimit -n 65536 before it is started, or LimitNOFILE=65536 in the service's unit"
-	held, err := os.ReadDir(filepath.Join(p.e.proc, pid, "fd"))
+	held, err := os.ReadDir(filepath.Join(p.e.daemon.Proc, pid, "fd"))
 	switch {
 	case err == nil && p.stat != nil && len(held) > most*8/10:
 		return fail(mend, "the daemon has %d of %d files open", len(held), most)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -30,7 +31,7 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 	seen := map[string]bool{}
 	for _, pr := range p.stat.Projects {
 		m := pr.Embedder
-		cfg := p.st.cfg.For(pr.Slug)
+		cfg := p.st.Config.For(pr.Slug)
 		want := cfg.Embedding
 		if m == nil {
 			continue
@@ -61,7 +62,7 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 // providerURL is where a provider of the user file is; false for the builtin and
 // local ones.
 func (p *patient) providerURL(name string) (string, bool) {
-	pr, known := p.st.cfg.Providers[name]
+	pr, known := p.st.Config.Providers[name]
 	if !known {
 		return "", false
 	}
@@ -158,7 +159,7 @@ const driftPause = time.Second
 // drift compares a project's index with its files, and looks again where it differs.
 func (p *patient) drift(ctx context.Context, slug string) (wire.Drift, error) {
 	look := func() (wire.Drift, error) {
-		return answer(ctx, p.e.patience.drift, func(ctx context.Context) (wire.Drift, error) { return p.c.Drift(ctx, slug) })
+		return local.Answer(ctx, p.e.timeouts.drift, func(ctx context.Context) (wire.Drift, error) { return p.c.Drift(ctx, slug) })
 	}
 	d, err := look()
 	if err != nil || !differs(d) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -27,7 +28,7 @@ func checkFolder(ctx context.Context, p *patient) finding {
 		return ok("%s is in no git repository", wd)
 	}
 	if p.c != nil {
-		if pr, err := answer(ctx, p.e.patience.daemon, func(ctx context.Context) (wire.Project, error) { return p.c.ProjectOfPath(ctx, wd) }); err == nil {
+		if pr, err := local.Answer(ctx, p.e.daemon.Timeout, func(ctx context.Context) (wire.Project, error) { return p.c.ProjectOfPath(ctx, wd) }); err == nil {
 			return ok("%s is in project %s", wd, pr.Slug)
 		}
 	}
@@ -148,7 +149,7 @@ func checkHistory(ctx context.Context, p *patient) []finding {
 					"%s: the history of memories is damaged: %v", t.slug, err))
 				continue
 			}
-			found = append(found, skipped("%s: the history takes longer than %s to be read", t.slug, p.e.patience.git))
+			found = append(found, skipped("%s: the history takes longer than %s to be read", t.slug, p.e.timeouts.git))
 		}
 		if t.status == nil {
 			continue

@@ -65,7 +65,7 @@ func (p *patient) askSSH(ctx context.Context, remote string, getenv func(string)
 	if port != "" {
 		args = []string{"-G", "-p", port, to}
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.e.patience.git)
+	ctx, cancel := context.WithTimeout(ctx, p.e.timeouts.git)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ssh", args...)
 	for _, dir := range filepath.SplitList(getenv("PATH")) {

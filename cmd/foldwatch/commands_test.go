@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -23,7 +24,7 @@ import (
 // A fakeDaemon answers as a daemon with some projects would. Methods that no
 // test uses are those of the nil interface.
 type fakeDaemon struct {
-	daemonClient
+	local.Client
 	version  string
 	notices  []string
 	projects map[string]string // slug → checkout
@@ -157,9 +158,9 @@ func newTrial(t *testing.T, f *fakeDaemon, wd string) *trial {
 	e := newEnvironment(strings.NewReader(""), &tr.out, &tr.err)
 	vars := map[string]string{"FOLDWATCH_HOME": home}
 	e.Getenv = func(name string) string { return vars[name] }
-	e.environ = nil
+	e.config.Environ = nil
 	e.workDir = func() (string, error) { return wd, nil }
-	e.dial = func(context.Context, *environment) (daemonClient, error) { return f, nil }
+	e.daemon.Dial = func(context.Context) (local.Client, error) { return f, nil }
 	e.serve = func(context.Context, *environment, serveOptions) error { return errors.New("not in this test") }
 	tr.env = e
 	return tr
@@ -489,7 +490,7 @@ func TestUpServesHere(t *testing.T) {
 	f.jobs = []wire.Job{{ID: "j1", Status: "completed"}}
 	served := func(tr *trial) {
 		up := false
-		tr.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		tr.env.daemon.Dial = func(context.Context) (local.Client, error) {
 			if !up {
 				return nil, nil
 			}
@@ -520,7 +521,7 @@ func TestUpServesHere(t *testing.T) {
 	}
 
 	tr = newTrial(t, f, repo)
-	tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	tr.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	tr.env.serve = func(context.Context, *environment, serveOptions) error {
 		return fold.WithHint(fmt.Errorf("another daemon runs, pid 7: %w", fold.ErrUnavailable), "kill 7")
 	}

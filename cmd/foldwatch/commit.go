@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -50,7 +51,7 @@ func commitCommand(e *environment) *cobra.Command {
 		Example: "foldwatch commit --dry-run\nfoldwatch commit -m \"Decide on sessions\" 1f2e3d4c5b6a7988",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				w, err := e.workTree(cmd.Context(), c, slug)
 				if err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -62,13 +63,13 @@ func completeValues(e *environment, root *cobra.Command) {
 }
 
 // completing returns a client of the daemon that runs, nil where none does.
-func (e *environment) completing(cmd *cobra.Command) (context.Context, context.CancelFunc, daemonClient) {
+func (e *environment) completing(cmd *cobra.Command) (context.Context, context.CancelFunc, local.Client) {
 	ctx := cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
-	c, err := e.dial(ctx, e)
+	c, err := e.daemon.Dialed(ctx)
 	if err != nil {
 		c = nil
 	}

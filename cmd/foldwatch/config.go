@@ -18,8 +18,8 @@ func configShowCommand(e *environment) *cobra.Command {
 		Short: "Print every key with its value",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			st, slips := e.settings()
-			if slips != nil && st.origins == nil {
+			st, slips := e.config.Settings()
+			if slips != nil && st.Origins == nil {
 				return slips
 			}
 			type key struct {
@@ -27,14 +27,14 @@ func configShowCommand(e *environment) *cobra.Command {
 				Value string `json:"value"`
 				From  string `json:"from,omitempty"`
 			}
-			keys := make([]key, len(st.origins))
-			for i, o := range st.origins {
+			keys := make([]key, len(st.Origins))
+			for i, o := range st.Origins {
 				keys[i] = key{Key: o.Key, Value: o.Value}
 				if origin {
 					keys[i].From = o.From
 				}
 			}
-			err := e.Emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
+			err := e.Emit(map[string]any{"file": st.Dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
 				var t terminal.Table
 				for _, k := range keys {
 					if origin {
@@ -44,7 +44,7 @@ func configShowCommand(e *environment) *cobra.Command {
 					t.Row(k.Key, "= "+k.Value)
 				}
 				t.Print(p)
-				e.Messages(false).Printf("user file: %s\n", st.dirs.ConfigFile())
+				e.Messages(false).Printf("user file: %s\n", st.Dirs.ConfigFile())
 			})
 			return errors.Join(err, slips) // the keys have what they have without what is wrong
 		},

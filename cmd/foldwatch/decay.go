@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -20,7 +21,7 @@ func decayCommand(e *environment) *cobra.Command {
 			"and what a living memory links to is kept. Archived memories stay in the history.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Decay(cmd.Context(), slug, in)
 				if err != nil {
 					return err

@@ -74,7 +74,7 @@ func doctorCommand(e *environment) *cobra.Command {
 			if dryRun && !fix {
 				return usagef("foldwatch doctor --fix --dry-run", "--dry-run is for --fix")
 			}
-			e.noticesTold = true // the checks tell more
+			e.daemon.HideNotices() // the checks tell more
 			found := examine(cmd.Context(), e, fix && !dryRun)
 			n := tally(found)
 			if err := e.Emit(map[string]any{"checks": found, "counts": n}, func(p terminal.Printer) { e.printFindings(p, found, dryRun) }); err != nil {
@@ -98,7 +98,7 @@ const doctorPatience = 4 * time.Second
 // examine runs every check in order. With fix it mends what it safely can, and
 // looks again.
 func examine(ctx context.Context, e *environment, fix bool) []finding {
-	e.patience.daemon = min(e.patience.daemon, doctorPatience)
+	e.daemon.Timeout = min(e.daemon.Timeout, doctorPatience)
 	p := &patient{e: e}
 	var all []finding
 	for _, ch := range checks() {

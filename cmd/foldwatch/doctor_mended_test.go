@@ -15,6 +15,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -22,7 +23,7 @@ import (
 )
 
 // nobody is a dial that finds no daemon.
-func nobody(context.Context, *environment) (daemonClient, error) { return nil, nil }
+func nobody(context.Context) (local.Client, error) { return nil, nil }
 
 // shortHome has everything lie where a path is short enough for a socket.
 func (w *ward) shortHome() string {
@@ -42,17 +43,17 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 	}
 	w := newWard(t)
 	dir := w.shortHome()
-	st, err := w.env.settings()
+	st, err := w.env.config.Settings()
 	w.must(err)
-	w.must(os.MkdirAll(st.dirs.State, 0o700))
-	ln, err := sock.Listen(st.dirs.Socket, sock.Options{}) // the system takes connections
+	w.must(os.MkdirAll(st.Dirs.State, 0o700))
+	ln, err := sock.Listen(st.Dirs.Socket, sock.Options{}) // the system takes connections
 	w.must(err)
 	t.Cleanup(func() { _ = ln.Close() })
-	lock, err := disk.Lock(filepath.Join(st.dirs.State, "daemon.lock"), "pid 4711")
+	lock, err := disk.Lock(filepath.Join(st.Dirs.State, "daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.old(filepath.Join(st.dirs.State, "daemon.lock.holder"))
-	w.env.dial, w.env.patience.daemon = dialSocket, 30*time.Millisecond
+	w.old(filepath.Join(st.Dirs.State, "daemon.lock.holder"))
+	w.env.daemon.Dial, w.env.daemon.Timeout = w.env.daemon.DialSocket, 30*time.Millisecond
 
 	for _, args := range [][]string{{"doctor"}, {"bugreport", "-o", filepath.Join(dir, "report.json")}, {"projects"}} {
 		done := make(chan int, 1)
@@ -82,7 +83,7 @@ func TestLockOfWhoIsStarting(t *testing.T) {
 	lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.env.dial = nobody
+	w.env.daemon.Dial = nobody
 	for age, fix := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
 		at := time.Now().Add(-age)
 		w.must(os.Chtimes(w.state("daemon.lock.holder"), at, at))
@@ -116,18 +117,18 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 		_ = daemon.Wait() // it was told to end
 		_ = lock.Close()
 	}()
-	w.env.dial = nobody
+	w.env.daemon.Dial = nobody
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 	before := time.Now().Add(-time.Minute)
 	w.must(os.Chtimes(w.state("socket"), before, before))
-	if d := w.env.deaf(); d != nil {
+	if d := w.env.daemon.Unreachable(); d != nil {
 		t.Fatalf("one that is starting: %v", d)
 	}
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 
 	began := time.Now()
-	_, err = w.env.connect(t.Context())
-	if took := time.Since(began); took > startDeadline/4 {
+	_, err = w.env.daemon.Connect(t.Context())
+	if took := time.Since(began); took > local.StartDeadline/4 {
 		t.Errorf("it took %v to say so", took)
 	}
 	if want := "pid " + pid + "), and cannot be reached: its socket /gone/foldwatch.sock is not there any more"; err == nil || !strings.Contains(err.Error(), want) {
@@ -149,7 +150,7 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 // TestNoDaemonIsStartedAgainstAutoStart: --fix obeys it too.
 func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 	w := newWard(t)
-	w.env.environ, w.env.dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
+	w.env.config.Environ, w.env.daemon.Dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
 	if found := w.look("daemon", false); len(found) != 1 || found[0].Status != isFail || found[0].fix != nil {
 		t.Errorf("%+v", found)
 	}
@@ -159,28 +160,28 @@ func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 func sickMended() []sick {
 	return []sick{
 		{check: "lock", name: "holder unknown", status: isWarn, text: "does not say what it is", make: func(w *ward) {
-			was := w.env.dial
-			w.env.dial = nobody
+			was := w.env.daemon.Dial
+			w.env.daemon.Dial = nobody
 			lock, err := disk.Lock(w.state("daemon.lock"), "somebody")
 			w.must(err)
 			w.old(w.state("daemon.lock.holder"))
-			w.mend = func() { w.must(lock.Close()); w.env.dial = was }
+			w.mend = func() { w.must(lock.Close()); w.env.daemon.Dial = was }
 		}},
 		{check: "lock", name: "socket file, to be written anew", status: isWarn, text: "nothing answers any more", fixes: true, make: func(w *ward) {
-			w.env.dial = nobody
+			w.env.daemon.Dial = nobody
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
 		{check: "history", name: "slow", status: isSkipped, text: "takes longer than 100ms", make: func(w *ward) {
 			l, err := usergit.Locate(w.t.Context(), w.co)
 			w.must(err)
 			w.must(os.MkdirAll(l.Journal(), 0o700))
-			was := w.env.patience.git
-			w.env.patience.git = 100 * time.Millisecond
+			was := w.env.timeouts.git
+			w.env.timeouts.git = 100 * time.Millisecond
 			real, err := exec.LookPath("git")
 			w.must(err)
 			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+terminal.Quote(real)+` "$@"`)
 			unpath := w.mend
-			w.mend = func() { unpath(); w.env.patience.git = was; w.must(os.RemoveAll(l.Journal())) }
+			w.mend = func() { unpath(); w.env.timeouts.git = was; w.must(os.RemoveAll(l.Journal())) }
 		}},
 	}
 }

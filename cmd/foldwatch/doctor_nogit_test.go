@@ -30,8 +30,8 @@ func TestWithoutGit(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	w.env.dial = nobody
-	w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
+	w.env.daemon.Dial = nobody
+	w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
 	if found := w.look("packers", false); !has(found, isSkipped, "no git program") {
 		t.Errorf("without a daemon: %+v", found)
 	}

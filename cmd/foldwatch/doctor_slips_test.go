@@ -44,7 +44,7 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	}
 	w.env.TTY = func(any) bool { return true }
 	w.env.Stdin = strings.NewReader("y\n")
-	w.env.loaded = nil
+	w.env.config.Forget()
 	if code := w.run("projects"); code != exitOK || strings.Contains(w.err.String(), "Restart it now?") {
 		t.Errorf("projects: exit code %d, %s", code, w.err.String())
 	}
@@ -57,7 +57,7 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	}
 
 	// Where none runs, none starts; that is told once, and not as a fault of its own.
-	w.env.dial = nobody
+	w.env.daemon.Dial = nobody
 	if found := w.look("daemon", true); len(found) != 1 || !has(found, isFail, "see check 2") {
 		t.Errorf("daemon: %+v", found)
 	}
@@ -79,22 +79,6 @@ func TestOlderProgramLeavesTheDaemon(t *testing.T) {
 	}
 	if told := w.err.String(); strings.Contains(told, "Restart it now?") || strings.Count(told, "update this program") != 1 {
 		t.Errorf("projects says %q", told)
-	}
-}
-
-func TestOlderVersion(t *testing.T) {
-	rising := []string{"0.1.0-dev", "0.1.0-dev.2", "0.1.0-dev.10", "0.1.0-rc", "0.1.0", "0.1.1-0.20260101000000-1f2e3d4c5b6a", "0.9.0", "0.10.0", "1.0.0"}
-	for i, a := range rising {
-		for j, b := range rising {
-			if got := olderVersion(a+"+1f2e3d4", b+"+5c6b7a8"); got != (i < j) {
-				t.Errorf("olderVersion(%s, %s) = %v", a, b, got)
-			}
-		}
-	}
-	for _, odd := range []string{"", "unknown", "1.2", "(devel)"} {
-		if olderVersion(odd, "1.0.0") || olderVersion("1.0.0", odd) {
-			t.Errorf("%q is older or newer than a version", odd)
-		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -100,7 +101,7 @@ func (w *ward) state(parts ...string) string {
 // look runs one check, after those that it needs.
 func (w *ward) look(name string, fix bool) []finding {
 	w.t.Helper()
-	w.env.loaded = nil
+	w.env.config.Forget()
 	p := &patient{e: w.env}
 	var found []finding
 	for _, ch := range checks() {
@@ -278,37 +279,37 @@ func (w *ward) onPath(name, script string) {
 // kernel has the kernel tell something else, until it is mended.
 func (w *ward) kernel(name, text string) {
 	w.t.Helper()
-	w.env.proc = filepath.Join(w.home, "proc")
-	w.write(filepath.Join(w.env.proc, filepath.FromSlash(name)), text)
-	w.mend = func() { w.env.proc = filepath.Join(w.home, "no-proc") }
+	w.env.daemon.Proc = filepath.Join(w.home, "proc")
+	w.write(filepath.Join(w.env.daemon.Proc, filepath.FromSlash(name)), text)
+	w.mend = func() { w.env.daemon.Proc = filepath.Join(w.home, "no-proc") }
 }
 
 // sickDaemon is what may be wrong with the daemon and how it is reached.
 func sickDaemon() []sick {
 	return []sick{
 		{check: "lock", name: "held", status: isFail, text: "pid 4711 holds the state for 1h", make: func(w *ward) {
-			was := w.env.dial
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+			was := w.env.daemon.Dial
+			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 			lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 			w.must(err)
 			w.old(w.state("daemon.lock.holder"))
-			w.mend = func() { w.must(lock.Close()); w.env.dial = was }
+			w.mend = func() { w.must(lock.Close()); w.env.daemon.Dial = was }
 		}},
 		{check: "lock", name: "socket file", status: isFail, text: "nothing answers any more", fixes: true, make: func(w *ward) {
-			w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+			w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
 		{check: "daemon", status: isFail, text: "auto_start is off", make: func(w *ward) {
-			was := w.env.dial
-			w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
-			w.mend = func() { w.env.dial = was }
+			was := w.env.daemon.Dial
+			w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+			w.mend = func() { w.env.daemon.Dial = was }
 		}},
 		{check: "daemon", name: "socket of another", status: isFail, text: "the socket cannot be used", make: func(w *ward) {
-			was := w.env.dial
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, sock.ErrForeign }
-			w.mend = func() { w.env.dial = was }
+			was := w.env.daemon.Dial
+			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, sock.ErrForeign }
+			w.mend = func() { w.env.daemon.Dial = was }
 		}},
 		{check: "other-daemon", status: isWarn, text: "pid 4711, with /elsewhere as FOLDWATCH_HOME", make: func(w *ward) {
 			w.kernel("4711/cmdline", "/usr/bin/foldwatch\x00serve\x00--log-file\x00")
@@ -326,7 +327,7 @@ func sickDaemon() []sick {
 			w.must(os.Chmod(filepath.Dir(w.f.whole.Socket), 0o755))
 		}},
 		{check: "listen", status: isFail, text: "listen is 127.0.0.1:7350", make: func(w *ward) {
-			w.env.environ = []string{"FOLDWATCH_LISTEN=127.0.0.1:7350"}
+			w.env.config.Environ = []string{"FOLDWATCH_LISTEN=127.0.0.1:7350"}
 			w.mend = func() { w.f.whole.Listen = "http://127.0.0.1:7350" }
 		}},
 		{check: "folder", status: isWarn, text: "is not registered", make: func(w *ward) {
@@ -355,7 +356,7 @@ func sickDaemon() []sick {
 		}},
 		{check: "embedder", name: "dimension", status: isFail, text: "embedding.dimension is 768, and the vectors that answer have 384", make: func(w *ward) {
 			w.provider("http://127.0.0.1:1")
-			w.env.environ = []string{"FOLDWATCH_EMBEDDING_DIMENSION=768"}
+			w.env.config.Environ = []string{"FOLDWATCH_EMBEDDING_DIMENSION=768"}
 			w.f.state.Embedder = &wire.Embedder{Provider: "mine", Model: "m", Dimension: 384}
 			w.mend = func() { w.f.state.Embedder.Dimension = 768 }
 		}},
@@ -585,8 +586,8 @@ func (w *ward) damageHistory() {
 // ends with 7.
 func TestDoctorWithoutDaemon(t *testing.T) {
 	w := newWard(t)
-	w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
-	w.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+	w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	w.write(filepath.Join(w.co, "Dockerfile"), "FROM scratch\nCOPY . /app\n")
 	if code := w.run("doctor", "--json"); code != exitDegraded {
 		t.Errorf("exit code %d, want %d", code, exitDegraded)

@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
+	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -129,12 +131,12 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	if len(sets.Queries(only, fl.repos...)) == 0 {
 		return fmt.Errorf("no question is asked of %s: %w", strings.Join(append(fl.repos, fl.only...), ", "), fold.ErrNotFound)
 	}
-	st, err := e.settings()
+	st, err := e.config.Settings()
 	if err != nil {
 		return err
 	}
 	say := e.Messages(false)
-	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.dirs.Cache, "eval"), corpus.Choice{
+	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.Dirs.Cache, "eval"), corpus.Choice{
 		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones, Whole: fl.whole,
 		Progress: func(what string) { say.Printf("%s\n", what) },
 	})
@@ -178,7 +180,7 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 	if err != nil {
 		return err
 	}
-	st, err := e.settings()
+	st, err := e.config.Settings()
 	if err != nil {
 		return err
 	}
@@ -230,21 +232,21 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 // evalConfig is the configuration of a scratch copy of the project called slug, or of
 // corpora. Nothing of a copy is sent to another machine: there nobody agreed to it,
 // and it would be neither counted nor recorded where the user looks.
-func (e *environment) evalConfig(st settings, slug string) conf.Config {
-	cfg := st.cfg.For(slug).WithoutProjects()
+func (e *environment) evalConfig(st local.Settings, slug string) conf.Config {
+	cfg := st.Config.For(slug).WithoutProjects()
 	m := &cfg.Embedding
 	switch m.Provider {
 	case "", "builtin":
 		return cfg
 	case "local":
 		if !filepath.IsAbs(m.Model) {
-			m.Model = filepath.Join(st.dirs.Models(), filepath.FromSlash(m.Model))
+			m.Model = filepath.Join(st.Dirs.Models(), filepath.FromSlash(m.Model))
 		}
 		return cfg
 	}
 	p, ok := cfg.Provider(m.Provider)
 	name := cmp.Or(m.Model, p.Model)
-	if ok && local(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
+	if ok && provider.IsLocal(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
 		return cfg
 	}
 	e.Messages(true).Printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
@@ -259,14 +261,14 @@ func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err 
 		if path, err = e.workDir(); err != nil {
 			return "", "", err
 		}
-		if c, err := e.running(ctx); err == nil && c != nil {
+		if c, err := e.daemon.Running(ctx); err == nil && c != nil {
 			if p, err := c.ProjectOfPath(ctx, path); err == nil {
 				slug = p.Slug
 			}
 		}
 		return path, slug, nil
 	}
-	c, err := e.connect(ctx)
+	c, err := e.daemon.Connect(ctx)
 	if err != nil {
 		return "", "", err
 	}

@@ -21,18 +21,18 @@ func TestEvalSendsNoCopy(t *testing.T) {
 		{"none", "provider = \"builtin\"\n", "builtin", "", ""},
 	} {
 		tr := newTrial(t, twoProjects(), "/")
-		st, err := tr.env.settings()
+		st, err := tr.env.config.Settings()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(filepath.Dir(st.dirs.ConfigFile()), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(st.Dirs.ConfigFile()), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(st.dirs.ConfigFile(), []byte("[embedding]\n"+tc.embedding+rest), 0o600); err != nil {
+		if err := os.WriteFile(st.Dirs.ConfigFile(), []byte("[embedding]\n"+tc.embedding+rest), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tr.env.loaded = nil
-		if st, err = tr.env.settings(); err != nil {
+		tr.env.config.Forget()
+		if st, err = tr.env.config.Settings(); err != nil {
 			t.Fatal(err)
 		}
 		cfg := tr.env.evalConfig(st, "my-app")

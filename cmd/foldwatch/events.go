@@ -42,7 +42,7 @@ func eventsCommand(e *environment) *cobra.Command {
 // followEvents prints events until ctx ends or there were count of them, 0 being
 // any number.
 func (e *environment) followEvents(ctx context.Context, after uint64, count int) error {
-	c, err := e.connect(ctx)
+	c, err := e.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (e *environment) followEvents(ctx context.Context, after uint64, count int)
 			return nil
 		case <-time.After(comeBack):
 		}
-		if next, err := e.running(ctx); err == nil && next != nil {
+		if next, err := e.daemon.Running(ctx); err == nil && next != nil {
 			c = next
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // breaking streams one part of its events at a time, then ends, as a daemon does
 // that is restarted.
 type breaking struct {
-	daemonClient
+	local.Client
 	parts  [][]wire.Event
 	refuse error
 	asked  []uint64 // after which event
@@ -53,7 +54,7 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 	}}
 	tr := newTrial(t, &fakeDaemon{}, t.TempDir())
 	tr.env.slug = "zoo"
-	tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return b, nil }
+	tr.env.daemon.Dial = func(context.Context) (local.Client, error) { return b, nil }
 	synctest.Test(t, func(t *testing.T) {
 		if err := tr.env.followEvents(t.Context(), 0, 2); err != nil {
 			t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -31,7 +32,7 @@ func (p *pulse) wait(ctx context.Context) error {
 
 // follow shows the job's progress until it has ended, and returns its error.
 // The job goes on if ctx ends first.
-func (e *environment) follow(ctx context.Context, c daemonClient, jobID string, b *terminal.Bar) error {
+func (e *environment) follow(ctx context.Context, c local.Client, jobID string, b *terminal.Bar) error {
 	defer b.Clear()
 	var p pulse
 	for {
@@ -60,7 +61,7 @@ func (e *environment) follow(ctx context.Context, c daemonClient, jobID string, 
 
 // progressOf returns how far the job has come, or while it waits for its turn
 // the work before it.
-func (e *environment) progressOf(ctx context.Context, c daemonClient, j wire.Job) wire.Progress {
+func (e *environment) progressOf(ctx context.Context, c local.Client, j wire.Job) wire.Progress {
 	if j.Progress != nil {
 		return *j.Progress
 	}
@@ -72,7 +73,7 @@ func (e *environment) progressOf(ctx context.Context, c daemonClient, j wire.Job
 
 // settled waits until the checkout that was added has no first work left, showing
 // progress, and returns its state.
-func (e *environment) settled(ctx context.Context, c daemonClient, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
+func (e *environment) settled(ctx context.Context, c local.Client, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
 	defer b.Clear()
 	var p pulse
 	for {
@@ -96,7 +97,7 @@ func (e *environment) settled(ctx context.Context, c daemonClient, added wire.Pr
 
 // statusOf returns the state of the checkout that was added. The state of its
 // project is that of the main one, where there are several.
-func statusOf(ctx context.Context, c daemonClient, added wire.ProjectAdded) (wire.ProjectStatus, error) {
+func statusOf(ctx context.Context, c local.Client, added wire.ProjectAdded) (wire.ProjectStatus, error) {
 	main, err := c.ProjectStatus(ctx, added.Project.Slug)
 	if err != nil || added.Key == "" || main.Key == added.Key {
 		return main, err

@@ -26,10 +26,10 @@ func openWhenFree(ctx context.Context, e *environment, opt daemon.Options) (*dae
 		if _, held := errors.AsType[*disk.LockedError](err); !held {
 			return d, err
 		}
-		if c, rerr := e.running(ctx); rerr != nil || c != nil {
+		if c, rerr := e.daemon.Running(ctx); rerr != nil || c != nil {
 			return nil, err
 		}
-		if c, deaf := e.hear(ctx); deaf != nil {
+		if c, deaf := e.daemon.AwaitReachable(ctx); deaf != nil {
 			return nil, deaf
 		} else if c != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -28,7 +29,7 @@ func logCommand(e *environment) *cobra.Command {
 					return err
 				}
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.Log(cmd.Context(), slug, id, limit)
 				if err != nil {
 					return err
@@ -83,7 +84,7 @@ func diffCommand(e *environment) *cobra.Command {
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rev := strings.Join(args, "")
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				d, err := c.Diff(cmd.Context(), slug, rev)
 				if err != nil {
 					return err
@@ -124,7 +125,7 @@ func restoreCommand(e *environment) *cobra.Command {
 			if in.ID, err = memoryID(args[0]); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Restore(cmd.Context(), slug, in)
 				if err != nil {
 					return err
@@ -143,7 +144,7 @@ func restoreCommand(e *environment) *cobra.Command {
 // lost lists the memories that git took away before they were committed, or ends the
 // matter.
 func (e *environment) lost(cmd *cobra.Command, forget bool) error {
-	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+	return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		if forget {
 			r, err := c.ForgetLost(cmd.Context(), slug)
 			if err != nil {
@@ -174,7 +175,7 @@ func (e *environment) lost(cmd *cobra.Command, forget bool) error {
 
 // undo takes back what revision rev changed.
 func (e *environment) undo(cmd *cobra.Command, rev string) error {
-	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+	return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		r, err := c.Undo(cmd.Context(), slug, wire.Undo{Rev: rev})
 		if err != nil {
 			return err

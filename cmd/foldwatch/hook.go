@@ -64,10 +64,10 @@ func (e *environment) hook(ctx context.Context, args []string) {
 			return
 		}
 	}
-	if _, err := e.folders(); err != nil {
+	if _, err := e.config.Dirs(); err != nil {
 		return
 	}
-	c, err := e.dial(ctx, e)
+	c, err := e.daemon.Dialed(ctx)
 	if err != nil || c == nil {
 		return
 	}

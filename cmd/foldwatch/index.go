@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -52,7 +53,7 @@ type reindexReply struct {
 }
 
 func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) error {
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
+	return e.inProject(ctx, func(c local.Client, slug string) error {
 		ref, err := c.Reindex(ctx, slug, in)
 		if err != nil {
 			return err
@@ -91,7 +92,7 @@ func jobsCommand(e *environment) *cobra.Command {
 		Short: "Print the queue, or one job",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 )
 
 // TestLingerIsOffered: `service install` asks a person whether the service shall
@@ -37,7 +39,7 @@ func TestLingerIsOffered(t *testing.T) {
 				t.Skip("SKIP: this user's services outlast the session already")
 			}
 			// No daemon runs before the service is started, and then its own does.
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) {
+			w.env.daemon.Dial = func(context.Context) (local.Client, error) {
 				if b, _ := os.ReadFile(ran); strings.Contains(string(b), " start ") {
 					return w.f, nil
 				}

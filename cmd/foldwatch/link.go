@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -25,7 +26,7 @@ func linkAddCommand(e *environment) *cobra.Command {
 			if in.TargetID, err = memoryID(args[1]); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				l, err := c.AddLink(cmd.Context(), slug, src, in)
 				if err != nil {
 					return err
@@ -49,7 +50,7 @@ func linkListCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.Links(cmd.Context(), slug, id)
 				if err != nil {
 					return err
@@ -74,7 +75,7 @@ func linkRemoveCommand(e *environment) *cobra.Command {
 		Short: "Remove a link; `link list` prints the ids",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				if err := c.RemoveLink(cmd.Context(), slug, args[0]); err != nil {
 					return err
 				}

@@ -53,7 +53,7 @@ func (e *environment) dialConn(ctx context.Context) (net.Conn, error) {
 	if !errors.Is(err, wire.ErrNoDaemon) {
 		return conn, err
 	}
-	if _, err := e.start(ctx); err != nil {
+	if _, err := e.daemon.Start(ctx); err != nil {
 		return nil, err
 	}
 	return e.dialOnce(ctx)
@@ -62,7 +62,7 @@ func (e *environment) dialConn(ctx context.Context) (net.Conn, error) {
 // dialOnce connects to the daemon that runs now. It returns wire.ErrNoDaemon if
 // none does.
 func (e *environment) dialOnce(ctx context.Context) (net.Conn, error) {
-	paths, err := e.socketPaths()
+	paths, err := e.daemon.SocketPaths()
 	if err != nil {
 		return nil, err
 	}

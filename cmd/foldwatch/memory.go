@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -35,7 +36,7 @@ func memoryAddCommand(e *environment) *cobra.Command {
 			if in.Content, err = e.memoryText(cmd.Context(), args); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.AddMemory(cmd.Context(), slug, in)
 				if err != nil {
 					return err
@@ -118,7 +119,7 @@ func memoryEditCommand(e *environment) *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return e.inProject(ctx, func(c local.Client, slug string) error {
 				m, err := c.GetMemory(ctx, slug, id)
 				if err != nil {
 					return err
@@ -186,7 +187,7 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 				return usagef("foldwatch memory rm --help", "give either ids or --missing")
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return e.inProject(ctx, func(c local.Client, slug string) error {
 				if missing {
 					r, err := c.RemoveMissing(ctx, slug, wire.RemoveMissing{})
 					if err != nil {
@@ -231,7 +232,7 @@ func memoryListCommand(e *environment) *cobra.Command {
 		Short: "List memories",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.ListMemories(cmd.Context(), slug, q)
 				if err != nil {
 					return err
@@ -301,7 +302,7 @@ func memoryAdoptCommand(e *environment) *cobra.Command {
 				}
 				in.IDs = append(in.IDs, id)
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Adopt(cmd.Context(), slug, in)
 				if err != nil {
 					return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -77,7 +78,7 @@ func (e *environment) driverCommand(use, short, long string, run func(*driverIns
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				w, err := e.workTree(cmd.Context(), c, slug)
 				if err != nil {
 					return err

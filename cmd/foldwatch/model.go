@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
+	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -44,7 +46,7 @@ func modelListCommand(e *environment) *cobra.Command {
 		Short: "List models, with size, licence and milliseconds per text",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := e.settings()
+			st, err := e.config.Settings()
 			if err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ func modelListCommand(e *environment) *cobra.Command {
 			if models[0].MSPerText, err = pace(cmd.Context(), embed.Builtin(), 20*time.Millisecond); err != nil {
 				return err
 			}
-			return e.Emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p terminal.Printer) {
+			return e.Emit(map[string]any{"models": models, "folder": st.Dirs.Models()}, func(p terminal.Printer) {
 				var t terminal.Table
 				t.Row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
 				for _, m := range models {
@@ -85,8 +87,8 @@ func modelListCommand(e *environment) *cobra.Command {
 
 // listModels returns the models that can be chosen: what is in the binary, what lies
 // on this machine, what can be fetched, and what providers have.
-func listModels(st settings, slug string) []listedModel {
-	cfg := st.cfg
+func listModels(st local.Settings, slug string) []listedModel {
+	cfg := st.Config
 	if slug != "" {
 		cfg = cfg.For(slug)
 	}
@@ -106,7 +108,7 @@ func listModels(st settings, slug string) []listedModel {
 	for _, m := range weights.List() {
 		l := listedModel{Name: m.Name, Kind: m.Kind, Dim: m.Dim, Bytes: m.Bytes, Licence: m.Licence, Note: m.Note}
 		l.State = state(used.Provider == "local" && used.Model == m.Name, toFetch)
-		if dir := filepath.Join(st.dirs.Models(), m.Name); isFolder(dir) {
+		if dir := filepath.Join(st.Dirs.Models(), m.Name); isFolder(dir) {
 			l.State, l.Bytes = state(l.State == "in use", "on this machine"), folderSize(dir)
 			if rec, err := weights.ReadRecord(dir); err == nil { // one that was copied there has none
 				l.MSPerText = rec.MSPerText
@@ -115,10 +117,10 @@ func listModels(st settings, slug string) []listedModel {
 		seen[m.Name] = true
 		out = append(out, l)
 	}
-	entries, err := os.ReadDir(st.dirs.Models())
+	entries, err := os.ReadDir(st.Dirs.Models())
 	for _, d := range entries {
 		if err == nil && d.IsDir() && !seen[d.Name()] && !strings.HasPrefix(d.Name(), ".") {
-			dir := filepath.Join(st.dirs.Models(), d.Name())
+			dir := filepath.Join(st.Dirs.Models(), d.Name())
 			out = append(out, listedModel{Name: d.Name(), Kind: "folder", Bytes: folderSize(dir), State: state(used.Provider == "local" && used.Model == d.Name(), "on this machine")})
 		}
 	}
@@ -162,7 +164,7 @@ func hostOf(p conf.Provider) string {
 	if at == "" {
 		at = embed.DefaultURL(p.Kind)
 	}
-	if local(at) {
+	if provider.IsLocal(at) {
 		return "this machine"
 	}
 	_, rest, _ := strings.Cut(at, "://")
@@ -198,7 +200,7 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if !ok {
 				return fold.WithHint(fmt.Errorf("no model is called %q: %w", args[0], fold.ErrNotFound), "foldwatch model list")
 			}
-			st, err := e.settings()
+			st, err := e.config.Settings()
 			if err != nil {
 				return err
 			}
@@ -206,7 +208,7 @@ func modelPullCommand(e *environment) *cobra.Command {
 				from = weights.Host
 			}
 			e.Messages(false).Printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, terminal.Size(m.Bytes), m.Licence, from, m.Repo)
-			opt := weights.PullOptions{Model: m, From: from, Dir: st.dirs.Models(), Update: update}
+			opt := weights.PullOptions{Model: m, From: from, Dir: st.Dirs.Models(), Update: update}
 			last := int64(-1) // percent that were told
 			if terminal.IsTerminal(e.Stderr) && !e.Quiet {
 				opt.Progress = func(done, total int64) {
@@ -223,7 +225,7 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir := filepath.Join(st.dirs.Models(), m.Name)
+			dir := filepath.Join(st.Dirs.Models(), m.Name)
 			model, err := embed.OpenLocal(cmd.Context(), dir)
 			if err != nil {
 				return fmt.Errorf("fetched, but of no use: %w", err)
@@ -273,7 +275,7 @@ func modelUseCommand(e *environment) *cobra.Command {
 			"foldwatch allow PROVIDER.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.settings()
+			st, err := e.config.Settings()
 			if err != nil {
 				return err
 			}
@@ -304,11 +306,11 @@ func modelUseCommand(e *environment) *cobra.Command {
 
 // chosen finds out what the user means, and makes sure that a model of this machine
 // can be used.
-func (e *environment) chosen(ctx context.Context, st settings, arg string) (provider, model string, err error) {
+func (e *environment) chosen(ctx context.Context, st local.Settings, arg string) (provider, model string, err error) {
 	if arg == "builtin" {
 		return arg, "", nil
 	}
-	if name := filepath.Join(st.dirs.Models(), arg); filepath.IsLocal(arg) && isFolder(name) {
+	if name := filepath.Join(st.Dirs.Models(), arg); filepath.IsLocal(arg) && isFolder(name) {
 		_, err := embed.OpenLocal(ctx, name)
 		return "local", arg, err
 	}
@@ -316,7 +318,7 @@ func (e *environment) chosen(ctx context.Context, st settings, arg string) (prov
 		return "", "", fold.WithHint(fmt.Errorf("model %s is not on this machine: %w", arg, fold.ErrNotFound), "foldwatch model pull "+arg)
 	}
 	name, rest, _ := strings.Cut(arg, "/")
-	if p, ok := st.cfg.Provider(name); ok && !isFolder(arg) {
+	if p, ok := st.Config.Provider(name); ok && !isFolder(arg) {
 		if embed.DefaultURL(p.Kind) == "" {
 			return "", "", fold.WithHint(fmt.Errorf("provider %s has no embeddings: %w", name, fold.ErrInvalid), "foldwatch model list")
 		}
@@ -347,11 +349,11 @@ type change struct {
 // editConfig changes keys of the user file, every other byte stays, and returns the
 // configuration as it is then. A file that would not load is not written.
 func (e *environment) editConfig(changes ...change) (conf.Config, error) {
-	st, err := e.settings()
+	st, err := e.config.Settings()
 	if err != nil {
 		return conf.Config{}, err
 	}
-	name := st.dirs.ConfigFile()
+	name := st.Dirs.ConfigFile()
 	b, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return conf.Config{}, fmt.Errorf("read config: %w", err)
@@ -367,16 +369,16 @@ func (e *environment) editConfig(changes ...change) (conf.Config, error) {
 	if err := disk.WriteFile(name, b, 0o600); err != nil {
 		return conf.Config{}, err
 	}
-	e.loaded = nil
-	st, err = e.settings()
-	return st.cfg, err
+	e.config.Forget()
+	st, err = e.config.Settings()
+	return st.Config, err
 }
 
 // reloaded has a daemon that runs take over the user file, and says what came of
 // it.
 func (e *environment) reloaded(ctx context.Context, done string) error {
 	var list wire.EmbedderList
-	c, err := e.running(ctx)
+	c, err := e.daemon.Running(ctx)
 	if err == nil && c != nil {
 		list, err = c.ReloadModels(ctx)
 	}

@@ -45,11 +45,11 @@ func tinyModel(t *testing.T) string {
 // userFile is what the user file of a trial holds.
 func (tr *trial) userFile(t *testing.T) string {
 	t.Helper()
-	st, err := tr.env.settings()
+	st, err := tr.env.config.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(st.dirs.ConfigFile())
+	b, err := os.ReadFile(st.Dirs.ConfigFile())
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}

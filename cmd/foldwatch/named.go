@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -38,7 +39,7 @@ func (e *environment) fileNamed(arg string) string {
 
 // memoryOf returns the id of the memory that arg names: by its id, by its own file, or
 // by the source file that it describes.
-func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg string) (string, error) {
+func (e *environment) memoryOf(ctx context.Context, c local.Client, slug, arg string) (string, error) {
 	file := e.fileNamed(arg)
 	if file == "" {
 		return memoryID(arg)
@@ -79,7 +80,7 @@ func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg st
 const typesListed = 5
 
 // noSuchType says which types there are, where a list of one is empty.
-func (e *environment) noSuchType(ctx context.Context, c daemonClient, slug string, q wire.ListQuery) string {
+func (e *environment) noSuchType(ctx context.Context, c local.Client, slug string, q wire.ListQuery) string {
 	if q.Type == "" {
 		return ""
 	}

@@ -45,8 +45,8 @@ func TestNoticesComeByTheWay(t *testing.T) {
 		go func() { done <- srv.Serve(ln) }()
 		var errs bytes.Buffer
 		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &errs)
-		e.Getenv, e.environ = w.env.Getenv, nil
-		_, err = e.connect(t.Context())
+		e.Getenv, e.config.Environ = w.env.Getenv, nil
+		_, err = e.daemon.Connect(t.Context())
 		w.must(err)
 		w.must(srv.Close())
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {

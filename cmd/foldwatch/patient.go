@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
@@ -15,10 +16,10 @@ import (
 // what later ones need: the configuration, the daemon, the checkouts.
 type patient struct {
 	e     *environment
-	st    settings // zero where the configuration cannot be read
-	have  bool     // st says where things lie
-	slips error    // what is wrong with the configuration: st is without that
-	c     daemonClient
+	st    local.Settings // zero where the configuration cannot be read
+	have  bool           // st says where things lie
+	slips error          // what is wrong with the configuration: st is without that
+	c     local.Client
 	stat  *wire.Status // nil where no daemon answers
 
 	looked bool // trees is filled
@@ -46,7 +47,7 @@ func (p *patient) checkouts(ctx context.Context) []tree {
 		p.trees = p.treeHere(ctx)
 		return p.trees
 	}
-	list, err := answer(ctx, p.e.patience.daemon, p.c.Projects)
+	list, err := local.Answer(ctx, p.e.daemon.Timeout, p.c.Projects)
 	if err != nil {
 		return nil
 	}
@@ -94,7 +95,7 @@ func (p *patient) again(ctx context.Context) {
 	if p.c == nil {
 		return
 	}
-	if st, err := answer(ctx, p.e.patience.daemon, p.c.Status); err == nil {
+	if st, err := local.Answer(ctx, p.e.daemon.Timeout, p.c.Status); err == nil {
 		p.stat = p.opened(ctx, p.c, st)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -21,7 +22,7 @@ func pauseCommand(e *environment) *cobra.Command {
 					return usagef("foldwatch pause --for 1h", "--for %q is not a duration such as 30m or 1h", in.For)
 				}
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				st, err := c.Pause(cmd.Context(), slug, in)
 				if err != nil {
 					return err
@@ -46,7 +47,7 @@ func resumeCommand(e *environment) *cobra.Command {
 		Short: "Watch and commit again",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				st, err := c.Resume(cmd.Context(), slug)
 				if err != nil {
 					return err

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
@@ -22,8 +23,8 @@ func primeCommand(e *environment) *cobra.Command {
 			if q.Budget < 200 || q.Budget > 8000 {
 				return usagef("foldwatch prime --help", "a budget is between 200 and 8000 tokens")
 			}
-			e.noticesTold = true // the brief has them
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			e.daemon.HideNotices() // the brief has them
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				p, err := c.Prime(cmd.Context(), slug, q)
 				if err != nil {
 					return err

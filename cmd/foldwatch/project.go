@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -17,7 +18,7 @@ import (
 // project returns the slug a command is about: --project, else that of the
 // checkout which contains the working directory. A directory is in a project of its own
 // or in none: no other is taken for it, not even the only one there is.
-func (e *environment) project(ctx context.Context, c daemonClient) (string, error) {
+func (e *environment) project(ctx context.Context, c local.Client) (string, error) {
 	if e.slug != "" {
 		return e.slug, nil
 	}
@@ -47,8 +48,8 @@ func (e *environment) project(ctx context.Context, c daemonClient) (string, erro
 }
 
 // inProject connects and finds the project, then runs fn.
-func (e *environment) inProject(ctx context.Context, fn func(c daemonClient, slug string) error) error {
-	c, err := e.connect(ctx)
+func (e *environment) inProject(ctx context.Context, fn func(c local.Client, slug string) error) error {
+	c, err := e.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func addCommand(e *environment) *cobra.Command {
 			if in.Remote, err = e.remote(in.Remote); err != nil {
 				return err
 			}
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -147,7 +148,7 @@ func removeCommand(e *environment) *cobra.Command {
 			if system {
 				return e.removeFromSystem(cmd)
 			}
-			return e.inProject(ctx, func(cl daemonClient, slug string) error {
+			return e.inProject(ctx, func(cl local.Client, slug string) error {
 				pr, err := cl.Project(ctx, slug)
 				if err != nil {
 					return err
@@ -204,7 +205,7 @@ func projectsCommand(e *environment) *cobra.Command {
 		Short: "List the registered projects",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -45,7 +46,7 @@ func proposalsListCommand(e *environment) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return e.inProject(ctx, func(c local.Client, slug string) error {
 				l, err := c.Proposals(ctx, slug, q)
 				if err != nil {
 					return err
@@ -139,7 +140,7 @@ func proposalsShowCommand(e *environment) *cobra.Command {
 		Args:              between(1, 1),
 		ValidArgsFunction: e.proposalIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				pr, err := c.Proposal(cmd.Context(), slug, args[0])
 				if err != nil {
 					return err
@@ -151,7 +152,7 @@ func proposalsShowCommand(e *environment) *cobra.Command {
 }
 
 func proposalsAcceptCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c daemonClient, slug, id string) error {
+	return proposalsDecideCommand(e, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.AcceptProposal(ctx, slug, id)
 		if err != nil {
 			return err
@@ -177,7 +178,7 @@ func (e *environment) emitAccepted(r wire.ProposalAccepted, did string) error {
 }
 
 func proposalsRejectCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c daemonClient, slug, id string) error {
+	return proposalsDecideCommand(e, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.RejectProposal(ctx, slug, id)
 		if err != nil {
 			return err
@@ -189,7 +190,7 @@ func proposalsRejectCommand(e *environment) *cobra.Command {
 // proposalsDecideCommand decides about the proposals that are named, or about all
 // that wait. One that cannot be decided does not keep the others from it; the exit
 // code is that of the first.
-func proposalsDecideCommand(e *environment, use, says string, decide func(ctx context.Context, c daemonClient, slug, id string) error) *cobra.Command {
+func proposalsDecideCommand(e *environment, use, says string, decide func(ctx context.Context, c local.Client, slug, id string) error) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:               use + " ID…|--all",
@@ -201,7 +202,7 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 				return usagef("foldwatch proposals "+use+" --help", "give either ids of proposals or --all")
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return e.inProject(ctx, func(c local.Client, slug string) error {
 				if all {
 					var err error
 					if args, err = openProposals(ctx, c, slug); err != nil {
@@ -240,7 +241,7 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 }
 
 // openProposals returns the ids of all that wait for a decision and can have one.
-func openProposals(ctx context.Context, c daemonClient, slug string) (ids []string, err error) {
+func openProposals(ctx context.Context, c local.Client, slug string) (ids []string, err error) {
 	q := wire.ProposalQuery{Limit: 200}
 	for {
 		l, err := c.Proposals(ctx, slug, q)
@@ -262,7 +263,7 @@ func openProposals(ctx context.Context, c daemonClient, slug string) (ids []stri
 func (e *environment) proposalIDs(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	c, err := e.dialed(ctx)
+	c, err := e.daemon.Dialed(ctx)
 	if err != nil || c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

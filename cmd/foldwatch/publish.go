@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -63,7 +64,7 @@ func publishCommand(e *environment) *cobra.Command {
 				}
 				ids = append(ids, id)
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				p := &publisher{e: e, c: c, slug: slug, message: message}
 				if err := p.open(cmd.Context(), to); err != nil {
 					return err
@@ -82,7 +83,7 @@ func publishCommand(e *environment) *cobra.Command {
 // A publisher copies memories of one checkout to a folder in it.
 type publisher struct {
 	e       *environment
-	c       daemonClient
+	c       local.Client
 	slug    string
 	message string
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -20,7 +21,7 @@ func quarantineCommand(e *environment) *cobra.Command {
 		Short: "Print the files that are set aside, and why",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := allProblems(cmd.Context(), c, slug)
 				if err != nil {
 					return err
@@ -50,7 +51,7 @@ func quarantineCommand(e *environment) *cobra.Command {
 
 // tellLeftOut says what is not indexed because the checkout says so: nothing is wrong
 // with that, and who looks here may look for it.
-func (e *environment) tellLeftOut(ctx context.Context, c daemonClient, slug string) {
+func (e *environment) tellLeftOut(ctx context.Context, c local.Client, slug string) {
 	st, err := c.ProjectStatus(ctx, slug)
 	if err != nil {
 		return // what was asked for is printed
@@ -63,7 +64,7 @@ func (e *environment) tellLeftOut(ctx context.Context, c daemonClient, slug stri
 }
 
 // allProblems returns every page of the files set aside.
-func allProblems(ctx context.Context, c daemonClient, slug string) (wire.ProblemList, error) {
+func allProblems(ctx context.Context, c local.Client, slug string) (wire.ProblemList, error) {
 	all := wire.ProblemList{Items: []wire.FileProblem{}}
 	q := wire.ProblemQuery{Limit: 1000}
 	for {

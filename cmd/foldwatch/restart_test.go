@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 )
 
 // A daemonWithoutStatus is one that cannot be restarted: who it is, it does not say.
@@ -27,7 +28,7 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 		f := twoProjects()
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonWithoutStatus{f}, nil }
+		tr.env.daemon.Dial = func(context.Context) (local.Client, error) { return daemonWithoutStatus{f}, nil }
 		tr.env.TTY = func(any) bool { return true }
 		tr.env.Stdin = strings.NewReader("y\n")
 		return tr
@@ -58,7 +59,7 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	tr = trialOf()
-	tr.env.Stdin, tr.env.patience.person = r, 20*time.Millisecond
+	tr.env.Stdin, tr.env.daemon.AnswerWithin = r, 20*time.Millisecond
 	done := make(chan int, 1)
 	go func() { done <- tr.run("projects") }()
 	select {

@@ -113,8 +113,8 @@ func stopDaemon(log func(...any), home string) {
 		}
 		return ""
 	}
-	c.environ = nil
-	cl, err := dialSocket(context.Background(), c)
+	c.config.Environ = nil
+	cl, err := c.daemon.Dialed(context.Background())
 	if err != nil || cl == nil {
 		return // none was started
 	}

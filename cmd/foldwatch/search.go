@@ -26,7 +26,7 @@ func searchCommand(e *environment) *cobra.Command {
 				return usagef("", "--limit must be between 1 and 100")
 			}
 			ctx := cmd.Context()
-			cl, err := e.connect(ctx)
+			cl, err := e.daemon.Connect(ctx)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -38,7 +39,7 @@ func showCommand(e *environment) *cobra.Command {
 			if _, err := memoryID(args[0]); err != nil && e.fileNamed(args[0]) == "" {
 				return fold.WithHint(err, "foldwatch show takes the id of a memory, or a file: foldwatch memory list")
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				id, err := e.memoryOf(cmd.Context(), c, slug, args[0])
 				if err != nil {
 					return err
@@ -131,7 +132,7 @@ func contextCommand(e *environment) *cobra.Command {
 			if in.Depth < 1 || in.Depth > 3 {
 				return usagef("", "--depth must be 1, 2 or 3")
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Context(cmd.Context(), slug, id, in)
 				if err != nil {
 					return err
@@ -192,7 +193,7 @@ func sourceCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				s, err := c.MemorySource(cmd.Context(), slug, id, 0, 0)
 				if err != nil {
 					return err

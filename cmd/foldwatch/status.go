@@ -20,8 +20,8 @@ func statusCommand(e *environment) *cobra.Command {
 		Short: "Tell how daemon and projects are",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e.noticesTold = true // they are part of what is printed
-			cl, err := e.connect(cmd.Context())
+			e.daemon.HideNotices() // they are part of what is printed
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func statusCommand(e *environment) *cobra.Command {
 			}
 			if check {
 				why := degraded(st)
-				if e.slips != nil {
+				if e.config.Err != nil {
 					why = append(why, "the configuration cannot be used")
 				}
 				if len(why) > 0 {

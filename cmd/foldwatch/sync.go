@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -29,7 +30,7 @@ func syncCommand(e *environment) *cobra.Command {
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c daemonClient, slug string, r wire.Repository) error {
+			return e.withRepository(ctx, func(c local.Client, slug string, r wire.Repository) error {
 				reply, err := c.Sync(ctx, slug, r.ID, in)
 				if err != nil {
 					return err
@@ -58,7 +59,7 @@ func syncOnCommand(e *environment) *cobra.Command {
 			if in.Remote, err = e.remote(in.Remote); err != nil {
 				return err
 			}
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return e.inProject(ctx, func(c local.Client, slug string) error {
 				added, err := c.AddRepository(ctx, slug, in)
 				if err != nil {
 					return err
@@ -91,7 +92,7 @@ func syncOffCommand(e *environment) *cobra.Command {
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c daemonClient, slug string, r wire.Repository) error {
+			return e.withRepository(ctx, func(c local.Client, slug string, r wire.Repository) error {
 				if err := c.RemoveRepository(ctx, slug, r.ID); err != nil {
 					return err
 				}
@@ -104,8 +105,8 @@ func syncOffCommand(e *environment) *cobra.Command {
 }
 
 // withRepository runs fn for the repository of the project the command is about.
-func (e *environment) withRepository(ctx context.Context, fn func(c daemonClient, slug string, r wire.Repository) error) error {
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
+func (e *environment) withRepository(ctx context.Context, fn func(c local.Client, slug string, r wire.Repository) error) error {
+	return e.inProject(ctx, func(c local.Client, slug string) error {
 		list, err := c.Repositories(ctx, slug)
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if e.slug != "" {
 				in.Projects = strings.Split(e.slug, ",")
 			}
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func tokenListCommand(e *environment) *cobra.Command {
 		Short: "List tokens: what they may, until when, when they were last used",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func tokenRevokeCommand(e *environment) *cobra.Command {
 		Short: "End a token at once, and those that were made by it",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -65,7 +66,7 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 	if mode == modeSidecar {
 		command = "untrack"
 	}
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
+	return e.inProject(ctx, func(c local.Client, slug string) error {
 		w, err := e.workTree(ctx, c, slug)
 		if err != nil {
 			return err

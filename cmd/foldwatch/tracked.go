@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -27,7 +28,7 @@ type workTree struct {
 
 // workTree finds the work tree that a command is about: the checkout that contains
 // the working directory, or the only one of the project that -p names.
-func (e *environment) workTree(ctx context.Context, c daemonClient, slug string) (workTree, error) {
+func (e *environment) workTree(ctx context.Context, c local.Client, slug string) (workTree, error) {
 	pr, err := c.Project(ctx, slug)
 	if err != nil {
 		return workTree{}, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -47,7 +48,7 @@ func unitCommand(e *environment) *cobra.Command {
 		c := &cobra.Command{
 			Use: use, Short: short, Long: long, Args: between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				e.noticesTold = true
+				e.daemon.HideNotices()
 				if fl.user && fl.system {
 					return usagef(cmd.CommandPath()+" --help", "--user and --system exclude each other")
 				}
@@ -159,11 +160,11 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 // of it was left out.
 func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 	cfg := conf.Default()
-	if st, err := e.settings(); err == nil { // else the daemon says what is wrong with it
-		cfg = st.cfg
+	if st, err := e.config.Settings(); err == nil { // else the daemon says what is wrong with it
+		cfg = st.Config
 	}
 	var read []string
-	for _, kv := range e.environ {
+	for _, kv := range e.config.Environ {
 		if name, value, _ := strings.Cut(kv, "="); value != "" && cfg.Reads(name) {
 			read = append(read, name)
 		}
@@ -182,7 +183,7 @@ func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 // slipNote says that the service would not be installed for what is wrong with the
 // configuration of who runs this; "" where nothing is, or the service has another.
 func (e *environment) slipNote(s unit.Spec) string {
-	_, err := e.settings()
+	_, err := e.config.Settings()
 	if err == nil || s.Scope != unit.User {
 		return ""
 	}
@@ -379,12 +380,12 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 		return fold.WithHint(fmt.Errorf("the service is masked, %s is a link to %s: %w", s.Path(), os.DevNull, fold.ErrConflict), strings.Join(s.Unmask(), " "))
 	}
 	now.Lingers = now.BySpec || e.lingering(s.Account)
-	var others daemonClient
+	var others local.Client
 	if s.Scope == unit.User {
-		if _, err := e.settings(); err != nil && !fl.dryRun {
+		if _, err := e.config.Settings(); err != nil && !fl.dryRun {
 			return err // as in unitControl
 		}
-		if others, err = e.running(ctx); err != nil {
+		if others, err = e.daemon.Running(ctx); err != nil {
 			return err
 		}
 	}
@@ -436,7 +437,7 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 
 // sameVersion reports whether the service's daemon is of this program's version,
 // as far as it can be told.
-func (e *environment) sameVersion(ctx context.Context, c daemonClient, running bool) bool {
+func (e *environment) sameVersion(ctx context.Context, c local.Client, running bool) bool {
 	if c == nil || !running {
 		return true
 	}
@@ -446,12 +447,12 @@ func (e *environment) sameVersion(ctx context.Context, c daemonClient, running b
 
 // endDaemon ends a daemon that is not the service's, so that the service's finds
 // socket and state free.
-func (e *environment) endDaemon(ctx context.Context, c daemonClient) error {
+func (e *environment) endDaemon(ctx context.Context, c local.Client) error {
 	st, err := c.Status(ctx)
 	if err != nil {
 		return err
 	}
-	return (&patient{e: e, stat: &st}).end(ctx)
+	return e.daemon.End(ctx, st.PID)
 }
 
 // awaitUnit waits until the daemon of the user's service answers. The system's
@@ -460,12 +461,12 @@ func (e *environment) awaitUnit(ctx context.Context, s unit.Spec) error {
 	if s.Scope == unit.System {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	ctx, cancel := context.WithTimeout(ctx, local.StartDeadline)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, err := e.running(ctx); err == nil && c != nil {
+		if c, err := e.daemon.Running(ctx); err == nil && c != nil {
 			return nil
 		}
 		select {
@@ -526,7 +527,7 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	case verb == "stop":
 		other, own, known = e.otherPID(ctx, s)
 	case !fl.dryRun:
-		if _, err := e.settings(); err != nil {
+		if _, err := e.config.Settings(); err != nil {
 			return err // what runs goes on: no other would start
 		}
 		if err := e.yield(ctx, s); err != nil {
@@ -575,7 +576,7 @@ func (e *environment) yield(ctx context.Context, s unit.Spec) error {
 	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
 		return nil // whose it is, the system does not say
 	}
-	c, err := e.running(ctx)
+	c, err := e.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return err
 	}

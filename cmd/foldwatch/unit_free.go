@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -20,23 +20,23 @@ import (
 // 0 if none runs. One that starts is waited for until it answers, as long as one is given
 // for that.
 func (e *environment) freePID(ctx context.Context) (int, error) {
-	late := time.NewTimer(startDeadline)
+	late := time.NewTimer(local.StartDeadline)
 	defer late.Stop()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		c, err := e.running(ctx)
+		c, err := e.daemon.Running(ctx)
 		if err != nil {
 			return 0, err
 		}
 		if c != nil {
-			st, err := answer(ctx, e.patience.daemon, c.Status)
+			st, err := local.Answer(ctx, e.daemon.Timeout, c.Status)
 			if !errors.Is(err, wire.ErrNoDaemon) {
 				return st.PID, err
 			} // it has ended since
 		}
-		if d := e.deaf(); d != nil {
-			return d.pid, nil
+		if d := e.daemon.Unreachable(); d != nil {
+			return d.PID, nil
 		}
 		pid, starts := e.begun()
 		if !starts {
@@ -48,7 +48,7 @@ func (e *environment) freePID(ctx context.Context) (int, error) {
 			if pid > 0 {
 				return pid, nil
 			}
-			return 0, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s: %w", startDeadline, fold.ErrUnavailable), "foldwatch doctor")
+			return 0, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s: %w", local.StartDeadline, fold.ErrUnavailable), "foldwatch doctor")
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -58,26 +58,16 @@ func (e *environment) freePID(ctx context.Context) (int, error) {
 // begun reports whether a daemon holds the state, which starts or stops where it does not
 // answer, or is being started; its pid is 0 where that has not come to take the state.
 func (e *environment) begun() (pid int, is bool) {
-	dirs, err := e.folders()
+	dirs, err := e.config.Dirs()
 	if err != nil {
 		return 0, false // nobody knows where it would be
 	}
-	if holder, _ := heldBy(filepath.Join(dirs.State, "daemon.lock")); holder != "" {
+	if holder, _ := local.LockHolder(filepath.Join(dirs.State, "daemon.lock")); holder != "" {
 		pid, _ = strconv.Atoi(strings.TrimPrefix(holder, "pid "))
 		return pid, true
 	}
-	holder, _ := heldBy(filepath.Join(dirs.State, "start.lock"))
+	holder, _ := local.LockHolder(filepath.Join(dirs.State, "start.lock"))
 	return 0, holder != ""
-}
-
-// manner returns the arguments with which a daemon is started anew, so that it ends by
-// itself if the one with this pid does, or if that is not known.
-func (e *environment) manner(pid int) []string {
-	b, err := (&patient{e: e}).kernel(strconv.Itoa(pid), "cmdline")
-	if err != nil || slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
-		return []string{"--auto"}
-	}
-	return nil
 }
 
 // controlFree stops a daemon that no service manager holds, or starts it anew, where
@@ -108,18 +98,18 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 			}
 		})
 	}
-	st, err := e.settings()
+	st, err := e.config.Settings()
 	if err != nil && verb == "restart" {
 		return err // what runs goes on: no other would start
 	}
-	args := e.manner(pid)
-	if err := e.endPID(ctx, pid); err != nil {
+	args := e.daemon.Manner(pid)
+	if err := e.daemon.End(ctx, pid); err != nil {
 		return err
 	}
 	r.Changed = true
 	if verb == "stop" {
-		if st.cfg.AutoStart {
-			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.dirs.ConfigFile()+" keeps it from that")
+		if st.Config.AutoStart {
+			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.Dirs.ConfigFile()+" keeps it from that")
 		}
 		return e.Emit(r, func(p terminal.Printer) {
 			p.Printf("stopped  pid %d, which no service had started\n", pid)
@@ -128,11 +118,11 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 			}
 		})
 	}
-	c, err := e.spawn(ctx, args...)
+	c, err := e.daemon.Spawn(ctx, args...)
 	if err != nil {
 		return err
 	}
-	now, err := answer(ctx, e.patience.daemon, c.Status)
+	now, err := local.Answer(ctx, e.daemon.Timeout, c.Status)
 	if err != nil {
 		return err
 	}
@@ -140,15 +130,6 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 	return e.Emit(r, func(p terminal.Printer) {
 		p.Printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
 	})
-}
-
-// endPID ends a daemon, and waits until it has let go of socket and state.
-func (e *environment) endPID(ctx context.Context, pid int) error {
-	p := &patient{e: e}
-	if dirs, err := e.folders(); err == nil {
-		p.st.dirs, p.have = dirs, true
-	}
-	return p.endProcess(ctx, pid)
 }
 
 // otherPID returns the pid of the daemon that answers and is not the service's, 0 if
@@ -176,7 +157,7 @@ func (e *environment) endOther(ctx context.Context, own int) (int, error) {
 	if err != nil || pid == 0 || pid == own {
 		return 0, err
 	}
-	return pid, e.endPID(ctx, pid)
+	return pid, e.daemon.End(ctx, pid)
 }
 
 // freeLogs shows the log of daemons that commands start, where no service is installed.

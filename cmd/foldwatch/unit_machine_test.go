@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -39,16 +39,16 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	// No daemon could be started, so that none is where this fails.
 	u.write(filepath.Join(home, "state"), "")
 	u.write(filepath.Join(u.vars["XDG_STATE_HOME"], "foldwatch"), "")
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 
 	u.vars["FOLDWATCH_HOME"] = home
 	u.tells(u.said(3, "status"), "is the account of the machine's service, which is to run it", "hint: as root: foldwatch service start --system")
 	u.said(3, "up", u.co, "-d", "--no-input")
 	u.said(3, "up", u.co, "--no-input")
 	u.vars["FOLDWATCH_AUTO_START"] = "false"
-	u.env.environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
+	u.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
 	u.tells(u.said(3, "projects"), "foldwatch service start --system")
-	u.env.environ = nil
+	u.env.config.Environ = nil
 
 	delete(u.vars, "FOLDWATCH_HOME")
 	u.tells(u.said(3, "status"), "which has its own in "+home, "hint: FOLDWATCH_HOME="+home+" foldwatch status")
@@ -143,13 +143,12 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	// A daemon that it may end and not start again is not ended.
 	u.f.version = "0.0.1"
 	pid, ended := u.process()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonOf{u.f, pid}, nil }
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
 	found = u.look("version", true)
 	if !has(found, isFail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
 		t.Errorf("version: %+v", found)
 	}
-	p := &patient{e: u.env, stat: &wire.Status{PID: pid}}
-	if err := p.restart(t.Context()); !errors.Is(err, fold.ErrForbidden) {
+	if _, err := u.env.daemon.Restart(t.Context(), pid); !errors.Is(err, fold.ErrForbidden) {
 		t.Errorf("restart: %v, want ErrForbidden", err)
 	}
 	select {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
@@ -76,7 +77,7 @@ func (u *unitWard) said(wantCode int, args ...string) string {
 	u.t.Helper()
 	u.out.Reset()
 	u.err.Reset()
-	u.env.loaded = nil
+	u.env.config.Forget()
 	if code := u.run(args...); code != wantCode {
 		u.t.Errorf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, wantCode, u.out.String(), u.err.String())
 	}
@@ -189,7 +190,7 @@ func TestRestartTakesThePlaceOfAnother(t *testing.T) {
 	u.write(u.env.at(u.spec.Path()), u.spec.Text())
 	pid, ended := u.process()
 	gone := false
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) {
 		select {
 		case <-ended:
 			gone = true
@@ -221,7 +222,7 @@ func TestUninstallWithoutTheManager(t *testing.T) {
 	u.must(os.MkdirAll(filepath.Dir(link), 0o700))
 	u.must(os.Symlink(u.spec.Path(), link))
 	pid, ended := u.process()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) {
 		select {
 		case <-ended:
 			return nil, nil
@@ -259,7 +260,7 @@ func TestEmptyLogSaysWhy(t *testing.T) {
 // refused with --dry-run too, and status says what is missing.
 func TestDryRunForeseesTheRefusal(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0")
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	out := u.said(0, "service", "install", "--dry-run")
 	u.tells(out, "write "+u.spec.Path()+"\n", "systemctl --user enable foldwatch.service\n")
 	if ran := u.runs(); strings.Contains(ran, "enable") {
@@ -284,7 +285,7 @@ func TestInstallRecordsTheWayOut(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=1")
 	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "[providers.mine]\nkind = \"openai\"\nurl = \"https://m.example.invalid\"\nkey_env = \"MINE\"\n")
 	u.vars["HTTPS_PROXY"] = "http://proxy.example.invalid:3128"
-	u.env.environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
+	u.env.config.Environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
 	u.tells(u.said(0, "service", "install"), "note  FOLDWATCH_LISTEN, MINE: left out")
 	text, err := os.ReadFile(u.env.at(u.spec.Path()))
 	if err != nil || !strings.Contains(string(text), `Environment="HTTPS_PROXY=http://proxy.example.invalid:3128"`) || strings.Contains(string(text), "hush") {
@@ -308,7 +309,7 @@ func TestServiceIsFoundWithVariablesOfLines(t *testing.T) {
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {
 	u.t.Helper()
 	sleeper := exec.CommandContext(u.t.Context(), "sleep", "60")
-	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
+	u.env.daemon.Proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	u.must(sleeper.Start())
 	done := make(chan struct{})
 	go func() {
@@ -339,7 +340,7 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 	u.systemctl("ActiveState=active", fmt.Sprintf("MainPID=%d", pid), "UnitFileState=disabled")
 	u.packaged(false)
 	u.f.version = "0.0.1"
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) {
 		if b, _ := os.ReadFile(u.ran); strings.Contains(string(b), " restart ") {
 			u.f.version = fullVersion()
 		}
@@ -364,7 +365,7 @@ func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
 		older := u.spec.Text() + "# of an older version\n"
 		u.write(u.env.at(u.spec.Path()), older)
 		u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
-		u.env.loaded = nil
+		u.env.config.Forget()
 		u.runs()
 		u.tells(u.said(exitUsage, "service", verb), `config.toml:1: unknown key "auto_stat"`, "hint: edit ")
 		if ran := u.runs(); strings.Contains(ran, "restart") || strings.Contains(ran, "enable ") {
@@ -384,14 +385,14 @@ func TestStopEndsWhatTheServiceDidNotStart(t *testing.T) {
 	other := exec.CommandContext(t.Context(), "sleep", "60")
 	u.must(other.Start())
 	u.f.pid = other.Process.Pid
-	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
+	u.env.daemon.Proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = other.Wait() // it is told to end
 		u.f.gone.Store(true)
 	}()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.env.daemon.Dial = func(context.Context) (local.Client, error) {
 		if u.f.gone.Load() {
 			return nil, nil
 		}

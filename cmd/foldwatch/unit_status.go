@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -88,11 +89,11 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 
 // answering returns the pid of the daemon that answers with this program's folders.
 func (e *environment) answering(ctx context.Context) (pid int, answers bool) {
-	c, err := e.running(ctx)
+	c, err := e.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return 0, false
 	}
-	st, err := answer(ctx, e.patience.daemon, c.Status)
+	st, err := local.Answer(ctx, e.daemon.Timeout, c.Status)
 	return st.PID, err == nil
 }
 

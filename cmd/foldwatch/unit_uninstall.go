@@ -50,7 +50,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		case fl.dryRun:
 			r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which the service did not start", pid))
 		default:
-			if err := e.endPID(ctx, pid); err != nil {
+			if err := e.daemon.End(ctx, pid); err != nil {
 				return err
 			}
 			r.PID = pid

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
@@ -35,7 +36,7 @@ func (e *environment) asService() bool {
 
 // restartService has the service manager start the daemon anew, if the one with this
 // pid is the user's service, and returns when it answers; nil if it is not.
-func (e *environment) restartService(ctx context.Context, pid int) (daemonClient, error) {
+func (e *environment) restartService(ctx context.Context, pid int) (local.Client, error) {
 	s, runs := e.unitPID(ctx)
 	if runs == 0 || runs != pid {
 		return nil, nil
@@ -46,7 +47,7 @@ func (e *environment) restartService(ctx context.Context, pid int) (daemonClient
 	if err := e.awaitUnit(ctx, s); err != nil {
 		return nil, err
 	}
-	return e.running(ctx)
+	return e.daemon.Running(ctx)
 }
 
 // unitPID returns this user's service and the pid of its daemon; 0 where none runs,
@@ -74,7 +75,7 @@ const unitPatience = 10 * time.Second
 // startService has the service's daemon started, and returns when it answers; nil
 // if no service is installed, or the manager cannot be reached from here: a
 // daemon of our own is better than none.
-func (e *environment) startService(ctx context.Context) (daemonClient, error) {
+func (e *environment) startService(ctx context.Context) (local.Client, error) {
 	s, ours := e.ownUnit()
 	if !ours {
 		return nil, nil
@@ -88,5 +89,5 @@ func (e *environment) startService(ctx context.Context) (daemonClient, error) {
 	if err := e.awaitUnit(ctx, s); err != nil {
 		return nil, err
 	}
-	return e.running(ctx)
+	return e.daemon.Running(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -62,21 +63,21 @@ func upCommand(e *environment) *cobra.Command {
 // up registers and indexes the checkout with the daemon that runs, with one
 // started in the background, or with one that runs here until ctx ends.
 func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, once bool) error {
-	c, err := e.running(ctx)
+	c, err := e.daemon.Running(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := e.settings(); err != nil && c == nil {
+	if _, err := e.config.Settings(); err != nil && c == nil {
 		return err
 	}
 	if c == nil && (detach || e.asService()) {
-		if c, err = e.spawn(ctx); err != nil {
+		if c, err = e.daemon.Spawn(ctx); err != nil {
 			return err
 		}
 	}
 	if c != nil {
-		e.tellSlips()
-		e.tellNotices(ctx, c)
+		e.daemon.TellConfig()
+		e.daemon.TellNotices(ctx, c)
 		err := e.bringUp(ctx, c, in)
 		if errors.Is(err, wire.ErrNoDaemon) {
 			return fold.WithHint(fmt.Errorf("%w: the daemon ended before it was ready", wire.ErrNoDaemon),
@@ -122,7 +123,7 @@ func (e *environment) up(ctx context.Context, in wire.ProjectCreate, detach, onc
 
 // workHere is what `up` does once the daemon inside this process answers.
 func (e *environment) workHere(ctx context.Context, in wire.ProjectCreate, once bool) error {
-	c, err := e.running(ctx)
+	c, err := e.daemon.Running(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ type upReply struct {
 }
 
 // bringUp registers the checkout, follows its index, and prints `ready`.
-func (e *environment) bringUp(ctx context.Context, c daemonClient, in wire.ProjectCreate) error {
+func (e *environment) bringUp(ctx context.Context, c local.Client, in wire.ProjectCreate) error {
 	began := e.now()
 	added, err := c.AddProject(ctx, in)
 	if err != nil {
@@ -296,11 +297,6 @@ func inRepository(path string) bool {
 		}
 		path = up
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func serveCommand(e *environment) *cobra.Command {

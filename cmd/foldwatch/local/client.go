@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -6,10 +6,9 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// A daemonClient is what the commands need of the daemon: its two doors,
-// remember and recall, and what is around them. The client of the socket is
-// one; tests have another. An empty slug is allowed only where it says so.
-type daemonClient interface {
+// A Client is what the commands need of the daemon: what it writes and
+// finds, and what is around that. The client of the socket is one; tests have another. An empty slug is allowed only where it says so.
+type Client interface {
 	Projects(ctx context.Context) (wire.ProjectList, error)
 	Project(ctx context.Context, slug string) (wire.Project, error)
 	UpdateProject(ctx context.Context, slug string, in wire.ProjectUpdate) (wire.Project, error)

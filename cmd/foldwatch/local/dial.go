@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// socketPaths returns where the daemon may listen, the likeliest first. It may
+// SocketPaths returns where the daemon may listen, the likeliest first. It may
 // have been started from where other variables said where the socket lies, and
 // notes the real path in the state folder.
-func (e *environment) socketPaths() ([]string, error) {
-	dirs, err := e.folders()
+func (d *Daemon) SocketPaths() ([]string, error) {
+	dirs, err := d.Config.Dirs()
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ func (e *environment) socketPaths() ([]string, error) {
 	return paths, nil
 }
 
-// dialSocket returns a client of the daemon's socket, or nil if nothing listens
+// DialSocket returns a client of the daemon's socket, or nil if nothing listens
 // there.
-func dialSocket(ctx context.Context, e *environment) (daemonClient, error) {
-	paths, err := e.socketPaths()
+func (d *Daemon) DialSocket(ctx context.Context) (Client, error) {
+	paths, err := d.SocketPaths()
 	if err != nil {
 		return nil, err
 	}

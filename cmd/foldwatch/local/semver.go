@@ -1,16 +1,18 @@
-package main
+package local
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// olderVersion reports whether version a is older than b by the precedence of
+// Older reports whether version a is older than b by the precedence of
 // semver.org 2.0.0, section 11, in which what stands behind a plus does not count.
 // It is false where one of them is no such version, or that does not tell.
-func olderVersion(a, b string) bool {
+func Older(a, b string) bool {
 	x, xs := semantic().FindStringSubmatch(a), semantic().FindStringSubmatch(b)
 	if x == nil || xs == nil {
 		return false
@@ -39,7 +41,9 @@ func olderVersion(a, b string) bool {
 }
 
 // semantic takes a version apart: three numbers, and what comes before a release.
-var semantic = later(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$`)
+var semantic = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$`)
+})
 
 // compareNumbers compares whole numbers of any length by their digits.
 func compareNumbers(a, b string) int {

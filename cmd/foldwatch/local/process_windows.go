@@ -1,6 +1,7 @@
-package main
+package local
 
 import (
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -14,3 +15,7 @@ func detached() *syscall.SysProcAttr {
 		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS,
 	}
 }
+
+// terminate ends a process. Windows has no signal to ask with; what the daemon
+// has acknowledged is durable.
+func terminate(p *os.Process) error { return p.Kill() }
