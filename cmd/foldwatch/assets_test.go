@@ -134,15 +134,3 @@ func TestManCommand(t *testing.T) {
 		t.Errorf("man dance: exit %d, %q", code, out)
 	}
 }
-
-func TestTooOldGit(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		major, minor int
-		want         bool
-	}{{0, 0, false}, {1, 99, true}, {2, 25, true}, {2, 30, true}, {2, 31, false}, {2, 100, false}, {3, 0, false}} {
-		if got := tooOld(tc.major, tc.minor); got != tc.want {
-			t.Errorf("tooOld(%d, %d) = %t", tc.major, tc.minor, got)
-		}
-	}
-}

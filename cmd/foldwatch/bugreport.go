@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -103,7 +104,7 @@ func (e *environment) reportFile(named string) (string, error) {
 		return e.absolute(named)
 	}
 	name := "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
-	if dirs, err := e.config.Dirs(); err == nil && writable(dirs.State) == nil {
+	if dirs, err := e.config.Dirs(); err == nil && local.Writable(dirs.State) == nil {
 		return filepath.Join(dirs.State, name), nil
 	}
 	dir, err := os.MkdirTemp("", "foldwatch-bugreport-*")
@@ -120,7 +121,7 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 	if v, err := exec.CommandContext(ctx, "git", "--version").Output(); err == nil {
 		r.Git = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`).FindString(string(v))
 	}
-	for _, f := range examine(ctx, e, false) {
+	for _, f := range doctor.Run(ctx, e.doctorHost(), false) {
 		r.Checks = append(r.Checks, reportedCheck{f.Number, f.Name, f.Status})
 	}
 	if st, err := e.config.Settings(); err == nil || st.Dirs.State != "" {

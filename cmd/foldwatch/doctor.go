@@ -3,63 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
-
-// A check looks at one thing. Its number and name are in scripts and bug reports:
-// a new check takes the next number, and that of one that went is never used
-// again.
-type check struct {
-	number int
-	name   string
-	run    func(ctx context.Context, p *patient) []finding
-}
-
-// checks is the table, in the order in which they run: what needs the daemon
-// stands below it.
-func checks() []check {
-	one := func(fn func(context.Context, *patient) finding) func(context.Context, *patient) []finding {
-		return func(ctx context.Context, p *patient) []finding { return []finding{fn(ctx, p)} }
-	}
-	return []check{
-		{1, "program", one(checkProgram)},
-		{2, "configuration", checkConfiguration},
-		{3, "variables", checkVariables},
-		{4, "state-folder", one(checkState)},
-		{5, "disk-space", one(checkDisk)},
-		{6, "clock", checkClock},
-		{7, "git", one(checkGit)},
-		{8, "lock", checkLock},
-		{9, "daemon", one(checkDaemon)},
-		{10, "other-daemon", checkOthers},
-		{11, "version", one(checkVersion)},
-		{12, "socket", one(checkSocket)},
-		{13, "listen", one(checkListen)},
-		{14, "open-files", one(checkOpenFiles)},
-		{15, "watches", checkWatches},
-		{16, "service", checkUnit},
-		{17, "environment", checkRecorded},
-		{18, "identity", byGit(checkIdentity)},
-		{19, "credentials", checkCredentials},
-		{20, "folder", one(checkFolder)},
-		{21, "projects", checkProjects},
-		{22, "git-lock", byGit(checkGitLock)},
-		{23, "history", byGit(checkHistory)},
-		{24, "sync", checkSync},
-		{25, "branch", byGit(checkTracked)},
-		{26, "merge-driver", byGit(checkMergeDriver)},
-		{27, "packers", checkPackers},
-		{28, "obsidian", checkObsidian},
-		{29, "embedder", checkEmbedder},
-		{30, "index", checkIndex},
-		{31, "agents", checkAgents},
-	}
-}
 
 func doctorCommand(e *environment) *cobra.Command {
 	var fix, dryRun bool
@@ -75,13 +26,13 @@ func doctorCommand(e *environment) *cobra.Command {
 				return usagef("foldwatch doctor --fix --dry-run", "--dry-run is for --fix")
 			}
 			e.daemon.HideNotices() // the checks tell more
-			found := examine(cmd.Context(), e, fix && !dryRun)
-			n := tally(found)
-			if err := e.Emit(map[string]any{"checks": found, "counts": n}, func(p terminal.Printer) { e.printFindings(p, found, dryRun) }); err != nil {
+			found := doctor.Run(cmd.Context(), e.doctorHost(), fix && !dryRun)
+			n := doctor.Tally(found)
+			if err := e.Emit(map[string]any{"checks": found, "counts": n}, func(terminal.Printer) { doctor.Print(e.Streams, found, dryRun) }); err != nil {
 				return err
 			}
-			if n[isFail] > 0 {
-				return fmt.Errorf("%w: %s", errDegraded, terminal.Plural(n[isFail], "problem"))
+			if n[doctor.Fail] > 0 {
+				return fmt.Errorf("%w: %s", errDegraded, terminal.Plural(n[doctor.Fail], "problem"))
 			}
 			return nil
 		},
@@ -91,145 +42,24 @@ func doctorCommand(e *environment) *cobra.Command {
 	return c
 }
 
-// doctorPatience bounds the wait for one answer of the daemon: somebody who looks
-// what is wrong asks it several things, and it may be what is wrong.
-const doctorPatience = 4 * time.Second
-
-// examine runs every check in order. With fix it mends what it safely can, and
-// looks again.
-func examine(ctx context.Context, e *environment, fix bool) []finding {
-	e.daemon.Timeout = min(e.daemon.Timeout, doctorPatience)
-	p := &patient{e: e}
-	var all []finding
-	for _, ch := range checks() {
-		all = append(all, ch.on(ctx, p, fix)...)
-	}
-	return all
-}
-
-// on runs one check. With fix, what it finds is mended until nothing is left that
-// can be: one thing may hide another. What was mended stands before what was found
-// last.
-func (ch check) on(ctx context.Context, p *patient, fix bool) []finding {
-	const rounds = 3
-	var fixed []finding
-	for round := 0; ; round++ {
-		found := ch.run(ctx, p)
-		for i := range found {
-			found[i].Number, found[i].Name = ch.number, ch.name
-		}
-		did := false
-		for i := range found {
-			f := &found[i]
-			if !fix || round == rounds || !f.needsAction() || f.fix == nil {
-				continue
+// doctorHost is what doctor looks at.
+func (e *environment) doctorHost() *doctor.Host {
+	return &doctor.Host{
+		Daemon: e.daemon, Service: serviceChecks{e},
+		Parsers: e.parsers(), Program: e.program, WorkDir: e.workDir, Agents: e.agentOptions,
+		Now: e.now, Wait: e.wait, Free: e.free,
+		DriftTimeout: e.timeouts.drift, GitTimeout: e.timeouts.git,
+		Reindex: func(ctx context.Context, c local.Client, slug string, in wire.Reindex) error {
+			ref, err := c.Reindex(ctx, slug, in)
+			if err != nil {
+				return err
 			}
-			if err := f.fix(ctx); err != nil {
-				f.Text, f.fix = fmt.Sprintf("%s; to mend it failed: %v", f.Text, err), nil
-				left := slices.DeleteFunc(found, func(f finding) bool { return f.Status == isFixed })
-				return append(fixed, left...)
+			b := e.NewBar(e.now)
+			if err := e.follow(ctx, c, ref.JobID, b); err != nil {
+				return err
 			}
-			f.Status, f.Mend, did = isFixed, "", true
-			fixed = append(fixed, *f)
-		}
-		if !did {
-			return append(fixed, found...)
-		}
-		p.again(ctx)
+			_, err = e.settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+			return err
+		},
 	}
-}
-
-// tally counts findings by status.
-func tally(found []finding) map[string]int {
-	n := map[string]int{isOK: 0, isWarn: 0, isFail: 0, isSkipped: 0, isFixed: 0}
-	for _, f := range found {
-		n[f.Status]++
-	}
-	return n
-}
-
-// Widths of the columns before the text; where they end, further lines begin.
-const (
-	statusWidth = len(isSkipped)
-	nameWidth   = len("configuration")
-	textColumn  = 2 + 2 + statusWidth + 2 + nameWidth + 2
-)
-
-// printFindings prints a line for each finding, and below it what to do. On a
-// terminal long ones go on below themselves; elsewhere a line is a line.
-func (e *environment) printFindings(p terminal.Printer, found []finding, dryRun bool) {
-	width := e.TerminalWidth()
-	last := 0
-	for _, f := range found {
-		number := fmt.Sprintf("%2d", f.Number)
-		if f.Number == last {
-			number = "  "
-		}
-		last = f.Number
-		p.Printf("%s  %s  %s  %s\n", number, mark(f.Status), fmt.Sprintf("%-*s", nameWidth, f.Name), folded(f.Text, width))
-		below := func(word, text string) {
-			if text != "" {
-				p.Printf("%*s%s\n", textColumn, "", folded(word+" "+text, width))
-			}
-		}
-		switch {
-		case f.Status == isFixed:
-			below("did:", f.Fix)
-		case f.Fix != "" && dryRun:
-			below("--fix would:", f.Fix)
-		default:
-			below("do:", f.Mend)
-		}
-	}
-	n := tally(found)
-	var parts []string
-	for _, s := range []string{isOK, isWarn, isFail, isFixed, isSkipped} {
-		if n[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
-		}
-	}
-	mends := 0
-	for _, f := range found {
-		if f.needsAction() && f.fix != nil {
-			mends++
-		}
-	}
-	line := strings.Join(parts, ", ")
-	if mends > 0 && !dryRun {
-		line += fmt.Sprintf("; %d of them foldwatch doctor --fix can mend", mends)
-	}
-	e.Messages(false).Printf("%s\n", line)
-}
-
-// mark is a status in its column, in the colour that people expect.
-func mark(status string) terminal.Styled {
-	code := map[string]string{isOK: "32", isWarn: "33", isFail: "1;31", isFixed: "32", isSkipped: "2"}[status]
-	return terminal.InColor(code, fmt.Sprintf("%-*s", statusWidth, status))
-}
-
-// folded breaks a clean text between words into lines that fit behind textColumn;
-// 0 is any width. What is longer than a line stays whole, to be copied.
-func folded(text string, width int) terminal.Block {
-	text = terminal.Clean(text)
-	room := width - textColumn
-	if width == 0 || room < 20 || terminal.Columns(text) <= room {
-		return terminal.Block(text)
-	}
-	var b strings.Builder
-	at := 0
-	for word := range strings.FieldsSeq(text) {
-		n := terminal.Columns(word)
-		switch {
-		case at == 0:
-		case at+1+n > room:
-			b.WriteString("\n" + strings.Repeat(" ", textColumn))
-			at = 0
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += n
-	}
-	return terminal.Block(b.String())
 }

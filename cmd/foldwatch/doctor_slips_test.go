@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 )
 
 // TestSlipInTheConfiguration: it is told with its place and what to do, keeps no other
@@ -25,21 +26,21 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	w.must(os.Chmod(w.state(), 0o755))
 
 	found := w.look("configuration", false)
-	if len(found) != 2 || !has(found, isFail, file+`:1: unknown key "auto_stat", did you mean "auto_start"`) || !has(found, isFail, file+":2: strength_weight") || found[0].Mend != "edit "+file {
+	if len(found) != 2 || !has(found, doctor.Fail, file+`:1: unknown key "auto_stat", did you mean "auto_start"`) || !has(found, doctor.Fail, file+":2: strength_weight") || found[0].Mend != "edit "+file {
 		t.Errorf("configuration: %+v", found)
 	}
 	for _, name := range []string{"daemon", "state-folder", "disk-space", "clock", "listen", "index"} {
-		if found := w.look(name, false); slices.ContainsFunc(found, func(f finding) bool { return f.Status == isSkipped }) {
+		if found := w.look(name, false); slices.ContainsFunc(found, func(f doctor.Result) bool { return f.Status == doctor.Skipped }) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	if found := w.look("state-folder", true); !has(found, isFixed, "can be read by other users") {
+	if found := w.look("state-folder", true); !has(found, doctor.Fixed, "can be read by other users") {
 		t.Errorf("--fix: %+v", found)
 	}
 
 	// Another daemon would not start: that which runs is left alone, and none is offered.
 	w.f.version = "0.0.1"
-	if found := w.look("version", true); !has(found, isFail, "the daemon is 0.0.1") || has(found, isFixed, "") {
+	if found := w.look("version", true); !has(found, doctor.Fail, "the daemon is 0.0.1") || has(found, doctor.Fixed, "") {
 		t.Errorf("version: %+v", found)
 	}
 	w.env.TTY = func(any) bool { return true }
@@ -58,7 +59,7 @@ func TestSlipInTheConfiguration(t *testing.T) {
 
 	// Where none runs, none starts; that is told once, and not as a fault of its own.
 	w.env.daemon.Dial = nobody
-	if found := w.look("daemon", true); len(found) != 1 || !has(found, isFail, "see check 2") {
+	if found := w.look("daemon", true); len(found) != 1 || !has(found, doctor.Fail, "see check 2") {
 		t.Errorf("daemon: %+v", found)
 	}
 }
@@ -69,7 +70,7 @@ func TestOlderProgramLeavesTheDaemon(t *testing.T) {
 	w := newWard(t)
 	w.f.version = "99.1.0"
 	found := w.look("version", true)
-	if len(found) != 1 || !has(found, isFail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
+	if len(found) != 1 || !has(found, doctor.Fail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
 	w.env.TTY = func(any) bool { return true }
@@ -94,7 +95,7 @@ func TestStoresThatAreOpening(t *testing.T) {
 		}
 		return nil
 	}
-	if found := w.look("projects", false); len(found) != 1 || !has(found, isOK, "zoo: 12 files") || asked != 3 {
+	if found := w.look("projects", false); len(found) != 1 || !has(found, doctor.OK, "zoo: 12 files") || asked != 3 {
 		t.Errorf("after %d looks: %+v", asked, found)
 	}
 
@@ -102,7 +103,7 @@ func TestStoresThatAreOpening(t *testing.T) {
 	w.f.drift = wire.Drift{Differences: []string{"1 file has no row"}}
 	w.env.wait = func(context.Context, time.Duration) error { return nil }
 	for _, name := range []string{"projects", "index"} {
-		if found := w.look(name, true); len(found) != 1 || !has(found, isSkipped, "still opening") {
+		if found := w.look(name, true); len(found) != 1 || !has(found, doctor.Skipped, "still opening") {
 			t.Errorf("%s of what opens for long: %+v", name, found)
 		}
 	}

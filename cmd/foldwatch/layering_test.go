@@ -38,7 +38,7 @@ func levels() map[string]int {
 		// What tests of several packages share; see testHelpers.
 		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 6, "testdata/nocasetest": -1, "gitops/gittest": -1,
 		// Parts of the program.
-		"cmd/foldwatch/terminal": 2, "cmd/foldwatch/help": 2, "cmd/foldwatch/local": 6,
+		"cmd/foldwatch/terminal": 2, "cmd/foldwatch/help": 2, "cmd/foldwatch/local": 6, "cmd/foldwatch/doctor": 8,
 		// Programs: nothing imports them.
 		"cmd/foldwatch": 9, "testdata/rig": 9,
 	}

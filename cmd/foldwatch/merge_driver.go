@@ -118,7 +118,7 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	if r.Driver, err = d.tree.MergeDriver(ctx); err != nil {
 		return err
 	}
-	if program, ours := driverProgram(r.Driver); !ours || !runnableProgram(program) {
+	if program, ours := driverProgram(r.Driver); !ours || !local.Runnable(program) {
 		if r.Driver != "" && !ours {
 			return fold.WithHint(fmt.Errorf("the configuration has merge.foldwatch.driver = %s, which is not ours: %w", r.Driver, fold.ErrConflict),
 				"git config --unset merge.foldwatch.driver, and again")
@@ -134,7 +134,7 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	was, reason := readPlain(root, attributesFile)
 	switch {
 	case reason == "" && strings.Contains(string(was), usergit.MergeAttributes):
-	case reason == "" || !exists(filepath.Join(root.Name(), attributesFile)):
+	case reason == "" || !local.Exists(filepath.Join(root.Name(), attributesFile)):
 		// In front of the lines of others: those count more.
 		if err := root.WriteFile(attributesFile, append([]byte(usergit.MergeAttributes), was...), 0o666); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (e *environment) fileNamed(arg string) string {
 		if err != nil {
 			return ""
 		}
-		if info, err := os.Stat(abs); err == nil && info.Mode().IsRegular() && inRepository(filepath.Dir(abs)) {
+		if info, err := os.Stat(abs); err == nil && info.Mode().IsRegular() && local.InRepository(filepath.Dir(abs)) {
 			return abs
 		}
 	}

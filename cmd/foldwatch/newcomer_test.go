@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -18,7 +20,7 @@ func TestWhereABugReportGoes(t *testing.T) {
 	if code := w.run("bugreport"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, w.err.String())
 	}
-	if path := strings.TrimSpace(w.out.String()); filepath.Dir(path) != w.state() || !exists(path) {
+	if path := strings.TrimSpace(w.out.String()); filepath.Dir(path) != w.state() || !local.Exists(path) {
 		t.Errorf("it is at %q", path)
 	}
 	if left, err := filepath.Glob(filepath.Join(w.co, "*.json")); err != nil || len(left) > 0 {
@@ -28,7 +30,7 @@ func TestWhereABugReportGoes(t *testing.T) {
 	if code := w.run("bugreport", "-o", "-"); code != exitOK || !strings.HasPrefix(w.out.String(), "{\n") || !strings.Contains(w.out.String(), strconv.Quote("daemon")) {
 		t.Errorf("-o -: exit code %d, %s", code, w.out.String())
 	}
-	if exists(filepath.Join(w.co, "-")) {
+	if local.Exists(filepath.Join(w.co, "-")) {
 		t.Error("there is a file called -")
 	}
 }
@@ -100,7 +102,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 	if code := w.run("status"); code == exitOK || !strings.Contains(w.err.String(), filepath.Join(ro, "fw", "state")+" cannot be written: ") || !strings.Contains(w.err.String(), "set FOLDWATCH_HOME") {
 		t.Errorf("status: exit code %d, %s", code, w.err.String())
 	}
-	if found := w.look("daemon", false); !has(found, isFail, "cannot be written") || found[0].fix != nil {
+	if found := w.look("daemon", false); !has(found, doctor.Fail, "cannot be written") || found[0].Fix != "" {
 		t.Errorf("daemon: %+v", found)
 	}
 }

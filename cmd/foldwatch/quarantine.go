@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -57,7 +58,7 @@ func (e *environment) tellLeftOut(ctx context.Context, c local.Client, slug stri
 		return // what was asked for is printed
 	}
 	for _, n := range st.Notices {
-		if strings.HasPrefix(n, leftOut) {
+		if strings.HasPrefix(n, doctor.LeftOut) {
 			e.Messages(false).Printf("%s\n", n)
 		}
 	}

@@ -108,7 +108,7 @@ func (e *environment) leftToRun(ctx context.Context, w workTree, mode string) ([
 		return nil, err
 	}
 	switch {
-	case mode == modeTracked && tracked == 0 && exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))):
+	case mode == modeTracked && tracked == 0 && local.Exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))):
 		// Not all of the folder: what is local, or holds a credential, is not for others.
 		return []string{"git add " + terminal.Quote(path.Join(w.fold, fold.ProjectFile)), "foldwatch commit"}, nil
 	case mode == modeSidecar && tracked > 0:

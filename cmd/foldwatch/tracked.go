@@ -95,7 +95,7 @@ func (w workTree) mustBeTracked(command string) error {
 // hasFold reports whether the branch that is checked out, or its work tree, has the
 // folder of memories.
 func (w workTree) hasFold(ctx context.Context) (bool, error) {
-	if exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))) {
+	if local.Exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))) {
 		return true, nil
 	}
 	n, err := w.CountInHead(ctx, w.fold)

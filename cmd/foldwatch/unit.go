@@ -273,7 +273,7 @@ func (e *environment) installed(s unit.Spec) (unit.Standing, string) {
 		now.Packaged = file
 		if !now.Own && !now.Masked {
 			text = b
-			now.Installed = s.OS == "darwin" || slices.ContainsFunc(s.Wants(), func(link string) bool { return exists(e.at(link)) })
+			now.Installed = s.OS == "darwin" || slices.ContainsFunc(s.Wants(), func(link string) bool { return local.Exists(e.at(link)) })
 		}
 		break
 	}
@@ -487,10 +487,10 @@ func (e *environment) unitNotes(s unit.Spec) []string {
 	if p, ok := vars["PATH"]; ok && !onPath("git", p) {
 		notes = append(notes, "git is in no folder of the service's PATH ("+p+"): install git, then run foldwatch service install again")
 	}
-	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
+	if a := vars["SSH_AUTH_SOCK"]; a != "" && !local.Exists(a) {
 		notes = append(notes, "the service's ssh agent is not there ("+a+"): start it, or run foldwatch service install again from where one runs")
 	}
-	if s.Program == "" || exists(s.Program) {
+	if s.Program == "" || local.Exists(s.Program) {
 		return notes
 	}
 	return append(notes, "the program is not there any more ("+s.Program+"): run foldwatch service install again")
@@ -605,5 +605,5 @@ func printSteps(p terminal.Printer, steps []unit.Step) {
 
 // lingering reports whether the user's services outlast the session.
 func (e *environment) lingering(account string) bool {
-	return exists(e.at("/var/lib/systemd/linger/" + account))
+	return local.Exists(e.at("/var/lib/systemd/linger/" + account))
 }

@@ -164,7 +164,7 @@ func (e *environment) endOther(ctx context.Context, own int) (int, error) {
 func (e *environment) freeLogs(ctx context.Context, s unit.Spec, lines int, follow bool) error {
 	for _, name := range []string{"daemon.log", "start.log"} {
 		path := filepath.Join(s.State, name)
-		if !exists(path) {
+		if !local.Exists(path) {
 			continue
 		}
 		e.Messages(false).Printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -63,7 +64,7 @@ func (e *environment) noEntries(s unit.Spec) error {
 	switch {
 	case s.Scope == unit.System && os.Geteuid() != 0:
 		return nothing(rootHint("foldwatch service logs --system"), "it is for root and the group systemd-journal to read")
-	case s.Scope == unit.User && !exists(e.at("/var/log/journal")):
+	case s.Scope == unit.User && !local.Exists(e.at("/var/log/journal")):
 		return nothing(rootHint("journalctl _SYSTEMD_USER_UNIT="+unitName+"; to have it kept for users: mkdir /var/log/journal && journalctl --flush"),
 			"there is no /var/log/journal, and what is kept in memory is for root to read")
 	}

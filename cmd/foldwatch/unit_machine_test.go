@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -117,11 +118,11 @@ func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
 	}
 	u.tells(u.said(0, "service", "uninstall", "--system"), "uninstalled")
 	for _, p := range left {
-		if exists(u.env.at(p)) {
+		if local.Exists(u.env.at(p)) {
 			t.Errorf("%s is left", p)
 		}
 	}
-	if exists(u.env.at(filepath.Dir(drop))) {
+	if local.Exists(u.env.at(filepath.Dir(drop))) {
 		t.Error("the folder of drop-ins is left")
 	}
 	u.tells(u.runs(), "systemctl daemon-reload\n")
@@ -133,10 +134,10 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=failed", "Result=exit-code", "ExecMainStatus=2", "UnitFileState=enabled")
 	u.vars["FOLDWATCH_HOME"] = u.machineService(unit.Var{Name: "PATH", Value: "/nowhere"})
 	found := u.look("service", false)
-	if !has(found, isFail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
+	if !has(found, doctor.Fail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
 		t.Errorf("service: %+v", found)
 	}
-	if found := u.look("environment", false); !has(found, isFail, "git is in no folder of the service's PATH (/nowhere)") {
+	if found := u.look("environment", false); !has(found, doctor.Fail, "git is in no folder of the service's PATH (/nowhere)") {
 		t.Errorf("environment: %+v", found)
 	}
 
@@ -145,7 +146,7 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	pid, ended := u.process()
 	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
 	found = u.look("version", true)
-	if !has(found, isFail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
+	if !has(found, doctor.Fail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
 		t.Errorf("version: %+v", found)
 	}
 	if _, err := u.env.daemon.Restart(t.Context(), pid); !errors.Is(err, fold.ErrForbidden) {

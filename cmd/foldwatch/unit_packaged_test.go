@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -98,7 +99,7 @@ func TestPackagedUnitThatNobodyEnabled(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=disabled")
 	u.packaged(false)
 	u.tells(u.said(4, "service", "status"), "not installed", "a package brought "+packagedUnit)
-	if found := u.look("service", false); !has(found, isOK, "a package brought "+packagedUnit) {
+	if found := u.look("service", false); !has(found, doctor.OK, "a package brought "+packagedUnit) {
 		t.Errorf("doctor: %+v", found)
 	}
 	if u.env.asService() {
@@ -129,7 +130,7 @@ func TestPackagedUnit(t *testing.T) {
 	}
 	for _, check := range []string{"service", "environment"} {
 		for _, f := range u.look(check, false) {
-			if f.Status != isOK {
+			if f.Status != doctor.OK {
 				t.Errorf("doctor: %+v", f)
 			}
 		}
@@ -138,7 +139,7 @@ func TestPackagedUnit(t *testing.T) {
 	u.runs()
 	u.tells(u.said(0, "service", "uninstall"), packagedUnit+" is the package's", "systemctl --user disable --now foldwatch.service")
 	u.tells(u.runs(), "systemctl --user disable --now foldwatch.service\n")
-	if !exists(u.env.at(packagedUnit)) {
+	if !local.Exists(u.env.at(packagedUnit)) {
 		t.Error("uninstall removed a file of the package")
 	}
 }
@@ -158,7 +159,7 @@ func TestInstallBesidePackagedUnit(t *testing.T) {
 		t.Errorf("the package's is not what runs:\n%s", out)
 	}
 	u.tells(u.said(0, "service", "uninstall"), "uninstalled", packagedUnit+" is the package's")
-	if exists(u.env.at(u.spec.Path())) || !exists(u.env.at(packagedUnit)) {
+	if local.Exists(u.env.at(u.spec.Path())) || !local.Exists(u.env.at(packagedUnit)) {
 		t.Error("uninstall takes the user's unit away, and no other")
 	}
 
@@ -231,7 +232,7 @@ func TestUninstallWithoutTheManager(t *testing.T) {
 		}
 	}
 	u.tells(u.said(0, "service", "uninstall"), "uninstalled", "connect to bus", "run systemctl --user daemon-reload, and loginctl disable-linger "+u.spec.Account)
-	if exists(u.env.at(u.spec.Path())) || exists(link) {
+	if local.Exists(u.env.at(u.spec.Path())) || local.Exists(link) {
 		t.Error("files are left")
 	}
 	select {
@@ -346,7 +347,7 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 		}
 		return daemonOf{u.f, pid}, nil
 	}
-	if found := u.look("version", true); !has(found, isOK, "are both") {
+	if found := u.look("version", true); !has(found, doctor.OK, "are both") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
 	u.tells(u.runs(), "systemctl --user restart foldwatch.service\n")

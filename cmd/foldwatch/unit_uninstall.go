@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -114,7 +115,7 @@ func (e *environment) kept(s unit.Spec) ([]string, error) {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	return slices.DeleteFunc(dirs, func(d string) bool { return !exists(d) }), nil
+	return slices.DeleteFunc(dirs, func(d string) bool { return !local.Exists(d) }), nil
 }
 
 // awayNote says what is left to do where the service manager could not be told that
@@ -134,7 +135,7 @@ func awayNote(s unit.Spec, now unit.Standing, away error) string {
 func (e *environment) leftovers(s unit.Spec, now unit.Standing) []unit.Step {
 	var steps []unit.Step
 	for _, st := range s.UninstallFiles(now) {
-		if st.Remove != "" && exists(e.at(st.Remove)) {
+		if st.Remove != "" && local.Exists(e.at(st.Remove)) {
 			steps = append(steps, st)
 		}
 	}

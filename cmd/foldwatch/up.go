@@ -253,7 +253,7 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 	case !info.IsDir():
 		return usagef("foldwatch "+command+" "+terminal.Quote(filepath.Dir(path)), "%s is not a folder", path)
 	}
-	if inRepository(path) {
+	if local.InRepository(path) {
 		return nil
 	}
 	if _, err := os.ReadDir(path); errors.Is(err, fs.ErrPermission) {
@@ -279,24 +279,6 @@ func (e *environment) needRepository(ctx context.Context, path, command string) 
 func unreadable(path string) error {
 	return fold.WithHint(fmt.Errorf("%s cannot be read by you: %w", path, fold.ErrForbidden),
 		"clone it as yourself, or have its owner let you read it")
-}
-
-// inRepository reports whether path or a folder above it is a work tree or a
-// bare repository. What the daemon makes of it, it decides by asking git.
-func inRepository(path string) bool {
-	for {
-		if exists(filepath.Join(path, ".git")) {
-			return true
-		}
-		if exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")) {
-			return true
-		}
-		up := filepath.Dir(path)
-		if up == path {
-			return false
-		}
-		path = up
-	}
 }
 
 func serveCommand(e *environment) *cobra.Command {

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"strings"
@@ -35,18 +35,6 @@ func TestShippers(t *testing.T) {
 		"npm, a list with all but it":   {files: map[string]string{"package.json": `{"files": ["*", "!fold"]}`}},
 		"npm, left out":                 {files: map[string]string{"package.json": `{}`, ".npmignore": "fold/\n"}},
 		"npm, no JSON":                  {files: map[string]string{"package.json": `{`}},
-		"hatch":                         {files: map[string]string{"pyproject.toml": "[build-system]\nrequires = [\"hatchling\"]\n"}, hidden: true, want: "pyproject.toml"},
-		"hatch, excluded":               {files: map[string]string{"pyproject.toml": "requires = [\"hatchling\"]\n[tool.hatch.build.targets.sdist]\nexclude = [\"/fold\"]\n"}},
-		"hatch, included only":          {files: map[string]string{"pyproject.toml": "requires = [\"hatchling\"]\n[tool.hatch.build.targets.sdist]\ninclude = [\"/src\"]\n"}},
-		"hatch, ignored by git":         {files: map[string]string{"pyproject.toml": "requires = [\"hatchling\"]", ".gitignore": "/fold\n"}},
-		"setuptools":                    {files: map[string]string{"pyproject.toml": "requires = [\"setuptools\"]"}},
-		"setuptools grafts all":         {files: map[string]string{"MANIFEST.in": "graft .\n"}, want: "MANIFEST.in"},
-		"setuptools grafts it":          {files: map[string]string{"MANIFEST.in": "graft fold\n"}, want: "MANIFEST.in"},
-		"setuptools prunes it":          {files: map[string]string{"MANIFEST.in": "graft .\nprune fold\n"}},
-		"setuptools grafts docs":        {files: map[string]string{"MANIFEST.in": "graft docs\nrecursive-include src *.py\n"}},
-		"extension":                     {files: map[string]string{"package.json": `{"private": true, "engines": {"vscode": "^1.90"}}`}, hidden: true, want: "package.json"},
-		"extension, left out":           {files: map[string]string{"package.json": `{"private": true, "engines": {"vscode": "^1.90"}}`, ".vscodeignore": "fold/**\n"}},
-		"extension, with a list":        {files: map[string]string{"package.json": `{"private": true, "engines": {"vscode": "1"}, "files": ["out"]}`}},
 		"nothing that packs":            {files: map[string]string{"main.go": "package main"}},
 		"an ignore file is no image":    {files: map[string]string{"Dockerfile.dockerignore": "COPY . /"}},
 		"an image that copies only out": {files: map[string]string{"Dockerfile": "COPY"}},

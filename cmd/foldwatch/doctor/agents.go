@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bytes"
@@ -10,17 +10,18 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 // checkAgents looks whether the entries that setup wrote into agents' files are
 // still what it would write: of this program, at this place.
-func checkAgents(_ context.Context, p *patient) []finding {
-	opt, err := p.e.agentOptions()
+func checkAgents(_ context.Context, x *exam) []Result {
+	opt, err := x.host.Agents()
 	if err != nil {
-		return []finding{skipped("%v", err)}
+		return []Result{Skip("%v", err)}
 	}
-	var found []finding
+	var found []Result
 	var have []string
 	for _, c := range agents.List() {
 		if !c.Known() {
@@ -29,17 +30,17 @@ func checkAgents(_ context.Context, p *patient) []finding {
 		state, err := agents.Check(c.ID, opt)
 		switch {
 		case err != nil:
-			if exists(c.File(opt)) {
-				found = append(found, warn("mend "+terminal.Quote(c.File(opt))+", then: foldwatch setup "+c.ID, "%s: %v", c.Name, err))
+			if local.Exists(c.File(opt)) {
+				found = append(found, Warning("mend "+terminal.Quote(c.File(opt))+", then: foldwatch setup "+c.ID, "%s: %v", c.Name, err))
 			}
 		case state == agents.Different && namesProgram(c.File(opt), opt.Command):
 			have = append(have, c.Name+" (with arguments of your own)")
 		case state == agents.Different:
-			f := warn("foldwatch setup "+c.ID, "%s starts a foldwatch that lies elsewhere: %s", c.Name, c.File(opt))
+			f := Warning("foldwatch setup "+c.ID, "%s starts a foldwatch that lies elsewhere: %s", c.Name, c.File(opt))
 			// A program that can be run may be meant, and one that was only built to
 			// be tried is gone tomorrow.
-			if its := agents.Program(c.ID, opt); its != "" && !runnableProgram(its) && !isTemporary(opt.Command) {
-				f = f.fixedBy("write the entry in "+c.File(opt)+" anew (a copy of the file is kept)", func(context.Context) error {
+			if its := agents.Program(c.ID, opt); its != "" && !local.Runnable(its) && !isTemporary(opt.Command) {
+				f = f.remediedBy("write the entry in "+c.File(opt)+" anew (a copy of the file is kept)", func(context.Context) error {
 					_, err := agents.Install(c.ID, opt)
 					return err
 				})
@@ -50,9 +51,9 @@ func checkAgents(_ context.Context, p *patient) []finding {
 		}
 	}
 	if len(have) == 0 {
-		return orOK(found, "none is connected; to connect one: foldwatch setup CLIENT")
+		return OrPass(found, "none is connected; to connect one: foldwatch setup CLIENT")
 	}
-	return orOK(found, "%s", strings.Join(have, ", "))
+	return OrPass(found, "%s", strings.Join(have, ", "))
 }
 
 // isTemporary reports whether path lies where what was put is soon gone, such as what

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -14,19 +14,16 @@ import (
 
 // checkPackers looks for what would ship memories with what is built in a checkout:
 // they are notes of the people who work on it, not part of it.
-func checkPackers(ctx context.Context, p *patient) []finding {
-	trees := p.mainTrees(ctx)
-	if len(trees) == 0 {
-		return p.noTrees()
-	}
-	var found []finding
+func checkPackers(ctx context.Context, x *exam) []Result {
+	trees := x.mainCheckouts(ctx)
+	var found []Result
 	for _, t := range trees {
 		found = append(found, packerFindings(t)...)
 	}
-	return orOK(found, "no image or package takes memories along")
+	return OrPass(found, "no image or package takes memories along")
 }
 
-func packerFindings(t tree) []finding {
+func packerFindings(t checkout) []Result {
 	if rel, err := filepath.Rel(t.path, t.fold); err != nil || !filepath.IsLocal(rel) {
 		return nil // it lies elsewhere
 	}
@@ -39,9 +36,9 @@ func packerFindings(t tree) []finding {
 	case err != nil:
 		return nil // there is none
 	case !info.IsDir():
-		return []finding{warn("put a folder in its place", "%s: %s is no folder, and what it leads to is not looked at", t.slug, t.fold)}
+		return []Result{Warning("put a folder in its place", "%s: %s is no folder, and what it leads to is not looked at", t.slug, t.fold)}
 	}
-	var found []finding
+	var found []Result
 	files := checkoutFS{root}
 	ignore := t.foldDir() + "/.gitignore"
 	text, err := files.ReadFile(ignore)
@@ -52,14 +49,14 @@ func packerFindings(t tree) []finding {
 		if err != nil {
 			mend = "have " + terminal.Quote(at) + " be a file with the line *"
 		}
-		f := fail(mend, "%s: %s does not hide memories from git and packers", t.slug, at)
+		f := Fault(mend, "%s: %s does not hide memories from git and packers", t.slug, at)
 		if errors.Is(err, fs.ErrNotExist) {
-			f = f.fixedBy("write "+terminal.Quote(at), func(context.Context) error { return createIn(t.path, ignore, gitops.IgnoreText) })
+			f = f.remediedBy("write "+terminal.Quote(at), func(context.Context) error { return createIn(t.path, ignore, gitops.IgnoreText) })
 		}
 		found = append(found, f)
 	}
 	for _, s := range shippers(files, t.foldDir(), hidden) {
-		found = append(found, warn(s.mend+" (in "+terminal.Quote(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
+		found = append(found, Warning(s.mend+" (in "+terminal.Quote(t.path)+")", "%s: %s %s", t.slug, s.file, s.why))
 	}
 	return found
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -23,8 +24,8 @@ const staleLock = 10 * time.Minute
 // watcher, no filter is among what doctor asks for, and whose hook doctor is called
 // from says nothing about the repository. It returns the error of a context where
 // that ended the program, whatever the program then said.
-func (p *patient) git(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.e.timeouts.git)
+func (x *exam) git(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.host.GitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	cmd.Env = usergit.CleanEnv(os.Environ())
@@ -41,43 +42,27 @@ func (p *patient) git(ctx context.Context, dir string, args ...string) (string, 
 }
 
 // gitVersion is that of the git program on PATH.
-func (p *patient) gitVersion(ctx context.Context) (text string, major, minor int, err error) {
-	text, err = p.git(ctx, ".", "--version")
+func (x *exam) gitVersion(ctx context.Context) (text string, major, minor int, err error) {
+	text, err = x.git(ctx, ".", "--version")
 	text = strings.TrimPrefix(text, "git version ")
 	_, _ = fmt.Sscanf(text, "%d.%d", &major, &minor)
 	return text, major, minor, err
 }
 
-func checkGit(ctx context.Context, p *patient) finding {
+func checkGit(ctx context.Context, x *exam) Result {
 	const mend = "install git " + usergit.MinGit + " or newer, or put its folder on PATH"
 	at, err := exec.LookPath("git")
 	if err != nil {
-		return fail(mend, "there is no git program on PATH; what needs it is not looked at")
+		return Fault(mend, "there is no git program on PATH; what needs it is not looked at")
 	}
-	v, major, minor, err := p.gitVersion(ctx)
+	v, major, minor, err := x.gitVersion(ctx)
 	switch {
 	case err != nil:
-		return fail(mend, "the git program cannot be run: %v", err)
+		return Fault(mend, "the git program cannot be run: %v", err)
 	case tooOld(major, minor):
-		return fail(mend, "git %s at %s is too old", v, at)
+		return Fault(mend, "git %s at %s is too old", v, at)
 	}
-	return ok("git %s, %s", v, at)
-}
-
-// noGit reports whether there is no git program.
-func noGit() bool {
-	_, err := exec.LookPath("git")
-	return err != nil
-}
-
-// byGit is a check that asks git. Where there is none that is told once, by checkGit.
-func byGit(fn func(context.Context, *patient) []finding) func(context.Context, *patient) []finding {
-	return func(ctx context.Context, p *patient) []finding {
-		if noGit() {
-			return []finding{skipped("there is no git program to ask: see check 7")}
-		}
-		return fn(ctx, p)
-	}
+	return Pass("git %s, %s", v, at)
 }
 
 // tooOld reports whether a git program lacks what is asked of it. One whose version
@@ -92,12 +77,9 @@ func tooOld(major, minor int) bool {
 func before(a, b, c, d int) bool { return a < c || a == c && b < d }
 
 // checkIdentity looks whether commits of memories have the user's name.
-func checkIdentity(ctx context.Context, p *patient) []finding {
-	trees := p.mainTrees(ctx)
-	if len(trees) == 0 {
-		return p.noTrees()
-	}
-	var found []finding
+func checkIdentity(ctx context.Context, x *exam) []Result {
+	trees := x.mainCheckouts(ctx)
+	var found []Result
 	said := ""
 	for _, t := range trees {
 		l, err := usergit.Locate(ctx, t.path)
@@ -110,22 +92,19 @@ func checkIdentity(ctx context.Context, p *patient) []finding {
 			continue
 		}
 		mend := "git config --global user.name 'Your Name' && git config --global user.email you@example.com"
-		found = append(found, warn(mend, "%s: git does not know who you are; history names nobody", t.slug))
+		found = append(found, Warning(mend, "%s: git does not know who you are; history names nobody", t.slug))
 	}
 	if said == "" && len(found) == 0 {
-		return []finding{skipped("no checkout can be looked at: see check 21")}
+		return []Result{Skip("no checkout can be looked at: see check 21")}
 	}
-	return orOK(found, "memories are committed as %s", said)
+	return OrPass(found, "memories are committed as %s", said)
 }
 
 // checkGitLock looks for a lock that git left in a checkout when it was killed: as
 // long as it is there nothing can be committed, by anybody.
-func checkGitLock(ctx context.Context, p *patient) []finding {
-	trees := p.checkouts(ctx)
-	if len(trees) == 0 {
-		return p.noTrees()
-	}
-	var found []finding
+func checkGitLock(ctx context.Context, x *exam) []Result {
+	trees := x.allCheckouts(ctx)
+	var found []Result
 	for _, t := range trees {
 		l, err := usergit.Locate(ctx, t.path)
 		if err != nil {
@@ -136,47 +115,47 @@ func checkGitLock(ctx context.Context, p *patient) []finding {
 			if err != nil {
 				continue
 			}
-			if age := p.e.now().Sub(info.ModTime()); age > staleLock {
-				found = append(found, fail("if no git runs there: rm "+terminal.Quote(path), "%s: git left %s %s ago, and refuses to commit until it is gone", t.slug, path, terminal.Span(age)))
+			if age := x.host.Now().Sub(info.ModTime()); age > staleLock {
+				found = append(found, Fault("if no git runs there: rm "+terminal.Quote(path), "%s: git left %s %s ago, and refuses to commit until it is gone", t.slug, path, terminal.Span(age)))
 			}
 		}
 	}
-	return orOK(found, "git left none behind")
+	return OrPass(found, "git left none behind")
 }
 
 // checkTracked looks for settings of git that do not go well with memories on the
 // user's own branch.
-func checkTracked(ctx context.Context, p *patient) []finding {
-	var found []finding
+func checkTracked(ctx context.Context, x *exam) []Result {
+	var found []Result
 	tracked := 0
-	for _, t := range p.checkouts(ctx) {
+	for _, t := range x.allCheckouts(ctx) {
 		if !t.tracked() {
 			continue
 		}
 		tracked++
 		if t.main {
-			found = append(found, p.autostash(ctx, t)...)
+			found = append(found, x.autostash(ctx, t)...)
 		}
 		found = append(found, awaited(t)...)
 	}
 	if tracked == 0 {
-		return []finding{ok("no branch of yours holds memories")}
+		return []Result{Pass("no branch of yours holds memories")}
 	}
-	return orOK(found, "memories are on the branch in %s, and nothing waits for you", terminal.Plural(tracked, "checkout"))
+	return OrPass(found, "memories are on the branch in %s, and nothing waits for you", terminal.Plural(tracked, "checkout"))
 }
 
 // awaited lists what nobody but a person does in tracked mode (git.md T1).
-func awaited(t tree) []finding {
-	var found []finding
+func awaited(t checkout) []Result {
+	var found []Result
 	here := "cd " + terminal.Quote(t.path) + " && "
 	if n := t.status.Lost; n > 0 {
-		found = append(found, warn(here+"foldwatch restore --lost", "%s: git took %s away before any commit had it", t.slug, terminal.Plural(n, "memory")))
+		found = append(found, Warning(here+"foldwatch restore --lost", "%s: git took %s away before any commit had it", t.slug, terminal.Plural(n, "memory")))
 	}
 	for _, path := range withCallouts(t.fold) {
-		found = append(found, warn("settle it in the file, and delete the callout", "%s: %s keeps another version that a merge could not keep in place", t.slug, path))
+		found = append(found, Warning("settle it in the file, and delete the callout", "%s: %s keeps another version that a merge could not keep in place", t.slug, path))
 	}
 	if n := t.status.Uncommitted; n > 0 {
-		found = append(found, ok("%s: %s not committed yet: %sfoldwatch commit", t.slug, areMemories(n), here))
+		found = append(found, Pass("%s: %s not committed yet: %sfoldwatch commit", t.slug, areMemories(n), here))
 	}
 	return found
 }
@@ -210,15 +189,15 @@ const overdueAfter = 24 * time.Hour
 
 // autostash tells of git before 2.47 with autostash: what the daemon writes while a
 // rebase has the user's changes stashed may then be taken for theirs.
-func (p *patient) autostash(ctx context.Context, t tree) []finding {
-	v, major, minor, err := p.gitVersion(ctx)
+func (x *exam) autostash(ctx context.Context, t checkout) []Result {
+	v, major, minor, err := x.gitVersion(ctx)
 	if err != nil || !before(major, minor, 2, 47) {
 		return nil
 	}
-	var found []finding
+	var found []Result
 	for _, key := range []string{"rebase.autoStash", "merge.autoStash"} {
-		if on, err := p.git(ctx, t.path, "config", "--type=bool", "--get", key); err == nil && on == "true" {
-			found = append(found, warn("git config "+key+" false, or git 2.47 and newer",
+		if on, err := x.git(ctx, t.path, "config", "--type=bool", "--get", key); err == nil && on == "true" {
+			found = append(found, Warning("git config "+key+" false, or git 2.47 and newer",
 				"%s: %s is on with git %s: a stash that cannot be applied again strands memories in it", t.slug, key, v))
 		}
 	}
@@ -227,39 +206,33 @@ func (p *patient) autostash(ctx context.Context, t tree) []finding {
 
 // checkMergeDriver looks whether git merges memories as foldwatch does, where a
 // branch of the user holds them.
-func checkMergeDriver(ctx context.Context, p *patient) []finding {
-	var found []finding
+func checkMergeDriver(ctx context.Context, x *exam) []Result {
+	var found []Result
 	onto := 0
-	for _, t := range p.mainTrees(ctx) {
+	for _, t := range x.mainCheckouts(ctx) {
 		if !t.tracked() {
 			continue
 		}
 		onto++
 		install := "cd " + terminal.Quote(t.path) + " && foldwatch merge-driver install"
 		file := t.foldDir() + "/0/0/0000000000000000.md"
-		attr, err := p.git(ctx, t.path, "check-attr", "merge", "--", file)
+		attr, err := x.git(ctx, t.path, "check-attr", "merge", "--", file)
 		named := err == nil && strings.HasSuffix(attr, ": merge: foldwatch")
-		program, err := p.git(ctx, t.path, "config", "--get", "merge.foldwatch.driver")
+		program, err := x.git(ctx, t.path, "config", "--get", "merge.foldwatch.driver")
 		if err != nil || program == "" {
-			found = append(found, warn(install, "%s: git merges memories line by line, and may leave conflicts in them", t.slug))
+			found = append(found, Warning(install, "%s: git merges memories line by line, and may leave conflicts in them", t.slug))
 			continue
 		}
-		if name, _, _ := strings.Cut(program, " "); !runnableProgram(name) {
-			found = append(found, fail(install, "%s: git is to merge memories by %s, which is not there: merges of memories fail", t.slug, name))
+		if name, _, _ := strings.Cut(program, " "); !local.Runnable(name) {
+			found = append(found, Fault(install, "%s: git is to merge memories by %s, which is not there: merges of memories fail", t.slug, name))
 			continue
 		}
 		if !named {
-			found = append(found, warn(install, "%s: no attribute names the merge driver for memories", t.slug))
+			found = append(found, Warning(install, "%s: no attribute names the merge driver for memories", t.slug))
 		}
 	}
 	if onto == 0 {
-		return []finding{ok("git merges no memory of this machine")}
+		return []Result{Pass("git merges no memory of this machine")}
 	}
-	return orOK(found, "git merges memories as foldwatch does")
-}
-
-// runnableProgram reports whether a program that a configuration names can be run.
-func runnableProgram(program string) bool {
-	_, err := exec.LookPath(strings.Trim(program, `'"`))
-	return err == nil
+	return OrPass(found, "git merges memories as foldwatch does")
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -30,11 +31,10 @@ const maxPackerFile = 256 << 10
 
 // shippers looks into the root of a checkout for what would ship the folder of
 // memories. hidden says that a .gitignore inside it hides it from what follows git.
-// It knows images, npm, Python's sdists and extensions of VS Code; what a packer
-// does is that of its documentation.
+// It knows images, to which no .gitignore means anything, and npm.
 func shippers(root fs.FS, foldDir string, hidden bool) []shipper {
 	var found []shipper
-	for _, look := range []func(fs.FS, string, bool) []shipper{imageShippers, npmShipper, pythonShippers, extensionShipper} {
+	for _, look := range []func(fs.FS, string, bool) []shipper{imageShippers, npmShipper} {
 		found = append(found, look(root, foldDir, hidden)...)
 	}
 	return found
@@ -89,7 +89,7 @@ func hidesAll(text []byte) bool {
 }
 
 // copies matches an instruction that copies from the context, not from a stage.
-var copies = later(`(?i)^\s*(COPY|ADD)\s+(.*)$`)
+var copies = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\s*(COPY|ADD)\s+(.*)$`) })
 
 // imageShippers finds Dockerfiles that copy a folder with fold/ in it. A .gitignore
 // means nothing to them.
@@ -228,57 +228,4 @@ func npmShipper(root fs.FS, foldDir string, hidden bool) []shipper {
 		return nil
 	}
 	return []shipper{{"package.json", "npm packs " + foldDir + "/", appendLine(foldDir, ".npmignore")}}
-}
-
-var grafts = later(`(?m)^\s*(graft\s+\.?/?\s*$|graft\s+(\S+)|global-include\s+\*\s*$|recursive-include\s+(\S+)\s)`)
-
-// pythonShippers: hatchling packs all that the .gitignore of the root leaves, and
-// setuptools what MANIFEST.in names.
-func pythonShippers(root fs.FS, foldDir string, _ bool) []shipper {
-	var found []shipper
-	if b, there := readPacker(root, "pyproject.toml"); there && bytes.Contains(b, []byte("hatchling")) {
-		text := string(b)
-		ignore, _ := readPacker(root, ".gitignore")
-		named := regexp.MustCompile(`(?m)["']/?` + regexp.QuoteMeta(foldDir) + `(/|/\*\*|/\*)?["']`).MatchString(text)
-		only := strings.Contains(text, "only-include") || regexp.MustCompile(`(?m)^\s*include\s*=`).MatchString(text)
-		if !ignoredByPatterns(ignore, foldDir) && !named && !only {
-			found = append(found, shipper{"pyproject.toml", "hatch puts " + foldDir + "/ into the sdist", `add exclude = ["/` + foldDir + `"] below [tool.hatch.build.targets.sdist] in pyproject.toml`})
-		}
-	}
-	if b, there := readPacker(root, "MANIFEST.in"); there {
-		text := string(b)
-		takes := slices.ContainsFunc(grafts().FindAllStringSubmatch(text, -1), func(m []string) bool {
-			dir := strings.Trim(m[2]+m[3], "/")
-			return dir == "" || dir == "." || dir == "*" || dir == foldDir
-		})
-		if takes && !regexp.MustCompile(`(?m)^\s*prune\s+`+regexp.QuoteMeta(foldDir)+`/?\s*$`).MatchString(text) {
-			found = append(found, shipper{"MANIFEST.in", "the sdist takes " + foldDir + "/", appendLine("prune "+foldDir, "MANIFEST.in")})
-		}
-	}
-	return found
-}
-
-// extensionShipper: vsce packs all that .vscodeignore leaves.
-func extensionShipper(root fs.FS, foldDir string, _ bool) []shipper {
-	b, there := readPacker(root, "package.json")
-	if !there {
-		return nil
-	}
-	var manifest struct {
-		Engines map[string]string `json:"engines"`
-		Files   []string          `json:"files"`
-	}
-	if json.Unmarshal(b, &manifest) != nil || manifest.Engines["vscode"] == "" || manifest.Files != nil {
-		return nil
-	}
-	ignore, has := readPacker(root, ".vscodeignore")
-	if !has {
-		if ignore, has = readPacker(root, ".gitignore"); !has {
-			ignore = nil
-		}
-	}
-	if ignoredByPatterns(ignore, foldDir) {
-		return nil
-	}
-	return []shipper{{"package.json", "vsce packs " + foldDir + "/ into the extension", appendLine(foldDir+"/**", ".vscodeignore")}}
 }

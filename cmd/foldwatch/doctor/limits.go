@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bufio"
@@ -28,13 +28,13 @@ const (
 const moreWatches = "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/60-foldwatch.conf && sudo sysctl --system"
 
 // kernel reads a small file below /proc.
-func (p *patient) kernel(parts ...string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(append([]string{p.e.daemon.Proc}, parts...)...))
+func (x *exam) kernel(parts ...string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(append([]string{x.host.Daemon.Proc}, parts...)...))
 }
 
 // kernelNumber reads a limit; false where this system has none of that name.
-func (p *patient) kernelNumber(parts ...string) (int, bool) {
-	b, err := p.kernel(parts...)
+func (x *exam) kernelNumber(parts ...string) (int, bool) {
+	b, err := x.kernel(parts...)
 	if err != nil {
 		return 0, false
 	}
@@ -43,56 +43,56 @@ func (p *patient) kernelNumber(parts ...string) (int, bool) {
 }
 
 // checkWatches looks at the limits of inotify, and whether a project has met them.
-func checkWatches(_ context.Context, p *patient) []finding {
-	var found []finding
-	for _, pr := range p.statuses() {
+func checkWatches(_ context.Context, x *exam) []Result {
+	var found []Result
+	for _, pr := range x.statuses() {
 		if pr.Watch == "polling" {
 			mend := moreWatches
 			if runtime.GOOS != "linux" || !strings.Contains(pr.WatchReason, "inotify") {
 				mend = "foldwatch status -p " + pr.Slug
 			}
-			found = append(found, fail(mend, "%s is watched by polling: %s", pr.Slug, pr.WatchReason))
+			found = append(found, Fault(mend, "%s is watched by polling: %s", pr.Slug, pr.WatchReason))
 		}
 	}
-	watches, known := p.kernelNumber("sys", "fs", "inotify", "max_user_watches")
+	watches, known := x.kernelNumber("sys", "fs", "inotify", "max_user_watches")
 	if !known {
-		return orOK(found, "no limit to speak of on %s", runtime.GOOS)
+		return OrPass(found, "no limit to speak of on %s", runtime.GOOS)
 	}
 	if watches < lowWatches {
-		found = append(found, fail(moreWatches, "this user may watch %d folders, and a large checkout has more", watches))
+		found = append(found, Fault(moreWatches, "this user may watch %d folders, and a large checkout has more", watches))
 	}
-	if n, known := p.kernelNumber("sys", "fs", "inotify", "max_user_instances"); known && n < lowInstances {
-		found = append(found, fail(strings.ReplaceAll(moreWatches, "max_user_watches=524288", "max_user_instances=512"), "this user may have %d watchers, of all programs", n))
+	if n, known := x.kernelNumber("sys", "fs", "inotify", "max_user_instances"); known && n < lowInstances {
+		found = append(found, Fault(strings.ReplaceAll(moreWatches, "max_user_watches=524288", "max_user_instances=512"), "this user may have %d watchers, of all programs", n))
 	}
-	return orOK(found, "up to %d folders", watches)
+	return OrPass(found, "up to %d folders", watches)
 }
 
 // checkOpenFiles looks at how many files the daemon may have open, and has; of
 // this program where none runs.
-func checkOpenFiles(_ context.Context, p *patient) finding {
+func checkOpenFiles(_ context.Context, x *exam) Result {
 	pid, whose := "self", "a daemon started from here"
-	if p.stat != nil {
-		pid, whose = strconv.Itoa(p.stat.PID), "the daemon"
+	if x.daemon != nil {
+		pid, whose = strconv.Itoa(x.daemon.PID), "the daemon"
 	}
-	b, err := p.kernel(pid, "limits")
+	b, err := x.kernel(pid, "limits")
 	if err != nil {
-		return ok("no limit to speak of on %s", runtime.GOOS)
+		return Pass("no limit to speak of on %s", runtime.GOOS)
 	}
 	most, known := openFilesOf(b)
 	if !known {
-		return ok("%s may open any number", whose)
+		return Pass("%s may open any number", whose)
 	}
 	mend := "ulimit -n 65536 before it is started, or LimitNOFILE=65536 in the service's unit"
-	held, err := os.ReadDir(filepath.Join(p.e.daemon.Proc, pid, "fd"))
+	held, err := os.ReadDir(filepath.Join(x.host.Daemon.Proc, pid, "fd"))
 	switch {
-	case err == nil && p.stat != nil && len(held) > most*8/10:
-		return fail(mend, "the daemon has %d of %d files open", len(held), most)
+	case err == nil && x.daemon != nil && len(held) > most*8/10:
+		return Fault(mend, "the daemon has %d of %d files open", len(held), most)
 	case most < lowFiles:
-		return fail(mend, "%s may open %d files, and 16 checkouts need %d", whose, most, lowFiles)
-	case err == nil && p.stat != nil:
-		return ok("%d of %d", len(held), most)
+		return Fault(mend, "%s may open %d files, and 16 checkouts need %d", whose, most, lowFiles)
+	case err == nil && x.daemon != nil:
+		return Pass("%d of %d", len(held), most)
 	}
-	return ok("%s may open %d", whose, most)
+	return Pass("%s may open %d", whose, most)
 }
 
 // openFilesOf reads the hard limit out of /proc/PID/limits: a Go program raises its
