@@ -35,8 +35,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := cmd.CommandPath() + " --help"
 	cmd.SuggestionsMinimumDistance = 2
-	if means := guessed(cmd.CommandPath(), args); means != "" {
-		hint = means
+	if meant := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool { return slices.Contains(c.SuggestFor, strings.ToLower(args[0])) }); meant >= 0 {
+		hint = cmd.Commands()[meant].CommandPath()
 	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = cmd.CommandPath() + " " + near[0]
 	}

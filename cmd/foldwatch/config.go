@@ -8,7 +8,9 @@ import (
 )
 
 func configCommand(e *environment) *cobra.Command {
-	return parent("config", "Show the configuration", configShowCommand(e))
+	c := parent("config", "Show the configuration", configShowCommand(e))
+	c.SuggestFor = []string{"settings"}
+	return c
 }
 
 func configShowCommand(e *environment) *cobra.Command {

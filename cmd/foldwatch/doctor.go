@@ -15,8 +15,10 @@ import (
 func doctorCommand(e *environment) *cobra.Command {
 	var fix, dryRun bool
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check everything, and name the command that mends each problem",
+		Use:        "doctor",
+		Aliases:    []string{"check"},
+		SuggestFor: []string{"fix", "repair", "diagnose"},
+		Short:      "Check everything, and name the command that mends each problem",
 		Long: "Looks at the program, its folders, the daemon, the service and every checkout, one numbered\n" +
 			"check after the other. Exit code 7 says that one failed. --fix mends what can be mended\n" +
 			"without a decision of yours, and says what it changed.",

@@ -18,9 +18,11 @@ const shownPaths = 10
 func logCommand(e *environment) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
-		Use:   "log [ID]",
-		Short: "Print the history of all memories, or of one",
-		Args:  between(0, 1),
+		Use:        "log [ID]",
+		Aliases:    []string{"history"},
+		SuggestFor: []string{"commits"},
+		Short:      "Print the history of all memories, or of one",
+		Args:       between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {
@@ -105,9 +107,10 @@ func restoreCommand(e *environment) *cobra.Command {
 	var rev string
 	var lost, forget bool
 	c := &cobra.Command{
-		Use:   "restore ID|--commit REV|--lost",
-		Short: "Bring a memory back as it was, or take back a whole commit",
-		Args:  between(0, 1),
+		Use:        "restore ID|--commit REV|--lost",
+		SuggestFor: []string{"undo", "revert"},
+		Short:      "Bring a memory back as it was, or take back a whole commit",
+		Args:       between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lost || forget {
 				if !lost || rev != "" || in.At != "" || len(args) > 0 {

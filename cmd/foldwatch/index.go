@@ -15,9 +15,11 @@ func indexCommand(e *environment) *cobra.Command {
 	var in wire.Reindex
 	var wait bool
 	c := &cobra.Command{
-		Use:   "index",
-		Short: "Look at every file again; what has not changed costs nothing",
-		Args:  between(0, 0),
+		Use:        "index",
+		Aliases:    []string{"reindex"},
+		SuggestFor: []string{"embed"},
+		Short:      "Look at every file again; what has not changed costs nothing",
+		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.RetryFailed && (in.Full || in.History > 0) {
 				return usagef("foldwatch index --retry-failed", "--retry-failed looks at nothing else: leave out --full and --history")

@@ -9,15 +9,18 @@ import (
 )
 
 func linkCommand(e *environment) *cobra.Command {
-	return parent("link", "Link memories", linkAddCommand(e), linkListCommand(e), linkRemoveCommand(e))
+	c := parent("link", "Link memories", linkAddCommand(e), linkListCommand(e), linkRemoveCommand(e))
+	c.SuggestFor = []string{"links", "relate"}
+	return c
 }
 
 func linkAddCommand(e *environment) *cobra.Command {
 	var in wire.LinkCreate
 	c := &cobra.Command{
-		Use:   "add SRC DST",
-		Short: "Link one memory to another",
-		Args:  between(2, 2),
+		Use:     "add SRC DST",
+		Aliases: []string{"new", "create"},
+		Short:   "Link one memory to another",
+		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := memoryID(args[0])
 			if err != nil {
@@ -42,9 +45,10 @@ func linkAddCommand(e *environment) *cobra.Command {
 
 func linkListCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list ID",
-		Short: "List the links of a memory, in both directions",
-		Args:  between(1, 1),
+		Use:     "list ID",
+		Aliases: []string{"ls", "show"},
+		Short:   "List the links of a memory, in both directions",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := memoryID(args[0])
 			if err != nil {
@@ -71,9 +75,10 @@ func linkListCommand(e *environment) *cobra.Command {
 
 func linkRemoveCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rm LINKID",
-		Short: "Remove a link; `link list` prints the ids",
-		Args:  between(1, 1),
+		Use:     "rm LINKID",
+		Aliases: []string{"delete", "del", "remove", "unlink"},
+		Short:   "Remove a link; `link list` prints the ids",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				if err := c.RemoveLink(cmd.Context(), slug, args[0]); err != nil {

@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/charmbracelet/fang"
-	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
+
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -84,6 +86,12 @@ func newRoot(e *environment) *cobra.Command {
 		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
 	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
 	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
+	for _, c := range unitCommand(e).Commands() {
+		if slices.Contains([]string{"start", "stop", "restart", "logs"}, c.Name()) { // of every day, without "service" too
+			c.Hidden = true
+			root.AddCommand(c)
+		}
+	}
 	root.AddCommand(chunkWorkerCommand(e), assetsCommand(), manCommand(e))
 	refuseShells(root)
 	completeValues(e, root)

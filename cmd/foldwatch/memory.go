@@ -21,13 +21,16 @@ import (
 const maxText = 1 << 20
 
 func memoryCommand(e *environment) *cobra.Command {
-	return parent("memory", "Write memories", memoryAddCommand(e), memoryEditCommand(e), memoryRemoveCommand(e), memoryListCommand(e), memoryAdoptCommand(e))
+	c := parent("memory", "Write memories", memoryAddCommand(e), memoryEditCommand(e), memoryRemoveCommand(e), memoryListCommand(e), memoryAdoptCommand(e))
+	c.SuggestFor = []string{"list", "ls", "memories", "edit", "update", "rm", "delete", "new", "create", "note", "remember", "forget", "export", "import"}
+	return c
 }
 
 func memoryAddCommand(e *environment) *cobra.Command {
 	var in wire.MemoryCreate
 	c := &cobra.Command{
 		Use:     "add [TEXT|-]",
+		Aliases: []string{"new", "create", "write", "remember"},
 		Short:   "Remember a text: an argument, stdin, or what your editor gives",
 		Example: "foldwatch memory add \"Sessions expire after 7 days.\" --type decision --tag auth\ngit log -1 --format=%B | foldwatch memory add -",
 		Args:    between(0, -1),
@@ -110,9 +113,10 @@ func (e *environment) emitWrite(r wire.WriteReply, did string) error {
 
 func memoryEditCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "edit ID",
-		Short: "Edit the text of a memory in $EDITOR",
-		Args:  between(1, 1),
+		Use:     "edit ID",
+		Aliases: []string{"update", "change"},
+		Short:   "Edit the text of a memory in $EDITOR",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := memoryID(args[0])
 			if err != nil {
@@ -179,9 +183,10 @@ func unhinted(err error) error {
 func memoryRemoveCommand(e *environment) *cobra.Command {
 	var missing bool
 	c := &cobra.Command{
-		Use:   "rm ID|--missing",
-		Short: "Delete a memory, or confirm that missing files were meant to go",
-		Args:  between(0, -1),
+		Use:     "rm ID|--missing",
+		Aliases: []string{"delete", "del", "remove"},
+		Short:   "Delete a memory, or confirm that missing files were meant to go",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if missing == (len(args) > 0) {
 				return usagef("foldwatch memory rm --help", "give either ids or --missing")
@@ -228,9 +233,10 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 func memoryListCommand(e *environment) *cobra.Command {
 	var q wire.ListQuery
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "List memories",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List memories",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.ListMemories(cmd.Context(), slug, q)

@@ -25,7 +25,9 @@ import (
 )
 
 func modelCommand(e *environment) *cobra.Command {
-	return parent("model", "Choose what turns text into vectors", modelListCommand(e), modelPullCommand(e), modelUseCommand(e))
+	c := parent("model", "Choose what turns text into vectors", modelListCommand(e), modelPullCommand(e), modelUseCommand(e))
+	c.SuggestFor = []string{"models"}
+	return c
 }
 
 // A listedModel is one line of the list.
@@ -42,9 +44,10 @@ type listedModel struct {
 
 func modelListCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List models, with size, licence and milliseconds per text",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls", "show"},
+		Short:   "List models, with size, licence and milliseconds per text",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			st, err := e.config.Settings()
 			if err != nil {
@@ -189,8 +192,9 @@ func modelPullCommand(e *environment) *cobra.Command {
 	var from string
 	var update bool
 	c := &cobra.Command{
-		Use:   "pull NAME",
-		Short: "Fetch a model of the list from its host, checked",
+		Use:     "pull NAME",
+		Aliases: []string{"add", "get", "install", "download"},
+		Short:   "Fetch a model of the list from its host, checked",
 		Long: "Fetches a model from its host and compares each file with the SHA-256 that the\n" +
 			"host's index gives for it (small files: with git's own checksum). The checksums are\n" +
 			"recorded; a later pull must give the same. Nothing about you or your code is sent.",
@@ -266,8 +270,9 @@ func pace(ctx context.Context, m embed.Embedder, most time.Duration) (float64, e
 
 func modelUseCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "use NAME|DIR|PROVIDER[/MODEL]|builtin",
-		Short: "Choose the model that makes vectors",
+		Use:     "use NAME|DIR|PROVIDER[/MODEL]|builtin",
+		Aliases: []string{"set", "select"},
+		Short:   "Choose the model that makes vectors",
 		Long: "NAME is a model that was fetched, DIR any folder with a model, PROVIDER one of\n" +
 			"ollama, openai, openrouter, gemini, voyage or your own. With -p the choice is for\n" +
 			"that project, else for all. The vectors that answer now go on until the new ones\n" +

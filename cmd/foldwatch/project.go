@@ -77,9 +77,10 @@ func addCommand(e *environment) *cobra.Command {
 	var in wire.ProjectCreate
 	var system bool
 	c := &cobra.Command{
-		Use:   "add PATH",
-		Short: "Register a checkout; it is indexed in the background",
-		Args:  between(1, 1),
+		Use:     "add PATH",
+		Aliases: []string{"register"},
+		Short:   "Register a checkout; it is indexed in the background",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := e.absolute(args[0])
 			if err != nil {
@@ -137,8 +138,9 @@ func registrationFlags(c *cobra.Command, in *wire.ProjectCreate) {
 func removeCommand(e *environment) *cobra.Command {
 	var purge, yes, system bool
 	c := &cobra.Command{
-		Use:   "remove",
-		Short: "Unregister a checkout; fold/ and its history stay",
+		Use:     "remove",
+		Aliases: []string{"unregister"},
+		Short:   "Unregister a checkout; fold/ and its history stay",
 		Long: "Unregisters the checkout you are in, or with -p every checkout of that project.\n" +
 			"fold/ and its history stay where they are. --purge deletes both, the index and\n" +
 			"the mirror too; it asks first. With --no-input it needs --yes.",
@@ -201,9 +203,10 @@ func (e *environment) checkoutHere(pr wire.Project) string {
 
 func projectsCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "projects",
-		Short: "List the registered projects",
-		Args:  between(0, 0),
+		Use:     "projects",
+		Aliases: []string{"project"},
+		Short:   "List the registered projects",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {

@@ -14,6 +14,7 @@ func searchCommand(e *environment) *cobra.Command {
 	var chunks, all bool
 	c := &cobra.Command{
 		Use:     "search QUERY",
+		Aliases: []string{"find", "query", "grep"},
 		Short:   "Find source and memories by words, names and structure",
 		Example: "foldwatch search \"session timeout\" --type decision\nfoldwatch search ServeHTTP --source file --lang go --chunks\nfoldwatch search retry --path 'internal/**'",
 		Args:    between(1, -1),

@@ -20,8 +20,9 @@ type setupFlags struct{ all, check, remove, print, instructions bool }
 func setupCommand(e *environment) *cobra.Command {
 	var f setupFlags
 	c := &cobra.Command{
-		Use:   "setup [CLIENT…]",
-		Short: "Connect a coding agent: write or print its MCP entry",
+		Use:     "setup [CLIENT…]",
+		Aliases: []string{"connect"},
+		Short:   "Connect a coding agent: write or print its MCP entry",
 		Long: "Writes the entry into the client's own configuration, where nothing else changes\n" +
 			"and --remove leaves the file as it was. With --all, into those of the clients that\n" +
 			"are here. Without arguments it lists the clients.\n\n" +

@@ -32,9 +32,10 @@ func memoryID(arg string) (string, error) {
 
 func showCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID|FILE",
-		Short: "Print one memory: by its id, or by the file that it describes",
-		Args:  between(1, 1),
+		Use:     "show ID|FILE",
+		Aliases: []string{"get", "cat", "view"},
+		Short:   "Print one memory: by its id, or by the file that it describes",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := memoryID(args[0]); err != nil && e.fileNamed(args[0]) == "" {
 				return fold.WithHint(err, "foldwatch show takes the id of a memory, or a file: foldwatch memory list")

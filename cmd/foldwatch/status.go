@@ -16,9 +16,11 @@ import (
 func statusCommand(e *environment) *cobra.Command {
 	var check bool
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Tell how daemon and projects are",
-		Args:  between(0, 0),
+		Use:        "status",
+		Aliases:    []string{"ps", "info", "health"},
+		SuggestFor: []string{"stats"},
+		Short:      "Tell how daemon and projects are",
+		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e.daemon.HideNotices() // they are part of what is printed
 			cl, err := e.daemon.Connect(cmd.Context())

@@ -20,8 +20,9 @@ import (
 func syncCommand(e *environment) *cobra.Command {
 	var in wire.SyncRequest
 	c := &cobra.Command{
-		Use:   "sync",
-		Short: "Publish memories to the remote, and take those of others",
+		Use:        "sync",
+		SuggestFor: []string{"push", "pull"},
+		Short:      "Publish memories to the remote, and take those of others",
 		Long: "Syncs now: publishes the memories of this project on the branch foldwatch of its\n" +
 			"remote, takes those that others have published, and returns when they are found by\n" +
 			"searches. After `foldwatch sync on` that happens by itself; before, nothing leaves this\n" +

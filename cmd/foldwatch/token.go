@@ -12,14 +12,17 @@ import (
 )
 
 func tokenCommand(e *environment) *cobra.Command {
-	return parent("token", "Let other machines and programs in", tokenCreateCommand(e), tokenListCommand(e), tokenRevokeCommand(e))
+	c := parent("token", "Let other machines and programs in", tokenCreateCommand(e), tokenListCommand(e), tokenRevokeCommand(e))
+	c.SuggestFor = []string{"tokens", "login"}
+	return c
 }
 
 func tokenCreateCommand(e *environment) *cobra.Command {
 	in := wire.TokenCreate{Scope: "read"}
 	c := &cobra.Command{
-		Use:   "create --name NAME",
-		Short: "Make a token, and show it this once",
+		Use:     "create --name NAME",
+		Aliases: []string{"new", "add"},
+		Short:   "Make a token, and show it this once",
 		Long: "Makes a token for a program that calls foldwatch over TCP (listen in the user file), or that\n" +
 			"shall be allowed less than you at the socket. It is shown once: foldwatch keeps only its hash.\n" +
 			"Send it as the header Authorization: Bearer fwt_…, never in a URL.",
@@ -55,9 +58,10 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 
 func tokenListCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List tokens: what they may, until when, when they were last used",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls", "show"},
+		Short:   "List tokens: what they may, until when, when they were last used",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {
@@ -89,9 +93,10 @@ func tokenListCommand(e *environment) *cobra.Command {
 
 func tokenRevokeCommand(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke ID",
-		Short: "End a token at once, and those that were made by it",
-		Args:  between(1, 1),
+		Use:     "revoke ID",
+		Aliases: []string{"rm", "delete", "remove"},
+		Short:   "End a token at once, and those that were made by it",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := e.daemon.Connect(cmd.Context())
 			if err != nil {

@@ -30,8 +30,9 @@ func upCommand(e *environment) *cobra.Command {
 	var in wire.ProjectCreate
 	var detach, once bool
 	c := &cobra.Command{
-		Use:   "up [PATH]",
-		Short: "Start here: index a checkout and keep its memory",
+		Use:        "up [PATH]",
+		SuggestFor: []string{"init", "watch", "run", "daemon"},
+		Short:      "Start here: index a checkout and keep its memory",
 		Long: "Registers the checkout at PATH (default: this folder) if need be, indexes it, and\n" +
 			"serves until Ctrl-C. With a daemon running it registers, indexes and returns.",
 		Args: between(0, 1),
@@ -285,9 +286,10 @@ func serveCommand(e *environment) *cobra.Command {
 	var auto, logFile bool
 	var by string
 	c := &cobra.Command{
-		Use:   "serve",
-		Short: "Run the daemon in the foreground for all registered checkouts",
-		Args:  between(0, 0),
+		Use:        "serve",
+		SuggestFor: []string{"server"},
+		Short:      "Run the daemon in the foreground for all registered checkouts",
+		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			opt := serveOptions{LogFile: logFile, OnReady: func(socket string) {
