@@ -15,7 +15,7 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-func allowCommand(e *environment) *cobra.Command {
+func allowCommand(app *App) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "allow PROVIDER",
@@ -24,7 +24,7 @@ func allowCommand(e *environment) *cobra.Command {
 			"for a project before that. foldwatch deny takes it back.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.config.Settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
@@ -33,23 +33,23 @@ func allowCommand(e *environment) *cobra.Command {
 			if !ok {
 				return fold.WithHint(fmt.Errorf("no provider is called %q: %w", name, fold.ErrNotFound), "foldwatch model list")
 			}
-			return e.inProject(cmd.Context(), func(_ local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(_ local.Client, slug string) error {
 				slug, _, _ = strings.Cut(slug, "@")
 				cfg := st.Config.For(slug)
 				if at := addressOf(p); at != "" && provider.IsLocal(at) {
-					e.Messages(false).Printf("%s runs on this machine: nothing leaves it, and nothing need be allowed\n", name)
+					app.Messages(false).Printf("%s runs on this machine: nothing leaves it, and nothing need be allowed\n", name)
 				} else {
-					e.Messages(true).Printf("%s", leaving(cfg, name, p, slug))
+					app.Messages(true).Printf("%s", leaving(cfg, name, p, slug))
 				}
 				if !slices.Contains(cfg.Allowed, name) {
-					if !yes && !e.Ask(fmt.Sprintf("Allow %s for project %s?", name, slug)) {
+					if !yes && !app.Ask(fmt.Sprintf("Allow %s for project %s?", name, slug)) {
 						return fold.WithHint(errors.Join(errors.New("nothing was allowed"), fold.ErrForbidden), fmt.Sprintf("foldwatch allow %s -p %s --yes", name, slug))
 					}
-					if _, err := e.editConfig(change{[]string{"projects", slug, "providers"}, append(slices.Clone(cfg.Allowed), name)}); err != nil {
+					if _, err := editConfig(app, change{[]string{"projects", slug, "providers"}, append(slices.Clone(cfg.Allowed), name)}); err != nil {
 						return err
 					}
 				}
-				return e.reloaded(cmd.Context(), fmt.Sprintf("allowed: %s for project %s", name, slug))
+				return reloadModels(cmd.Context(), app, fmt.Sprintf("allowed: %s for project %s", name, slug))
 			})
 		},
 	}
@@ -94,21 +94,21 @@ func leaving(cfg conf.Config, name string, p conf.Provider, slug string) string 
 	return b.String()
 }
 
-func denyCommand(e *environment) *cobra.Command {
+func denyCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "deny PROVIDER",
 		Short: "Send nothing to a provider any more",
 		Long:  "Takes back foldwatch allow: for all projects, or with -p for one.",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.config.Settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
 			name := args[0]
 			slugs := st.Config.ProjectSlugs()
-			if e.slug != "" {
-				slug, _, _ := strings.Cut(e.slug, "@")
+			if app.slug != "" {
+				slug, _, _ := strings.Cut(app.slug, "@")
 				slugs = []string{slug}
 			}
 			var changes []change
@@ -127,12 +127,12 @@ func denyCommand(e *environment) *cobra.Command {
 				changes = append(changes, c)
 			}
 			if len(changes) == 0 {
-				return e.reloaded(cmd.Context(), fmt.Sprintf("%s was not allowed anything", name))
+				return reloadModels(cmd.Context(), app, fmt.Sprintf("%s was not allowed anything", name))
 			}
-			if _, err := e.editConfig(changes...); err != nil {
+			if _, err := editConfig(app, changes...); err != nil {
 				return err
 			}
-			return e.reloaded(cmd.Context(), fmt.Sprintf("denied: %s for %s", name, strings.Join(from, ", ")))
+			return reloadModels(cmd.Context(), app, fmt.Sprintf("denied: %s for %s", name, strings.Join(from, ", ")))
 		},
 	}
 }

@@ -31,7 +31,7 @@ func TestOtherNames(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})))
+	walk(newRoot(newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})))
 }
 
 // TestHintForAnUnknownCommand names the command that is meant.
@@ -46,8 +46,8 @@ func TestHintForAnUnknownCommand(t *testing.T) {
 		"zzzzzz":   "foldwatch --help",
 	} {
 		var out, errs bytes.Buffer
-		e := newEnvironment(strings.NewReader(""), &out, &errs)
-		if code := e.run(t.Context(), strings.Fields(line)); code != exitUsage {
+		app := newApp(strings.NewReader(""), &out, &errs)
+		if code := app.run(t.Context(), strings.Fields(line)); code != exitUsage {
 			t.Errorf("%s: exit code %d", line, code)
 		}
 		if !strings.Contains(errs.String(), "\nhint: "+want+"\n") {

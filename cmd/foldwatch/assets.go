@@ -81,7 +81,7 @@ func assets(root *cobra.Command, program, date string) (map[string][]byte, error
 }
 
 // manCommand prints a page as packages have it, for systems without one.
-func manCommand(e *environment) *cobra.Command {
+func manCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man [COMMAND]",
 		Short:  "Print the man page of foldwatch, or of a command",
@@ -92,7 +92,7 @@ func manCommand(e *environment) *cobra.Command {
 			name := strings.Join(append([]string{cmd.Root().Name()}, args...), "-")
 			for _, p := range help.Pages(cmd.Root(), buildDate(setDate, debug.ReadBuildInfo)) {
 				if p.Name == name {
-					_, err := io.WriteString(e.Stdout, p.Text)
+					_, err := io.WriteString(app.Stdout, p.Text)
 					return err
 				}
 			}

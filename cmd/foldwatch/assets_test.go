@@ -17,13 +17,13 @@ import (
 // Each command has a page, and the page each flag; twice gives the same.
 func TestAssets(t *testing.T) {
 	t.Parallel()
-	e := newEnvironment(strings.NewReader(""), io.Discard, io.Discard)
-	root := newRoot(e)
+	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	root := newRoot(app)
 	files, err := assets(root, "/opt/foldwatch", "2026-01-31")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := assets(newRoot(e), "/opt/foldwatch", "2026-01-31")
+	again, err := assets(newRoot(app), "/opt/foldwatch", "2026-01-31")
 	if err != nil || !maps.EqualFunc(files, again, bytes.Equal) {
 		t.Errorf("assets twice differ (%v)", err)
 	}
@@ -59,7 +59,7 @@ func TestManPagesAreRoff(t *testing.T) {
 		t.Skip("SKIP: groff is missing (Debian: apt-get install groff-base)")
 	}
 	var all strings.Builder
-	pages := help.Pages(newRoot(newEnvironment(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
+	pages := help.Pages(newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
 	for _, p := range pages {
 		all.WriteString(p.Text)
 	}
@@ -120,7 +120,7 @@ func TestManCommand(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) (string, int) {
 		var out strings.Builder
-		code := newEnvironment(strings.NewReader(""), &out, io.Discard).run(t.Context(), args)
+		code := newApp(strings.NewReader(""), &out, io.Discard).run(t.Context(), args)
 		return out.String(), code
 	}
 	date := buildDate(setDate, debug.ReadBuildInfo)

@@ -11,7 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func auditCommand(e *environment) *cobra.Command {
+func auditCommand(app *App) *cobra.Command {
 	limit := 50
 	c := &cobra.Command{
 		Use:   "audit",
@@ -23,11 +23,11 @@ func auditCommand(e *environment) *cobra.Command {
 			if limit < 1 {
 				return usagef("foldwatch audit --limit 50", "--limit %d: at least one", limit)
 			}
-			cl, err := e.daemon.Connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			slug, _, _ := strings.Cut(e.slug, "@")
+			slug, _, _ := strings.Cut(app.slug, "@")
 			all := wire.AuditList{Items: []wire.AuditLine{}}
 			for q := (wire.AuditQuery{Project: slug}); len(all.Items) < limit; q.Cursor = all.NextCursor {
 				q.Limit = min(limit-len(all.Items), 1000)
@@ -40,9 +40,9 @@ func auditCommand(e *environment) *cobra.Command {
 					break
 				}
 			}
-			return e.Emit(all, func(p terminal.Printer) {
+			return app.Emit(all, func(p terminal.Printer) {
 				if len(all.Items) == 0 {
-					e.Messages(false).Printf("nothing has left this machine\n")
+					app.Messages(false).Printf("nothing has left this machine\n")
 					return
 				}
 				var t terminal.Table

@@ -15,7 +15,7 @@ import (
 )
 
 // serviceChecks are the checks of doctor that are about the system's service.
-type serviceChecks struct{ e *environment }
+type serviceChecks struct{ app *App }
 
 // Check looks at the services that are of concern here: this user's; and the
 // machine's, for root and the account of it.
@@ -34,19 +34,19 @@ func (c serviceChecks) Check(ctx context.Context, running *wire.Status) []doctor
 // units are the services that are looked at. Root and the account of the machine's
 // service have one of their own only where it is installed.
 func (c serviceChecks) units() ([]unit.Spec, error) {
-	own, err := c.e.unitSpec(unitFlags{})
+	own, err := c.app.unitSpec(unitFlags{})
 	if err != nil {
 		return nil, err
 	}
-	machine, _, there := c.e.machineUnit()
+	machine, _, there := c.app.machineUnit()
 	if !there {
 		return []unit.Spec{own}, nil
 	}
-	_, account := c.e.machineUse()
-	if now, _ := c.e.installed(machine); !account && (os.Geteuid() != 0 || !now.Installed) {
+	_, account := c.app.machineUse()
+	if now, _ := c.app.installed(machine); !account && (os.Geteuid() != 0 || !now.Installed) {
 		return []unit.Spec{own}, nil
 	}
-	if now, _ := c.e.installed(own); now.Installed {
+	if now, _ := c.app.installed(own); now.Installed {
 		return []unit.Spec{own, machine}, nil
 	}
 	return []unit.Spec{machine}, nil
@@ -56,12 +56,12 @@ func (c serviceChecks) units() ([]unit.Spec, error) {
 // the daemon that answers.
 func (c serviceChecks) examine(ctx context.Context, s unit.Spec, running *wire.Status) []doctor.Result {
 	install := "foldwatch service install" + scopeFlag(s.Scope)
-	now, _ := c.e.installed(s)
+	now, _ := c.app.installed(s)
 	if !now.Installed && now.Packaged == "" {
 		return []doctor.Result{doctor.Pass("none is installed; to have the daemon after each login: %s", install)}
 	}
 	var found []doctor.Result
-	now, text, state, err := c.e.standing(ctx, s)
+	now, text, state, err := c.app.standing(ctx, s)
 	if !now.Installed {
 		return []doctor.Result{doctor.Pass("a package brought %s, which nobody has enabled; to have the daemon started: %s", now.Packaged, install)}
 	}
@@ -71,7 +71,7 @@ func (c serviceChecks) examine(ctx context.Context, s unit.Spec, running *wire.S
 	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) && !(running != nil && local.Older(fullVersion(), running.Version)) {
 		found = append(found, doctor.Warning(install, "this session would install it otherwise (program, environment or version)"))
 	}
-	inUse, used := c.e.serviceInUse()
+	inUse, used := c.app.serviceInUse()
 	switch {
 	case state.State == "failed":
 		found = append(found, doctor.Fault(fmt.Sprintf("foldwatch service logs%[1]s, then: foldwatch service restart%[1]s", scopeFlag(s.Scope)), "it has failed: %s, exit code %d", state.Result, state.Code))
@@ -80,7 +80,7 @@ func (c serviceChecks) examine(ctx context.Context, s unit.Spec, running *wire.S
 	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
 		found = append(found, doctor.Warning(install, "it is installed, and not started by itself"))
 	}
-	if s.OS == "linux" && s.Scope == unit.User && !c.e.lingering(s.Account) {
+	if s.OS == "linux" && s.Scope == unit.User && !c.app.lingering(s.Account) {
 		return doctor.OrPass(found, "%s, %s; it stops when you log out", s.Manager(), fileOf(s, now))
 	}
 	return doctor.OrPass(found, "%s, %s", s.Manager(), fileOf(s, now))
@@ -141,13 +141,13 @@ func (c serviceChecks) environmentOf(ctx context.Context, s unit.Spec) (map[stri
 	if s.Path() == "" {
 		return nil, false
 	}
-	now, text := c.e.installed(s)
+	now, text := c.app.installed(s)
 	if !now.Installed {
 		return nil, false
 	}
 	vars := map[string]string{}
 	if ask := s.AskEnvironment(); !now.Own && ask != nil {
-		out, err := c.e.machine(s).Output(ctx, ask)
+		out, err := c.app.machine(s).Output(ctx, ask)
 		if err != nil {
 			return nil, true
 		}
@@ -165,12 +165,12 @@ func (c serviceChecks) environmentOf(ctx context.Context, s unit.Spec) (map[stri
 // Environment returns how the daemon's environment looks variables up: that of the
 // service, else that of this session.
 func (c serviceChecks) Environment(ctx context.Context) (getenv func(string) string, whose string) {
-	if s, used := c.e.serviceInUse(); used {
+	if s, used := c.app.serviceInUse(); used {
 		if vars, recorded := c.environmentOf(ctx, s); recorded && len(vars) > 0 {
 			return func(name string) string { return vars[name] }, "the service"
 		}
 	}
-	return c.e.Getenv, "the daemon"
+	return c.app.Getenv, "the daemon"
 }
 
 // hasGit reports whether there is a git program to be found by anybody.

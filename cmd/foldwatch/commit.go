@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -38,7 +37,7 @@ type committedFile struct {
 	Reason string `json:"reason,omitempty"` // why it is left out
 }
 
-func commitCommand(e *environment) *cobra.Command {
+func commitCommand(app *App) *cobra.Command {
 	var message string
 	var dry bool
 	c := &cobra.Command{
@@ -51,15 +50,15 @@ func commitCommand(e *environment) *cobra.Command {
 		Example: "foldwatch commit --dry-run\nfoldwatch commit -m \"Decide on sessions\" 1f2e3d4c5b6a7988",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
-				w, err := e.workTree(cmd.Context(), c, slug)
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				w, err := app.workTree(cmd.Context(), c, slug)
 				if err != nil {
 					return err
 				}
 				if err := w.mustBeTracked("commit"); err != nil {
 					return err
 				}
-				cm := committer{e: e, tree: w, message: message, dry: dry}
+				cm := committer{e: app, tree: w, message: message, dry: dry}
 				return cm.commit(cmd.Context(), args)
 			})
 		},
@@ -72,7 +71,7 @@ func commitCommand(e *environment) *cobra.Command {
 
 // A committer commits memories of one work tree.
 type committer struct {
-	e       *environment
+	e       *App
 	tree    workTree
 	message string
 	dry     bool
@@ -233,28 +232,6 @@ func (c *committer) ourAttributes(ctx context.Context, root *os.Root, m memoryCh
 		b, err = c.tree.HeadFile(ctx, m.Path)
 	}
 	return err == nil && string(b) == usergit.MergeAttributes
-}
-
-// readPlain reads a file of the work tree, through no link, or says why not.
-func readPlain(root *os.Root, p string) (b []byte, reason string) {
-	info, err := root.Lstat(p)
-	switch {
-	case err != nil:
-		return nil, err.Error()
-	case !info.Mode().IsRegular():
-		return nil, "it is no plain file"
-	case info.Size() > fold.MaxFile:
-		return nil, "it is larger than 1 MiB"
-	}
-	f, err := root.Open(p)
-	if err != nil {
-		return nil, err.Error()
-	}
-	defer f.Close()
-	if b, err = io.ReadAll(io.LimitReader(f, fold.MaxFile+1)); err != nil {
-		return nil, err.Error()
-	}
-	return b, ""
 }
 
 func (c *committer) decode(rel string, b []byte) *fold.Memory {

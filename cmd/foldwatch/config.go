@@ -7,20 +7,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func configCommand(e *environment) *cobra.Command {
-	c := parent("config", "Show the configuration", configShowCommand(e))
+func configCommand(app *App) *cobra.Command {
+	c := parent("config", "Show the configuration", configShowCommand(app))
 	c.SuggestFor = []string{"settings"}
 	return c
 }
 
-func configShowCommand(e *environment) *cobra.Command {
+func configShowCommand(app *App) *cobra.Command {
 	var origin bool
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Print every key with its value",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			st, slips := e.config.Settings()
+			st, slips := app.config.Settings()
 			if slips != nil && st.Origins == nil {
 				return slips
 			}
@@ -36,7 +36,7 @@ func configShowCommand(e *environment) *cobra.Command {
 					keys[i].From = o.From
 				}
 			}
-			err := e.Emit(map[string]any{"file": st.Dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
+			err := app.Emit(map[string]any{"file": st.Dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
 				var t terminal.Table
 				for _, k := range keys {
 					if origin {
@@ -46,7 +46,7 @@ func configShowCommand(e *environment) *cobra.Command {
 					t.Row(k.Key, "= "+k.Value)
 				}
 				t.Print(p)
-				e.Messages(false).Printf("user file: %s\n", st.Dirs.ConfigFile())
+				app.Messages(false).Printf("user file: %s\n", st.Dirs.ConfigFile())
 			})
 			return errors.Join(err, slips) // the keys have what they have without what is wrong
 		},

@@ -11,7 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func decayCommand(e *environment) *cobra.Command {
+func decayCommand(app *App) *cobra.Command {
 	var in wire.DecayRequest
 	c := &cobra.Command{
 		Use:   "decay",
@@ -21,12 +21,12 @@ func decayCommand(e *environment) *cobra.Command {
 			"and what a living memory links to is kept. Archived memories stay in the history.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Decay(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.Emit(r, func(p terminal.Printer) { printDecay(p, e.Messages(false), r, in.Archive && !in.DryRun) })
+				return app.Emit(r, func(p terminal.Printer) { printDecay(p, app.Messages(false), r, in.Archive && !in.DryRun) })
 			})
 		},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func doctorCommand(e *environment) *cobra.Command {
+func doctorCommand(app *App) *cobra.Command {
 	var fix, dryRun bool
 	c := &cobra.Command{
 		Use:        "doctor",
@@ -27,10 +27,10 @@ func doctorCommand(e *environment) *cobra.Command {
 			if dryRun && !fix {
 				return usagef("foldwatch doctor --fix --dry-run", "--dry-run is for --fix")
 			}
-			e.daemon.HideNotices() // the checks tell more
-			found := doctor.Run(cmd.Context(), e.doctorHost(), fix && !dryRun)
+			app.daemon.HideNotices() // the checks tell more
+			found := doctor.Run(cmd.Context(), app.doctorHost(), fix && !dryRun)
 			n := doctor.Tally(found)
-			if err := e.Emit(map[string]any{"checks": found, "counts": n}, func(terminal.Printer) { doctor.Print(e.Streams, found, dryRun) }); err != nil {
+			if err := app.Emit(map[string]any{"checks": found, "counts": n}, func(terminal.Printer) { doctor.Print(app.Streams, found, dryRun) }); err != nil {
 				return err
 			}
 			if n[doctor.Fail] > 0 {
@@ -45,22 +45,22 @@ func doctorCommand(e *environment) *cobra.Command {
 }
 
 // doctorHost is what doctor looks at.
-func (e *environment) doctorHost() *doctor.Host {
+func (app *App) doctorHost() *doctor.Host {
 	return &doctor.Host{
-		Daemon: e.daemon, Service: serviceChecks{e},
-		Parsers: e.parsers(), Program: e.program, WorkDir: e.workDir, Agents: e.agentOptions,
-		Now: e.now, Wait: e.wait, Free: e.free,
-		DriftTimeout: e.timeouts.drift, GitTimeout: e.timeouts.git,
+		Daemon: app.daemon, Service: serviceChecks{app},
+		Parsers: app.parsers(), Program: app.program, WorkDir: app.workDir, Agents: app.agentOptions,
+		Now: app.now, Wait: app.wait, Free: app.free,
+		DriftTimeout: app.timeouts.drift, GitTimeout: app.timeouts.git,
 		Reindex: func(ctx context.Context, c local.Client, slug string, in wire.Reindex) error {
 			ref, err := c.Reindex(ctx, slug, in)
 			if err != nil {
 				return err
 			}
-			b := e.NewBar(e.now)
-			if err := e.follow(ctx, c, ref.JobID, b); err != nil {
+			b := app.NewBar(app.now)
+			if err := follow(ctx, app, c, ref.JobID, b); err != nil {
 				return err
 			}
-			_, err = e.settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+			_, err = settled(ctx, app, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 			return err
 		},
 	}

@@ -43,7 +43,7 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 	}
 	w := newWard(t)
 	dir := w.shortHome()
-	st, err := w.env.config.Settings()
+	st, err := w.app.config.Settings()
 	w.must(err)
 	w.must(os.MkdirAll(st.Dirs.State, 0o700))
 	ln, err := sock.Listen(st.Dirs.Socket, sock.Options{}) // the system takes connections
@@ -53,7 +53,7 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
 	w.old(filepath.Join(st.Dirs.State, "daemon.lock.holder"))
-	w.env.daemon.Dial, w.env.daemon.Timeout = w.env.daemon.DialSocket, 30*time.Millisecond
+	w.app.daemon.Dial, w.app.daemon.Timeout = w.app.daemon.DialSocket, 30*time.Millisecond
 
 	for _, args := range [][]string{{"doctor"}, {"bugreport", "-o", filepath.Join(dir, "report.json")}, {"projects"}} {
 		done := make(chan int, 1)
@@ -83,7 +83,7 @@ func TestLockOfWhoIsStarting(t *testing.T) {
 	lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.env.daemon.Dial = nobody
+	w.app.daemon.Dial = nobody
 	for age, fix := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
 		at := time.Now().Add(-age)
 		w.must(os.Chtimes(w.state("daemon.lock.holder"), at, at))
@@ -117,17 +117,17 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 		_ = daemon.Wait() // it was told to end
 		_ = lock.Close()
 	}()
-	w.env.daemon.Dial = nobody
+	w.app.daemon.Dial = nobody
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 	before := time.Now().Add(-time.Minute)
 	w.must(os.Chtimes(w.state("socket"), before, before))
-	if d := w.env.daemon.Unreachable(); d != nil {
+	if d := w.app.daemon.Unreachable(); d != nil {
 		t.Fatalf("one that is starting: %v", d)
 	}
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 
 	began := time.Now()
-	_, err = w.env.daemon.Connect(t.Context())
+	_, err = w.app.daemon.Connect(t.Context())
 	if took := time.Since(began); took > local.StartDeadline/4 {
 		t.Errorf("it took %v to say so", took)
 	}
@@ -150,7 +150,7 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 // TestNoDaemonIsStartedAgainstAutoStart: --fix obeys it too.
 func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 	w := newWard(t)
-	w.env.config.Environ, w.env.daemon.Dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
+	w.app.config.Environ, w.app.daemon.Dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
 	if found := w.look("daemon", false); len(found) != 1 || found[0].Status != doctor.Fail || found[0].Fix != "" {
 		t.Errorf("%+v", found)
 	}
@@ -160,28 +160,28 @@ func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 func sickMended() []sick {
 	return []sick{
 		{check: "lock", name: "holder unknown", status: doctor.Warn, text: "does not say what it is", make: func(w *ward) {
-			was := w.env.daemon.Dial
-			w.env.daemon.Dial = nobody
+			was := w.app.daemon.Dial
+			w.app.daemon.Dial = nobody
 			lock, err := disk.Lock(w.state("daemon.lock"), "somebody")
 			w.must(err)
 			w.old(w.state("daemon.lock.holder"))
-			w.mend = func() { w.must(lock.Close()); w.env.daemon.Dial = was }
+			w.mend = func() { w.must(lock.Close()); w.app.daemon.Dial = was }
 		}},
 		{check: "lock", name: "socket file, to be written anew", status: doctor.Warn, text: "nothing answers any more", fixes: true, make: func(w *ward) {
-			w.env.daemon.Dial = nobody
+			w.app.daemon.Dial = nobody
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
 		{check: "history", name: "slow", status: doctor.Skipped, text: "takes longer than 100ms", make: func(w *ward) {
 			l, err := usergit.Locate(w.t.Context(), w.co)
 			w.must(err)
 			w.must(os.MkdirAll(l.Journal(), 0o700))
-			was := w.env.timeouts.git
-			w.env.timeouts.git = 100 * time.Millisecond
+			was := w.app.timeouts.git
+			w.app.timeouts.git = 100 * time.Millisecond
 			real, err := exec.LookPath("git")
 			w.must(err)
 			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+terminal.Quote(real)+` "$@"`)
 			unpath := w.mend
-			w.mend = func() { unpath(); w.env.timeouts.git = was; w.must(os.RemoveAll(l.Journal())) }
+			w.mend = func() { unpath(); w.app.timeouts.git = was; w.must(os.RemoveAll(l.Journal())) }
 		}},
 	}
 }
@@ -275,7 +275,7 @@ func TestAgentsEntryIsNotTakenOver(t *testing.T) {
 		"ours is temporary":    {filepath.Join(os.TempDir(), "go-build1", "foldwatch"), "/gone/foldwatch", false},
 	} {
 		w := newWard(t)
-		w.env.program = func() (string, error) { return tc.ours, nil }
+		w.app.program = func() (string, error) { return tc.ours, nil }
 		file := filepath.Join(w.home, ".cursor", "mcp.json")
 		w.write(file, `{"mcpServers": {"foldwatch": {"command": "`+tc.its+`", "args": ["mcp"]}}}`)
 		if found := w.look("agents", true); has(found, doctor.Fixed, "lies elsewhere") != tc.fix || has(found, doctor.Warn, "lies elsewhere") == tc.fix {

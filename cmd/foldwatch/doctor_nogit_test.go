@@ -31,8 +31,8 @@ func TestWithoutGit(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	w.env.daemon.Dial = nobody
-	w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+	w.app.daemon.Dial = nobody
+	w.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
 	if found := w.look("packers", false); !has(found, doctor.Skipped, "no git program") {
 		t.Errorf("without a daemon: %+v", found)
 	}

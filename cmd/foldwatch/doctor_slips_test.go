@@ -43,9 +43,9 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	if found := w.look("version", true); !has(found, doctor.Fail, "the daemon is 0.0.1") || has(found, doctor.Fixed, "") {
 		t.Errorf("version: %+v", found)
 	}
-	w.env.TTY = func(any) bool { return true }
-	w.env.Stdin = strings.NewReader("y\n")
-	w.env.config.Forget()
+	w.app.TTY = func(any) bool { return true }
+	w.app.Stdin = strings.NewReader("y\n")
+	w.app.config.Forget()
 	if code := w.run("projects"); code != exitOK || strings.Contains(w.err.String(), "Restart it now?") {
 		t.Errorf("projects: exit code %d, %s", code, w.err.String())
 	}
@@ -58,7 +58,7 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	}
 
 	// Where none runs, none starts; that is told once, and not as a fault of its own.
-	w.env.daemon.Dial = nobody
+	w.app.daemon.Dial = nobody
 	if found := w.look("daemon", true); len(found) != 1 || !has(found, doctor.Fail, "see check 2") {
 		t.Errorf("daemon: %+v", found)
 	}
@@ -73,8 +73,8 @@ func TestOlderProgramLeavesTheDaemon(t *testing.T) {
 	if len(found) != 1 || !has(found, doctor.Fail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
-	w.env.TTY = func(any) bool { return true }
-	w.env.Stdin = strings.NewReader("y\n")
+	w.app.TTY = func(any) bool { return true }
+	w.app.Stdin = strings.NewReader("y\n")
 	if code := w.run("projects"); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
@@ -89,7 +89,7 @@ func TestStoresThatAreOpening(t *testing.T) {
 	w := newWard(t)
 	w.f.state.State = "starting"
 	asked := 0
-	w.env.wait = func(context.Context, time.Duration) error {
+	w.app.wait = func(context.Context, time.Duration) error {
 		if asked++; asked == 3 {
 			w.f.state.State, w.f.state.Files = "ready", wire.FileCounts{Indexed: 12}
 		}
@@ -101,7 +101,7 @@ func TestStoresThatAreOpening(t *testing.T) {
 
 	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "starting", Watch: "events"}
 	w.f.drift = wire.Drift{Differences: []string{"1 file has no row"}}
-	w.env.wait = func(context.Context, time.Duration) error { return nil }
+	w.app.wait = func(context.Context, time.Duration) error { return nil }
 	for _, name := range []string{"projects", "index"} {
 		if found := w.look(name, true); len(found) != 1 || !has(found, doctor.Skipped, "still opening") {
 			t.Errorf("%s of what opens for long: %+v", name, found)

@@ -46,10 +46,10 @@ func newWard(t *testing.T) *ward {
 	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "ready", Watch: "events", Mode: "sidecar", Sync: "off"}
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
-	w.env.Getenv = func(name string) string { return w.vars[name] }
-	w.env.root = filepath.Join(w.home, "root") // no unit of this machine is looked at
-	w.env.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
-	w.env.wait = func(context.Context, time.Duration) error { return nil }
+	w.app.Getenv = func(name string) string { return w.vars[name] }
+	w.app.root = filepath.Join(w.home, "root") // no unit of this machine is looked at
+	w.app.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
+	w.app.wait = func(context.Context, time.Duration) error { return nil }
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(w.home, ".gitconfig"))
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -100,8 +100,8 @@ func (w *ward) state(parts ...string) string {
 // look makes one check, after those that it needs.
 func (w *ward) look(name string, fix bool) []doctor.Result {
 	w.t.Helper()
-	w.env.config.Forget()
-	found := doctor.RunOne(w.t.Context(), w.env.doctorHost(), name, fix)
+	w.app.config.Forget()
+	found := doctor.RunOne(w.t.Context(), w.app.doctorHost(), name, fix)
 	if found == nil {
 		w.t.Fatalf("no check is called %q", name)
 	}
@@ -170,8 +170,8 @@ func TestEachCheckFailsAndIsMended(t *testing.T) {
 func sickMachine() []sick {
 	return []sick{
 		{check: "program", status: doctor.Warn, text: "without parsers", make: func(w *ward) {
-			was := w.env.parsers
-			w.env.parsers, w.mend = func() string { return "text" }, func() { w.env.parsers = was }
+			was := w.app.parsers
+			w.app.parsers, w.mend = func() string { return "text" }, func() { w.app.parsers = was }
 		}},
 		{check: "configuration", name: "key", status: doctor.Fail, text: "lisen", make: func(w *ward) {
 			file := filepath.Join(w.vars["FOLDWATCH_HOME"], "config", "config.toml")
@@ -209,12 +209,12 @@ func sickMachine() []sick {
 			w.mend = func() { w.vars["FOLDWATCH_HOME"] = was }
 		}},
 		{check: "disk-space", status: doctor.Fail, text: "1 MB free", make: func(w *ward) {
-			was := w.env.free
-			w.env.free, w.mend = func(string) (int64, error) { return 1 << 20, nil }, func() { w.env.free = was }
+			was := w.app.free
+			w.app.free, w.mend = func(string) (int64, error) { return 1 << 20, nil }, func() { w.app.free = was }
 		}},
 		{check: "clock", name: "year", status: doctor.Fail, text: "2001-02-03", make: func(w *ward) {
-			w.env.now = func() time.Time { return time.Date(2001, 2, 3, 0, 0, 0, 0, time.UTC) }
-			w.mend = func() { w.env.now = time.Now }
+			w.app.now = func() time.Time { return time.Date(2001, 2, 3, 0, 0, 0, 0, time.UTC) }
+			w.mend = func() { w.app.now = time.Now }
 		}},
 		{check: "clock", name: "set back", status: doctor.Fail, text: "written 3h from now", make: func(w *ward) {
 			log := w.state("daemon.log")
@@ -271,37 +271,37 @@ func (w *ward) onPath(name, script string) {
 // kernel has the kernel tell something else, until it is mended.
 func (w *ward) kernel(name, text string) {
 	w.t.Helper()
-	w.env.daemon.Proc = filepath.Join(w.home, "proc")
-	w.write(filepath.Join(w.env.daemon.Proc, filepath.FromSlash(name)), text)
-	w.mend = func() { w.env.daemon.Proc = filepath.Join(w.home, "no-proc") }
+	w.app.daemon.Proc = filepath.Join(w.home, "proc")
+	w.write(filepath.Join(w.app.daemon.Proc, filepath.FromSlash(name)), text)
+	w.mend = func() { w.app.daemon.Proc = filepath.Join(w.home, "no-proc") }
 }
 
 // sickDaemon is what may be wrong with the daemon and how it is reached.
 func sickDaemon() []sick {
 	return []sick{
 		{check: "lock", name: "held", status: doctor.Fail, text: "pid 4711 holds the state for 1h", make: func(w *ward) {
-			was := w.env.daemon.Dial
-			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+			was := w.app.daemon.Dial
+			w.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 			lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 			w.must(err)
 			w.old(w.state("daemon.lock.holder"))
-			w.mend = func() { w.must(lock.Close()); w.env.daemon.Dial = was }
+			w.mend = func() { w.must(lock.Close()); w.app.daemon.Dial = was }
 		}},
 		{check: "lock", name: "socket file", status: doctor.Fail, text: "nothing answers any more", fixes: true, make: func(w *ward) {
-			w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
-			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+			w.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+			w.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
 		{check: "daemon", status: doctor.Fail, text: "auto_start is off", make: func(w *ward) {
-			was := w.env.daemon.Dial
-			w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
-			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
-			w.mend = func() { w.env.daemon.Dial = was }
+			was := w.app.daemon.Dial
+			w.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+			w.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+			w.mend = func() { w.app.daemon.Dial = was }
 		}},
 		{check: "daemon", name: "socket of another", status: doctor.Fail, text: "the socket cannot be used", make: func(w *ward) {
-			was := w.env.daemon.Dial
-			w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, sock.ErrForeign }
-			w.mend = func() { w.env.daemon.Dial = was }
+			was := w.app.daemon.Dial
+			w.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, sock.ErrForeign }
+			w.mend = func() { w.app.daemon.Dial = was }
 		}},
 		{check: "other-daemon", status: doctor.Warn, text: "pid 4711, with /elsewhere as FOLDWATCH_HOME", make: func(w *ward) {
 			w.kernel("4711/cmdline", "/usr/bin/foldwatch\x00serve\x00--log-file\x00")
@@ -319,7 +319,7 @@ func sickDaemon() []sick {
 			w.must(os.Chmod(filepath.Dir(w.f.whole.Socket), 0o755))
 		}},
 		{check: "listen", status: doctor.Fail, text: "listen is 127.0.0.1:7350", make: func(w *ward) {
-			w.env.config.Environ = []string{"FOLDWATCH_LISTEN=127.0.0.1:7350"}
+			w.app.config.Environ = []string{"FOLDWATCH_LISTEN=127.0.0.1:7350"}
 			w.mend = func() { w.f.whole.Listen = "http://127.0.0.1:7350" }
 		}},
 		{check: "folder", status: doctor.Warn, text: "is not registered", make: func(w *ward) {
@@ -348,7 +348,7 @@ func sickDaemon() []sick {
 		}},
 		{check: "embedder", name: "dimension", status: doctor.Fail, text: "embedding.dimension is 768, and the vectors that answer have 384", make: func(w *ward) {
 			w.provider("http://127.0.0.1:1")
-			w.env.config.Environ = []string{"FOLDWATCH_EMBEDDING_DIMENSION=768"}
+			w.app.config.Environ = []string{"FOLDWATCH_EMBEDDING_DIMENSION=768"}
 			w.f.state.Embedder = &wire.Embedder{Provider: "mine", Model: "m", Dimension: 384}
 			w.mend = func() { w.f.state.Embedder.Dimension = 768 }
 		}},
@@ -404,14 +404,14 @@ func sickService() []sick {
 				w.t.Skip("SKIP: a unit of systemd is written here")
 			}
 			w.vars["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
-			s, err := w.env.unitSpec(unitFlags{})
+			s, err := w.app.unitSpec(unitFlags{})
 			w.must(err)
-			make(w, w.env.at(s.Path()))
+			make(w, w.app.at(s.Path()))
 		}
 	}
 	return []sick{
 		{check: "service", name: "failed", status: doctor.Fail, text: "it has failed: exit-code, exit code 2", make: onLinux(func(w *ward, unit string) {
-			s, err := w.env.unitSpec(unitFlags{})
+			s, err := w.app.unitSpec(unitFlags{})
 			w.must(err)
 			w.write(unit, s.Text())
 			w.onPath("systemctl", "echo ActiveState=failed; echo Result=exit-code; echo ExecMainStatus=2; echo UnitFileState=enabled")
@@ -426,7 +426,7 @@ func sickService() []sick {
 			w.onPath("systemctl", "echo ActiveState=active; echo MainPID=1; echo UnitFileState=enabled")
 			w.write(unit, "[Service]\n")
 			w.mend = func() {
-				s, err := w.env.unitSpec(unitFlags{})
+				s, err := w.app.unitSpec(unitFlags{})
 				w.must(err)
 				w.write(unit, s.Text())
 			}
@@ -578,8 +578,8 @@ func (w *ward) damageHistory() {
 // ends with 7.
 func TestDoctorWithoutDaemon(t *testing.T) {
 	w := newWard(t)
-	w.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
-	w.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+	w.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+	w.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	w.write(filepath.Join(w.co, "Dockerfile"), "FROM scratch\nCOPY . /app\n")
 	if code := w.run("doctor", "--json"); code != exitDegraded {
 		t.Errorf("exit code %d, want %d", code, exitDegraded)

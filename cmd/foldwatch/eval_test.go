@@ -21,7 +21,7 @@ func TestEvalSendsNoCopy(t *testing.T) {
 		{"none", "provider = \"builtin\"\n", "builtin", "", ""},
 	} {
 		tr := newTrial(t, twoProjects(), "/")
-		st, err := tr.env.config.Settings()
+		st, err := tr.app.config.Settings()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,11 +31,11 @@ func TestEvalSendsNoCopy(t *testing.T) {
 		if err := os.WriteFile(st.Dirs.ConfigFile(), []byte("[embedding]\n"+tc.embedding+rest), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tr.env.config.Forget()
-		if st, err = tr.env.config.Settings(); err != nil {
+		tr.app.config.Forget()
+		if st, err = tr.app.config.Settings(); err != nil {
 			t.Fatal(err)
 		}
-		cfg := tr.env.evalConfig(st, "my-app")
+		cfg := evalConfig(tr.app, st, "my-app")
 		of := cfg.For("checkout")
 		if len(of.Allowed) != 0 || of.Embedding.Provider != tc.provider || !strings.HasSuffix(filepath.ToSlash(of.Embedding.Model), tc.model) || of.Chunk.MinLines != 9 {
 			t.Errorf("%s: allowed %q, embedding %+v, at least %d lines", tc.name, of.Allowed, of.Embedding, of.Chunk.MinLines)

@@ -53,10 +53,10 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 		{{ID: 9, Type: "health:changed", Time: at}, {ID: 10, Type: "never shown", Time: at}},
 	}}
 	tr := newTrial(t, &fakeDaemon{}, t.TempDir())
-	tr.env.slug = "zoo"
-	tr.env.daemon.Dial = func(context.Context) (local.Client, error) { return b, nil }
+	tr.app.slug = "zoo"
+	tr.app.daemon.Dial = func(context.Context) (local.Client, error) { return b, nil }
 	synctest.Test(t, func(t *testing.T) {
-		if err := tr.env.followEvents(t.Context(), 0, 2); err != nil {
+		if err := followEvents(t.Context(), tr.app, 0, 2); err != nil {
 			t.Error(err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 		t.Errorf("asked for what came after %v", b.asked)
 	}
 	b.refuse = fold.ErrForbidden
-	if err := tr.env.followEvents(t.Context(), 0, 0); err == nil {
+	if err := followEvents(t.Context(), tr.app, 0, 0); err == nil {
 		t.Error("a refusal was waited for")
 	}
 }

@@ -32,7 +32,7 @@ func (p *pulse) wait(ctx context.Context) error {
 
 // follow shows the job's progress until it has ended, and returns its error.
 // The job goes on if ctx ends first.
-func (e *environment) follow(ctx context.Context, c local.Client, jobID string, b *terminal.Bar) error {
+func follow(ctx context.Context, app *App, c local.Client, jobID string, b *terminal.Bar) error {
 	defer b.Clear()
 	var p pulse
 	for {
@@ -52,7 +52,7 @@ func (e *environment) follow(ctx context.Context, c local.Client, jobID string, 
 		case "paused":
 			return fold.WithHint(fmt.Errorf("job %s is paused", j.ID), "foldwatch resume")
 		}
-		b.Show(e.progressOf(ctx, c, j))
+		b.Show(progressOf(ctx, app, c, j))
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (e *environment) follow(ctx context.Context, c local.Client, jobID string, 
 
 // progressOf returns how far the job has come, or while it waits for its turn
 // the work before it.
-func (e *environment) progressOf(ctx context.Context, c local.Client, j wire.Job) wire.Progress {
+func progressOf(ctx context.Context, app *App, c local.Client, j wire.Job) wire.Progress {
 	if j.Progress != nil {
 		return *j.Progress
 	}
@@ -73,7 +73,7 @@ func (e *environment) progressOf(ctx context.Context, c local.Client, j wire.Job
 
 // settled waits until the checkout that was added has no first work left, showing
 // progress, and returns its state.
-func (e *environment) settled(ctx context.Context, c local.Client, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
+func settled(ctx context.Context, app *App, c local.Client, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
 	defer b.Clear()
 	var p pulse
 	for {

@@ -21,14 +21,14 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 		t.Skip("SKIP: runs a daemon")
 	}
 	home := t.TempDir()
-	newOne := func() *environment {
-		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-		e.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
-		e.config.Environ = nil
-		return e
+	newOne := func() *App {
+		app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+		app.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+		app.config.Environ = nil
+		return app
 	}
-	e := newOne()
-	st, err := e.config.Settings()
+	app := newOne()
+	st, err := app.config.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := make(chan struct{}, 1)
-	dial := e.daemon.Dial
-	e.daemon.Dial = func(ctx context.Context) (local.Client, error) {
+	dial := app.daemon.Dial
+	app.daemon.Dial = func(ctx context.Context) (local.Client, error) {
 		select {
 		case looked <- struct{}{}:
 		default:
@@ -50,7 +50,7 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- serve(ctx, e, serveOptions{OnReady: func(string) { close(ready) }}) }()
+	go func() { done <- serve(ctx, app, serveOptions{OnReady: func(string) { close(ready) }}) }()
 	late := time.After(time.Minute)
 	for range 2 { // it looks again, so it did not give up
 		select {
@@ -89,10 +89,10 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	e.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
-	e.config.Environ = nil
-	paths, err := e.daemon.SocketPaths()
+	app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	app.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+	app.config.Environ = nil
+	paths, err := app.daemon.SocketPaths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 		}
 	}()
 	for range 5 { // it is told in one of several ways
-		if c, err := e.daemon.Dialed(t.Context()); c != nil || err != nil {
+		if c, err := app.daemon.Dialed(t.Context()); c != nil || err != nil {
 			t.Fatalf("dialSocket = %v, %v, want neither a client nor an error", c, err)
 		}
 	}

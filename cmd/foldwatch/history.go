@@ -15,7 +15,7 @@ import (
 // first index has thousands.
 const shownPaths = 10
 
-func logCommand(e *environment) *cobra.Command {
+func logCommand(app *App) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:        "log [ID]",
@@ -31,17 +31,17 @@ func logCommand(e *environment) *cobra.Command {
 					return err
 				}
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.Log(cmd.Context(), slug, id, limit)
 				if err != nil {
 					return err
 				}
-				return e.Emit(list, func(p terminal.Printer) {
+				return app.Emit(list, func(p terminal.Printer) {
 					for _, ci := range list.Items {
 						printCommit(p, ci)
 					}
 					if len(list.Items) == 0 {
-						e.Messages(false).Printf("no history yet\n")
+						app.Messages(false).Printf("no history yet\n")
 					}
 				})
 			})
@@ -79,22 +79,22 @@ func writtenBy(ci wire.CommitInfo) string {
 	return "  (" + ci.Author + ")"
 }
 
-func diffCommand(e *environment) *cobra.Command {
+func diffCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [REV]",
 		Short: "Print what changed in fold/ since a revision (default: the last commit)",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rev := strings.Join(args, "")
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				d, err := c.Diff(cmd.Context(), slug, rev)
 				if err != nil {
 					return err
 				}
-				return e.Emit(d, func(p terminal.Printer) {
+				return app.Emit(d, func(p terminal.Printer) {
 					p.Printf("%s", terminal.Block(d.Diff))
 					if d.Diff == "" {
-						e.Messages(false).Printf("no difference\n")
+						app.Messages(false).Printf("no difference\n")
 					}
 				})
 			})
@@ -102,7 +102,7 @@ func diffCommand(e *environment) *cobra.Command {
 	}
 }
 
-func restoreCommand(e *environment) *cobra.Command {
+func restoreCommand(app *App) *cobra.Command {
 	var in wire.Restore
 	var rev string
 	var lost, forget bool
@@ -116,24 +116,24 @@ func restoreCommand(e *environment) *cobra.Command {
 				if !lost || rev != "" || in.At != "" || len(args) > 0 {
 					return usagef("foldwatch restore --help", "--lost stands alone, or with --forget, and --forget only with --lost")
 				}
-				return e.lost(cmd, forget)
+				return showLost(app, cmd, forget)
 			}
 			if (rev != "") == (len(args) > 0) || rev != "" && in.At != "" {
 				return usagef("foldwatch restore --help", "give the id of a memory, --commit REV or --lost")
 			}
 			if rev != "" {
-				return e.undo(cmd, rev)
+				return undoCommit(app, cmd, rev)
 			}
 			var err error
 			if in.ID, err = memoryID(args[0]); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Restore(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emitWrite(r, "restored")
+				return emitWrite(app, r, "restored")
 			})
 		},
 	}
@@ -144,50 +144,50 @@ func restoreCommand(e *environment) *cobra.Command {
 	return c
 }
 
-// lost lists the memories that git took away before they were committed, or ends the
+// showLost lists the memories that git took away before they were committed, or ends the
 // matter.
-func (e *environment) lost(cmd *cobra.Command, forget bool) error {
-	return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+func showLost(app *App, cmd *cobra.Command, forget bool) error {
+	return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		if forget {
 			r, err := c.ForgetLost(cmd.Context(), slug)
 			if err != nil {
 				return err
 			}
-			return e.Emit(r, func(terminal.Printer) {
-				e.Messages(false).Printf("%s forgotten; foldwatch log ID has the text still\n", terminal.Plural(r.Count, "memory"))
+			return app.Emit(r, func(terminal.Printer) {
+				app.Messages(false).Printf("%s forgotten; foldwatch log ID has the text still\n", terminal.Plural(r.Count, "memory"))
 			})
 		}
 		list, err := c.Lost(cmd.Context(), slug)
 		if err != nil {
 			return err
 		}
-		return e.Emit(list, func(p terminal.Printer) {
+		return app.Emit(list, func(p terminal.Printer) {
 			var t terminal.Table
 			for _, m := range list.Items {
 				t.Row(m.ID, m.WrittenAt.Local().Format(time.DateTime), terminal.Short(terminal.Clean(m.Title), 60), "fold/"+m.Path)
 			}
 			t.Print(p)
 			if len(list.Items) == 0 {
-				e.Messages(false).Printf("nothing is lost\n")
+				app.Messages(false).Printf("nothing is lost\n")
 			} else {
-				e.Messages(false).Printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
+				app.Messages(false).Printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
 			}
 		})
 	})
 }
 
-// undo takes back what revision rev changed.
-func (e *environment) undo(cmd *cobra.Command, rev string) error {
-	return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+// undoCommit takes back what revision rev changed.
+func undoCommit(app *App, cmd *cobra.Command, rev string) error {
+	return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		r, err := c.Undo(cmd.Context(), slug, wire.Undo{Rev: rev})
 		if err != nil {
 			return err
 		}
-		return e.Emit(r, func(p terminal.Printer) {
+		return app.Emit(r, func(p terminal.Printer) {
 			for _, path := range r.Paths {
 				p.Printf("fold/%s\n", path)
 			}
-			e.Messages(false).Printf("took back %s: %s\n", rev, terminal.Plural(len(r.Paths), "file"))
+			app.Messages(false).Printf("took back %s: %s\n", rev, terminal.Plural(len(r.Paths), "file"))
 		})
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func indexCommand(e *environment) *cobra.Command {
+func indexCommand(app *App) *cobra.Command {
 	var in wire.Reindex
 	var wait bool
 	c := &cobra.Command{
@@ -27,7 +27,7 @@ func indexCommand(e *environment) *cobra.Command {
 			if in.History < 0 {
 				return usagef("foldwatch index --history 100", "--history %d: how many of the last commits", in.History)
 			}
-			return e.reindex(cmd.Context(), in, wait)
+			return reindex(cmd.Context(), app, in, wait)
 		},
 	}
 	c.Flags().BoolVar(&in.Full, "full", false, "also describe anew what was deleted by hand")
@@ -37,13 +37,13 @@ func indexCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func rebuildCommand(e *environment) *cobra.Command {
+func rebuildCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rebuild",
 		Short: "Drop the derived stores and make them anew from fold/ and source",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.reindex(cmd.Context(), wire.Reindex{Rebuild: true}, true)
+			return reindex(cmd.Context(), app, wire.Reindex{Rebuild: true}, true)
 		},
 	}
 }
@@ -54,47 +54,47 @@ type reindexReply struct {
 	Status *wire.ProjectStatus `json:"status,omitempty"` // with --wait
 }
 
-func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) error {
-	return e.inProject(ctx, func(c local.Client, slug string) error {
+func reindex(ctx context.Context, app *App, in wire.Reindex, wait bool) error {
+	return app.inProject(ctx, func(c local.Client, slug string) error {
 		ref, err := c.Reindex(ctx, slug, in)
 		if err != nil {
 			return err
 		}
 		r := reindexReply{JobID: ref.JobID}
 		if !wait {
-			return e.Emit(r, func(p terminal.Printer) {
+			return app.Emit(r, func(p terminal.Printer) {
 				p.Printf("queued %s\n", r.JobID)
-				e.Messages(false).Printf("to watch it: foldwatch jobs %s\n", r.JobID)
+				app.Messages(false).Printf("to watch it: foldwatch jobs %s\n", r.JobID)
 			})
 		}
-		b := e.NewBar(e.now)
-		if err := e.follow(ctx, c, ref.JobID, b); err != nil {
+		b := app.NewBar(app.now)
+		if err := follow(ctx, app, c, ref.JobID, b); err != nil {
 			return err
 		}
-		st, err := e.settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+		st, err := settled(ctx, app, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 		if err != nil {
 			return err
 		}
 		r.Status = &st
-		return e.Emit(r, func(p terminal.Printer) {
+		return app.Emit(r, func(p terminal.Printer) {
 			f := st.Files
 			p.Printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
 				terminal.Plural(st.Memories, "memory"), terminal.Plural(st.Chunks, "chunk"))
 			if f.Failed > 0 {
-				e.Messages(false).Printf("why: foldwatch quarantine\n")
+				app.Messages(false).Printf("why: foldwatch quarantine\n")
 			}
 		})
 	})
 }
 
-func jobsCommand(e *environment) *cobra.Command {
+func jobsCommand(app *App) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "jobs [ID]",
 		Short: "Print the queue, or one job",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.daemon.Connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -103,20 +103,20 @@ func jobsCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.Emit(j, func(p terminal.Printer) { printJob(p, j) })
+				return app.Emit(j, func(p terminal.Printer) { printJob(p, j) })
 			}
-			list, err := cl.Jobs(cmd.Context(), e.slug, limit)
+			list, err := cl.Jobs(cmd.Context(), app.slug, limit)
 			if err != nil {
 				return err
 			}
-			return e.Emit(list, func(p terminal.Printer) {
+			return app.Emit(list, func(p terminal.Printer) {
 				var t terminal.Table
 				for _, j := range list.Items {
-					t.Row(j.ID, j.Status, j.Type, j.Project, terminal.Ago(j.CreatedAt, e.now()), j.Error)
+					t.Row(j.ID, j.Status, j.Type, j.Project, terminal.Ago(j.CreatedAt, app.now()), j.Error)
 				}
 				t.Print(p)
 				if len(t.Rows) == 0 {
-					e.Messages(false).Printf("no jobs\n")
+					app.Messages(false).Printf("no jobs\n")
 				}
 			})
 		},

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"time"
+
 	"context"
 	"errors"
 	"io"
@@ -13,9 +15,10 @@ import (
 	"syscall"
 
 	"github.com/charmbracelet/fang"
-	"github.com/spf13/cobra"
-
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
+	"github.com/spf13/cobra"
 )
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -24,16 +27,16 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return newEnvironment(stdin, stdout, stderr).run(ctx, args)
+	return newApp(stdin, stdout, stderr).run(ctx, args)
 }
 
 // run executes one command line.
-func (e *environment) run(ctx context.Context, args []string) int {
-	root := newRoot(e)
+func (app *App) run(ctx context.Context, args []string) int {
+	root := newRoot(app)
 	root.SetArgs(args)
-	root.SetIn(e.Stdin)
-	root.SetOut(e.Stdout)
-	root.SetErr(e.Stderr)
+	root.SetIn(app.Stdin)
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
 	err := fang.Execute(ctx, root,
 		fang.WithVersion(version),
 		fang.WithCommit(commit),
@@ -44,14 +47,14 @@ func (e *environment) run(ctx context.Context, args []string) int {
 		return exitCode(err)
 	}
 	if err != nil {
-		e.report(err)
+		app.report(err)
 	}
 	return exitCode(err)
 }
 
 // newRoot builds the command tree. Every command takes e, so that a test can
 // run it against a daemon of its own.
-func newRoot(e *environment) *cobra.Command {
+func newRoot(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "foldwatch",
 		Short: "A memory for your project and its agents, in git",
@@ -62,10 +65,10 @@ func newRoot(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	pf := root.PersistentFlags()
-	pf.StringVarP(&e.slug, "project", "p", "", "project SLUG (default: the checkout you are in)")
-	pf.BoolVar(&e.JSON, "json", false, "print data as JSON")
-	pf.BoolVarP(&e.Quiet, "quiet", "q", false, "no messages, no progress")
-	pf.BoolVar(&e.NoInput, "no-input", false, "never ask")
+	pf.StringVarP(&app.slug, "project", "p", "", "project SLUG (default: the checkout you are in)")
+	pf.BoolVar(&app.JSON, "json", false, "print data as JSON")
+	pf.BoolVarP(&app.Quiet, "quiet", "q", false, "no messages, no progress")
+	pf.BoolVar(&app.NoInput, "no-input", false, "never ask")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(err, cmd.CommandPath()+" --help")
 	})
@@ -77,24 +80,24 @@ func newRoot(e *environment) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), unitCommand(e))
-	group("ask", "Ask", searchCommand(e), showCommand(e), contextCommand(e), sourceCommand(e), statusCommand(e))
-	group("write", "Write", memoryCommand(e), linkCommand(e), proposalsCommand(e), decayCommand(e))
-	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), commitCommand(e),
-		trackCommand(e), untrackCommand(e), mergeDriverCommand(e), publishCommand(e))
-	group("care", "Care", indexCommand(e), jobsCommand(e), eventsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
-		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
-	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
-	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
-	for _, c := range unitCommand(e).Commands() {
+	group("start", "Start", upCommand(app), serveCommand(app), addCommand(app), removeCommand(app), projectsCommand(app), setupCommand(app), unitCommand(app))
+	group("ask", "Ask", searchCommand(app), showCommand(app), contextCommand(app), sourceCommand(app), statusCommand(app))
+	group("write", "Write", memoryCommand(app), linkCommand(app), proposalsCommand(app), decayCommand(app))
+	group("history", "History", syncCommand(app), logCommand(app), diffCommand(app), restoreCommand(app), commitCommand(app),
+		trackCommand(app), untrackCommand(app), mergeDriverCommand(app), publishCommand(app))
+	group("care", "Care", indexCommand(app), jobsCommand(app), eventsCommand(app), rebuildCommand(app), pauseCommand(app), resumeCommand(app),
+		quarantineCommand(app), doctorCommand(app), bugreportCommand(app), evalCommand(app), configCommand(app), versionCommand(app))
+	group("models", "Models", modelCommand(app), allowCommand(app), denyCommand(app), auditCommand(app))
+	group("agents", "Agents and other programs", mcpCommand(app), primeCommand(app), hookCommand(app), tokenCommand(app))
+	for _, c := range unitCommand(app).Commands() {
 		if slices.Contains([]string{"start", "stop", "restart", "logs"}, c.Name()) { // of every day, without "service" too
 			c.Hidden = true
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(chunkWorkerCommand(e), assetsCommand(), manCommand(e))
+	root.AddCommand(chunkWorkerCommand(app), assetsCommand(), manCommand(app))
 	refuseShells(root)
-	completeValues(e, root)
+	completeValues(app, root)
 	return root
 }
 
@@ -118,4 +121,20 @@ func refuseShells(root *cobra.Command) {
 		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *App {
+	app := &App{
+		Streams: terminal.NewStreams(stdin, stdout, stderr),
+		workDir: os.Getwd, program: os.Executable, now: time.Now, wait: wait,
+		timeouts: timeouts{drift: time.Minute, git: 5 * time.Second}, // a large index is compared in some seconds
+		free:     freeSpace, parsers: chunker.Engine, serve: serve,
+	}
+	app.config = &local.Config{Environ: os.Environ(), Getenv: func(name string) string { return app.Getenv(name) }}
+	app.daemon = &local.Daemon{
+		Streams: app.Streams, Config: app.config, Service: daemonService{app}, Version: fullVersion(), Proc: "/proc",
+		Timeout: 10 * time.Second, AnswerWithin: 30 * time.Second, // a loaded machine answers in seconds
+	}
+	app.daemon.Dial = app.daemon.DialSocket
+	return app
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/weights"
 )
 
-func modelCommand(e *environment) *cobra.Command {
-	c := parent("model", "Choose what turns text into vectors", modelListCommand(e), modelPullCommand(e), modelUseCommand(e))
+func modelCommand(app *App) *cobra.Command {
+	c := parent("model", "Choose what turns text into vectors", modelListCommand(app), modelPullCommand(app), modelUseCommand(app))
 	c.SuggestFor = []string{"models"}
 	return c
 }
@@ -42,22 +42,22 @@ type listedModel struct {
 	Note      string  `json:"note,omitempty"`
 }
 
-func modelListCommand(e *environment) *cobra.Command {
+func modelListCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls", "show"},
 		Short:   "List models, with size, licence and milliseconds per text",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := e.config.Settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
-			models := listModels(st, e.slug)
+			models := listModels(st, app.slug)
 			if models[0].MSPerText, err = pace(cmd.Context(), embed.Builtin(), 20*time.Millisecond); err != nil {
 				return err
 			}
-			return e.Emit(map[string]any{"models": models, "folder": st.Dirs.Models()}, func(p terminal.Printer) {
+			return app.Emit(map[string]any{"models": models, "folder": st.Dirs.Models()}, func(p terminal.Printer) {
 				var t terminal.Table
 				t.Row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
 				for _, m := range models {
@@ -81,7 +81,7 @@ func modelListCommand(e *environment) *cobra.Command {
 					t.Row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
 				}
 				t.Print(p)
-				e.Messages(false).Printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
+				app.Messages(false).Printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
 					"foldwatch model pull NAME fetches a model, foldwatch model use NAME chooses it.\n")
 			})
 		},
@@ -188,7 +188,7 @@ func folderSize(dir string) int64 {
 	return n
 }
 
-func modelPullCommand(e *environment) *cobra.Command {
+func modelPullCommand(app *App) *cobra.Command {
 	var from string
 	var update bool
 	c := &cobra.Command{
@@ -204,27 +204,27 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if !ok {
 				return fold.WithHint(fmt.Errorf("no model is called %q: %w", args[0], fold.ErrNotFound), "foldwatch model list")
 			}
-			st, err := e.config.Settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
 			if from == "" {
 				from = weights.Host
 			}
-			e.Messages(false).Printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, terminal.Size(m.Bytes), m.Licence, from, m.Repo)
+			app.Messages(false).Printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, terminal.Size(m.Bytes), m.Licence, from, m.Repo)
 			opt := weights.PullOptions{Model: m, From: from, Dir: st.Dirs.Models(), Update: update}
 			last := int64(-1) // percent that were told
-			if terminal.IsTerminal(e.Stderr) && !e.Quiet {
+			if terminal.IsTerminal(app.Stderr) && !app.Quiet {
 				opt.Progress = func(done, total int64) {
 					if percent := done * 100 / max(total, 1); percent != last {
 						last = percent
-						fmt.Fprintf(e.Stderr, "\r%3d %% of %s", percent, terminal.Size(total))
+						fmt.Fprintf(app.Stderr, "\r%3d %% of %s", percent, terminal.Size(total))
 					}
 				}
 			}
 			rec, err := weights.Pull(cmd.Context(), opt)
 			if last >= 0 {
-				fmt.Fprintln(e.Stderr) // what comes next has a line of its own
+				fmt.Fprintln(app.Stderr) // what comes next has a line of its own
 			}
 			if err != nil {
 				return err
@@ -240,12 +240,12 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if err := weights.WriteRecord(dir, rec); err != nil {
 				return err
 			}
-			return e.Emit(rec, func(p terminal.Printer) {
+			return app.Emit(rec, func(p terminal.Printer) {
 				p.Printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
 				for _, name := range slices.Sorted(maps.Keys(rec.Files)) {
 					p.Printf("  %s  %s\n", rec.Files[name], name)
 				}
-				e.Messages(false).Printf("to use it: foldwatch model use %s\n", m.Name)
+				app.Messages(false).Printf("to use it: foldwatch model use %s\n", m.Name)
 			})
 		},
 	}
@@ -268,7 +268,7 @@ func pace(ctx context.Context, m embed.Embedder, most time.Duration) (float64, e
 	return float64(time.Since(start).Microseconds()) / 1000 / float64(n), nil
 }
 
-func modelUseCommand(e *environment) *cobra.Command {
+func modelUseCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "use NAME|DIR|PROVIDER[/MODEL]|builtin",
 		Aliases: []string{"set", "select"},
@@ -280,16 +280,16 @@ func modelUseCommand(e *environment) *cobra.Command {
 			"foldwatch allow PROVIDER.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.config.Settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
-			provider, model, err := e.chosen(cmd.Context(), st, args[0])
+			provider, model, err := chosenModel(cmd.Context(), app, st, args[0])
 			if err != nil {
 				return err
 			}
 			at := []string{"embedding"}
-			slug, _, _ := strings.Cut(e.slug, "@")
+			slug, _, _ := strings.Cut(app.slug, "@")
 			if slug != "" {
 				at = []string{"projects", slug, "embedding"}
 			}
@@ -297,21 +297,21 @@ func modelUseCommand(e *environment) *cobra.Command {
 			if model != "" {
 				changes[1].value = model
 			}
-			cfg, err := e.editConfig(changes...)
+			cfg, err := editConfig(app, changes...)
 			if err != nil {
 				return err
 			}
 			if now := cfg.For(slug).Embedding; now.Provider != provider || now.Model != model && model != "" {
-				e.Messages(true).Printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
+				app.Messages(true).Printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
 			}
-			return e.reloaded(cmd.Context(), fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
+			return reloadModels(cmd.Context(), app, fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
 		},
 	}
 }
 
-// chosen finds out what the user means, and makes sure that a model of this machine
+// chosenModel finds out what the user means, and makes sure that a model of this machine
 // can be used.
-func (e *environment) chosen(ctx context.Context, st local.Settings, arg string) (provider, model string, err error) {
+func chosenModel(ctx context.Context, app *App, st local.Settings, arg string) (provider, model string, err error) {
 	if arg == "builtin" {
 		return arg, "", nil
 	}
@@ -329,7 +329,7 @@ func (e *environment) chosen(ctx context.Context, st local.Settings, arg string)
 		}
 		return name, rest, nil
 	}
-	dir, err := e.absolute(arg)
+	dir, err := app.absolute(arg)
 	if err != nil {
 		return "", "", err
 	}
@@ -353,8 +353,8 @@ type change struct {
 
 // editConfig changes keys of the user file, every other byte stays, and returns the
 // configuration as it is then. A file that would not load is not written.
-func (e *environment) editConfig(changes ...change) (conf.Config, error) {
-	st, err := e.config.Settings()
+func editConfig(app *App, changes ...change) (conf.Config, error) {
+	st, err := app.config.Settings()
 	if err != nil {
 		return conf.Config{}, err
 	}
@@ -374,23 +374,23 @@ func (e *environment) editConfig(changes ...change) (conf.Config, error) {
 	if err := disk.WriteFile(name, b, 0o600); err != nil {
 		return conf.Config{}, err
 	}
-	e.config.Forget()
-	st, err = e.config.Settings()
+	app.config.Forget()
+	st, err = app.config.Settings()
 	return st.Config, err
 }
 
-// reloaded has a daemon that runs take over the user file, and says what came of
+// reloadModels has a daemon that runs take over the user file, and says what came of
 // it.
-func (e *environment) reloaded(ctx context.Context, done string) error {
+func reloadModels(ctx context.Context, app *App, done string) error {
 	var list wire.EmbedderList
-	c, err := e.daemon.Running(ctx)
+	c, err := app.daemon.Running(ctx)
 	if err == nil && c != nil {
 		list, err = c.ReloadModels(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; the daemon has not taken it over: %w", done, err)
 	}
-	return e.Emit(map[string]any{"done": done, "projects": list.Items}, func(p terminal.Printer) {
+	return app.Emit(map[string]any{"done": done, "projects": list.Items}, func(p terminal.Printer) {
 		p.Printf("%s\n", done)
 		for _, pr := range list.Items {
 			switch {

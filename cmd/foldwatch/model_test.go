@@ -45,7 +45,7 @@ func tinyModel(t *testing.T) string {
 // userFile is what the user file of a trial holds.
 func (tr *trial) userFile(t *testing.T) string {
 	t.Helper()
-	st, err := tr.env.config.Settings()
+	st, err := tr.app.config.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAllowAndDeny(t *testing.T) {
 	tr := newTrial(t, f, "/")
 	run := func(input string, want int, args ...string) string {
 		t.Helper()
-		tr.env.Stdin = strings.NewReader(input)
+		tr.app.Stdin = strings.NewReader(input)
 		tr.out.Reset()
 		tr.err.Reset()
 		if code := tr.run(args...); code != want {

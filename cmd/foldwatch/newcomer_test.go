@@ -45,13 +45,13 @@ func TestBugReportFollowsNoLinkOfOthers(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	w := newWard(t)
 	w.vars["FOLDWATCH_HOME"] = os.DevNull // in which no folder is
-	w.env.config.Forget()
-	mine, foreseen := filepath.Join(w.home, "mine"), "foldwatch-bugreport-"+w.env.now().UTC().Format("20060102-150405")+".json"
+	w.app.config.Forget()
+	mine, foreseen := filepath.Join(w.home, "mine"), "foldwatch-bugreport-"+w.app.now().UTC().Format("20060102-150405")+".json"
 	w.write(mine, "mine\n")
 	if err := os.Symlink(mine, filepath.Join(temp, foreseen)); err != nil {
 		t.Skipf("SKIP: no links are made here: %v", err)
 	}
-	path, err := w.env.reportFile("")
+	path, err := reportFile(w.app, "")
 	if err == nil {
 		err = disk.WriteFile(path, []byte("{}\n"), 0o600)
 	}
@@ -90,7 +90,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		t.Skip("SKIP: modes of unix are made here")
 	}
 	w := newWard(t)
-	w.env.daemon.Dial = nobody
+	w.app.daemon.Dial = nobody
 	ro := filepath.Join(w.home, "ro")
 	w.must(os.Mkdir(ro, 0o500))
 	if os.Geteuid() == 0 { // whom no mode keeps out: a file where the folder should be does
@@ -98,7 +98,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		w.write(ro, "")
 	}
 	w.vars["FOLDWATCH_HOME"] = filepath.Join(ro, "fw")
-	w.env.config.Forget()
+	w.app.config.Forget()
 	if code := w.run("status"); code == exitOK || !strings.Contains(w.err.String(), filepath.Join(ro, "fw", "state")+" cannot be written: ") || !strings.Contains(w.err.String(), "set FOLDWATCH_HOME") {
 		t.Errorf("status: exit code %d, %s", code, w.err.String())
 	}

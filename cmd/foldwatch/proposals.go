@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func proposalsCommand(e *environment) *cobra.Command {
-	list := proposalsListCommand(e)
+func proposalsCommand(app *App) *cobra.Command {
+	list := proposalsListCommand(app)
 	c := &cobra.Command{
 		Use:   "proposals",
 		Short: "Print what is proposed for the memories, and decide about it",
@@ -28,11 +28,11 @@ func proposalsCommand(e *environment) *cobra.Command {
 		RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, proposalsShowCommand(e), proposalsAcceptCommand(e), proposalsRejectCommand(e))
+	c.AddCommand(list, proposalsShowCommand(app), proposalsAcceptCommand(app), proposalsRejectCommand(app))
 	return c
 }
 
-func proposalsListCommand(e *environment) *cobra.Command {
+func proposalsListCommand(app *App) *cobra.Command {
 	var q wire.ProposalQuery
 	var diffs bool
 	c := &cobra.Command{
@@ -46,7 +46,7 @@ func proposalsListCommand(e *environment) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c local.Client, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				l, err := c.Proposals(ctx, slug, q)
 				if err != nil {
 					return err
@@ -58,14 +58,14 @@ func proposalsListCommand(e *environment) *cobra.Command {
 						}
 					}
 				}
-				return e.Emit(l, func(p terminal.Printer) {
+				return app.Emit(l, func(p terminal.Printer) {
 					for i, pr := range l.Items {
 						if i > 0 {
 							p.Printf("\n")
 						}
 						printProposal(p, pr, time.Now())
 					}
-					e.tellProposals(l)
+					tellProposals(app, l)
 				})
 			})
 		},
@@ -79,8 +79,8 @@ func proposalsListCommand(e *environment) *cobra.Command {
 }
 
 // tellProposals says what can be done about those of a list.
-func (e *environment) tellProposals(l wire.ProposalList) {
-	say := e.Messages(false)
+func tellProposals(app *App, l wire.ProposalList) {
+	say := app.Messages(false)
 	if len(l.Items) == 0 {
 		say.Printf("nothing is proposed\n")
 		return
@@ -133,26 +133,26 @@ func printProposal(p terminal.Printer, pr wire.Proposal, now time.Time) {
 	}
 }
 
-func proposalsShowCommand(e *environment) *cobra.Command {
+func proposalsShowCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID",
 		Short:             "Print a proposal, and what accepting it would change",
 		Args:              between(1, 1),
-		ValidArgsFunction: e.proposalIDs,
+		ValidArgsFunction: completion(app, proposalIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				pr, err := c.Proposal(cmd.Context(), slug, args[0])
 				if err != nil {
 					return err
 				}
-				return e.Emit(pr, func(p terminal.Printer) { printProposal(p, pr, time.Now()) })
+				return app.Emit(pr, func(p terminal.Printer) { printProposal(p, pr, time.Now()) })
 			})
 		},
 	}
 }
 
-func proposalsAcceptCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c local.Client, slug, id string) error {
+func proposalsAcceptCommand(app *App) *cobra.Command {
+	return proposalsDecideCommand(app, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.AcceptProposal(ctx, slug, id)
 		if err != nil {
 			return err
@@ -161,55 +161,55 @@ func proposalsAcceptCommand(e *environment) *cobra.Command {
 		if r.Superseded != "" {
 			did = "merged"
 		}
-		if err := e.emitAccepted(r, did); err != nil || r.Rev == "" {
+		if err := emitAccepted(app, r, did); err != nil || r.Rev == "" {
 			return err
 		}
-		e.Messages(false).Printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
+		app.Messages(false).Printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
 		return nil
 	})
 }
 
 // emitAccepted prints what was accepted, as a write is printed.
-func (e *environment) emitAccepted(r wire.ProposalAccepted, did string) error {
-	if e.JSON {
-		return e.Emit(r, nil)
+func emitAccepted(app *App, r wire.ProposalAccepted, did string) error {
+	if app.JSON {
+		return app.Emit(r, nil)
 	}
-	return e.emitWrite(r.WriteReply, did)
+	return emitWrite(app, r.WriteReply, did)
 }
 
-func proposalsRejectCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c local.Client, slug, id string) error {
+func proposalsRejectCommand(app *App) *cobra.Command {
+	return proposalsDecideCommand(app, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.RejectProposal(ctx, slug, id)
 		if err != nil {
 			return err
 		}
-		return e.Emit(r, func(p terminal.Printer) { p.Printf("%s  rejected\n", r.ID) })
+		return app.Emit(r, func(p terminal.Printer) { p.Printf("%s  rejected\n", r.ID) })
 	})
 }
 
 // proposalsDecideCommand decides about the proposals that are named, or about all
 // that wait. One that cannot be decided does not keep the others from it; the exit
 // code is that of the first.
-func proposalsDecideCommand(e *environment, use, says string, decide func(ctx context.Context, c local.Client, slug, id string) error) *cobra.Command {
+func proposalsDecideCommand(app *App, use, says string, decide func(ctx context.Context, c local.Client, slug, id string) error) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:               use + " ID…|--all",
 		Short:             says,
 		Args:              between(0, -1),
-		ValidArgsFunction: e.proposalIDs,
+		ValidArgsFunction: completion(app, proposalIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return usagef("foldwatch proposals "+use+" --help", "give either ids of proposals or --all")
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c local.Client, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				if all {
 					var err error
 					if args, err = openProposals(ctx, c, slug); err != nil {
 						return err
 					}
 					if len(args) == 0 {
-						e.Messages(false).Printf("nothing is proposed\n")
+						app.Messages(false).Printf("nothing is proposed\n")
 					}
 				}
 				var first error
@@ -219,11 +219,11 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 					case err == nil:
 					case all && (errors.Is(err, fold.ErrConflict) || errors.Is(err, fold.ErrNotFound)):
 						// One before it changed a memory that it is about.
-						e.Messages(false).Printf("%s is left: %s\n", id, err)
+						app.Messages(false).Printf("%s is left: %s\n", id, err)
 					case len(args) == 1 || ctx.Err() != nil:
 						return err
 					default:
-						e.report(err)
+						app.report(err)
 						if first == nil {
 							first = err
 						}
@@ -260,14 +260,14 @@ func openProposals(ctx context.Context, c local.Client, slug string) (ids []stri
 }
 
 // proposalIDs completes ids of proposals, if a daemon runs that can tell.
-func (e *environment) proposalIDs(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func proposalIDs(app *App, cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	c, err := e.daemon.Dialed(ctx)
+	c, err := app.daemon.Dialed(ctx)
 	if err != nil || c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	slug, err := e.project(ctx, c)
+	slug, err := app.project(ctx, c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -43,7 +43,7 @@ type publishedFile struct {
 	Reason string `json:"reason,omitempty"` // why it is left out
 }
 
-func publishCommand(e *environment) *cobra.Command {
+func publishCommand(app *App) *cobra.Command {
 	var to, message string
 	var dry bool
 	c := &cobra.Command{
@@ -64,8 +64,8 @@ func publishCommand(e *environment) *cobra.Command {
 				}
 				ids = append(ids, id)
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
-				p := &publisher{e: e, c: c, slug: slug, message: message}
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				p := &publisher{e: app, c: c, slug: slug, message: message}
 				if err := p.open(cmd.Context(), to); err != nil {
 					return err
 				}
@@ -82,7 +82,7 @@ func publishCommand(e *environment) *cobra.Command {
 
 // A publisher copies memories of one checkout to a folder in it.
 type publisher struct {
-	e       *environment
+	e       *App
 	c       local.Client
 	slug    string
 	message string

@@ -16,13 +16,13 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func quarantineCommand(e *environment) *cobra.Command {
+func quarantineCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "quarantine [ID]",
 		Short: "Print the files that are set aside, and why",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := allProblems(cmd.Context(), c, slug)
 				if err != nil {
 					return err
@@ -36,13 +36,13 @@ func quarantineCommand(e *environment) *cobra.Command {
 						return fmt.Errorf("%q is not set aside: %w", want, fold.ErrNotFound)
 					}
 				}
-				return e.Emit(list, func(p terminal.Printer) {
+				return app.Emit(list, func(p terminal.Printer) {
 					printProblems(p, "", 0, list.Items)
 					if len(list.Items) == 0 {
-						e.Messages(false).Printf("no file is set aside\n")
+						app.Messages(false).Printf("no file is set aside\n")
 					}
 					if len(args) == 0 {
-						e.tellLeftOut(cmd.Context(), c, slug)
+						tellLeftOut(cmd.Context(), app, c, slug)
 					}
 				})
 			})
@@ -52,14 +52,14 @@ func quarantineCommand(e *environment) *cobra.Command {
 
 // tellLeftOut says what is not indexed because the checkout says so: nothing is wrong
 // with that, and who looks here may look for it.
-func (e *environment) tellLeftOut(ctx context.Context, c local.Client, slug string) {
+func tellLeftOut(ctx context.Context, app *App, c local.Client, slug string) {
 	st, err := c.ProjectStatus(ctx, slug)
 	if err != nil {
 		return // what was asked for is printed
 	}
 	for _, n := range st.Notices {
 		if strings.HasPrefix(n, doctor.LeftOut) {
-			e.Messages(false).Printf("%s\n", n)
+			app.Messages(false).Printf("%s\n", n)
 		}
 	}
 }

@@ -28,15 +28,15 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 		f := twoProjects()
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.daemon.Dial = func(context.Context) (local.Client, error) { return daemonWithoutStatus{f}, nil }
-		tr.env.TTY = func(any) bool { return true }
-		tr.env.Stdin = strings.NewReader("y\n")
+		tr.app.daemon.Dial = func(context.Context) (local.Client, error) { return daemonWithoutStatus{f}, nil }
+		tr.app.TTY = func(any) bool { return true }
+		tr.app.Stdin = strings.NewReader("y\n")
 		return tr
 	}
 	const question = "Restart it now? [y/N]"
 
 	tr := trialOf()
-	tr.env.TTY = func(stream any) bool { return stream != tr.env.Stdout }
+	tr.app.TTY = func(stream any) bool { return stream != tr.app.Stdout }
 	if code := tr.run("projects"); code != exitOK || strings.Contains(tr.err.String(), question) {
 		t.Errorf("with stdout read by a program: exit code %d, %s", code, tr.err.String())
 	}
@@ -59,7 +59,7 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	tr = trialOf()
-	tr.env.Stdin, tr.env.daemon.AnswerWithin = r, 20*time.Millisecond
+	tr.app.Stdin, tr.app.daemon.AnswerWithin = r, 20*time.Millisecond
 	done := make(chan int, 1)
 	go func() { done <- tr.run("projects") }()
 	select {

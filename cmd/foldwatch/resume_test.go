@@ -83,9 +83,9 @@ func (k *kennel) serve() *keeper {
 		k.t.Fatal(err)
 	}
 	k.t.Cleanup(l.kill)
-	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	e.config.Environ = nil
-	e.Getenv = func(name string) string {
+	app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	app.config.Environ = nil
+	app.Getenv = func(name string) string {
 		for _, v := range k.env {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
@@ -94,7 +94,7 @@ func (k *kennel) serve() *keeper {
 		return ""
 	}
 	k.eventually("the daemon answers", func() bool {
-		c, err := e.daemon.Dialed(k.t.Context())
+		c, err := app.daemon.Dialed(k.t.Context())
 		l.Client = c
 		return err == nil && c != nil
 	})

@@ -106,7 +106,7 @@ func setupScript(env *testscript.Env) error {
 
 // stopDaemon ends the daemon whose files are below home, and waits for it.
 func stopDaemon(log func(...any), home string) {
-	c := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	c := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	c.Getenv = func(name string) string {
 		if name == "FOLDWATCH_HOME" {
 			return home

@@ -160,13 +160,13 @@ func place(r wire.SearchResult) string {
 }
 
 // tellPage says on stderr which results these are, and how to see the next.
-func (e *environment) tellPage(reply wire.SearchReply) {
-	if reply.NextCursor == "" && reply.Omitted == 0 || e.JSON {
+func tellPage(app *App, reply wire.SearchReply) {
+	if reply.NextCursor == "" && reply.Omitted == 0 || app.JSON {
 		return
 	}
 	first := 1
 	if c, err := wire.ParseSearchCursor(reply.Cursor); err == nil {
 		first += c.Offset
 	}
-	e.Messages(false).Printf("\nresults %d to %d of %d; next page: --cursor %s\n", first, first+len(reply.Results)-1, reply.Total, reply.NextCursor)
+	app.Messages(false).Printf("\nresults %d to %d of %d; next page: --cursor %s\n", first, first+len(reply.Results)-1, reply.Total, reply.NextCursor)
 }

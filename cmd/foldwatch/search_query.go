@@ -59,10 +59,10 @@ func filtersOf(in wire.SearchRequest) (out []string) {
 	return out
 }
 
-// nothingFound says so with the filters that were set, what each of them and of the
+// tellNothingFound says so with the filters that were set, what each of them and of the
 // words has to do with it, and what to try.
-func (e *environment) nothingFound(in wire.SearchRequest, reply wire.SearchReply, all bool) {
-	p := e.Messages(false)
+func tellNothingFound(app *App, in wire.SearchRequest, reply wire.SearchReply, all bool) {
+	p := app.Messages(false)
 	if in.Cursor != "" && reply.Total > 0 {
 		p.Printf("no more results for %q: there are %d\n", in.Query, reply.Total)
 		return
@@ -73,7 +73,7 @@ func (e *environment) nothingFound(in wire.SearchRequest, reply wire.SearchReply
 		text += " with " + strings.Join(filters, " ")
 	}
 	p.Printf("%s\n", text)
-	e.explainQuery(reply)
+	tellQuery(app, reply)
 	_, known := chunker.LanguageCalled(in.Language)
 	switch {
 	case in.Language != "" && !known:
@@ -89,9 +89,9 @@ func (e *environment) nothingFound(in wire.SearchRequest, reply wire.SearchReply
 	}
 }
 
-// explainQuery says where the words of a query occur, and what its filters take away.
-func (e *environment) explainQuery(reply wire.SearchReply) {
-	p := e.Messages(false)
+// tellQuery says where the words of a query occur, and what its filters take away.
+func tellQuery(app *App, reply wire.SearchReply) {
+	p := app.Messages(false)
 	var found, not []string
 	for _, w := range reply.Words {
 		text := fmt.Sprintf("%q", terminal.Clean(w.Word))

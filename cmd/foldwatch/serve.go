@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -26,35 +25,23 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// serveOptions say how a daemon runs.
-type serveOptions struct {
-	// OnReady is called once, with the path of the socket, when the daemon
-	// answers there.
-	OnReady func(socket string)
-	// IdleExit ends the daemon after that time without a client; 0 is never.
-	IdleExit time.Duration
-	// LogFile sends the log to daemon.log in the state folder, which is bounded,
-	// instead of standard error.
-	LogFile bool
-}
-
 // serve opens the stores, builds every part from them, and runs until ctx is
 // done. It is the whole wiring of the daemon.
-func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
+func serve(ctx context.Context, app *App, opt serveOptions) (err error) {
 	var open atomic.Pointer[daemon.Daemon]
 	defer boundMemory(func() bool { d := open.Load(); return d != nil && d.Crowded() }, spareCores())()
-	st, err := e.config.Settings()
+	st, err := app.config.Settings()
 	if err != nil {
 		return err
 	}
-	out := e.Stderr
+	out := app.Stderr
 	if opt.LogFile {
 		file := logFile(st.Dirs)
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
 	log := newLog(out, st.Config.LogLevel)
-	system, err := supervised(e.Getenv, log)
+	system, err := supervised(app.Getenv, log)
 	if err != nil {
 		return err
 	}
@@ -68,11 +55,11 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	tcp, hooks := &tcpListener{}, &tcpListener{}
-	d, err := openWhenFree(ctx, e, daemon.Options{
+	d, err := openWhenFree(ctx, app, daemon.Options{
 		Dirs: st.Dirs, Config: st.Config, Origins: st.Origins, Version: fullVersion(), Socket: socket, Listening: tcp.status, Webhooks: hooks.status,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
 		Reload: func() (conf.Config, error) {
-			cfg, _, err := conf.Load(st.Dirs.ConfigFile(), e.config.Environ, nil)
+			cfg, _, err := conf.Load(st.Dirs.ConfigFile(), app.config.Environ, nil)
 			return cfg, err
 		},
 	})

@@ -17,7 +17,7 @@ import (
 // setupFlags say what setup does with each client; none of them installs.
 type setupFlags struct{ all, check, remove, print, instructions bool }
 
-func setupCommand(e *environment) *cobra.Command {
+func setupCommand(app *App) *cobra.Command {
 	var f setupFlags
 	c := &cobra.Command{
 		Use:     "setup [CLIENT…]",
@@ -32,9 +32,9 @@ func setupCommand(e *environment) *cobra.Command {
 		Example: "foldwatch setup claude-code\nfoldwatch setup --all\nfoldwatch setup cursor --print\nfoldwatch setup claude-code --remove\nfoldwatch setup --instructions claude-code",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.instructions {
-				return e.setupInstructions(cmd.Context(), args, f)
+				return setupInstructions(cmd.Context(), app, args, f)
 			}
-			return e.setup(args, f)
+			return runSetup(app, args, f)
 		},
 	}
 	c.Flags().BoolVar(&f.all, "all", false, "every client that is here")
@@ -65,7 +65,7 @@ type setupResult struct {
 	Snippet string `json:"snippet,omitempty"`
 }
 
-func (e *environment) setup(names []string, f setupFlags) error {
+func runSetup(app *App, names []string, f setupFlags) error {
 	list := len(names) == 0 && !f.all
 	if err := f.valid(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (e *environment) setup(names []string, f setupFlags) error {
 	if f.all || list {
 		clients = agents.List()
 	}
-	opt, err := e.agentOptions()
+	opt, err := app.agentOptions()
 	if err != nil {
 		return err
 	}
@@ -117,11 +117,11 @@ func (e *environment) setup(names []string, f setupFlags) error {
 		}
 		results = append(results, r)
 	}
-	if err := e.Emit(results, func(p terminal.Printer) { e.printSetup(p, results, f.check) }); err != nil {
+	if err := app.Emit(results, func(p terminal.Printer) { printSetup(app, p, results, f.check) }); err != nil {
 		return err
 	}
 	if list {
-		e.Messages(false).Printf("to connect one: foldwatch setup CLIENT\n")
+		app.Messages(false).Printf("to connect one: foldwatch setup CLIENT\n")
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
@@ -133,21 +133,21 @@ func (e *environment) setup(names []string, f setupFlags) error {
 }
 
 // agentOptions tell clients how to call this very program.
-func (e *environment) agentOptions() (agents.Options, error) {
-	exe, err := e.program()
+func (app *App) agentOptions() (agents.Options, error) {
+	exe, err := app.program()
 	if err != nil {
 		return agents.Options{}, fmt.Errorf("find this program: %w", err)
 	}
-	home := e.Getenv("HOME")
+	home := app.Getenv("HOME")
 	if home == "" {
 		if home, err = os.UserHomeDir(); err != nil {
 			return agents.Options{}, fold.WithHint(fmt.Errorf("agents have their configuration in your home folder, and which that is, is not known: %w: %w", err, fold.ErrInvalid),
 				"set HOME to it")
 		}
 	}
-	opt := agents.Options{Home: home, Command: exe, Env: e.Getenv}
-	if e.slug != "" {
-		opt.Args = []string{"mcp", "--project", e.slug}
+	opt := agents.Options{Home: home, Command: exe, Env: app.Getenv}
+	if app.slug != "" {
+		opt.Args = []string{"mcp", "--project", app.slug}
 	}
 	return opt, nil
 }
@@ -182,7 +182,7 @@ func setupOne(c agents.Client, opt agents.Options, f setupFlags) (setupResult, e
 	return r, err
 }
 
-func (e *environment) printSetup(p terminal.Printer, results []setupResult, check bool) {
+func printSetup(app *App, p terminal.Printer, results []setupResult, check bool) {
 	if check {
 		var t terminal.Table
 		for _, r := range results {
@@ -191,7 +191,7 @@ func (e *environment) printSetup(p terminal.Printer, results []setupResult, chec
 		t.Print(p)
 		return
 	}
-	say := e.Messages(false)
+	say := app.Messages(false)
 	for _, r := range results {
 		if r.Did != "printed" {
 			p.Printf("%s  %s  %s\n", cmp.Or(r.Client, "instructions"), r.Did, r.File)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,33 +13,18 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// memoryID reads how people name a memory: its id, its file below fold/, or a
-// wiki link to it.
-func memoryID(arg string) (string, error) {
-	s := strings.TrimSuffix(strings.TrimPrefix(arg, "[["), "]]")
-	s, _, _ = strings.Cut(s, "|")
-	if regexp.MustCompile(`^(fold/)?([0-9a-f]/[0-9a-f]/)?[0-9a-fA-F]{16}(\.md)?$`).MatchString(s) {
-		s = strings.TrimSuffix(path.Base(s), ".md")
-		return strings.ToLower(s), nil
-	}
-	if regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(s) {
-		return s, nil // a foreign id; the daemon knows whether it is an alias
-	}
-	return "", fmt.Errorf("id %q is not 16 hex digits: %w", terminal.Short(arg, 40), fold.ErrInvalid)
-}
-
-func showCommand(e *environment) *cobra.Command {
+func showCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID|FILE",
 		Aliases: []string{"get", "cat", "view"},
 		Short:   "Print one memory: by its id, or by the file that it describes",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := memoryID(args[0]); err != nil && e.fileNamed(args[0]) == "" {
+			if _, err := memoryID(args[0]); err != nil && fileNamed(app, args[0]) == "" {
 				return fold.WithHint(err, "foldwatch show takes the id of a memory, or a file: foldwatch memory list")
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
-				id, err := e.memoryOf(cmd.Context(), c, slug, args[0])
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				id, err := memoryOf(cmd.Context(), app, c, slug, args[0])
 				if err != nil {
 					return err
 				}
@@ -49,7 +32,7 @@ func showCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.Emit(m, func(p terminal.Printer) { printMemory(p, m, e.now()) })
+				return app.Emit(m, func(p terminal.Printer) { printMemory(p, m, app.now()) })
 			})
 		},
 	}
@@ -119,7 +102,7 @@ func linkText(l wire.Link, arrow string) string {
 	return s
 }
 
-func contextCommand(e *environment) *cobra.Command {
+func contextCommand(app *App) *cobra.Command {
 	var in wire.ContextRequest
 	c := &cobra.Command{
 		Use:   "context ID",
@@ -133,12 +116,12 @@ func contextCommand(e *environment) *cobra.Command {
 			if in.Depth < 1 || in.Depth > 3 {
 				return usagef("", "--depth must be 1, 2 or 3")
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Context(cmd.Context(), slug, id, in)
 				if err != nil {
 					return err
 				}
-				return e.Emit(r, func(p terminal.Printer) { printContext(p, r) })
+				return app.Emit(r, func(p terminal.Printer) { printContext(p, r) })
 			})
 		},
 	}
@@ -184,7 +167,7 @@ func itemPlace(m wire.MemoryItem) string {
 	return m.ID
 }
 
-func sourceCommand(e *environment) *cobra.Command {
+func sourceCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "source ID",
 		Short: "Print the source a memory describes",
@@ -194,15 +177,15 @@ func sourceCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c local.Client, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				s, err := c.MemorySource(cmd.Context(), slug, id, 0, 0)
 				if err != nil {
 					return err
 				}
 				if s.Stale {
-					e.Messages(false).Printf("%s has changed since it was described\n", s.FilePath)
+					app.Messages(false).Printf("%s has changed since it was described\n", s.FilePath)
 				}
-				return e.Emit(s, func(p terminal.Printer) {
+				return app.Emit(s, func(p terminal.Printer) {
 					p.Printf("%s", terminal.Block(s.Content))
 					if !strings.HasSuffix(s.Content, "\n") {
 						p.Printf("\n")

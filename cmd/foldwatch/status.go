@@ -13,7 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func statusCommand(e *environment) *cobra.Command {
+func statusCommand(app *App) *cobra.Command {
 	var check bool
 	c := &cobra.Command{
 		Use:        "status",
@@ -22,8 +22,8 @@ func statusCommand(e *environment) *cobra.Command {
 		Short:      "Tell how daemon and projects are",
 		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e.daemon.HideNotices() // they are part of what is printed
-			cl, err := e.daemon.Connect(cmd.Context())
+			app.daemon.HideNotices() // they are part of what is printed
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -31,19 +31,19 @@ func statusCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if slug := e.slug; slug != "" {
+			if slug := app.slug; slug != "" {
 				one, err := cl.ProjectStatus(cmd.Context(), slug)
 				if err != nil {
 					return err
 				}
 				st.Projects = slices.DeleteFunc(st.Projects, func(p wire.ProjectStatus) bool { return p.Slug != one.Slug })
 			}
-			if err := e.Emit(st, func(p terminal.Printer) { printStatus(p, st, e.now()) }); err != nil {
+			if err := app.Emit(st, func(p terminal.Printer) { printStatus(p, st, app.now()) }); err != nil {
 				return err
 			}
 			if check {
 				why := degraded(st)
-				if e.config.Err != nil {
+				if app.config.Err != nil {
 					why = append(why, "the configuration cannot be used")
 				}
 				if len(why) > 0 {

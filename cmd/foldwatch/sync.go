@@ -17,7 +17,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func syncCommand(e *environment) *cobra.Command {
+func syncCommand(app *App) *cobra.Command {
 	var in wire.SyncRequest
 	c := &cobra.Command{
 		Use:        "sync",
@@ -31,24 +31,24 @@ func syncCommand(e *environment) *cobra.Command {
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c local.Client, slug string, r wire.Repository) error {
+			return withRepository(ctx, app, func(c local.Client, slug string, r wire.Repository) error {
 				reply, err := c.Sync(ctx, slug, r.ID, in)
 				if err != nil {
 					return err
 				}
 				for _, n := range reply.Notices {
-					e.Messages(false).Printf("foldwatch: %s\n", n)
+					app.Messages(false).Printf("foldwatch: %s\n", n)
 				}
-				return e.Emit(reply, func(p terminal.Printer) { p.Printf("%s\n", syncLine(reply)) })
+				return app.Emit(reply, func(p terminal.Printer) { p.Printf("%s\n", syncLine(reply)) })
 			})
 		},
 	}
 	c.Flags().BoolVar(&in.Resync, "resync", false, "go on although the history of the remote was rewritten")
-	c.AddCommand(syncOnCommand(e), syncOffCommand(e))
+	c.AddCommand(syncOnCommand(app), syncOffCommand(app))
 	return c
 }
 
-func syncOnCommand(e *environment) *cobra.Command {
+func syncOnCommand(app *App) *cobra.Command {
 	var in wire.RepositoryCreate
 	c := &cobra.Command{
 		Use:   "on",
@@ -57,15 +57,15 @@ func syncOnCommand(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			var err error
-			if in.Remote, err = e.remote(in.Remote); err != nil {
+			if in.Remote, err = remoteURL(app, in.Remote); err != nil {
 				return err
 			}
-			return e.inProject(ctx, func(c local.Client, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				added, err := c.AddRepository(ctx, slug, in)
 				if err != nil {
 					return err
 				}
-				return e.Emit(added, func(p terminal.Printer) { e.printSyncOn(p, added) })
+				return app.Emit(added, func(p terminal.Printer) { printSyncOn(app, p, added) })
 			})
 		},
 	}
@@ -74,30 +74,30 @@ func syncOnCommand(e *environment) *cobra.Command {
 }
 
 // printSyncOn says what leaves the machine, and what the first sync did.
-func (e *environment) printSyncOn(p terminal.Printer, added wire.RepositoryAdded) {
+func printSyncOn(app *App, p terminal.Printer, added wire.RepositoryAdded) {
 	p.Printf("sync on: %s\n", added.Sends)
 	if added.Synced != nil {
 		p.Printf("%s\n", syncLine(*added.Synced))
 		return
 	}
-	e.Messages(true).Printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
+	app.Messages(true).Printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
 	if h := added.Repository.Hint; h != "" {
-		e.Messages(true).Printf("hint: %s\n", h)
+		app.Messages(true).Printf("hint: %s\n", h)
 	}
 }
 
-func syncOffCommand(e *environment) *cobra.Command {
+func syncOffCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "off",
 		Short: "Stop syncing; what was published stays where it is",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c local.Client, slug string, r wire.Repository) error {
+			return withRepository(ctx, app, func(c local.Client, slug string, r wire.Repository) error {
 				if err := c.RemoveRepository(ctx, slug, r.ID); err != nil {
 					return err
 				}
-				return e.Emit(map[string]any{"project": slug, "sync": "off"}, func(p terminal.Printer) {
+				return app.Emit(map[string]any{"project": slug, "sync": "off"}, func(p terminal.Printer) {
 					p.Printf("sync off: nothing of %s leaves this machine any more\n", slug)
 				})
 			})
@@ -106,8 +106,8 @@ func syncOffCommand(e *environment) *cobra.Command {
 }
 
 // withRepository runs fn for the repository of the project the command is about.
-func (e *environment) withRepository(ctx context.Context, fn func(c local.Client, slug string, r wire.Repository) error) error {
-	return e.inProject(ctx, func(c local.Client, slug string) error {
+func withRepository(ctx context.Context, app *App, fn func(c local.Client, slug string, r wire.Repository) error) error {
+	return app.inProject(ctx, func(c local.Client, slug string) error {
 		list, err := c.Repositories(ctx, slug)
 		if err != nil {
 			return err
@@ -119,9 +119,9 @@ func (e *environment) withRepository(ctx context.Context, fn func(c local.Client
 	})
 }
 
-// remote returns what --remote names as the daemon needs it, which has another
+// remoteURL returns what --remote names as the daemon needs it, which has another
 // working directory: a path becomes absolute.
-func (e *environment) remote(name string) (string, error) {
+func remoteURL(app *App, name string) (string, error) {
 	isPath := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~")
 	if !isPath && strings.ContainsAny(name, `/\`) && !strings.Contains(name, ":") {
 		isPath = true
@@ -136,7 +136,7 @@ func (e *environment) remote(name string) (string, error) {
 		}
 		name = filepath.Join(home, rest)
 	}
-	return e.absolute(name)
+	return app.absolute(name)
 }
 
 // syncLine says what a sync did: `3 memories pushed, 1 received, 1 merged`.

@@ -11,13 +11,13 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func tokenCommand(e *environment) *cobra.Command {
-	c := parent("token", "Let other machines and programs in", tokenCreateCommand(e), tokenListCommand(e), tokenRevokeCommand(e))
+func tokenCommand(app *App) *cobra.Command {
+	c := parent("token", "Let other machines and programs in", tokenCreateCommand(app), tokenListCommand(app), tokenRevokeCommand(app))
 	c.SuggestFor = []string{"tokens", "login"}
 	return c
 }
 
-func tokenCreateCommand(e *environment) *cobra.Command {
+func tokenCreateCommand(app *App) *cobra.Command {
 	in := wire.TokenCreate{Scope: "read"}
 	c := &cobra.Command{
 		Use:     "create --name NAME",
@@ -32,10 +32,10 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if in.Name == "" {
 				return usage(errors.New("a token needs a name"), "foldwatch token create --name NAME")
 			}
-			if e.slug != "" {
-				in.Projects = strings.Split(e.slug, ",")
+			if app.slug != "" {
+				in.Projects = strings.Split(app.slug, ",")
 			}
-			cl, err := e.daemon.Connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -43,9 +43,9 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.Emit(made, func(p terminal.Printer) {
+			return app.Emit(made, func(p terminal.Printer) {
 				p.Printf("%s\n", made.Secret)
-				e.Messages(false).Printf("token %s (%s): %s, until %s; it is not shown again\n",
+				app.Messages(false).Printf("token %s (%s): %s, until %s; it is not shown again\n",
 					made.ID, made.Name, tokenMay(made.Token), made.ExpiresAt.Local().Format(time.DateTime))
 			})
 		},
@@ -56,14 +56,14 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func tokenListCommand(e *environment) *cobra.Command {
+func tokenListCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls", "show"},
 		Short:   "List tokens: what they may, until when, when they were last used",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := e.daemon.Connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -71,9 +71,9 @@ func tokenListCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.Emit(list, func(p terminal.Printer) {
+			return app.Emit(list, func(p terminal.Printer) {
 				if len(list.Items) == 0 {
-					e.Messages(false).Printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
+					app.Messages(false).Printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
 					return
 				}
 				var t terminal.Table
@@ -83,7 +83,7 @@ func tokenListCommand(e *environment) *cobra.Command {
 					if k.LastUsed != nil {
 						used = *k.LastUsed
 					}
-					t.Row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), terminal.Ago(used, e.now()))
+					t.Row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), terminal.Ago(used, app.now()))
 				}
 				t.Print(p)
 			})
@@ -91,21 +91,21 @@ func tokenListCommand(e *environment) *cobra.Command {
 	}
 }
 
-func tokenRevokeCommand(e *environment) *cobra.Command {
+func tokenRevokeCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
 		Aliases: []string{"rm", "delete", "remove"},
 		Short:   "End a token at once, and those that were made by it",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.daemon.Connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if err := cl.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return e.Emit(map[string]string{"revoked": args[0]}, func(p terminal.Printer) { p.Printf("revoked %s\n", args[0]) })
+			return app.Emit(map[string]string{"revoked": args[0]}, func(p terminal.Printer) { p.Printf("revoked %s\n", args[0]) })
 		},
 	}
 }

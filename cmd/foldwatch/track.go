@@ -25,7 +25,7 @@ type modeReply struct {
 	Sync    string   `json:"sync,omitempty"` // off, where it was on
 }
 
-func trackCommand(e *environment) *cobra.Command {
+func trackCommand(app *App) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "track",
@@ -36,14 +36,14 @@ func trackCommand(e *environment) *cobra.Command {
 			"has published stays on the branch foldwatch of the remote. The way back: foldwatch untrack",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.changeMode(cmd.Context(), modeTracked, yes)
+			return changeMode(cmd.Context(), app, modeTracked, yes)
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask, where sync is on")
 	return c
 }
 
-func untrackCommand(e *environment) *cobra.Command {
+func untrackCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "untrack",
 		Short: "Keep memories in a history of their own, beside that of the code (sidecar mode)",
@@ -53,7 +53,7 @@ func untrackCommand(e *environment) *cobra.Command {
 			"memories of the main one then. The way back: foldwatch track",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.changeMode(cmd.Context(), modeSidecar, false)
+			return changeMode(cmd.Context(), app, modeSidecar, false)
 		},
 	}
 }
@@ -61,13 +61,13 @@ func untrackCommand(e *environment) *cobra.Command {
 // changeMode has the daemon keep the history of the memories of this checkout in
 // another way. Neither it nor this program runs git on the user's branch or index:
 // that is printed, for the user to run.
-func (e *environment) changeMode(ctx context.Context, mode string, yes bool) error {
+func changeMode(ctx context.Context, app *App, mode string, yes bool) error {
 	command := "track"
 	if mode == modeSidecar {
 		command = "untrack"
 	}
-	return e.inProject(ctx, func(c local.Client, slug string) error {
-		w, err := e.workTree(ctx, c, slug)
+	return app.inProject(ctx, func(c local.Client, slug string) error {
+		w, err := app.workTree(ctx, c, slug)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 			if st.Repository != nil {
 				r.Remote = st.Repository.Remote
 			}
-			if !yes && !e.Ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
+			if !yes && !app.Ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
 				return fold.WithHint(errors.New("track: nothing was changed"), "foldwatch track --yes")
 			}
 		}
@@ -94,15 +94,15 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 				return err
 			}
 		}
-		if r.Run, err = e.leftToRun(ctx, w, mode); err != nil {
+		if r.Run, err = leftToRun(ctx, app, w, mode); err != nil {
 			return err
 		}
-		return e.Emit(r, func(p terminal.Printer) { e.printMode(ctx, p, w, r) })
+		return app.Emit(r, func(p terminal.Printer) { printMode(ctx, app, p, w, r) })
 	})
 }
 
 // leftToRun are the commands by which the user's branch gets, or loses, the memories.
-func (e *environment) leftToRun(ctx context.Context, w workTree, mode string) ([]string, error) {
+func leftToRun(ctx context.Context, app *App, w workTree, mode string) ([]string, error) {
 	tracked, err := w.CountInHead(ctx, w.fold)
 	if err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (e *environment) leftToRun(ctx context.Context, w workTree, mode string) ([
 	return []string{}, nil
 }
 
-func (e *environment) printMode(ctx context.Context, p terminal.Printer, w workTree, r modeReply) {
-	msg := e.Messages(false)
+func printMode(ctx context.Context, app *App, p terminal.Printer, w workTree, r modeReply) {
+	msg := app.Messages(false)
 	now := "now"
 	if !r.Changed {
 		now = "already"
@@ -141,6 +141,6 @@ func (e *environment) printMode(ctx context.Context, p terminal.Printer, w workT
 		msg.Printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
 	}
 	if r.Mode == modeTracked {
-		e.offerMergeDriver(ctx, w.WorkTree)
+		offerMergeDriver(ctx, app, w.WorkTree)
 	}
 }

@@ -28,12 +28,12 @@ type workTree struct {
 
 // workTree finds the work tree that a command is about: the checkout that contains
 // the working directory, or the only one of the project that -p names.
-func (e *environment) workTree(ctx context.Context, c local.Client, slug string) (workTree, error) {
+func (app *App) workTree(ctx context.Context, c local.Client, slug string) (workTree, error) {
 	pr, err := c.Project(ctx, slug)
 	if err != nil {
 		return workTree{}, err
 	}
-	at := e.checkoutHere(pr)
+	at := app.checkoutHere(pr)
 	if at == "" {
 		if len(pr.Checkouts) != 1 {
 			return workTree{}, usagef("cd to the checkout, and leave -p out", "%s has several checkouts: say in which by going there", slug)
@@ -49,7 +49,7 @@ func (e *environment) workTree(ctx context.Context, c local.Client, slug string)
 	if w.Repo, err = usergit.Locate(ctx, at); err != nil {
 		return workTree{}, err
 	}
-	if err := e.standsIn(ctx, w); err != nil {
+	if err := standsIn(ctx, app, w); err != nil {
 		return workTree{}, err
 	}
 	for _, co := range pr.Checkouts {
@@ -69,11 +69,11 @@ func (e *environment) workTree(ctx context.Context, c local.Client, slug string)
 // standsIn refuses to run git in another work tree than the one that contains the
 // working directory, unless -p names it: that may be a repository or a linked work
 // tree inside a registered checkout, or no registered one at all.
-func (e *environment) standsIn(ctx context.Context, w workTree) error {
-	if e.slug != "" {
+func standsIn(ctx context.Context, app *App, w workTree) error {
+	if app.slug != "" {
 		return nil
 	}
-	wd, err := e.workDir()
+	wd, err := app.workDir()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (u *unitWard) machineService(vars ...unit.Var) string {
 		OS: "linux", Scope: unit.System, Program: "/usr/bin/foldwatch", Account: me.Username, Home: home, State: home,
 		Env: append([]unit.Var{{Name: "HOME", Value: u.home}, {Name: "FOLDWATCH_HOME", Value: home}}, vars...),
 	}
-	u.write(u.env.at(s.Path()), s.Text())
+	u.write(u.app.at(s.Path()), s.Text())
 	return home
 }
 
@@ -40,16 +40,16 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	// No daemon could be started, so that none is where this fails.
 	u.write(filepath.Join(home, "state"), "")
 	u.write(filepath.Join(u.vars["XDG_STATE_HOME"], "foldwatch"), "")
-	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 
 	u.vars["FOLDWATCH_HOME"] = home
 	u.tells(u.said(3, "status"), "is the account of the machine's service, which is to run it", "hint: as root: foldwatch service start --system")
 	u.said(3, "up", u.co, "-d", "--no-input")
 	u.said(3, "up", u.co, "--no-input")
 	u.vars["FOLDWATCH_AUTO_START"] = "false"
-	u.env.config.Environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
+	u.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
 	u.tells(u.said(3, "projects"), "foldwatch service start --system")
-	u.env.config.Environ = nil
+	u.app.config.Environ = nil
 
 	delete(u.vars, "FOLDWATCH_HOME")
 	u.tells(u.said(3, "status"), "which has its own in "+home, "hint: FOLDWATCH_HOME="+home+" foldwatch status")
@@ -57,12 +57,12 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	// Folders that were named for this program are its own, and so are those of a
 	// service that this user has.
 	u.vars["FOLDWATCH_HOME"] = filepath.Join(u.home, "mine")
-	if err := u.env.leaveToMachine(); err != nil {
+	if err := u.app.leaveToMachine(); err != nil {
 		t.Errorf("with folders of its own: %v", err)
 	}
 	delete(u.vars, "FOLDWATCH_HOME")
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
-	if err := u.env.leaveToMachine(); err != nil {
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
+	if err := u.app.leaveToMachine(); err != nil {
 		t.Errorf("with a service of its own: %v", err)
 	}
 }
@@ -90,11 +90,11 @@ func TestHiddenProgramIsRefused(t *testing.T) {
 		if real, err := filepath.EvalSymlinks(p); err == nil && s.Sees(real) {
 			t.Skip("SKIP: temporary folders are not in /tmp")
 		}
-		err := u.env.seen(s)
+		err := u.app.seen(s)
 		if exitCode(err) != exitUsage || !strings.Contains(fold.Hint(err), "/usr/local/bin/foldwatch service install --system") {
 			t.Errorf("%s: %v, hint %s", p, err, fold.Hint(err))
 		}
-		if s.Scope = unit.User; u.env.seen(s) != nil {
+		if s.Scope = unit.User; u.app.seen(s) != nil {
 			t.Errorf("%s: the user's own service has it", p)
 		}
 	}
@@ -110,7 +110,7 @@ func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
 	drop, text := unit.DropIn("/srv/app")
 	left := []string{drop, "/etc/sysusers.d/foldwatch.conf", "/etc/systemd/system/multi-user.target.wants/foldwatch.service"}
 	for _, p := range left {
-		u.write(u.env.at(p), text)
+		u.write(u.app.at(p), text)
 	}
 	if os.Geteuid() != 0 {
 		u.tells(u.said(0, "service", "uninstall", "--system", "--dry-run"), left...)
@@ -118,11 +118,11 @@ func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
 	}
 	u.tells(u.said(0, "service", "uninstall", "--system"), "uninstalled")
 	for _, p := range left {
-		if local.Exists(u.env.at(p)) {
+		if local.Exists(u.app.at(p)) {
 			t.Errorf("%s is left", p)
 		}
 	}
-	if local.Exists(u.env.at(filepath.Dir(drop))) {
+	if local.Exists(u.app.at(filepath.Dir(drop))) {
 		t.Error("the folder of drop-ins is left")
 	}
 	u.tells(u.runs(), "systemctl daemon-reload\n")
@@ -144,12 +144,12 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	// A daemon that it may end and not start again is not ended.
 	u.f.version = "0.0.1"
 	pid, ended := u.process()
-	u.env.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
 	found = u.look("version", true)
 	if !has(found, doctor.Fail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
 		t.Errorf("version: %+v", found)
 	}
-	if _, err := u.env.daemon.Restart(t.Context(), pid); !errors.Is(err, fold.ErrForbidden) {
+	if _, err := u.app.daemon.Restart(t.Context(), pid); !errors.Is(err, fold.ErrForbidden) {
 		t.Errorf("restart: %v, want ErrForbidden", err)
 	}
 	select {
@@ -164,10 +164,10 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 func TestCheckoutIsOneLineOfADropIn(t *testing.T) {
 	u := newUnitWard(t)
 	u.machineService()
-	if err := u.env.addToSystem(&cobra.Command{}, "/srv/a\nExecStartPre=+/srv/b"); !errors.Is(err, fold.ErrInvalid) {
+	if err := u.app.addToSystem(&cobra.Command{}, "/srv/a\nExecStartPre=+/srv/b"); !errors.Is(err, fold.ErrInvalid) {
 		t.Errorf("add --system: %v", err)
 	}
-	if there := u.env.dropIns(); len(there) > 0 {
+	if there := u.app.dropIns(); len(there) > 0 {
 		t.Errorf("it wrote %v", there)
 	}
 }

@@ -30,13 +30,13 @@ type unitReport struct {
 	Notes       []string   `json:"notes"`       // what of it will not do
 }
 
-func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitStatus(ctx context.Context, fl unitFlags) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	r := e.unitReport(ctx, s)
-	if err := e.Emit(r, func(p terminal.Printer) { printUnit(p, r) }); err != nil {
+	r := app.unitReport(ctx, s)
+	if err := app.Emit(r, func(p terminal.Printer) { printUnit(p, r) }); err != nil {
 		return err
 	}
 	switch {
@@ -48,14 +48,14 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 	return nil
 }
 
-func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
-	now, text, state, err := e.standing(ctx, s)
+func (app *App) unitReport(ctx context.Context, s unit.Spec) unitReport {
+	now, text, state, err := app.standing(ctx, s)
 	r := unitReport{
 		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: fileOf(s, now), Packaged: now.Packaged != "" && !now.Own, Account: s.Account,
-		Linger: s.OS == "linux" && s.Scope == unit.User && e.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
+		Linger: s.OS == "linux" && s.Scope == unit.User && app.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
 	}
 	if !now.Installed {
-		if absent := e.machine(s).Manages(s); absent != nil {
+		if absent := app.machine(s).Manages(s); absent != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%v; without it: %s", absent, fold.Hint(absent)))
 		}
 		return r
@@ -67,7 +67,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
 	r.Program = was.Program
 	r.Environment = append(r.Environment, unit.Shown(was.Env)...)
-	r.Notes = append(r.Notes, e.unitNotes(was)...)
+	r.Notes = append(r.Notes, app.unitNotes(was)...)
 	if now.Own && s.Path() != "" && text != s.Text() {
 		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
 	}
@@ -75,7 +75,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 		r.Ready = r.State.State == "active" // Type=notify, where there is one
 		return r
 	}
-	pid, answers := e.answering(ctx)
+	pid, answers := app.answering(ctx)
 	switch {
 	case !answers:
 	case pid == r.PID || s.Ask() == nil: // a task of Windows does not say what it started
@@ -88,12 +88,12 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 }
 
 // answering returns the pid of the daemon that answers with this program's folders.
-func (e *environment) answering(ctx context.Context) (pid int, answers bool) {
-	c, err := e.daemon.Running(ctx)
+func (app *App) answering(ctx context.Context) (pid int, answers bool) {
+	c, err := app.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return 0, false
 	}
-	st, err := local.Answer(ctx, e.daemon.Timeout, c.Status)
+	st, err := local.Answer(ctx, app.daemon.Timeout, c.Status)
 	return st.PID, err == nil
 }
 

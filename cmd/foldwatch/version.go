@@ -22,14 +22,14 @@ type versionReply struct {
 	Parsers  string `json:"parsers"` // tree-sitter, or text where built without cgo
 }
 
-func versionCommand(e *environment) *cobra.Command {
+func versionCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			v := versionReply{Version: version, Commit: commit, Go: runtime.Version(), Platform: platform(), Parsers: chunker.Engine()}
-			return e.Emit(v, func(p terminal.Printer) {
+			return app.Emit(v, func(p terminal.Printer) {
 				p.Printf("foldwatch %s (%s) %s %s, parsers: %s\n", v.Version, v.Commit, v.Go, v.Platform, v.Parsers)
 			})
 		},
@@ -74,3 +74,15 @@ var version, commit = identity(setVersion, setCommit, debug.ReadBuildInfo)
 
 // Set by the linker: -X main.setVersion=… -X main.setCommit=… -X main.setDate=….
 var setVersion, setCommit, setDate string
+
+// fullVersion tells two builds apart, as far as the daemon and the program
+// that talks to it must be.
+func fullVersion() string {
+	if commit == "" || commit == "unknown" {
+		return version
+	}
+	return version + "+" + commit
+}
+
+// platform names what this program was built for.
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
