@@ -96,8 +96,8 @@ func (app *App) asAccount(cmd *cobra.Command, s unit.Spec, args ...string) error
 // An accountError is the end of a program that has said why.
 type accountError struct{ code int }
 
-// ExitCode is that of the program.
-func (a *accountError) ExitCode() int { return a.code }
+// exitStatus is that of the program.
+func (a *accountError) exitStatus() int { return a.code }
 
 func (a *accountError) Error() string { return fmt.Sprintf("exit code %d", a.code) }
 

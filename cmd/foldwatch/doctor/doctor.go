@@ -5,7 +5,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
 	"time"
 )
@@ -88,12 +87,6 @@ func (x *exam) lacks(ctx context.Context, n need) (Result, bool) {
 		return Skip("no daemon, and no git program to find a checkout by: see check 7"), true
 	}
 	return Skip("no daemon, and this folder is in no repository"), true
-}
-
-// noGit reports whether there is no git program.
-func noGit() bool {
-	_, err := exec.LookPath("git")
-	return err != nil
 }
 
 // patience bounds the wait for one answer of the daemon: somebody who looks what is

@@ -148,3 +148,32 @@ func (t checkout) foldDir() string {
 
 // tracked reports whether the user's own branch holds the memories.
 func (t checkout) tracked() bool { return t.status != nil && t.status.Mode == "tracked" }
+
+// opened returns how the daemon is once it has opened the stores of its projects, or
+// will not soon: before that it counts nothing. St is how it is now.
+func (x *exam) opened(ctx context.Context, c local.Client, st wire.Status) *wire.Status {
+	for range storesPatience / openingPause {
+		if !slices.ContainsFunc(st.Projects, func(pr wire.ProjectStatus) bool { return pr.State == stateStarting }) {
+			break
+		}
+		if x.host.Wait(ctx, openingPause) != nil {
+			break
+		}
+		now, err := local.Answer(ctx, x.host.Daemon.Timeout, c.Status)
+		if err != nil {
+			break
+		}
+		st = now
+	}
+	return &st
+}
+
+// openingPause is how often a daemon that was just started is asked whether it has
+// opened its stores, storesPatience how long. A loaded machine opens 16 in some seconds.
+const (
+	openingPause   = 100 * time.Millisecond
+	storesPatience = 10 * time.Second
+)
+
+// stateStarting is that of a project whose stores are not open yet.
+const stateStarting = "starting"

@@ -236,3 +236,9 @@ func checkMergeDriver(ctx context.Context, x *exam) []Result {
 	}
 	return OrPass(found, "git merges memories as foldwatch does")
 }
+
+// noGit reports whether there is no git program.
+func noGit() bool {
+	_, err := exec.LookPath("git")
+	return err != nil
+}

@@ -1,12 +1,16 @@
 package local
 
 import (
+	"time"
+
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // Makeable reports why no folder can be made at dir.
@@ -57,4 +61,17 @@ func InRepository(path string) bool {
 func Runnable(program string) bool {
 	_, err := exec.LookPath(strings.Trim(program, `'"`))
 	return err == nil
+}
+
+// LockHolder returns who holds the lock at path, and since when; "" if nobody does, or
+// whoever does has left no note.
+func LockHolder(path string) (holder string, since time.Time) {
+	info, err := os.Stat(path + ".holder")
+	if err != nil {
+		return "", time.Time{} // it was let go of, or never taken
+	}
+	if holder, held := disk.LockHolder(path); held {
+		return holder, info.ModTime()
+	}
+	return "", time.Time{} // its holder ended without a word
 }

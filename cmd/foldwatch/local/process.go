@@ -11,22 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// LockHolder returns who holds the lock at path, and since when; "" if nobody does, or
-// whoever does has left no note.
-func LockHolder(path string) (holder string, since time.Time) {
-	info, err := os.Stat(path + ".holder")
-	if err != nil {
-		return "", time.Time{} // it was let go of, or never taken
-	}
-	if holder, held := disk.LockHolder(path); held {
-		return holder, info.ModTime()
-	}
-	return "", time.Time{} // its holder ended without a word
-}
 
 // End asks a daemon to end, which may have done so meanwhile, and waits until it
 // has let go of socket and state.

@@ -24,21 +24,6 @@ func (d *Daemon) TellConfig() {
 	d.Streams.Messages(false).Printf("foldwatch: %v%s; the daemon goes on with what it started with\n", all[0], more)
 }
 
-// compare says, once, that the daemon is of another version. What is older than the
-// daemon does not offer to put itself in its place.
-func (d *Daemon) compare(daemon string) {
-	switch {
-	case daemon == "" || daemon == d.Version || d.told.version == daemon:
-		return
-	case Older(d.Version, daemon):
-		d.Streams.Messages(false).Printf("foldwatch: this program is older than the daemon: %s, and the daemon is %s; update this program\n", d.Version, daemon)
-	default:
-		d.told.restart = true
-		d.Streams.Messages(false).Printf("foldwatch: the daemon is %s, this is %s; to restart it: %s\n", daemon, d.Version, d.Service.RestartHint())
-	}
-	d.told.version = daemon
-}
-
 // offerRestart asks a person whether a daemon of another version shall be started
 // anew, and returns the one that then runs, nil if none does. Who does not answer
 // has the command go on: a program may sit at the terminal. So does a restart that

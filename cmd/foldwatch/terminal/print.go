@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
@@ -211,10 +209,3 @@ func WriteJSON(w io.Writer, v any) error {
 }
 
 func needsEscape(r rune) bool { return r != '\n' && shown.Unprintable(r) }
-
-// Columns is how many columns of a terminal a clean line takes: wide characters,
-// those of East Asian scripts and most pictures, take two, marks on others none.
-func Columns(s string) int { return ansi.StringWidth(s) }
-
-// Short cuts s to n columns.
-func Short(s string, n int) string { return ansi.Truncate(s, n, "…") }

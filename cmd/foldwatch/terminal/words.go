@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Ago tells an age as people do.
@@ -71,3 +73,10 @@ func Quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Columns is how many columns of a terminal a clean line takes: wide characters,
+// those of East Asian scripts and most pictures, take two, marks on others none.
+func Columns(s string) int { return ansi.StringWidth(s) }
+
+// Short cuts s to n columns.
+func Short(s string, n int) string { return ansi.Truncate(s, n, "…") }
