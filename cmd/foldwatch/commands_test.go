@@ -462,7 +462,7 @@ func TestUpWithARunningDaemon(t *testing.T) {
 	if code := tr.run("up"); code != 0 || !strings.Contains(tr.out.String(), "5 files not indexed, or not whole (0 failed, 2 skipped, 3 in part)") {
 		t.Errorf("up: code %d, prints %q", code, tr.out.String())
 	}
-	for _, want := range []string{"why: foldwatch quarantine -p my-app\n", "handled\" -p my-app\n"} {
+	for _, want := range []string{"why: foldwatch problems -p my-app\n", "handled\" -p my-app\n"} {
 		if !strings.Contains(tr.out.String(), want) {
 			t.Errorf("up for a checkout elsewhere prints %q, want %q in it", tr.out.String(), want)
 		}
@@ -572,7 +572,7 @@ func TestStatusShowsFewProblems(t *testing.T) {
 	if n := strings.Count(out, "skipped   big"); n != 4 || !strings.Contains(out, "quarantined  fold/x.md") {
 		t.Errorf("status names %d skipped files, want 4 after the quarantined one:\n%s", n, out)
 	}
-	if want := "and 35 more: foldwatch quarantine -p my-app"; !strings.Contains(out, want) {
+	if want := "and 35 more: foldwatch problems -p my-app"; !strings.Contains(out, want) {
 		t.Errorf("status has no %q:\n%s", want, out)
 	}
 	tr = newTrial(t, f, "/")

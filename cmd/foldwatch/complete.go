@@ -51,7 +51,7 @@ func completeValues(app *App, root *cobra.Command) {
 		}
 		c.Flags().VisitAll(each)
 		if _, arg, _ := strings.Cut(c.Use, " "); c.ValidArgsFunction == nil && (strings.HasPrefix(arg, "ID") || strings.HasPrefix(arg, "[ID") || arg == "SRC DST") &&
-			c.Parent() != nil && !slices.Contains([]string{"token", "jobs", "quarantine"}, c.Parent().Name()) && c.Name() != "jobs" && c.Name() != "quarantine" {
+			c.Parent() != nil && !slices.Contains([]string{"token", "jobs", "problems"}, c.Parent().Name()) && c.Name() != "jobs" && c.Name() != "problems" {
 			c.ValidArgsFunction = completion(app, completeIDs)
 		}
 		for _, sub := range c.Commands() {

@@ -81,7 +81,7 @@ func reindex(ctx context.Context, app *App, in wire.Reindex, wait bool) error {
 			p.Printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
 				terminal.Plural(st.Memories, "memory"), terminal.Plural(st.Chunks, "chunk"))
 			if f.Failed > 0 {
-				app.Messages(false).Printf("why: foldwatch quarantine\n")
+				app.Messages(false).Printf("why: foldwatch problems\n")
 			}
 		})
 	})

@@ -86,8 +86,8 @@ func newRoot(app *App) *cobra.Command {
 	group("history", "History", syncCommand(app), logCommand(app), diffCommand(app), restoreCommand(app), commitCommand(app),
 		trackCommand(app), untrackCommand(app), mergeDriverCommand(app), publishCommand(app))
 	group("care", "Care", indexCommand(app), jobsCommand(app), eventsCommand(app), rebuildCommand(app), pauseCommand(app), resumeCommand(app),
-		quarantineCommand(app), doctorCommand(app), bugreportCommand(app), evalCommand(app), configCommand(app), versionCommand(app))
-	group("models", "Models", modelCommand(app), allowCommand(app), denyCommand(app), auditCommand(app))
+		problemsCommand(app), doctorCommand(app), bugreportCommand(app), evalCommand(app), configCommand(app), versionCommand(app))
+	group("models", "Models", modelCommand(app), providerCommand(app))
 	group("agents", "Agents and other programs", mcpCommand(app), primeCommand(app), hookCommand(app), tokenCommand(app))
 	for _, c := range unitCommand(app).Commands() {
 		if slices.Contains([]string{"start", "stop", "restart", "logs"}, c.Name()) { // of every day, without "service" too

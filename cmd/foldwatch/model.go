@@ -277,7 +277,7 @@ func modelUseCommand(app *App) *cobra.Command {
 			"ollama, openai, openrouter, gemini, voyage or your own. With -p the choice is for\n" +
 			"that project, else for all. The vectors that answer now go on until the new ones\n" +
 			"are complete. A provider on another machine is asked for nothing before you say\n" +
-			"foldwatch allow PROVIDER.",
+			"foldwatch provider allow PROVIDER.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := app.config.Settings()

@@ -223,7 +223,7 @@ func printProjectStatus(p terminal.Printer, pr wire.ProjectStatus, now time.Time
 	first := firstProblems(pr.Problems)
 	printProblems(p, "  ", 8, first)
 	if more := max(pr.ProblemCount, len(pr.Problems)) - len(first); more > 0 {
-		p.Printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
+		p.Printf("  and %d more: foldwatch problems -p %s\n", more, pr.Slug)
 	}
 }
 

@@ -213,7 +213,7 @@ func printUp(p terminal.Printer, r upReply) {
 		}
 	}
 	if n := max(f.Failed+f.Skipped, r.Status.ProblemCount); n > 0 {
-		p.Printf("  %s not indexed, or not whole (%s); why: foldwatch quarantine%s\n", terminal.Plural(n, "file"), kindsOf(f, n), r.at)
+		p.Printf("  %s not indexed, or not whole (%s); why: foldwatch problems%s\n", terminal.Plural(n, "file"), kindsOf(f, n), r.at)
 	}
 	if n := r.Status.VectorsDue; n > 0 {
 		p.Printf("  searches by words find all of it; %s follow while foldwatch runs\n", "the vectors of "+terminal.Plural(n, "memory"))

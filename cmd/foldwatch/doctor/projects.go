@@ -70,7 +70,7 @@ func projectFindings(pr wire.ProjectStatus) []Result {
 		found = append(found, Fault(mend, "%s is %s: %s", pr.Slug, pr.State, pr.Reason))
 	}
 	if pr.Files.Failed > 0 {
-		found = append(found, Fault("foldwatch quarantine"+at, "%s: %s failed", pr.Slug, terminal.Plural(pr.Files.Failed, "file")))
+		found = append(found, Fault("foldwatch problems"+at, "%s: %s failed", pr.Slug, terminal.Plural(pr.Files.Failed, "file")))
 	}
 	for _, f := range pr.Problems {
 		if f.State != "quarantined" {
@@ -78,7 +78,7 @@ func projectFindings(pr wire.ProjectStatus) []Result {
 		}
 		mend := f.Hint
 		if mend == "" {
-			mend = "mend the file; all of them: foldwatch quarantine" + at
+			mend = "mend the file; all of them: foldwatch problems" + at
 		}
 		found = append(found, Fault(mend, "%s: %s: %s", pr.Slug, f.Path, f.Reason))
 	}
@@ -155,7 +155,7 @@ func checkHistory(ctx context.Context, x *exam) []Result {
 			path, _, is := strings.Cut(n, notCommitted)
 			told := slices.ContainsFunc(t.status.Problems, func(f wire.FileProblem) bool { return f.Path == path })
 			if is && !told {
-				found = append(found, Fault("foldwatch quarantine -p "+terminal.Quote(t.slug), "%s: %s", t.slug, n))
+				found = append(found, Fault("foldwatch problems -p "+terminal.Quote(t.slug), "%s: %s", t.slug, n))
 			}
 		}
 	}

@@ -16,11 +16,12 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func quarantineCommand(app *App) *cobra.Command {
+func problemsCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "quarantine [ID]",
-		Short: "Print the files that are set aside, and why",
-		Args:  between(0, 1),
+		Use:        "problems [ID]",
+		SuggestFor: []string{"quarantine"},
+		Short:      "Print the files that are set aside, and why",
+		Args:       between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := allProblems(cmd.Context(), c, slug)

@@ -11,17 +11,17 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func auditCommand(app *App) *cobra.Command {
+func providerLogCommand(app *App) *cobra.Command {
 	limit := 50
 	c := &cobra.Command{
-		Use:   "audit",
+		Use:   "log",
 		Short: "Print every request that left this machine",
 		Long: "Prints when a provider on another machine was asked, for which project, with how many\n" +
 			"texts and bytes, and what it answered: newest first. What was sent is not kept.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
-				return usagef("foldwatch audit --limit 50", "--limit %d: at least one", limit)
+				return usagef("foldwatch provider log --limit 50", "--limit %d: at least one", limit)
 			}
 			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {

@@ -15,13 +15,20 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-func allowCommand(app *App) *cobra.Command {
+func providerCommand(app *App) *cobra.Command {
+	c := parent("provider", "Say which models elsewhere may get texts, and see what they got",
+		providerAllowCommand(app), providerDenyCommand(app), providerLogCommand(app))
+	c.SuggestFor = []string{"allow", "deny", "audit"}
+	return c
+}
+
+func providerAllowCommand(app *App) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "allow PROVIDER",
 		Short: "Let a project send its texts to a provider",
 		Long: "Prints what would leave this machine, and asks. Nothing is sent to another machine\n" +
-			"for a project before that. foldwatch deny takes it back.",
+			"for a project before that. foldwatch provider deny takes it back.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := app.config.Settings()
@@ -43,7 +50,7 @@ func allowCommand(app *App) *cobra.Command {
 				}
 				if !slices.Contains(cfg.Allowed, name) {
 					if !yes && !app.Ask(fmt.Sprintf("Allow %s for project %s?", name, slug)) {
-						return fold.WithHint(errors.Join(errors.New("nothing was allowed"), fold.ErrForbidden), fmt.Sprintf("foldwatch allow %s -p %s --yes", name, slug))
+						return fold.WithHint(errors.Join(errors.New("nothing was allowed"), fold.ErrForbidden), fmt.Sprintf("foldwatch provider allow %s -p %s --yes", name, slug))
 					}
 					if _, err := editConfig(app, change{[]string{"projects", slug, "providers"}, append(slices.Clone(cfg.Allowed), name)}); err != nil {
 						return err
@@ -94,11 +101,11 @@ func leaving(cfg conf.Config, name string, p conf.Provider, slug string) string 
 	return b.String()
 }
 
-func denyCommand(app *App) *cobra.Command {
+func providerDenyCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "deny PROVIDER",
 		Short: "Send nothing to a provider any more",
-		Long:  "Takes back foldwatch allow: for all projects, or with -p for one.",
+		Long:  "Takes back foldwatch provider allow: for all projects, or with -p for one.",
 		Args:  between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := app.config.Settings()
