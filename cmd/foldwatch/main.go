@@ -4,8 +4,6 @@
 package main
 
 import (
-	"time"
-
 	"context"
 	"errors"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/charmbracelet/fang"
 	"github.com/foldwatch/foldwatch/chunker"

@@ -1,14 +1,13 @@
 package local
 
 import (
-	"time"
-
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
