@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +59,7 @@ func commitCommand(app *App) *cobra.Command {
 				if err := w.mustBeTracked("commit"); err != nil {
 					return err
 				}
-				cm := committer{e: app, tree: w, message: message, dry: dry}
+				cm := committer{e: app, daemon: c, tree: w, message: message, dry: dry}
 				return cm.commit(cmd.Context(), args)
 			})
 		},
@@ -72,6 +73,7 @@ func commitCommand(app *App) *cobra.Command {
 // A committer commits memories of one work tree.
 type committer struct {
 	e       *App
+	daemon  local.Client
 	tree    workTree
 	message string
 	dry     bool
@@ -114,7 +116,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	defer root.Close()
-	changes, err := c.changes(ctx, root)
+	changes, err := c.settled(ctx, root)
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -189,6 +191,32 @@ func (c *committer) tell(r committed) {
 	}
 }
 
+// Files have to be left alone for debounce before they are committed (git.md G7). Such as
+// were saved a moment ago are waited for as often as settleTries; what is still being
+// written then is left out.
+const (
+	debounce    = 300 * time.Millisecond
+	settleTries = 5
+)
+
+const reasonUnsettled = "it is still being written"
+
+// settled returns the changes once nobody writes the files any more.
+func (c *committer) settled(ctx context.Context, root *os.Root) ([]memoryChange, error) {
+	for try := 1; ; try++ {
+		changes, err := c.changes(ctx, root)
+		unsettled := func(m memoryChange) bool { return m.reason == reasonUnsettled }
+		if err != nil || try == settleTries || !slices.ContainsFunc(changes, unsettled) {
+			return changes, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(debounce):
+		}
+	}
+}
+
 // changes returns the changed files that are memories, the project file, or the
 // attributes by which git merges them. Attachments and what tools keep beside the
 // memories are the user's to commit.
@@ -215,13 +243,29 @@ func (c *committer) changes(ctx context.Context, root *os.Root) ([]memoryChange,
 		default:
 			m.b, m.reason = readPlain(root, ch.Path)
 			m.memory = c.decode(m.rel, m.b)
+			if m.reason == "" && c.beingWritten(root, ch.Path) {
+				m.reason = reasonUnsettled
+			}
 			if m.reason == "" {
-				m.reason = c.check(m)
+				m.reason, err = c.check(ctx, m)
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// beingWritten reports whether somebody may still be writing the file at p.
+func (c *committer) beingWritten(root *os.Root, p string) bool {
+	info, err := root.Lstat(p)
+	if err != nil {
+		return true // it went away after it was read
+	}
+	age := c.e.now().Sub(info.ModTime())
+	return age >= 0 && age < debounce
 }
 
 // ourAttributes reports whether the attributes that changed are those that
@@ -246,24 +290,37 @@ func (c *committer) decode(rel string, b []byte) *fold.Memory {
 }
 
 // check returns why a file may not enter a commit (git.md G7), or "".
-func (c *committer) check(m memoryChange) string {
+func (c *committer) check(ctx context.Context, m memoryChange) (reason string, err error) {
 	if m.rel == fold.ProjectFile {
 		if _, _, err := conf.ParseProject(m.b); err != nil {
-			return err.Error()
+			return err.Error(), nil
 		}
-		return ""
+		return "", nil
 	}
 	memory, err := fold.Decode(c.tree.name, m.rel, m.b) // reports conflict markers too
 	if err != nil {
-		return err.Error()
+		return err.Error(), nil
 	}
 	if memory.Visibility == "local" {
-		return "its visibility is local, and a commit is for all who have the repository"
+		return "its visibility is local, and a commit is for all who have the repository", nil
 	}
 	if found := secret.Scan(m.b); len(found) > 0 {
-		return fmt.Sprintf("line %d looks like a credential (%s); take it out, or if it is none commit the file by git itself", found[0].Line, found[0].Rule)
+		if allowed, err := c.allowed(ctx, memory.ID, m.b); allowed || err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("line %d looks like a credential (%s); take it out, or if it is none commit the file by git itself", found[0].Line, found[0].Rule), nil
 	}
-	return ""
+	return "", nil
+}
+
+// allowed reports whether the daemon shows the memory with these bytes, which it does of
+// one with a credential only where its rule was allowed for that memory.
+func (c *committer) allowed(ctx context.Context, id fold.ID, b []byte) (bool, error) {
+	m, err := c.daemon.GetMemory(ctx, c.tree.slug, string(id))
+	if errors.Is(err, fold.ErrSecret) || errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrQuarantined) {
+		return false, nil
+	}
+	return err == nil && m.ContentHash == fold.ContentHash(b), err
 }
 
 // vanished refuses to commit that much of fold/ is gone (git.md G8): more likely a

@@ -256,6 +256,10 @@ func driveMerge(base, ours, theirs, path string, now time.Time) error {
 		sides[i] = b
 	}
 	merged, err := mergeSides(sides, belowFold(path), now)
+	if errors.Is(err, fold.ErrQuarantined) {
+		name := terminal.Quote(path)
+		err = fold.WithHint(err, "git show :2:"+name+" and git show :3:"+name+" are both versions: write each into a file of its own, and git add them")
+	}
 	if err != nil {
 		return fmt.Errorf("merge %s: %w", path, err)
 	}

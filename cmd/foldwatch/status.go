@@ -208,14 +208,14 @@ func printProjectStatus(p terminal.Printer, pr wire.ProjectStatus, now time.Time
 	if c := pr.LastCommit; c != nil {
 		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], terminal.Ago(c.Time, now), c.Message)
 	}
-	next := "sync " + pr.Sync
+	next := ", sync " + pr.Sync
 	if pr.Mode == modeTracked {
-		next = "nothing to commit"
+		next = "" // nobody counts what was edited by hand, or deleted
 		if pr.Uncommitted > 0 {
-			next = terminal.Plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
+			next = ", " + terminal.Plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
 		}
 	}
-	p.Printf("  history   %s, last commit %s, %s\n", pr.Mode, last, next)
+	p.Printf("  history   %s, last commit %s%s\n", pr.Mode, last, next)
 	printRepository(p, pr.Repository, now)
 	for _, n := range pr.Notices {
 		p.Printf("  notice    %s\n", n)
