@@ -68,7 +68,7 @@ func (c serviceChecks) examine(ctx context.Context, s unit.Spec, running *wire.S
 	if err != nil {
 		found = append(found, doctor.Warning("log in as the user whose service it is", "the service manager does not answer: %v", err))
 	}
-	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) && !(running != nil && local.Older(fullVersion(), running.Version)) {
+	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) && (running == nil || !local.Older(fullVersion(), running.Version)) {
 		found = append(found, doctor.Warning(install, "this session would install it otherwise (program, environment or version)"))
 	}
 	inUse, used := c.app.serviceInUse()

@@ -50,7 +50,7 @@ func (app *App) doctorHost() *doctor.Host {
 		Daemon: app.daemon, Service: serviceChecks{app},
 		Parsers: app.parsers(), Program: app.program, WorkDir: app.workDir, Agents: app.agentOptions,
 		Now: app.now, Wait: app.wait, Free: app.free,
-		DriftTimeout: app.timeouts.drift, GitTimeout: app.timeouts.git,
+		DriftTimeout: app.drift, GitTimeout: app.git,
 		Reindex: func(ctx context.Context, c local.Client, slug string, in wire.Reindex) error {
 			ref, err := c.Reindex(ctx, slug, in)
 			if err != nil {
@@ -60,7 +60,7 @@ func (app *App) doctorHost() *doctor.Host {
 			if err := follow(ctx, app, c, ref.JobID, b); err != nil {
 				return err
 			}
-			_, err = settled(ctx, app, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+			_, err = settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 			return err
 		},
 	}

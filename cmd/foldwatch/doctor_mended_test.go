@@ -175,13 +175,13 @@ func sickMended() []sick {
 			l, err := usergit.Locate(w.t.Context(), w.co)
 			w.must(err)
 			w.must(os.MkdirAll(l.Journal(), 0o700))
-			was := w.app.timeouts.git
-			w.app.timeouts.git = 100 * time.Millisecond
+			was := w.app.git
+			w.app.git = 100 * time.Millisecond
 			real, err := exec.LookPath("git")
 			w.must(err)
 			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+terminal.Quote(real)+` "$@"`)
 			unpath := w.mend
-			w.mend = func() { unpath(); w.app.timeouts.git = was; w.must(os.RemoveAll(l.Journal())) }
+			w.mend = func() { unpath(); w.app.git = was; w.must(os.RemoveAll(l.Journal())) }
 		}},
 	}
 }

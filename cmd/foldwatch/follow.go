@@ -52,7 +52,7 @@ func follow(ctx context.Context, app *App, c local.Client, jobID string, b *term
 		case "paused":
 			return fold.WithHint(fmt.Errorf("job %s is paused", j.ID), "foldwatch resume")
 		}
-		b.Show(progressOf(ctx, app, c, j))
+		b.Show(progressOf(ctx, c, j))
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func follow(ctx context.Context, app *App, c local.Client, jobID string, b *term
 
 // progressOf returns how far the job has come, or while it waits for its turn
 // the work before it.
-func progressOf(ctx context.Context, app *App, c local.Client, j wire.Job) wire.Progress {
+func progressOf(ctx context.Context, c local.Client, j wire.Job) wire.Progress {
 	if j.Progress != nil {
 		return *j.Progress
 	}
@@ -73,7 +73,7 @@ func progressOf(ctx context.Context, app *App, c local.Client, j wire.Job) wire.
 
 // settled waits until the checkout that was added has no first work left, showing
 // progress, and returns its state.
-func settled(ctx context.Context, app *App, c local.Client, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
+func settled(ctx context.Context, c local.Client, added wire.ProjectAdded, b *terminal.Bar) (wire.ProjectStatus, error) {
 	defer b.Clear()
 	var p pulse
 	for {

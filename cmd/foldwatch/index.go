@@ -71,7 +71,7 @@ func reindex(ctx context.Context, app *App, in wire.Reindex, wait bool) error {
 		if err := follow(ctx, app, c, ref.JobID, b); err != nil {
 			return err
 		}
-		st, err := settled(ctx, app, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+		st, err := settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 		if err != nil {
 			return err
 		}

@@ -254,7 +254,7 @@ func memoryListCommand(app *App) *cobra.Command {
 					}
 					t.Print(p)
 					if len(list.Items) == 0 {
-						app.Messages(false).Printf("%s\n", cmp.Or(noSuchType(cmd.Context(), app, c, slug, q), "no memories"))
+						app.Messages(false).Printf("%s\n", cmp.Or(noSuchType(cmd.Context(), c, slug, q), "no memories"))
 					}
 					if list.NextCursor != "" {
 						app.Messages(false).Printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))

@@ -82,7 +82,7 @@ func memoryOf(ctx context.Context, app *App, c local.Client, slug, arg string) (
 const typesListed = 5
 
 // noSuchType says which types there are, where a list of one is empty.
-func noSuchType(ctx context.Context, app *App, c local.Client, slug string, q wire.ListQuery) string {
+func noSuchType(ctx context.Context, c local.Client, slug string, q wire.ListQuery) string {
 	if q.Type == "" {
 		return ""
 	}

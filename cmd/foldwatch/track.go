@@ -94,7 +94,7 @@ func changeMode(ctx context.Context, app *App, mode string, yes bool) error {
 				return err
 			}
 		}
-		if r.Run, err = leftToRun(ctx, app, w, mode); err != nil {
+		if r.Run, err = leftToRun(ctx, w, mode); err != nil {
 			return err
 		}
 		return app.Emit(r, func(p terminal.Printer) { printMode(ctx, app, p, w, r) })
@@ -102,7 +102,7 @@ func changeMode(ctx context.Context, app *App, mode string, yes bool) error {
 }
 
 // leftToRun are the commands by which the user's branch gets, or loses, the memories.
-func leftToRun(ctx context.Context, app *App, w workTree, mode string) ([]string, error) {
+func leftToRun(ctx context.Context, w workTree, mode string) ([]string, error) {
 	tracked, err := w.CountInHead(ctx, w.fold)
 	if err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func bringUp(ctx context.Context, app *App, c local.Client, in wire.ProjectCreat
 			return err
 		}
 	}
-	st, err := settled(ctx, app, c, added, b)
+	st, err := settled(ctx, c, added, b)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (x *exam) httpsLogin(ctx context.Context, t checkout, remote string) []Resu
 	}
 	name, _, _ := strings.Cut(helper, " ")
 	if strings.ContainsFunc(name, func(r rune) bool {
-		return !(r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) {
 		return nil
 	}

@@ -129,7 +129,7 @@ func RunOne(ctx context.Context, h *Host, name string, fix bool) []Result {
 }
 
 func (c check) look(ctx context.Context, x *exam) []Result {
-	found := []Result(nil)
+	var found []Result
 	if r, lacks := x.lacks(ctx, c.needs); lacks {
 		found = []Result{r}
 	} else {

@@ -49,7 +49,7 @@ const reachableAgain = LookEvery * 18 / 10
 func (d *Daemon) Unreachable() *UnreachableError {
 	dirs, failed := d.Config.Dirs()
 	if failed != nil {
-		return nil // nobody knows where it would be
+		return nil //nolint:nilerr // nobody knows where it would be
 	}
 	holder, since := LockHolder(filepath.Join(dirs.State, "daemon.lock"))
 	pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid "))
