@@ -57,7 +57,7 @@ func (app *App) doctorHost() *doctor.Host {
 				return err
 			}
 			b := app.NewBar(app.now)
-			if err := follow(ctx, app, c, ref.JobID, b); err != nil {
+			if err := follow(ctx, c, ref.JobID, b); err != nil {
 				return err
 			}
 			_, err = settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)

@@ -32,7 +32,7 @@ func (p *pulse) wait(ctx context.Context) error {
 
 // follow shows the job's progress until it has ended, and returns its error.
 // The job goes on if ctx ends first.
-func follow(ctx context.Context, app *App, c local.Client, jobID string, b *terminal.Bar) error {
+func follow(ctx context.Context, c local.Client, jobID string, b *terminal.Bar) error {
 	defer b.Clear()
 	var p pulse
 	for {

@@ -68,7 +68,7 @@ func reindex(ctx context.Context, app *App, in wire.Reindex, wait bool) error {
 			})
 		}
 		b := app.NewBar(app.now)
-		if err := follow(ctx, app, c, ref.JobID, b); err != nil {
+		if err := follow(ctx, c, ref.JobID, b); err != nil {
 			return err
 		}
 		st, err := settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)

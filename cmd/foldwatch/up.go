@@ -166,7 +166,7 @@ func bringUp(ctx context.Context, app *App, c local.Client, in wire.ProjectCreat
 	}
 	b := app.NewBar(app.now)
 	if added.JobID != "" {
-		if err := follow(ctx, app, c, added.JobID, b); err != nil {
+		if err := follow(ctx, c, added.JobID, b); err != nil {
 			return err
 		}
 	}
