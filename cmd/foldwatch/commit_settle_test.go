@@ -51,7 +51,7 @@ func TestCommitWaitsForSaves(t *testing.T) {
 				}
 				return saved.Add(debounce / 2)
 			}
-			c := committer{e: &environment{now: now}, tree: workTree{Repo: repo, name: "app", fold: "fold", mode: modeTracked}}
+			c := committer{e: &App{now: now}, tree: workTree{Repo: repo, name: "app", fold: "fold", mode: modeTracked}}
 			changes, err := c.settled(t.Context(), root)
 			if err != nil || len(changes) != 1 || changes[0].reason != tc.reason {
 				t.Errorf("settled = %+v, %v, want one with reason %q", changes, err, tc.reason)

@@ -27,6 +27,3 @@ func ownerOf(info os.FileInfo) (uid int, known bool) {
 	}
 	return int(st.Uid), true
 }
-
-// terminate asks a process to end.
-func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 )
 
 // TestLingerIsOffered: `service install` asks a person whether the service shall
@@ -27,23 +29,23 @@ func TestLingerIsOffered(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWard(t)
 			w.vars["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
-			w.must(os.MkdirAll(w.env.at("/run/systemd/system"), 0o700))
+			w.must(os.MkdirAll(w.app.at("/run/systemd/system"), 0o700))
 			ran := filepath.Join(w.home, "ran")
 			w.onPath("systemctl", `echo "systemctl $*" >> `+ran)
 			w.onPath("loginctl", `echo "loginctl $*" >> `+ran)
-			s, err := w.env.unitSpec(unitFlags{})
+			s, err := w.app.unitSpec(unitFlags{})
 			w.must(err)
-			if w.env.lingering(s.Account) {
+			if w.app.lingering(s.Account) {
 				t.Skip("SKIP: this user's services outlast the session already")
 			}
 			// No daemon runs before the service is started, and then its own does.
-			w.env.dial = func(context.Context, *environment) (daemonClient, error) {
+			w.app.daemon.Dial = func(context.Context) (local.Client, error) {
 				if b, _ := os.ReadFile(ran); strings.Contains(string(b), " start ") {
 					return w.f, nil
 				}
 				return nil, nil
 			}
-			w.env.stdin, w.env.tty = strings.NewReader(tc.answer), func(any) bool { return tc.person }
+			w.app.Stdin, w.app.TTY = strings.NewReader(tc.answer), func(any) bool { return tc.person }
 			if code := w.run("service", "install"); code != 0 {
 				t.Fatalf("exit code %d: %s", code, w.err.String())
 			}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -40,13 +42,13 @@ func (f unitFlags) scope() unit.Scope {
 	return unit.User
 }
 
-func unitCommand(e *environment) *cobra.Command {
+func unitCommand(app *App) *cobra.Command {
 	var fl unitFlags
 	sub := func(use, short, long string, run func(ctx context.Context, fl unitFlags) error) *cobra.Command {
 		c := &cobra.Command{
 			Use: use, Short: short, Long: long, Args: between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				e.noticesTold = true
+				app.daemon.HideNotices()
 				if fl.user && fl.system {
 					return usagef(cmd.CommandPath()+" --help", "--user and --system exclude each other")
 				}
@@ -63,35 +65,35 @@ func unitCommand(e *environment) *cobra.Command {
 	}
 	install := plans(sub("install", "Have the system start foldwatch, now and after every login",
 		"Installs foldwatch as a service of this user (systemd, launchd, a task at logon) or, with\n"+
-			"--system, of the machine, and starts it. Done again it brings the service up to date.", e.unitInstall))
+			"--system, of the machine, and starts it. Done again it brings the service up to date.", app.unitInstall))
 	install.Flags().BoolVar(&fl.print, "print", false, "print the file that would be written, and do nothing")
 	install.Flags().BoolVar(&fl.linger, "linger", false, "also run while this user is not logged in (systemd)")
 	install.Flags().StringVar(&fl.account, "account", "", "account to run as, with --system (default: foldwatch, made if need be)")
 	uninstall := plans(sub("uninstall", "Stop the service and take it out of the system",
 		"Leaves memories, and what foldwatch keeps about them; --purge also deletes index, registry,\n"+
-			"caches, configuration and logs. fold/ and its history stay in each checkout.", e.unitUninstall))
+			"caches, configuration and logs. fold/ and its history stay in each checkout.", app.unitUninstall))
 	uninstall.Flags().BoolVar(&fl.purge, "purge", false, "also delete index, registry, caches, configuration, logs")
 	uninstall.Flags().BoolVar(&fl.yes, "yes", false, "do not ask")
-	logs := sub("logs", "Show the last lines of the service's log", "", e.unitLogs)
+	logs := sub("logs", "Show the last lines of the service's log", "", app.unitLogs)
 	logs.Flags().IntVarP(&fl.lines, "lines", "n", 50, "how many")
 	logs.Flags().BoolVarP(&fl.follow, "follow", "f", false, "go on as they come")
 	control := func(verb, short string) *cobra.Command {
-		return plans(sub(verb, short, "", func(ctx context.Context, fl unitFlags) error { return e.unitControl(ctx, fl, verb) }))
+		return plans(sub(verb, short, "", func(ctx context.Context, fl unitFlags) error { return app.unitControl(ctx, fl, verb) }))
 	}
 	return parent("service", "Run foldwatch as a service of the system",
 		install, uninstall, control("start", "Start the service"), control("stop", "Stop the service"), control("restart", "Restart the service"),
-		sub("status", "Tell how the service is, and what it can reach", "", e.unitStatus), logs)
+		sub("status", "Tell how the service is, and what it can reach", "", app.unitStatus), logs)
 }
 
 // unitSpec says what a service of foldwatch is on this machine.
-func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
+func (app *App) unitSpec(fl unitFlags) (unit.Spec, error) {
 	s := unit.Spec{OS: runtime.GOOS, Scope: fl.scope(), Linger: fl.linger}
 	var err error
 	if s.Program, err = thisProgram(); err != nil {
 		return s, err
 	}
 	if s.Scope == unit.System {
-		return e.systemSpec(s, fl.account)
+		return app.systemSpec(s, fl.account)
 	}
 	if fl.account != "" {
 		return s, usagef("foldwatch service install --system --account "+fl.account, "--account is for --system")
@@ -100,17 +102,17 @@ func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
 	if err != nil {
 		return s, fmt.Errorf("who we are: %w", err)
 	}
-	dirs, err := conf.Locate(e.getenv)
+	dirs, err := conf.Locate(app.Getenv)
 	if err != nil {
 		return s, err
 	}
-	s.Account, s.Home, s.State = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir), dirs.State
+	s.Account, s.Home, s.State = me.Username, cmp.Or(app.Getenv("HOME"), me.HomeDir), dirs.State
 	s.UID, _ = strconv.Atoi(me.Uid) // is a word on Windows, where it is not used
-	if x := e.getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
+	if x := app.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(x) {
 		s.Config = x
 	}
-	s.Env, _ = e.lasting(s)
-	if now, text := e.installed(s); now.Installed && strings.Contains(text, "X-FoldwatchLinger=yes") {
+	s.Env, _ = app.lasting(s)
+	if now, text := app.installed(s); now.Installed && strings.Contains(text, "X-FoldwatchLinger=yes") {
 		s.Linger = true // once asked for, it stays
 	}
 	return s, s.Check()
@@ -118,16 +120,16 @@ func (e *environment) unitSpec(fl unitFlags) (unit.Spec, error) {
 
 // systemSpec is the service of the machine. It has its own folders, and of this
 // session only where programs are.
-func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error) {
+func (app *App) systemSpec(s unit.Spec, account string) (unit.Spec, error) {
 	s.State = unit.SystemState(s.OS)
 	s.Account, s.Home = account, s.State
 	switch s.OS {
 	case "windows":
 		s.Account = cmp.Or(account, `NT SERVICE\`+unit.Name)
 	case "darwin":
-		s.Account = cmp.Or(account, e.accountOf(s), e.getenv("SUDO_USER"))
+		s.Account = cmp.Or(account, app.accountOf(s), app.Getenv("SUDO_USER"))
 	default:
-		s.Account = cmp.Or(account, e.accountOf(s), unit.Name)
+		s.Account = cmp.Or(account, app.accountOf(s), unit.Name)
 	}
 	if s.OS != "windows" {
 		u, err := user.Lookup(s.Account)
@@ -146,32 +148,32 @@ func (e *environment) systemSpec(s unit.Spec, account string) (unit.Spec, error)
 	}
 	s.Env = []unit.Var{
 		{Name: "HOME", Value: s.Home},
-		{Name: "PATH", Value: s.SystemPath(e.getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
+		{Name: "PATH", Value: s.SystemPath(app.Getenv("PATH"), func(dir string) bool { return onPath("git", dir) })},
 		{Name: "FOLDWATCH_HOME", Value: s.State},
 	}
-	vars, _ := e.lasting(s)
+	vars, _ := app.lasting(s)
 	s.Env = append(s.Env, vars...)
 	return s, s.Check()
 }
 
 // lasting returns what of this session's environment the service is given, and what
 // of it was left out.
-func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
+func (app *App) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 	cfg := conf.Default()
-	if st, err := e.settings(); err == nil { // else the daemon says what is wrong with it
-		cfg = st.cfg
+	if st, err := app.config.Settings(); err == nil { // else the daemon says what is wrong with it
+		cfg = st.Config
 	}
 	var read []string
-	for _, kv := range e.environ {
+	for _, kv := range app.config.Environ {
 		if name, value, _ := strings.Cut(kv, "="); value != "" && cfg.Reads(name) {
 			read = append(read, name)
 		}
 	}
 	slices.Sort(read)
 	if s.Scope == unit.System {
-		return s.LastingSystem(e.getenv, read)
+		return s.LastingSystem(app.Getenv, read)
 	}
-	vars, left = unit.Lasting(e.getenv, read, s.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
+	vars, left = unit.Lasting(app.Getenv, read, s.Home, cmp.Or(app.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", s.UID)))
 	if s.OS == "windows" {
 		left = nil // a task at logon has the environment of the session
 	}
@@ -180,8 +182,8 @@ func (e *environment) lasting(s unit.Spec) (vars []unit.Var, left []string) {
 
 // slipNote says that the service would not be installed for what is wrong with the
 // configuration of who runs this; "" where nothing is, or the service has another.
-func (e *environment) slipNote(s unit.Spec) string {
-	_, err := e.settings()
+func (app *App) slipNote(s unit.Spec) string {
+	_, err := app.config.Settings()
 	if err == nil || s.Scope != unit.User {
 		return ""
 	}
@@ -189,7 +191,7 @@ func (e *environment) slipNote(s unit.Spec) string {
 }
 
 // startable returns a usage error if the service would run as root.
-func (e *environment) startable(s unit.Spec) error {
+func (app *App) startable(s unit.Spec) error {
 	if s.Root() {
 		return usagef("foldwatch service install --system --account NAME",
 			"as %s the service could do anything to this machine, with what others have written into checkouts; it needs an account of its own", s.Account)
@@ -199,7 +201,7 @@ func (e *environment) startable(s unit.Spec) error {
 
 // seen returns a usage error if the service would not find its program: the machine's
 // does not see where a person has programs of their own.
-func (e *environment) seen(s unit.Spec) error {
+func (app *App) seen(s unit.Spec) error {
 	real, err := filepath.EvalSymlinks(s.Program)
 	if err != nil {
 		real = s.Program
@@ -207,7 +209,7 @@ func (e *environment) seen(s unit.Spec) error {
 	for _, at := range []string{real, s.Program} {
 		if !s.Sees(at) {
 			const machines = "/usr/local/bin/" + unit.Name
-			return usagef(fmt.Sprintf("install -m 755 %s %s && %s service install --system", quoteArg(at), machines, machines),
+			return usagef(fmt.Sprintf("install -m 755 %s %s && %s service install --system", terminal.Quote(at), machines, machines),
 				"the service of the machine does not see %s: its /tmp, /var/tmp, /home, /root and /run/user are empty; put the program where the machine's programs are", at)
 		}
 	}
@@ -216,8 +218,8 @@ func (e *environment) seen(s unit.Spec) error {
 
 // accountOf returns the account that the machine's service runs as; "" where none
 // is there.
-func (e *environment) accountOf(s unit.Spec) string {
-	_, text := e.installed(s)
+func (app *App) accountOf(s unit.Spec) string {
+	_, text := app.installed(s)
 	return unit.Account(text)
 }
 
@@ -240,52 +242,52 @@ func thisProgram() (string, error) {
 }
 
 // at is where a file of the system is found.
-func (e *environment) at(path string) string {
-	if e.root == "" {
+func (app *App) at(path string) string {
+	if app.root == "" {
 		return path
 	}
-	return filepath.Join(e.root, path)
+	return filepath.Join(app.root, path)
 }
 
-func (e *environment) machine(s unit.Spec) unit.Machine { return unit.Machine{Root: e.root, Spec: s} }
+func (app *App) machine(s unit.Spec) unit.Machine { return unit.Machine{Root: app.root, Spec: s} }
 
 // installed tells whether the service is, and what the file says by which the
 // system starts it: ours, else that of a package.
-func (e *environment) installed(s unit.Spec) (unit.Standing, string) {
+func (app *App) installed(s unit.Spec) (unit.Standing, string) {
 	if s.Path() == "" {
 		st, known := s.SCM()
 		return unit.Standing{Installed: known, Own: known, Running: st.State == "active"}, ""
 	}
 	var now unit.Standing
-	to, _ := os.Readlink(e.at(s.Path())) // "" where it is no link
+	to, _ := os.Readlink(app.at(s.Path())) // "" where it is no link
 	now.Masked = to == os.DevNull
-	text, err := os.ReadFile(e.at(s.Path()))
+	text, err := os.ReadFile(app.at(s.Path()))
 	now.Own = err == nil && !now.Masked
 	now.BySpec = strings.Contains(string(text), "X-FoldwatchLinger=yes")
 	now.Installed = now.Own
 	for _, file := range s.Packages() {
-		b, err := os.ReadFile(e.at(file))
+		b, err := os.ReadFile(app.at(file))
 		if err != nil {
 			continue
 		}
 		now.Packaged = file
 		if !now.Own && !now.Masked {
 			text = b
-			now.Installed = s.OS == "darwin" || slices.ContainsFunc(s.Wants(), func(link string) bool { return exists(e.at(link)) })
+			now.Installed = s.OS == "darwin" || slices.ContainsFunc(s.Wants(), func(link string) bool { return local.Exists(app.at(link)) })
 		}
 		break
 	}
 	if s.Scope == unit.System && s.OS == "linux" {
-		now.DropIns = e.dropIns()
+		now.DropIns = app.dropIns()
 	}
 	return now, string(text)
 }
 
 // standing is installed, and how the system says that the service is. One that a
 // package brought and nobody enabled is installed all the same while it runs.
-func (e *environment) standing(ctx context.Context, s unit.Spec) (unit.Standing, string, unit.State, error) {
-	now, text := e.installed(s)
-	state, err := e.unitState(ctx, s)
+func (app *App) standing(ctx context.Context, s unit.Spec) (unit.Standing, string, unit.State, error) {
+	now, text := app.installed(s)
+	state, err := app.unitState(ctx, s)
 	now.Running = now.Running || state.State == "active" || state.State == "activating"
 	now.Installed = now.Installed || now.Packaged != "" && now.Running
 	return now, text, state, err
@@ -305,7 +307,7 @@ func packagedNote(s unit.Spec, now unit.Standing) string {
 }
 
 // unitState asks the system how the service is.
-func (e *environment) unitState(ctx context.Context, s unit.Spec) (unit.State, error) {
+func (app *App) unitState(ctx context.Context, s unit.Spec) (unit.State, error) {
 	if s.OS == "windows" && s.Scope == unit.System {
 		st, _ := s.SCM()
 		return st, nil
@@ -314,7 +316,7 @@ func (e *environment) unitState(ctx context.Context, s unit.Spec) (unit.State, e
 	if ask == nil {
 		return unit.State{}, nil
 	}
-	out, err := e.machine(s).Output(ctx, ask)
+	out, err := app.machine(s).Output(ctx, ask)
 	if err != nil && s.OS == "darwin" {
 		return unit.State{}, nil // it is not loaded
 	}
@@ -334,7 +336,7 @@ type unitReply struct {
 }
 
 // carryOut does the steps, or prints them.
-func (e *environment) carryOut(ctx context.Context, s unit.Spec, steps []unit.Step, dryRun bool) (unitReply, error) {
+func (app *App) carryOut(ctx context.Context, s unit.Spec, steps []unit.Step, dryRun bool) (unitReply, error) {
 	r := unitReply{Scope: s.Scope, Manager: s.Manager(), Path: s.Path(), Done: !dryRun, Steps: steps}
 	notRoot := s.Scope == unit.System && s.OS != "windows" && os.Geteuid() != 0
 	switch {
@@ -346,58 +348,58 @@ func (e *environment) carryOut(ctx context.Context, s unit.Spec, steps []unit.St
 	case notRoot:
 		return r, fold.WithHint(fmt.Errorf("the service of the machine is root's to change: %w", fold.ErrForbidden), "sudo "+strings.Join(os.Args, " "))
 	}
-	return r, e.machine(s).Apply(ctx, steps)
+	return r, app.machine(s).Apply(ctx, steps)
 }
 
-func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitInstall(ctx context.Context, fl unitFlags) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	slip := e.slipNote(s)
+	slip := app.slipNote(s)
 	if fl.print {
 		if slip != "" {
-			e.messages(false).printf("foldwatch: %s\n", slip)
+			app.Messages(false).Printf("foldwatch: %s\n", slip)
 		}
-		return e.emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, s.Text()) })
+		return app.Emit(map[string]string{"path": s.Path(), "text": s.Text()}, func(terminal.Printer) { _, _ = io.WriteString(app.Stdout, s.Text()) })
 	}
-	if err := e.startable(s); err != nil {
+	if err := app.startable(s); err != nil {
 		return err
 	}
-	if err := e.machine(s).Manages(s); err != nil {
+	if err := app.machine(s).Manages(s); err != nil {
 		return err
 	}
-	if err := e.seen(s); err != nil {
+	if err := app.seen(s); err != nil {
 		return err
 	}
-	now, text, _, err := e.standing(ctx, s)
+	now, text, _, err := app.standing(ctx, s)
 	if err != nil {
 		return err
 	}
 	if now.Masked {
 		return fold.WithHint(fmt.Errorf("the service is masked, %s is a link to %s: %w", s.Path(), os.DevNull, fold.ErrConflict), strings.Join(s.Unmask(), " "))
 	}
-	now.Lingers = now.BySpec || e.lingering(s.Account)
-	var others daemonClient
+	now.Lingers = now.BySpec || app.lingering(s.Account)
+	var others local.Client
 	if s.Scope == unit.User {
-		if _, err := e.settings(); err != nil && !fl.dryRun {
+		if _, err := app.config.Settings(); err != nil && !fl.dryRun {
 			return err // as in unitControl
 		}
-		if others, err = e.running(ctx); err != nil {
+		if others, err = app.daemon.Running(ctx); err != nil {
 			return err
 		}
 	}
-	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && e.interactive() {
-		s.Linger = e.ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
+	if s.OS == "linux" && s.Scope == unit.User && !s.Linger && !now.Lingers && !now.Installed && !fl.dryRun && app.Interactive() {
+		s.Linger = app.Ask("Have it also run while you are not logged in (loginctl enable-linger " + s.Account + ")?")
 	}
-	now.Same = now.Own && text == s.Text() && e.sameVersion(ctx, others, now.Running)
+	now.Same = now.Own && text == s.Text() && app.sameVersion(ctx, others, now.Running)
 	steps := s.Install(now)
 	if others != nil && !now.Running && !fl.dryRun {
-		if err := e.endDaemon(ctx, others); err != nil {
+		if err := app.endDaemon(ctx, others); err != nil {
 			return err
 		}
 	}
-	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
+	r, err := app.carryOut(ctx, s, steps, fl.dryRun)
 	if err != nil {
 		return err
 	}
@@ -405,8 +407,8 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 		r.Notes = append(r.Notes, slip)
 	}
 	r.Changed = !now.Same || !now.Running
-	_, left := e.lasting(s)
-	r.Notes = append(append(r.Notes, left...), e.unitNotes(s)...)
+	_, left := app.lasting(s)
+	r.Notes = append(append(r.Notes, left...), app.unitNotes(s)...)
 	if now.Packaged != "" {
 		r.Notes = append(r.Notes, "it takes the place of the package's "+now.Packaged+", with what this session's environment has; foldwatch service uninstall"+scopeFlag(s.Scope)+" leaves that one, disabled")
 	}
@@ -414,28 +416,28 @@ func (e *environment) unitInstall(ctx context.Context, fl unitFlags) error {
 		r.Notes = append(r.Notes, "it stops when you log out; to keep it: foldwatch service install --linger (loginctl enable-linger "+s.Account+")")
 	}
 	if r.Done {
-		if err := e.awaitUnit(ctx, s); err != nil {
+		if err := app.awaitUnit(ctx, s); err != nil {
 			return err
 		}
 	}
-	return e.emit(r, func(p printer) {
+	return app.Emit(r, func(p terminal.Printer) {
 		switch {
 		case !r.Done:
 			printSteps(p, r.Steps)
 		case r.Changed:
-			p.printf("installed  %s (%s, %s)\nready\n", cmp.Or(s.Path(), s.Manager()), s.Manager(), s.Scope)
+			p.Printf("installed  %s (%s, %s)\nready\n", cmp.Or(s.Path(), s.Manager()), s.Manager(), s.Scope)
 		default:
-			p.printf("installed already, and up to date: %s\n", cmp.Or(s.Path(), s.Manager()))
+			p.Printf("installed already, and up to date: %s\n", cmp.Or(s.Path(), s.Manager()))
 		}
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 	})
 }
 
 // sameVersion reports whether the service's daemon is of this program's version,
 // as far as it can be told.
-func (e *environment) sameVersion(ctx context.Context, c daemonClient, running bool) bool {
+func (app *App) sameVersion(ctx context.Context, c local.Client, running bool) bool {
 	if c == nil || !running {
 		return true
 	}
@@ -445,26 +447,26 @@ func (e *environment) sameVersion(ctx context.Context, c daemonClient, running b
 
 // endDaemon ends a daemon that is not the service's, so that the service's finds
 // socket and state free.
-func (e *environment) endDaemon(ctx context.Context, c daemonClient) error {
+func (app *App) endDaemon(ctx context.Context, c local.Client) error {
 	st, err := c.Status(ctx)
 	if err != nil {
 		return err
 	}
-	return (&patient{e: e, stat: &st}).end(ctx)
+	return app.daemon.End(ctx, st.PID)
 }
 
 // awaitUnit waits until the daemon of the user's service answers. The system's
 // own may answer to nobody but its account.
-func (e *environment) awaitUnit(ctx context.Context, s unit.Spec) error {
+func (app *App) awaitUnit(ctx context.Context, s unit.Spec) error {
 	if s.Scope == unit.System {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	ctx, cancel := context.WithTimeout(ctx, local.StartDeadline)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, err := e.running(ctx); err == nil && c != nil {
+		if c, err := app.daemon.Running(ctx); err == nil && c != nil {
 			return nil
 		}
 		select {
@@ -476,7 +478,7 @@ func (e *environment) awaitUnit(ctx context.Context, s unit.Spec) error {
 }
 
 // unitNotes says what of the service's environment will not do.
-func (e *environment) unitNotes(s unit.Spec) []string {
+func (app *App) unitNotes(s unit.Spec) []string {
 	var notes []string
 	vars := map[string]string{}
 	for _, v := range s.Env {
@@ -485,10 +487,10 @@ func (e *environment) unitNotes(s unit.Spec) []string {
 	if p, ok := vars["PATH"]; ok && !onPath("git", p) {
 		notes = append(notes, "git is in no folder of the service's PATH ("+p+"): install git, then run foldwatch service install again")
 	}
-	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
+	if a := vars["SSH_AUTH_SOCK"]; a != "" && !local.Exists(a) {
 		notes = append(notes, "the service's ssh agent is not there ("+a+"): start it, or run foldwatch service install again from where one runs")
 	}
-	if s.Program == "" || exists(s.Program) {
+	if s.Program == "" || local.Exists(s.Program) {
 		return notes
 	}
 	return append(notes, "the program is not there any more ("+s.Program+"): run foldwatch service install again")
@@ -502,18 +504,18 @@ func onPath(program, list string) bool {
 	})
 }
 
-func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitControl(ctx context.Context, fl unitFlags, verb string) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	now, _ := e.installed(s)
-	there, absent := now.Installed || now.Packaged != "", e.machine(s).Manages(s)
+	now, _ := app.installed(s)
+	there, absent := now.Installed || now.Packaged != "", app.machine(s).Manages(s)
 	switch {
 	case s.Scope == unit.User && verb == "start" && fl.dryRun && absent != nil:
 		return absent // which is what is in the way of a service
 	case s.Scope == unit.User && (!there || absent != nil && verb == "stop"):
-		return e.controlFree(ctx, s, verb, fl.dryRun)
+		return app.controlFree(ctx, s, verb, fl.dryRun)
 	case !there && !fl.dryRun:
 		return notInstalled(s)
 	case absent != nil:
@@ -523,25 +525,25 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	switch {
 	case s.Scope == unit.System:
 	case verb == "stop":
-		other, own, known = e.otherPID(ctx, s)
+		other, own, known = app.otherPID(ctx, s)
 	case !fl.dryRun:
-		if _, err := e.settings(); err != nil {
+		if _, err := app.config.Settings(); err != nil {
 			return err // what runs goes on: no other would start
 		}
-		if err := e.yield(ctx, s); err != nil {
+		if err := app.yield(ctx, s); err != nil {
 			return err
 		}
 	}
-	r, err := e.carryOut(ctx, s, s.Control(verb), fl.dryRun)
+	r, err := app.carryOut(ctx, s, s.Control(verb), fl.dryRun)
 	switch {
 	case err != nil || s.Scope == unit.System:
 	case !r.Done && other > 0:
 		r.PID = other
 		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon that the service did not start (pid %d)", other))
 	case r.Done && verb == "stop" && known:
-		r.PID, err = e.endOther(ctx, own)
+		r.PID, err = app.endOther(ctx, own)
 	case r.Done && verb != "stop":
-		err = e.awaitUnit(ctx, s)
+		err = app.awaitUnit(ctx, s)
 	}
 	if err != nil {
 		return err
@@ -550,38 +552,38 @@ func (e *environment) unitControl(ctx context.Context, fl unitFlags, verb string
 	if r.Done && r.PID > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("a daemon ran that the service did not start (pid %d): it was ended too", r.PID))
 	}
-	return e.emit(r, func(p printer) {
+	return app.Emit(r, func(p terminal.Printer) {
 		if !r.Done {
 			printSteps(p, r.Steps)
 			for _, n := range r.Notes {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 			return
 		}
-		p.printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
+		p.Printf("%s\n", map[string]string{"start": "ready", "stop": "stopped", "restart": "ready"}[verb])
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 	})
 }
 
 // yield ends a daemon that holds the state and is not the service's.
-func (e *environment) yield(ctx context.Context, s unit.Spec) error {
-	state, err := e.unitState(ctx, s)
+func (app *App) yield(ctx context.Context, s unit.Spec) error {
+	state, err := app.unitState(ctx, s)
 	if err != nil {
 		return err
 	}
 	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
 		return nil // whose it is, the system does not say
 	}
-	c, err := e.running(ctx)
+	c, err := app.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return err
 	}
-	if pid, answers := e.answering(ctx); answers && pid == state.PID {
+	if pid, answers := app.answering(ctx); answers && pid == state.PID {
 		return nil
 	}
-	return e.endDaemon(ctx, c)
+	return app.endDaemon(ctx, c)
 }
 
 // scopeFlag is what a hint about a service of the scope ends with.
@@ -592,16 +594,16 @@ func scopeFlag(scope unit.Scope) string {
 	return ""
 }
 
-func printSteps(p printer, steps []unit.Step) {
+func printSteps(p terminal.Printer, steps []unit.Step) {
 	for _, st := range steps {
-		p.printf("%s\n", st)
+		p.Printf("%s\n", st)
 	}
 	if len(steps) == 0 {
-		p.printf("nothing is to be done\n")
+		p.Printf("nothing is to be done\n")
 	}
 }
 
 // lingering reports whether the user's services outlast the session.
-func (e *environment) lingering(account string) bool {
-	return exists(e.at("/var/lib/systemd/linger/" + account))
+func (app *App) lingering(account string) bool {
+	return local.Exists(app.at("/var/lib/systemd/linger/" + account))
 }

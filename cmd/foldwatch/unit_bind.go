@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -75,7 +76,7 @@ func mayLead(s unit.Spec, path string, info fs.FileInfo) error {
 	}
 	if mode := info.Mode(); mode.IsDir() && mode.Perm()&0o002 != 0 && mode&fs.ModeSticky == 0 {
 		return fold.WithHint(fmt.Errorf("%s can be written by everybody, who could have root bind another place into the service's view: %w", path, fold.ErrForbidden),
-			"chmod o-w "+quoteArg(path))
+			"chmod o-w "+terminal.Quote(path))
 	}
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -18,26 +19,26 @@ import (
 // freePID returns the daemon of these folders, which no service manager is asked about;
 // 0 if none runs. One that starts is waited for until it answers, as long as one is given
 // for that.
-func (e *environment) freePID(ctx context.Context) (int, error) {
-	late := time.NewTimer(startDeadline)
+func (app *App) freePID(ctx context.Context) (int, error) {
+	late := time.NewTimer(local.StartDeadline)
 	defer late.Stop()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		c, err := e.running(ctx)
+		c, err := app.daemon.Running(ctx)
 		if err != nil {
 			return 0, err
 		}
 		if c != nil {
-			st, err := answer(ctx, e.patience.daemon, c.Status)
+			st, err := local.Answer(ctx, app.daemon.Timeout, c.Status)
 			if !errors.Is(err, wire.ErrNoDaemon) {
 				return st.PID, err
 			} // it has ended since
 		}
-		if d := e.deaf(); d != nil {
-			return d.pid, nil
+		if d := app.daemon.Unreachable(); d != nil {
+			return d.PID, nil
 		}
-		pid, starts := e.begun()
+		pid, starts := app.begun()
 		if !starts {
 			return 0, nil
 		}
@@ -47,7 +48,7 @@ func (e *environment) freePID(ctx context.Context) (int, error) {
 			if pid > 0 {
 				return pid, nil
 			}
-			return 0, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s: %w", startDeadline, fold.ErrUnavailable), "foldwatch doctor")
+			return 0, fold.WithHint(fmt.Errorf("another program has been starting the daemon for %s: %w", local.StartDeadline, fold.ErrUnavailable), "foldwatch doctor")
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -56,37 +57,27 @@ func (e *environment) freePID(ctx context.Context) (int, error) {
 
 // begun reports whether a daemon holds the state, which starts or stops where it does not
 // answer, or is being started; its pid is 0 where that has not come to take the state.
-func (e *environment) begun() (pid int, is bool) {
-	dirs, err := e.folders()
+func (app *App) begun() (pid int, is bool) {
+	dirs, err := app.config.Dirs()
 	if err != nil {
 		return 0, false // nobody knows where it would be
 	}
-	if holder, _ := heldBy(filepath.Join(dirs.State, "daemon.lock")); holder != "" {
+	if holder, _ := local.LockHolder(filepath.Join(dirs.State, "daemon.lock")); holder != "" {
 		pid, _ = strconv.Atoi(strings.TrimPrefix(holder, "pid "))
 		return pid, true
 	}
-	holder, _ := heldBy(filepath.Join(dirs.State, "start.lock"))
+	holder, _ := local.LockHolder(filepath.Join(dirs.State, "start.lock"))
 	return 0, holder != ""
-}
-
-// manner returns the arguments with which a daemon is started anew, so that it ends by
-// itself if the one with this pid does, or if that is not known.
-func (e *environment) manner(pid int) []string {
-	b, err := (&patient{e: e}).kernel(strconv.Itoa(pid), "cmdline")
-	if err != nil || slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
-		return []string{"--auto"}
-	}
-	return nil
 }
 
 // controlFree stops a daemon that no service manager holds, or starts it anew, where
 // there is no service that could be meant.
-func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string, dryRun bool) error {
-	pid, err := e.freePID(ctx)
+func (app *App) controlFree(ctx context.Context, s unit.Spec, verb string, dryRun bool) error {
+	pid, err := app.freePID(ctx)
 	if err != nil {
 		return err
 	}
-	if use, is := e.machineUse(); is && use.same && pid > 0 {
+	if use, is := app.machineUse(); is && use.same && pid > 0 {
 		return fold.WithHint(fmt.Errorf("the daemon (pid %d) is the service of the machine, which is root's to change: %w", pid, fold.ErrForbidden),
 			rootHint("foldwatch service "+verb+" --system"))
 	}
@@ -95,73 +86,64 @@ func (e *environment) controlFree(ctx context.Context, s unit.Spec, verb string,
 	case verb == "start" || verb == "restart" && pid == 0:
 		return notInstalled(s)
 	case pid == 0:
-		return e.emit(r, func(p printer) { p.printf("no daemon runs, and no service is installed\n") })
+		return app.Emit(r, func(p terminal.Printer) { p.Printf("no daemon runs, and no service is installed\n") })
 	case dryRun:
 		r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which no service started", pid))
 		if verb == "restart" {
 			r.Notes = append(r.Notes, "start another")
 		}
-		return e.emit(r, func(p printer) {
+		return app.Emit(r, func(p terminal.Printer) {
 			for _, n := range r.Notes {
-				p.printf("%s\n", n)
+				p.Printf("%s\n", n)
 			}
 		})
 	}
-	st, err := e.settings()
+	st, err := app.config.Settings()
 	if err != nil && verb == "restart" {
 		return err // what runs goes on: no other would start
 	}
-	args := e.manner(pid)
-	if err := e.endPID(ctx, pid); err != nil {
+	args := app.daemon.Manner(pid)
+	if err := app.daemon.End(ctx, pid); err != nil {
 		return err
 	}
 	r.Changed = true
 	if verb == "stop" {
-		if st.cfg.AutoStart {
-			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.dirs.ConfigFile()+" keeps it from that")
+		if st.Config.AutoStart {
+			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.Dirs.ConfigFile()+" keeps it from that")
 		}
-		return e.emit(r, func(p printer) {
-			p.printf("stopped  pid %d, which no service had started\n", pid)
+		return app.Emit(r, func(p terminal.Printer) {
+			p.Printf("stopped  pid %d, which no service had started\n", pid)
 			for _, n := range r.Notes {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 		})
 	}
-	c, err := e.spawn(ctx, args...)
+	c, err := app.daemon.Spawn(ctx, args...)
 	if err != nil {
 		return err
 	}
-	now, err := answer(ctx, e.patience.daemon, c.Status)
+	now, err := local.Answer(ctx, app.daemon.Timeout, c.Status)
 	if err != nil {
 		return err
 	}
 	r.PID = now.PID
-	return e.emit(r, func(p printer) {
-		p.printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
+	return app.Emit(r, func(p terminal.Printer) {
+		p.Printf("ready  pid %d in the background, in place of %d, which no service had started\n", now.PID, pid)
 	})
-}
-
-// endPID ends a daemon, and waits until it has let go of socket and state.
-func (e *environment) endPID(ctx context.Context, pid int) error {
-	p := &patient{e: e}
-	if dirs, err := e.folders(); err == nil {
-		p.st.dirs, p.have = dirs, true
-	}
-	return p.endProcess(ctx, pid)
 }
 
 // otherPID returns the pid of the daemon that answers and is not the service's, 0 if
 // there is none, or nobody can say; and that of the service's own, which is 0 where it
 // does not run. Known is false where the system does not say whose a daemon is.
-func (e *environment) otherPID(ctx context.Context, s unit.Spec) (other, own int, known bool) {
-	state, err := e.unitState(ctx, s)
+func (app *App) otherPID(ctx context.Context, s unit.Spec) (other, own int, known bool) {
+	state, err := app.unitState(ctx, s)
 	if err != nil || s.Ask() == nil {
 		return 0, 0, false
 	}
 	if starts := state.State == "active" || state.State == "activating"; starts && state.PID == 0 {
 		return 0, 0, false
 	}
-	if pid, answers := e.answering(ctx); answers && pid != state.PID {
+	if pid, answers := app.answering(ctx); answers && pid != state.PID {
 		other = pid
 	}
 	return other, state.PID, true
@@ -170,23 +152,23 @@ func (e *environment) otherPID(ctx context.Context, s unit.Spec) (other, own int
 // endOther ends the daemon that still runs when the service has been stopped, whose
 // daemon was own, and returns its pid; 0 if none does. It is asked for now: the one that
 // answered before may have ended with the service, and its pid be another process's.
-func (e *environment) endOther(ctx context.Context, own int) (int, error) {
-	pid, err := e.freePID(ctx)
+func (app *App) endOther(ctx context.Context, own int) (int, error) {
+	pid, err := app.freePID(ctx)
 	if err != nil || pid == 0 || pid == own {
 		return 0, err
 	}
-	return pid, e.endPID(ctx, pid)
+	return pid, app.daemon.End(ctx, pid)
 }
 
 // freeLogs shows the log of daemons that commands start, where no service is installed.
-func (e *environment) freeLogs(ctx context.Context, s unit.Spec, lines int, follow bool) error {
+func (app *App) freeLogs(ctx context.Context, s unit.Spec, lines int, follow bool) error {
 	for _, name := range []string{"daemon.log", "start.log"} {
 		path := filepath.Join(s.State, name)
-		if !exists(path) {
+		if !local.Exists(path) {
 			continue
 		}
-		e.messages(false).printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)
-		return e.tail(ctx, path, lines, follow)
+		app.Messages(false).Printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", path)
+		return tail(ctx, app, path, lines, follow)
 	}
 	return notInstalled(s)
 }

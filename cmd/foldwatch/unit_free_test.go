@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -21,8 +22,8 @@ func TestStopAsksAgainWhatRuns(t *testing.T) {
 	heir := exec.CommandContext(t.Context(), "sleep", "60")
 	u.must(heir.Start())
 	u.f.pid = heir.Process.Pid
-	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		if ran, _ := os.ReadFile(u.ran); strings.Contains(string(ran), "stop foldwatch.service") {
 			return nil, nil
 		}
@@ -37,8 +38,7 @@ func TestStopAsksAgainWhatRuns(t *testing.T) {
 	}
 
 	// One that ends between the question and the signal.
-	p := &patient{e: u.env}
-	if err := p.endProcess(t.Context(), heir.Process.Pid); err != nil {
+	if err := u.app.daemon.End(t.Context(), heir.Process.Pid); err != nil {
 		t.Errorf("a process that has ended: %v", err)
 	}
 }
@@ -51,7 +51,7 @@ func TestStopWaitsForADaemonThatStarts(t *testing.T) {
 		starts := exec.CommandContext(t.Context(), "sleep", "60")
 		u.must(starts.Start())
 		u.f.pid = starts.Process.Pid
-		u.env.proc = filepath.Join(u.home, "proc")
+		u.app.daemon.Proc = filepath.Join(u.home, "proc")
 		u.must(os.MkdirAll(u.spec.State, 0o700))
 		lock, err := disk.Lock(filepath.Join(u.spec.State, name), fmt.Sprintf("pid %d", u.f.pid))
 		u.must(err)
@@ -61,7 +61,7 @@ func TestStopWaitsForADaemonThatStarts(t *testing.T) {
 			_ = lock.Close()
 		}()
 		var asked atomic.Int32
-		u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 			if asked.Add(1) < 4 || u.f.gone.Load() {
 				return nil, nil
 			}

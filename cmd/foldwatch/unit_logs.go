@@ -8,38 +8,39 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
-func (e *environment) unitLogs(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitLogs(ctx context.Context, fl unitFlags) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
+	if now, _ := app.installed(s); !now.Installed && now.Packaged == "" {
 		if s.Scope == unit.User {
-			return e.freeLogs(ctx, s, fl.lines, fl.follow)
+			return app.freeLogs(ctx, s, fl.lines, fl.follow)
 		}
 		return notInstalled(s)
 	}
 	command, file := s.Logs(fl.lines, fl.follow)
 	if file != "" {
-		return e.tail(ctx, file, fl.lines, fl.follow)
+		return tail(ctx, app, file, fl.lines, fl.follow)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var seen bytes.Buffer // fl.lines, and few words of the journal's own
-	cmd.Stdout, cmd.Stderr = &seen, e.stderr
+	cmd.Stdout, cmd.Stderr = &seen, app.Stderr
 	if fl.follow {
-		cmd.Stdout = e.stdout
+		cmd.Stdout = app.Stdout
 	}
 	if err := cmd.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
 	if !fl.follow && fl.lines > 0 && !hasEntries(seen.String()) {
-		return e.noEntries(s)
+		return app.noEntries(s)
 	}
-	_, err = e.stdout.Write(seen.Bytes())
+	_, err = app.Stdout.Write(seen.Bytes())
 	return err
 }
 
@@ -55,7 +56,7 @@ func hasEntries(out string) bool {
 }
 
 // noEntries says why a journal shows nothing.
-func (e *environment) noEntries(s unit.Spec) error {
+func (app *App) noEntries(s unit.Spec) error {
 	nothing := func(hint, why string) error {
 		return fold.WithHint(fmt.Errorf("the journal shows nothing of the %s's service: %s: %w", s.Scope, why, fold.ErrNotFound), hint)
 	}
@@ -63,7 +64,7 @@ func (e *environment) noEntries(s unit.Spec) error {
 	switch {
 	case s.Scope == unit.System && os.Geteuid() != 0:
 		return nothing(rootHint("foldwatch service logs --system"), "it is for root and the group systemd-journal to read")
-	case s.Scope == unit.User && !exists(e.at("/var/log/journal")):
+	case s.Scope == unit.User && !local.Exists(app.at("/var/log/journal")):
 		return nothing(rootHint("journalctl _SYSTEMD_USER_UNIT="+unitName+"; to have it kept for users: mkdir /var/log/journal && journalctl --flush"),
 			"there is no /var/log/journal, and what is kept in memory is for root to read")
 	}

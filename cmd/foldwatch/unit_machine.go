@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -19,19 +20,19 @@ type machineUse struct {
 
 // machineUnit returns the machine's service and what its file says, if there is one
 // on this machine: installed, or brought by a package.
-func (e *environment) machineUnit() (s unit.Spec, text string, there bool) {
-	s, err := e.unitSpec(unitFlags{system: true})
+func (app *App) machineUnit() (s unit.Spec, text string, there bool) {
+	s, err := app.unitSpec(unitFlags{system: true})
 	if err != nil || s.OS == "windows" { // a virtual account there, which nobody logs in as
 		return s, "", false
 	}
-	now, text := e.installed(s)
+	now, text := app.installed(s)
 	return s, text, now.Installed || now.Packaged != ""
 }
 
 // machineUse returns how this program uses the machine's service; false if it runs
 // as another account, or was told to have folders of its own.
-func (e *environment) machineUse() (machineUse, bool) {
-	s, text, there := e.machineUnit()
+func (app *App) machineUse() (machineUse, bool) {
+	s, text, there := app.machineUnit()
 	if !there {
 		return machineUse{}, false
 	}
@@ -45,7 +46,7 @@ func (e *environment) machineUse() (machineUse, bool) {
 			use.home = v.Value
 		}
 	}
-	mine := e.getenv("FOLDWATCH_HOME")
+	mine := app.Getenv("FOLDWATCH_HOME")
 	use.same = mine != "" && filepath.Clean(mine) == filepath.Clean(use.home)
 	return use, use.same || mine == ""
 }
@@ -53,25 +54,25 @@ func (e *environment) machineUse() (machineUse, bool) {
 // leaveToMachine returns a wire.ErrNoDaemon if no daemon is to be started from here:
 // this program runs as the account of the machine's service, and what it starts
 // would have none of the bounds of that one.
-func (e *environment) leaveToMachine() error {
-	if _, ours := e.ownUnit(); ours {
+func (app *App) leaveToMachine() error {
+	if _, ours := app.ownUnit(); ours {
 		return nil
 	}
-	use, is := e.machineUse()
+	use, is := app.machineUse()
 	switch {
 	case !is:
 		return nil
 	case !use.same:
 		return fold.WithHint(fmt.Errorf("%w with the folders of this session; %s is the account of the machine's service, which has its own in %s",
-			wire.ErrNoDaemon, use.spec.Account, use.home), "FOLDWATCH_HOME="+quoteArg(use.home)+" foldwatch status")
+			wire.ErrNoDaemon, use.spec.Account, use.home), "FOLDWATCH_HOME="+terminal.Quote(use.home)+" foldwatch status")
 	}
 	return fold.WithHint(fmt.Errorf("%w; %s is the account of the machine's service, which is to run it", wire.ErrNoDaemon, use.spec.Account),
 		rootHint("foldwatch service start --system"))
 }
 
 // restartHint is how a daemon of another version is replaced.
-func (e *environment) restartHint() string {
-	if use, is := e.machineUse(); is && use.same {
+func (app *App) restartHint() string {
+	if use, is := app.machineUse(); is && use.same {
 		return rootHint("foldwatch service restart --system")
 	}
 	return "foldwatch doctor --fix"
@@ -82,13 +83,13 @@ func rootHint(command string) string { return "as root: " + command }
 
 // serviceInUse returns the service whose daemon has this program's folders: the
 // user's if one is installed, else the machine's where we are its account.
-func (e *environment) serviceInUse() (unit.Spec, bool) {
-	s, err := e.unitSpec(unitFlags{})
+func (app *App) serviceInUse() (unit.Spec, bool) {
+	s, err := app.unitSpec(unitFlags{})
 	if err == nil {
-		if now, _ := e.installed(s); now.Installed {
+		if now, _ := app.installed(s); now.Installed {
 			return s, true
 		}
 	}
-	use, is := e.machineUse()
+	use, is := app.machineUse()
 	return use.spec, is && use.same
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -27,7 +28,7 @@ func (u *unitWard) machineService(vars ...unit.Var) string {
 		OS: "linux", Scope: unit.System, Program: "/usr/bin/foldwatch", Account: me.Username, Home: home, State: home,
 		Env: append([]unit.Var{{Name: "HOME", Value: u.home}, {Name: "FOLDWATCH_HOME", Value: home}}, vars...),
 	}
-	u.write(u.env.at(s.Path()), s.Text())
+	u.write(u.app.at(s.Path()), s.Text())
 	return home
 }
 
@@ -39,16 +40,16 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	// No daemon could be started, so that none is where this fails.
 	u.write(filepath.Join(home, "state"), "")
 	u.write(filepath.Join(u.vars["XDG_STATE_HOME"], "foldwatch"), "")
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 
 	u.vars["FOLDWATCH_HOME"] = home
 	u.tells(u.said(3, "status"), "is the account of the machine's service, which is to run it", "hint: as root: foldwatch service start --system")
 	u.said(3, "up", u.co, "-d", "--no-input")
 	u.said(3, "up", u.co, "--no-input")
 	u.vars["FOLDWATCH_AUTO_START"] = "false"
-	u.env.environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
+	u.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"} // as `add --system` has it
 	u.tells(u.said(3, "projects"), "foldwatch service start --system")
-	u.env.environ = nil
+	u.app.config.Environ = nil
 
 	delete(u.vars, "FOLDWATCH_HOME")
 	u.tells(u.said(3, "status"), "which has its own in "+home, "hint: FOLDWATCH_HOME="+home+" foldwatch status")
@@ -56,12 +57,12 @@ func TestAccountOfTheMachineStartsNothing(t *testing.T) {
 	// Folders that were named for this program are its own, and so are those of a
 	// service that this user has.
 	u.vars["FOLDWATCH_HOME"] = filepath.Join(u.home, "mine")
-	if err := u.env.leaveToMachine(); err != nil {
+	if err := u.app.leaveToMachine(); err != nil {
 		t.Errorf("with folders of its own: %v", err)
 	}
 	delete(u.vars, "FOLDWATCH_HOME")
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
-	if err := u.env.leaveToMachine(); err != nil {
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
+	if err := u.app.leaveToMachine(); err != nil {
 		t.Errorf("with a service of its own: %v", err)
 	}
 }
@@ -89,11 +90,11 @@ func TestHiddenProgramIsRefused(t *testing.T) {
 		if real, err := filepath.EvalSymlinks(p); err == nil && s.Sees(real) {
 			t.Skip("SKIP: temporary folders are not in /tmp")
 		}
-		err := u.env.seen(s)
+		err := u.app.seen(s)
 		if exitCode(err) != exitUsage || !strings.Contains(fold.Hint(err), "/usr/local/bin/foldwatch service install --system") {
 			t.Errorf("%s: %v, hint %s", p, err, fold.Hint(err))
 		}
-		if s.Scope = unit.User; u.env.seen(s) != nil {
+		if s.Scope = unit.User; u.app.seen(s) != nil {
 			t.Errorf("%s: the user's own service has it", p)
 		}
 	}
@@ -109,7 +110,7 @@ func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
 	drop, text := unit.DropIn("/srv/app")
 	left := []string{drop, "/etc/sysusers.d/foldwatch.conf", "/etc/systemd/system/multi-user.target.wants/foldwatch.service"}
 	for _, p := range left {
-		u.write(u.env.at(p), text)
+		u.write(u.app.at(p), text)
 	}
 	if os.Geteuid() != 0 {
 		u.tells(u.said(0, "service", "uninstall", "--system", "--dry-run"), left...)
@@ -117,11 +118,11 @@ func TestUninstallRemovesWhatAnotherLeft(t *testing.T) {
 	}
 	u.tells(u.said(0, "service", "uninstall", "--system"), "uninstalled")
 	for _, p := range left {
-		if exists(u.env.at(p)) {
+		if local.Exists(u.app.at(p)) {
 			t.Errorf("%s is left", p)
 		}
 	}
-	if exists(u.env.at(filepath.Dir(drop))) {
+	if local.Exists(u.app.at(filepath.Dir(drop))) {
 		t.Error("the folder of drop-ins is left")
 	}
 	u.tells(u.runs(), "systemctl daemon-reload\n")
@@ -133,23 +134,22 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=failed", "Result=exit-code", "ExecMainStatus=2", "UnitFileState=enabled")
 	u.vars["FOLDWATCH_HOME"] = u.machineService(unit.Var{Name: "PATH", Value: "/nowhere"})
 	found := u.look("service", false)
-	if !has(found, isFail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
+	if !has(found, doctor.Fail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
 		t.Errorf("service: %+v", found)
 	}
-	if found := u.look("environment", false); !has(found, isFail, "git is in no folder of the service's PATH (/nowhere)") {
+	if found := u.look("environment", false); !has(found, doctor.Fail, "git is in no folder of the service's PATH (/nowhere)") {
 		t.Errorf("environment: %+v", found)
 	}
 
 	// A daemon that it may end and not start again is not ended.
 	u.f.version = "0.0.1"
 	pid, ended := u.process()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonOf{u.f, pid}, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
 	found = u.look("version", true)
-	if !has(found, isFail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
+	if !has(found, doctor.Fail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
 		t.Errorf("version: %+v", found)
 	}
-	p := &patient{e: u.env, stat: &wire.Status{PID: pid}}
-	if err := p.restart(t.Context()); !errors.Is(err, fold.ErrForbidden) {
+	if _, err := u.app.daemon.Restart(t.Context(), pid); !errors.Is(err, fold.ErrForbidden) {
 		t.Errorf("restart: %v, want ErrForbidden", err)
 	}
 	select {
@@ -164,10 +164,10 @@ func TestDoctorLooksAtTheMachinesService(t *testing.T) {
 func TestCheckoutIsOneLineOfADropIn(t *testing.T) {
 	u := newUnitWard(t)
 	u.machineService()
-	if err := u.env.addToSystem(&cobra.Command{}, "/srv/a\nExecStartPre=+/srv/b"); !errors.Is(err, fold.ErrInvalid) {
+	if err := u.app.addToSystem(&cobra.Command{}, "/srv/a\nExecStartPre=+/srv/b"); !errors.Is(err, fold.ErrInvalid) {
 		t.Errorf("add --system: %v", err)
 	}
-	if there := u.env.dropIns(); len(there) > 0 {
+	if there := u.app.dropIns(); len(there) > 0 {
 		t.Errorf("it wrote %v", there)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
@@ -36,12 +38,12 @@ func newUnitWard(t *testing.T, state ...string) *unitWard {
 	for _, name := range []string{"CONFIG", "STATE", "DATA", "CACHE"} {
 		u.vars["XDG_"+name+"_HOME"] = filepath.Join(u.home, strings.ToLower(name))
 	}
-	u.must(os.MkdirAll(u.env.at("/run/systemd/system"), 0o700))
+	u.must(os.MkdirAll(u.app.at("/run/systemd/system"), 0o700))
 	u.ran = filepath.Join(u.home, "ran")
 	u.systemctl(state...)
 	u.onPath("loginctl", `echo "loginctl $*" >> `+u.ran)
 	var err error
-	u.spec, err = u.env.unitSpec(unitFlags{})
+	u.spec, err = u.app.unitSpec(unitFlags{})
 	u.must(err)
 	return u
 }
@@ -63,9 +65,9 @@ func (u *unitWard) runs() string {
 func (u *unitWard) packaged(enabled bool) {
 	u.t.Helper()
 	for _, st := range unit.Packaged("/bin/sh") {
-		u.write(u.env.at(st.Write), st.Text)
+		u.write(u.app.at(st.Write), st.Text)
 	}
-	if link := u.env.at(u.spec.Wants()[0]); enabled {
+	if link := u.app.at(u.spec.Wants()[0]); enabled {
 		u.must(os.MkdirAll(filepath.Dir(link), 0o700))
 		u.must(os.Symlink(packagedUnit, link))
 	}
@@ -76,7 +78,7 @@ func (u *unitWard) said(wantCode int, args ...string) string {
 	u.t.Helper()
 	u.out.Reset()
 	u.err.Reset()
-	u.env.loaded = nil
+	u.app.config.Forget()
 	if code := u.run(args...); code != wantCode {
 		u.t.Errorf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, wantCode, u.out.String(), u.err.String())
 	}
@@ -97,10 +99,10 @@ func TestPackagedUnitThatNobodyEnabled(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=disabled")
 	u.packaged(false)
 	u.tells(u.said(4, "service", "status"), "not installed", "a package brought "+packagedUnit)
-	if found := u.look("service", false); !has(found, isOK, "a package brought "+packagedUnit) {
+	if found := u.look("service", false); !has(found, doctor.OK, "a package brought "+packagedUnit) {
 		t.Errorf("doctor: %+v", found)
 	}
-	if u.env.asService() {
+	if u.app.asService() {
 		t.Error("commands would have it started")
 	}
 	u.runs()
@@ -123,12 +125,12 @@ func TestPackagedUnit(t *testing.T) {
 	if strings.Contains(out, "install it otherwise") || strings.Contains(out, "git is in no folder") {
 		t.Errorf("a unit of a package records no environment:\n%s", out)
 	}
-	if !u.env.asService() {
+	if !u.app.asService() {
 		t.Error("commands would start a daemon beside it")
 	}
 	for _, check := range []string{"service", "environment"} {
 		for _, f := range u.look(check, false) {
-			if f.Status != isOK {
+			if f.Status != doctor.OK {
 				t.Errorf("doctor: %+v", f)
 			}
 		}
@@ -137,7 +139,7 @@ func TestPackagedUnit(t *testing.T) {
 	u.runs()
 	u.tells(u.said(0, "service", "uninstall"), packagedUnit+" is the package's", "systemctl --user disable --now foldwatch.service")
 	u.tells(u.runs(), "systemctl --user disable --now foldwatch.service\n")
-	if !exists(u.env.at(packagedUnit)) {
+	if !local.Exists(u.app.at(packagedUnit)) {
 		t.Error("uninstall removed a file of the package")
 	}
 }
@@ -149,7 +151,7 @@ func TestInstallBesidePackagedUnit(t *testing.T) {
 	u.packaged(true)
 	u.tells(u.said(0, "service", "install"), "installed", "takes the place of the package's "+packagedUnit)
 	u.tells(u.runs(), "systemctl --user reenable foldwatch.service\n", "systemctl --user restart foldwatch.service\n")
-	own, err := os.ReadFile(u.env.at(u.spec.Path()))
+	own, err := os.ReadFile(u.app.at(u.spec.Path()))
 	if err != nil || !strings.Contains(string(own), `Environment="PATH=`) {
 		t.Errorf("no unit with the environment: %v\n%s", err, own)
 	}
@@ -157,11 +159,11 @@ func TestInstallBesidePackagedUnit(t *testing.T) {
 		t.Errorf("the package's is not what runs:\n%s", out)
 	}
 	u.tells(u.said(0, "service", "uninstall"), "uninstalled", packagedUnit+" is the package's")
-	if exists(u.env.at(u.spec.Path())) || !exists(u.env.at(packagedUnit)) {
+	if local.Exists(u.app.at(u.spec.Path())) || !local.Exists(u.app.at(packagedUnit)) {
 		t.Error("uninstall takes the user's unit away, and no other")
 	}
 
-	u.must(os.Symlink(os.DevNull, u.env.at(u.spec.Path())))
+	u.must(os.Symlink(os.DevNull, u.app.at(u.spec.Path())))
 	u.tells(u.said(5, "service", "install"), "masked", "hint: systemctl --user unmask foldwatch.service")
 }
 
@@ -169,7 +171,7 @@ func TestInstallBesidePackagedUnit(t *testing.T) {
 // make the service ready.
 func TestStatusTellsWhoseDaemonAnswers(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
 	out := u.said(3, "service", "status")
 	u.tells(out, "a daemon answers that the service did not start (pid 1)", "foldwatch service restart")
 	if strings.Contains(out, "ready") {
@@ -186,10 +188,10 @@ func TestStatusTellsWhoseDaemonAnswers(t *testing.T) {
 // is not the service's, also where the service is active.
 func TestRestartTakesThePlaceOfAnother(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
 	pid, ended := u.process()
 	gone := false
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		select {
 		case <-ended:
 			gone = true
@@ -216,12 +218,12 @@ func TestUninstallWithoutTheManager(t *testing.T) {
 	u := newUnitWard(t)
 	u.onPath("systemctl", "echo 'Failed to connect to bus: No medium found'; exit 1")
 	u.spec.Linger = true
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
-	link := u.env.at(u.spec.Wants()[0])
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
+	link := u.app.at(u.spec.Wants()[0])
 	u.must(os.MkdirAll(filepath.Dir(link), 0o700))
 	u.must(os.Symlink(u.spec.Path(), link))
 	pid, ended := u.process()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		select {
 		case <-ended:
 			return nil, nil
@@ -230,7 +232,7 @@ func TestUninstallWithoutTheManager(t *testing.T) {
 		}
 	}
 	u.tells(u.said(0, "service", "uninstall"), "uninstalled", "connect to bus", "run systemctl --user daemon-reload, and loginctl disable-linger "+u.spec.Account)
-	if exists(u.env.at(u.spec.Path())) || exists(link) {
+	if local.Exists(u.app.at(u.spec.Path())) || local.Exists(link) {
 		t.Error("files are left")
 	}
 	select {
@@ -244,10 +246,10 @@ func TestUninstallWithoutTheManager(t *testing.T) {
 // TestEmptyLogSaysWhy: a journal that shows nothing is no success without a word.
 func TestEmptyLogSaysWhy(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=1")
-	u.write(u.env.at(u.spec.Path()), u.spec.Text())
+	u.write(u.app.at(u.spec.Path()), u.spec.Text())
 	u.onPath("journalctl", "echo '-- No entries --'")
 	u.tells(u.said(4, "service", "logs"), "there is no /var/log/journal", "hint: as root: journalctl _SYSTEMD_USER_UNIT=foldwatch.service")
-	u.must(os.MkdirAll(u.env.at("/var/log/journal"), 0o700))
+	u.must(os.MkdirAll(u.app.at("/var/log/journal"), 0o700))
 	u.tells(u.said(4, "service", "logs"), "was not started since", "hint: foldwatch service status")
 	u.onPath("journalctl", "echo '-- Boot 1 --'; echo 'now foldwatch: Listening'")
 	if out := u.said(0, "service", "logs"); out != "-- Boot 1 --\nnow foldwatch: Listening\n" {
@@ -259,7 +261,7 @@ func TestEmptyLogSaysWhy(t *testing.T) {
 // refused with --dry-run too, and status says what is missing.
 func TestDryRunForeseesTheRefusal(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=inactive", "MainPID=0")
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	out := u.said(0, "service", "install", "--dry-run")
 	u.tells(out, "write "+u.spec.Path()+"\n", "systemctl --user enable foldwatch.service\n")
 	if ran := u.runs(); strings.Contains(ran, "enable") {
@@ -271,8 +273,8 @@ func TestDryRunForeseesTheRefusal(t *testing.T) {
 		u.tells(u.said(1, args...), "connect to bus", "loginctl enable-linger "+u.spec.Account)
 	}
 
-	u.must(os.Remove(u.env.at("/run/systemd/system")))
-	u.write(u.env.at("/run/openrc/softlevel"), "default")
+	u.must(os.Remove(u.app.at("/run/systemd/system")))
+	u.write(u.app.at("/run/openrc/softlevel"), "default")
 	for _, args := range [][]string{{"service", "install"}, {"service", "install", "--dry-run"}, {"service", "start", "--dry-run"}} {
 		u.tells(u.said(1, args...), "systemd does not run on this machine (it has OpenRC)", "hint: foldwatch up -d; or have what supervises this machine run: foldwatch serve")
 	}
@@ -284,9 +286,9 @@ func TestInstallRecordsTheWayOut(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=1")
 	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "[providers.mine]\nkind = \"openai\"\nurl = \"https://m.example.invalid\"\nkey_env = \"MINE\"\n")
 	u.vars["HTTPS_PROXY"] = "http://proxy.example.invalid:3128"
-	u.env.environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
+	u.app.config.Environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
 	u.tells(u.said(0, "service", "install"), "note  FOLDWATCH_LISTEN, MINE: left out")
-	text, err := os.ReadFile(u.env.at(u.spec.Path()))
+	text, err := os.ReadFile(u.app.at(u.spec.Path()))
 	if err != nil || !strings.Contains(string(text), `Environment="HTTPS_PROXY=http://proxy.example.invalid:3128"`) || strings.Contains(string(text), "hush") {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -298,7 +300,7 @@ func TestServiceIsFoundWithVariablesOfLines(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled")
 	u.vars["no_proxy"] = "localhost\n10.0.0.1"
 	u.tells(u.said(0, "service", "install"), "note  no_proxy: left out")
-	if !u.env.asService() {
+	if !u.app.asService() {
 		t.Error("commands take it for absent")
 	}
 }
@@ -308,7 +310,7 @@ func TestServiceIsFoundWithVariablesOfLines(t *testing.T) {
 func (u *unitWard) process() (pid int, ended <-chan struct{}) {
 	u.t.Helper()
 	sleeper := exec.CommandContext(u.t.Context(), "sleep", "60")
-	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
+	u.app.daemon.Proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	u.must(sleeper.Start())
 	done := make(chan struct{})
 	go func() {
@@ -339,13 +341,13 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 	u.systemctl("ActiveState=active", fmt.Sprintf("MainPID=%d", pid), "UnitFileState=disabled")
 	u.packaged(false)
 	u.f.version = "0.0.1"
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		if b, _ := os.ReadFile(u.ran); strings.Contains(string(b), " restart ") {
 			u.f.version = fullVersion()
 		}
 		return daemonOf{u.f, pid}, nil
 	}
-	if found := u.look("version", true); !has(found, isOK, "are both") {
+	if found := u.look("version", true); !has(found, doctor.OK, "are both") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
 	u.tells(u.runs(), "systemctl --user restart foldwatch.service\n")
@@ -362,15 +364,15 @@ func TestServiceIsNotRestartedIntoASlip(t *testing.T) {
 	for _, verb := range []string{"restart", "install"} {
 		u := newUnitWard(t, "ActiveState=active", "MainPID=4711", "UnitFileState=enabled")
 		older := u.spec.Text() + "# of an older version\n"
-		u.write(u.env.at(u.spec.Path()), older)
+		u.write(u.app.at(u.spec.Path()), older)
 		u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "auto_stat = false\n")
-		u.env.loaded = nil
+		u.app.config.Forget()
 		u.runs()
 		u.tells(u.said(exitUsage, "service", verb), `config.toml:1: unknown key "auto_stat"`, "hint: edit ")
 		if ran := u.runs(); strings.Contains(ran, "restart") || strings.Contains(ran, "enable ") {
 			t.Errorf("%s ran %s", verb, ran)
 		}
-		if text, err := os.ReadFile(u.env.at(u.spec.Path())); err != nil || string(text) != older {
+		if text, err := os.ReadFile(u.app.at(u.spec.Path())); err != nil || string(text) != older {
 			t.Errorf("%s wrote the unit: %v\n%s", verb, err, text)
 		}
 	}
@@ -384,14 +386,14 @@ func TestStopEndsWhatTheServiceDidNotStart(t *testing.T) {
 	other := exec.CommandContext(t.Context(), "sleep", "60")
 	u.must(other.Start())
 	u.f.pid = other.Process.Pid
-	u.env.proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
+	u.app.daemon.Proc = filepath.Join(u.home, "proc") // it does not say that this is no foldwatch
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = other.Wait() // it is told to end
 		u.f.gone.Store(true)
 	}()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		if u.f.gone.Load() {
 			return nil, nil
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -28,13 +30,13 @@ type unitReport struct {
 	Notes       []string   `json:"notes"`       // what of it will not do
 }
 
-func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitStatus(ctx context.Context, fl unitFlags) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	r := e.unitReport(ctx, s)
-	if err := e.emit(r, func(p printer) { printUnit(p, r) }); err != nil {
+	r := app.unitReport(ctx, s)
+	if err := app.Emit(r, func(p terminal.Printer) { printUnit(p, r) }); err != nil {
 		return err
 	}
 	switch {
@@ -46,14 +48,14 @@ func (e *environment) unitStatus(ctx context.Context, fl unitFlags) error {
 	return nil
 }
 
-func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
-	now, text, state, err := e.standing(ctx, s)
+func (app *App) unitReport(ctx context.Context, s unit.Spec) unitReport {
+	now, text, state, err := app.standing(ctx, s)
 	r := unitReport{
 		Scope: s.Scope, Manager: s.Manager(), Installed: now.Installed, Path: fileOf(s, now), Packaged: now.Packaged != "" && !now.Own, Account: s.Account,
-		Linger: s.OS == "linux" && s.Scope == unit.User && e.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
+		Linger: s.OS == "linux" && s.Scope == unit.User && app.lingering(s.Account), Environment: []unit.Var{}, Notes: []string{},
 	}
 	if !now.Installed {
-		if absent := e.machine(s).Manages(s); absent != nil {
+		if absent := app.machine(s).Manages(s); absent != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%v; without it: %s", absent, fold.Hint(absent)))
 		}
 		return r
@@ -65,7 +67,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 	was := unit.Spec{Program: programOf(text), Env: unit.Recorded(text)}
 	r.Program = was.Program
 	r.Environment = append(r.Environment, unit.Shown(was.Env)...)
-	r.Notes = append(r.Notes, e.unitNotes(was)...)
+	r.Notes = append(r.Notes, app.unitNotes(was)...)
 	if now.Own && s.Path() != "" && text != s.Text() {
 		r.Notes = append(r.Notes, "this session would install it otherwise (program, environment or version); to bring it up to date: foldwatch service install"+scopeFlag(s.Scope))
 	}
@@ -73,7 +75,7 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 		r.Ready = r.State.State == "active" // Type=notify, where there is one
 		return r
 	}
-	pid, answers := e.answering(ctx)
+	pid, answers := app.answering(ctx)
 	switch {
 	case !answers:
 	case pid == r.PID || s.Ask() == nil: // a task of Windows does not say what it started
@@ -86,12 +88,12 @@ func (e *environment) unitReport(ctx context.Context, s unit.Spec) unitReport {
 }
 
 // answering returns the pid of the daemon that answers with this program's folders.
-func (e *environment) answering(ctx context.Context) (pid int, answers bool) {
-	c, err := e.running(ctx)
+func (app *App) answering(ctx context.Context) (pid int, answers bool) {
+	c, err := app.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return 0, false
 	}
-	st, err := answer(ctx, e.patience.daemon, c.Status)
+	st, err := local.Answer(ctx, app.daemon.Timeout, c.Status)
 	return st.PID, err == nil
 }
 
@@ -107,14 +109,14 @@ func programOf(text string) string {
 	return ""
 }
 
-func printUnit(p printer, r unitReport) {
+func printUnit(p terminal.Printer, r unitReport) {
 	if !r.Installed {
-		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
+		p.Printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
 		if r.Packaged {
-			p.printf("note  a package brought %s, which nobody has enabled\n", r.Path)
+			p.Printf("note  a package brought %s, which nobody has enabled\n", r.Path)
 		}
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 		return
 	}
@@ -125,27 +127,27 @@ func printUnit(p printer, r unitReport) {
 	if r.Restarts > 0 {
 		state += fmt.Sprintf(", restarted %d times", r.Restarts)
 	}
-	p.printf("%s  %s\n", bold(state), r.Says)
+	p.Printf("%s  %s\n", terminal.Bold(state), r.Says)
 	of := ""
 	if r.Packaged {
 		of = ", of a package"
 	}
-	p.printf("  %-12s %s%s\n", r.Manager, r.Path, of)
+	p.Printf("  %-12s %s%s\n", r.Manager, r.Path, of)
 	if r.PID > 0 {
-		p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
+		p.Printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
 	}
 	if r.Result != "" {
-		p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
+		p.Printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
 	}
-	p.printf("  %-12s %t", "at login", r.Enabled)
+	p.Printf("  %-12s %t", "at login", r.Enabled)
 	if r.Linger {
-		p.printf(", and before and after")
+		p.Printf(", and before and after")
 	}
-	p.printf("\n")
+	p.Printf("\n")
 	for _, v := range r.Environment {
-		p.printf("  %-12s %s\n", v.Name, v.Value)
+		p.Printf("  %-12s %s\n", v.Name, v.Value)
 	}
 	for _, n := range r.Notes {
-		p.printf("note  %s\n", n)
+		p.Printf("note  %s\n", n)
 	}
 }

@@ -26,15 +26,15 @@ func systemFlag(c *cobra.Command, system *bool) {
 }
 
 // atSystem returns the machine's service, if it is installed and ours to change.
-func (e *environment) atSystem() (unit.Spec, error) {
-	s, err := e.unitSpec(unitFlags{system: true})
+func (app *App) atSystem() (unit.Spec, error) {
+	s, err := app.unitSpec(unitFlags{system: true})
 	if err != nil {
 		return s, err
 	}
 	if runtime.GOOS != "linux" {
 		return s, usagef("foldwatch --help", "--system is for systemd; elsewhere run foldwatch as the service's account")
 	}
-	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
+	if now, _ := app.installed(s); !now.Installed && now.Packaged == "" {
 		return s, notInstalled(s)
 	}
 	if os.Geteuid() != 0 {
@@ -45,39 +45,39 @@ func (e *environment) atSystem() (unit.Spec, error) {
 
 // addToSystem binds the checkout at path, see bound, into the view of the machine's service,
 // and has it registered there.
-func (e *environment) addToSystem(cmd *cobra.Command, path string) error {
+func (app *App) addToSystem(cmd *cobra.Command, path string) error {
 	if err := unit.Bindable(path); err != nil {
 		return err
 	}
-	s, err := e.atSystem()
+	s, err := app.atSystem()
 	if err != nil {
 		return err
 	}
 	if path, err = bound(s, path); err != nil {
 		return err
 	}
-	if err := e.machine(s).Apply(cmd.Context(), s.Bind(path, true)); err != nil {
+	if err := app.machine(s).Apply(cmd.Context(), s.Bind(path, true)); err != nil {
 		return err
 	}
-	if err := e.asAccount(cmd, s, path); err != nil {
-		return errors.Join(err, e.unbind(cmd.Context(), s))
+	if err := app.asAccount(cmd, s, path); err != nil {
+		return errors.Join(err, app.unbind(cmd.Context(), s))
 	}
 	return nil
 }
 
 // removeFromSystem unregisters a checkout of the machine's service, and takes
 // what is no longer registered out of its view.
-func (e *environment) removeFromSystem(cmd *cobra.Command) error {
-	s, err := e.atSystem()
+func (app *App) removeFromSystem(cmd *cobra.Command) error {
+	s, err := app.atSystem()
 	if err != nil {
 		return err
 	}
-	return errors.Join(e.asAccount(cmd, s), e.unbind(cmd.Context(), s))
+	return errors.Join(app.asAccount(cmd, s), app.unbind(cmd.Context(), s))
 }
 
 // asAccount runs the command that cmd is, with its flags, as the service's
 // account.
-func (e *environment) asAccount(cmd *cobra.Command, s unit.Spec, args ...string) error {
+func (app *App) asAccount(cmd *cobra.Command, s unit.Spec, args ...string) error {
 	argv := []string{cmd.Name()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != "system" {
@@ -85,7 +85,7 @@ func (e *environment) asAccount(cmd *cobra.Command, s unit.Spec, args ...string)
 		}
 	})
 	c := accountCommand(cmd.Context(), s, append(append(argv, "--"), args...)...)
-	c.Stdin, c.Stdout, c.Stderr = e.stdin, e.stdout, e.stderr
+	c.Stdin, c.Stdout, c.Stderr = app.Stdin, app.Stdout, app.Stderr
 	err := c.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &accountError{exit.ExitCode()}
@@ -95,6 +95,9 @@ func (e *environment) asAccount(cmd *cobra.Command, s unit.Spec, args ...string)
 
 // An accountError is the end of a program that has said why.
 type accountError struct{ code int }
+
+// exitStatus is that of the program.
+func (a *accountError) exitStatus() int { return a.code }
 
 func (a *accountError) Error() string { return fmt.Sprintf("exit code %d", a.code) }
 
@@ -111,7 +114,7 @@ func accountCommand(ctx context.Context, s unit.Spec, args ...string) *exec.Cmd 
 
 // unbind removes the drop-ins of checkouts that the machine's service does not
 // have. Where it does not say which it has, all stay.
-func (e *environment) unbind(ctx context.Context, s unit.Spec) error {
+func (app *App) unbind(ctx context.Context, s unit.Spec) error {
 	c := accountCommand(ctx, s, "projects", "--json")
 	var out bytes.Buffer
 	c.Stdout = &out
@@ -130,7 +133,7 @@ func (e *environment) unbind(ctx context.Context, s unit.Spec) error {
 		}
 	}
 	var steps []unit.Step
-	for _, at := range e.dropIns() {
+	for _, at := range app.dropIns() {
 		if !slices.Contains(keep, at) {
 			steps = append(steps, unit.Step{Remove: at})
 		}
@@ -138,14 +141,14 @@ func (e *environment) unbind(ctx context.Context, s unit.Spec) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	return e.machine(s).Apply(ctx, append(steps, s.Reload()...))
+	return app.machine(s).Apply(ctx, append(steps, s.Reload()...))
 }
 
 // dropIns returns the files that let the machine's service into checkouts.
-func (e *environment) dropIns() []string {
+func (app *App) dropIns() []string {
 	p, _ := unit.DropIn("/")
 	var there []string
-	found, _ := filepath.Glob(e.at(filepath.Join(filepath.Dir(p), "checkout-*.conf"))) // the pattern is fine
+	found, _ := filepath.Glob(app.at(filepath.Join(filepath.Dir(p), "checkout-*.conf"))) // the pattern is fine
 	for _, f := range found {
 		there = append(there, filepath.Join(filepath.Dir(p), filepath.Base(f)))
 	}

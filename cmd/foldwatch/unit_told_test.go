@@ -32,7 +32,7 @@ func TestDryRunTellsAllThatIsDone(t *testing.T) {
 		t.Errorf("nothing is wrong with the configuration: %s", said)
 	}
 
-	u.must(os.Remove(u.env.at("/run/systemd/system")))
+	u.must(os.Remove(u.app.at("/run/systemd/system")))
 	said := u.said(1, "service", "install", "--system", "--dry-run")
 	u.tells(said, "systemd does not run on this machine")
 	if strings.Contains(said, "install -m 755") {
@@ -45,7 +45,7 @@ func TestStatusShowsNoValueOfOthers(t *testing.T) {
 	u := newUnitWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled")
 	s := u.spec
 	s.Env = append(s.Env, unit.Var{Name: "API_KEY", Value: "hush"}, unit.Var{Name: "HTTPS_PROXY", Value: "http://ada:hush@proxy"}, unit.Var{Name: "NO_PROXY", Value: "example.invalid"})
-	u.write(u.env.at(s.Path()), s.Text())
+	u.write(u.app.at(s.Path()), s.Text())
 	for _, args := range [][]string{{"service", "status"}, {"service", "status", "--json"}, {"doctor"}} {
 		u.out.Reset()
 		u.run(args...)

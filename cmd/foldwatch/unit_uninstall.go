@@ -10,46 +10,48 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
-func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
-	s, err := e.unitSpec(fl)
+func (app *App) unitUninstall(ctx context.Context, fl unitFlags) error {
+	s, err := app.unitSpec(fl)
 	if err != nil {
 		return err
 	}
-	now, _, state, away := e.standing(ctx, s)
+	now, _, state, away := app.standing(ctx, s)
 	steps := s.Uninstall(now)
 	if !now.Installed {
-		steps = e.leftovers(s, now)
+		steps = app.leftovers(s, now)
 	}
 	var folders, left []string
 	if fl.purge {
-		if folders, err = e.kept(s); err != nil {
+		if folders, err = app.kept(s); err != nil {
 			return err
 		}
 		if len(folders) > 0 && !fl.yes && !fl.dryRun &&
-			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
+			(app.NoInput || !app.Ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
 			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(s.Scope))
 		}
 	}
 	if byHand := s.UninstallFiles(now); now.Installed && away != nil && byHand != nil {
 		steps, left = byHand, append(left, awayNote(s, now, away))
 	}
-	r, err := e.carryOut(ctx, s, steps, fl.dryRun)
+	r, err := app.carryOut(ctx, s, steps, fl.dryRun)
 	if err != nil {
 		return err
 	}
 	if (len(folders) > 0 || len(left) > 0) && s.Scope == unit.User {
 		// One that was not the service's would go on in folders that are no more.
-		switch pid, err := e.freePID(ctx); {
+		switch pid, err := app.freePID(ctx); {
 		case err != nil || pid == 0 || fl.dryRun && pid == state.PID:
 		case fl.dryRun:
 			r.Notes = append(r.Notes, fmt.Sprintf("end the daemon (pid %d), which the service did not start", pid))
 		default:
-			if err := e.endPID(ctx, pid); err != nil {
+			if err := app.daemon.End(ctx, pid); err != nil {
 				return err
 			}
 			r.PID = pid
@@ -64,7 +66,7 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 			}
 		}
 	}
-	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
+	if home := app.Getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && s.Scope == unit.User && !fl.dryRun {
 		_ = os.Remove(home) // where nothing else is in it
 	}
 	r.Changed = now.Installed || len(folders) > 0 || len(steps) > 0
@@ -72,22 +74,22 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 		left = append(left, packagedNote(s, now))
 	}
 	r.Notes = append(r.Notes, left...)
-	return e.emit(r, func(p printer) {
+	return app.Emit(r, func(p terminal.Printer) {
 		switch {
 		case !r.Done:
 			printSteps(p, r.Steps)
 			for _, n := range r.Notes {
-				p.printf("%s\n", n)
+				p.Printf("%s\n", n)
 			}
 		case !r.Changed:
-			p.printf("not installed\n")
+			p.Printf("not installed\n")
 		default:
-			p.printf("uninstalled\n")
+			p.Printf("uninstalled\n")
 			if !fl.purge {
-				p.printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
+				p.Printf("what it knew stays in %s; to delete it too: foldwatch service uninstall --purge%s\n", s.State, scopeFlag(s.Scope))
 			}
 			for _, n := range left {
-				p.printf("note  %s\n", n)
+				p.Printf("note  %s\n", n)
 			}
 		}
 	})
@@ -95,10 +97,10 @@ func (e *environment) unitUninstall(ctx context.Context, fl unitFlags) error {
 
 // kept returns the folders and files that --purge deletes: those that foldwatch makes.
 // FOLDWATCH_HOME may hold more than them.
-func (e *environment) kept(s unit.Spec) ([]string, error) {
+func (app *App) kept(s unit.Spec) ([]string, error) {
 	dirs := []string{s.State}
 	if s.Scope == unit.User {
-		d, err := conf.Locate(e.getenv)
+		d, err := conf.Locate(app.Getenv)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (e *environment) kept(s unit.Spec) ([]string, error) {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	return slices.DeleteFunc(dirs, func(d string) bool { return !exists(d) }), nil
+	return slices.DeleteFunc(dirs, func(d string) bool { return !local.Exists(d) }), nil
 }
 
 // awayNote says what is left to do where the service manager could not be told that
@@ -130,10 +132,10 @@ func awayNote(s unit.Spec, now unit.Standing, away error) string {
 }
 
 // leftovers are the steps that remove what is there of a service whose unit is gone.
-func (e *environment) leftovers(s unit.Spec, now unit.Standing) []unit.Step {
+func (app *App) leftovers(s unit.Spec, now unit.Standing) []unit.Step {
 	var steps []unit.Step
 	for _, st := range s.UninstallFiles(now) {
-		if st.Remove != "" && exists(e.at(st.Remove)) {
+		if st.Remove != "" && local.Exists(app.at(st.Remove)) {
 			steps = append(steps, st)
 		}
 	}

@@ -4,17 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // ownUnit returns this user's service, if one is installed that has its folders
 // where this program has them.
-func (e *environment) ownUnit() (unit.Spec, bool) {
-	s, err := e.unitSpec(unitFlags{})
+func (app *App) ownUnit() (unit.Spec, bool) {
+	s, err := app.unitSpec(unitFlags{})
 	if err != nil {
 		return s, false
 	}
-	now, text := e.installed(s)
+	now, text := app.installed(s)
 	if !now.Installed {
 		return s, false
 	}
@@ -24,44 +25,44 @@ func (e *environment) ownUnit() (unit.Spec, bool) {
 			home = v.Value
 		}
 	}
-	return s, s.OS == "windows" || home == e.getenv("FOLDWATCH_HOME")
+	return s, s.OS == "windows" || home == app.Getenv("FOLDWATCH_HOME")
 }
 
 // asService reports whether the daemon is a service's to run.
-func (e *environment) asService() bool {
-	_, ours := e.ownUnit()
-	return ours || e.leaveToMachine() != nil
+func (app *App) asService() bool {
+	_, ours := app.ownUnit()
+	return ours || app.leaveToMachine() != nil
 }
 
 // restartService has the service manager start the daemon anew, if the one with this
 // pid is the user's service, and returns when it answers; nil if it is not.
-func (e *environment) restartService(ctx context.Context, pid int) (daemonClient, error) {
-	s, runs := e.unitPID(ctx)
+func (app *App) restartService(ctx context.Context, pid int) (local.Client, error) {
+	s, runs := app.unitPID(ctx)
 	if runs == 0 || runs != pid {
 		return nil, nil
 	}
-	if err := e.machine(s).Apply(ctx, s.Control("restart")); err != nil {
+	if err := app.machine(s).Apply(ctx, s.Control("restart")); err != nil {
 		return nil, err
 	}
-	if err := e.awaitUnit(ctx, s); err != nil {
+	if err := app.awaitUnit(ctx, s); err != nil {
 		return nil, err
 	}
-	return e.running(ctx)
+	return app.daemon.Running(ctx)
 }
 
 // unitPID returns this user's service and the pid of its daemon; 0 where none runs,
 // or nobody says so.
-func (e *environment) unitPID(ctx context.Context) (unit.Spec, int) {
-	s, err := e.unitSpec(unitFlags{})
+func (app *App) unitPID(ctx context.Context) (unit.Spec, int) {
+	s, err := app.unitSpec(unitFlags{})
 	if err != nil {
 		return s, 0
 	}
-	if now, _ := e.installed(s); !now.Installed && now.Packaged == "" {
+	if now, _ := app.installed(s); !now.Installed && now.Packaged == "" {
 		return s, 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, unitPatience)
 	defer cancel()
-	state, err := e.unitState(ctx, s)
+	state, err := app.unitState(ctx, s)
 	if err != nil {
 		return s, 0
 	}
@@ -74,19 +75,19 @@ const unitPatience = 10 * time.Second
 // startService has the service's daemon started, and returns when it answers; nil
 // if no service is installed, or the manager cannot be reached from here: a
 // daemon of our own is better than none.
-func (e *environment) startService(ctx context.Context) (daemonClient, error) {
-	s, ours := e.ownUnit()
+func (app *App) startService(ctx context.Context) (local.Client, error) {
+	s, ours := app.ownUnit()
 	if !ours {
 		return nil, nil
 	}
 	within, cancel := context.WithTimeout(ctx, unitPatience)
 	defer cancel()
-	if err := e.machine(s).Apply(within, s.Control("start")); err != nil {
-		e.messages(false).printf("foldwatch: the service cannot be started from here (%v); a daemon of its own is\n", err)
+	if err := app.machine(s).Apply(within, s.Control("start")); err != nil {
+		app.Messages(false).Printf("foldwatch: the service cannot be started from here (%v); a daemon of its own is\n", err)
 		return nil, nil
 	}
-	if err := e.awaitUnit(ctx, s); err != nil {
+	if err := app.awaitUnit(ctx, s); err != nil {
 		return nil, err
 	}
-	return e.running(ctx)
+	return app.daemon.Running(ctx)
 }
