@@ -22,7 +22,7 @@ const modulePath = "github.com/foldwatch/foldwatch"
 // where it stands.
 func levels() map[string]int {
 	return map[string]int{
-		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "vecindex/dot": 0,
+		"meta/fold": 0, "meta/disk": 0, "meta/disk/powertest": 0, "meta/words": 0, "meta/secret": 0, "meta/conf": 0, "meta/tokens": 0, "meta/shown": 0, "meta/lru": 0, "meta/regex": 0, "vecindex/dot": 0,
 		"meta/sqlite": 1, "meta/textindex": 1, "vecindex": 1,
 		"chunker/source": 0, "chunker/syntax": 1, "chunker/worker": 1, "chunker": 2,
 		"gitops/usergit": 1, "gitops/objdb": 1, "gitops/wal": 1, "gitops/transport": 2, "gitops/history": 2, "gitops/commits": 2, "gitops/upstream": 3, "gitops/gitsync": 3, "gitops": 4,
@@ -31,6 +31,7 @@ func levels() map[string]int {
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"meta/state": 2, "meta/cache": 2, "meta/index": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
+		"daemon/ingest/imports": 1, "daemon/ingest/describe": 3,
 		"daemon/ingest": 5, "daemon/evolve": 5, "daemon/remember": 5, "daemon/recall": 5,
 		"daemon/jobs": 5, "daemon/port": 5, "api/auth": 5, "api/client": 5,
 		"daemon": 7, "api/mcp": 7, "api/agents": 7,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -37,7 +38,7 @@ func encodeAsked(path, language string, asked []resolved) []byte {
 
 // answersDiffer reports whether what a record asked is answered otherwise by files. Words
 // narrow it to imports that name one of them; nil means all. What is damaged differs.
-func answersDiffer(record []byte, files *Files, words []string) (file string, differ bool) {
+func answersDiffer(record []byte, files *imports.Files, words []string) (file string, differ bool) {
 	d := descriptionDecoder{s: string(record)}
 	file, language := d.str(), d.str()
 	for range d.count() {
@@ -64,7 +65,7 @@ func importWords(paths []string) []string {
 	words := []string{}
 	for _, p := range paths {
 		dir, stem := path.Base(path.Dir(p)), stem(p)
-		if dir == "." || dir == "src" || packageFile(p) || len(words) > mostWords {
+		if dir == "." || dir == "src" || imports.IsPackageFile(p) || len(words) > mostWords {
 			return nil // the package of a root is called as its module, not as its folder
 		}
 		words = append(words, dir, strings.TrimSuffix(path.Base(p), path.Ext(p)), stem)

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -55,13 +56,13 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string, told []fo
 		}
 	}
 	for p := range touched {
-		if IsTestFile(p) && files.Has(p) {
+		if imports.IsTestFile(p) && files.Has(p) {
 			loose[fold.FileID(in.Slug, p)] = true
 		}
 	}
 	var changes []index.Change
 	hangs := func(test string) bool { return len(loose) > 0 && loose[fold.FileID(in.Slug, test)] }
-	for _, l := range files.testLinksOf(touched, hangs) {
+	for _, l := range files.TestLinksOf(touched, hangs) {
 		from := fold.FileID(in.Slug, l.Test)
 		delete(loose, from)
 		changes = append(changes, index.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
@@ -128,7 +129,7 @@ func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told 
 
 // present is the set of source files without those of changed that the index
 // has just dropped: git lists a file until its deletion is staged.
-func (in *Ingester) present(ctx context.Context, changed []string) (*Files, error) {
+func (in *Ingester) present(ctx context.Context, changed []string) (*imports.Files, error) {
 	files := in.files()
 	known, err := in.manifest(ctx, changed, false)
 	if err != nil {
@@ -190,11 +191,11 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 
 // files returns the set of source files in the checkout, by which imports are
 // resolved and tests tied.
-func (in *Ingester) files() *Files {
+func (in *Ingester) files() *imports.Files {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.set == nil {
-		in.set = NewFiles(nil, nil)
+		in.set = imports.NewFiles(nil, nil)
 	}
 	return in.set
 }
@@ -365,7 +366,7 @@ func (in *Ingester) setFiles(list []string) {
 	if set != nil && sameList(set.All(), list) {
 		return
 	}
-	set = NewFiles(list, func(p string) []byte {
+	set = imports.NewFiles(list, func(p string) []byte {
 		b, err := in.ReadSource(context.Background(), p)
 		if err != nil {
 			return nil
@@ -380,18 +381,18 @@ func (in *Ingester) setFiles(list []string) {
 func (in *Ingester) readPackagesAgain(changed []string) (saying []string) {
 	files := in.files()
 	for _, p := range changed {
-		if packageFile(p) && files.Has(p) {
+		if imports.IsPackageFile(p) && files.Has(p) {
 			saying = append(saying, p)
 		}
 	}
 	if len(saying) > 0 {
-		in.setTo(NewFiles(files.All(), files.read))
+		in.setTo(files.Reread())
 	}
 	return saying
 }
 
 // setTo makes the set of source files that.
-func (in *Ingester) setTo(set *Files) {
+func (in *Ingester) setTo(set *imports.Files) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.set = set

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
@@ -100,7 +101,7 @@ func (s *Subject) times() (created, updated time.Time) {
 }
 
 func newDescription(s *Subject) *description {
-	d := &description{s: s, test: IsTestFile(s.Path), header: headerOf(s)}
+	d := &description{s: s, test: imports.IsTestFile(s.Path), header: headerOf(s)}
 	d.parts = componentsOf(s)
 	d.set = settingsOf(s)
 	if d.set.parts != nil {
@@ -255,7 +256,7 @@ func dependenciesOf(s *Subject, outside []string) []dependency {
 	var out []dependency
 	seen := map[string]bool{}
 	for _, raw := range s.Imports {
-		for _, spec := range importSpecs(s.Language, raw) {
+		for _, spec := range imports.Specs(s.Language, raw) {
 			if strings.Trim(spec, ".") == "" && slices.ContainsFunc(s.Imports, func(o string) bool { return len(o) > len(spec) && strings.HasPrefix(o, spec) && o[len(spec)] != '.' }) {
 				continue // from . import x: x says it
 			}
@@ -267,7 +268,7 @@ func dependenciesOf(s *Subject, outside []string) []dependency {
 			}
 			if dep.path == "" {
 				dep.name = outsideName(s.Language, dep.name)
-				dep.standard = isStandard(s.Language, dep.name)
+				dep.standard = imports.IsStandard(s.Language, dep.name)
 			}
 			key := cmp.Or(dep.path, dep.name)
 			if dep.path == "" && (strings.HasPrefix(dep.name, ".") || dep.name == "self" || dep.name == "super" || dep.name == "crate") || strings.Trim(dep.name, "/") == "" || dep.path == s.Path || seen[key] {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 )
 
 // BenchmarkDescribe describes files that are about 10 KB each, of this package
@@ -20,7 +21,7 @@ func BenchmarkDescribe(b *testing.B) {
 			src = append(src, src...)
 		}
 		cut := chunker.Cut(name, src, chunker.Options{})
-		files := NewFiles([]string{name}, nil)
+		files := imports.NewFiles([]string{name}, nil)
 		b.Run(filepath.Base(name), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			b.ReportAllocs()

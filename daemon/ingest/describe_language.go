@@ -1,8 +1,6 @@
 package ingest
 
-import (
-	"strings"
-)
+import "strings"
 
 // isData reports whether a language holds settings or data, not code.
 func isData(language string) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -179,7 +180,7 @@ func TestTagsSaySomething(t *testing.T) {
 		{"a.h", "c", nil, "c"},
 	} {
 		s := Subject{Path: tc.path, Language: tc.language, Imports: tc.imports}
-		if got := strings.Join(tagsOf(&s, IsTestFile(tc.path), false), ", "); got != tc.want {
+		if got := strings.Join(tagsOf(&s, imports.IsTestFile(tc.path), false), ", "); got != tc.want {
 			t.Errorf("tags of %s = %q, want %q", tc.path, got, tc.want)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/foldwatch/foldwatch/meta/regex"
 )
 
 // outlineOf lists what the lines of a file define that no parser cut: keys,
@@ -42,7 +43,7 @@ func outlineOf(s *Subject) []component {
 }
 
 // constants are what a C header without functions is for.
-var constants = outlineRule{"constant", later(`(?m)^#[ \t]*define[ \t]+(\w{1,80})[ \t]+\S`)}
+var constants = outlineRule{"constant", regex.Later(`(?m)^#[ \t]*define[ \t]+(\w{1,80})[ \t]+\S`)}
 
 // find lists what the lines of a file define by the rule.
 func (rule outlineRule) find(s *Subject, src []byte) []component {
@@ -184,41 +185,35 @@ type outlineRule struct {
 	re   func() *regexp.Regexp
 }
 
-// later compiles an expression when it is first needed, once: each command is this
-// program too, and to compile them all takes longer than most of what it does.
-func later(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 // outlineRules holds, by language, what a line looks like that defines
 // something. Never changed.
 var outlineRules = map[string]outlineRule{
-	"yaml":       {"key", later(`(?m)^([A-Za-z_][\w.-]{0,60}):(?:\s|$)`)},
-	"toml":       {"section", later(`(?m)^\[{1,2}([\w."-]{1,80})\]{1,2}`)},
-	"ini":        {"section", later(`(?m)^\[([^\]\n]{1,80})\]`)},
-	"make":       {"target", later(`(?m)^([A-Za-z][\w./-]{0,60}):(?:[^=]|$)`)},
-	"shell":      {"function", later(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
-	"sql":        {"database object", later(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
-	"proto":      {"message", later(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
-	"graphql":    {"type", later(`(?m)^(?:type|input|enum|interface|union|scalar)[ \t]+(\w{1,80})`)},
-	"ruby":       {"definition", later(`(?m)^[ \t]{0,4}(?:class|module|def)[ \t]+([\w.:?!]{1,80})`)},
-	"php":        {"definition", later(`(?m)^[ \t]{0,4}(?:(?:abstract |final |public |protected |static )*(?:class|interface|trait|function))[ \t]+(\w{1,80})`)},
-	"perl":       {"function", later(`(?m)^sub[ \t]+(\w{1,80})`)},
-	"lua":        {"function", later(`(?m)^(?:local )?function[ \t]+([\w.:]{1,80})`)},
-	"hcl":        {"block", later(`(?m)^(?:resource|module|variable|output|data|provider)[ \t]+((?:"[\w-]{1,60}"[ \t]*){1,2})`)},
-	"kotlin":     {"definition", later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|object|fun)[ \t]+([\w.]{1,80})`)},
-	"csharp":     {"definition", later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|struct|enum|record)[ \t]+(\w{1,80})`)},
-	"swift":      {"definition", later(`(?m)^(?:\w+ ){0,3}(?:class|struct|enum|protocol|func|extension)[ \t]+([\w.]{1,80})`)},
-	"assembly":   {"routine", later(`(?m)^(?:TEXT[ \t]+[^\s(·]{0,80}·?([^\s(<,]{1,80})|(?:\.globl|\.global)[ \t]+(\w{1,80}))`)},
-	"c":          {"function", later(`(?m)^[A-Za-z_][\w \t]{0,80}[ \t*]+(\w{1,80})[ \t]*\([^;{}=]{0,400}\)[^;{}\n]{0,40};`)},
-	"go":         {"name", later(`(?m)^(?:(?:var|const)[ \t]+|\t)([A-Za-z]\w{0,80})(?:[ \t]+[\w.*\[\]]{1,60})?[ \t]*=`)},
-	"python":     {"name", later(`(?m)^([A-Za-z]\w{0,80})[ \t]*(?::[^=\n]{1,80})?=[^=]`)},
-	"typescript": {"name", later(`(?m)^export[ \t]+(?:declare[ \t]+)?(?:default[ \t]+)?(?:abstract[ \t]+)?(?:const|let|var|async function|function|class|interface|type|enum|namespace)[ \t]+([\w$]{1,80})`)},
-	"css":        {"rule", later(`(?m)^([.#@:\w][^\n{};]{0,60}?)[ \t]*\{`)},
-	"elixir":     {"definition", later(`(?m)^[ \t]{0,4}(?:defmodule|def|defmacro)[ \t]+([\w.?!]{1,80})`)},
-	"powershell": {"function", later(`(?mi)^function[ \t]+([\w-]{1,80})`)},
-	"cmake":      {"target", later(`(?mi)^[ \t]*(?:add_executable|add_library|add_custom_target|function|macro)[ \t]*\([ \t]*([\w:.-]{1,80})`)},
-	"r":          {"function", later(`(?m)^([\w.]{1,80})[ \t]*(?:<-|=)[ \t]*function\b`)},
-	"groovy":     {"definition", later(`(?m)^[ \t]{0,4}(?:class|interface|def)[ \t]+(\w{1,80})`)},
-	"dart":       {"class", later(`(?m)^(?:abstract )?(?:class|mixin|enum|extension)[ \t]+(\w{1,80})`)},
+	"yaml":       {"key", regex.Later(`(?m)^([A-Za-z_][\w.-]{0,60}):(?:\s|$)`)},
+	"toml":       {"section", regex.Later(`(?m)^\[{1,2}([\w."-]{1,80})\]{1,2}`)},
+	"ini":        {"section", regex.Later(`(?m)^\[([^\]\n]{1,80})\]`)},
+	"make":       {"target", regex.Later(`(?m)^([A-Za-z][\w./-]{0,60}):(?:[^=]|$)`)},
+	"shell":      {"function", regex.Later(`(?m)^(?:function[ \t]+([\w-]{1,60})|([\w-]{1,60})[ \t]*\(\))`)},
+	"sql":        {"database object", regex.Later(`(?mi)^[ \t]*create\s+(?:or\s+replace\s+)?(?:virtual\s+|temp\w*\s+|unique\s+|materialized\s+)?(?:table|view|index|function|procedure|trigger|type)\s+(?:if\s+not\s+exists\s+)?["\x60\[]?([\w.]{1,80})`)},
+	"proto":      {"message", regex.Later(`(?m)^[ \t]*(?:message|service|enum|rpc)[ \t]+(\w{1,80})`)},
+	"graphql":    {"type", regex.Later(`(?m)^(?:type|input|enum|interface|union|scalar)[ \t]+(\w{1,80})`)},
+	"ruby":       {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:class|module|def)[ \t]+([\w.:?!]{1,80})`)},
+	"php":        {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:(?:abstract |final |public |protected |static )*(?:class|interface|trait|function))[ \t]+(\w{1,80})`)},
+	"perl":       {"function", regex.Later(`(?m)^sub[ \t]+(\w{1,80})`)},
+	"lua":        {"function", regex.Later(`(?m)^(?:local )?function[ \t]+([\w.:]{1,80})`)},
+	"hcl":        {"block", regex.Later(`(?m)^(?:resource|module|variable|output|data|provider)[ \t]+((?:"[\w-]{1,60}"[ \t]*){1,2})`)},
+	"kotlin":     {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|object|fun)[ \t]+([\w.]{1,80})`)},
+	"csharp":     {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:\w+ ){0,3}(?:class|interface|struct|enum|record)[ \t]+(\w{1,80})`)},
+	"swift":      {"definition", regex.Later(`(?m)^(?:\w+ ){0,3}(?:class|struct|enum|protocol|func|extension)[ \t]+([\w.]{1,80})`)},
+	"assembly":   {"routine", regex.Later(`(?m)^(?:TEXT[ \t]+[^\s(·]{0,80}·?([^\s(<,]{1,80})|(?:\.globl|\.global)[ \t]+(\w{1,80}))`)},
+	"c":          {"function", regex.Later(`(?m)^[A-Za-z_][\w \t]{0,80}[ \t*]+(\w{1,80})[ \t]*\([^;{}=]{0,400}\)[^;{}\n]{0,40};`)},
+	"go":         {"name", regex.Later(`(?m)^(?:(?:var|const)[ \t]+|\t)([A-Za-z]\w{0,80})(?:[ \t]+[\w.*\[\]]{1,60})?[ \t]*=`)},
+	"python":     {"name", regex.Later(`(?m)^([A-Za-z]\w{0,80})[ \t]*(?::[^=\n]{1,80})?=[^=]`)},
+	"typescript": {"name", regex.Later(`(?m)^export[ \t]+(?:declare[ \t]+)?(?:default[ \t]+)?(?:abstract[ \t]+)?(?:const|let|var|async function|function|class|interface|type|enum|namespace)[ \t]+([\w$]{1,80})`)},
+	"css":        {"rule", regex.Later(`(?m)^([.#@:\w][^\n{};]{0,60}?)[ \t]*\{`)},
+	"elixir":     {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:defmodule|def|defmacro)[ \t]+([\w.?!]{1,80})`)},
+	"powershell": {"function", regex.Later(`(?mi)^function[ \t]+([\w-]{1,80})`)},
+	"cmake":      {"target", regex.Later(`(?mi)^[ \t]*(?:add_executable|add_library|add_custom_target|function|macro)[ \t]*\([ \t]*([\w:.-]{1,80})`)},
+	"r":          {"function", regex.Later(`(?m)^([\w.]{1,80})[ \t]*(?:<-|=)[ \t]*function\b`)},
+	"groovy":     {"definition", regex.Later(`(?m)^[ \t]{0,4}(?:class|interface|def)[ \t]+(\w{1,80})`)},
+	"dart":       {"class", regex.Later(`(?m)^(?:abstract )?(?:class|mixin|enum|extension)[ \t]+(\w{1,80})`)},
 }

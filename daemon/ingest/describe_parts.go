@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -183,7 +184,7 @@ func (l *partList) definition(c *fold.Chunk) {
 		p.doc, p.form = docLine(c.Doc, name)
 	}
 	p.open = l.named.open(s, last, head(s.Source, c))
-	if isFunction(kindWord(c.NodeType)) && (s.Language != "go" || testKind("go", last) == "" || !IsTestFile(s.Path)) {
+	if isFunction(kindWord(c.NodeType)) && (s.Language != "go" || testKind("go", last) == "" || !imports.IsTestFile(s.Path)) {
 		p.signature = signatureOf(s.Language, s.Source, *c, last)
 	}
 	p.trivial = isTrivial(name, p.doc, p.lines)

@@ -3,6 +3,8 @@ package ingest
 import (
 	"bytes"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/regex"
 )
 
 // isProse reports whether a language is text for people.
@@ -16,9 +18,9 @@ func isProse(language string) bool {
 
 // Patterns of HTML; compiled once, never changed.
 var (
-	htmlHead = later(`(?is)<(?:head|script|style|nav)\b.*?</(?:head|script|style|nav)>|<!--.*?-->`)
-	htmlEnd  = later(`(?i)</?(?:p|div|h[1-6]|li|ul|ol|table|tr|section|article|main|header|footer|body)\b[^>]{0,200}>`)
-	htmlTag  = later(`<[^>]{1,200}>`)
+	htmlHead = regex.Later(`(?is)<(?:head|script|style|nav)\b.*?</(?:head|script|style|nav)>|<!--.*?-->`)
+	htmlEnd  = regex.Later(`(?i)</?(?:p|div|h[1-6]|li|ul|ol|table|tr|section|article|main|header|footer|body)\b[^>]{0,200}>`)
+	htmlTag  = regex.Later(`<[^>]{1,200}>`)
 )
 
 // firstParagraph returns the first running text, headings, lists, badges and

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 )
 
 // settings is what a file of settings or a well-known file says of itself.
@@ -169,7 +171,7 @@ func keysOf(maps ...map[string]json.RawMessage) []string {
 }
 
 func goModFile(src []byte) settings {
-	name := cleanLine(modulePath(src))
+	name := cleanLine(imports.ModulePath(src))
 	if name == "" {
 		return settings{}
 	}

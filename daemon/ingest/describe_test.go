@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -17,7 +18,7 @@ var updateDescriptions = flag.Bool("update-descriptions", false, "rewrite the go
 
 // describeFile describes a file of testdata/describe/tree as the only commit
 // would have it.
-func describeFile(t *testing.T, files *Files, p string) fold.Memory {
+func describeFile(t *testing.T, files *imports.Files, p string) fold.Memory {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("testdata/describe/tree", p))
 	if err != nil {
@@ -32,7 +33,7 @@ func describeFile(t *testing.T, files *Files, p string) fold.Memory {
 	})
 }
 
-func testTree(t *testing.T) *Files {
+func testTree(t *testing.T) *imports.Files {
 	t.Helper()
 	root := "testdata/describe/tree"
 	var paths []string
@@ -46,7 +47,7 @@ func testTree(t *testing.T) *Files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewFiles(paths, func(p string) []byte {
+	return imports.NewFiles(paths, func(p string) []byte {
 		b, _ := os.ReadFile(filepath.Join(root, p))
 		return b
 	})

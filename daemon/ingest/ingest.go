@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/cache"
@@ -117,7 +118,7 @@ type Ingester struct {
 	rulesNumber int
 	last        *listing        // nil before the first
 	pruned      map[string]bool // folders that are not listed
-	set         *Files          // of the work tree; nil before the first sweep
+	set         *imports.Files  // of the work tree; nil before the first sweep
 	// fromWorkTree says that the tree described last was the work tree.
 	fromWorkTree bool
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 )
 
 // tagsOf returns at most six words that sort files: the language, what kind of
@@ -51,7 +53,7 @@ func tagsOf(s *Subject, test, generated bool) []string {
 		if len(out) == maxTags {
 			break
 		}
-		for _, spec := range importSpecs(s.Language, raw) {
+		for _, spec := range imports.Specs(s.Language, raw) {
 			if t := topicOf(spec); t != "testing" || !test {
 				add(t)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/regex"
 	"github.com/foldwatch/foldwatch/meta/secret"
 	"github.com/foldwatch/foldwatch/meta/shown"
 )
@@ -116,10 +117,10 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 }
 
 // pulledFrom is what pullMemory says that a merged request is of.
-var pulledFrom = later(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})[#!]([1-9][0-9]{0,8})[.,]`)
+var pulledFrom = regex.Later(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})[#!]([1-9][0-9]{0,8})[.,]`)
 
 // wholeOid is the name of a commit, in either format.
-var wholeOid = later(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+var wholeOid = regex.Later(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // pullLinks ties the memory of a merged request to that of the commit that it became
 // on its branch. One that was squashed or rebased is that commit; a merge has no memory,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 )
@@ -16,7 +17,7 @@ import (
 func TestDescriptionsAreRemembered(t *testing.T) {
 	in, names, _ := preparing(t)
 	names = append(names, "testdata/describe/tree/web/src/auth/service.ts", "testdata/describe/tree/tools/report.py")
-	in.set = NewFiles(names, nil)
+	in.set = imports.NewFiles(names, nil)
 	prepare := func(name string, when time.Time) *prepared {
 		t.Helper()
 		pr, err := in.read(t.Context(), name, index.File{}, false)
@@ -56,7 +57,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 		t.Errorf("%d parses of %d contents", n, len(names))
 	}
 	// The test's source goes: its description was of a tree that had it.
-	in.set = NewFiles([]string{"describe_test.go"}, nil)
+	in.set = imports.NewFiles([]string{"describe_test.go"}, nil)
 	pr := prepare("describe_test.go", second)
 	got, _ := in.described(t.Context(), pr)
 	want := Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.files()))

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -666,7 +667,7 @@ func stale(described, blob string, src []byte) bool {
 }
 
 // subject is what [Describe] is told of a file.
-func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *Files) Subject {
+func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) Subject {
 	return Subject{
 		Slug: in.Slug, Path: path, Language: res.Language, Blob: blob, Source: src,
 		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -55,7 +56,7 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("f%d.go", i))
 	}
-	in.set = NewFiles(names, nil)
+	in.set = imports.NewFiles(names, nil)
 	state := func(s int, at time.Time) {
 		t.Helper()
 		for i, name := range names {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -47,7 +48,7 @@ type tree struct {
 	when  time.Time
 	blobs map[string]string // eligible paths; the blob is "" in a work tree
 
-	files *Files             // of blobs, made when first asked for
+	files *imports.Files     // of blobs, made when first asked for
 	names map[fold.ID]string // path by id, likewise
 	some  bool               // names has only those that were linked to
 }
@@ -513,7 +514,7 @@ func (in *Ingester) index(ctx context.Context, t *tree) {
 		t.names[fold.FileID(in.Slug, p)] = p
 	}
 	sort.Strings(paths)
-	t.files = NewFiles(paths, func(p string) []byte {
+	t.files = imports.NewFiles(paths, func(p string) []byte {
 		var out []byte
 		err := in.eachSource(ctx, t, []string{p}, func(_ string, src []byte, _ string, _ time.Time) error {
 			out = bytes.Clone(src)

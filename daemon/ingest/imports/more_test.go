@@ -1,4 +1,4 @@
-package ingest
+package imports
 
 import (
 	"slices"
@@ -33,8 +33,8 @@ func TestResolveMoreImports(t *testing.T) {
 		{"src/main.c", "c", []string{"string.h", "lib/list.h"}, []string{"include/lib/list.h"}},
 		{"compat/use.c", "c", []string{"string.h"}, []string{"compat/string.h"}},
 	} {
-		if got := ResolveImports(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
-			t.Errorf("ResolveImports(%s, %q) =\n%q, want\n%q", tc.from, tc.imports, got, tc.want)
+		if got := resolveAll(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
+			t.Errorf("resolveAll(%s, %q) =\n%q, want\n%q", tc.from, tc.imports, got, tc.want)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestIsStandard(t *testing.T) {
 		{"c", "git2.h", false},
 		{"lua", "os", false},
 	} {
-		if got := isStandard(tc.language, tc.spec); got != tc.want {
+		if got := IsStandard(tc.language, tc.spec); got != tc.want {
 			t.Errorf("isStandard(%s, %s) = %v, want %v", tc.language, tc.spec, got, tc.want)
 		}
 	}

@@ -1,10 +1,10 @@
-package ingest
+package imports
 
 import "strings"
 
-// isStandard reports whether an import that leads to no file of the tree comes
+// IsStandard reports whether an import that leads to no file of the tree comes
 // with the language.
-func isStandard(language, spec string) bool {
+func IsStandard(language, spec string) bool {
 	switch language {
 	case "go":
 		first, _, _ := strings.Cut(spec, "/")

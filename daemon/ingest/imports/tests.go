@@ -1,10 +1,11 @@
-package ingest
+package imports
 
 import (
 	"cmp"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A TestLink ties a test to the file it tests, by their names.
@@ -28,10 +29,10 @@ func (f *Files) TestLinks() []TestLink {
 	return out
 }
 
-// testLinksOf returns those of [Files.TestLinks] that one of paths, sources that
+// TestLinksOf returns those of [Files.TestLinks] that one of paths, sources that
 // came or went, may be or have been an end of, and those of tests, whose ids
 // loose holds. What a test's name says it tests is a part of it.
-func (f *Files) testLinksOf(paths map[string]bool, loose func(test string) bool) []TestLink {
+func (f *Files) TestLinksOf(paths map[string]bool, loose func(test string) bool) []TestLink {
 	if len(paths) > 32 {
 		return slices.DeleteFunc(f.TestLinks(), func(l TestLink) bool { return !paths[l.Test] && !paths[l.Source] && !loose(l.Test) })
 	}
@@ -58,7 +59,16 @@ func (f *Files) testLinksOf(paths map[string]bool, loose func(test string) bool)
 	return out
 }
 
-// tested returns the source file that the test at p is named after.
+// Tested returns the source file that the test at p is named after; "" if p is
+// no test, or is named after none.
+func (f *Files) Tested(p string) string {
+	if !IsTestFile(p) {
+		return ""
+	}
+	return f.tested(p)
+}
+
+// tested is Tested for a file that is known to be a test.
 func (f *Files) tested(p string) string {
 	name, exts := testedName(p)
 	best, at := "", -1
@@ -165,4 +175,33 @@ func testedName(p string) (names, exts []string) {
 		exts = []string{ext, ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp"}
 	}
 	return names, exts
+}
+
+// IsTestFile reports whether a path is that of a test, by the habits of its
+// language.
+func IsTestFile(p string) bool {
+	base := path.Base(p)
+	name := strings.TrimSuffix(base, path.Ext(base))
+	low := strings.ToLower(name)
+	switch path.Ext(base) {
+	case ".go":
+		return strings.HasSuffix(low, "_test")
+	case ".py":
+		return strings.HasPrefix(low, "test_") || strings.HasSuffix(low, "_test") || low == "conftest"
+	case ".php", ".swift":
+		return strings.HasSuffix(name, "Test") || strings.HasSuffix(name, "Tests")
+	case ".bats":
+		return true
+	case ".rb", ".lua", ".exs":
+		return strings.HasSuffix(low, "_test") || strings.HasSuffix(low, "_spec")
+	case ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts":
+		return strings.HasSuffix(low, ".test") || strings.HasSuffix(low, ".spec") || strings.HasSuffix(low, "_test") || strings.HasSuffix(low, "_spec") || strings.Contains("/"+p, "/__tests__/")
+	case ".java", ".kt", ".scala", ".cs":
+		return strings.HasSuffix(name, "Test") || strings.HasSuffix(name, "Tests") || strings.HasPrefix(name, "Test") && len(name) > 4 && unicode.IsUpper(rune(name[4])) || strings.HasSuffix(name, "IT")
+	case ".rs":
+		return strings.HasPrefix(p, "tests/") || strings.Contains(p, "/tests/") || low == "tests" || strings.HasSuffix(low, "_test") || strings.HasSuffix(low, "_tests")
+	case ".c", ".cc", ".cpp", ".cxx":
+		return strings.HasSuffix(low, "_test") || strings.HasPrefix(low, "test_") || strings.HasSuffix(low, "_unittest") || strings.HasSuffix(low, "_tests") || strings.HasSuffix(name, "Test")
+	}
+	return false
 }

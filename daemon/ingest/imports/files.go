@@ -1,4 +1,7 @@
-package ingest
+// Package imports knows which file of a tree an import means, and which file a test
+// is named after. It goes by names alone: of the tree it reads nothing but the files
+// in which packages say what they are called.
+package imports
 
 import (
 	"cmp"
@@ -109,7 +112,7 @@ func (f *Files) readPackages() {
 		return
 	}
 	for _, p := range f.named("go.mod") {
-		if m := modulePath(f.read(p)); m != "" {
+		if m := ModulePath(f.read(p)); m != "" {
 			f.goMods = append(f.goMods, goModule{dir: path.Dir(p), path: m})
 		}
 	}
@@ -127,6 +130,9 @@ func (f *Files) readPackages() {
 	f.readComposer()
 }
 
+// Reread returns the same set with the names of its packages read again.
+func (f *Files) Reread() *Files { return NewFiles(f.All(), f.read) }
+
 // With returns the set with paths that came and without those that went.
 func (f *Files) With(came, went []string) *Files {
 	next := *f
@@ -141,7 +147,7 @@ func (f *Files) With(came, went []string) *Files {
 		if f.Has(p) {
 			continue
 		}
-		anew = anew || packageFile(p)
+		anew = anew || IsPackageFile(p)
 		if delete(next.went, p); !f.listed(p) {
 			at, have := slices.BinarySearch(next.came, p)
 			if !have {
@@ -153,7 +159,7 @@ func (f *Files) With(came, went []string) *Files {
 		if !f.Has(p) {
 			continue
 		}
-		anew = anew || packageFile(p)
+		anew = anew || IsPackageFile(p)
 		if at, have := slices.BinarySearch(next.came, p); have {
 			next.came = slices.Delete(next.came, at, at+1)
 		} else {
@@ -166,7 +172,9 @@ func (f *Files) With(came, went []string) *Files {
 	return &next
 }
 
-func packageFile(p string) bool {
+// IsPackageFile reports whether the file at p says by what name its package is
+// imported: such files are read to make a set.
+func IsPackageFile(p string) bool {
 	base := baseOf(p)
 	return base == "go.mod" || base == "package.json" || base == "composer.json"
 }

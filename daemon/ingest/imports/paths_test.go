@@ -1,4 +1,4 @@
-package ingest
+package imports
 
 import (
 	"os"
@@ -30,8 +30,8 @@ func TestResolvePaths(t *testing.T) {
 		{"web/src/parts/Cart.vue", "vue", []string{"vue", "../types/order", "@/stores/cart", "./PriceTag.vue"}, []string{"web/src/types/order.ts", "web/src/stores/cart.ts", "web/src/parts/PriceTag.vue"}},
 		{"web/src/parts/Cart.vue", "svelte", []string{"svelte", "$lib/timing", "./search.css"}, []string{"web/src/lib/timing.ts", "web/src/parts/search.css"}},
 	} {
-		if got := ResolveImports(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
-			t.Errorf("ResolveImports(%s, %s, %q) =\n%q, want\n%q", tc.from, tc.language, tc.imports, got, tc.want)
+		if got := resolveAll(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
+			t.Errorf("resolveAll(%s, %s, %q) =\n%q, want\n%q", tc.from, tc.language, tc.imports, got, tc.want)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestCutImportsResolve(t *testing.T) {
 		{"vue/CartPanel.vue", "web/src/parts/CartPanel.vue", "web/src/types/order.ts", "web/src/types/order.ts"},
 		{"svelte/Search.svelte", "web/src/routes/Search.svelte", "web/src/lib/timing.ts", "web/src/lib/timing.ts"},
 	} {
-		src, err := os.ReadFile("../../chunker/testdata/" + tc.sample)
+		src, err := os.ReadFile("../../../chunker/testdata/" + tc.sample)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestCutImportsResolve(t *testing.T) {
 		if r.Strategy != "syntax" {
 			continue // built without parsers
 		}
-		got := ResolveImports(NewFiles([]string{tc.at, tc.have}, nil), tc.at, r.Language, r.Imports)
+		got := resolveAll(NewFiles([]string{tc.at, tc.have}, nil), tc.at, r.Language, r.Imports)
 		if !slices.Equal(got, []string{tc.want}) {
 			t.Errorf("%s: %q resolve to %q, want %q", tc.sample, r.Imports, got, tc.want)
 		}

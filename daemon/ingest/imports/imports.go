@@ -1,4 +1,4 @@
-package ingest
+package imports
 
 import (
 	"bytes"
@@ -6,10 +6,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/foldwatch/foldwatch/meta/regex"
 )
 
-// modulePath returns the module path of a go.mod file; "" if it has none.
-func modulePath(b []byte) string {
+// ModulePath returns the module path of a go.mod file; "" if it has none.
+func ModulePath(b []byte) string {
 	for line := range bytes.Lines(b) {
 		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("module"))
 		if !ok || len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
@@ -19,20 +21,6 @@ func modulePath(b []byte) string {
 		return strings.Trim(string(bytes.TrimSpace(rest)), `"`)
 	}
 	return ""
-}
-
-// ResolveImports returns the files that the imports of the file at from, as
-// written, mean; each once, in order, not from itself.
-func ResolveImports(f *Files, from, language string, imports []string) []string {
-	var out []string
-	for _, raw := range imports {
-		for _, spec := range importSpecs(language, raw) {
-			if p, ok := f.Resolve(from, language, spec); ok && p != from && !slices.Contains(out, p) {
-				out = append(out, p)
-			}
-		}
-	}
-	return out
 }
 
 // Resolve returns the one file that an import in the file at from means: of a
@@ -409,14 +397,14 @@ func (f *Files) relative(from, spec string) string {
 // Patterns of import statements, for what comes as a statement instead of the
 // module's name. Compiled once, never changed.
 var (
-	jsSpec     = later(`(?:from|import|require)\s*\(?\s*['"\x60]([^'"\x60]+)['"\x60]`)
-	pyFrom     = later(`(?s)^from\s+(\.*[\w.]*)\s+import\s+(.+)$`)
-	quotedSpec = later(`["'<]([^"'>]+)["'>]`)
+	jsSpec     = regex.Later(`(?:from|import|require)\s*\(?\s*['"\x60]([^'"\x60]+)['"\x60]`)
+	pyFrom     = regex.Later(`(?s)^from\s+(\.*[\w.]*)\s+import\s+(.+)$`)
+	quotedSpec = regex.Later(`["'<]([^"'>]+)["'>]`)
 )
 
-// importSpecs returns the modules that one import names, whether it was given
+// Specs returns the modules that one import names, whether it was given
 // as a name or as the whole statement.
-func importSpecs(language, raw string) []string {
+func Specs(language, raw string) []string {
 	raw = strings.TrimSpace(strings.TrimRight(strings.TrimSpace(raw), ";"))
 	if raw == "" || len(raw) > 4096 {
 		return nil

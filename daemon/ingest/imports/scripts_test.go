@@ -1,4 +1,4 @@
-package ingest
+package imports
 
 import (
 	"os"
@@ -42,8 +42,8 @@ func TestResolveScripts(t *testing.T) {
 		{"k/src/main/kotlin/com/acme/Path.kt", "kotlin", []string{"com.acme.util.Text", "com.acme.util.Text.Companion.trim", "com.acme.Old", "kotlin.math.max", "com.acme.util.*"}, []string{"k/src/main/kotlin/com/acme/util/Text.kt", "k/src/main/java/com/acme/Old.java"}},
 		{"s/src/acme/music/Player.scala", "scala", []string{"acme.music.Note", "acme.music.Note._", "scala.collection.mutable"}, []string{"s/src/acme/music/Note.scala"}},
 	} {
-		if got := ResolveImports(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
-			t.Errorf("ResolveImports(%s, %s, %q) =\n%q, want\n%q", tc.from, tc.language, tc.imports, got, tc.want)
+		if got := resolveAll(files, tc.from, tc.language, tc.imports); !slices.Equal(got, tc.want) {
+			t.Errorf("resolveAll(%s, %s, %q) =\n%q, want\n%q", tc.from, tc.language, tc.imports, got, tc.want)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestCutScriptsResolve(t *testing.T) {
 		{"kotlin/Sample.kt", "src/com/acme/users/Sample.kt", []string{"src/com/acme/util/Text.kt"}},
 		{"scala/Sample.scala", "src/acme/music/player/Sample.scala", []string{"src/acme/music/sheet/Note.scala", "src/acme/music/sheet/Rest.scala"}},
 	} {
-		src, err := os.ReadFile("../../chunker/testdata/" + tc.sample)
+		src, err := os.ReadFile("../../../chunker/testdata/" + tc.sample)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestCutScriptsResolve(t *testing.T) {
 		if r.Strategy != "syntax" {
 			continue // built without parsers
 		}
-		got := ResolveImports(NewFiles(append([]string{tc.at}, tc.have...), nil), tc.at, r.Language, r.Imports)
+		got := resolveAll(NewFiles(append([]string{tc.at}, tc.have...), nil), tc.at, r.Language, r.Imports)
 		if !slices.Equal(got, tc.have) {
 			t.Errorf("%s: %q resolve to %q, want %q", tc.sample, r.Imports, got, tc.have)
 		}
