@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -387,7 +388,7 @@ func (st *stores) attach(co *checkout, k *standing) {
 	st.use(co, st.meaning)
 	st.writes = remember.New(remember.Options{
 		Slug: co.rec.Slug, Store: k.sidecar.store, Index: st.index, State: co.parts.state,
-		Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
+		Describe: k.in.DescribeOne, Keywords: describe.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
 	})
 }
 

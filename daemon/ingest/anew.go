@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -34,11 +35,11 @@ func (in *Ingester) OwesDescriptions() (bool, error) {
 		return false, err
 	}
 	if version == "" && !described {
-		err = in.Store.SetDescriber(DescriberVersion)
+		err = in.Store.SetDescriber(describe.Version)
 		in.anew = err == nil
 		return false, err
 	}
-	in.anew = versionOf(version) >= versionOf(DescriberVersion)
+	in.anew = versionOf(version) >= versionOf(describe.Version)
 	return !in.anew, nil
 }
 
@@ -66,7 +67,7 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, progres
 		return r, false, err
 	}
 	version, last, _ := strings.Cut(note, " ")
-	if version != DescriberVersion {
+	if version != describe.Version {
 		last = ""
 	}
 	t, err := in.tip(ctx, "", TipOptions{Full: true})
@@ -94,14 +95,14 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, progres
 		}
 		done += len(part)
 		progress.tell(Step{Stage: stageDescribing, Done: done, Total: len(todo)})
-		if err := in.State.SetNote(ctx, in.Key, anewNote, DescriberVersion+" "+string(part[len(part)-1])); err != nil {
+		if err := in.State.SetNote(ctx, in.Key, anewNote, describe.Version+" "+string(part[len(part)-1])); err != nil {
 			return r, false, err
 		}
 		if done < len(todo) && (done >= anewMost || waits != nil && waits()) {
 			return r, true, nil
 		}
 	}
-	if err := in.Store.SetDescriber(DescriberVersion); err != nil {
+	if err := in.Store.SetDescriber(describe.Version); err != nil {
 		return r, false, err
 	}
 	in.anew = true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -64,7 +65,7 @@ const mostWords = 64
 func importWords(paths []string) []string {
 	words := []string{}
 	for _, p := range paths {
-		dir, stem := path.Base(path.Dir(p)), stem(p)
+		dir, stem := path.Base(path.Dir(p)), describe.Stem(p)
 		if dir == "." || dir == "src" || imports.IsPackageFile(p) || len(words) > mostWords {
 			return nil // the package of a root is called as its module, not as its folder
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -267,14 +268,14 @@ func (in *Ingester) commitWrite(c *usergit.Commit, of twin) (w gitops.Write, ok 
 func (in *Ingester) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
 	id := fold.CommitID(in.Slug, c.Oid)
 	subject := plainLine(c.Subject)
-	title := clipRunes(subject, maxTitle)
+	title := describe.Clip(subject, describe.MaxTitle)
 	if title == "" {
 		title = "Commit " + c.Oid[:10]
 	}
 	m := &fold.Memory{
 		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "commit", Source: fold.SourceGit,
 		Author: plainLine(c.AuthorName), Commit: c.Oid, CreatedAt: earlier(c.AuthorTime, c.Time), UpdatedAt: c.Time.UTC(),
-		Keywords: Keywords(c.Subject + "\n" + c.Body), Tags: in.commitTags(c),
+		Keywords: describe.Keywords(c.Subject + "\n" + c.Body), Tags: in.commitTags(c),
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", title)
@@ -332,7 +333,7 @@ func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
 func (in *Ingester) commitTags(c *usergit.Commit) []string {
 	var tags []string
 	add := func(t string) {
-		if t != "" && len(t) <= 24 && len(tags) < maxTags && !slices.Contains(tags, t) {
+		if t != "" && len(t) <= 24 && len(tags) < describe.MaxTags && !slices.Contains(tags, t) {
 			tags = append(tags, t)
 		}
 	}
@@ -348,7 +349,7 @@ func (in *Ingester) commitTags(c *usergit.Commit) []string {
 	changed, _ := in.commitPaths(c)
 	for _, f := range changed {
 		for dir := range strings.SplitSeq(strings.ToLower(f), "/") {
-			add(areaOf(stem(dir)))
+			add(describe.Area(describe.Stem(dir)))
 		}
 	}
 	return tags

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/regex"
@@ -83,15 +84,15 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 	of := fmt.Sprintf("%s/%s%s%d", p.Host, p.Repo, mark, p.Number)
 	id := fold.PullID(slug, p.Host+"/"+p.Repo, p.Number)
 	subject := shown.Line(p.Title)
-	title := clipRunes(subject, maxTitle)
+	title := describe.Clip(subject, describe.MaxTitle)
 	if title == "" {
 		title = kind + " " + of
 	}
 	text := strings.TrimSpace(shown.Text(p.Text[:min(len(p.Text), MaxPullText)]))
 	m := &fold.Memory{
 		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: pullType, Source: fold.SourceGit,
-		Author: clipRunes(shown.Line(p.Author), maxTitle), Commit: p.Commit, CreatedAt: p.At, UpdatedAt: p.At,
-		Keywords: Keywords(subject + "\n" + text), Tags: pullTags(p.Labels),
+		Author: describe.Clip(shown.Line(p.Author), describe.MaxTitle), Commit: p.Commit, CreatedAt: p.At, UpdatedAt: p.At,
+		Keywords: describe.Keywords(subject + "\n" + text), Tags: pullTags(p.Labels),
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s %s", title, kind, of)
@@ -167,7 +168,7 @@ func fenceOf(text string) string {
 
 // branchShown is the name of a branch as it may stand between backquotes.
 func branchShown(name string) string {
-	return clipRunes(strings.ReplaceAll(shown.Line(name), "`", ""), maxTitle)
+	return describe.Clip(strings.ReplaceAll(shown.Line(name), "`", ""), describe.MaxTitle)
 }
 
 // pullTags returns tags of the labels that can be: lower case, words joined.
@@ -184,7 +185,7 @@ func pullTags(labels []string) (tags []string) {
 			}
 			return -1
 		}, l), "-")
-		if tag != "" && len(tag) <= 24 && len(tags) < maxTags && !slices.Contains(tags, tag) {
+		if tag != "" && len(tag) <= 24 && len(tags) < describe.MaxTags && !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
 	}

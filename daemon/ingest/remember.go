@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -15,7 +16,7 @@ import (
 // before. So what was said of a content is cached, too: not at a first index, of
 // which most files never change, but from the first change on.
 
-// A resolved import is a question that [Describe] asked of the tree, and the
+// A resolved import is a question that [describe.Describe] asked of the tree, and the
 // answer. A description that is remembered holds as long as all answers do.
 type resolved struct {
 	spec, path string
@@ -24,7 +25,7 @@ type resolved struct {
 
 // descriptionKey is what the description of what was read is cached under.
 func (in *Ingester) descriptionKey(pr *prepared) string {
-	return fmt.Sprintf("described/%s/%s/%s/%d/%t/%s/%s", DescriberVersion, cutRules(chunker.Options{}), pr.file.Hash, in.MaxBytes, pr.file.Truncated, in.Slug, pr.path)
+	return fmt.Sprintf("described/%s/%s/%s/%d/%t/%s/%s", describe.Version, cutRules(chunker.Options{}), pr.file.Hash, in.MaxBytes, pr.file.Truncated, in.Slug, pr.path)
 }
 
 // described is the memory of a source file as it lies in the work tree, for the
@@ -44,7 +45,7 @@ func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory
 			return p, ok
 		}
 		in.Count.Describes.Add(1)
-		m = Describe(s)
+		m = describe.Describe(s)
 		if pr.remember && !pr.result.Provisional() {
 			if err := in.Cache.PutChunksSoon(ctx, in.descriptionKey(pr), encodeDescription(&m, s.Tested, asked)); err != nil {
 				in.Log.WarnContext(ctx, "Description not cached", "err", err)
@@ -59,10 +60,10 @@ func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory
 	return &m, encodeAsked(pr.path, pr.result.Language, answers)
 }
 
-// recall returns what [Describe] returns of s, from what encodeDescription wrote
+// recall returns what [describe.Describe] returns of s, from what encodeDescription wrote
 // of the same content. It reports false where the tree has changed so that it may
 // be another, and for b nil or damaged.
-func recall(b []byte, s *Subject) (m fold.Memory, asked []resolved, ok bool) {
+func recall(b []byte, s *describe.Subject) (m fold.Memory, asked []resolved, ok bool) {
 	if b == nil {
 		return m, nil, false
 	}
@@ -85,14 +86,14 @@ func recall(b []byte, s *Subject) (m fold.Memory, asked []resolved, ok bool) {
 		OriginalDate: d.str(), Body: d.str(), Aliases: d.strs(), Tags: d.strs(), Keywords: d.strs(),
 		FilePath: s.Path, SourceBlob: s.Blob,
 	}
-	m.CreatedAt, m.UpdatedAt = s.times()
+	m.CreatedAt, m.UpdatedAt = s.Times()
 	for range d.count() {
 		m.Links = append(m.Links, fold.Link{To: fold.ID(d.str()), Type: fold.LinkType(d.str()), Weight: 1})
 	}
 	return m, asked, d.err == nil && d.s == ""
 }
 
-// encodeDescription returns m as recall reads it: all that [Describe] sets but
+// encodeDescription returns m as recall reads it: all that [describe.Describe] sets but
 // what it takes from the subject as it is.
 func encodeDescription(m *fold.Memory, tested string, asked []resolved) []byte {
 	b := make([]byte, 0, 512+len(m.Body)+len(m.Context))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -16,7 +17,7 @@ import (
 // be made anew where an import or a test leads elsewhere.
 func TestDescriptionsAreRemembered(t *testing.T) {
 	in, names, _ := preparing(t)
-	names = append(names, "testdata/describe/tree/web/src/auth/service.ts", "testdata/describe/tree/tools/report.py")
+	names = append(names, "describe/testdata/tree/web/src/auth/service.ts", "describe/testdata/tree/tools/report.py")
 	in.set = imports.NewFiles(names, nil)
 	prepare := func(name string, when time.Time) *prepared {
 		t.Helper()
@@ -41,7 +42,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	for _, name := range names {
 		pr := prepare(name, second)
 		got, _ := in.described(t.Context(), pr)
-		want := Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.files()))
+		want := describe.Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.files()))
 		want.ID = fold.FileID(in.Slug, name)
 		for i := range want.Links {
 			want.Links[i].From = want.ID
@@ -57,10 +58,10 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 		t.Errorf("%d parses of %d contents", n, len(names))
 	}
 	// The test's source goes: its description was of a tree that had it.
-	in.set = imports.NewFiles([]string{"describe_test.go"}, nil)
-	pr := prepare("describe_test.go", second)
+	in.set = imports.NewFiles([]string{"embed_test.go"}, nil)
+	pr := prepare("embed_test.go", second)
 	got, _ := in.described(t.Context(), pr)
-	want := Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.files()))
+	want := describe.Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.files()))
 	if got.Title != want.Title || got.Body != want.Body {
 		t.Errorf("in another tree: %q, want %q", got.Title, want.Title)
 	}
@@ -72,7 +73,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 // TestRecallRefusesDamage cuts and turns what was remembered: nothing of it is
 // taken for a description but what was written.
 func TestRecallRefusesDamage(t *testing.T) {
-	s := &Subject{Slug: "app", Path: "a.go", Blob: "b", Resolve: func(spec string) (string, bool) { return spec + ".go", true }}
+	s := &describe.Subject{Slug: "app", Path: "a.go", Blob: "b", Resolve: func(spec string) (string, bool) { return spec + ".go", true }}
 	m := fold.Memory{Title: "T", Aliases: []string{"T"}, Tags: []string{}, Body: "# T\n", Links: []fold.Link{{To: "0123456789abcdef", Type: fold.LinkDependsOn, Weight: 1}}}
 	b := encodeDescription(&m, "", []resolved{{"x", "x.go", true}})
 	got, _, ok := recall(b, s)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -357,7 +358,7 @@ func cutKey(path string, src []byte, hash string, by chunker.Options) string {
 // IndexRules tells the rules by which an index is made of source files from
 // others: where they are others it is to be made anew, see [index.DB.Recut].
 func IndexRules(by chunker.Options) string {
-	return cutRules(by) + " describer " + DescriberVersion
+	return cutRules(by) + " describer " + describe.Version
 }
 
 // cutRules tells the rules by which files are cut, and credentials found in them,
@@ -666,9 +667,9 @@ func stale(described, blob string, src []byte) bool {
 		described != usergit.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
 }
 
-// subject is what [Describe] is told of a file.
-func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) Subject {
-	return Subject{
+// subject is what [describe.Describe] is told of a file.
+func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) describe.Subject {
+	return describe.Subject{
 		Slug: in.Slug, Path: path, Language: res.Language, Blob: blob, Source: src,
 		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,
 		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -493,7 +494,7 @@ func (in *Ingester) describeCut(t *tree, p string, src []byte, blob string, res 
 			return to, ok
 		}
 	}
-	m := Describe(s)
+	m := describe.Describe(s)
 	m.ID = fold.FileID(in.Slug, p)
 	m.Path = m.ID.Path()
 	for i := range m.Links {

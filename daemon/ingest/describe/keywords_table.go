@@ -28,7 +28,7 @@
 //   - modernc.org/libc v1.77.1
 //   - modernc.org/sqlite v1.60.1
 
-package ingest
+package describe
 
 // wordRarity lists common words of code and its comments by how rare they are:
 // a word in the n-th line is in about one of 2^n files. What is not listed is

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"os"
@@ -9,10 +9,10 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 )
 
-// BenchmarkDescribe describes files that are about 10 KB each, of this package
+// BenchmarkDescribe describes files that are about 10 KB each, of this program
 // and of the samples, without cutting them.
 func BenchmarkDescribe(b *testing.B) {
-	for _, name := range []string{"follow.go", "tip.go", "testdata/describe/tree/web/src/auth/service.ts", "testdata/describe/tree/tools/report.py"} {
+	for _, name := range []string{"../follow.go", "../tip.go", "testdata/tree/web/src/auth/service.ts", "testdata/tree/tools/report.py"} {
 		src, err := os.ReadFile(name)
 		if err != nil {
 			b.Fatal(err)

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"bytes"
@@ -513,7 +513,7 @@ func clipClause(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	cut := clipRunes(s, n)
+	cut := Clip(s, n)
 	head := strings.TrimSuffix(cut, "…")
 	for _, mark := range []string{"; ", ": ", " - ", " — ", ", ", " (", " that ", " which ", " so that ", " because ", " when ", " where ", " if ", " unless ", " by ", " for ", " with ", " and "} {
 		if i := strings.LastIndex(head, mark); i >= len(head)/2 && strings.Count(s[:i], "(") == strings.Count(s[:i], ")") && strings.Count(s[:i], "`")%2 == 0 {
@@ -523,8 +523,8 @@ func clipClause(s string, n int) string {
 	return cut
 }
 
-// clipRunes returns at most n runes of s, cut at a word.
-func clipRunes(s string, n int) string {
+// Clip returns at most n runes of s, cut at a word.
+func Clip(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
 	}

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"flag"
@@ -16,11 +16,11 @@ import (
 
 var updateDescriptions = flag.Bool("update-descriptions", false, "rewrite the golden descriptions")
 
-// describeFile describes a file of testdata/describe/tree as the only commit
+// describeFile describes a file of testdata/tree as the only commit
 // would have it.
 func describeFile(t *testing.T, files *imports.Files, p string) fold.Memory {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("testdata/describe/tree", p))
+	src, err := os.ReadFile(filepath.Join("testdata/tree", p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func describeFile(t *testing.T, files *imports.Files, p string) fold.Memory {
 
 func testTree(t *testing.T) *imports.Files {
 	t.Helper()
-	root := "testdata/describe/tree"
+	root := "testdata/tree"
 	var paths []string
 	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -66,7 +66,7 @@ func TestDescribeGolden(t *testing.T) {
 		m := describeFile(t, files, p)
 		got := "title: " + m.Title + "\ntags: " + strings.Join(m.Tags, ", ") + "\nkeywords: " + strings.Join(m.Keywords, ", ") +
 			"\noriginal_date: " + m.OriginalDate + "\n\n" + m.Body
-		golden := filepath.Join("testdata/describe", strings.TrimPrefix(strings.ReplaceAll(p, "/", "_"), ".")+".golden")
+		golden := filepath.Join("testdata", strings.TrimPrefix(strings.ReplaceAll(p, "/", "_"), ".")+".golden")
 		if *updateDescriptions {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"path"
@@ -30,18 +30,18 @@ func (d *description) title() string {
 		return d.testTitle()
 	}
 	if line := titleClause(d.firstDoc()); line != "" {
-		if base := stem(s.Path); strings.HasPrefix(line, "Package ") || len(base) > 2 && strings.Contains(strings.ToLower(line), base) {
+		if base := Stem(s.Path); strings.HasPrefix(line, "Package ") || len(base) > 2 && strings.Contains(strings.ToLower(line), base) {
 			return line
 		}
 		return line + " (" + tailPath(s.Path) + ")"
 	}
-	if s.Language == "go" && s.Package == "main" && stem(s.Path) == "main" {
+	if s.Language == "go" && s.Package == "main" && Stem(s.Path) == "main" {
 		return "Command " + commandName(s.Path) + " — " + tailPath(s.Path)
 	}
 	if name := packageOf(s.Path); name != "" && len(d.parts) == 0 {
 		return "Package " + name + " — " + tailPath(s.Path)
 	}
-	if base := stem(s.Path); (base == "index" || base == "mod" || base == "lib") && len(d.parts) == 0 && forwards(s) && path.Dir(s.Path) != "." {
+	if base := Stem(s.Path); (base == "index" || base == "mod" || base == "lib") && len(d.parts) == 0 && forwards(s) && path.Dir(s.Path) != "." {
 		return "Index of " + path.Dir(s.Path) + " — " + path.Base(s.Path)
 	}
 	names := mainNames(s, d.ranked)
@@ -185,7 +185,7 @@ func mainNames(s *Subject, ranked []component) []string {
 	if main.kind == methodsElsewhere {
 		return main.methodNames(2)
 	}
-	if squash(main.name) == squash(stem(s.Path)) {
+	if squash(main.name) == squash(Stem(s.Path)) {
 		return []string{main.name}
 	}
 	var names []string

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"fmt"
@@ -162,7 +162,7 @@ func (l *partList) definition(c *fold.Chunk) {
 		name = implOf(name)
 	}
 	if name == "default" || name == "module.exports" {
-		name = stem(s.Path)
+		name = Stem(s.Path)
 	}
 	if len(name) > 80 {
 		return // an expression, not a name

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"bytes"
@@ -102,7 +102,7 @@ func lowerFirst(s string) string {
 
 // leads reports whether one definition is what the file is about.
 func (d *description) leads(p component) bool {
-	return squash(p.name) == squash(stem(d.s.Path)) || len(d.parts) == 1 || isType(p.kind) && len(p.members) >= 3
+	return squash(p.name) == squash(Stem(d.s.Path)) || len(d.parts) == 1 || isType(p.kind) && len(p.members) >= 3
 }
 
 // generatedLine says that a file was generated, and by what if the generator

@@ -1,4 +1,4 @@
-package ingest
+package describe
 
 import (
 	"path"
@@ -12,9 +12,9 @@ import (
 // tagsOf returns at most six words that sort files: the language, what kind of
 // file it is, what its path says it is about, and what its imports say.
 func tagsOf(s *Subject, test, generated bool) []string {
-	out := make([]string, 0, maxTags)
+	out := make([]string, 0, MaxTags)
 	add := func(t string) {
-		if len(t) >= 2 && len(t) <= 24 && len(out) < maxTags && !slices.Contains(out, t) {
+		if len(t) >= 2 && len(t) <= 24 && len(out) < MaxTags && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -32,7 +32,7 @@ func tagsOf(s *Subject, test, generated bool) []string {
 	if generated {
 		add("generated")
 	}
-	area := areaOf(stem(s.Path))
+	area := Area(Stem(s.Path))
 	if area != "" && !isData(s.Language) {
 		add(area)
 	}
@@ -43,14 +43,14 @@ func tagsOf(s *Subject, test, generated bool) []string {
 		if d == "" {
 			continue
 		}
-		if a := areaOf(d); a != "" {
+		if a := Area(d); a != "" {
 			d = a
 		}
 		add(d)
 		folders++
 	}
 	for _, raw := range s.Imports {
-		if len(out) == maxTags {
+		if len(out) == MaxTags {
 			break
 		}
 		for _, spec := range imports.Specs(s.Language, raw) {
@@ -93,9 +93,9 @@ func tagFolder(language, d string) string {
 	return d
 }
 
-// areaOf returns the subject that the name of a file or folder stands for in
+// Area returns the subject that the name of a file or folder stands for in
 // most projects, "" if it stands for none.
-func areaOf(name string) string {
+func Area(name string) string {
 	switch strings.TrimRight(name, "s") {
 	case "auth", "authn", "authz", "authentication", "authorization", "login", "oauth", "oidc", "session", "acl", "rbac":
 		return "auth"

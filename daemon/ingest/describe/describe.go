@@ -1,4 +1,7 @@
-package ingest
+// Package describe says what one file is: title, summary, keywords and a body, from
+// its path and text alone and without a model, so that every machine writes the same.
+// It keeps no state, reads no file and never blocks.
+package describe
 
 import (
 	"cmp"
@@ -13,16 +16,15 @@ import (
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-// DescriberVersion names the rules of [Describe]. Whoever changes what it
-// returns raises it: what was described before is then described anew, see
-// [Ingester.DescribeAnew].
-const DescriberVersion = "5"
+// Version names the rules of [Describe]. Whoever changes what it
+// returns raises it: what was described before is then described anew.
+const Version = "5"
 
 // The limits of what we write (design.md 4).
 const (
-	maxTitle      = 100 // runes
+	MaxTitle      = 100 // runes
 	maxKeywords   = 15
-	maxTags       = 6
+	MaxTags       = 6
 	maxComponents = 15
 	maxAlso       = 20 // names behind the components shown
 	maxDeps       = 20
@@ -58,7 +60,7 @@ type Subject struct {
 
 // Describe returns the memory of a source file without asking a model: what
 // its comments say, what it defines, what it builds on. It is a function of
-// path, blob, tree and [DescriberVersion] alone, so that two machines write
+// path, blob, tree and [Version] alone, so that two machines write
 // equal bytes. It quotes no line that looks like a credential.
 func Describe(s Subject) fold.Memory {
 	d := newDescription(&s)
@@ -91,8 +93,8 @@ type dependency struct {
 	standard bool   // comes with the language
 }
 
-// times returns when the memory was made and changed.
-func (s *Subject) times() (created, updated time.Time) {
+// Times returns when the memory was made and changed.
+func (s *Subject) Times() (created, updated time.Time) {
 	created = s.Created
 	if created.IsZero() || created.After(s.Committed) {
 		created = s.Committed
@@ -107,7 +109,7 @@ func newDescription(s *Subject) *description {
 	if d.set.parts != nil {
 		d.parts = d.set.parts
 	}
-	d.ranked = rank(d.parts, squash(stem(s.Path)))
+	d.ranked = rank(d.parts, squash(Stem(s.Path)))
 	if d.test {
 		d.checks = checksOf(s, d.parts)
 	}
@@ -115,7 +117,7 @@ func newDescription(s *Subject) *description {
 	if len(d.doc) > 0 && len(d.parts) > 0 && d.parts[0].doc == d.doc[0] && isData(s.Language) {
 		// The comment above the first key was about all of them.
 		d.parts[0].doc = ""
-		d.ranked = rank(d.parts, squash(stem(s.Path)))
+		d.ranked = rank(d.parts, squash(Stem(s.Path)))
 	}
 	d.deps = dependenciesOf(s, d.set.outside)
 	return d
@@ -137,7 +139,7 @@ func (d *description) quiet() {
 
 func (d *description) memory() fold.Memory {
 	s := d.s
-	title := clipRunes(d.title(), maxTitle)
+	title := Clip(d.title(), MaxTitle)
 	summary := d.summary("")
 	m := fold.Memory{
 		Title:        title,
@@ -153,7 +155,7 @@ func (d *description) memory() fold.Memory {
 		SourceBlob:   s.Blob,
 		OriginalDate: originalDate(s.Source),
 	}
-	m.CreatedAt, m.UpdatedAt = s.times()
+	m.CreatedAt, m.UpdatedAt = s.Times()
 	// The heading has said the first sentence already, where it is the title.
 	m.Body = d.body(title, d.summary(title))
 	seen := map[fold.ID]bool{fold.FileID(s.Slug, s.Path): true}
@@ -319,8 +321,8 @@ func outsideName(language, spec string) string {
 	return strings.Join(parts, "::")
 }
 
-// stem returns the file's name without extensions, lower case.
-func stem(p string) string {
+// Stem returns the file's name without extensions, lower case.
+func Stem(p string) string {
 	base := path.Base(p)
 	if i := strings.IndexByte(base[min(1, len(base)):], '.'); i >= 0 {
 		base = base[:i+1]
