@@ -78,7 +78,7 @@ func importWords(paths []string) []string {
 // imports mean others since the files at changed came or went. Told were described just
 // now.
 func (in *Ingester) refreshImports(ctx context.Context, changed []string, told []fold.ID) error {
-	files, words := in.files(), importWords(changed)
+	files, words := in.Files(), importWords(changed)
 	fresh := make(map[fold.ID]bool, len(told))
 	for _, id := range told {
 		fresh[id] = true

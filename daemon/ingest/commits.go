@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -319,7 +320,7 @@ const madeAgain = "The same commit as the one it supersedes, on top of another h
 // machine to machine and from day to day.
 func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
 	for _, f := range c.Files {
-		if (Rules{}).Eligible(f, in.foldPrefix()) && !strings.ContainsAny(f, "`\n\r") {
+		if (selection.Rules{}).Eligible(f, in.FoldDir) && !strings.ContainsAny(f, "`\n\r") {
 			paths = append(paths, f)
 		}
 	}

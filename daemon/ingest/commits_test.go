@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -223,7 +224,7 @@ func TestTwoMachinesWriteOneMemory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "order"), []byte("zoo/*\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.rules = Rules{Exclude: []string{"zoo/**"}}
+	b.SetRules(selection.Rules{Exclude: []string{"zoo/**"}})
 	b.open()
 	if n := b.look(CommitOptions{History: 1}); n != 1 || !bytes.Equal([]byte(a.file(oid)), []byte(b.file(oid))) || a.file(oid) == "" {
 		t.Errorf("one machine wrote\n%s\nthe other\n%s", a.file(oid), b.file(oid))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -130,7 +131,7 @@ func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told 
 // present is the set of source files without those of changed that the index
 // has just dropped: git lists a file until its deletion is staged.
 func (in *Ingester) present(ctx context.Context, changed []string) (*imports.Files, error) {
-	files := in.files()
+	files := in.Files()
 	known, err := in.manifest(ctx, changed, false)
 	if err != nil {
 		return nil, err
@@ -144,8 +145,8 @@ func (in *Ingester) present(ctx context.Context, changed []string) (*imports.Fil
 	if len(gone) == 0 {
 		return files, nil
 	}
-	in.changeFiles(nil, gone)
-	return in.files(), nil
+	in.ChangeFiles(nil, gone)
+	return in.Files(), nil
 }
 
 // owedLinks names the note that the links of some sources are still to be
@@ -183,21 +184,10 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 			return err
 		}
 	}
-	if was != "" && len(names) < in.files().Len() {
+	if was != "" && len(names) < in.Files().Len() {
 		return nil
 	}
 	return in.State.SetNote(ctx, in.Key, owedLinks, "")
-}
-
-// files returns the set of source files in the checkout, by which imports are
-// resolved and tests tied.
-func (in *Ingester) files() *imports.Files {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.set == nil {
-		in.set = imports.NewFiles(nil, nil)
-	}
-	return in.set
 }
 
 // Saved is [Ingester.Source] for what the watcher reported: directories stand
@@ -209,8 +199,8 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		return Report{}, err
 	}
 	// A folder was reported, and one of these is what changed in it.
-	rules := slices.ContainsFunc(todo, DecidesFiles) && !slices.ContainsFunc(paths, DecidesFiles)
-	names = append(names, in.readPackagesAgain(todo)...)
+	rules := slices.ContainsFunc(todo, selection.DecidesFiles) && !slices.ContainsFunc(paths, selection.DecidesFiles)
+	names = append(names, in.RereadPackages(todo)...)
 	var r Report
 	if len(names) == 0 {
 		r, err = in.Source(ctx, todo, nil)
@@ -218,10 +208,10 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		return r, err
 	}
 	err = in.linking(ctx, func(bool) (_ []string, _ []fold.ID, err error) {
-		before := in.files()
-		in.changeFiles(names, in.goneOf(names)) // what is described goes by what there is now
+		before := in.Files()
+		in.ChangeFiles(names, in.goneOf(names)) // what is described goes by what there is now
 		if r, err = in.Source(ctx, todo, nil); err != nil {
-			in.setTo(before) // the next attempt finds the same names
+			in.UseFiles(before) // the next attempt finds the same names
 			return nil, nil, err
 		}
 		return names, r.Memories, nil
@@ -234,13 +224,13 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 // are those that came or went. What was reported only says where to look: a path
 // may have been a file and be a folder now, or the other way round.
 func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
-	files, rules, prefix := in.files(), in.Rules(), in.foldPrefix()
+	files, rules, prefix := in.Files(), in.Rules(), in.FoldDir
 	var unknown, dirs []string
 	for _, p := range paths {
 		// Whether it is there, and a folder: what is read of it is read below root.
 		fi, err := os.Lstat(filepath.Join(in.root.Name(), filepath.FromSlash(p)))
 		folder := err == nil && fi.IsDir()
-		stands := !folder && !missing(err)
+		stands := !folder && !disk.Missing(err)
 		known, below := files.Has(p), folder
 		if !known && !stands { // what came and went within one batch was never known
 			if known, err = in.knows(ctx, p); err != nil {
@@ -274,12 +264,12 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 	}
 	casing := disk.Casing{Root: in.root}
 	for _, p := range unknown {
-		if len(dirs) > 0 && in.lister.Has(p) { // just now
+		if len(dirs) > 0 && in.Tracked.Has(p) { // just now
 			came = append(came, p)
 			continue
 		}
 		if casing.Lost(p) { // where case does not count, git goes by the name it knows
-			if twin := in.lister.Twin(p); twin != "" {
+			if twin := in.Tracked.Twin(p); twin != "" {
 				todo = append(todo, twin)
 				continue
 			}
@@ -291,7 +281,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		if err != nil {
 			return nil, nil, err
 		}
-		came = append(came, in.lister.Add(slices.DeleteFunc(ask, func(p string) bool { return ignored[p] }))...)
+		came = append(came, in.Tracked.Add(slices.DeleteFunc(ask, func(p string) bool { return ignored[p] }))...)
 	}
 	return distinct(append(todo, came...)), distinct(append(names, came...)), nil
 }
@@ -308,11 +298,11 @@ func (in *Ingester) knows(ctx context.Context, p string) (bool, error) {
 // below returns the files in or formerly in dirs whose stat is not what the
 // manifest says.
 func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) {
-	all, _, err := in.lister.Files(ctx)
+	all, _, err := in.Tracked.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rules, prefix := in.Rules(), in.foldPrefix()
+	rules, prefix := in.Rules(), in.FoldDir
 	var out, look []string
 	var was []stat
 	for _, dir := range outermost(dirs) {
@@ -358,71 +348,12 @@ func outermost(dirs []string) []string {
 	return out
 }
 
-// setFiles makes the set of source files that of list, which must not change.
-func (in *Ingester) setFiles(list []string) {
-	in.mu.Lock()
-	set := in.set
-	in.mu.Unlock()
-	if set != nil && sameList(set.All(), list) {
-		return
-	}
-	set = imports.NewFiles(list, func(p string) []byte {
-		b, err := in.ReadSource(context.Background(), p)
-		if err != nil {
-			return nil
-		}
-		return b
-	})
-	in.setTo(set)
-}
-
-// readPackagesAgain reads the names of packages again where changed has files that say
-// them, and returns those.
-func (in *Ingester) readPackagesAgain(changed []string) (saying []string) {
-	files := in.files()
-	for _, p := range changed {
-		if imports.IsPackageFile(p) && files.Has(p) {
-			saying = append(saying, p)
-		}
-	}
-	if len(saying) > 0 {
-		in.setTo(files.Reread())
-	}
-	return saying
-}
-
-// setTo makes the set of source files that.
-func (in *Ingester) setTo(set *imports.Files) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.set = set
-}
-
-// sameList reports whether two lists are one and the same, or equal.
-func sameList(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
-}
-
-// changeFiles adds paths that are eligible to the set of source files, and takes
-// out others.
-func (in *Ingester) changeFiles(came, went []string) {
-	rules, prefix := in.Rules(), in.foldPrefix()
-	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
-		there, _ := in.stands(p)
-		return !there || !rules.Eligible(p, prefix)
-	})
-	in.setTo(in.files().With(came, went))
-}
-
 // goneOf returns those of paths at which there is certainly no file any more, or
 // none of this checkout.
 func (in *Ingester) goneOf(paths []string) []string {
 	var gone []string
 	for _, p := range paths {
-		if _, none := in.stands(p); none || in.leaving[p] {
+		if _, none := in.Stands(p); none || in.leaving[p] {
 			gone = append(gone, p)
 		}
 	}

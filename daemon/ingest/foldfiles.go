@@ -61,7 +61,7 @@ func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, er
 		if isMemoryPath(p) || p == fold.ProjectFile || disk.IsTemp(p) {
 			continue
 		}
-		if _, err := in.Options.Fold.Lstat(p); missing(err) {
+		if _, err := in.Options.Fold.Lstat(p); disk.Missing(err) {
 			dirs = append(dirs, p+"/")
 		}
 	}
@@ -216,7 +216,7 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	start := time.Now()
 	b, info, err := from.Read(p, maxMemory)
 	switch {
-	case missing(err):
+	case disk.Missing(err):
 		fc.gone = true
 		if !known {
 			return nil, nil

@@ -26,7 +26,7 @@ func (in *Ingester) gapsOf(oid string, toFold bool) *gaps {
 
 // rulesSum is the same for the same rules.
 func (in *Ingester) rulesSum() string {
-	sum := sha256.Sum256([]byte(in.Rules().text()))
+	sum := sha256.Sum256([]byte(in.Rules().Text()))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -8,17 +8,14 @@ package ingest
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/cache"
@@ -88,8 +85,9 @@ type Options struct {
 type Ingester struct {
 	Options
 
-	root   *os.Root              // the work tree; nil for a bare repository
-	lister *usergit.TrackedFiles // of the work tree
+	*selection.Selection
+
+	root   *os.Root // the work tree; nil for a bare repository
 	branch *usergit.Branch
 	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
 	gaps   *gaps           // what was last looked through for files without a memory file; nil before
@@ -110,21 +108,15 @@ type Ingester struct {
 	// of Source: they leave the index also where they are still there.
 	leaving map[string]bool
 
-	mu    sync.Mutex // guards the fields below
-	rules Rules
+	mu sync.Mutex // guards the fields below
 	// distrusted are hashes of content that is not to be taken from the cache.
 	distrusted map[string]bool
-	// rulesNumber counts how often the rules were replaced.
-	rulesNumber int
-	last        *listing        // nil before the first
-	pruned      map[string]bool // folders that are not listed
-	set         *imports.Files  // of the work tree; nil before the first sweep
 	// fromWorkTree says that the tree described last was the work tree.
 	fromWorkTree bool
 }
 
 // New returns an Ingester over opened stores. Close it.
-func New(opt Options, rules Rules) (*Ingester, error) {
+func New(opt Options, rules selection.Rules) (*Ingester, error) {
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -144,8 +136,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	in := &Ingester{Options: opt, rules: rules, pruned: map[string]bool{}}
-	in.lister, in.branch = opt.Repo.NewTrackedFiles(in.skipDir), opt.Repo.NewBranch()
+	in := &Ingester{Options: opt, branch: opt.Repo.NewBranch()}
 	if opt.Repo.WorkTree != "" {
 		root, err := os.OpenRoot(opt.Repo.WorkTree)
 		if err != nil {
@@ -153,6 +144,7 @@ func New(opt Options, rules Rules) (*Ingester, error) {
 		}
 		in.root = root
 	}
+	in.Selection = selection.New(selection.Options{Repo: opt.Repo, Root: in.root, FoldDir: opt.FoldDir, MaxBytes: opt.MaxBytes}, rules)
 	return in, nil
 }
 
@@ -162,24 +154,6 @@ func (in *Ingester) Close() error {
 		return nil
 	}
 	return in.root.Close()
-}
-
-// SetRules replaces what is indexed and described; the next sweep follows it.
-// What the files of the checkout ignore stays as it was read.
-func (in *Ingester) SetRules(r Rules) {
-	in.mu.Lock()
-	r.ignores = in.rules.ignores
-	in.rules = r
-	in.rulesNumber++
-	in.mu.Unlock()
-	in.relist()
-}
-
-// Rules returns what is indexed and described.
-func (in *Ingester) Rules() Rules {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.rules
 }
 
 // A Report tells what one call did.
@@ -195,7 +169,7 @@ type Report struct {
 
 	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
 	ProjectFile bool // fold/project.toml changed
-	Rules       bool // a file that says which files are indexed changed in a folder; see DecidesFiles
+	Rules       bool // a file that says which files are indexed changed in a folder; see [selection.DecidesFiles]
 }
 
 func (r *Report) add(o Report) {
@@ -210,11 +184,4 @@ func (r *Report) add(o Report) {
 	r.FoldMoved = r.FoldMoved || o.FoldMoved
 	r.ProjectFile = r.ProjectFile || o.ProjectFile
 	r.Rules = r.Rules || o.Rules
-}
-
-// missing reports whether err says that a file is certainly not there, which
-// is the only thing that counts as a deletion. It is not where a part of its path
-// is a file by now, either.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

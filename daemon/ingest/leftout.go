@@ -60,7 +60,7 @@ func (in *Ingester) followRules(ctx context.Context, t *tree) (kept int, err err
 		return 0, err
 	}
 	var out []string
-	rules, dir := in.Rules(), in.foldPrefix()
+	rules, dir := in.Rules(), in.FoldDir
 	for id, p := range described {
 		if id == fold.FileID(in.Slug, p) && !rules.Eligible(p, dir) && in.stillThere(all, p) {
 			out = append(out, p)
@@ -101,7 +101,7 @@ func (in *Ingester) stillThere(all *tree, p string) bool {
 		_, ok := all.blobs[p]
 		return ok
 	}
-	there, _ := in.stands(p)
+	there, _ := in.Stands(p)
 	return there
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/index"
 )
@@ -41,6 +42,7 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 		Slug: "app", FoldDir: "fold", MaxBytes: 1 << 20, Workers: 1, Cut: chunker.Options{MaxBytes: 1 << 20},
 		Cache: cache, Cutter: inProcess{}, Count: &Counters{}, Log: slog.New(slog.DiscardHandler),
 	}}
+	in.Selection = selection.New(selection.Options{Root: root, FoldDir: in.FoldDir, MaxBytes: in.MaxBytes}, selection.Rules{})
 	names, err = filepath.Glob("[a-f]*.go")
 	if err != nil || len(names) < 5 {
 		t.Fatalf("%d files, %v", len(names), err)

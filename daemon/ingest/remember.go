@@ -33,7 +33,7 @@ func (in *Ingester) descriptionKey(pr *prepared) string {
 //
 // asked is what [Ingester.refreshImports] compares with the tree later.
 func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory, asked []byte) {
-	s := in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, in.files())
+	s := in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, in.Files())
 	m, answers, ok := recall(pr.told, &s)
 	pr.told = nil
 	if !ok {

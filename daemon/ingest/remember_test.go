@@ -18,7 +18,7 @@ import (
 func TestDescriptionsAreRemembered(t *testing.T) {
 	in, names, _ := preparing(t)
 	names = append(names, "describe/testdata/tree/web/src/auth/service.ts", "describe/testdata/tree/tools/report.py")
-	in.set = imports.NewFiles(names, nil)
+	in.UseFiles(imports.NewFiles(names, nil))
 	prepare := func(name string, when time.Time) *prepared {
 		t.Helper()
 		pr, err := in.read(t.Context(), name, index.File{}, false)
@@ -42,7 +42,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	for _, name := range names {
 		pr := prepare(name, second)
 		got, _ := in.described(t.Context(), pr)
-		want := describe.Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.files()))
+		want := describe.Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.Files()))
 		want.ID = fold.FileID(in.Slug, name)
 		for i := range want.Links {
 			want.Links[i].From = want.ID
@@ -58,10 +58,10 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 		t.Errorf("%d parses of %d contents", n, len(names))
 	}
 	// The test's source goes: its description was of a tree that had it.
-	in.set = imports.NewFiles([]string{"embed_test.go"}, nil)
+	in.UseFiles(imports.NewFiles([]string{"embed_test.go"}, nil))
 	pr := prepare("embed_test.go", second)
 	got, _ := in.described(t.Context(), pr)
-	want := describe.Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.files()))
+	want := describe.Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.Files()))
 	if got.Title != want.Title || got.Body != want.Body {
 		t.Errorf("in another tree: %q, want %q", got.Title, want.Title)
 	}

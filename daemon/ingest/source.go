@@ -196,8 +196,8 @@ func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool
 func (in *Ingester) read(ctx context.Context, path string, old index.File, known bool) (*prepared, error) {
 	pr := &prepared{path: path, id: fold.FileID(in.Slug, path), fresh: !known || old.State != "indexed"}
 	pr.file = index.File{Path: path, MemoryID: pr.id}
-	if rules := in.Rules(); !rules.Eligible(path, in.foldPrefix()) {
-		if _, err := in.root.Lstat(path); err == nil && rules.HeldBack(path, in.foldPrefix()) {
+	if rules := in.Rules(); !rules.Eligible(path, in.FoldDir) {
+		if _, err := in.root.Lstat(path); err == nil && rules.HeldBack(path, in.FoldDir) {
 			return pr.setAside("skipped", "its name says that it holds credentials; it is not read"), nil
 		}
 		pr.gone = true
@@ -213,11 +213,11 @@ func (in *Ingester) read(ctx context.Context, path string, old index.File, known
 	truncated := int64(len(whole)) > in.MaxBytes
 	src := whole[:min(int64(len(whole)), in.MaxBytes)]
 	switch {
-	case missing(err):
+	case disk.Missing(err):
 		pr.gone = true
 		return pr, nil
 	case errors.Is(err, disk.ErrNotRegular):
-		if _, pr.gone = in.stands(path); pr.gone { // a folder took its place, or a file that of its folder
+		if _, pr.gone = in.Stands(path); pr.gone { // a folder took its place, or a file that of its folder
 			return pr, nil
 		}
 		return pr.setAside("skipped", "not a regular file"), nil
@@ -683,7 +683,7 @@ func (in *Ingester) ReadSource(_ context.Context, path string) ([]byte, error) {
 		return nil, nil
 	}
 	src, _, _, err := disk.ReadSource(in.root, path, in.MaxBytes, nil)
-	if missing(err) {
+	if disk.Missing(err) {
 		return nil, nil
 	}
 	return src, err
@@ -695,7 +695,7 @@ func (in *Ingester) ReadParts(_ context.Context, path string, parts [][2]int, fn
 	if in.root == nil {
 		return nil
 	}
-	if err := disk.ReadParts(in.root, path, in.MaxBytes, parts, fn); !missing(err) {
+	if err := disk.ReadParts(in.root, path, in.MaxBytes, parts, fn); !disk.Missing(err) {
 		return err
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -30,11 +31,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
 	progress.tell(Step{Stage: stageListing})
-	l, err := in.list(ctx)
+	l, err := in.List(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
-	in.setFiles(l.listed)
+	in.SetFiles(l.Files)
 	follows, err := in.followsWorkTree(ctx)
 	if err != nil {
 		return r, err
@@ -62,7 +63,7 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 	}
 	// In tracked mode a branch may be without the folder.
 	paths, infos, err := in.walkFold()
-	if err != nil && !missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return Report{}, err
 	}
 	in.Count.Stats.Add(int64(len(paths)))
@@ -94,7 +95,7 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 // foldThere reports whether fold/ is there, or cannot be looked for.
 func (in *Ingester) foldThere() bool {
 	_, err := os.Lstat(in.Options.Fold.Dir)
-	return !missing(err)
+	return !disk.Missing(err)
 }
 
 // checkoutThere reports whether the folder is there in which fold/ lies, or lay.
@@ -123,7 +124,7 @@ func match(a, b []string, fn func(i, k int)) {
 	}
 }
 
-func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progress) (Report, error) {
+func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, progress Progress) (Report, error) {
 	if in.root == nil {
 		return Report{}, nil
 	}
@@ -131,18 +132,18 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Checked: len(l.listed) - len(changed), Unchanged: len(l.listed) - len(changed)}
+	r := Report{Checked: len(l.Files) - len(changed), Unchanged: len(l.Files) - len(changed)}
 	owed, err := in.owesLinks(ctx)
 	if err != nil {
 		return r, err
 	}
-	in.readPackagesAgain(changed)
+	in.RereadPackages(changed)
 	if len(changed) > 0 || owed {
 		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
 			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
 			r.add(done)
 			if owed {
-				return append(changed, l.listed...), done.Memories, err
+				return append(changed, l.Files...), done.Memories, err
 			}
 			return changed, done.Memories, err
 		})
@@ -155,23 +156,23 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 
 // changedSource returns the paths, sorted, whose file is not the one that the
 // manifest knows: came, changed, or went.
-func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, error) {
-	known, err := in.manifestOf(ctx, false, l.listed)
+func (in *Ingester) changedSource(ctx context.Context, l *selection.Listing) ([]string, error) {
+	known, err := in.manifestOf(ctx, false, l.Files)
 	if err != nil {
 		return nil, err
 	}
-	held := make(map[string]bool, len(l.held))
-	for _, p := range l.held {
+	held := make(map[string]bool, len(l.Held))
+	for _, p := range l.Held {
 		held[p] = true
 	}
 	var changed []string
 	look := make([]int32, 0, len(known.paths)) // places in known of what has to be looked at
 	same := make([]string, 0, len(known.paths))
 	var fresh []string
-	match(l.listed, known.paths, func(i, k int) {
+	match(l.Files, known.paths, func(i, k int) {
 		switch {
 		case k < 0:
-			fresh = append(fresh, l.listed[i])
+			fresh = append(fresh, l.Files[i])
 		case i >= 0:
 			look, same = append(look, int32(k)), append(same, known.paths[k])
 		case !held[known.paths[k]]:
@@ -191,7 +192,7 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	changed = append(changed, moved...)
 	// Git lists a file until its deletion is staged.
 	gone := in.goneOf(slices.Concat(fresh, moved))
-	in.changeFiles(nil, gone)
+	in.ChangeFiles(nil, gone)
 	went := make(map[string]bool, len(gone))
 	for _, p := range gone {
 		went[p] = true
@@ -227,10 +228,6 @@ func (in *Ingester) lookAt(ctx context.Context, paths []string, was func(i int) 
 	}
 	return out, nil
 }
-
-// foldPrefix is the folder of memories as it would be named among the
-// checkout's source files.
-func (in *Ingester) foldPrefix() string { return in.FoldDir }
 
 // sameStat reports whether a file is certainly the one the manifest knows. One
 // that was written while it was read carries the time -1 and never is.
@@ -291,4 +288,13 @@ func (in *Ingester) refreshStale(ctx context.Context) error {
 		}
 	}
 	return in.Index.SetStale(ctx, fresh)
+}
+
+// leaves has the source file at p leave the index in the next call of
+// [Ingester.Source], which must name it.
+func (in *Ingester) leaves(p string) {
+	if in.leaving == nil {
+		in.leaving = map[string]bool{}
+	}
+	in.leaving[p] = true
 }

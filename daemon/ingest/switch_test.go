@@ -56,7 +56,7 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("f%d.go", i))
 	}
-	in.set = imports.NewFiles(names, nil)
+	in.UseFiles(imports.NewFiles(names, nil))
 	state := func(s int, at time.Time) {
 		t.Helper()
 		for i, name := range names {

@@ -163,7 +163,7 @@ func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, dir := in.Rules(), in.foldPrefix()
+	rules, dir := in.Rules(), in.FoldDir
 	blobs := make(map[string]string, len(all.blobs))
 	for p, blob := range all.blobs {
 		if rules.Eligible(p, dir) {

@@ -103,7 +103,7 @@ func (in *Ingester) describeSaved(ctx context.Context) error {
 	if len(in.saved) == 0 {
 		return nil
 	}
-	set := in.files()
+	set := in.Files()
 	t := &tree{blobs: make(map[string]string, len(in.saved)), files: set, names: map[fold.ID]string{}, some: true}
 	paths := slices.Sorted(maps.Keys(in.saved))
 	for _, p := range paths {
@@ -187,15 +187,6 @@ func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 	return in.describedSaved(ctx, todo)
 }
 
-// stands reports whether there is a file at p, or certainly none.
-func (in *Ingester) stands(p string) (there, gone bool) {
-	fi, err := in.root.Lstat(p)
-	if err != nil {
-		return false, missing(err)
-	}
-	return !fi.IsDir(), fi.IsDir()
-}
-
 // describeInTree brings the memory file of one source file up to what lies in
 // the work tree, and reports whether there is one. f is what the manifest says
 // of it.
@@ -205,7 +196,7 @@ func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f ind
 		return true, ignoreQuarantined(err)
 	}
 	committed := &tree{oid: "HEAD", blobs: t.blobs, files: t.files, names: t.names, some: t.some}
-	there, gone := in.stands(p)
+	there, gone := in.Stands(p)
 	switch {
 	case gone:
 		return m != nil, in.sourceDeleted(ctx, committed, p)

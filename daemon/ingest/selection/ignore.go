@@ -1,11 +1,9 @@
-package ingest
+package selection
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -335,9 +333,9 @@ func ruleFiles(listed []string) []string {
 
 // readIgnores reads the files that say what is not indexed, unless they are
 // those that were read last. It reports whether they say something else now.
-func (in *Ingester) readIgnores(names []string) bool {
-	was := in.Rules().ignores
-	now := in.stampsOf(names)
+func (s *Selection) readIgnores(names []string) bool {
+	was := s.Rules().ignores
+	now := s.stampsOf(names)
 	if was != nil && slices.Equal(was.stamps, now) {
 		return false
 	}
@@ -350,7 +348,7 @@ func (in *Ingester) readIgnores(names []string) bool {
 		}
 	}
 	for _, p := range names {
-		b, _, _, err := disk.ReadSource(in.root, p, maxIgnoreFile, nil)
+		b, _, _, err := disk.ReadSource(s.opt.Root, p, maxIgnoreFile, nil)
 		if err != nil {
 			continue
 		}
@@ -370,21 +368,21 @@ func (in *Ingester) readIgnores(names []string) bool {
 	}
 	changed := !slices.Equal(was.names, g.names) || !slices.EqualFunc(was.files, g.files, same) ||
 		!slices.EqualFunc(was.vendored, g.vendored, same) || !slices.EqualFunc(was.generated, g.generated, same)
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.rules.ignores = g
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules.ignores = g
 	if changed {
-		in.rulesNumber++
+		s.number++
 	}
 	return changed
 }
 
 // stampsOf tells the files at paths as they are from others. One that was
 // written just now is never the same: its next change may not show.
-func (in *Ingester) stampsOf(paths []string) []string {
+func (s *Selection) stampsOf(paths []string) []string {
 	var out []string
 	for _, p := range paths {
-		fi, err := in.root.Lstat(p)
+		fi, err := s.opt.Root.Lstat(p)
 		if err != nil {
 			continue
 		}
@@ -396,70 +394,4 @@ func (in *Ingester) stampsOf(paths []string) []string {
 		out = append(out, stamp)
 	}
 	return out
-}
-
-// ignoreFiles returns the ignore files as they were last read.
-func (in *Ingester) ignoreFiles() []string {
-	if g := in.Rules().ignores; g != nil {
-		return slices.Clone(g.names)
-	}
-	return nil
-}
-
-// LeftOut returns how many files of the checkout are not indexed because an
-// ignore file, project.toml or their being vendored says so, by why.
-func (in *Ingester) LeftOut() map[string]int {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.last == nil {
-		return nil
-	}
-	return in.last.leftOut
-}
-
-// Pruned returns the folders that are not looked into because an ignore file or
-// their being vendored says so, sorted.
-func (in *Ingester) Pruned() []string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return slices.Sorted(maps.Keys(in.pruned))
-}
-
-// Listed returns how many eligible files there were when they were last listed.
-func (in *Ingester) Listed() int {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.last == nil {
-		return 0
-	}
-	return len(in.last.listed)
-}
-
-// leaves has the source file at p leave the index in the next call of
-// [Ingester.Source], which must name it.
-func (in *Ingester) leaves(p string) {
-	if in.leaving == nil {
-		in.leaving = map[string]bool{}
-	}
-	in.leaving[p] = true
-}
-
-// Unwatched tells which folders of the checkout nothing can be indexed from:
-// those that git or an ignore file ignores, and vendored ones.
-func (in *Ingester) Unwatched(ctx context.Context, dirs []string) (map[string]bool, error) {
-	out := make(map[string]bool, len(dirs))
-	var ask []string
-	rules := in.Rules()
-	for _, d := range dirs {
-		if rules.PrunesDir(d) {
-			out[d] = true
-		} else {
-			ask = append(ask, d)
-		}
-	}
-	ignored, err := in.Repo.Ignored(ctx, ask)
-	for d := range ignored {
-		out[d] = ignored[d]
-	}
-	return out, err
 }

@@ -1,4 +1,4 @@
-package ingest
+package selection
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ type Rules struct {
 	// FileMemories is auto, fold or local.
 	FileMemories string
 
-	// ignores are what the files of the checkout say; an [Ingester] reads them.
+	// ignores are what the files of the checkout say; a [Selection] reads them.
 	ignores *ignores
 }
 
@@ -33,8 +33,8 @@ func (r Rules) Same(o Rules) bool {
 	return slices.Equal(r.Include, o.Include) && slices.Equal(r.Exclude, o.Exclude) && r.FileMemories == o.FileMemories
 }
 
-// text is the same for rules that say the same.
-func (r Rules) text() string {
+// Text is the same for rules that say the same.
+func (r Rules) Text() string {
 	s := fmt.Sprintf("%q %q %q", r.Include, r.Exclude, r.FileMemories)
 	if g := r.ignores; g != nil {
 		s += fmt.Sprintf(" %+v %+v %+v", g.files, g.vendored, g.generated)
