@@ -31,7 +31,7 @@ func levels() map[string]int {
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"meta/state": 2, "meta/cache": 2, "meta/index": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
-		"daemon/ingest/imports": 1, "daemon/ingest/describe": 3, "daemon/ingest/selection": 3,
+		"daemon/ingest/progress": 0, "daemon/ingest/imports": 1, "daemon/ingest/describe": 3, "daemon/ingest/selection": 3, "daemon/ingest/cut": 4,
 		"daemon/ingest": 5, "daemon/evolve": 5, "daemon/remember": 5, "daemon/recall": 5,
 		"daemon/jobs": 5, "daemon/port": 5, "api/auth": 5, "api/client": 5,
 		"daemon": 7, "api/mcp": 7, "api/agents": 7,

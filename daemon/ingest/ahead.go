@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
@@ -21,7 +22,7 @@ func (in *Ingester) DefaultBranch(ctx context.Context) (name, tip string, err er
 // RememberAhead is RememberCommits for the commits that the remote's default branch
 // has and ours has not. What it writes is what RememberCommits would, once the
 // branch is pulled: a function of the commit alone.
-func (in *Ingester) RememberAhead(ctx context.Context, ahead upstream.Branch) (r Report, err error) {
+func (in *Ingester) RememberAhead(ctx context.Context, ahead upstream.Branch) (r progress.Report, err error) {
 	if in.Store == nil || in.NoCommits || ahead.Tip == "" {
 		return r, nil
 	}
@@ -61,7 +62,7 @@ func (in *Ingester) RememberAhead(ctx context.Context, ahead upstream.Branch) (r
 	if err != nil {
 		return r, err
 	}
-	if r, err = in.putCommits(ctx, list, again, gone, newTally(nil, stageCommits, len(list))); err != nil {
+	if r, err = in.putCommits(ctx, list, again, gone, progress.NewTally(nil, progress.StageCommits, len(list))); err != nil {
 		return r, err
 	}
 	return r, in.State.SetNote(ctx, in.Key, noteAheadAt, ahead.Tip+" "+branch)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -54,7 +55,7 @@ func versionOf(s string) int {
 // person wrote wins. What has no description of ours to compare with is another
 // machine's and stays. It does a part of the work, less if waits, which may be
 // nil, says that something waits, and reports whether more is left.
-func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, progress Progress) (r Report, more bool, err error) {
+func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, tell progress.Func) (r progress.Report, more bool, err error) {
 	if owed, err := in.OwesDescriptions(); err != nil || !owed {
 		return r, false, err
 	}
@@ -94,7 +95,7 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, progres
 			return r, false, fmt.Errorf("describe anew: %w", err)
 		}
 		done += len(part)
-		progress.tell(Step{Stage: stageDescribing, Done: done, Total: len(todo)})
+		tell.Tell(progress.Step{Stage: progress.StageDescribing, Done: done, Total: len(todo)})
 		if err := in.State.SetNote(ctx, in.Key, anewNote, describe.Version+" "+string(part[len(part)-1])); err != nil {
 			return r, false, err
 		}
@@ -110,7 +111,7 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, progres
 }
 
 // describeSomeAnew is DescribeAnew for the files at paths.
-func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []string, r *Report) error {
+func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []string, r *progress.Report) error {
 	for range 3 { // somebody may write between our read and our put
 		var writes []gitops.Write
 		sources := map[string]string{} // by memory file
@@ -124,7 +125,7 @@ func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []strin
 			}
 			return nil
 		})
-		in.keepCuts(ctx)
+		in.reader.Flush(ctx)
 		if err != nil || len(writes) == 0 {
 			return err
 		}
@@ -138,7 +139,7 @@ func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []strin
 			files = append(files, w.Path)
 		}
 		f, err := in.Fold(ctx, files, nil)
-		r.add(f)
+		r.Add(f)
 		if err != nil || len(skipped) == 0 {
 			return err
 		}

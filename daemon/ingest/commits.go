@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -71,7 +72,7 @@ func parseCommitCursor(s string) (c commitCursor) {
 // credential are left out. What is there already stays as it is, so that a call
 // that was cut short is continued by the next one. It returns at once where the
 // branch has not moved.
-func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, progress Progress) (r Report, err error) {
+func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, tell progress.Func) (r progress.Report, err error) {
 	if in.Store == nil {
 		return r, nil
 	}
@@ -118,10 +119,10 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, prog
 			return r, err
 		}
 	}
-	if r, err = in.putCommits(ctx, fresh, twins, gone, newTally(progress, stageCommits, len(fresh))); err != nil {
+	if r, err = in.putCommits(ctx, fresh, twins, gone, progress.NewTally(tell, progress.StageCommits, len(fresh))); err != nil {
 		return r, err
 	}
-	if err := in.putHistory(ctx, tip, opt.History, gone, &r, progress); err != nil {
+	if err := in.putHistory(ctx, tip, opt.History, gone, &r, tell); err != nil {
 		return r, err
 	}
 	left, err := in.CommitsLeft(ctx)
@@ -172,7 +173,7 @@ func (in *Ingester) CommitsLeft(ctx context.Context) (int, error) {
 
 // putHistory is putCommits for the newest n commits of tip, which may be all
 // there ever were: a page at a time.
-func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[fold.ID]bool, r *Report, progress Progress) error {
+func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[fold.ID]bool, r *progress.Report, tell progress.Func) error {
 	if n <= 0 {
 		return nil
 	}
@@ -181,14 +182,14 @@ func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[
 		return err
 	}
 	n = min(n, all)
-	count := newTally(progress, stageCommits, n)
+	count := progress.NewTally(tell, progress.StageCommits, n)
 	for at := 0; at < n; at += commitPage {
 		list, err := in.Repo.Changes(ctx, tip, nil, at, min(commitPage, n-at))
 		if err != nil {
 			return err
 		}
 		did, err := in.putCommits(ctx, list, nil, gone, count)
-		r.add(did)
+		r.Add(did)
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[
 
 // putCommits writes the memories of commits that have none, and indexes them.
 // Those of gone were deleted by hand.
-func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins map[string]twin, gone map[fold.ID]bool, count *tally) (r Report, err error) {
+func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins map[string]twin, gone map[fold.ID]bool, count *progress.Tally) (r progress.Report, err error) {
 	if len(list) == 0 {
 		return r, nil
 	}
@@ -230,9 +231,9 @@ func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins
 		if err != nil {
 			return r, err
 		}
-		r.add(did)
-		count.worked(len(part), 0)
-		count.keep(len(part))
+		r.Add(did)
+		count.Worked(len(part), 0)
+		count.Keep(len(part))
 	}
 	return r, nil
 }
@@ -320,7 +321,7 @@ const madeAgain = "The same commit as the one it supersedes, on top of another h
 // machine to machine and from day to day.
 func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
 	for _, f := range c.Files {
-		if (selection.Rules{}).Eligible(f, in.FoldDir) && !strings.ContainsAny(f, "`\n\r") {
+		if (selection.Rules{}).Eligible(f, in.Selection.FoldDir()) && !strings.ContainsAny(f, "`\n\r") {
 			paths = append(paths, f)
 		}
 	}

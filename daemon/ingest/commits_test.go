@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -54,6 +55,7 @@ func (c *committed) open() {
 		c.t.Fatal(err)
 	}
 	c.branch = c.Repo.NewBranch()
+	c.readFrom(c.root, selection.Rules{})
 	if c.Store, err = gitops.OpenStore(ctx, gitops.StoreOptions{Repo: c.Repo, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -224,8 +226,8 @@ func TestTwoMachinesWriteOneMemory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "order"), []byte("zoo/*\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.SetRules(selection.Rules{Exclude: []string{"zoo/**"}})
 	b.open()
+	b.SetRules(selection.Rules{Exclude: []string{"zoo/**"}})
 	if n := b.look(CommitOptions{History: 1}); n != 1 || !bytes.Equal([]byte(a.file(oid)), []byte(b.file(oid))) || a.file(oid) == "" {
 		t.Errorf("one machine wrote\n%s\nthe other\n%s", a.file(oid), b.file(oid))
 	}
@@ -325,7 +327,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 	if _, err := c.RememberCommits(t.Context(), CommitOptions{}, func(s Step) { last = s }); err != nil {
 		t.Fatal(err)
 	}
-	if last.Stage != stageCommits || last.Done != most || last.Total != most {
+	if last.Stage != progress.StageCommits || last.Done != most || last.Total != most {
 		t.Errorf("progress ended at %+v", last)
 	}
 	left(n)

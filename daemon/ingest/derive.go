@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -193,10 +194,10 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 // Saved is [Ingester.Source] for what the watcher reported: directories stand
 // for all that is known or listed below them, new files are asked of git, and
 // links that hang on file names follow.
-func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
+func (in *Ingester) Saved(ctx context.Context, paths []string) (progress.Report, error) {
 	todo, names, err := in.expand(ctx, paths)
 	if err != nil || len(todo) == 0 {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	// A folder was reported, and one of these is what changed in it.
 	rules := slices.ContainsFunc(todo, selection.DecidesFiles) && !slices.ContainsFunc(paths, selection.DecidesFiles)
@@ -224,7 +225,7 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 // are those that came or went. What was reported only says where to look: a path
 // may have been a file and be a folder now, or the other way round.
 func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
-	files, rules, prefix := in.Files(), in.Rules(), in.FoldDir
+	files, rules, prefix := in.Files(), in.Rules(), in.Selection.FoldDir()
 	var unknown, dirs []string
 	for _, p := range paths {
 		// Whether it is there, and a folder: what is read of it is read below root.
@@ -302,7 +303,7 @@ func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	rules, prefix := in.Rules(), in.FoldDir
+	rules, prefix := in.Rules(), in.Selection.FoldDir()
 	var out, look []string
 	var was []stat
 	for _, dir := range outermost(dirs) {

@@ -128,7 +128,7 @@ func (in *Ingester) driftOfSource(ctx context.Context, x *index.DB, d *wire.Drif
 	if err != nil {
 		return err
 	}
-	rules, prefix := in.Rules(), in.FoldDir
+	rules, prefix := in.Rules(), in.Selection.FoldDir()
 	listed := slices.DeleteFunc(all, func(p string) bool { return !rules.Eligible(p, prefix) })
 	var known []string
 	var stats []stat

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -37,7 +38,7 @@ const loadFiles = 6
 // reports whether more is left, so that a save that comes meanwhile need not
 // wait; it also ends early, in the middle of a file too, once waits, which may be
 // nil, says that one does.
-func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progress) (bool, error) {
+func (in *Ingester) Embed(ctx context.Context, waits func() bool, tell progress.Func) (bool, error) {
 	seq := in.Vectors.Seq()
 	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
 	if err != nil || upTo <= seq {
@@ -68,9 +69,9 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
-		progress.tell(Step{Stage: stageEmbedding, Done: n + 1, Total: len(dues)})
+		tell.Tell(progress.Step{Stage: progress.StageEmbedding, Done: n + 1, Total: len(dues)})
 	}
-	defer in.keepCuts(ctx) // here the vectors
+	defer in.reader.Flush(ctx) // here the vectors
 	if _, err := in.embedSome(ctx, &b); err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
@@ -344,7 +345,7 @@ func (in *Ingester) catchUpFirst(ctx context.Context) error {
 
 // CatchUp feeds the text index what it missed, after a crash or when it was
 // begun anew.
-func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
+func (in *Ingester) CatchUp(ctx context.Context, tell progress.Func) error {
 	const part = 256
 	for done := 0; ; {
 		seq := in.Text.Seq()
@@ -379,7 +380,7 @@ func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
 			return fmt.Errorf("catch up: %w", err)
 		}
 		done += len(ids)
-		progress.tell(Step{Stage: stageWords, Done: done, Searchable: done})
+		tell.Tell(progress.Step{Stage: progress.StageWords, Done: done, Searchable: done})
 		if !more {
 			return nil
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -24,29 +26,29 @@ const maxMemory = 1 << 20
 // cannot be read as a memory is set aside with its reason; a file that is
 // certainly gone leaves the index, and the source it described is described
 // there again.
-func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress) (Report, error) {
+func (in *Ingester) Fold(ctx context.Context, paths []string, tell progress.Func) (progress.Report, error) {
 	paths, err := in.belowGone(ctx, paths)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	paths = in.withLookalikes(paths)
 	sort.Strings(paths)
 	var total Report
 	bulk, err := in.beginBulk(ctx, len(paths))
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
-	count := newTally(progress, stageReading, len(paths))
+	count := progress.NewTally(tell, progress.StageReading, len(paths))
 	for start := 0; start < len(paths); start += batchFiles {
 		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))], nil)
-		total.add(r)
+		total.Add(r)
 		if err != nil {
 			in.bulk = false // what it owes, a sweep does
 			return total, fmt.Errorf("index memory files: %w", err)
 		}
 		n := min(batchFiles, len(paths)-start)
-		count.worked(n, 0)
-		count.keep(n)
+		count.Worked(n, 0)
+		count.Keep(n)
 	}
 	if bulk {
 		return total, in.endBulk(ctx)
@@ -100,7 +102,7 @@ type foldChange struct {
 
 // foldBatch indexes some files below fold/, together with the source files that
 // they describe where those are at hand: one transaction, one change of words.
-func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*prepared) (Report, error) {
+func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*cut.File) (progress.Report, error) {
 	var r Report
 	known, err := in.manifest(ctx, paths, true)
 	if err != nil {
@@ -133,9 +135,9 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 	if err := in.promote(ctx, found); err != nil {
 		return r, err
 	}
-	with := make(map[fold.ID]*prepared, len(sources))
+	with := make(map[fold.ID]*cut.File, len(sources))
 	for _, pr := range sources {
-		with[pr.id] = pr
+		with[pr.ID] = pr
 	}
 	changes, again, err := in.foldChanges(ctx, found, with, &r)
 	if err != nil {
@@ -165,21 +167,21 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 // sourceChanges files source files under the memories of the same batch that
 // describe them. A source whose memory file says something else, or cannot be
 // read, is left to the sweep. texts are the filed ones, by memory.
-func sourceChanges(found []*foldChange, sources []*prepared) (changes []index.Change, texts map[string]*prepared) {
+func sourceChanges(found []*foldChange, sources []*cut.File) (changes []index.Change, texts map[string]*cut.File) {
 	described := make(map[fold.ID]bool, len(found))
 	for _, fc := range found {
 		if fc.m != nil && fc.m.Source == fold.SourceFile {
 			described[fc.m.ID] = true
 		}
 	}
-	texts = make(map[string]*prepared, len(sources))
+	texts = make(map[string]*cut.File, len(sources))
 	for _, pr := range sources {
 		switch {
-		case pr.file.State != "indexed":
-			changes = append(changes, index.Change{File: &pr.file})
-		case described[pr.id]:
-			changes = append(changes, index.Change{ID: pr.id, File: &pr.file, Chunks: pr.chunks, SetChunks: true})
-			texts[string(pr.id)] = pr
+		case pr.File.State != "indexed":
+			changes = append(changes, index.Change{File: &pr.File})
+		case described[pr.ID]:
+			changes = append(changes, index.Change{ID: pr.ID, File: &pr.File, Chunks: pr.Chunks, SetChunks: true})
+			texts[string(pr.ID)] = pr
 		}
 	}
 	return changes, texts
@@ -229,7 +231,7 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 		fc.file.State, fc.file.Reason = "quarantined", fmt.Sprintf("larger than %d KiB", maxMemory>>10)
 		return fc, nil
 	case err != nil:
-		fc.file.State, fc.file.Reason = "failed", readReason(err)
+		fc.file.State, fc.file.Reason = "failed", cut.ReadReason(err)
 		return fc, ctx.Err()
 	}
 	fc.file.Size, fc.file.MtimeNS, fc.file.Inode = info.Size, info.MtimeNS, info.Inode
@@ -286,7 +288,7 @@ func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
 // foldChanges turns what was found into changes of the index. The paths of
 // source files that have to be described in the index again come second. with
 // are the source files that are filed in the same transaction, by memory.
-func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*prepared, r *Report) ([]index.Change, []string, error) {
+func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*cut.File, r *progress.Report) ([]index.Change, []string, error) {
 	var ids []fold.ID
 	for _, fc := range found {
 		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
@@ -371,7 +373,7 @@ func sameNames(old index.Row, fc *foldChange) bool {
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields. with is that source if it is filed in the
 // same transaction.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.Row, with *prepared, resolver *fold.Resolver) (index.Change, bool, error) {
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.Row, with *cut.File, resolver *fold.Resolver) (index.Change, bool, error) {
 	row := index.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
@@ -405,9 +407,9 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.
 // staleNow reports whether the source that row describes is known to be another
 // than was described, by what is known of it already: the sweep of sources has
 // the last word. Old is the row before.
-func (in *Ingester) staleNow(ctx context.Context, row, old index.Row, with *prepared) (bool, error) {
-	if with != nil && with.file.State == "indexed" {
-		return stale(row.SourceBlob, with.file.Blob, with.src), nil
+func (in *Ingester) staleNow(ctx context.Context, row, old index.Row, with *cut.File) (bool, error) {
+	if with != nil && with.File.State == "indexed" {
+		return stale(row.SourceBlob, with.File.Blob, with.Src), nil
 	}
 	src, err := in.Index.FileByPath(ctx, row.FilePath, false)
 	switch {

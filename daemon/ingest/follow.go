@@ -19,7 +19,7 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 	if err != nil {
 		return err
 	}
-	rules, dir := in.Rules(), in.FoldDir
+	rules, dir := in.Rules(), in.Selection.FoldDir()
 	known, err := in.describedBlobs(ctx, changes, t)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -27,12 +29,6 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
-
-// A Cutter cuts one file at the bounds of its syntax: a [chunker.Pool], or
-// [chunker.Cut] in process.
-type Cutter interface {
-	CutSized(ctx context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error)
-}
 
 // Options are the parts of one checkout an [Ingester] works with. All stores
 // are owned and closed by the caller.
@@ -49,10 +45,10 @@ type Options struct {
 	Vectors *vecindex.Index
 	State   *state.DB
 	Cache   *cache.DB
-	Cutter  Cutter
-	Cuts    *Cuts // shared by all ingesters of Cache; nil means one of its own
+	Cutter  cut.Cutter
+	Cuts    *cut.Once // shared by all ingesters of Cache; nil means one of its own
 	Embed   embed.Embedder
-	Count   *Counters
+	Count   *progress.Counters
 
 	// Describe is "default-branch" or "worktree".
 	Describe string
@@ -87,6 +83,7 @@ type Ingester struct {
 
 	*selection.Selection
 
+	reader *cut.Reader
 	root   *os.Root // the work tree; nil for a bare repository
 	branch *usergit.Branch
 	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
@@ -109,8 +106,6 @@ type Ingester struct {
 	leaving map[string]bool
 
 	mu sync.Mutex // guards the fields below
-	// distrusted are hashes of content that is not to be taken from the cache.
-	distrusted map[string]bool
 	// fromWorkTree says that the tree described last was the work tree.
 	fromWorkTree bool
 }
@@ -128,7 +123,7 @@ func New(opt Options, rules selection.Rules) (*Ingester, error) {
 	}
 	opt.Cut.MaxBytes = int(opt.MaxBytes)
 	if opt.Cuts == nil {
-		opt.Cuts = new(Cuts)
+		opt.Cuts = new(cut.Once)
 	}
 	if opt.Allowed == nil {
 		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }
@@ -137,15 +132,25 @@ func New(opt Options, rules selection.Rules) (*Ingester, error) {
 		opt.Now = time.Now
 	}
 	in := &Ingester{Options: opt, branch: opt.Repo.NewBranch()}
+	var root *os.Root // nil for a bare repository
 	if opt.Repo.WorkTree != "" {
-		root, err := os.OpenRoot(opt.Repo.WorkTree)
-		if err != nil {
+		var err error
+		if root, err = os.OpenRoot(opt.Repo.WorkTree); err != nil {
 			return nil, err
 		}
-		in.root = root
 	}
-	in.Selection = selection.New(selection.Options{Repo: opt.Repo, Root: in.root, FoldDir: opt.FoldDir, MaxBytes: opt.MaxBytes}, rules)
+	in.readFrom(root, rules)
 	return in, nil
+}
+
+// readFrom has sources read from the work tree at root, by rules.
+func (in *Ingester) readFrom(root *os.Root, rules selection.Rules) {
+	in.root = root
+	in.Selection = selection.New(selection.Options{Repo: in.Repo, Root: root, FoldDir: in.Options.FoldDir, MaxBytes: in.MaxBytes}, rules)
+	in.reader = cut.NewReader(cut.Options{
+		Slug: in.Slug, Root: root, Selection: in.Selection, Cache: in.Cache, Cutter: in.Cutter, Once: in.Cuts,
+		Cut: in.Cut, MaxBytes: in.MaxBytes, Count: in.Count, Log: in.Log,
+	})
 }
 
 // Close releases the work tree. The stores stay open.
@@ -154,34 +159,4 @@ func (in *Ingester) Close() error {
 		return nil
 	}
 	return in.root.Close()
-}
-
-// A Report tells what one call did.
-type Report struct {
-	Checked   int // paths looked at
-	Indexed   int // files whose content went into the index
-	Unchanged int
-	Removed   int
-	Skipped   int
-	Failed    int
-	Memories  []fold.ID // memories that changed
-	Kept      int       // memories of files that are left out now, kept for a person's words
-
-	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
-	ProjectFile bool // fold/project.toml changed
-	Rules       bool // a file that says which files are indexed changed in a folder; see [selection.DecidesFiles]
-}
-
-func (r *Report) add(o Report) {
-	r.Checked += o.Checked
-	r.Indexed += o.Indexed
-	r.Unchanged += o.Unchanged
-	r.Removed += o.Removed
-	r.Skipped += o.Skipped
-	r.Failed += o.Failed
-	r.Kept += o.Kept
-	r.Memories = append(r.Memories, o.Memories...)
-	r.FoldMoved = r.FoldMoved || o.FoldMoved
-	r.ProjectFile = r.ProjectFile || o.ProjectFile
-	r.Rules = r.Rules || o.Rules
 }

@@ -60,7 +60,7 @@ func (in *Ingester) followRules(ctx context.Context, t *tree) (kept int, err err
 		return 0, err
 	}
 	var out []string
-	rules, dir := in.Rules(), in.FoldDir
+	rules, dir := in.Rules(), in.Selection.FoldDir()
 	for id, p := range described {
 		if id == fold.FileID(in.Slug, p) && !rules.Eligible(p, dir) && in.stillThere(all, p) {
 			out = append(out, p)

@@ -70,7 +70,7 @@ func (in *Ingester) pastCommit(c usergit.Commit) (index.Commit, bool) {
 	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false
 	}
-	rules, dir := in.Rules(), in.FoldDir
+	rules, dir := in.Rules(), in.Selection.FoldDir()
 	for _, f := range c.Files {
 		if rules.Eligible(f, dir) {
 			p.Files = append(p.Files, f)

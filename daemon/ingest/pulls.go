@@ -11,6 +11,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/regex"
@@ -28,7 +29,7 @@ const (
 // RememberPulls makes memories of merged requests, once: what is there stays as it
 // is, and what was deleted by hand stays deleted. Those that hold a credential are
 // left out.
-func (in *Ingester) RememberPulls(ctx context.Context, list []wire.MergeRequest) (r Report, err error) {
+func (in *Ingester) RememberPulls(ctx context.Context, list []wire.MergeRequest) (r progress.Report, err error) {
 	if in.Store == nil || in.NoCommits || len(list) == 0 {
 		return r, nil
 	}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
-	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -23,19 +22,14 @@ type resolved struct {
 	ok         bool
 }
 
-// descriptionKey is what the description of what was read is cached under.
-func (in *Ingester) descriptionKey(pr *prepared) string {
-	return fmt.Sprintf("described/%s/%s/%s/%d/%t/%s/%s", describe.Version, cutRules(chunker.Options{}), pr.file.Hash, in.MaxBytes, pr.file.Truncated, in.Slug, pr.path)
-}
-
 // described is the memory of a source file as it lies in the work tree, for the
 // index only.
 //
 // asked is what [Ingester.refreshImports] compares with the tree later.
-func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory, asked []byte) {
-	s := in.subject(pr.path, pr.file.Blob, pr.src, pr.result, pr.when, in.Files())
-	m, answers, ok := recall(pr.told, &s)
-	pr.told = nil
+func (in *Ingester) described(ctx context.Context, pr *cut.File) (_ *fold.Memory, asked []byte) {
+	s := in.subject(pr.Path, pr.File.Blob, pr.Src, pr.Result, pr.When, in.Files())
+	m, answers, ok := recall(pr.Told, &s)
+	pr.Told = nil
 	if !ok {
 		var asked []resolved
 		resolve := s.Resolve
@@ -46,18 +40,18 @@ func (in *Ingester) described(ctx context.Context, pr *prepared) (_ *fold.Memory
 		}
 		in.Count.Describes.Add(1)
 		m = describe.Describe(s)
-		if pr.remember && !pr.result.Provisional() {
-			if err := in.Cache.PutChunksSoon(ctx, in.descriptionKey(pr), encodeDescription(&m, s.Tested, asked)); err != nil {
+		if pr.Remember && !pr.Result.Provisional() {
+			if err := in.Cache.PutChunksSoon(ctx, in.reader.DescriptionKey(pr), encodeDescription(&m, s.Tested, asked)); err != nil {
 				in.Log.WarnContext(ctx, "Description not cached", "err", err)
 			}
 		}
 		answers = asked
 	}
-	m.ID = pr.id
+	m.ID = pr.ID
 	for i := range m.Links {
 		m.Links[i].From = m.ID
 	}
-	return &m, encodeAsked(pr.path, pr.result.Language, answers)
+	return &m, encodeAsked(pr.Path, pr.Result.Language, answers)
 }
 
 // recall returns what [describe.Describe] returns of s, from what encodeDescription wrote

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -19,15 +20,15 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	in, names, _ := preparing(t)
 	names = append(names, "describe/testdata/tree/web/src/auth/service.ts", "describe/testdata/tree/tools/report.py")
 	in.UseFiles(imports.NewFiles(names, nil))
-	prepare := func(name string, when time.Time) *prepared {
+	prepare := func(name string, when time.Time) *cut.File {
 		t.Helper()
-		pr, err := in.read(t.Context(), name, index.File{}, false)
+		pr, err := in.reader.Read(t.Context(), name, index.File{}, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr.remember, pr.when = true, when
-		in.lookUp(t.Context(), []*prepared{pr})
-		if err := in.finish(t.Context(), pr); err != nil {
+		pr.Remember, pr.When = true, when
+		in.reader.LookUp(t.Context(), []*cut.File{pr})
+		if err := in.reader.Finish(t.Context(), pr); err != nil {
 			t.Fatal(err)
 		}
 		return pr
@@ -42,7 +43,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	for _, name := range names {
 		pr := prepare(name, second)
 		got, _ := in.described(t.Context(), pr)
-		want := describe.Describe(in.subject(name, pr.file.Blob, pr.src, pr.result, second, in.Files()))
+		want := describe.Describe(in.subject(name, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
 		want.ID = fold.FileID(in.Slug, name)
 		for i := range want.Links {
 			want.Links[i].From = want.ID
@@ -61,7 +62,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	in.UseFiles(imports.NewFiles([]string{"embed_test.go"}, nil))
 	pr := prepare("embed_test.go", second)
 	got, _ := in.described(t.Context(), pr)
-	want := describe.Describe(in.subject(pr.path, pr.file.Blob, pr.src, pr.result, second, in.Files()))
+	want := describe.Describe(in.subject(pr.Path, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
 	if got.Title != want.Title || got.Body != want.Body {
 		t.Errorf("in another tree: %q, want %q", got.Title, want.Title)
 	}

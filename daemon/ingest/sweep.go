@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -25,12 +26,12 @@ import (
 // vanished says that memory files are missing which may come back (git.md G8):
 // none is then taken out of the index. describe, which may be nil, is called
 // between the two: what it describes is then indexed once, as described.
-func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() error, progress Progress) (Report, error) {
-	r, err := in.sweepFold(ctx, vanished, progress)
+func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() error, tell progress.Func) (progress.Report, error) {
+	r, err := in.sweepFold(ctx, vanished, tell)
 	if err != nil {
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
-	progress.tell(Step{Stage: stageListing})
+	tell.Tell(progress.Step{Stage: progress.StageListing})
 	l, err := in.List(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
@@ -46,8 +47,8 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	if describe != nil && first {
 		failed = describe()
 	}
-	s, err := in.sweepSource(ctx, l, progress)
-	r.add(s)
+	s, err := in.sweepSource(ctx, l, tell)
+	r.Add(s)
 	if err == nil && describe != nil && (!first || len(in.saved) > 0) {
 		failed = errors.Join(failed, describe())
 	}
@@ -57,19 +58,19 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	return r, failed
 }
 
-func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
+func (in *Ingester) sweepFold(ctx context.Context, vanished bool, tell progress.Func) (progress.Report, error) {
 	if !in.foldThere() && (vanished || !in.checkoutThere()) {
-		return Report{}, nil // the vanish guard judges that
+		return progress.Report{}, nil // the vanish guard judges that
 	}
 	// In tracked mode a branch may be without the folder.
 	paths, infos, err := in.walkFold()
 	if err != nil && !disk.Missing(err) {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	in.Count.Stats.Add(int64(len(paths)))
 	known, err := in.manifestOf(ctx, true, nil)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	todo := paths[:0:0]
 	match(paths, known.paths, func(i, k int) {
@@ -84,7 +85,7 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 			todo = append(todo, paths[i])
 		}
 	})
-	r, err := in.Fold(ctx, todo, progress)
+	r, err := in.Fold(ctx, todo, tell)
 	r.FoldMoved = len(todo) > 0
 	if err != nil {
 		return r, err
@@ -124,15 +125,15 @@ func match(a, b []string, fn func(i, k int)) {
 	}
 }
 
-func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, progress Progress) (Report, error) {
+func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, tell progress.Func) (progress.Report, error) {
 	if in.root == nil {
-		return Report{}, nil
+		return progress.Report{}, nil
 	}
 	changed, err := in.changedSource(ctx, l)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
-	r := Report{Checked: len(l.Files) - len(changed), Unchanged: len(l.Files) - len(changed)}
+	r := progress.Report{Checked: len(l.Files) - len(changed), Unchanged: len(l.Files) - len(changed)}
 	owed, err := in.owesLinks(ctx)
 	if err != nil {
 		return r, err
@@ -140,8 +141,8 @@ func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, progr
 	in.RereadPackages(changed)
 	if len(changed) > 0 || owed {
 		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
-			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
-			r.add(done)
+			done, err := in.Source(ctx, changed, tell.After(r.Unchanged))
+			r.Add(done)
 			if owed {
 				return append(changed, l.Files...), done.Memories, err
 			}

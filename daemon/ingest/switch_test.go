@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -20,10 +21,11 @@ func switching(t *testing.T) (in *Ingester, dir string) {
 	t.Helper()
 	in, _, _ = preparing(t)
 	dir = t.TempDir()
-	var err error
-	if in.root, err = os.OpenRoot(dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	in.readFrom(root, selection.Rules{})
 	if in.Index, err = index.Open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +134,11 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr, err := in.read(t.Context(), name, index.File{}, false)
+		pr, err := in.reader.Read(t.Context(), name, index.File{}, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := in.finish(t.Context(), pr); err != nil {
+		if err := in.reader.Finish(t.Context(), pr); err != nil {
 			t.Fatal(err)
 		}
 		m, _ := in.described(t.Context(), pr)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -17,8 +18,8 @@ type Target struct {
 func (in *Ingester) Use(t Target) { in.Vectors, in.Options.Embed = t.Vectors, t.Embed }
 
 // EmbedInto is [Ingester.Embed] for an index that is built beside the one in use.
-func (in *Ingester) EmbedInto(ctx context.Context, t Target, waits func() bool, progress Progress) (bool, error) {
+func (in *Ingester) EmbedInto(ctx context.Context, t Target, waits func() bool, tell progress.Func) (bool, error) {
 	defer in.Use(Target{in.Vectors, in.Options.Embed})
 	in.Use(t)
-	return in.Embed(ctx, waits, progress)
+	return in.Embed(ctx, waits, tell)
 }

@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -63,7 +65,7 @@ func (t *tree) only(path, blob string) *tree {
 // the tip of the default branch, whatever is checked out (design.md 5). Only
 // paths that changed since the cursor are rewritten or removed, and never what
 // describes a blob this repository does not know: that is newer than ours.
-func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Progress) (r Report, err error) {
+func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, tell progress.Func) (r progress.Report, err error) {
 	if in.Store == nil {
 		return r, nil
 	}
@@ -91,7 +93,7 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		}
 	}
 	if t.oid == "" {
-		return r, in.describeWorkTree(ctx, t, toFold, progress)
+		return r, in.describeWorkTree(ctx, t, toFold, tell)
 	}
 	if cursor != "" && cursor != t.oid {
 		if old, err := in.treeAt(ctx, cursor); err != nil {
@@ -105,7 +107,7 @@ func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, progress Pr
 		}
 	}
 	if toFold && (opt.Gaps || opt.Full || cursor != t.oid) {
-		if err := in.fillGaps(ctx, t, progress); err != nil {
+		if err := in.fillGaps(ctx, t, tell); err != nil {
 			return r, fmt.Errorf("describe files: %w", err)
 		}
 	}
@@ -163,7 +165,7 @@ func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, dir := in.Rules(), in.FoldDir
+	rules, dir := in.Rules(), in.Selection.FoldDir()
 	blobs := make(map[string]string, len(all.blobs))
 	for p, blob := range all.blobs {
 		if rules.Eligible(p, dir) {
@@ -202,7 +204,7 @@ func (in *Ingester) committed(ctx context.Context, oid string) (*tree, error) {
 
 // fillGaps describes the files of the tree that have no memory file, unless a
 // person deleted it.
-func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) error {
+func (in *Ingester) fillGaps(ctx context.Context, t *tree, tell progress.Func) error {
 	have, err := in.Index.Files(ctx, true)
 	if err != nil {
 		return err
@@ -235,7 +237,7 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, progress Progress) er
 		return cmp.Compare(fold.FileID(in.Slug, a), fold.FileID(in.Slug, b))
 	})
 	return in.linking(ctx, func(bool) ([]string, []fold.ID, error) {
-		return todo, nil, in.describeAll(ctx, t, todo, known, progress)
+		return todo, nil, in.describeAll(ctx, t, todo, known, tell)
 	})
 }
 
@@ -244,7 +246,7 @@ type gap struct {
 	paths []string
 	// found are those that lie in the work tree as they are in the tree, and
 	// that the index does not hold: read, cut and described.
-	found  []*prepared
+	found  []*cut.File
 	writes []gitops.Write // of found
 }
 
@@ -252,15 +254,15 @@ type gap struct {
 // source it describes where that is what lies in the work tree: a first index
 // reads, cuts and files everything once. While one part is written, the next is
 // cut.
-func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]index.File, progress Progress) error {
+func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]index.File, tell progress.Func) error {
 	in.index(ctx, t)
 	end := in.Store.Bulk()
 	gaps := make(chan gap)
-	count := newTally(progress, stageDescribing, len(paths))
+	count := progress.NewTally(tell, progress.StageDescribing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
-	if progress != nil && len(paths) > batchFiles && in.root != nil {
+	if tell != nil && len(paths) > batchFiles && in.root != nil {
 		g.Go(func() error {
-			count.whole.Store(in.measure(slices.Sorted(slices.Values(paths))))
+			count.SetWhole(in.measure(slices.Sorted(slices.Values(paths))))
 			return nil
 		})
 	}
@@ -287,8 +289,8 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 			if err := in.describeNew(gctx, t, part); err != nil {
 				return err
 			}
-			count.worked(len(part.paths)-len(part.found), 0)
-			count.keep(len(part.paths))
+			count.Worked(len(part.paths)-len(part.found), 0)
+			count.Keep(len(part.paths))
 		}
 		return nil
 	})
@@ -314,11 +316,11 @@ func (in *Ingester) partOf(paths []string, most int) int {
 }
 
 // asInTree fills in what of the part is in the work tree.
-func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]index.File, count *tally) error {
+func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]index.File, count *progress.Tally) error {
 	if t.oid == "" || in.root == nil {
 		return nil
 	}
-	found, texts := make([]*prepared, len(part.paths)), make([][]byte, len(part.paths))
+	found, texts := make([]*cut.File, len(part.paths)), make([][]byte, len(part.paths))
 	each := func(fn func(ctx context.Context, i int) error) error {
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(in.Workers)
@@ -330,33 +332,33 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 	err := each(func(ctx context.Context, i int) (err error) {
 		p := part.paths[i]
 		if _, ok := known[p]; !ok {
-			found[i], err = in.readBlob(ctx, p, t.blobs[p])
+			found[i], err = in.reader.ReadBlob(ctx, p, t.blobs[p])
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	in.lookUp(ctx, slices.DeleteFunc(slices.Clone(found), func(pr *prepared) bool { return pr == nil }))
+	in.reader.LookUp(ctx, slices.DeleteFunc(slices.Clone(found), func(pr *cut.File) bool { return pr == nil }))
 	err = each(func(ctx context.Context, i int) error {
 		pr := found[i]
 		if pr == nil {
 			return nil
 		}
-		if err := in.finish(ctx, pr); err != nil {
+		if err := in.reader.Finish(ctx, pr); err != nil {
 			return err
 		}
-		if pr.file.State == "failed" {
+		if pr.File.State == "failed" {
 			found[i] = nil
 			return nil
 		}
-		if pr.file.State == "indexed" {
-			texts[i] = in.encode(in.describeCut(t, pr.path, pr.src, pr.file.Blob, pr.result, t.when), t)
+		if pr.File.State == "indexed" {
+			texts[i] = in.encode(in.describeCut(t, pr.Path, pr.Src, pr.File.Blob, pr.Result, t.when), t)
 		}
-		count.worked(1, min(pr.file.Size, in.MaxBytes))
+		count.Worked(1, min(pr.File.Size, in.MaxBytes))
 		return nil
 	})
-	in.keepCuts(ctx)
+	in.reader.Flush(ctx)
 	if err != nil {
 		return err
 	}
@@ -365,7 +367,7 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 			part.found = append(part.found, pr)
 		}
 		if texts[i] != nil {
-			part.writes = append(part.writes, gitops.Write{ID: pr.id, Path: pr.id.Path(), New: texts[i], Described: texts[i]})
+			part.writes = append(part.writes, gitops.Write{ID: pr.ID, Path: pr.ID.Path(), New: texts[i], Described: texts[i]})
 		}
 	}
 	return nil
@@ -376,7 +378,7 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 	have := make(map[string]bool, len(part.found))
 	for _, pr := range part.found {
-		have[pr.path] = true
+		have[pr.Path] = true
 	}
 	rest := slices.DeleteFunc(slices.Clone(part.paths), func(p string) bool { return have[p] })
 	writes := part.writes
@@ -388,7 +390,7 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 		}
 		return err
 	})
-	in.keepCuts(ctx)
+	in.reader.Flush(ctx)
 	if err != nil || len(writes)+len(part.found) == 0 {
 		return err
 	}
@@ -402,12 +404,12 @@ func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
 
 // readBack indexes memory files that were just written, with the sources they
 // describe: some batches here are cheaper than their events one by one.
-func (in *Ingester) readBack(ctx context.Context, writes []gitops.Write, found []*prepared) error {
-	sources := make(map[fold.ID]*prepared, len(found))
-	var next []*prepared
+func (in *Ingester) readBack(ctx context.Context, writes []gitops.Write, found []*cut.File) error {
+	sources := make(map[fold.ID]*cut.File, len(found))
+	var next []*cut.File
 	for _, pr := range found {
-		if pr.file.State == "indexed" {
-			sources[pr.id] = pr
+		if pr.File.State == "indexed" {
+			sources[pr.ID] = pr
 		} else {
 			next = append(next, pr) // has no memory: any batch will do
 		}
@@ -474,7 +476,7 @@ func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byt
 	if len(src) == 0 || chunker.IsBinary(src) {
 		return nil, nil
 	}
-	res, err := in.cutLike(ctx, p, src, fold.ContentHash(src), in.cutToTell(), &verdict{src: src})
+	res, err := in.reader.ToDescribe(ctx, p, src)
 	if err != nil {
 		return nil, err
 	}

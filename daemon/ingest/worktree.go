@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -52,7 +54,7 @@ const owedGone = "owed gone"
 
 // noteSaved notes source files that changed, for describeSaved, and those that
 // went and have a memory file also for after a crash. rows are their memories.
-func (in *Ingester) noteSaved(ctx context.Context, batch []*prepared, described map[fold.ID]string) error {
+func (in *Ingester) noteSaved(ctx context.Context, batch []*cut.File, described map[fold.ID]string) error {
 	if in.Store == nil || !in.FromWorkTree() {
 		return nil
 	}
@@ -61,11 +63,11 @@ func (in *Ingester) noteSaved(ctx context.Context, batch []*prepared, described 
 	}
 	var gone []string
 	for _, pr := range batch {
-		if !pr.unchanged {
-			in.saved[pr.path] = true
+		if !pr.Unchanged {
+			in.saved[pr.Path] = true
 		}
-		if pr.gone && described[pr.id] == "fold" {
-			gone = append(gone, pr.path)
+		if pr.Gone && described[pr.ID] == "fold" {
+			gone = append(gone, pr.Path)
 		}
 	}
 	if len(gone) == 0 {
@@ -152,9 +154,9 @@ func (in *Ingester) describedSaved(ctx context.Context, paths []string) error {
 
 // describeWorkTree describes what lies in the work tree, where that is wanted
 // or there is no commit yet.
-func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, progress Progress) error {
+func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, tell progress.Func) error {
 	if toFold {
-		if err := in.fillGaps(ctx, t, progress); err != nil {
+		if err := in.fillGaps(ctx, t, tell); err != nil {
 			return err
 		}
 	}

@@ -140,3 +140,6 @@ func (s *Selection) Stands(p string) (there, gone bool) {
 	}
 	return !fi.IsDir(), fi.IsDir()
 }
+
+// FoldDir is the folder of memories as it would be named among source files.
+func (s *Selection) FoldDir() string { return s.opt.FoldDir }

@@ -1,4 +1,4 @@
-package ingest
+package cut
 
 import (
 	"github.com/foldwatch/foldwatch/chunker"

@@ -1,4 +1,4 @@
-package ingest
+package cut
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ func TestReadReason(t *testing.T) {
 		{fold.WithHint(fmt.Errorf("read src/a.go: %w: %w", fold.ErrUnavailable, syscall.EACCES), "check who owns it"), "read: permission denied"},
 		{errors.New("changed while it was read"), "read: changed while it was read"},
 	} {
-		if got := readReason(tc.err); got != tc.want {
-			t.Errorf("readReason(%v) = %q, want %q", tc.err, got, tc.want)
+		if got := ReadReason(tc.err); got != tc.want {
+			t.Errorf("ReadReason(%v) = %q, want %q", tc.err, got, tc.want)
 		}
 	}
 }

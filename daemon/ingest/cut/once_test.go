@@ -1,4 +1,4 @@
-package ingest
+package cut
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 func TestCutsAreMadeOnce(t *testing.T) {
 	t.Parallel()
-	var c Cuts
+	var c Once
 	var cache sync.Map
 	var made, shared atomic.Int64
 	const keys, callers = 500, 8
@@ -50,7 +50,7 @@ func TestCutsThatAreNotShared(t *testing.T) {
 	none := func() ([]byte, error) { return nil, nil }
 	t.Run("a caller that gives up does not take others along", func(t *testing.T) {
 		t.Parallel()
-		var c Cuts
+		var c Once
 		began, end := make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -75,7 +75,7 @@ func TestCutsThatAreNotShared(t *testing.T) {
 	})
 	t.Run("a cut that may not be kept", func(t *testing.T) {
 		t.Parallel()
-		var c Cuts
+		var c Once
 		for range 2 {
 			made := false
 			b, mine, err := c.once(t.Context(), "k", none, func() ([]byte, error) {
@@ -89,7 +89,7 @@ func TestCutsThatAreNotShared(t *testing.T) {
 	})
 	t.Run("one that is not trusted any more", func(t *testing.T) {
 		t.Parallel()
-		var c Cuts
+		var c Once
 		old := func() ([]byte, error) { return []byte("old"), nil }
 		for _, want := range []bool{true, false, true} {
 			_, mine, err := c.once(t.Context(), "k", old, func() ([]byte, error) { return []byte("new"), nil })
@@ -103,7 +103,7 @@ func TestCutsThatAreNotShared(t *testing.T) {
 	})
 	t.Run("one that left the cache", func(t *testing.T) {
 		t.Parallel()
-		var c Cuts
+		var c Once
 		n := 0
 		for range 2 {
 			if _, _, err := c.once(t.Context(), "k", none, func() ([]byte, error) {

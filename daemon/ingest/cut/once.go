@@ -1,4 +1,4 @@
-package ingest
+package cut
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Cuts has each content cut once where several ingesters come upon it at the same
+// Once has each content cut once where several ingesters come upon it at the same
 // time: the work trees of one repository that are registered together, or equal
 // files of one checkout. Share one between ingesters of one cache. The zero value
 // is ready; it is safe for concurrent use.
-type Cuts struct {
+type Once struct {
 	flights singleflight.Group
 
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ const recentCuts = 4096
 // since the caller looked into the cache, that is returned instead: by the other
 // call, or from the cache through again. A nil answer of another call is not
 // taken, and fn is called.
-func (c *Cuts) once(ctx context.Context, key string, again, fn func() ([]byte, error)) (made []byte, mine bool, err error) {
+func (c *Once) once(ctx context.Context, key string, again, fn func() ([]byte, error)) (made []byte, mine bool, err error) {
 	for {
 		v, err, _ := c.flights.Do(key, func() (any, error) {
 			if c.was(key) {
@@ -56,13 +56,13 @@ func (c *Cuts) once(ctx context.Context, key string, again, fn func() ([]byte, e
 	}
 }
 
-func (c *Cuts) was(key string) bool {
+func (c *Once) was(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent[key]
 }
 
-func (c *Cuts) note(key string) {
+func (c *Once) note(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ring == nil {
@@ -74,7 +74,7 @@ func (c *Cuts) note(key string) {
 }
 
 // forget has the next call for key make it, whatever was made before.
-func (c *Cuts) forget(key string) {
+func (c *Once) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.recent, key)
