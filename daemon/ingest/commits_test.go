@@ -54,8 +54,6 @@ func (c *committed) open() {
 	if c.Repo, err = usergit.Locate(ctx, c.dir); err != nil {
 		c.t.Fatal(err)
 	}
-	c.branch = c.Repo.NewBranch()
-	c.readFrom(c.root, selection.Rules{})
 	if c.Store, err = gitops.OpenStore(ctx, gitops.StoreOptions{Repo: c.Repo, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -64,11 +62,12 @@ func (c *committed) open() {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.State.Close() })
-	c.Key, c.MostCommits = c.Repo.Key(), mostCommits
+	c.Key = c.Repo.Key()
 	if err := c.State.PutCheckout(ctx, state.Checkout{Key: c.Key, Path: c.dir, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.Options.Fold = disk.Folder{Dir: filepath.Join(c.dir, "fold")}
+	c.readFrom(c.root, selection.Rules{})
 }
 
 func (c *committed) git(args ...string) string {
@@ -132,7 +131,7 @@ func TestNewCommitsBecomeMemories(t *testing.T) {
 	fix := c.commit("fix(auth): Close the \"door\": it was open\n\nIt let quokkas in.\n<<<<<<< HEAD\n\n  indented", "auth/door.go", "b.go")
 	c.git("rm", "-q", "a.go")
 	many := []string{}
-	for i := range commitFiles + 5 {
+	for i := range 50 + 5 {
 		many = append(many, fmt.Sprintf("many/f%02d.go", i))
 	}
 	wide := c.commit("Widen "+strings.Repeat("word ", 40), many...)
@@ -304,7 +303,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 	c.look(CommitOptions{})
 	var in bytes.Buffer
 	const most, n = 20, 50
-	c.MostCommits = most
+	c.Follower.MostCommits = most
 	for i := range n {
 		fmt.Fprintf(&in, "commit refs/heads/main\ncommitter Ann <ann@example.org> %d +0000\ndata <<E\nChange %d\nE\n", 1800000000+i, i)
 		if i == 0 {
@@ -348,7 +347,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 		t.Errorf("%d revisions, want one a call that wrote: %v", len(log), err)
 	}
 	// Without the wish nothing comes by itself.
-	c.NoCommits = true
+	c.Follower.NoCommits = true
 	c.commit("Not wanted", "b.go")
 	if got := c.look(CommitOptions{}); got != n+1 {
 		t.Errorf("%d memories, want still %d", got, n+1)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -398,8 +399,8 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolver.Resolve)
 	c := index.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
-	if row.Source == fold.SourceGit && (row.Type == pullType || old.Type == pullType) {
-		c.Derived, c.SetDerived = in.pullLinks(fc.m), true
+	if row.Source == fold.SourceGit && (row.Type == tip.PullType || old.Type == tip.PullType) {
+		c.Derived, c.SetDerived = in.PullLinks(fc.m), true
 	}
 	return c, redo, nil
 }

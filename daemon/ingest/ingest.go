@@ -1,5 +1,5 @@
-// Package ingest turns one changed file into a memory, chunks, words and
-// vectors, and keeps the described memories in step with the default branch.
+// Package ingest turns one changed file into a memory, chunks, words and vectors. What
+// the default branch says becomes files in package tip, which it reads like any others.
 //
 // Everything it does is idempotent: what is done is known by content hash, so
 // that doing it twice is doing it once, and a crash between two stores is
@@ -11,13 +11,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/cache"
@@ -76,26 +76,23 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// An Ingester brings the derived stores of one checkout up to its files. One
-// of its methods runs at a time; Rules and Resolve are safe for concurrent use.
+// An Ingester brings the derived stores of one checkout up to its files. It has the
+// methods of the [selection.Selection] it goes by, and of the [tip.Follower] that writes
+// the memory files it reads. One of its methods runs at a time, but for those that these
+// two call safe for concurrent use.
 type Ingester struct {
 	Options
 
 	*selection.Selection
+	*tip.Follower
 
 	reader *cut.Reader
-	root   *os.Root // the work tree; nil for a bare repository
-	branch *usergit.Branch
-	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
-	gaps   *gaps           // what was last looked through for files without a memory file; nil before
-	stale  *staleLook      // what stale marks were last refreshed from; nil before
-	saved  map[string]bool // source files that changed since the work tree was described, if it is
-	bulk   bool            // so many memory files are read that links by name wait for the end
+	root   *os.Root   // the work tree; nil for a bare repository
+	stale  *staleLook // what stale marks were last refreshed from; nil before
+	bulk   bool       // so many memory files are read that links by name wait for the end
 	// worded says that the text index has the words of all that was applied, so far
 	// as this one knows; see catchUpFirst.
 	worded bool
-	ruled  string // the rules that memory files are in step with; "" before
-	anew   bool   // all descriptions are known to be of this describer, or a newer one
 	recent recent // sources that were just read
 	// shifted are chunks whose text to embed may be another than it was.
 	shifted shifted
@@ -104,10 +101,6 @@ type Ingester struct {
 	// leaving are source files that git does not list any more, for the next call
 	// of Source: they leave the index also where they are still there.
 	leaving map[string]bool
-
-	mu sync.Mutex // guards the fields below
-	// fromWorkTree says that the tree described last was the work tree.
-	fromWorkTree bool
 }
 
 // New returns an Ingester over opened stores. Close it.
@@ -117,9 +110,6 @@ func New(opt Options, rules selection.Rules) (*Ingester, error) {
 	}
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 20
-	}
-	if opt.MostCommits == 0 {
-		opt.MostCommits = mostCommits
 	}
 	opt.Cut.MaxBytes = int(opt.MaxBytes)
 	if opt.Cuts == nil {
@@ -131,7 +121,7 @@ func New(opt Options, rules selection.Rules) (*Ingester, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	in := &Ingester{Options: opt, branch: opt.Repo.NewBranch()}
+	in := &Ingester{Options: opt}
 	var root *os.Root // nil for a bare repository
 	if opt.Repo.WorkTree != "" {
 		var err error
@@ -151,6 +141,12 @@ func (in *Ingester) readFrom(root *os.Root, rules selection.Rules) {
 		Slug: in.Slug, Root: root, Selection: in.Selection, Cache: in.Cache, Cutter: in.Cutter, Once: in.Cuts,
 		Cut: in.Cut, MaxBytes: in.MaxBytes, Count: in.Count, Log: in.Log,
 	})
+	in.Follower = tip.New(tip.Options{
+		Slug: in.Slug, Key: in.Key, Repo: in.Repo, Folder: in.Options.Fold, Store: in.Store, State: in.State,
+		Selection: in.Selection, Reader: in.reader, Indexer: indexer{in}, Count: in.Count, Workers: in.Workers,
+		Describe: in.Describe, NoCommits: in.NoCommits, MostCommits: in.MostCommits, Now: in.Now,
+	})
+	in.Follower.Attach(in.Index)
 }
 
 // Close releases the work tree. The stores stay open.

@@ -27,7 +27,7 @@ type resolved struct {
 //
 // asked is what [Ingester.refreshImports] compares with the tree later.
 func (in *Ingester) described(ctx context.Context, pr *cut.File) (_ *fold.Memory, asked []byte) {
-	s := in.subject(pr.Path, pr.File.Blob, pr.Src, pr.Result, pr.When, in.Files())
+	s := describe.NewSubject(in.Slug, pr.Path, pr.File.Blob, pr.Src, pr.Result, pr.When, in.Files())
 	m, answers, ok := recall(pr.Told, &s)
 	pr.Told = nil
 	if !ok {

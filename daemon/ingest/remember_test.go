@@ -43,7 +43,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	for _, name := range names {
 		pr := prepare(name, second)
 		got, _ := in.described(t.Context(), pr)
-		want := describe.Describe(in.subject(name, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
+		want := describe.Describe(describe.NewSubject(in.Slug, name, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
 		want.ID = fold.FileID(in.Slug, name)
 		for i := range want.Links {
 			want.Links[i].From = want.ID
@@ -62,7 +62,7 @@ func TestDescriptionsAreRemembered(t *testing.T) {
 	in.UseFiles(imports.NewFiles([]string{"embed_test.go"}, nil))
 	pr := prepare("embed_test.go", second)
 	got, _ := in.described(t.Context(), pr)
-	want := describe.Describe(in.subject(pr.Path, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
+	want := describe.Describe(describe.NewSubject(in.Slug, pr.Path, pr.File.Blob, pr.Src, pr.Result, second, in.Files()))
 	if got.Title != want.Title || got.Body != want.Body {
 		t.Errorf("in another tree: %q, want %q", got.Title, want.Title)
 	}

@@ -10,6 +10,7 @@ import (
 // concurrent use.
 func (in *Ingester) Attach(index *index.DB, text *textindex.Index) {
 	in.Index, in.Text = index, text
+	in.Follower.Attach(index)
 }
 
 // Rest has the ingester let go of its stores, which are closed, and of what it
@@ -18,8 +19,9 @@ func (in *Ingester) Attach(index *index.DB, text *textindex.Index) {
 // but those that are safe for concurrent use.
 func (in *Ingester) Rest() {
 	in.Index, in.Text = nil, nil
+	in.Follower.Attach(nil)
 	in.Use(Target{})
-	in.gaps, in.stale, in.worded = nil, nil, false
+	in.stale, in.worded = nil, false
 	in.sourceStats, in.foldStats = nil, nil
 	in.recent = recent{}
 }

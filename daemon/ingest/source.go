@@ -15,7 +15,6 @@ import (
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
-	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -213,7 +212,7 @@ func (in *Ingester) applySource(ctx context.Context, batch []*cut.File) (progres
 			r.Memories = append(r.Memories, pr.ID)
 		}
 	}
-	if err := in.noteSaved(ctx, batch, described); err != nil {
+	if err := in.NoteSaved(ctx, batch, described); err != nil {
 		return r, err
 	}
 	if err := in.catchUpFirst(ctx); err != nil {
@@ -362,15 +361,6 @@ func stale(described, blob string, src []byte) bool {
 	long := len(described) == 64 // a repository of SHA-256 objects
 	return described != usergit.BlobName(src, long) &&
 		described != usergit.BlobName(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), long)
-}
-
-// subject is what [describe.Describe] is told of a file.
-func (in *Ingester) subject(path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) describe.Subject {
-	return describe.Subject{
-		Slug: in.Slug, Path: path, Language: res.Language, Blob: blob, Source: src,
-		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,
-		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },
-	}
 }
 
 // ReadSource returns a source file as it lies in the checkout, at most its

@@ -37,11 +37,11 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
 	in.SetFiles(l.Files)
-	follows, err := in.followsWorkTree(ctx)
+	follows, err := in.FollowsWorkTree(ctx)
 	if err != nil {
 		return r, err
 	}
-	in.setFromWorkTree(follows)
+	in.SetFromWorkTree(follows)
 	var failed error                   // source is searchable all the same
 	first := in.Describe != "worktree" // which is told of as it is indexed
 	if describe != nil && first {
@@ -49,7 +49,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	}
 	s, err := in.sweepSource(ctx, l, tell)
 	r.Add(s)
-	if err == nil && describe != nil && (!first || len(in.saved) > 0) {
+	if err == nil && describe != nil && (!first || in.OwesSaved()) {
 		failed = errors.Join(failed, describe())
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -56,6 +57,15 @@ type Subject struct {
 	// Resolve returns the file of the same tree that an import means, if it
 	// means one. May be nil.
 	Resolve func(imp string) (path string, ok bool)
+}
+
+// NewSubject returns what is known of a source file in the tree of files, cut as res.
+func NewSubject(slug, path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) Subject {
+	return Subject{
+		Slug: slug, Path: path, Language: res.Language, Blob: blob, Source: src,
+		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,
+		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },
+	}
 }
 
 // Describe returns the memory of a source file without asking a model: what

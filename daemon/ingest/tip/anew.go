@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"bytes"
@@ -26,22 +26,22 @@ const (
 const anewNote = "described anew"
 
 // OwesDescriptions reports whether descriptions in fold/ were made by an older
-// describer than this one, see [Ingester.DescribeAnew].
-func (in *Ingester) OwesDescriptions() (bool, error) {
-	if in.Store == nil || in.anew {
+// describer than this one, see [Follower.DescribeAnew].
+func (fo *Follower) OwesDescriptions() (bool, error) {
+	if fo.Store == nil || fo.anew {
 		return false, nil
 	}
-	version, described, err := in.Store.Describer()
+	version, described, err := fo.Store.Describer()
 	if err != nil {
 		return false, err
 	}
 	if version == "" && !described {
-		err = in.Store.SetDescriber(describe.Version)
-		in.anew = err == nil
+		err = fo.Store.SetDescriber(describe.Version)
+		fo.anew = err == nil
 		return false, err
 	}
-	in.anew = versionOf(version) >= versionOf(describe.Version)
-	return !in.anew, nil
+	fo.anew = versionOf(version) >= versionOf(describe.Version)
+	return !fo.anew, nil
 }
 
 // versionOf is 0 for what is none.
@@ -55,15 +55,15 @@ func versionOf(s string) int {
 // person wrote wins. What has no description of ours to compare with is another
 // machine's and stays. It does a part of the work, less if waits, which may be
 // nil, says that something waits, and reports whether more is left.
-func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, tell progress.Func) (r progress.Report, more bool, err error) {
-	if owed, err := in.OwesDescriptions(); err != nil || !owed {
+func (fo *Follower) DescribeAnew(ctx context.Context, waits func() bool, tell progress.Func) (r progress.Report, more bool, err error) {
+	if owed, err := fo.OwesDescriptions(); err != nil || !owed {
 		return r, false, err
 	}
-	described, _, err := in.Index.DescribedPaths(ctx)
+	described, _, err := fo.index.DescribedPaths(ctx)
 	if err != nil {
 		return r, false, err
 	}
-	note, err := in.State.Note(ctx, in.Key, anewNote)
+	note, err := fo.State.Note(ctx, fo.Key, anewNote)
 	if err != nil {
 		return r, false, err
 	}
@@ -71,19 +71,19 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, tell pr
 	if version != describe.Version {
 		last = ""
 	}
-	t, err := in.tip(ctx, "", TipOptions{Full: true})
+	t, err := fo.tip(ctx, "", DescribeOptions{Full: true})
 	if err != nil {
 		return r, false, err
 	}
 	var todo []fold.ID
 	for id, p := range described {
-		if _, ok := t.blobs[p]; ok && string(id) > last && id == fold.FileID(in.Slug, p) {
+		if _, ok := t.blobs[p]; ok && string(id) > last && id == fold.FileID(fo.Slug, p) {
 			todo = append(todo, id)
 		}
 	}
 	slices.SortFunc(todo, func(a, b fold.ID) int { return cmp.Compare(a, b) })
 	if len(todo) > 0 {
-		in.index(ctx, t)
+		fo.nameFiles(ctx, t)
 	}
 	for done := 0; done < len(todo); {
 		part := todo[done:min(done+anewFiles, len(todo))]
@@ -91,32 +91,32 @@ func (in *Ingester) DescribeAnew(ctx context.Context, waits func() bool, tell pr
 		for i, id := range part {
 			paths[i] = described[id]
 		}
-		if err := in.describeSomeAnew(ctx, t, paths, &r); err != nil {
+		if err := fo.describeSomeAnew(ctx, t, paths, &r); err != nil {
 			return r, false, fmt.Errorf("describe anew: %w", err)
 		}
 		done += len(part)
 		tell.Tell(progress.Step{Stage: progress.StageDescribing, Done: done, Total: len(todo)})
-		if err := in.State.SetNote(ctx, in.Key, anewNote, describe.Version+" "+string(part[len(part)-1])); err != nil {
+		if err := fo.State.SetNote(ctx, fo.Key, anewNote, describe.Version+" "+string(part[len(part)-1])); err != nil {
 			return r, false, err
 		}
 		if done < len(todo) && (done >= anewMost || waits != nil && waits()) {
 			return r, true, nil
 		}
 	}
-	if err := in.Store.SetDescriber(describe.Version); err != nil {
+	if err := fo.Store.SetDescriber(describe.Version); err != nil {
 		return r, false, err
 	}
-	in.anew = true
-	return r, false, in.State.SetNote(ctx, in.Key, anewNote, "")
+	fo.anew = true
+	return r, false, fo.State.SetNote(ctx, fo.Key, anewNote, "")
 }
 
 // describeSomeAnew is DescribeAnew for the files at paths.
-func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []string, r *progress.Report) error {
+func (fo *Follower) describeSomeAnew(ctx context.Context, t *tree, paths []string, r *progress.Report) error {
 	for range 3 { // somebody may write between our read and our put
 		var writes []gitops.Write
 		sources := map[string]string{} // by memory file
-		err := in.eachSource(ctx, t, paths, func(p string, src []byte, blob string, when time.Time) error {
-			w, err := in.anewWrite(ctx, t, p, src, blob, when)
+		err := fo.eachSource(ctx, t, paths, func(p string, src []byte, blob string, when time.Time) error {
+			w, err := fo.anewWrite(ctx, t, p, src, blob, when)
 			if err != nil {
 				return fmt.Errorf("%s: %w", p, err)
 			}
@@ -125,12 +125,12 @@ func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []strin
 			}
 			return nil
 		})
-		in.reader.Flush(ctx)
+		fo.Reader.Flush(ctx)
 		if err != nil || len(writes) == 0 {
 			return err
 		}
-		n, skipped, err := in.Store.PutMany(ctx, writes)
-		in.Count.Described.Add(int64(n))
+		n, skipped, err := fo.Store.PutMany(ctx, writes)
+		fo.Count.Described.Add(int64(n))
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []strin
 		for _, w := range writes {
 			files = append(files, w.Path)
 		}
-		f, err := in.Fold(ctx, files, nil)
+		f, err := fo.Indexer.Fold(ctx, files, nil)
 		r.Add(f)
 		if err != nil || len(skipped) == 0 {
 			return err
@@ -152,29 +152,29 @@ func (in *Ingester) describeSomeAnew(ctx context.Context, t *tree, paths []strin
 }
 
 // anewWrite returns what describing one file again changes, nil if nothing.
-func (in *Ingester) anewWrite(ctx context.Context, t *tree, p string, src []byte, blob string, when time.Time) (*gitops.Write, error) {
-	m, b, err := in.onDisk(fold.FileID(in.Slug, p))
+func (fo *Follower) anewWrite(ctx context.Context, t *tree, p string, src []byte, blob string, when time.Time) (*gitops.Write, error) {
+	m, b, err := fo.onDisk(fold.FileID(fo.Slug, p))
 	if err != nil || m == nil || m.Source != fold.SourceFile || m.SourceBlob != blob {
 		return nil, ignoreQuarantined(err)
 	}
-	kept, err := in.keptDescription(ctx, m)
+	kept, err := fo.keptDescription(ctx, m)
 	if err != nil || kept == nil {
 		return nil, err
 	}
-	was, err := fold.Decode(in.Slug, m.Path, kept)
+	was, err := fold.Decode(fo.Slug, m.Path, kept)
 	if err != nil {
 		return nil, ignoreQuarantined(err)
 	}
-	now, err := in.describeAs(ctx, t, p, src, blob, when)
+	now, err := fo.describeAs(ctx, t, p, src, blob, when)
 	if err != nil || now == nil {
 		return nil, err
 	}
 	now.CreatedAt, now.UpdatedAt, now.MovedFrom = was.CreatedAt, was.UpdatedAt, was.MovedFrom
-	text := in.encode(now, t)
+	text := fo.encode(now, t)
 	if bytes.Equal(text, kept) {
 		return nil, nil
 	}
-	merged, err := fold.Merge3(kept, b, text, fold.MergeOptions{Project: in.Slug, Path: m.Path, Now: in.Now(), Anew: true})
+	merged, err := fold.Merge3(kept, b, text, fold.MergeOptions{Project: fo.Slug, Path: m.Path, Now: fo.Now(), Anew: true})
 	if err != nil || merged.Deleted {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -28,18 +28,18 @@ const (
 // Merges, the commits of bots, messages that hold a credential, and commits of
 // too many files are left out. Where the remote's default branch, ahead, goes on
 // from ours, its past is read. It returns at once if neither has moved.
-func (in *Ingester) ReadPast(ctx context.Context, ahead upstream.Branch) error {
-	_, tip, err := in.branch.Default(ctx)
+func (fo *Follower) ReadPast(ctx context.Context, ahead upstream.Branch) error {
+	_, tip, err := fo.branch.Default(ctx)
 	if err != nil || tip == "" {
 		return err
 	}
-	l := in.Repo
+	l := fo.Repo
 	if ahead.Tip != "" && ahead.Tip != tip {
 		if left, _, err := ahead.Repo.Apart(ctx, tip, ahead.Tip); err == nil && left == 0 {
 			l, tip = ahead.Repo, ahead.Tip
 		}
 	}
-	known, err := in.Index.CommitsTip(ctx)
+	known, err := fo.index.CommitsTip(ctx)
 	if err != nil || known == tip {
 		return err
 	}
@@ -58,19 +58,19 @@ func (in *Ingester) ReadPast(ctx context.Context, ahead upstream.Branch) error {
 	}
 	var keep []index.Commit
 	for _, c := range slices.Backward(commits) {
-		if p, ok := in.pastCommit(c); ok {
+		if p, ok := fo.pastCommit(c); ok {
 			keep = append(keep, p)
 		}
 	}
-	return in.Index.AddCommits(ctx, tip, keep, anew, pastCommits)
+	return fo.index.AddCommits(ctx, tip, keep, anew, pastCommits)
 }
 
-func (in *Ingester) pastCommit(c usergit.Commit) (index.Commit, bool) {
+func (fo *Follower) pastCommit(c usergit.Commit) (index.Commit, bool) {
 	p := index.Commit{Oid: c.Oid}
 	if c.Parents >= commitMerged || c.Grafted || isBot(&c) {
 		return p, false
 	}
-	rules, dir := in.Rules(), in.Selection.FoldDir()
+	rules, dir := fo.Selection.Rules(), fo.Selection.FoldDir()
 	for _, f := range c.Files {
 		if rules.Eligible(f, dir) {
 			p.Files = append(p.Files, f)

@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"strings"
@@ -12,12 +12,12 @@ import (
 // clamped by the injected clock, not by that of the machine.
 func TestMergeGoesByTheClockItWasGiven(t *testing.T) {
 	now := time.Date(2020, 5, 6, 7, 8, 9, 0, time.UTC)
-	in := &Ingester{Options: Options{Slug: "app", Now: func() time.Time { return now }}}
+	fo := &Follower{Options: Options{Slug: "app", Now: func() time.Time { return now }}}
 	file := func(title string, at time.Time) []byte {
 		id := fold.FileID("app", "a.go")
 		return fold.Encode(&fold.Memory{ID: id, Path: id.Path(), Title: title, Type: "codebase", Source: fold.SourceFile, FilePath: "a.go", CreatedAt: now.Add(-time.Hour), UpdatedAt: at, Body: "# " + title + "\n"}, nil)
 	}
-	b, err := in.merge3(fold.FileID("app", "a.go").Path(), file("A", now.Add(-time.Hour)), file("B", now.Add(-time.Minute)), file("C", now.AddDate(1, 0, 0)))
+	b, err := fo.merge3(fold.FileID("app", "a.go").Path(), file("A", now.Add(-time.Hour)), file("B", now.Add(-time.Minute)), file("C", now.AddDate(1, 0, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -22,29 +22,29 @@ import (
 const (
 	// MaxPullText is how much of the text of a merged request is kept, in bytes.
 	MaxPullText = 64 << 10
-	pullType    = "pr"
+	PullType    = "pr"
 	pullWeight  = 1 // of the link to its commit: the forge says so
 )
 
 // RememberPulls makes memories of merged requests, once: what is there stays as it
 // is, and what was deleted by hand stays deleted. Those that hold a credential are
 // left out.
-func (in *Ingester) RememberPulls(ctx context.Context, list []wire.MergeRequest) (r progress.Report, err error) {
-	if in.Store == nil || in.NoCommits || len(list) == 0 {
+func (fo *Follower) RememberPulls(ctx context.Context, list []wire.MergeRequest) (r progress.Report, err error) {
+	if fo.Store == nil || fo.NoCommits || len(list) == 0 {
 		return r, nil
 	}
-	gone, err := in.State.Gone(ctx, in.Slug)
+	gone, err := fo.State.Gone(ctx, fo.Slug)
 	if err != nil {
 		return r, err
 	}
 	var writes []gitops.Write
 	var written []string
 	for i := range list {
-		w, ok := in.pullWrite(&list[i])
+		w, ok := fo.pullWrite(&list[i])
 		if !ok || gone[w.ID] || slices.Contains(written, w.Path) {
 			continue
 		}
-		if _, err := in.Options.Fold.Lstat(w.Path); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := fo.Folder.Lstat(w.Path); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		writes, written = append(writes, w), append(written, w.Path)
@@ -52,22 +52,22 @@ func (in *Ingester) RememberPulls(ctx context.Context, list []wire.MergeRequest)
 	if len(writes) == 0 {
 		return r, nil
 	}
-	if _, _, err := in.Store.PutMany(ctx, writes); err != nil {
+	if _, _, err := fo.Store.PutMany(ctx, writes); err != nil {
 		return r, fmt.Errorf("remember merged requests: %w", err)
 	}
-	return in.Fold(ctx, written, nil)
+	return fo.Indexer.Fold(ctx, written, nil)
 }
 
 // pullWrite is the memory file of a merged request; false for one that gets none.
-func (in *Ingester) pullWrite(p *wire.MergeRequest) (w gitops.Write, ok bool) {
-	m := pullMemory(in.Slug, p, false)
+func (fo *Follower) pullWrite(p *wire.MergeRequest) (w gitops.Write, ok bool) {
+	m := pullMemory(fo.Slug, p, false)
 	none := func(fold.ID) string { return "" }
 	b := fold.Encode(m, none)
-	if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+	if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
 		// Its text looks like something that no memory may hold, as with commits.
-		m = pullMemory(in.Slug, p, true)
+		m = pullMemory(fo.Slug, p, true)
 		b = fold.Encode(m, none)
-		if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+		if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
 			return w, false
 		}
 	}
@@ -91,7 +91,7 @@ func pullMemory(slug string, p *wire.MergeRequest, indent bool) *fold.Memory {
 	}
 	text := strings.TrimSpace(shown.Text(p.Text[:min(len(p.Text), MaxPullText)]))
 	m := &fold.Memory{
-		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: pullType, Source: fold.SourceGit,
+		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: PullType, Source: fold.SourceGit,
 		Author: describe.Clip(shown.Line(p.Author), describe.MaxTitle), Commit: p.Commit, CreatedAt: p.At, UpdatedAt: p.At,
 		Keywords: describe.Keywords(subject + "\n" + text), Tags: pullTags(p.Labels),
 	}
@@ -124,17 +124,17 @@ var pulledFrom = regex.Later(`(?m)^(?:Pull|Merge) request ([a-z0-9._:/-]{1,768})
 // wholeOid is the name of a commit, in either format.
 var wholeOid = regex.Later(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// pullLinks ties the memory of a merged request to that of the commit that it became
+// PullLinks ties the memory of a merged request to that of the commit that it became
 // on its branch. One that was squashed or rebased is that commit; a merge has no memory,
 // and the link leads nowhere. It is not written into the file: which machine has seen
 // the commit makes no difference to that.
-func (in *Ingester) pullLinks(m *fold.Memory) []fold.Link {
+func (fo *Follower) PullLinks(m *fold.Memory) []fold.Link {
 	of, n, ok := PulledFrom(m)
-	if !ok || !wholeOid().MatchString(m.Commit) || m.ID != fold.PullID(in.Slug, of, n) {
+	if !ok || !wholeOid().MatchString(m.Commit) || m.ID != fold.PullID(fo.Slug, of, n) {
 		return nil
 	}
 	return []fold.Link{{
-		From: m.ID, To: fold.CommitID(in.Slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
+		From: m.ID, To: fold.CommitID(fo.Slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
 		Evidence: fmt.Sprintf("%s was merged as commit %s", of, m.Commit[:7]),
 	}}
 }
@@ -142,7 +142,7 @@ func (in *Ingester) pullLinks(m *fold.Memory) []fold.Link {
 // PulledFrom returns which request of which host/repo m says to be the memory of. What
 // it says is not known to be true: its id shows that.
 func PulledFrom(m *fold.Memory) (hostRepo string, n int, ok bool) {
-	if m.Type != pullType {
+	if m.Type != PullType {
 		return "", 0, false
 	}
 	found := pulledFrom().FindStringSubmatch(m.Body)

@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const (
 	noteCommitsLeft = "commits left" // how many commits were left out, a number
 )
 
-// CommitOptions say how far [Ingester.RememberCommits] goes.
+// CommitOptions say how far [Follower.RememberCommits] goes.
 type CommitOptions struct {
 	// History makes memories of that many commits up to the tip, however old.
 	History int
@@ -72,21 +72,21 @@ func parseCommitCursor(s string) (c commitCursor) {
 // credential are left out. What is there already stays as it is, so that a call
 // that was cut short is continued by the next one. It returns at once where the
 // branch has not moved.
-func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, tell progress.Func) (r progress.Report, err error) {
-	if in.Store == nil {
+func (fo *Follower) RememberCommits(ctx context.Context, opt CommitOptions, tell progress.Func) (r progress.Report, err error) {
+	if fo.Store == nil {
 		return r, nil
 	}
-	branch, tip, err := in.branch.Default(ctx)
+	branch, tip, err := fo.branch.Default(ctx)
 	if err != nil {
 		return r, err
 	}
-	note, err := in.State.Note(ctx, in.Key, noteCommitsAt)
+	note, err := fo.State.Note(ctx, fo.Key, noteCommitsAt)
 	if err != nil {
 		return r, err
 	}
 	if tip == "" {
 		if note == "" { // all that comes is new
-			err = in.State.SetNote(ctx, in.Key, noteCommitsAt, noCommits)
+			err = fo.State.SetNote(ctx, fo.Key, noteCommitsAt, noCommits)
 		}
 		return r, err
 	}
@@ -101,13 +101,13 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, tell
 	switch {
 	case note != noCommits && was.branch != branch:
 		now.since = tip // what it holds was there before
-	case was.at != tip && !in.NoCommits:
-		fresh, more, err = in.newCommits(ctx, was, tip)
+	case was.at != tip && !fo.NoCommits:
+		fresh, more, err = fo.newCommits(ctx, was, tip)
 		if usergit.UnknownCommit(err) { // history was rewritten, and git has cleaned up since
 			fresh, more, now.since, err = nil, 0, tip, nil
 		}
 		if err == nil {
-			twins, err = in.twins(ctx, in.Repo, was.at, tip, fresh)
+			twins, err = fo.twins(ctx, fo.Repo, was.at, tip, fresh)
 		}
 		if err != nil {
 			return r, err
@@ -115,55 +115,55 @@ func (in *Ingester) RememberCommits(ctx context.Context, opt CommitOptions, tell
 	}
 	gone := map[fold.ID]bool{}
 	if !opt.Full {
-		if gone, err = in.State.Gone(ctx, in.Slug); err != nil {
+		if gone, err = fo.State.Gone(ctx, fo.Slug); err != nil {
 			return r, err
 		}
 	}
-	if r, err = in.putCommits(ctx, fresh, twins, gone, progress.NewTally(tell, progress.StageCommits, len(fresh))); err != nil {
+	if r, err = fo.putCommits(ctx, fresh, twins, gone, progress.NewTally(tell, progress.StageCommits, len(fresh))); err != nil {
 		return r, err
 	}
-	if err := in.putHistory(ctx, tip, opt.History, gone, &r, tell); err != nil {
+	if err := fo.putHistory(ctx, tip, opt.History, gone, &r, tell); err != nil {
 		return r, err
 	}
-	left, err := in.CommitsLeft(ctx)
+	left, err := fo.CommitsLeft(ctx)
 	if err != nil {
 		return r, err
 	}
 	if left > 0 || more > 0 { // the commits that were left out lie below those that came since
 		left += len(fresh) + more
-		if err := in.setCommitsLeft(ctx, left, opt.History); err != nil {
+		if err := fo.setCommitsLeft(ctx, left, opt.History); err != nil {
 			return r, err
 		}
 	}
-	return r, in.State.SetNote(ctx, in.Key, noteCommitsAt, now.String())
+	return r, fo.State.SetNote(ctx, fo.Key, noteCommitsAt, now.String())
 }
 
 // newCommits returns the newest MostCommits that came since was, and how many
 // more there are.
-func (in *Ingester) newCommits(ctx context.Context, was commitCursor, tip string) (list []usergit.Commit, more int, err error) {
+func (fo *Follower) newCommits(ctx context.Context, was commitCursor, tip string) (list []usergit.Commit, more int, err error) {
 	not := []string{was.at, was.since}
-	list, err = in.Repo.Changes(ctx, tip, not, 0, in.MostCommits)
-	if err != nil || len(list) < in.MostCommits {
+	list, err = fo.Repo.Changes(ctx, tip, not, 0, fo.MostCommits)
+	if err != nil || len(list) < fo.MostCommits {
 		return list, 0, err
 	}
-	all, err := in.Repo.CountChanges(ctx, tip, not)
+	all, err := fo.Repo.CountChanges(ctx, tip, not)
 	return list, all - len(list), err
 }
 
 // setCommitsLeft notes that left commits have to be asked for, unless they were.
-func (in *Ingester) setCommitsLeft(ctx context.Context, left, asked int) error {
+func (fo *Follower) setCommitsLeft(ctx context.Context, left, asked int) error {
 	note := ""
 	if asked < left {
 		note = strconv.Itoa(left)
 	}
-	return in.State.SetNote(ctx, in.Key, noteCommitsLeft, note)
+	return fo.State.SetNote(ctx, fo.Key, noteCommitsLeft, note)
 }
 
 // CommitsLeft returns how many commits would have to be asked for to have a
 // memory of each that came since the checkout was added; 0 if there is one of
 // each.
-func (in *Ingester) CommitsLeft(ctx context.Context) (int, error) {
-	note, err := in.State.Note(ctx, in.Key, noteCommitsLeft)
+func (fo *Follower) CommitsLeft(ctx context.Context) (int, error) {
+	note, err := fo.State.Note(ctx, fo.Key, noteCommitsLeft)
 	if err != nil || note == "" {
 		return 0, err
 	}
@@ -173,22 +173,22 @@ func (in *Ingester) CommitsLeft(ctx context.Context) (int, error) {
 
 // putHistory is putCommits for the newest n commits of tip, which may be all
 // there ever were: a page at a time.
-func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[fold.ID]bool, r *progress.Report, tell progress.Func) error {
+func (fo *Follower) putHistory(ctx context.Context, tip string, n int, gone map[fold.ID]bool, r *progress.Report, tell progress.Func) error {
 	if n <= 0 {
 		return nil
 	}
-	all, err := in.Repo.CountChanges(ctx, tip, nil)
+	all, err := fo.Repo.CountChanges(ctx, tip, nil)
 	if err != nil {
 		return err
 	}
 	n = min(n, all)
 	count := progress.NewTally(tell, progress.StageCommits, n)
 	for at := 0; at < n; at += commitPage {
-		list, err := in.Repo.Changes(ctx, tip, nil, at, min(commitPage, n-at))
+		list, err := fo.Repo.Changes(ctx, tip, nil, at, min(commitPage, n-at))
 		if err != nil {
 			return err
 		}
-		did, err := in.putCommits(ctx, list, nil, gone, count)
+		did, err := fo.putCommits(ctx, list, nil, gone, count)
 		r.Add(did)
 		if err != nil {
 			return err
@@ -199,11 +199,11 @@ func (in *Ingester) putHistory(ctx context.Context, tip string, n int, gone map[
 
 // putCommits writes the memories of commits that have none, and indexes them.
 // Those of gone were deleted by hand.
-func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins map[string]twin, gone map[fold.ID]bool, count *progress.Tally) (r progress.Report, err error) {
+func (fo *Follower) putCommits(ctx context.Context, list []usergit.Commit, twins map[string]twin, gone map[fold.ID]bool, count *progress.Tally) (r progress.Report, err error) {
 	if len(list) == 0 {
 		return r, nil
 	}
-	end := in.Store.Bulk()
+	end := fo.Store.Bulk()
 	defer func() {
 		if eerr := end(ctx); err == nil {
 			err = eerr
@@ -212,22 +212,22 @@ func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins
 	for part := range slices.Chunk(list, commitBatch) {
 		var writes []gitops.Write
 		for i := range part {
-			if w, ok := in.commitWrite(&part[i], twins[part[i].Oid]); ok && !gone[w.ID] {
+			if w, ok := fo.commitWrite(&part[i], twins[part[i].Oid]); ok && !gone[w.ID] {
 				writes = append(writes, w)
 			}
 		}
 		writes = slices.DeleteFunc(writes, func(w gitops.Write) bool {
-			_, err := in.Options.Fold.Lstat(w.Path)
+			_, err := fo.Folder.Lstat(w.Path)
 			return !errors.Is(err, fs.ErrNotExist) // what is there is left alone, whatever it is
 		})
-		if _, _, err := in.Store.PutMany(ctx, writes); err != nil {
+		if _, _, err := fo.Store.PutMany(ctx, writes); err != nil {
 			return r, fmt.Errorf("remember commits: %w", err)
 		}
 		var written []string
 		for _, w := range writes {
 			written = append(written, w.Path)
 		}
-		did, err := in.Fold(ctx, written, nil)
+		did, err := fo.Indexer.Fold(ctx, written, nil)
 		if err != nil {
 			return r, err
 		}
@@ -240,20 +240,20 @@ func (in *Ingester) putCommits(ctx context.Context, list []usergit.Commit, twins
 
 // commitWrite is the memory file of a commit; false for a commit that gets
 // none.
-func (in *Ingester) commitWrite(c *usergit.Commit, of twin) (w gitops.Write, ok bool) {
+func (fo *Follower) commitWrite(c *usergit.Commit, of twin) (w gitops.Write, ok bool) {
 	if c.Parents >= commitMerged || c.Grafted || isBot(c) {
 		return w, false
 	}
-	m := in.commitMemory(c, of)
-	title := func(id fold.ID) string { return in.pathOf(c, id) }
+	m := fo.commitMemory(c, of)
+	title := func(id fold.ID) string { return fo.pathOf(c, id) }
 	b := fold.Encode(m, title)
-	if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+	if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
 		// The message looks like something that no memory may hold, a merge left
 		// half done, say: quoted it does not.
 		quoted := *c
 		quoted.Body = "    " + strings.ReplaceAll(c.Body, "\n", "\n    ")
-		b = fold.Encode(in.commitMemory(&quoted, of), title)
-		if _, err := fold.Decode(in.Slug, m.Path, b); err != nil {
+		b = fold.Encode(fo.commitMemory(&quoted, of), title)
+		if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
 			return w, false
 		}
 	}
@@ -267,8 +267,8 @@ func (in *Ingester) commitWrite(c *usergit.Commit, of twin) (w gitops.Write, ok 
 // that two machines write the same. One that makes the change of another commit
 // again supersedes that one's memory, and leaves the rest to it if its message
 // is the same too.
-func (in *Ingester) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
-	id := fold.CommitID(in.Slug, c.Oid)
+func (fo *Follower) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
+	id := fold.CommitID(fo.Slug, c.Oid)
 	subject := plainLine(c.Subject)
 	title := describe.Clip(subject, describe.MaxTitle)
 	if title == "" {
@@ -277,7 +277,7 @@ func (in *Ingester) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
 	m := &fold.Memory{
 		ID: id, Path: id.Path(), Title: title, Aliases: []string{title}, Type: "commit", Source: fold.SourceGit,
 		Author: plainLine(c.AuthorName), Commit: c.Oid, CreatedAt: earlier(c.AuthorTime, c.Time), UpdatedAt: c.Time.UTC(),
-		Keywords: describe.Keywords(c.Subject + "\n" + c.Body), Tags: in.commitTags(c),
+		Keywords: describe.Keywords(c.Subject + "\n" + c.Body), Tags: fo.commitTags(c),
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", title)
@@ -295,13 +295,13 @@ func (in *Ingester) commitMemory(c *usergit.Commit, of twin) *fold.Memory {
 	if text := strings.Trim(c.Body, "\n"); strings.TrimSpace(text) != "" {
 		fmt.Fprintf(&b, "\n%s\n", text)
 	}
-	changed, more := in.commitPaths(c)
+	changed, more := fo.commitPaths(c)
 	if len(changed) > 0 {
 		b.WriteString("\n## Files\n")
 		for _, f := range changed {
 			fmt.Fprintf(&b, "- `%s`\n", f)
 			if !slices.Contains(c.Removed, f) { // what is gone has no memory
-				m.Links = append(m.Links, fold.Link{From: id, To: fold.FileID(in.Slug, f), Type: fold.LinkModifies, Weight: 1})
+				m.Links = append(m.Links, fold.Link{From: id, To: fold.FileID(fo.Slug, f), Type: fold.LinkModifies, Weight: 1})
 			}
 		}
 		if more > 0 {
@@ -319,9 +319,9 @@ const madeAgain = "The same commit as the one it supersedes, on top of another h
 // commitPaths returns the files a commit's memory names, sorted, and how many
 // more there are. Which are indexed at present is not asked: that differs from
 // machine to machine and from day to day.
-func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
+func (fo *Follower) commitPaths(c *usergit.Commit) (paths []string, more int) {
 	for _, f := range c.Files {
-		if (selection.Rules{}).Eligible(f, in.Selection.FoldDir()) && !strings.ContainsAny(f, "`\n\r") {
+		if (selection.Rules{}).Eligible(f, fo.Selection.FoldDir()) && !strings.ContainsAny(f, "`\n\r") {
 			paths = append(paths, f)
 		}
 	}
@@ -332,7 +332,7 @@ func (in *Ingester) commitPaths(c *usergit.Commit) (paths []string, more int) {
 
 // commitTags returns what sorts a commit: its kind where the subject names one
 // as many projects do (fix(auth): …), and what the files are about.
-func (in *Ingester) commitTags(c *usergit.Commit) []string {
+func (fo *Follower) commitTags(c *usergit.Commit) []string {
 	var tags []string
 	add := func(t string) {
 		if t != "" && len(t) <= 24 && len(tags) < describe.MaxTags && !slices.Contains(tags, t) {
@@ -348,7 +348,7 @@ func (in *Ingester) commitTags(c *usergit.Commit) []string {
 	if strings.HasPrefix(c.Subject, `Revert "`) {
 		add("revert")
 	}
-	changed, _ := in.commitPaths(c)
+	changed, _ := fo.commitPaths(c)
 	for _, f := range changed {
 		for dir := range strings.SplitSeq(strings.ToLower(f), "/") {
 			add(describe.Area(describe.Stem(dir)))
@@ -375,13 +375,13 @@ func earlier(a, b time.Time) time.Time {
 	return a.UTC()
 }
 
-func (in *Ingester) pathOf(c *usergit.Commit, id fold.ID) string {
+func (fo *Follower) pathOf(c *usergit.Commit, id fold.ID) string {
 	for _, f := range c.Files {
-		if fold.FileID(in.Slug, f) == id {
+		if fold.FileID(fo.Slug, f) == id {
 			return f
 		}
 	}
-	if twin, _, err := in.onDisk(id); err == nil && twin != nil {
+	if twin, _, err := fo.onDisk(id); err == nil && twin != nil {
 		return twin.Title
 	}
 	return ""
@@ -404,26 +404,26 @@ type twin struct {
 // twins returns, of the commits of list, those that take the place of a commit
 // which is no longer on the branch and has a memory: what a rebase or an amend
 // leaves. The repository of l has both.
-func (in *Ingester) twins(ctx context.Context, l *usergit.Repo, was, tip string, list []usergit.Commit) (map[string]twin, error) {
+func (fo *Follower) twins(ctx context.Context, l *usergit.Repo, was, tip string, list []usergit.Commit) (map[string]twin, error) {
 	if len(list) == 0 || was == "" {
 		return nil, nil
 	}
-	dropped, err := l.Changes(ctx, was, []string{tip}, 0, in.MostCommits)
+	dropped, err := l.Changes(ctx, was, []string{tip}, 0, fo.MostCommits)
 	if err != nil || len(dropped) == 0 {
 		return nil, err
 	}
 	dropped = slices.DeleteFunc(dropped, func(c usergit.Commit) bool {
-		_, err := in.Options.Fold.Lstat(fold.CommitID(in.Slug, c.Oid).Path())
+		_, err := fo.Folder.Lstat(fold.CommitID(fo.Slug, c.Oid).Path())
 		return err != nil
 	})
-	pairs, err := in.sameChange(ctx, l, dropped, list)
+	pairs, err := fo.sameChange(ctx, l, dropped, list)
 	if err != nil {
 		return nil, err
 	}
 	amended(pairs, dropped, list)
 	twins := map[string]twin{}
 	for c, old := range pairs {
-		id, err := in.firstTwin(fold.CommitID(in.Slug, old.was.Oid))
+		id, err := fo.firstTwin(fold.CommitID(fo.Slug, old.was.Oid))
 		if err != nil {
 			return nil, err
 		}
@@ -440,7 +440,7 @@ type rewritten struct {
 
 // sameChange returns, by their oids, the commits of list that make the change of
 // one that was dropped.
-func (in *Ingester) sameChange(ctx context.Context, l *usergit.Repo, dropped, list []usergit.Commit) (map[string]rewritten, error) {
+func (fo *Follower) sameChange(ctx context.Context, l *usergit.Repo, dropped, list []usergit.Commit) (map[string]rewritten, error) {
 	// Only commits of one author on the same files are compared at length.
 	like := func(c *usergit.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
 	alike := map[string][]*usergit.Commit{}
@@ -508,14 +508,14 @@ func amended(pairs map[string]rewritten, dropped, list []usergit.Commit) {
 
 // firstTwin follows a memory that only refers to another to the one that holds
 // the message.
-func (in *Ingester) firstTwin(id fold.ID) (fold.ID, error) {
-	m, _, err := in.onDisk(id)
+func (fo *Follower) firstTwin(id fold.ID) (fold.ID, error) {
+	m, _, err := fo.onDisk(id)
 	if err != nil || m == nil || !strings.Contains(m.Body, madeAgain) {
 		return id, ignoreQuarantined(err)
 	}
 	for _, l := range m.Links {
 		if l.Type == fold.LinkSupersedes {
-			if old, _, err := in.onDisk(l.To); err == nil && old != nil {
+			if old, _, err := fo.onDisk(l.To); err == nil && old != nil {
 				return l.To, nil
 			}
 		}

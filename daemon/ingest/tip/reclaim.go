@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -17,10 +17,10 @@ func keptByHand(m *fold.Memory, path string) bool {
 
 // reclaimed is a memory that was kept by hand, as the description now of the
 // source that is back, with the person's words.
-func (in *Ingester) reclaimed(ctx context.Context, m *fold.Memory, b []byte, now *fold.Memory, t *tree) ([]byte, error) {
-	theirs := in.encode(now, t)
+func (fo *Follower) reclaimed(ctx context.Context, m *fold.Memory, b []byte, now *fold.Memory, t *tree) ([]byte, error) {
+	theirs := fo.encode(now, t)
 	next, was := *m, *now
-	base, err := in.Store.LastDescribed(ctx, m.Path)
+	base, err := fo.Store.LastDescribed(ctx, m.Path)
 	switch {
 	case errors.Is(err, fold.ErrNotFound):
 		// What was ours in it is not known: all that the description does not say
@@ -30,7 +30,7 @@ func (in *Ingester) reclaimed(ctx context.Context, m *fold.Memory, b []byte, now
 	case err != nil:
 		return nil, err
 	default:
-		d, err := fold.Decode(in.Slug, m.Path, base)
+		d, err := fold.Decode(fo.Slug, m.Path, base)
 		if err != nil {
 			return nil, err
 		}
@@ -40,11 +40,11 @@ func (in *Ingester) reclaimed(ctx context.Context, m *fold.Memory, b []byte, now
 		next.Type = was.Type
 	}
 	next.Source, next.FilePath, next.SourceBlob, next.MovedFrom = was.Source, was.FilePath, was.SourceBlob, was.MovedFrom
-	ours, err := fold.Update(b, m, &next, in.titleOf(ctx))
+	ours, err := fold.Update(b, m, &next, fo.titleOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return in.merge3(m.Path, base, ours, theirs)
+	return fo.merge3(m.Path, base, ours, theirs)
 }
 
 // withNotes is body with the lines of old that it lacks as notes at its end.
@@ -95,49 +95,49 @@ func without(text, ours string) string {
 }
 
 // reclaim describes a source that is back in the memory that was kept of it.
-func (in *Ingester) reclaim(ctx context.Context, t *tree, p string, m *fold.Memory, b []byte) error {
-	return in.describeOne(ctx, t, p, func(now *fold.Memory) error {
-		merged, err := in.reclaimed(ctx, m, b, now, t)
+func (fo *Follower) reclaim(ctx context.Context, t *tree, p string, m *fold.Memory, b []byte) error {
+	return fo.describeOne(ctx, t, p, func(now *fold.Memory) error {
+		merged, err := fo.reclaimed(ctx, m, b, now, t)
 		if err != nil {
 			return err
 		}
-		return in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged, Described: in.encode(now, t)})
+		return fo.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged, Described: fo.encode(now, t)})
 	})
 }
 
 // moveOnto brings the words of a moved memory into the one that is at its new
 // path already; words is nil if it holds none but ours. It reports whether they
 // are there now.
-func (in *Ingester) moveOnto(ctx context.Context, t *tree, now *fold.Memory, words []byte) (bool, error) {
+func (fo *Follower) moveOnto(ctx context.Context, t *tree, now *fold.Memory, words []byte) (bool, error) {
 	for range 3 { // somebody may write between our read and our put
-		m, b, err := in.onDisk(now.ID)
+		m, b, err := fo.onDisk(now.ID)
 		if err != nil {
 			return false, ignoreQuarantined(err) // not to be read: nothing can go into it
 		}
 		if m == nil {
 			return false, nil // removed meanwhile
 		}
-		pure := in.encode(now, t)
+		pure := fo.encode(now, t)
 		w := gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: b}
 		if keptByHand(m, now.FilePath) {
-			if w.New, err = in.reclaimed(ctx, m, b, now, t); err != nil {
+			if w.New, err = fo.reclaimed(ctx, m, b, now, t); err != nil {
 				return false, err
 			}
 			w.Described = pure
-		} else if kept, err := in.keptDescription(ctx, m); err != nil {
+		} else if kept, err := fo.keptDescription(ctx, m); err != nil {
 			return false, err
 		} else if kept != nil {
-			if w.New, err = in.merge3(m.Path, kept, b, pure); err != nil {
+			if w.New, err = fo.merge3(m.Path, kept, b, pure); err != nil {
 				return false, err
 			}
 			w.Described = pure
 		}
 		if words != nil {
-			if w.New, err = in.withWords(ctx, m.Path, pure, w.New, words); err != nil {
+			if w.New, err = fo.withWords(ctx, m.Path, pure, w.New, words); err != nil {
 				return false, err
 			}
 		}
-		err = in.put(ctx, w)
+		err = fo.put(ctx, w)
 		if !errors.Is(err, fold.ErrConflict) {
 			return err == nil, err
 		}
@@ -148,25 +148,25 @@ func (in *Ingester) moveOnto(ctx context.Context, t *tree, now *fold.Memory, wor
 // withWords is the memory ours with what words has and the description pure has
 // not. Where both have a person's words at one place both are kept: the merge
 // of descriptions would keep the newer ones only.
-func (in *Ingester) withWords(ctx context.Context, path string, pure, ours, words []byte) ([]byte, error) {
-	both, err := in.merge3(path, pure, ours, words)
+func (fo *Follower) withWords(ctx context.Context, path string, pure, ours, words []byte) ([]byte, error) {
+	both, err := fo.merge3(path, pure, ours, words)
 	if err != nil {
 		return nil, err
 	}
 	var m [4]*fold.Memory
 	for i, b := range [][]byte{both, pure, ours, words} {
-		if m[i], err = fold.Decode(in.Slug, path, b); err != nil {
+		if m[i], err = fold.Decode(fo.Slug, path, b); err != nil {
 			return nil, err
 		}
 	}
 	next := *m[0]
 	next.Body = withNotes(next.Body, without(m[2].Body, m[1].Body))
 	next.Body = withNotes(next.Body, without(m[3].Body, m[1].Body))
-	return fold.Update(both, m[0], &next, in.titleOf(ctx))
+	return fold.Update(both, m[0], &next, fo.titleOf(ctx))
 }
 
 // merge3 is the three-way merge of a file that is never deleted.
-func (in *Ingester) merge3(path string, base, ours, theirs []byte) ([]byte, error) {
-	res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Project: in.Slug, Path: path, Now: in.Now()})
+func (fo *Follower) merge3(path string, base, ours, theirs []byte) ([]byte, error) {
+	res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Project: fo.Slug, Path: path, Now: fo.Now()})
 	return res.Bytes, err
 }

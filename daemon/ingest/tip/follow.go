@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 )
 
 // follow brings the memory files in step with what changed between two commits.
-func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
-	changes, err := in.Repo.DiffTrees(ctx, old.oid, t.oid)
+func (fo *Follower) follow(ctx context.Context, old, t *tree) error {
+	changes, err := fo.Repo.DiffTrees(ctx, old.oid, t.oid)
 	if err != nil {
 		return err
 	}
-	rules, dir := in.Rules(), in.Selection.FoldDir()
-	known, err := in.describedBlobs(ctx, changes, t)
+	rules, dir := fo.Selection.Rules(), fo.Selection.FoldDir()
+	known, err := fo.describedBlobs(ctx, changes, t)
 	if err != nil {
 		return err
 	}
@@ -28,18 +28,18 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 		eligible := rules.Eligible(c.Path, dir)
 		switch {
 		case c.Status == 'R' && eligible:
-			err = in.sourceMoved(ctx, old, t, c)
+			err = fo.sourceMoved(ctx, old, t, c)
 		case c.Status == 'R' && rules.Eligible(c.OldPath, dir):
-			err = in.sourceDeleted(ctx, old, c.OldPath) // moved out of sight
+			err = fo.sourceDeleted(ctx, old, c.OldPath) // moved out of sight
 		case !eligible:
 		case c.Status == 'D':
-			err = in.sourceDeleted(ctx, old, c.Path)
+			err = fo.sourceDeleted(ctx, old, c.Path)
 		case c.Status == 'A':
-			if err = in.notByHand(ctx, c.Path); err == nil {
-				err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
+			if err = fo.notByHand(ctx, c.Path); err == nil {
+				err = fo.sourceChanged(ctx, old, t, c.Path, known[c.Path])
 			}
 		default:
-			err = in.sourceChanged(ctx, old, t, c.Path, known[c.Path])
+			err = fo.sourceChanged(ctx, old, t, c.Path, known[c.Path])
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Path, err)
@@ -50,13 +50,13 @@ func (in *Ingester) follow(ctx context.Context, old, t *tree) error {
 
 // describedBlobs returns for each changed path the blobs that occur in its
 // history before the tip, of those its memory file may describe.
-func (in *Ingester) describedBlobs(ctx context.Context, changes []usergit.TreeChange, t *tree) (map[string]map[string]bool, error) {
+func (fo *Follower) describedBlobs(ctx context.Context, changes []usergit.TreeChange, t *tree) (map[string]map[string]bool, error) {
 	want := map[string][]string{}
 	for _, c := range changes {
 		if c.Status == 'D' || c.Status == 'R' {
 			continue
 		}
-		m, _, err := in.onDisk(fold.FileID(in.Slug, c.Path))
+		m, _, err := fo.onDisk(fold.FileID(fo.Slug, c.Path))
 		if err != nil || m == nil || m.SourceBlob == "" || m.SourceBlob == c.NewBlob {
 			continue
 		}
@@ -65,56 +65,56 @@ func (in *Ingester) describedBlobs(ctx context.Context, changes []usergit.TreeCh
 	if len(want) == 0 {
 		return nil, nil
 	}
-	return in.Repo.HasBlobs(ctx, t.oid, want)
+	return fo.Repo.HasBlobs(ctx, t.oid, want)
 }
 
 // onDisk returns the memory file of id, nil if there is none.
-func (in *Ingester) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
-	b, err := in.Store.Read(id.Path())
+func (fo *Follower) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
+	b, err := fo.Store.Read(id.Path())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := fold.Decode(in.Slug, id.Path(), b)
+	m, err := fold.Decode(fo.Slug, id.Path(), b)
 	return m, b, err
 }
 
 // sourceChanged describes a file again. What a person wrote stays: the new
 // description is merged over our last one.
-func (in *Ingester) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
-	id := fold.FileID(in.Slug, p)
-	m, b, err := in.onDisk(id)
+func (fo *Follower) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
+	id := fold.FileID(fo.Slug, p)
+	m, b, err := fo.onDisk(id)
 	if err != nil || m == nil {
 		return ignoreQuarantined(err) // a gap, filled with the others
 	}
 	if keptByHand(m, p) {
-		return in.reclaim(ctx, t, p, m, b)
+		return fo.reclaim(ctx, t, p, m, b)
 	}
 	if m.SourceBlob == t.blobs[p] || !known[m.SourceBlob] {
 		return nil // up to date, or made by a machine that has seen more
 	}
-	base, err := in.lastDescription(ctx, old, p, m)
+	base, err := fo.lastDescription(ctx, old, p, m)
 	if err != nil || base == nil {
 		return err // without our last words a person's cannot be told from them
 	}
-	return in.describeOne(ctx, t, p, func(now *fold.Memory) error {
+	return fo.describeOne(ctx, t, p, func(now *fold.Memory) error {
 		now.MovedFrom = m.MovedFrom
-		b := in.encode(now, t)
-		return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
+		b := fo.encode(now, t)
+		return fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
 	})
 }
 
 // describeOne calls fn with the description of one file of a tree, unless it is
 // none to describe.
-func (in *Ingester) describeOne(ctx context.Context, t *tree, p string, fn func(now *fold.Memory) error) error {
-	return in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
-		now, err := in.describeAs(ctx, t, p, src, blob, when)
+func (fo *Follower) describeOne(ctx context.Context, t *tree, p string, fn func(now *fold.Memory) error) error {
+	return fo.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := fo.describeAs(ctx, t, p, src, blob, when)
 		if err != nil || now == nil {
 			return err
 		}
-		in.Count.Described.Add(1)
+		fo.Count.Described.Add(1)
 		return fn(now)
 	})
 }
@@ -123,28 +123,28 @@ func (in *Ingester) describeOne(ctx context.Context, t *tree, p string, fn func(
 // describes, without what people made of it since: as it was kept, or, where
 // another machine wrote it, made again. It is nil if the blob is not here any
 // more.
-func (in *Ingester) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
+func (fo *Follower) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
 	if m.SourceBlob == "" {
 		return nil, nil
 	}
-	kept, err := in.keptDescription(ctx, m)
+	kept, err := fo.keptDescription(ctx, m)
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	return in.remadeDescription(ctx, old, p, m)
+	return fo.remadeDescription(ctx, old, p, m)
 }
 
 // keptDescription returns our own last description, nil if m is not made from
 // it.
-func (in *Ingester) keptDescription(ctx context.Context, m *fold.Memory) ([]byte, error) {
-	b, err := in.Store.LastDescribed(ctx, m.ID.Path())
+func (fo *Follower) keptDescription(ctx context.Context, m *fold.Memory) ([]byte, error) {
+	b, err := fo.Store.LastDescribed(ctx, m.ID.Path())
 	if errors.Is(err, fold.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	was, err := fold.Decode(in.Slug, m.ID.Path(), b)
+	was, err := fold.Decode(fo.Slug, m.ID.Path(), b)
 	if errors.Is(err, fold.ErrQuarantined) {
 		return nil, nil
 	}
@@ -159,21 +159,21 @@ func (in *Ingester) keptDescription(ctx context.Context, m *fold.Memory) ([]byte
 
 // remadeDescription describes the blob that m describes again, as a file of the
 // tree old. The result is what was written only as far as the imports led to
-// the same files in the tree it was made in.
-func (in *Ingester) remadeDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
+// the same files in the tree it was made fo.
+func (fo *Follower) remadeDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
 	if old == nil {
 		return nil, nil
 	}
-	in.index(ctx, old)
+	fo.nameFiles(ctx, old)
 	then := old.only(p, m.SourceBlob)
 	var base []byte
-	err := in.eachSource(ctx, then, []string{p}, func(p string, src []byte, blob string, _ time.Time) error {
-		was, err := in.describeAs(ctx, then, p, src, blob, m.UpdatedAt)
+	err := fo.eachSource(ctx, then, []string{p}, func(p string, src []byte, blob string, _ time.Time) error {
+		was, err := fo.describeAs(ctx, then, p, src, blob, m.UpdatedAt)
 		if err != nil || was == nil {
 			return err
 		}
 		was.CreatedAt = m.CreatedAt
-		base = in.encode(was, then)
+		base = fo.encode(was, then)
 		return nil
 	})
 	if errors.Is(err, fold.ErrNotFound) {
@@ -184,58 +184,58 @@ func (in *Ingester) remadeDescription(ctx context.Context, old *tree, p string, 
 
 // sourceDeleted removes the memory file of a file that a commit deleted. One
 // that holds a person's words becomes a memory of its own.
-func (in *Ingester) sourceDeleted(ctx context.Context, old *tree, p string) error {
-	id := fold.FileID(in.Slug, p)
-	m, b, err := in.onDisk(id)
+func (fo *Follower) sourceDeleted(ctx context.Context, old *tree, p string) error {
+	id := fold.FileID(fo.Slug, p)
+	m, b, err := fo.onDisk(id)
 	if err != nil {
 		return ignoreQuarantined(err)
 	}
 	if m == nil {
-		return in.notByHand(ctx, p)
+		return fo.notByHand(ctx, p)
 	}
-	byHand, err := in.handWritten(ctx, old, p, m)
+	byHand, err := fo.handWritten(ctx, old, p, m)
 	if err != nil {
 		return err
 	}
 	if !byHand {
-		return in.remove(ctx, p, b)
+		return fo.remove(ctx, p, b)
 	}
 	next := *m
 	next.Type, next.MovedFrom, next.SourceBlob, next.FilePath = "general", p, "", ""
 	next.Source = fold.SourceAgent
-	now, err := fold.Update(b, m, &next, in.titleOf(ctx))
+	now, err := fold.Update(b, m, &next, fo.titleOf(ctx))
 	if err != nil {
 		return err
 	}
-	return in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
+	return fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
 }
 
 // remove deletes the memory file of a source that went, whose bytes are b.
-func (in *Ingester) remove(ctx context.Context, p string, b []byte) error {
-	id := fold.FileID(in.Slug, p)
-	if err := in.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}}); err != nil {
+func (fo *Follower) remove(ctx context.Context, p string, b []byte) error {
+	id := fold.FileID(fo.Slug, p)
+	if err := fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}}); err != nil {
 		return err
 	}
-	return in.notByHand(ctx, p)
+	return fo.notByHand(ctx, p)
 }
 
 // notByHand takes back that the description of the file at p was deleted by
 // hand: that is seen in the file alone, and holds no longer than the source.
-func (in *Ingester) notByHand(ctx context.Context, p string) error {
-	return in.State.SetGone(ctx, in.Slug, fold.FileID(in.Slug, p), false)
+func (fo *Follower) notByHand(ctx context.Context, p string) error {
+	return fo.State.SetGone(ctx, fo.Slug, fold.FileID(fo.Slug, p), false)
 }
 
 // handWritten reports whether the memory of path holds anything we did not
 // write.
-func (in *Ingester) handWritten(ctx context.Context, old *tree, p string, m *fold.Memory) (bool, error) {
+func (fo *Follower) handWritten(ctx context.Context, old *tree, p string, m *fold.Memory) (bool, error) {
 	if m.Pinned || m.Source != fold.SourceFile {
 		return true, nil
 	}
-	base, err := in.lastDescription(ctx, old, p, m)
+	base, err := fo.lastDescription(ctx, old, p, m)
 	if err != nil || base == nil {
 		return true, err // not known: keep it
 	}
-	was, err := fold.Decode(in.Slug, m.ID.Path(), base)
+	was, err := fold.Decode(fo.Slug, m.ID.Path(), base)
 	if err != nil {
 		return true, err
 	}
@@ -256,66 +256,66 @@ func linkNames(m *fold.Memory) string {
 // sourceMoved describes a renamed file under its new path, with the words and
 // links of the old memory, and leads the links of others there. Where that
 // cannot be done the old memory is dealt with as that of a deleted file.
-func (in *Ingester) sourceMoved(ctx context.Context, old, t *tree, c usergit.TreeChange) error {
-	from, to := fold.FileID(in.Slug, c.OldPath), fold.FileID(in.Slug, c.Path)
-	m, b, err := in.onDisk(from)
+func (fo *Follower) sourceMoved(ctx context.Context, old, t *tree, c usergit.TreeChange) error {
+	from, to := fold.FileID(fo.Slug, c.OldPath), fold.FileID(fo.Slug, c.Path)
+	m, b, err := fo.onDisk(from)
 	if err != nil {
 		return ignoreQuarantined(err)
 	}
 	if m == nil {
-		return in.sourceChanged(ctx, old, t, c.Path, nil)
+		return fo.sourceChanged(ctx, old, t, c.Path, nil)
 	}
-	base, err := in.lastDescription(ctx, old, c.OldPath, m)
+	base, err := fo.lastDescription(ctx, old, c.OldPath, m)
 	if err != nil {
 		return err
 	}
 	there := false
-	err = in.describeOne(ctx, t, c.Path, func(now *fold.Memory) error {
+	err = fo.describeOne(ctx, t, c.Path, func(now *fold.Memory) error {
 		now.MovedFrom = c.OldPath
-		moved, err := in.carried(ctx, base, b, m, now, t)
+		moved, err := fo.carried(ctx, base, b, m, now, t)
 		if err != nil {
 			return err
 		}
-		err = in.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: in.encode(now, t)})
+		err = fo.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: fo.encode(now, t)})
 		if there = err == nil; !errors.Is(err, fold.ErrConflict) {
 			return err
 		}
-		byHand, err := in.handWritten(ctx, old, c.OldPath, m)
+		byHand, err := fo.handWritten(ctx, old, c.OldPath, m)
 		if err != nil {
 			return err
 		}
 		if !byHand {
 			moved = nil
 		}
-		there, err = in.moveOnto(ctx, t, now, moved)
+		there, err = fo.moveOnto(ctx, t, now, moved)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if !there {
-		return in.sourceDeleted(ctx, old, c.OldPath)
+		return fo.sourceDeleted(ctx, old, c.OldPath)
 	}
-	if err := in.relinkMoved(ctx, m, to); err != nil {
+	if err := fo.relinkMoved(ctx, m, to); err != nil {
 		return err
 	}
-	err = in.remove(ctx, c.OldPath, b)
+	err = fo.remove(ctx, c.OldPath, b)
 	if errors.Is(err, fold.ErrConflict) { // edited meanwhile, or led on by a link to itself
-		return in.sourceDeleted(ctx, old, c.OldPath)
+		return fo.sourceDeleted(ctx, old, c.OldPath)
 	}
 	return err
 }
 
 // carried is the memory of a moved file: the old one, hand-written parts
 // included, brought to the new description.
-func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
+func (fo *Follower) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
 	theirs := *now
 	theirs.ID, theirs.Path = m.ID, m.Path
-	both, err := in.merge3(m.Path, base, ours, in.encode(&theirs, t))
+	both, err := fo.merge3(m.Path, base, ours, fo.encode(&theirs, t))
 	if err != nil {
 		return nil, err
 	}
-	merged, err := fold.Decode(in.Slug, m.Path, both)
+	merged, err := fold.Decode(fo.Slug, m.Path, both)
 	if err != nil {
 		return nil, err
 	}
@@ -328,12 +328,12 @@ func (in *Ingester) carried(ctx context.Context, base, ours []byte, m, now *fold
 			next.Links = append(next.Links, l)
 		}
 	}
-	return fold.Update(both, merged, &next, in.titleOf(ctx))
+	return fold.Update(both, merged, &next, fo.titleOf(ctx))
 }
 
 // relinkMoved leads the written links to was to the memory to.
-func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.ID) error {
-	_, links, err := in.Index.LinksOf(ctx, []fold.ID{was.ID})
+func (fo *Follower) relinkMoved(ctx context.Context, was *fold.Memory, to fold.ID) error {
+	_, links, err := fo.index.LinksOf(ctx, []fold.ID{was.ID})
 	if err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.I
 			continue
 		}
 		seen[l.From] = true
-		m, b, err := in.onDisk(l.From)
+		m, b, err := fo.onDisk(l.From)
 		if err != nil || m == nil {
 			continue // its link dangles, as it would in any editor
 		}
@@ -352,15 +352,15 @@ func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.I
 		if !ok {
 			continue
 		}
-		now, err := fold.Update(b, m, next, in.titleOf(ctx))
+		now, err := fold.Update(b, m, next, fo.titleOf(ctx))
 		if err != nil {
 			continue
 		}
 		w := gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: now}
-		if w.Described, err = in.relinkKept(ctx, m, entry, to); err != nil {
+		if w.Described, err = fo.relinkKept(ctx, m, entry, to); err != nil {
 			return err
 		}
-		if err := in.put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
+		if err := fo.put(ctx, w); err != nil && !errors.Is(err, fold.ErrConflict) {
 			return err
 		}
 	}
@@ -370,15 +370,15 @@ func (in *Ingester) relinkMoved(ctx context.Context, was *fold.Memory, to fold.I
 // relinkKept is our last description of what m describes with its links led to
 // the memory to, nil if there is none that has such links: that they moved is
 // not a person's edit.
-func (in *Ingester) relinkKept(ctx context.Context, m *fold.Memory, entry fold.ResolverEntry, to fold.ID) ([]byte, error) {
+func (fo *Follower) relinkKept(ctx context.Context, m *fold.Memory, entry fold.ResolverEntry, to fold.ID) ([]byte, error) {
 	if m.Source != fold.SourceFile {
 		return nil, nil
 	}
-	kept, err := in.keptDescription(ctx, m)
+	kept, err := fo.keptDescription(ctx, m)
 	if err != nil || kept == nil {
 		return nil, err
 	}
-	was, err := fold.Decode(in.Slug, m.Path, kept)
+	was, err := fold.Decode(fo.Slug, m.Path, kept)
 	if err != nil {
 		return nil, ignoreQuarantined(err)
 	}
@@ -386,25 +386,25 @@ func (in *Ingester) relinkKept(ctx context.Context, m *fold.Memory, entry fold.R
 	if !ok {
 		return nil, nil
 	}
-	b, err := fold.Update(kept, was, next, in.titleOf(ctx))
+	b, err := fold.Update(kept, was, next, fo.titleOf(ctx))
 	if errors.Is(err, fold.ErrInvalid) {
 		return nil, nil // the links then count as a person's
 	}
 	return b, ignoreQuarantined(err)
 }
 
-func (in *Ingester) put(ctx context.Context, w gitops.Write) error {
-	if _, err := in.Store.Put(ctx, w); err != nil {
+func (fo *Follower) put(ctx context.Context, w gitops.Write) error {
+	if _, err := fo.Store.Put(ctx, w); err != nil {
 		return err
 	}
-	_, err := in.Fold(ctx, []string{w.Path}, nil)
+	_, err := fo.Indexer.Fold(ctx, []string{w.Path}, nil)
 	return err
 }
 
 // titleOf names memories in a Related block by what the index calls them.
-func (in *Ingester) titleOf(ctx context.Context) func(fold.ID) string {
+func (fo *Follower) titleOf(ctx context.Context) func(fold.ID) string {
 	return func(id fold.ID) string {
-		names, err := in.Index.Titles(ctx, []fold.ID{id})
+		names, err := fo.index.Titles(ctx, []fold.ID{id})
 		if err != nil {
 			return ""
 		}

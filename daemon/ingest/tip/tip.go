@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ const (
 	describeFirst = 256
 )
 
-// TipOptions say how far [Ingester.DescribeTip] goes.
-type TipOptions struct {
+// DescribeOptions say how far [Follower.DescribeTip] goes.
+type DescribeOptions struct {
 	// Gaps looks at every file of the tip, not only at what changed since the
 	// cursor: those without a memory file get one.
 	Gaps bool
@@ -65,73 +65,73 @@ func (t *tree) only(path, blob string) *tree {
 // the tip of the default branch, whatever is checked out (design.md 5). Only
 // paths that changed since the cursor are rewritten or removed, and never what
 // describes a blob this repository does not know: that is newer than ours.
-func (in *Ingester) DescribeTip(ctx context.Context, opt TipOptions, tell progress.Func) (r progress.Report, err error) {
-	if in.Store == nil {
+func (fo *Follower) DescribeTip(ctx context.Context, opt DescribeOptions, tell progress.Func) (r progress.Report, err error) {
+	if fo.Store == nil {
 		return r, nil
 	}
-	if opt == (TipOptions{}) && in.FromWorkTree() {
-		if is, err := in.followsWorkTree(ctx); err != nil || is {
-			return r, errors.Join(err, in.describeSaved(ctx))
+	if opt == (DescribeOptions{}) && fo.FromWorkTree() {
+		if is, err := fo.FollowsWorkTree(ctx); err != nil || is {
+			return r, errors.Join(err, fo.describeSaved(ctx))
 		}
 	}
-	if _, err := in.OwesDescriptions(); err != nil { // nothing is owed where nothing was described yet
+	if _, err := fo.OwesDescriptions(); err != nil { // nothing is owed where nothing was described yet
 		return r, err
 	}
-	cursor, err := in.State.Cursor(ctx, in.Key)
+	cursor, err := fo.State.Cursor(ctx, fo.Key)
 	if err != nil {
 		return r, err
 	}
-	t, err := in.tip(ctx, cursor, opt)
+	t, err := fo.tip(ctx, cursor, opt)
 	if err != nil || t == nil {
 		return r, err
 	}
-	toFold := in.Rules().ToFold(len(t.blobs))
-	in.setFromWorkTree(t.oid == "")
+	toFold := fo.Selection.Rules().ToFold(len(t.blobs))
+	fo.SetFromWorkTree(t.oid == "")
 	if opt.Gaps || opt.Full {
-		if r.Kept, err = in.followRules(ctx, t); err != nil {
+		if r.Kept, err = fo.followRules(ctx, t); err != nil {
 			return r, fmt.Errorf("leave files out: %w", err)
 		}
 	}
 	if t.oid == "" {
-		return r, in.describeWorkTree(ctx, t, toFold, tell)
+		return r, fo.describeWorkTree(ctx, t, toFold, tell)
 	}
 	if cursor != "" && cursor != t.oid {
-		if old, err := in.treeAt(ctx, cursor); err != nil {
+		if old, err := fo.treeAt(ctx, cursor); err != nil {
 			cursor = "" // rewritten history: take existing files as they are
-		} else if err := in.follow(ctx, old, t); err != nil {
-			in.whole = [2]*tree{} // a list that was kept does not say that its commit is still there
-			if _, gone := in.treeAt(ctx, cursor); gone == nil {
+		} else if err := fo.follow(ctx, old, t); err != nil {
+			fo.whole = [2]*tree{} // a list that was kept does not say that its commit is still there
+			if _, gone := fo.treeAt(ctx, cursor); gone == nil {
 				return r, fmt.Errorf("describe what changed: %w", err)
 			}
 			cursor = ""
 		}
 	}
 	if toFold && (opt.Gaps || opt.Full || cursor != t.oid) {
-		if err := in.fillGaps(ctx, t, tell); err != nil {
+		if err := fo.fillGaps(ctx, t, tell); err != nil {
 			return r, fmt.Errorf("describe files: %w", err)
 		}
 	}
-	if err := in.State.SetCursor(ctx, in.Key, t.oid); err != nil {
+	if err := fo.State.SetCursor(ctx, fo.Key, t.oid); err != nil {
 		return r, err
 	}
 	if opt.Gaps || opt.Full {
-		in.gaps = in.gapsOf(t.oid, toFold)
+		fo.gaps = fo.gapsOf(t.oid, toFold)
 	}
 	return r, nil
 }
 
 // tip returns the tree to describe, or nil if it is the one at the cursor and
 // nothing more is asked for.
-func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tree, error) {
+func (fo *Follower) tip(ctx context.Context, cursor string, opt DescribeOptions) (*tree, error) {
 	oid := ""
-	if in.Describe != "worktree" {
+	if fo.Describe != "worktree" {
 		var err error
-		if _, oid, err = in.branch.Default(ctx); err != nil {
+		if _, oid, err = fo.branch.Default(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if oid == "" {
-		files, err := in.Eligible(ctx)
+		files, err := fo.Selection.Eligible(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -145,27 +145,27 @@ func (in *Ingester) tip(ctx context.Context, cursor string, opt TipOptions) (*tr
 		if !opt.Gaps {
 			return nil, nil
 		}
-		if looked, err := in.lookedForGaps(ctx, oid); err != nil {
+		if looked, err := fo.lookedForGaps(ctx, oid); err != nil {
 			return nil, err
 		} else if looked {
-			if owed, err := in.owesRules(ctx); err != nil || !owed {
+			if owed, err := fo.owesRules(ctx); err != nil || !owed {
 				return nil, err
 			}
 		}
 	}
-	return in.treeAt(ctx, oid)
+	return fo.treeAt(ctx, oid)
 }
 
 // treeAt returns the eligible files of a commit, nil for "".
-func (in *Ingester) treeAt(ctx context.Context, oid string) (*tree, error) {
+func (fo *Follower) treeAt(ctx context.Context, oid string) (*tree, error) {
 	if oid == "" {
 		return nil, nil
 	}
-	all, err := in.committed(ctx, oid)
+	all, err := fo.committed(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
-	rules, dir := in.Rules(), in.Selection.FoldDir()
+	rules, dir := fo.Selection.Rules(), fo.Selection.FoldDir()
 	blobs := make(map[string]string, len(all.blobs))
 	for p, blob := range all.blobs {
 		if rules.Eligible(p, dir) {
@@ -182,45 +182,45 @@ const keptTree = 1000
 
 // committed returns all files of a commit, which do not change. The caller must not
 // change the map of them either.
-func (in *Ingester) committed(ctx context.Context, oid string) (*tree, error) {
-	for _, t := range in.whole {
+func (fo *Follower) committed(ctx context.Context, oid string) (*tree, error) {
+	for _, t := range fo.whole {
 		if t != nil && t.oid == oid {
 			return &tree{oid: t.oid, when: t.when, blobs: t.blobs}, nil
 		}
 	}
-	when, err := in.branch.CommitTime(ctx, oid)
+	when, err := fo.branch.CommitTime(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := in.Repo.Tree(ctx, oid)
+	blobs, err := fo.Repo.Tree(ctx, oid)
 	if err != nil {
 		return nil, err
 	}
 	if len(blobs) <= keptTree {
-		in.whole = [2]*tree{{oid: oid, when: when.UTC(), blobs: blobs}, in.whole[0]}
+		fo.whole = [2]*tree{{oid: oid, when: when.UTC(), blobs: blobs}, fo.whole[0]}
 	}
 	return &tree{oid: oid, when: when.UTC(), blobs: blobs}, nil
 }
 
 // fillGaps describes the files of the tree that have no memory file, unless a
 // person deleted it.
-func (in *Ingester) fillGaps(ctx context.Context, t *tree, tell progress.Func) error {
-	have, err := in.Index.Files(ctx, true)
+func (fo *Follower) fillGaps(ctx context.Context, t *tree, tell progress.Func) error {
+	have, err := fo.index.Files(ctx, true)
 	if err != nil {
 		return err
 	}
-	gone, err := in.State.Gone(ctx, in.Slug)
+	gone, err := fo.State.Gone(ctx, fo.Slug)
 	if err != nil {
 		return err
 	}
-	known, err := in.Index.Files(ctx, false)
+	known, err := fo.index.Files(ctx, false)
 	if err != nil {
 		return err
 	}
 	var todo []string
 	for p, blob := range t.blobs {
-		id := fold.FileID(in.Slug, p)
-		if f, ok := have[id.Path()]; ok && f.State != buried || gone[id] {
+		id := fold.FileID(fo.Slug, p)
+		if f, ok := have[id.Path()]; ok && f.State != "skipped" || gone[id] {
 			continue
 		}
 		if f, ok := known[p]; ok && f.State == "skipped" && blob != "" && (f.Blob == blob || f.Truncated) {
@@ -234,10 +234,10 @@ func (in *Ingester) fillGaps(ctx context.Context, t *tree, tell progress.Func) e
 	// In the order of their ids: each part then changes few folders of fold/, and
 	// rows are added where the last ones were.
 	slices.SortFunc(todo, func(a, b string) int {
-		return cmp.Compare(fold.FileID(in.Slug, a), fold.FileID(in.Slug, b))
+		return cmp.Compare(fold.FileID(fo.Slug, a), fold.FileID(fo.Slug, b))
 	})
-	return in.linking(ctx, func(bool) ([]string, []fold.ID, error) {
-		return todo, nil, in.describeAll(ctx, t, todo, known, tell)
+	return fo.Indexer.Linking(ctx, func(bool) ([]string, []fold.ID, error) {
+		return todo, nil, fo.describeAll(ctx, t, todo, known, tell)
 	})
 }
 
@@ -254,15 +254,15 @@ type gap struct {
 // source it describes where that is what lies in the work tree: a first index
 // reads, cuts and files everything once. While one part is written, the next is
 // cut.
-func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, known map[string]index.File, tell progress.Func) error {
-	in.index(ctx, t)
-	end := in.Store.Bulk()
+func (fo *Follower) describeAll(ctx context.Context, t *tree, paths []string, known map[string]index.File, tell progress.Func) error {
+	fo.nameFiles(ctx, t)
+	end := fo.Store.Bulk()
 	gaps := make(chan gap)
 	count := progress.NewTally(tell, progress.StageDescribing, len(paths))
 	g, gctx := errgroup.WithContext(ctx)
-	if tell != nil && len(paths) > batchFiles && in.root != nil {
+	if tell != nil && len(paths) > 2*describeBatch && fo.Reader.Root != nil {
 		g.Go(func() error {
-			count.SetWhole(in.measure(slices.Sorted(slices.Values(paths))))
+			count.SetWhole(fo.Indexer.Measure(slices.Sorted(slices.Values(paths))))
 			return nil
 		})
 	}
@@ -270,10 +270,10 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 		defer close(gaps)
 		most := describeFirst
 		for rest := paths; len(rest) > 0; most = describeBatch {
-			n := in.partOf(rest, most)
+			n := fo.partOf(rest, most)
 			part := gap{paths: rest[:n]}
 			rest = rest[n:]
-			if err := in.asInTree(gctx, t, &part, known, count); err != nil {
+			if err := fo.asInTree(gctx, t, &part, known, count); err != nil {
 				return err
 			}
 			select {
@@ -286,7 +286,7 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 	})
 	g.Go(func() error {
 		for part := range gaps {
-			if err := in.describeNew(gctx, t, part); err != nil {
+			if err := fo.describeNew(gctx, t, part); err != nil {
 				return err
 			}
 			count.Worked(len(part.paths)-len(part.found), 0)
@@ -302,12 +302,12 @@ func (in *Ingester) describeAll(ctx context.Context, t *tree, paths []string, kn
 }
 
 // partOf returns how many of paths are dealt with at once, no more than most.
-func (in *Ingester) partOf(paths []string, most int) int {
+func (fo *Follower) partOf(paths []string, most int) int {
 	n, size := 0, int64(0)
 	for n < len(paths) && n < most && size < describeBytes {
-		if in.root != nil {
-			if fi, err := in.root.Lstat(paths[n]); err == nil {
-				size += min(fi.Size(), in.MaxBytes)
+		if fo.Reader.Root != nil {
+			if fi, err := fo.Reader.Root.Lstat(paths[n]); err == nil {
+				size += min(fi.Size(), fo.Reader.MaxBytes)
 			}
 		}
 		n++
@@ -316,14 +316,14 @@ func (in *Ingester) partOf(paths []string, most int) int {
 }
 
 // asInTree fills in what of the part is in the work tree.
-func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[string]index.File, count *progress.Tally) error {
-	if t.oid == "" || in.root == nil {
+func (fo *Follower) asInTree(ctx context.Context, t *tree, part *gap, known map[string]index.File, count *progress.Tally) error {
+	if t.oid == "" || fo.Reader.Root == nil {
 		return nil
 	}
 	found, texts := make([]*cut.File, len(part.paths)), make([][]byte, len(part.paths))
 	each := func(fn func(ctx context.Context, i int) error) error {
 		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(in.Workers)
+		g.SetLimit(fo.Workers)
 		for i := range part.paths {
 			g.Go(func() error { return fn(gctx, i) })
 		}
@@ -332,20 +332,20 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 	err := each(func(ctx context.Context, i int) (err error) {
 		p := part.paths[i]
 		if _, ok := known[p]; !ok {
-			found[i], err = in.reader.ReadBlob(ctx, p, t.blobs[p])
+			found[i], err = fo.Reader.ReadBlob(ctx, p, t.blobs[p])
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	in.reader.LookUp(ctx, slices.DeleteFunc(slices.Clone(found), func(pr *cut.File) bool { return pr == nil }))
+	fo.Reader.LookUp(ctx, slices.DeleteFunc(slices.Clone(found), func(pr *cut.File) bool { return pr == nil }))
 	err = each(func(ctx context.Context, i int) error {
 		pr := found[i]
 		if pr == nil {
 			return nil
 		}
-		if err := in.reader.Finish(ctx, pr); err != nil {
+		if err := fo.Reader.Finish(ctx, pr); err != nil {
 			return err
 		}
 		if pr.File.State == "failed" {
@@ -353,12 +353,12 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 			return nil
 		}
 		if pr.File.State == "indexed" {
-			texts[i] = in.encode(in.describeCut(t, pr.Path, pr.Src, pr.File.Blob, pr.Result, t.when), t)
+			texts[i] = fo.encode(fo.describeCut(t, pr.Path, pr.Src, pr.File.Blob, pr.Result, t.when), t)
 		}
-		count.Worked(1, min(pr.File.Size, in.MaxBytes))
+		count.Worked(1, min(pr.File.Size, fo.Reader.MaxBytes))
 		return nil
 	})
-	in.reader.Flush(ctx)
+	fo.Reader.Flush(ctx)
 	if err != nil {
 		return err
 	}
@@ -375,76 +375,55 @@ func (in *Ingester) asInTree(ctx context.Context, t *tree, part *gap, known map[
 
 // describeNew puts memory files for paths of the tree. What is there already
 // stays as it is.
-func (in *Ingester) describeNew(ctx context.Context, t *tree, part gap) error {
+func (fo *Follower) describeNew(ctx context.Context, t *tree, part gap) error {
 	have := make(map[string]bool, len(part.found))
 	for _, pr := range part.found {
 		have[pr.Path] = true
 	}
 	rest := slices.DeleteFunc(slices.Clone(part.paths), func(p string) bool { return have[p] })
 	writes := part.writes
-	err := in.eachSource(ctx, t, rest, func(p string, src []byte, blob string, when time.Time) error {
-		m, err := in.describeAs(ctx, t, p, src, blob, when)
+	err := fo.eachSource(ctx, t, rest, func(p string, src []byte, blob string, when time.Time) error {
+		m, err := fo.describeAs(ctx, t, p, src, blob, when)
 		if err == nil && m != nil {
-			b := in.encode(m, t)
+			b := fo.encode(m, t)
 			writes = append(writes, gitops.Write{ID: m.ID, Path: m.Path, New: b, Described: b})
 		}
 		return err
 	})
-	in.reader.Flush(ctx)
+	fo.Reader.Flush(ctx)
 	if err != nil || len(writes)+len(part.found) == 0 {
 		return err
 	}
-	n, _, err := in.Store.PutMany(ctx, writes)
-	in.Count.Described.Add(int64(n))
+	n, _, err := fo.Store.PutMany(ctx, writes)
+	fo.Count.Described.Add(int64(n))
 	if err != nil {
 		return err
 	}
-	return in.readBack(ctx, writes, part.found)
+	return fo.readBack(ctx, writes, part.found)
 }
 
 // readBack indexes memory files that were just written, with the sources they
 // describe: some batches here are cheaper than their events one by one.
-func (in *Ingester) readBack(ctx context.Context, writes []gitops.Write, found []*cut.File) error {
-	sources := make(map[fold.ID]*cut.File, len(found))
-	var next []*cut.File
-	for _, pr := range found {
-		if pr.File.State == "indexed" {
-			sources[pr.ID] = pr
-		} else {
-			next = append(next, pr) // has no memory: any batch will do
-		}
+func (fo *Follower) readBack(ctx context.Context, writes []gitops.Write, found []*cut.File) error {
+	written := make([]string, 0, len(writes))
+	for _, w := range writes {
+		written = append(written, w.Path)
 	}
-	for part := range slices.Chunk(writes, batchFiles) {
-		var written []string
-		for _, w := range part {
-			written = append(written, w.Path)
-			if pr := sources[w.ID]; pr != nil {
-				next = append(next, pr)
-			}
-		}
-		if _, err := in.foldBatch(ctx, written, next); err != nil {
-			return err
-		}
-		next = nil
-	}
-	if len(next) == 0 {
-		return nil
-	}
-	_, err := in.foldBatch(ctx, nil, next)
+	_, err := fo.Indexer.FoldBatch(ctx, written, found)
 	return err
 }
 
 // eachSource reads the files at paths: from the object database of a commit, or
 // from the work tree.
-func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn func(p string, src []byte, blob string, when time.Time) error) error {
+func (fo *Follower) eachSource(ctx context.Context, t *tree, paths []string, fn func(p string, src []byte, blob string, when time.Time) error) error {
 	if t.oid == "" {
 		for _, p := range paths {
-			src, info, _, err := disk.ReadSource(in.root, p, in.MaxBytes, nil)
+			src, info, _, err := disk.ReadSource(fo.Reader.Root, p, fo.Reader.MaxBytes, nil)
 			if err != nil {
 				continue // set aside by the sweep, with the reason
 			}
-			in.Count.FilesRead.Add(1)
-			in.Count.BytesRead.Add(int64(len(src)))
+			fo.Count.FilesRead.Add(1)
+			fo.Count.BytesRead.Add(int64(len(src)))
 			if err := fn(p, src, usergit.BlobName(src, false), time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)); err != nil {
 				return err
 			}
@@ -460,9 +439,9 @@ func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn 
 		}
 		byBlob[oid] = append(byBlob[oid], p)
 	}
-	return in.Repo.Blobs(ctx, oids, func(oid string, b []byte) error {
+	return fo.Repo.Blobs(ctx, oids, func(oid string, b []byte) error {
 		for _, p := range byBlob[oid] {
-			if err := fn(p, b[:min(int64(len(b)), in.MaxBytes)], oid, t.when); err != nil {
+			if err := fn(p, b[:min(int64(len(b)), fo.Reader.MaxBytes)], oid, t.when); err != nil {
 				return err
 			}
 		}
@@ -472,32 +451,32 @@ func (in *Ingester) eachSource(ctx context.Context, t *tree, paths []string, fn 
 
 // describeAs describes one file of a tree. It returns nil for what is not
 // described: empty and binary files.
-func (in *Ingester) describeAs(ctx context.Context, t *tree, p string, src []byte, blob string, when time.Time) (*fold.Memory, error) {
+func (fo *Follower) describeAs(ctx context.Context, t *tree, p string, src []byte, blob string, when time.Time) (*fold.Memory, error) {
 	if len(src) == 0 || chunker.IsBinary(src) {
 		return nil, nil
 	}
-	res, err := in.reader.ToDescribe(ctx, p, src)
+	res, err := fo.Reader.ToDescribe(ctx, p, src)
 	if err != nil {
 		return nil, err
 	}
-	in.index(ctx, t)
-	return in.describeCut(t, p, src, blob, res, when), nil
+	fo.nameFiles(ctx, t)
+	return fo.describeCut(t, p, src, blob, res, when), nil
 }
 
 // describeCut is describeAs for a file that is cut already.
-func (in *Ingester) describeCut(t *tree, p string, src []byte, blob string, res chunker.Result, when time.Time) *fold.Memory {
-	s := in.subject(p, blob, src, res, when, t.files)
+func (fo *Follower) describeCut(t *tree, p string, src []byte, blob string, res chunker.Result, when time.Time) *fold.Memory {
+	s := describe.NewSubject(fo.Slug, p, blob, src, res, when, t.files)
 	if t.some {
 		s.Resolve = func(imp string) (string, bool) {
 			to, ok := t.files.Resolve(p, res.Language, imp)
 			if ok {
-				t.names[fold.FileID(in.Slug, to)] = to
+				t.names[fold.FileID(fo.Slug, to)] = to
 			}
 			return to, ok
 		}
 	}
 	m := describe.Describe(s)
-	m.ID = fold.FileID(in.Slug, p)
+	m.ID = fold.FileID(fo.Slug, p)
 	m.Path = m.ID.Path()
 	for i := range m.Links {
 		m.Links[i].From = m.ID
@@ -505,8 +484,8 @@ func (in *Ingester) describeCut(t *tree, p string, src []byte, blob string, res 
 	return &m
 }
 
-// index makes the names by which a tree's imports are resolved and shown.
-func (in *Ingester) index(ctx context.Context, t *tree) {
+// nameFiles makes the names by which a tree's imports are resolved and shown.
+func (fo *Follower) nameFiles(ctx context.Context, t *tree) {
 	if t.files != nil {
 		return
 	}
@@ -514,12 +493,12 @@ func (in *Ingester) index(ctx context.Context, t *tree) {
 	t.names = make(map[fold.ID]string, len(t.blobs))
 	for p := range t.blobs {
 		paths = append(paths, p)
-		t.names[fold.FileID(in.Slug, p)] = p
+		t.names[fold.FileID(fo.Slug, p)] = p
 	}
 	sort.Strings(paths)
 	t.files = imports.NewFiles(paths, func(p string) []byte {
 		var out []byte
-		err := in.eachSource(ctx, t, []string{p}, func(_ string, src []byte, _ string, _ time.Time) error {
+		err := fo.eachSource(ctx, t, []string{p}, func(_ string, src []byte, _ string, _ time.Time) error {
 			out = bytes.Clone(src)
 			return nil
 		})
@@ -532,19 +511,19 @@ func (in *Ingester) index(ctx context.Context, t *tree) {
 
 // encode returns the file of a description. Links are shown by the path of what
 // they lead to, so that the text depends on the tree alone.
-func (in *Ingester) encode(m *fold.Memory, t *tree) []byte {
+func (fo *Follower) encode(m *fold.Memory, t *tree) []byte {
 	return fold.Encode(m, func(id fold.ID) string { return t.names[id] })
 }
 
 // DescribeOne returns the memory file of a source file that is described in the
 // index only, made anew from the tip's blob, or from the work tree where the
 // tip does not have it.
-func (in *Ingester) DescribeOne(ctx context.Context, id fold.ID) ([]byte, error) {
-	row, err := in.Index.Memory(ctx, id)
+func (fo *Follower) DescribeOne(ctx context.Context, id fold.ID) ([]byte, error) {
+	row, err := fo.index.Memory(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	t, err := in.tip(ctx, "", TipOptions{Gaps: true})
+	t, err := fo.tip(ctx, "", DescribeOptions{Gaps: true})
 	if err != nil {
 		return nil, err
 	}
@@ -552,10 +531,10 @@ func (in *Ingester) DescribeOne(ctx context.Context, id fold.ID) ([]byte, error)
 		t = &tree{blobs: map[string]string{row.FilePath: ""}}
 	}
 	var out []byte
-	err = in.eachSource(ctx, t, []string{row.FilePath}, func(p string, src []byte, blob string, when time.Time) error {
-		m, err := in.describeAs(ctx, t, p, src, blob, when)
+	err = fo.eachSource(ctx, t, []string{row.FilePath}, func(p string, src []byte, blob string, when time.Time) error {
+		m, err := fo.describeAs(ctx, t, p, src, blob, when)
 		if err == nil && m != nil {
-			out = in.encode(m, t)
+			out = fo.encode(m, t)
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-package ingest
+package tip
 
 import (
 	"context"
@@ -22,28 +22,24 @@ import (
 // saved is looked at.
 
 // FromWorkTree reports whether what was described last is the work tree: every
-// save then has to be followed by [Ingester.DescribeTip].
-func (in *Ingester) FromWorkTree() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.fromWorkTree
+// save then has to be followed by [Follower.DescribeTip].
+func (fo *Follower) FromWorkTree() bool {
+	return fo.fromWorkTree.Load()
 }
 
-func (in *Ingester) setFromWorkTree(is bool) {
-	in.mu.Lock()
-	in.fromWorkTree = is
-	in.mu.Unlock()
+func (fo *Follower) SetFromWorkTree(is bool) {
+	fo.fromWorkTree.Store(is)
 	if !is {
-		in.saved = nil
+		fo.saved = nil
 	}
 }
 
-// followsWorkTree reports whether the work tree is to be described.
-func (in *Ingester) followsWorkTree(ctx context.Context) (bool, error) {
-	if in.Describe == "worktree" {
+// FollowsWorkTree reports whether the work tree is to be described.
+func (fo *Follower) FollowsWorkTree(ctx context.Context) (bool, error) {
+	if fo.Describe == "worktree" {
 		return true, nil
 	}
-	_, oid, err := in.branch.Default(ctx)
+	_, oid, err := fo.branch.Default(ctx)
 	return err == nil && oid == "", err
 }
 
@@ -52,19 +48,19 @@ func (in *Ingester) followsWorkTree(ctx context.Context) (bool, error) {
 // more.
 const owedGone = "owed gone"
 
-// noteSaved notes source files that changed, for describeSaved, and those that
+// NoteSaved notes source files that changed, for describeSaved, and those that
 // went and have a memory file also for after a crash. rows are their memories.
-func (in *Ingester) noteSaved(ctx context.Context, batch []*cut.File, described map[fold.ID]string) error {
-	if in.Store == nil || !in.FromWorkTree() {
+func (fo *Follower) NoteSaved(ctx context.Context, batch []*cut.File, described map[fold.ID]string) error {
+	if fo.Store == nil || !fo.FromWorkTree() {
 		return nil
 	}
-	if in.saved == nil {
-		in.saved = map[string]bool{}
+	if fo.saved == nil {
+		fo.saved = map[string]bool{}
 	}
 	var gone []string
 	for _, pr := range batch {
 		if !pr.Unchanged {
-			in.saved[pr.Path] = true
+			fo.saved[pr.Path] = true
 		}
 		if pr.Gone && described[pr.ID] == "fold" {
 			gone = append(gone, pr.Path)
@@ -73,7 +69,7 @@ func (in *Ingester) noteSaved(ctx context.Context, batch []*cut.File, described 
 	if len(gone) == 0 {
 		return nil
 	}
-	owed, err := in.goneOwed(ctx)
+	owed, err := fo.goneOwed(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,12 +77,12 @@ func (in *Ingester) noteSaved(ctx context.Context, batch []*cut.File, described 
 	for _, p := range distinct(append(owed, gone...)) {
 		lines = append(lines, strconv.Quote(p))
 	}
-	return in.State.SetNote(ctx, in.Key, owedGone, strings.Join(lines, "\n"))
+	return fo.State.SetNote(ctx, fo.Key, owedGone, strings.Join(lines, "\n"))
 }
 
 // goneOwed returns what the note names.
-func (in *Ingester) goneOwed(ctx context.Context) ([]string, error) {
-	note, err := in.State.Note(ctx, in.Key, owedGone)
+func (fo *Follower) goneOwed(ctx context.Context) ([]string, error) {
+	note, err := fo.State.Note(ctx, fo.Key, owedGone)
 	if err != nil {
 		return nil, err
 	}
@@ -101,25 +97,25 @@ func (in *Ingester) goneOwed(ctx context.Context) ([]string, error) {
 
 // describeSaved describes the source files that changed since the work tree was
 // described last.
-func (in *Ingester) describeSaved(ctx context.Context) error {
-	if len(in.saved) == 0 {
+func (fo *Follower) describeSaved(ctx context.Context) error {
+	if len(fo.saved) == 0 {
 		return nil
 	}
-	set := in.Files()
-	t := &tree{blobs: make(map[string]string, len(in.saved)), files: set, names: map[fold.ID]string{}, some: true}
-	paths := slices.Sorted(maps.Keys(in.saved))
+	set := fo.Selection.Files()
+	t := &tree{blobs: make(map[string]string, len(fo.saved)), files: set, names: map[fold.ID]string{}, some: true}
+	paths := slices.Sorted(maps.Keys(fo.saved))
 	for _, p := range paths {
 		if set.Has(p) {
 			t.blobs[p] = ""
 		}
 	}
-	known, err := in.manifest(ctx, paths, false)
+	known, err := fo.Indexer.Manifest(ctx, paths)
 	if err != nil {
 		return err
 	}
 	var none []string // without a memory file
 	for _, p := range paths {
-		there, err := in.describeInTree(ctx, t, p, known[p])
+		there, err := fo.describeInTree(ctx, t, p, known[p])
 		if err != nil {
 			return fmt.Errorf("%s: %w", path.Base(p), err)
 		}
@@ -127,81 +123,80 @@ func (in *Ingester) describeSaved(ctx context.Context) error {
 			none = append(none, p)
 		}
 	}
-	if len(none) > 0 && in.Rules().ToFold(set.Len()) {
-		gone, err := in.State.Gone(ctx, in.Slug)
+	if len(none) > 0 && fo.Selection.Rules().ToFold(set.Len()) {
+		gone, err := fo.State.Gone(ctx, fo.Slug)
 		if err != nil {
 			return err
 		}
-		none = slices.DeleteFunc(none, func(p string) bool { return gone[fold.FileID(in.Slug, p)] })
-		if err := in.describeAll(ctx, t, none, known, nil); err != nil {
+		none = slices.DeleteFunc(none, func(p string) bool { return gone[fold.FileID(fo.Slug, p)] })
+		if err := fo.describeAll(ctx, t, none, known, nil); err != nil {
 			return err
 		}
 	}
-	return in.describedSaved(ctx, paths)
+	return fo.describedSaved(ctx, paths)
 }
 
 // describedSaved notes that the saved files are described.
-func (in *Ingester) describedSaved(ctx context.Context, paths []string) error {
+func (fo *Follower) describedSaved(ctx context.Context, paths []string) error {
 	for _, p := range paths {
-		delete(in.saved, p)
+		delete(fo.saved, p)
 	}
-	owed, err := in.goneOwed(ctx)
+	owed, err := fo.goneOwed(ctx)
 	if err != nil || len(owed) == 0 {
 		return err
 	}
-	return in.State.SetNote(ctx, in.Key, owedGone, "")
+	return fo.State.SetNote(ctx, fo.Key, owedGone, "")
 }
 
 // describeWorkTree describes what lies in the work tree, where that is wanted
 // or there is no commit yet.
-func (in *Ingester) describeWorkTree(ctx context.Context, t *tree, toFold bool, tell progress.Func) error {
+func (fo *Follower) describeWorkTree(ctx context.Context, t *tree, toFold bool, tell progress.Func) error {
 	if toFold {
-		if err := in.fillGaps(ctx, t, tell); err != nil {
+		if err := fo.fillGaps(ctx, t, tell); err != nil {
 			return err
 		}
 	}
-	have, err := in.Index.Files(ctx, false)
+	have, err := fo.index.Files(ctx, false)
 	if err != nil {
 		return err
 	}
-	described, err := in.Index.DescribedBlobs(ctx)
+	described, err := fo.index.DescribedBlobs(ctx)
 	if err != nil {
 		return err
 	}
-	owed, err := in.goneOwed(ctx)
+	owed, err := fo.goneOwed(ctx)
 	if err != nil {
 		return err
 	}
-	todo := append(slices.Collect(maps.Keys(in.saved)), owed...)
+	todo := append(slices.Collect(maps.Keys(fo.saved)), owed...)
 	for p := range t.blobs {
-		if blob, ok := described[fold.FileID(in.Slug, p)]; ok && blob != have[p].Blob && have[p].State == "indexed" {
+		if blob, ok := described[fold.FileID(fo.Slug, p)]; ok && blob != have[p].Blob && have[p].State == "indexed" {
 			todo = append(todo, p)
 		}
 	}
 	todo = distinct(todo)
-	slices.Sort(todo)
-	in.index(ctx, t)
+	fo.nameFiles(ctx, t)
 	for _, p := range todo {
-		if _, err := in.describeInTree(ctx, t, p, have[p]); err != nil {
+		if _, err := fo.describeInTree(ctx, t, p, have[p]); err != nil {
 			return fmt.Errorf("%s: %w", path.Base(p), err)
 		}
 	}
-	return in.describedSaved(ctx, todo)
+	return fo.describedSaved(ctx, todo)
 }
 
 // describeInTree brings the memory file of one source file up to what lies in
 // the work tree, and reports whether there is one. f is what the manifest says
 // of it.
-func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f index.File) (has bool, err error) {
-	m, b, err := in.onDisk(fold.FileID(in.Slug, p))
+func (fo *Follower) describeInTree(ctx context.Context, t *tree, p string, f index.File) (has bool, err error) {
+	m, b, err := fo.onDisk(fold.FileID(fo.Slug, p))
 	if err != nil {
 		return true, ignoreQuarantined(err)
 	}
 	committed := &tree{oid: "HEAD", blobs: t.blobs, files: t.files, names: t.names, some: t.some}
-	there, gone := in.Stands(p)
+	there, gone := fo.Selection.Stands(p)
 	switch {
 	case gone:
-		return m != nil, in.sourceDeleted(ctx, committed, p)
+		return m != nil, fo.sourceDeleted(ctx, committed, p)
 	case !there:
 		return true, nil // not to be read now: nothing is known to have changed
 	case m == nil:
@@ -209,22 +204,28 @@ func (in *Ingester) describeInTree(ctx context.Context, t *tree, p string, f ind
 	case f.State != "indexed":
 		return true, nil
 	case keptByHand(m, p):
-		return true, in.reclaim(ctx, t, p, m, b)
+		return true, fo.reclaim(ctx, t, p, m, b)
 	case m.Source != fold.SourceFile || m.SourceBlob == f.Blob:
 		return true, nil
 	}
-	base, err := in.lastDescription(ctx, committed, p, m)
+	base, err := fo.lastDescription(ctx, committed, p, m)
 	if err != nil {
 		base = nil // the old content was never committed
 	}
-	return true, in.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
-		now, err := in.describeAs(ctx, t, p, src, blob, when)
+	return true, fo.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
+		now, err := fo.describeAs(ctx, t, p, src, blob, when)
 		if err != nil || now == nil {
 			return err
 		}
-		in.Count.Described.Add(1)
+		fo.Count.Described.Add(1)
 		now.MovedFrom = m.MovedFrom
-		text := in.encode(now, t)
-		return in.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: base, New: text, Merge: true, Described: text})
+		text := fo.encode(now, t)
+		return fo.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: base, New: text, Merge: true, Described: text})
 	})
+}
+
+// distinct returns the paths of a list once each.
+func distinct(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
