@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"encoding/binary"
 	"path"
 	"slices"
 	"strings"
@@ -15,27 +14,6 @@ import (
 // What a description says of imports depends on the other files of the tree. So each that
 // is kept in the index leaves there what it asked of them: where files come or go, those
 // that would be answered otherwise now are made anew.
-
-// encodeAsked is the record of what the description of the file at path asked; empty if
-// that was nothing.
-func encodeAsked(path, language string, asked []resolved) []byte {
-	b := []byte{}
-	if len(asked) == 0 {
-		return b
-	}
-	str := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	str(path)
-	str(language)
-	b = binary.AppendUvarint(b, uint64(len(asked)))
-	for _, r := range asked {
-		str(r.spec)
-		str(r.path)
-	}
-	return b
-}
 
 // answersDiffer reports whether what a record asked is answered otherwise by files. Words
 // narrow it to imports that name one of them; nil means all. What is damaged differs.
@@ -96,16 +74,5 @@ func (in *Ingester) refreshImports(ctx context.Context, changed []string, told [
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	rows, err := in.memories(ctx, ids)
-	if err != nil {
-		return err
-	}
-	var again []string
-	for _, row := range rows {
-		if row.Described == "index" {
-			again = append(again, row.FilePath)
-		}
-	}
-	slices.Sort(again)
-	return in.fileAnew(ctx, again)
+	return in.describeAgain(ctx, ids)
 }

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
@@ -78,17 +76,17 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string, told []fo
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := in.tellTests(ctx, changes, told); err != nil {
+	if err := in.redescribeTests(ctx, changes, told); err != nil {
 		return err
 	}
 	_, err = in.apply(ctx, changes)
 	return err
 }
 
-// tellTests describes tests again whose derived links are about to become others,
+// redescribeTests describes tests again whose derived links are about to become others,
 // where the index alone describes them and they are not among told: what a test is
 // of stands in its description.
-func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told []fold.ID) error {
+func (in *Ingester) redescribeTests(ctx context.Context, changes []index.Change, told []fold.ID) error {
 	is := make(map[fold.ID]fold.ID, len(changes)) // what each is to lead to
 	for _, c := range changes {
 		is[c.ID] = ""
@@ -115,18 +113,7 @@ func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told 
 			moved = append(moved, id)
 		}
 	}
-	rows, err := in.memories(ctx, moved)
-	if err != nil {
-		return err
-	}
-	var again []string
-	for _, row := range rows {
-		if row.Described == "index" {
-			again = append(again, row.FilePath)
-		}
-	}
-	slices.Sort(again)
-	return in.fileAnew(ctx, again)
+	return in.describeAgain(ctx, moved)
 }
 
 // present is the set of source files without those of changed that the index
@@ -150,26 +137,26 @@ func (in *Ingester) present(ctx context.Context, changed []string) (*imports.Fil
 	return in.Files(), nil
 }
 
-// owedLinks names the note that the links of some sources are still to be
+// notePendingLinks names the note that the links of some sources are still to be
 // derived: a crash in between leaves it.
-const owedLinks = "owed links"
+const notePendingLinks = "owed links"
 
-// owesLinks reports whether a crash left links that are still to be derived.
-func (in *Ingester) owesLinks(ctx context.Context) (bool, error) {
-	was, err := in.State.Note(ctx, in.Key, owedLinks)
+// linksPending reports whether a crash left links that are still to be derived.
+func (in *Ingester) linksPending(ctx context.Context) (bool, error) {
+	was, err := in.State.Note(ctx, in.Key, notePendingLinks)
 	return was != "", err
 }
 
 // linking calls work, which indexes source files, and derives the links of the
 // files it returns; told are the memories that it described. work is told whether a
-// crash left some of all files owed; where it does not return all, they stay owed.
-func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []string, told []fold.ID, err error)) error {
-	was, err := in.State.Note(ctx, in.Key, owedLinks)
+// crash left links of any file pending; where it does not return all, they stay pending.
+func (in *Ingester) linking(ctx context.Context, work func(pending bool) (names []string, told []fold.ID, err error)) error {
+	was, err := in.State.Note(ctx, in.Key, notePendingLinks)
 	if err != nil {
 		return err
 	}
 	if was == "" {
-		if err := in.State.SetNote(ctx, in.Key, owedLinks, "yes"); err != nil {
+		if err := in.State.SetNote(ctx, in.Key, notePendingLinks, "yes"); err != nil {
 			return err
 		}
 	}
@@ -188,7 +175,7 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 	if was != "" && len(names) < in.Files().Len() {
 		return nil
 	}
-	return in.State.SetNote(ctx, in.Key, owedLinks, "")
+	return in.State.SetNote(ctx, in.Key, notePendingLinks, "")
 }
 
 // Saved is [Ingester.Source] for what the watcher reported: directories stand
@@ -334,41 +321,4 @@ func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) 
 	}
 	changed, err := in.lookAt(ctx, look, func(i int) stat { return was[i] })
 	return append(out, changed...), err
-}
-
-// outermost leaves out folders that lie in another of them.
-func outermost(dirs []string) []string {
-	sort.Strings(dirs)
-	var out []string
-	for _, d := range dirs {
-		if n := len(out); n > 0 && (out[n-1] == "." || d == out[n-1] || strings.HasPrefix(d, out[n-1]+"/")) {
-			continue
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// goneOf returns those of paths at which there is certainly no file any more, or
-// none of this checkout.
-func (in *Ingester) goneOf(paths []string) []string {
-	var gone []string
-	for _, p := range paths {
-		if _, none := in.Stands(p); none || in.leaving[p] {
-			gone = append(gone, p)
-		}
-	}
-	return gone
-}
-
-func distinct[T comparable](list []T) []T {
-	seen := make(map[T]bool, len(list))
-	out := list[:0]
-	for _, p := range list {
-		if !seen[p] {
-			seen[p] = true
-			out = append(out, p)
-		}
-	}
-	return out
 }

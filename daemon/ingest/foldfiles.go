@@ -20,9 +20,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-// maxMemory is the largest memory file that is read (threats.md 3).
-const maxMemory = 1 << 20
-
 // Fold brings the index up to the files at paths, relative to fold/. What
 // cannot be read as a memory is set aside with its reason; a file that is
 // certainly gone leaves the index, and the source it described is described
@@ -83,22 +80,6 @@ func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, er
 		}
 	}
 	return distinct(paths), nil
-}
-
-// foldChange is one file below fold/ as it was found.
-type foldChange struct {
-	file  index.File
-	m     *fold.Memory
-	bytes []byte
-	when  time.Time // last change of the file, whole seconds
-	gone  bool
-	tomb  *fold.Memory // that of which the file is the tombstone; nil if it is none
-	aside bool         // the id is that of a file that looks like it
-	named bool         // other memories may find it by another name than before
-	was   index.File   // manifest entry before
-	known bool
-	// before are the memories that were found under the names which this changes.
-	before []index.Row
 }
 
 // foldBatch indexes some files below fold/, together with the source files that
@@ -188,20 +169,6 @@ func sourceChanges(found []*foldChange, sources []*cut.File) (changes []index.Ch
 	return changes, texts
 }
 
-// isMemoryPath reports whether a file at p below fold/ is a memory: markdown,
-// not in a folder that editors keep for themselves (design.md 4).
-func isMemoryPath(p string) bool {
-	if !strings.EqualFold(path.Ext(p), ".md") {
-		return false
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if strings.HasPrefix(part, ".") {
-			return false
-		}
-	}
-	return true
-}
-
 // readMemory reads one file below fold/. It returns nil if nothing about it
 // changed since the manifest was written.
 func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, old index.File, known bool) (*foldChange, error) {
@@ -237,7 +204,7 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	}
 	fc.file.Size, fc.file.MtimeNS, fc.file.Inode = info.Size, info.MtimeNS, info.Inode
 	fc.when = time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)
-	if start.UnixNano()-info.MtimeNS < int64(racy) {
+	if start.UnixNano()-info.MtimeNS < int64(cut.Racy) {
 		fc.file.MtimeNS = -1
 	}
 	fc.bytes = b
@@ -262,10 +229,6 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	fc.m, fc.file.MemoryID, fc.file.State = m, m.ID, "indexed"
 	return fc, nil
 }
-
-// buried is the state of a file below fold/ that is marked `deleted: true`, as an earlier
-// version left it of a memory.
-const buried = "skipped"
 
 // heldBack returns why a memory file is not taken in: it holds a credential
 // that nobody allowed.
@@ -355,21 +318,6 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	return changes, again, nil
 }
 
-// noteBefore keeps what stood in the index before.
-func (fc *foldChange) noteBefore(rows map[fold.ID]index.Row) {
-	for _, id := range distinct([]fold.ID{fc.was.MemoryID, fc.file.MemoryID}) {
-		if row, ok := rows[id]; ok {
-			fc.before = append(fc.before, row)
-		}
-	}
-}
-
-// sameNames reports whether a memory is still found by the names it had.
-func sameNames(old index.Row, fc *foldChange) bool {
-	return old.ID == fc.m.ID && old.Path == fc.file.Path && old.Title == fc.m.Title && old.Foreign == fc.m.Foreign &&
-		slices.Equal(old.Aliases, fc.m.Aliases)
-}
-
 // memoryChange is what one readable memory file changes. redo says that the
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields. with is that source if it is filed in the
@@ -400,7 +348,7 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.
 	links := fc.m.WrittenLinks(resolver.Resolve)
 	c := index.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
 	if row.Source == fold.SourceGit && (row.Type == tip.PullType || old.Type == tip.PullType) {
-		c.Derived, c.SetDerived = in.PullLinks(fc.m), true
+		c.Derived, c.SetDerived = tip.PullLinks(in.Slug, fc.m), true
 	}
 	return c, redo, nil
 }
@@ -464,31 +412,6 @@ func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
 		return nil
 	}
 	return in.deriveLinks(ctx, gone, nil) // no sweep will see them go
-}
-
-// fileAnew is [Ingester.Source] for files whose content may be what it was.
-func (in *Ingester) fileAnew(ctx context.Context, paths []string) error {
-	for _, p := range paths {
-		if err := in.forgetSource(ctx, p); err != nil {
-			return err
-		}
-	}
-	_, err := in.Source(ctx, paths, nil)
-	return err
-}
-
-// forgetSource makes the next [Ingester.Source] treat the file at path as new.
-func (in *Ingester) forgetSource(ctx context.Context, path string) error {
-	f, err := in.Index.FileByPath(ctx, path, false)
-	if errors.Is(err, fold.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.State, f.Hash, f.MtimeNS = "stale", "", -1
-	_, err = in.apply(ctx, []index.Change{{File: &f}})
-	return err
 }
 
 // walkFold returns what lies below fold/, sorted by path.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
@@ -103,56 +102,8 @@ type Ingester struct {
 	leaving map[string]bool
 }
 
-// New returns an Ingester over opened stores. Close it.
-func New(opt Options, rules selection.Rules) (*Ingester, error) {
-	if opt.Workers == 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
-	if opt.MaxBytes == 0 {
-		opt.MaxBytes = 1 << 20
-	}
-	opt.Cut.MaxBytes = int(opt.MaxBytes)
-	if opt.Cuts == nil {
-		opt.Cuts = new(cut.Once)
-	}
-	if opt.Allowed == nil {
-		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }
-	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	in := &Ingester{Options: opt}
-	var root *os.Root // nil for a bare repository
-	if opt.Repo.WorkTree != "" {
-		var err error
-		if root, err = os.OpenRoot(opt.Repo.WorkTree); err != nil {
-			return nil, err
-		}
-	}
-	in.readFrom(root, rules)
-	return in, nil
-}
-
-// readFrom has sources read from the work tree at root, by rules.
-func (in *Ingester) readFrom(root *os.Root, rules selection.Rules) {
-	in.root = root
-	in.Selection = selection.New(selection.Options{Repo: in.Repo, Root: root, FoldDir: in.Options.FoldDir, MaxBytes: in.MaxBytes}, rules)
-	in.reader = cut.NewReader(cut.Options{
-		Slug: in.Slug, Root: root, Selection: in.Selection, Cache: in.Cache, Cutter: in.Cutter, Once: in.Cuts,
-		Cut: in.Cut, MaxBytes: in.MaxBytes, Count: in.Count, Log: in.Log,
-	})
-	in.Follower = tip.New(tip.Options{
-		Slug: in.Slug, Key: in.Key, Repo: in.Repo, Folder: in.Options.Fold, Store: in.Store, State: in.State,
-		Selection: in.Selection, Reader: in.reader, Indexer: indexer{in}, Count: in.Count, Workers: in.Workers,
-		Describe: in.Describe, NoCommits: in.NoCommits, MostCommits: in.MostCommits, Now: in.Now,
-	})
-	in.Follower.Attach(in.Index)
-}
-
-// Close releases the work tree. The stores stay open.
-func (in *Ingester) Close() error {
-	if in.root == nil {
-		return nil
-	}
-	return in.root.Close()
+// A staleLook is what [Ingester.RefreshStale] went by.
+type staleLook struct {
+	index          usergit.Stamp
+	source, inFold int64 // versions of the manifests
 }

@@ -1,9 +1,11 @@
 package ingest
 
 import (
-	"context"
 	"slices"
+	"sort"
+	"strings"
 
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
@@ -38,37 +40,54 @@ type stats struct {
 	stats   []stat
 }
 
-// manifestOf returns the manifest as far as a sweep needs it, from memory where
-// nothing in it changed since the last one. Paths of the listing are shared with
-// it: those of a large checkout are kept once.
-func (in *Ingester) manifestOf(ctx context.Context, foldFiles bool, listed []string) (*stats, error) {
-	at := &in.sourceStats
-	if foldFiles {
-		at = &in.foldStats
-	}
-	version := in.Index.FilesVersion(foldFiles)
-	if *at != nil && (*at).version == version {
-		return *at, nil
-	}
-	now := &stats{version: version}
-	if n := len(listed); n > 0 {
-		now.paths, now.stats = make([]string, 0, n), make([]stat, 0, n)
-	}
-	i := 0
-	err := in.Index.EachFileStat(ctx, foldFiles, func(f *index.FileStat) {
-		for i < len(listed) && listed[i] < string(f.Path) {
+// match calls fn with the places of equal paths in two sorted lists, and with -1
+// for the list that does not have one.
+func match(a, b []string, fn func(i, k int)) {
+	i, k := 0, 0
+	for i < len(a) || k < len(b) {
+		switch {
+		case k == len(b) || i < len(a) && a[i] < b[k]:
+			fn(i, -1)
 			i++
+		case i == len(a) || b[k] < a[i]:
+			fn(-1, k)
+			k++
+		default:
+			fn(i, k)
+			i++
+			k++
 		}
-		if i < len(listed) && listed[i] == string(f.Path) {
-			now.paths = append(now.paths, listed[i])
-		} else {
-			now.paths = append(now.paths, string(f.Path))
-		}
-		now.stats = append(now.stats, stat{size: f.Size, mtime: f.MtimeNS, inode: f.Inode, state: f.State})
-	})
-	if err != nil {
-		return nil, err
 	}
-	*at = now
-	return now, nil
+}
+
+// sameStat reports whether a file is certainly the one the manifest knows. One
+// that was written while it was read carries the time -1 and never is.
+func sameStat(old index.File, info disk.Info) bool {
+	return old.MtimeNS == info.MtimeNS && old.Size == info.Size && old.Inode == info.Inode && old.State != "stale" && old.State != "failed"
+}
+
+// distinct returns list with each of its values once, in order. It takes list for that.
+func distinct[T comparable](list []T) []T {
+	seen := make(map[T]bool, len(list))
+	out := list[:0]
+	for _, p := range list {
+		if !seen[p] {
+			seen[p] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// outermost leaves out folders that lie in another of them.
+func outermost(dirs []string) []string {
+	sort.Strings(dirs)
+	var out []string
+	for _, d := range dirs {
+		if n := len(out); n > 0 && (out[n-1] == "." || d == out[n-1] || strings.HasPrefix(d, out[n-1]+"/")) {
+			continue
+		}
+		out = append(out, d)
+	}
+	return out
 }

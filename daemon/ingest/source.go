@@ -4,11 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
-	"os"
-	"path"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +16,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
-	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
 const (
@@ -29,13 +24,6 @@ const (
 	partFiles  = 16      // files handed to a worker at once
 	groupFiles = 64      // files of one look into the cache
 	groupBytes = 1 << 20 // and at most this much of their text, and one file more
-	racy       = 15 * time.Millisecond
-
-	// textBatch is how many documents are given to the text index at once. Three
-	// rebuilds of the Go source (117,278 chunks) took 11.1 to 13.1 s of processor and
-	// 212 to 232 MB at most with it, three with 4000 took 12.6 to 13.7 s and 234 to
-	// 333 MB, in turns.
-	textBatch = 1000
 )
 
 // Source brings the index up to the source files at paths, relative to the
@@ -58,7 +46,7 @@ func (in *Ingester) Source(ctx context.Context, paths []string, tell progress.Fu
 	g, gctx := errgroup.WithContext(ctx)
 	if tell != nil && len(paths) > batchFiles {
 		g.Go(func() error {
-			count.SetWhole(in.measure(paths))
+			count.SetWhole(in.reader.Measure(paths))
 			return nil
 		})
 	}
@@ -159,15 +147,6 @@ func (in *Ingester) applyAll(ctx context.Context, done <-chan []*cut.File, total
 	return flush()
 }
 
-// manifest returns what is known of paths, and maybe of others: those of a branch
-// by name, those of a first index all at once.
-func (in *Ingester) manifest(ctx context.Context, paths []string, foldFiles bool) (map[string]index.File, error) {
-	if len(paths) > 8192 {
-		return in.Index.Files(ctx, foldFiles)
-	}
-	return in.Index.FilesByPath(ctx, paths, foldFiles)
-}
-
 // applySource writes one batch: SQLite first, then the text index. Vectors
 // follow by themselves, see [Ingester.Embed].
 func (in *Ingester) applySource(ctx context.Context, batch []*cut.File) (progress.Report, error) {
@@ -254,103 +233,6 @@ func (in *Ingester) sourceChange(ctx context.Context, pr *cut.File, rows map[fol
 	return c
 }
 
-// applyText brings the words of the changes that were applied into the text
-// index.
-func (in *Ingester) applyText(ctx context.Context, applied index.Applied, changes []index.Change, texts map[string]*cut.File) error {
-	in.worded = false
-	rows, err := in.rowsOf(ctx, applied, changes)
-	if err != nil {
-		return err
-	}
-	added := make(map[string]bool, len(applied.Added))
-	for _, id := range applied.Added {
-		added[id] = true
-	}
-	var docs []textindex.Doc
-	for _, id := range applied.Memories {
-		row, ok := rows[id]
-		if !ok {
-			continue
-		}
-		pr := texts[string(id)]
-		if pr == nil {
-			docs = append(docs, memoryDoc(row))
-			continue
-		}
-		docs = append(docs, sourceDocs(row, pr, applied.Rows[id], added)...)
-	}
-	// In parts, which bounds memory. Only the last moves the sequence on, so that
-	// a crash between two repeats them all.
-	for len(docs) > textBatch {
-		if err := in.putText(ctx, in.Text.Seq(), docs[:textBatch], nil); err != nil {
-			return err
-		}
-		docs = docs[textBatch:]
-	}
-	err = in.putText(ctx, applied.Seq, docs, dropKeys(applied))
-	in.worded = err == nil
-	return err
-}
-
-// sourceDocs returns the documents to put of a source file: of its chunks those
-// that were added, of its memory one, unless a chunk can tell what changed. A
-// branch switch changes thousands of memories in nothing but blob and time.
-func sourceDocs(row index.Row, pr *cut.File, change index.RowChange, added map[string]bool) []textindex.Doc {
-	// Chunks are filtered by the fields of their memory, and none of them may date
-	// it later than it is.
-	fresh := pr.Fresh || change.FilterChanged || row.UpdatedAt.Before(change.Was)
-	var docs []textindex.Doc
-	for _, c := range pr.Chunks {
-		if fresh || added[c.ID] {
-			docs = append(docs, chunkDoc(row, c, pr.Src))
-		}
-	}
-	if fresh || change.ContentChanged || change.Was.IsZero() || row.Described != "index" || len(docs) == 0 {
-		return append(docs, memoryDoc(row))
-	}
-	for i := range docs {
-		docs[i].Dates = true
-	}
-	return docs
-}
-
-// rowsOf returns the rows of the memories that changed: those that were just
-// stored, and the others from the index.
-func (in *Ingester) rowsOf(ctx context.Context, applied index.Applied, changes []index.Change) (map[fold.ID]index.Row, error) {
-	rows := make(map[fold.ID]index.Row, len(applied.Memories))
-	for i := range changes {
-		switch c := &changes[i]; {
-		case c.Memory != nil:
-			rows[c.Memory.ID] = *c.Memory
-		case c.Forget != "":
-			delete(rows, c.Forget)
-		}
-	}
-	var rest []fold.ID
-	for _, id := range applied.Memories {
-		if _, ok := rows[id]; !ok {
-			rest = append(rest, id)
-		}
-	}
-	stored, err := in.memories(ctx, rest)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(rows, stored)
-	return rows, nil
-}
-
-func dropKeys(applied index.Applied) []string {
-	drop := make([]string, 0, len(applied.Removed)+len(applied.Forgotten))
-	for _, id := range applied.Removed {
-		drop = append(drop, chunkKey(id))
-	}
-	for _, id := range applied.Forgotten {
-		drop = append(drop, memoryKey(id))
-	}
-	return drop
-}
-
 // stale reports whether src differs from the blob that was described, also when
 // git would store its line ends as LF. Clean filters are asked of git's index
 // in a sweep, see [Ingester.RefreshStale].
@@ -394,31 +276,30 @@ func IndexRules(by chunker.Options) string {
 	return cut.Rules(by) + " describer " + describe.Version
 }
 
-// measure finds out how large the source files at paths are, in all. It looks
-// at folder by folder, which is a fifth of the work where paths are sorted.
-func (in *Ingester) measure(paths []string) int64 {
-	var dir *os.Root
-	var at string
-	defer func() {
-		if dir != nil {
-			dir.Close()
-		}
-	}()
-	total := int64(0)
+// fileAnew is [Ingester.Source] for files whose content may be what it was.
+func (in *Ingester) fileAnew(ctx context.Context, paths []string) error {
 	for _, p := range paths {
-		if d := path.Dir(p); dir == nil || d != at {
-			next, err := in.root.OpenRoot(d)
-			if err != nil {
-				continue // what is wrong with it, reading it tells
-			}
-			if dir != nil {
-				dir.Close()
-			}
-			dir, at = next, d
-		}
-		if fi, err := dir.Lstat(path.Base(p)); err == nil && fi.Mode().IsRegular() {
-			total += min(fi.Size(), in.MaxBytes)
+		if err := in.forgetSource(ctx, p); err != nil {
+			return err
 		}
 	}
-	return total
+	_, err := in.Source(ctx, paths, nil)
+	return err
+}
+
+// describeAgain describes the files again whose memories are among ids, of those that
+// the index alone describes.
+func (in *Ingester) describeAgain(ctx context.Context, ids []fold.ID) error {
+	rows, err := in.memories(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var again []string
+	for _, row := range rows {
+		if row.Described == "index" {
+			again = append(again, row.FilePath)
+		}
+	}
+	slices.Sort(again)
+	return in.fileAnew(ctx, again)
 }

@@ -31,3 +31,9 @@ func (in *Ingester) putText(ctx context.Context, seq int64, docs []textindex.Doc
 	in.Count.Documents.Add(int64(len(docs)))
 	return in.Text.Apply(ctx, seq, docs, drop)
 }
+
+// textBatch is how many documents are given to the text index at once. Three
+// rebuilds of the Go source (117,278 chunks) took 11.1 to 13.1 s of processor and
+// 212 to 232 MB at most with it, three with 4000 took 12.6 to 13.7 s and 234 to
+// 333 MB, in turns.
+const textBatch = 1000

@@ -12,7 +12,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
-	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -49,7 +48,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	}
 	s, err := in.sweepSource(ctx, l, tell)
 	r.Add(s)
-	if err == nil && describe != nil && (!first || in.OwesSaved()) {
+	if err == nil && describe != nil && (!first || in.SavedPending()) {
 		failed = errors.Join(failed, describe())
 	}
 	if err != nil {
@@ -59,7 +58,7 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 }
 
 func (in *Ingester) sweepFold(ctx context.Context, vanished bool, tell progress.Func) (progress.Report, error) {
-	if !in.foldThere() && (vanished || !in.checkoutThere()) {
+	if dir := in.Options.Fold.Dir; !foldThere(dir) && (vanished || !checkoutThere(dir)) {
 		return progress.Report{}, nil // the vanish guard judges that
 	}
 	// In tracked mode a branch may be without the folder.
@@ -90,39 +89,19 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, tell progress.
 	if err != nil {
 		return r, err
 	}
-	return r, in.payNames(ctx)
+	return r, in.resolvePendingNames(ctx)
 }
 
 // foldThere reports whether fold/ is there, or cannot be looked for.
-func (in *Ingester) foldThere() bool {
-	_, err := os.Lstat(in.Options.Fold.Dir)
+func foldThere(dir string) bool {
+	_, err := os.Lstat(dir)
 	return !disk.Missing(err)
 }
 
 // checkoutThere reports whether the folder is there in which fold/ lies, or lay.
-func (in *Ingester) checkoutThere() bool {
-	_, err := os.Lstat(filepath.Dir(in.Options.Fold.Dir))
+func checkoutThere(foldDir string) bool {
+	_, err := os.Lstat(filepath.Dir(foldDir))
 	return err == nil
-}
-
-// match calls fn with the places of equal paths in two sorted lists, and with -1
-// for the list that does not have one.
-func match(a, b []string, fn func(i, k int)) {
-	i, k := 0, 0
-	for i < len(a) || k < len(b) {
-		switch {
-		case k == len(b) || i < len(a) && a[i] < b[k]:
-			fn(i, -1)
-			i++
-		case i == len(a) || b[k] < a[i]:
-			fn(-1, k)
-			k++
-		default:
-			fn(i, k)
-			i++
-			k++
-		}
-	}
 }
 
 func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, tell progress.Func) (progress.Report, error) {
@@ -134,16 +113,16 @@ func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, tell 
 		return progress.Report{}, err
 	}
 	r := progress.Report{Checked: len(l.Files) - len(changed), Unchanged: len(l.Files) - len(changed)}
-	owed, err := in.owesLinks(ctx)
+	pending, err := in.linksPending(ctx)
 	if err != nil {
 		return r, err
 	}
 	in.RereadPackages(changed)
-	if len(changed) > 0 || owed {
-		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
+	if len(changed) > 0 || pending {
+		err = in.linking(ctx, func(pending bool) ([]string, []fold.ID, error) {
 			done, err := in.Source(ctx, changed, tell.After(r.Unchanged))
 			r.Add(done)
-			if owed {
+			if pending {
 				return append(changed, l.Files...), done.Memories, err
 			}
 			return changed, done.Memories, err
@@ -207,41 +186,6 @@ func (in *Ingester) changedSource(ctx context.Context, l *selection.Listing) ([]
 	return changed, nil
 }
 
-// lookAt returns those of paths whose stat is not the one that was.
-func (in *Ingester) lookAt(ctx context.Context, paths []string, was func(i int) stat) ([]string, error) {
-	in.Count.Stats.Add(int64(len(paths)))
-	moved := make([]bool, len(paths))
-	err := disk.LstatAll(in.root, paths, in.Workers, func(i int, info disk.Info, err error) error {
-		moved[i] = err != nil || !was(i).same(info.Size, info.MtimeNS, info.Inode)
-		if i%1024 == 0 {
-			return ctx.Err()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for i, p := range paths {
-		if moved[i] {
-			out = append(out, p)
-		}
-	}
-	return out, nil
-}
-
-// sameStat reports whether a file is certainly the one the manifest knows. One
-// that was written while it was read carries the time -1 and never is.
-func sameStat(old index.File, info disk.Info) bool {
-	return old.MtimeNS == info.MtimeNS && old.Size == info.Size && old.Inode == info.Inode && old.State != "stale" && old.State != "failed"
-}
-
-// A staleLook is what [Ingester.RefreshStale] went by.
-type staleLook struct {
-	index          usergit.Stamp
-	source, inFold int64 // versions of the manifests
-}
-
 // RefreshStale asks git which indexed files equal what was described although their
 // bytes differ (clean filters, line ends), and which do not. It asks nothing
 // where neither files nor git's index moved since the last time.
@@ -289,13 +233,4 @@ func (in *Ingester) refreshStale(ctx context.Context) error {
 		}
 	}
 	return in.Index.SetStale(ctx, fresh)
-}
-
-// leaves has the source file at p leave the index in the next call of
-// [Ingester.Source], which must name it.
-func (in *Ingester) leaves(p string) {
-	if in.leaving == nil {
-		in.leaving = map[string]bool{}
-	}
-	in.leaving[p] = true
 }

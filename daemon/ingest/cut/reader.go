@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,7 +32,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-const racy = 15 * time.Millisecond
+// Racy is how old a change of a file must be when the file is read for its time to tell
+// the next change from it.
+const Racy = 15 * time.Millisecond
 
 // A Cutter cuts one file at the bounds of its syntax: a [chunker.Pool], or
 // [chunker.Cut] in process.
@@ -90,9 +93,8 @@ type File struct {
 }
 
 // Read reads one file, which leaves the index whatever it holds if leaves says so;
-// [Reader.Finish] is to follow. Both return an error only
-// where the work as a whole cannot go on; what is wrong with the file stands in
-// its state.
+// [Reader.Finish] is to follow. Both return an error only where the work as a whole
+// cannot go on; what is wrong with the file stands in its state.
 func (r *Reader) Read(ctx context.Context, path string, old index.File, known, leaves bool) (*File, error) {
 	pr := &File{Path: path, ID: fold.FileID(r.Slug, path), Fresh: !known || old.State != "indexed"}
 	pr.File = index.File{Path: path, MemoryID: pr.ID}
@@ -128,7 +130,7 @@ func (r *Reader) Read(ctx context.Context, path string, old index.File, known, l
 	r.Count.BytesRead.Add(int64(len(src)))
 	pr.File.Size, pr.File.MtimeNS, pr.File.Inode = info.Size, info.MtimeNS, info.Inode
 	pr.When = time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)
-	if start.UnixNano()-info.MtimeNS < int64(racy) {
+	if start.UnixNano()-info.MtimeNS < int64(Racy) {
 		pr.File.MtimeNS = -1 // written while we read: the next sweep reads it again, as git does
 	}
 	sum := sha256.Sum256(src)
@@ -407,3 +409,32 @@ func (r *Reader) distrusts(hash string) bool {
 
 // Held is how many bytes are held of a file until it is cut.
 func (pr *File) Held() int { return len(pr.whole) }
+
+// Measure finds out how large the source files at paths are, in all. It looks
+// at folder by folder, which is a fifth of the work where paths are sorted.
+func (r *Reader) Measure(paths []string) int64 {
+	var dir *os.Root
+	var at string
+	defer func() {
+		if dir != nil {
+			dir.Close()
+		}
+	}()
+	total := int64(0)
+	for _, p := range paths {
+		if d := path.Dir(p); dir == nil || d != at {
+			next, err := r.Root.OpenRoot(d)
+			if err != nil {
+				continue // what is wrong with it, reading it tells
+			}
+			if dir != nil {
+				dir.Close()
+			}
+			dir, at = next, d
+		}
+		if fi, err := dir.Lstat(path.Base(p)); err == nil && fi.Mode().IsRegular() {
+			total += min(fi.Size(), r.MaxBytes)
+		}
+	}
+	return total
+}

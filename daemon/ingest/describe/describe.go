@@ -9,9 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -20,53 +18,6 @@ import (
 // Version names the rules of [Describe]. Whoever changes what it
 // returns raises it: what was described before is then described anew.
 const Version = "5"
-
-// The limits of what we write (design.md 4).
-const (
-	MaxTitle      = 100 // runes
-	maxKeywords   = 15
-	MaxTags       = 6
-	maxComponents = 15
-	maxAlso       = 20 // names behind the components shown
-	maxDeps       = 20
-	maxSummary    = 700 // runes
-)
-
-// A Subject is one source file as it stood in a tree, cut into chunks.
-type Subject struct {
-	Slug     string // of the project
-	Path     string // relative to the checkout, forward slashes
-	Language string // as the chunker names it; "" if not known
-	Blob     string // git blob id of Source
-	Source   []byte // may be cut short for a very long file
-
-	Chunks  []fold.Chunk // in order; Doc holds the first sentence of their comment
-	Package string       // as the file declares it
-	Doc     string       // first sentence of the file's own comment
-	Imports []string     // as written
-
-	// Tested is the file of the same tree that a test is named after, "" if
-	// there is none.
-	Tested string
-
-	// Created and Committed are the times of the first and the last commit of
-	// the path. A zero Created is taken to be Committed.
-	Created   time.Time
-	Committed time.Time
-
-	// Resolve returns the file of the same tree that an import means, if it
-	// means one. May be nil.
-	Resolve func(imp string) (path string, ok bool)
-}
-
-// NewSubject returns what is known of a source file in the tree of files, cut as res.
-func NewSubject(slug, path, blob string, src []byte, res chunker.Result, when time.Time, files *imports.Files) Subject {
-	return Subject{
-		Slug: slug, Path: path, Language: res.Language, Blob: blob, Source: src,
-		Chunks: res.Chunks, Package: res.Package, Doc: res.Doc, Imports: res.Imports, Tested: files.Tested(path), Committed: when,
-		Resolve: func(imp string) (string, bool) { return files.Resolve(path, res.Language, imp) },
-	}
-}
 
 // Describe returns the memory of a source file without asking a model: what
 // its comments say, what it defines, what it builds on. It is a function of
@@ -81,35 +32,6 @@ func Describe(s Subject) fold.Memory {
 		m = d.memory()
 	}
 	return m
-}
-
-// A description is what the parts of the text are made from.
-type description struct {
-	s      *Subject
-	header header   // what stands above the code
-	doc    []string // sentences in which the file speaks of itself
-	test   bool
-	parts  []component
-	ranked []component // parts, what matters most first
-	checks []string    // what a test file tests, in words
-	deps   []dependency
-	set    settings // what a file of settings says of itself
-}
-
-// A dependency is one import of the file.
-type dependency struct {
-	name     string // as it is shown
-	path     string // file of the same tree; "" if it is from elsewhere
-	standard bool   // comes with the language
-}
-
-// Times returns when the memory was made and changed.
-func (s *Subject) Times() (created, updated time.Time) {
-	created = s.Created
-	if created.IsZero() || created.After(s.Committed) {
-		created = s.Committed
-	}
-	return created.UTC(), s.Committed.UTC()
 }
 
 func newDescription(s *Subject) *description {
@@ -309,15 +231,6 @@ func dependenciesOf(s *Subject, outside []string) []dependency {
 	return out
 }
 
-// tailPath returns the file's name with the folder it is in.
-func tailPath(p string) string {
-	dir := path.Base(path.Dir(p))
-	if dir == "." || dir == "/" {
-		return path.Base(p)
-	}
-	return dir + "/" + path.Base(p)
-}
-
 // outsideName returns how an import from elsewhere is shown: of a Rust path the
 // module, not each item taken from it.
 func outsideName(language, spec string) string {
@@ -329,13 +242,4 @@ func outsideName(language, spec string) string {
 		parts = parts[:len(parts)-1]
 	}
 	return strings.Join(parts, "::")
-}
-
-// Stem returns the file's name without extensions, lower case.
-func Stem(p string) string {
-	base := path.Base(p)
-	if i := strings.IndexByte(base[min(1, len(base)):], '.'); i >= 0 {
-		base = base[:i+1]
-	}
-	return strings.ToLower(base)
 }

@@ -1,6 +1,10 @@
 package describe
 
-import "strings"
+import (
+	"path"
+	"strings"
+	"unicode"
+)
 
 // isData reports whether a language holds settings or data, not code.
 func isData(language string) bool {
@@ -105,4 +109,43 @@ func kindWord(kind string) string {
 		return "namespace"
 	}
 	return strings.ReplaceAll(kind, "_", " ")
+}
+
+// methodsElsewhere is the kind of a type that is defined in another file, of
+// which this one defines methods.
+const methodsElsewhere = "methods"
+
+// testKind returns what the name of a function in a test file says it is: test,
+// benchmark, example; "" if it is none.
+func testKind(language, name string) string {
+	switch language {
+	case "go":
+		for _, k := range [][2]string{{"Test", "test"}, {"Fuzz", "test"}, {"Benchmark", "benchmark"}, {"Example", "example"}} {
+			if rest, ok := strings.CutPrefix(name, k[0]); ok && name != "TestMain" && (rest == "" || !unicode.IsLower(rune(rest[0]))) {
+				return k[1]
+			}
+		}
+		return ""
+	case "java", "kotlin", "scala", "csharp", "rust", "swift":
+		if name == "setUp" || name == "tearDown" || strings.HasPrefix(name, "assert") {
+			return ""
+		}
+		return "test"
+	}
+	low := strings.ToLower(name)
+	if strings.HasPrefix(low, "test") {
+		return "test"
+	}
+	if strings.HasPrefix(low, "bench") {
+		return "benchmark"
+	}
+	return ""
+}
+
+func isHeader(p string) bool {
+	switch path.Ext(p) {
+	case ".h", ".hh", ".hpp", ".hxx":
+		return true
+	}
+	return false
 }

@@ -2,41 +2,12 @@ package describe
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// flattenHeadings lifts headings so that the topmost ones have level 1; a
-// single heading of the first level is the title, and left out.
-func flattenHeadings(in []component) []component {
-	if len(in) == 0 {
-		return nil
-	}
-	count := map[int]int{}
-	top := 9
-	for _, c := range in {
-		count[c.level]++
-		top = min(top, c.level)
-	}
-	if count[top] == 1 && in[0].level == top && len(in) > 1 {
-		in = in[1:]
-		top = 9
-		for _, c := range in {
-			top = min(top, c.level)
-		}
-	} else if count[top] == 1 && len(in) == 1 {
-		return nil
-	}
-	out := slices.Clone(in)
-	for i := range out {
-		out[i].level -= top - 1
-	}
-	return out
-}
 
 func headingLevel(nodeType string) int {
 	if len(nodeType) == 2 && nodeType[0] == 'h' && nodeType[1] >= '1' && nodeType[1] <= '6' {

@@ -9,83 +9,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// methodsElsewhere is the kind of a type that is defined in another file, of
-// which this one defines methods.
-const methodsElsewhere = "methods"
-
-// A component is something a file defines that a reader may look for.
-type component struct {
-	kind      string // node type: class, function, h2, key, target, …
-	name      string
-	signature string // of a function: "(a, b int) error"; may be ""
-	doc       string // one sentence, without the name if it began with it; may be ""
-	form      docForm
-	level     int  // of a heading, from 1; 0 otherwise
-	open      bool // other files can use it
-	trivial   bool // every type has it: a constructor, a getter
-	lines     int
-	order     int      // place in the file
-	weight    float64  // how much it matters, see rank
-	members   []string // names of methods that others can use, in order
-	inner     []string // names of its other methods
-	said      []member // documented ones of members
-}
-
-// A member is a method with what its comment says.
-type member struct {
-	name, signature, doc string
-	form                 docForm
-}
-
-// writeLine writes the component as an item of a markdown list, its documented
-// methods below it.
-func (c component) writeLine(b *strings.Builder) {
-	if c.level > 0 {
-		b.WriteString(strings.Repeat("  ", c.level-1) + "- " + c.name + "\n")
-		return
-	}
-	word := kindWord(c.kind)
-	if word == "function" || word == "method" {
-		if word = ""; c.signature == "" && !strings.Contains(c.name, "`") {
-			c.signature = "()"
-		}
-	}
-	b.WriteString("- `" + c.name + c.signature + "`")
-	list := c.members
-	if len(list) == 0 {
-		list = c.inner
-	}
-	if len(c.said) > 0 { // they have lines of their own
-		list = slices.DeleteFunc(slices.Clone(list), func(name string) bool {
-			return slices.ContainsFunc(c.said, func(m member) bool { return m.name == name })
-		})
-	}
-	more := len(list) > 0
-	switch {
-	case c.doc != "":
-		b.WriteString(" - " + c.doc)
-	case word != "":
-		b.WriteString(" - " + word)
-		if more {
-			b.WriteByte('.')
-		}
-	case more:
-		b.WriteString(" -")
-	}
-	if more {
-		const most = 8
-		b.WriteString(" Methods: " + strings.Join(list[:min(most, len(list))], ", "))
-		if left := len(list) - most; left > 0 {
-			fmt.Fprintf(b, " and %d more", left)
-		}
-		b.WriteByte('.')
-	}
-	b.WriteByte('\n')
-	for _, m := range c.said {
-		b.WriteString("  - `" + m.name + m.signature + "` - " + m.doc + "\n")
-	}
-}
-
 // A partList gathers what a file defines.
 type partList struct {
 	s     *Subject
@@ -432,4 +355,32 @@ func groupNames(ranked []component, exports bool) (out []string, closed int) {
 		}
 	}
 	return out, closed
+}
+
+// flattenHeadings lifts headings so that the topmost ones have level 1; a
+// single heading of the first level is the title, and left out.
+func flattenHeadings(in []component) []component {
+	if len(in) == 0 {
+		return nil
+	}
+	count := map[int]int{}
+	top := 9
+	for _, c := range in {
+		count[c.level]++
+		top = min(top, c.level)
+	}
+	if count[top] == 1 && in[0].level == top && len(in) > 1 {
+		in = in[1:]
+		top = 9
+		for _, c := range in {
+			top = min(top, c.level)
+		}
+	} else if count[top] == 1 && len(in) == 1 {
+		return nil
+	}
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].level -= top - 1
+	}
+	return out
 }

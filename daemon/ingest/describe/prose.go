@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/meta/regex"
@@ -123,56 +122,4 @@ func isMarkup(t string) bool {
 func isUnderline(line string) bool {
 	t := strings.TrimSpace(line)
 	return len(t) >= 3 && strings.Trim(t, t[:1]) == "" && strings.IndexByte("=-~^*", t[0]) >= 0
-}
-
-// firstHeading returns the title a text gives itself.
-func firstHeading(s *Subject, parts []component) string {
-	src := s.Source[:min(len(s.Source), 16<<10)]
-	if s.Language == "html" {
-		low := bytes.ToLower(src)
-		for _, tag := range []string{"title", "h1"} {
-			i := bytes.Index(low, []byte("<"+tag))
-			if i < 0 {
-				continue
-			}
-			open := bytes.IndexByte(low[i:], '>')
-			end := bytes.Index(low[i:], []byte("</"+tag+">"))
-			if open > 0 && end > open {
-				if t := cleanProse(string(src[i+open+1 : i+end])); t != "" && !strings.Contains(t, "{{") {
-					return t
-				}
-			}
-		}
-		return ""
-	}
-	text := string(src)
-	if t := frontmatterTitle(text); t != "" {
-		return cleanProse(t)
-	}
-	text = text[frontmatterEnd(text):]
-	fenced := false
-	before := ""
-	n := 0
-	for line := range strings.Lines(text) {
-		t := strings.TrimSpace(line)
-		if strings.HasPrefix(t, "```") {
-			fenced = !fenced
-		}
-		if fenced {
-			continue
-		}
-		if h := strings.TrimLeft(t, "#"); s.Language != "text" && len(h) < len(t) && len(t)-len(h) <= 3 && strings.HasPrefix(h, " ") {
-			if h = cleanProse(strings.Trim(h, " #\t")); h != "" {
-				return h
-			}
-		}
-		if n++; before != "" && n < 30 && isUnderline(t) && !isUnderline(before) {
-			return cleanProse(before)
-		}
-		before = t
-	}
-	if len(parts) > 0 && parts[0].level == 1 {
-		return parts[0].name
-	}
-	return ""
 }

@@ -80,10 +80,6 @@ func declared(code []byte, name string) int {
 	return -1
 }
 
-func isWordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
-
 // afterName skips what may stand between a name and its parameters: type
 // parameters, "= async function", "= (".
 func afterName(rest []byte) []byte {

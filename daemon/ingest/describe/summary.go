@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -91,15 +90,6 @@ func (d *description) symbolDocs() []string {
 	return out
 }
 
-func lowerFirst(s string) string {
-	for _, w := range []string{"A ", "An ", "The ", "One ", "All "} {
-		if strings.HasPrefix(s, w) {
-			return strings.ToLower(s[:1]) + s[1:]
-		}
-	}
-	return s
-}
-
 // leads reports whether one definition is what the file is about.
 func (d *description) leads(p component) bool {
 	return squash(p.name) == squash(Stem(d.s.Path)) || len(d.parts) == 1 || isType(p.kind) && len(p.members) >= 3
@@ -173,32 +163,6 @@ func (d *description) structure(spoken bool) string {
 	return line + "."
 }
 
-// caption says what kind of file it is: "A Go file of package auth".
-func (d *description) caption() string {
-	s := d.s
-	what := "A file"
-	if name := languageName(s.Language); name != "" {
-		word := " file"
-		if isHeader(s.Path) {
-			word = " header"
-		}
-		a := article(name)
-		what = strings.ToUpper(a[:1]) + a[1:] + " " + name + word
-	}
-	if s.Package != "" && !isData(s.Language) {
-		what += " of package " + s.Package
-	}
-	return what
-}
-
-func isHeader(p string) bool {
-	switch path.Ext(p) {
-	case ".h", ".hh", ".hpp", ".hxx":
-		return true
-	}
-	return false
-}
-
 // nothing says why a file defines nothing, where that can be told.
 func (d *description) nothing() string {
 	s := d.s
@@ -220,21 +184,6 @@ func (d *description) nothing() string {
 		return line + "."
 	}
 	return ""
-}
-
-// forwards reports whether a file hands on what others define.
-func forwards(s *Subject) bool {
-	switch s.Language {
-	case "javascript", "typescript", "tsx", "python":
-	default:
-		return false
-	}
-	if s.Language == "python" {
-		return path.Base(s.Path) == "__init__.py" && len(s.Chunks) <= 2
-	}
-	text := s.Source[:min(len(s.Source), 8<<10)]
-	has := func(w string) bool { return bytes.Contains(text, []byte(w)) }
-	return has("export *") || has("export {") && has(" from ") || has("__exportStar") || has("__reExport")
 }
 
 // shortName returns how a dependency is called in running text.

@@ -73,33 +73,6 @@ func (d *description) testing() string {
 	return line + "."
 }
 
-// testKind returns what the name of a function in a test file says it is: test,
-// benchmark, example; "" if it is none.
-func testKind(language, name string) string {
-	switch language {
-	case "go":
-		for _, k := range [][2]string{{"Test", "test"}, {"Fuzz", "test"}, {"Benchmark", "benchmark"}, {"Example", "example"}} {
-			if rest, ok := strings.CutPrefix(name, k[0]); ok && name != "TestMain" && (rest == "" || !unicode.IsLower(rune(rest[0]))) {
-				return k[1]
-			}
-		}
-		return ""
-	case "java", "kotlin", "scala", "csharp", "rust", "swift":
-		if name == "setUp" || name == "tearDown" || strings.HasPrefix(name, "assert") {
-			return ""
-		}
-		return "test"
-	}
-	low := strings.ToLower(name)
-	if strings.HasPrefix(low, "test") {
-		return "test"
-	}
-	if strings.HasPrefix(low, "bench") {
-		return "benchmark"
-	}
-	return ""
-}
-
 // checksOf returns in words what the tests of a file test, in their order.
 func checksOf(s *Subject, parts []component) []string {
 	var out []string

@@ -1,11 +1,10 @@
 package describe
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // title returns a line by which a person tells this file from others.
@@ -96,62 +95,6 @@ func titleClause(doc string) string {
 	return clipClause(line, 80)
 }
 
-// withoutLead takes off the words in which a comment speaks of itself: of "This
-// module provides helpers for dates" it leaves "Helpers for dates".
-func withoutLead(line string) string {
-	for _, lead := range []string{"this is a ", "this is an ", "this is the ", "these are the ", "these are ", "here are "} {
-		if after, ok := cutFold(line, lead); ok {
-			return upperFirst(after)
-		}
-	}
-	rest := ""
-	for _, lead := range []string{"this ", "the following ", "in this "} {
-		if after, ok := cutFold(line, lead); ok {
-			rest = after
-		}
-	}
-	if rest == "" {
-		return line
-	}
-	ok := false
-	for _, what := range []string{
-		"module", "file", "package", "class", "script", "header file", "header", "library", "program", "document", "source file",
-		"test file", "method", "function", "component", "example", "page", "directory", "folder", "crate", "plugin",
-	} {
-		if after, found := strings.CutPrefix(rest, what); found && strings.HasPrefix(after, " ") {
-			rest, ok = after[1:], true
-			break
-		}
-	}
-	if !ok {
-		return line
-	}
-	verb, after, _ := strings.Cut(rest, " ")
-	switch verb {
-	case "provides", "implements", "contains", "defines", "has", "holds", "is", "describes", "includes", "offers", "gives", "documents", "declares":
-		rest = after
-	default:
-		if !isVerb(rest) {
-			return line
-		}
-	}
-	for _, word := range []string{"a ", "an ", "the ", "some ", "several ", "a number of "} {
-		rest = strings.TrimPrefix(rest, word)
-	}
-	return upperFirst(rest)
-}
-
-func upperFirst(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	if !unicode.IsLower(r) {
-		return s
-	}
-	if word, _, _ := strings.Cut(s, " "); strings.IndexFunc(word, unicode.IsUpper) > 0 || strings.ContainsAny(word, "_.()`/") {
-		return s // a name: eBPF, readFile, os.Open
-	}
-	return string(unicode.ToUpper(r)) + s[n:]
-}
-
 // commandName returns the name under which a Go command is built.
 func commandName(p string) string {
 	if dir := path.Base(path.Dir(p)); dir != "." && dir != "/" {
@@ -216,4 +159,71 @@ func (c component) methodNames(n int) []string {
 		return []string{c.name}
 	}
 	return out
+}
+
+// firstHeading returns the title a text gives itself.
+func firstHeading(s *Subject, parts []component) string {
+	src := s.Source[:min(len(s.Source), 16<<10)]
+	if s.Language == "html" {
+		low := bytes.ToLower(src)
+		for _, tag := range []string{"title", "h1"} {
+			i := bytes.Index(low, []byte("<"+tag))
+			if i < 0 {
+				continue
+			}
+			open := bytes.IndexByte(low[i:], '>')
+			end := bytes.Index(low[i:], []byte("</"+tag+">"))
+			if open > 0 && end > open {
+				if t := cleanProse(string(src[i+open+1 : i+end])); t != "" && !strings.Contains(t, "{{") {
+					return t
+				}
+			}
+		}
+		return ""
+	}
+	text := string(src)
+	if t := frontmatterTitle(text); t != "" {
+		return cleanProse(t)
+	}
+	text = text[frontmatterEnd(text):]
+	fenced := false
+	before := ""
+	n := 0
+	for line := range strings.Lines(text) {
+		t := strings.TrimSpace(line)
+		if strings.HasPrefix(t, "```") {
+			fenced = !fenced
+		}
+		if fenced {
+			continue
+		}
+		if h := strings.TrimLeft(t, "#"); s.Language != "text" && len(h) < len(t) && len(t)-len(h) <= 3 && strings.HasPrefix(h, " ") {
+			if h = cleanProse(strings.Trim(h, " #\t")); h != "" {
+				return h
+			}
+		}
+		if n++; before != "" && n < 30 && isUnderline(t) && !isUnderline(before) {
+			return cleanProse(before)
+		}
+		before = t
+	}
+	if len(parts) > 0 && parts[0].level == 1 {
+		return parts[0].name
+	}
+	return ""
+}
+
+// forwards reports whether a file hands on what others define.
+func forwards(s *Subject) bool {
+	switch s.Language {
+	case "javascript", "typescript", "tsx", "python":
+	default:
+		return false
+	}
+	if s.Language == "python" {
+		return path.Base(s.Path) == "__init__.py" && len(s.Chunks) <= 2
+	}
+	text := s.Source[:min(len(s.Source), 8<<10)]
+	has := func(w string) bool { return bytes.Contains(text, []byte(w)) }
+	return has("export *") || has("export {") && has(" from ") || has("__exportStar") || has("__reExport")
 }

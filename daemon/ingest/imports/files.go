@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Files is the set of files of one tree, by which imports are resolved and tests
@@ -34,34 +33,6 @@ type Files struct {
 
 	packages *packages // of this set alone
 }
-
-// packages are the Go packages that were asked for, by import path, with the files
-// that stand for them: every file imports the same few.
-type packages struct {
-	mu   sync.Mutex
-	file map[string]string // "" for those that are not in the set
-}
-
-// mostPackages is how many are kept.
-const mostPackages = 4096
-
-func (p *packages) get(spec string) (file string, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	file, ok = p.file[spec]
-	return file, ok
-}
-
-func (p *packages) put(spec, file string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.file == nil || len(p.file) >= mostPackages {
-		p.file = make(map[string]string)
-	}
-	p.file[spec] = file
-}
-
-type goModule struct{ dir, path string }
 
 // mostChanges is how many paths may have come or gone before a set is made anew.
 const mostChanges = 256
@@ -98,9 +69,6 @@ func NewFiles(paths []string, read func(path string) []byte) *Files {
 	f.readPackages()
 	return f
 }
-
-// baseOf is path.Base of a clean path.
-func baseOf(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
 func (f *Files) slot(p string) int {
 	return int(maphash.String(f.seed, p) % uint64(len(f.table)))
@@ -170,13 +138,6 @@ func (f *Files) With(came, went []string) *Files {
 		return NewFiles(next.All(), f.read)
 	}
 	return &next
-}
-
-// IsPackageFile reports whether the file at p says by what name its package is
-// imported: such files are read to make a set.
-func IsPackageFile(p string) bool {
-	base := baseOf(p)
-	return base == "go.mod" || base == "package.json" || base == "composer.json"
 }
 
 // Len returns how many files the set has.
@@ -285,4 +246,46 @@ func (f *Files) eachTest(fn func(p string)) {
 			fn(p)
 		}
 	}
+}
+
+// readComposer reads where PHP packages say that their classes lie.
+func (f *Files) readComposer() {
+	for _, p := range f.named("composer.json") {
+		type autoload struct {
+			PSR4 map[string]any `json:"psr-4"`
+		}
+		var pkg struct {
+			Autoload autoload `json:"autoload"`
+			Dev      autoload `json:"autoload-dev"`
+		}
+		if strings.Contains("/"+p, "/vendor/") || json.Unmarshal(f.read(p), &pkg) != nil {
+			continue
+		}
+		for _, a := range []autoload{pkg.Autoload, pkg.Dev} {
+			for prefix, where := range a.PSR4 {
+				dirs, _ := where.([]any)
+				if dir, ok := where.(string); ok {
+					dirs = []any{dir}
+				}
+				for _, d := range dirs {
+					if dir, ok := d.(string); ok {
+						f.psr4 = append(f.psr4, psr4{prefix: prefix, dir: path.Join(path.Dir(p), dir)})
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(f.psr4, func(a, b psr4) int {
+		return cmp.Or(len(b.prefix)-len(a.prefix), cmp.Compare(a.prefix, b.prefix), cmp.Compare(a.dir, b.dir))
+	})
+}
+
+// first returns the first of the paths that is in the set, "" if none is.
+func (f *Files) first(paths ...string) string {
+	for _, p := range paths {
+		if p = path.Clean(p); f.Has(p) {
+			return p
+		}
+	}
+	return ""
 }

@@ -1,48 +1,9 @@
 package imports
 
 import (
-	"cmp"
-	"encoding/json"
 	"path"
-	"slices"
 	"strings"
 )
-
-// A psr4 says where the PHP classes of a namespace lie: those of prefix, which
-// ends with a backslash, below dir.
-type psr4 struct{ prefix, dir string }
-
-// readComposer reads where PHP packages say that their classes lie.
-func (f *Files) readComposer() {
-	for _, p := range f.named("composer.json") {
-		type autoload struct {
-			PSR4 map[string]any `json:"psr-4"`
-		}
-		var pkg struct {
-			Autoload autoload `json:"autoload"`
-			Dev      autoload `json:"autoload-dev"`
-		}
-		if strings.Contains("/"+p, "/vendor/") || json.Unmarshal(f.read(p), &pkg) != nil {
-			continue
-		}
-		for _, a := range []autoload{pkg.Autoload, pkg.Dev} {
-			for prefix, where := range a.PSR4 {
-				dirs, _ := where.([]any)
-				if dir, ok := where.(string); ok {
-					dirs = []any{dir}
-				}
-				for _, d := range dirs {
-					if dir, ok := d.(string); ok {
-						f.psr4 = append(f.psr4, psr4{prefix: prefix, dir: path.Join(path.Dir(p), dir)})
-					}
-				}
-			}
-		}
-	}
-	slices.SortFunc(f.psr4, func(a, b psr4) int {
-		return cmp.Or(len(b.prefix)-len(a.prefix), cmp.Compare(a.prefix, b.prefix), cmp.Compare(a.dir, b.dir))
-	})
-}
 
 // above returns the folder of a file and those above it, the root last.
 func above(file string) []string {

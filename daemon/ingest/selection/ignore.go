@@ -3,16 +3,12 @@ package selection
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
 // IgnoreFile is the name of the files that say, in the syntax of .gitignore, what
@@ -329,69 +325,4 @@ func ruleFiles(listed []string) []string {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
 	})
 	return names
-}
-
-// readIgnores reads the files that say what is not indexed, unless they are
-// those that were read last. It reports whether they say something else now.
-func (s *Selection) readIgnores(names []string) bool {
-	was := s.Rules().ignores
-	now := s.stampsOf(names)
-	if was != nil && slices.Equal(was.stamps, now) {
-		return false
-	}
-	g := &ignores{stamps: now}
-	room := maxIgnores
-	add := func(to *[]patternFile, folder string, patterns []pattern) {
-		patterns = patterns[:min(len(patterns), room)]
-		if room -= len(patterns); len(patterns) > 0 {
-			*to = append(*to, patternFile{folder, patterns})
-		}
-	}
-	for _, p := range names {
-		b, _, _, err := disk.ReadSource(s.opt.Root, p, maxIgnoreFile, nil)
-		if err != nil {
-			continue
-		}
-		folder := strings.TrimSuffix(p, path.Base(p))
-		if path.Base(p) == IgnoreFile {
-			g.names = append(g.names, p)
-			add(&g.files, folder, parseIgnore(b))
-			continue
-		}
-		vendored, generated := parseAttributes(b)
-		add(&g.vendored, folder, vendored)
-		add(&g.generated, folder, generated)
-	}
-	same := func(a, b patternFile) bool { return a.folder == b.folder && slices.Equal(a.patterns, b.patterns) }
-	if was == nil {
-		was = &ignores{}
-	}
-	changed := !slices.Equal(was.names, g.names) || !slices.EqualFunc(was.files, g.files, same) ||
-		!slices.EqualFunc(was.vendored, g.vendored, same) || !slices.EqualFunc(was.generated, g.generated, same)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules.ignores = g
-	if changed {
-		s.number++
-	}
-	return changed
-}
-
-// stampsOf tells the files at paths as they are from others. One that was
-// written just now is never the same: its next change may not show.
-func (s *Selection) stampsOf(paths []string) []string {
-	var out []string
-	for _, p := range paths {
-		fi, err := s.opt.Root.Lstat(p)
-		if err != nil {
-			continue
-		}
-		info := disk.InfoOf(fi)
-		stamp := fmt.Sprint(p, info.Size, info.MtimeNS, info.Inode)
-		if now := time.Now(); now.Sub(fi.ModTime()) < 2*time.Second {
-			stamp += fmt.Sprint(now.UnixNano())
-		}
-		out = append(out, stamp)
-	}
-	return out
 }

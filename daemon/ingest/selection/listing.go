@@ -2,47 +2,16 @@ package selection
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"sort"
 	"strings"
+	"time"
+
+	"github.com/foldwatch/foldwatch/meta/disk"
 )
-
-// A Listing is what the rules made of the files of the checkout, as they were
-// listed last. It does not change once made.
-type Listing struct {
-	version uint64   // of the lister's list
-	rules   int      // number of the rules
-	Files   []string // eligible, sorted
-	Held    []string // held back for their names
-
-	ruleFiles []string       // that say what is not indexed
-	leftOut   map[string]int // files that are not indexed, by why
-}
-
-// skipDir reports folders that nothing is indexed from, when something is from
-// those they lie s. Such folders are not walked.
-func (s *Selection) skipDir(dir string) bool {
-	if dir == s.opt.FoldDir || neverDirs[path.Base(dir)] {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.rules.prunesAt(dir) {
-		return false
-	}
-	s.pruned[dir] = true
-	return true
-}
-
-// relist has all files listed anew, since other folders are left out now.
-func (s *Selection) relist() {
-	s.mu.Lock()
-	s.pruned = map[string]bool{}
-	s.mu.Unlock()
-	s.Tracked.Forget()
-}
 
 // List returns the files that may be indexed, and apart those that are held back
 // for their names. As long as neither files nor rules moved that is the same
@@ -197,4 +166,69 @@ func (s *Selection) Unwatched(ctx context.Context, dirs []string) (map[string]bo
 		out[d] = ignored[d]
 	}
 	return out, err
+}
+
+// readIgnores reads the files that say what is not indexed, unless they are
+// those that were read last. It reports whether they say something else now.
+func (s *Selection) readIgnores(names []string) bool {
+	was := s.Rules().ignores
+	now := s.stampsOf(names)
+	if was != nil && slices.Equal(was.stamps, now) {
+		return false
+	}
+	g := &ignores{stamps: now}
+	room := maxIgnores
+	add := func(to *[]patternFile, folder string, patterns []pattern) {
+		patterns = patterns[:min(len(patterns), room)]
+		if room -= len(patterns); len(patterns) > 0 {
+			*to = append(*to, patternFile{folder, patterns})
+		}
+	}
+	for _, p := range names {
+		b, _, _, err := disk.ReadSource(s.opt.Root, p, maxIgnoreFile, nil)
+		if err != nil {
+			continue
+		}
+		folder := strings.TrimSuffix(p, path.Base(p))
+		if path.Base(p) == IgnoreFile {
+			g.names = append(g.names, p)
+			add(&g.files, folder, parseIgnore(b))
+			continue
+		}
+		vendored, generated := parseAttributes(b)
+		add(&g.vendored, folder, vendored)
+		add(&g.generated, folder, generated)
+	}
+	same := func(a, b patternFile) bool { return a.folder == b.folder && slices.Equal(a.patterns, b.patterns) }
+	if was == nil {
+		was = &ignores{}
+	}
+	changed := !slices.Equal(was.names, g.names) || !slices.EqualFunc(was.files, g.files, same) ||
+		!slices.EqualFunc(was.vendored, g.vendored, same) || !slices.EqualFunc(was.generated, g.generated, same)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules.ignores = g
+	if changed {
+		s.number++
+	}
+	return changed
+}
+
+// stampsOf tells the files at paths as they are from others. One that was
+// written just now is never the same: its next change may not show.
+func (s *Selection) stampsOf(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		fi, err := s.opt.Root.Lstat(p)
+		if err != nil {
+			continue
+		}
+		info := disk.InfoOf(fi)
+		stamp := fmt.Sprint(p, info.Size, info.MtimeNS, info.Inode)
+		if now := time.Now(); now.Sub(fi.ModTime()) < 2*time.Second {
+			stamp += fmt.Sprint(now.UnixNano())
+		}
+		out = append(out, stamp)
+	}
+	return out
 }

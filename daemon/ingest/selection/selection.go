@@ -7,7 +7,7 @@ package selection
 
 import (
 	"os"
-	"slices"
+	"path"
 	"sync"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
@@ -35,6 +35,18 @@ type Selection struct {
 	last   *Listing        // nil before the first
 	pruned map[string]bool // folders that are not listed
 	set    *imports.Files
+}
+
+// A Listing is what the rules made of the files of the checkout, as they were
+// listed last. It does not change once made.
+type Listing struct {
+	version uint64   // of the lister's list
+	rules   int      // number of the rules
+	Files   []string // eligible, sorted
+	Held    []string // held back for their names
+
+	ruleFiles []string       // that say what is not indexed
+	leftOut   map[string]int // files that are not indexed, by why
 }
 
 // New returns the selection of a checkout by rules.
@@ -78,12 +90,30 @@ func (s *Selection) UseFiles(set *imports.Files) {
 	s.set = set
 }
 
-// SetFiles makes the set of source files that of list, which must not change.
-func (s *Selection) SetFiles(list []string) {
-	if sameList(s.Files().All(), list) {
-		return
+// FoldDir is the folder of memories as it would be named among source files.
+func (s *Selection) FoldDir() string { return s.opt.FoldDir }
+
+// skipDir reports folders that nothing is indexed from, when something is from
+// those they lie s. Such folders are not walked.
+func (s *Selection) skipDir(dir string) bool {
+	if dir == s.opt.FoldDir || neverDirs[path.Base(dir)] {
+		return true
 	}
-	s.UseFiles(imports.NewFiles(list, s.readPackage))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.rules.prunesAt(dir) {
+		return false
+	}
+	s.pruned[dir] = true
+	return true
+}
+
+// relist has all files listed anew, since other folders are left out now.
+func (s *Selection) relist() {
+	s.mu.Lock()
+	s.pruned = map[string]bool{}
+	s.mu.Unlock()
+	s.Tracked.Forget()
 }
 
 // readPackage returns a file in which a package says its name, nil if it cannot be read.
@@ -97,49 +127,3 @@ func (s *Selection) readPackage(p string) []byte {
 	}
 	return b
 }
-
-// sameList reports whether two lists are one and the same, or equal.
-func sameList(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
-}
-
-// ChangeFiles adds paths that are eligible to the set of source files, and takes
-// out others.
-func (s *Selection) ChangeFiles(came, went []string) {
-	rules := s.Rules()
-	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
-		there, _ := s.Stands(p)
-		return !there || !rules.Eligible(p, s.opt.FoldDir)
-	})
-	s.UseFiles(s.Files().With(came, went))
-}
-
-// RereadPackages reads the names of packages again where changed has files that say
-// them, and returns those.
-func (s *Selection) RereadPackages(changed []string) (saying []string) {
-	files := s.Files()
-	for _, p := range changed {
-		if imports.IsPackageFile(p) && files.Has(p) {
-			saying = append(saying, p)
-		}
-	}
-	if len(saying) > 0 {
-		s.UseFiles(files.Reread())
-	}
-	return saying
-}
-
-// Stands reports whether there is a file at p, or certainly none.
-func (s *Selection) Stands(p string) (there, gone bool) {
-	fi, err := s.opt.Root.Lstat(p)
-	if err != nil {
-		return false, disk.Missing(err)
-	}
-	return !fi.IsDir(), fi.IsDir()
-}
-
-// FoldDir is the folder of memories as it would be named among source files.
-func (s *Selection) FoldDir() string { return s.opt.FoldDir }

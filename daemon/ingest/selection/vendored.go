@@ -145,3 +145,7 @@ func (r Rules) mayTakeBack(name string) bool {
 	}
 	return false
 }
+
+// neverDirs are folders that no one's memory is made of, also where a
+// repository tracks them.
+var neverDirs = map[string]bool{".git": true, "node_modules": true, "__pycache__": true}

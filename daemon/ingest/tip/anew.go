@@ -170,7 +170,7 @@ func (fo *Follower) anewWrite(ctx context.Context, t *tree, p string, src []byte
 		return nil, err
 	}
 	now.CreatedAt, now.UpdatedAt, now.MovedFrom = was.CreatedAt, was.UpdatedAt, was.MovedFrom
-	text := fo.encode(now, t)
+	text := t.encode(now)
 	if bytes.Equal(text, kept) {
 		return nil, nil
 	}

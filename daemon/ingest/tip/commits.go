@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// mostCommits become memories by themselves at one move of the tip, unless
-	// Options say otherwise: a pull after a year must not bury what people wrote.
-	mostCommits  = 500
 	commitBatch  = 256  // commits written and indexed at once
 	commitPage   = 5000 // of a long history, read at once
 	commitFiles  = 50   // files a commit's memory names and links
@@ -416,7 +413,7 @@ func (fo *Follower) twins(ctx context.Context, l *usergit.Repo, was, tip string,
 		_, err := fo.Folder.Lstat(fold.CommitID(fo.Slug, c.Oid).Path())
 		return err != nil
 	})
-	pairs, err := fo.sameChange(ctx, l, dropped, list)
+	pairs, err := sameChange(ctx, l, dropped, list)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +437,7 @@ type rewritten struct {
 
 // sameChange returns, by their oids, the commits of list that make the change of
 // one that was dropped.
-func (fo *Follower) sameChange(ctx context.Context, l *usergit.Repo, dropped, list []usergit.Commit) (map[string]rewritten, error) {
+func sameChange(ctx context.Context, l *usergit.Repo, dropped, list []usergit.Commit) (map[string]rewritten, error) {
 	// Only commits of one author on the same files are compared at length.
 	like := func(c *usergit.Commit) string { return c.AuthorName + "\x00" + strings.Join(c.Files, "\x00") }
 	alike := map[string][]*usergit.Commit{}

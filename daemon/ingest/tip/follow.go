@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"sort"
-	"time"
 
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -68,19 +65,6 @@ func (fo *Follower) describedBlobs(ctx context.Context, changes []usergit.TreeCh
 	return fo.Repo.HasBlobs(ctx, t.oid, want)
 }
 
-// onDisk returns the memory file of id, nil if there is none.
-func (fo *Follower) onDisk(id fold.ID) (*fold.Memory, []byte, error) {
-	b, err := fo.Store.Read(id.Path())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fold.ErrNotFound) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := fold.Decode(fo.Slug, id.Path(), b)
-	return m, b, err
-}
-
 // sourceChanged describes a file again. What a person wrote stays: the new
 // description is merged over our last one.
 func (fo *Follower) sourceChanged(ctx context.Context, old, t *tree, p string, known map[string]bool) error {
@@ -101,85 +85,9 @@ func (fo *Follower) sourceChanged(ctx context.Context, old, t *tree, p string, k
 	}
 	return fo.describeOne(ctx, t, p, func(now *fold.Memory) error {
 		now.MovedFrom = m.MovedFrom
-		b := fo.encode(now, t)
+		b := t.encode(now)
 		return fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: base, New: b, Merge: true, Described: b})
 	})
-}
-
-// describeOne calls fn with the description of one file of a tree, unless it is
-// none to describe.
-func (fo *Follower) describeOne(ctx context.Context, t *tree, p string, fn func(now *fold.Memory) error) error {
-	return fo.eachSource(ctx, t, []string{p}, func(p string, src []byte, blob string, when time.Time) error {
-		now, err := fo.describeAs(ctx, t, p, src, blob, when)
-		if err != nil || now == nil {
-			return err
-		}
-		fo.Count.Described.Add(1)
-		return fn(now)
-	})
-}
-
-// lastDescription returns what was written of path for the blob that m
-// describes, without what people made of it since: as it was kept, or, where
-// another machine wrote it, made again. It is nil if the blob is not here any
-// more.
-func (fo *Follower) lastDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
-	if m.SourceBlob == "" {
-		return nil, nil
-	}
-	kept, err := fo.keptDescription(ctx, m)
-	if err != nil || kept != nil {
-		return kept, err
-	}
-	return fo.remadeDescription(ctx, old, p, m)
-}
-
-// keptDescription returns our own last description, nil if m is not made from
-// it.
-func (fo *Follower) keptDescription(ctx context.Context, m *fold.Memory) ([]byte, error) {
-	b, err := fo.Store.LastDescribed(ctx, m.ID.Path())
-	if errors.Is(err, fold.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	was, err := fold.Decode(fo.Slug, m.ID.Path(), b)
-	if errors.Is(err, fold.ErrQuarantined) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if was.SourceBlob != m.SourceBlob {
-		return nil, nil // of a blob before: another machine described this one
-	}
-	return b, nil
-}
-
-// remadeDescription describes the blob that m describes again, as a file of the
-// tree old. The result is what was written only as far as the imports led to
-// the same files in the tree it was made fo.
-func (fo *Follower) remadeDescription(ctx context.Context, old *tree, p string, m *fold.Memory) ([]byte, error) {
-	if old == nil {
-		return nil, nil
-	}
-	fo.nameFiles(ctx, old)
-	then := old.only(p, m.SourceBlob)
-	var base []byte
-	err := fo.eachSource(ctx, then, []string{p}, func(p string, src []byte, blob string, _ time.Time) error {
-		was, err := fo.describeAs(ctx, then, p, src, blob, m.UpdatedAt)
-		if err != nil || was == nil {
-			return err
-		}
-		was.CreatedAt = m.CreatedAt
-		base = fo.encode(was, then)
-		return nil
-	})
-	if errors.Is(err, fold.ErrNotFound) {
-		return nil, nil
-	}
-	return base, err
 }
 
 // sourceDeleted removes the memory file of a file that a commit deleted. One
@@ -210,49 +118,6 @@ func (fo *Follower) sourceDeleted(ctx context.Context, old *tree, p string) erro
 	return fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, New: now})
 }
 
-// remove deletes the memory file of a source that went, whose bytes are b.
-func (fo *Follower) remove(ctx context.Context, p string, b []byte) error {
-	id := fold.FileID(fo.Slug, p)
-	if err := fo.put(ctx, gitops.Write{ID: id, Path: id.Path(), Base: b, Described: []byte{}}); err != nil {
-		return err
-	}
-	return fo.notByHand(ctx, p)
-}
-
-// notByHand takes back that the description of the file at p was deleted by
-// hand: that is seen in the file alone, and holds no longer than the source.
-func (fo *Follower) notByHand(ctx context.Context, p string) error {
-	return fo.State.SetGone(ctx, fo.Slug, fold.FileID(fo.Slug, p), false)
-}
-
-// handWritten reports whether the memory of path holds anything we did not
-// write.
-func (fo *Follower) handWritten(ctx context.Context, old *tree, p string, m *fold.Memory) (bool, error) {
-	if m.Pinned || m.Source != fold.SourceFile {
-		return true, nil
-	}
-	base, err := fo.lastDescription(ctx, old, p, m)
-	if err != nil || base == nil {
-		return true, err // not known: keep it
-	}
-	was, err := fold.Decode(fo.Slug, m.ID.Path(), base)
-	if err != nil {
-		return true, err
-	}
-	return was.Body != m.Body || was.Context != m.Context || was.Title != m.Title ||
-		fmt.Sprint(was.Tags, was.Keywords, was.Aliases) != fmt.Sprint(m.Tags, m.Keywords, m.Aliases) ||
-		linkNames(was) != linkNames(m), nil
-}
-
-func linkNames(m *fold.Memory) string {
-	var names []string
-	for _, l := range m.Links {
-		names = append(names, string(l.Type)+" "+string(l.To)+" "+l.Context)
-	}
-	sort.Strings(names)
-	return fmt.Sprint(names)
-}
-
 // sourceMoved describes a renamed file under its new path, with the words and
 // links of the old memory, and leads the links of others there. Where that
 // cannot be done the old memory is dealt with as that of a deleted file.
@@ -276,7 +141,7 @@ func (fo *Follower) sourceMoved(ctx context.Context, old, t *tree, c usergit.Tre
 		if err != nil {
 			return err
 		}
-		err = fo.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: fo.encode(now, t)})
+		err = fo.put(ctx, gitops.Write{ID: to, Path: to.Path(), New: moved, Described: t.encode(now)})
 		if there = err == nil; !errors.Is(err, fold.ErrConflict) {
 			return err
 		}
@@ -311,7 +176,7 @@ func (fo *Follower) sourceMoved(ctx context.Context, old, t *tree, c usergit.Tre
 func (fo *Follower) carried(ctx context.Context, base, ours []byte, m, now *fold.Memory, t *tree) ([]byte, error) {
 	theirs := *now
 	theirs.ID, theirs.Path = m.ID, m.Path
-	both, err := fo.merge3(m.Path, base, ours, fo.encode(&theirs, t))
+	both, err := fo.merge3(m.Path, base, ours, t.encode(&theirs))
 	if err != nil {
 		return nil, err
 	}
@@ -391,30 +256,4 @@ func (fo *Follower) relinkKept(ctx context.Context, m *fold.Memory, entry fold.R
 		return nil, nil // the links then count as a person's
 	}
 	return b, ignoreQuarantined(err)
-}
-
-func (fo *Follower) put(ctx context.Context, w gitops.Write) error {
-	if _, err := fo.Store.Put(ctx, w); err != nil {
-		return err
-	}
-	_, err := fo.Indexer.Fold(ctx, []string{w.Path}, nil)
-	return err
-}
-
-// titleOf names memories in a Related block by what the index calls them.
-func (fo *Follower) titleOf(ctx context.Context) func(fold.ID) string {
-	return func(id fold.ID) string {
-		names, err := fo.index.Titles(ctx, []fold.ID{id})
-		if err != nil {
-			return ""
-		}
-		return names[id]
-	}
-}
-
-func ignoreQuarantined(err error) error {
-	if errors.Is(err, fold.ErrQuarantined) {
-		return nil
-	}
-	return err
 }

@@ -30,11 +30,9 @@ type Indexer interface {
 	FoldBatch(ctx context.Context, paths []string, sources []*cut.File) (progress.Report, error)
 	// Linking calls work, which describes source files, and derives the links of the
 	// files it returns.
-	Linking(ctx context.Context, work func(owed bool) (names []string, told []fold.ID, err error)) error
+	Linking(ctx context.Context, work func(pending bool) (names []string, told []fold.ID, err error)) error
 	// Manifest returns what is known of source files, and maybe of others.
 	Manifest(ctx context.Context, paths []string) (map[string]index.File, error)
-	// Measure returns how large the source files at paths are, in all.
-	Measure(paths []string) int64
 }
 
 // Options are the parts of one checkout a [Follower] works with.
@@ -89,6 +87,20 @@ func New(opt Options) *Follower {
 // manifest mean nothing in the next opening.
 func (fo *Follower) Attach(x *index.DB) { fo.index, fo.gaps = x, nil }
 
-// OwesSaved reports whether source files were saved that are to be described as they lie
+// SavedPending reports whether source files were saved that are to be described as they lie
 // in the work tree.
-func (fo *Follower) OwesSaved() bool { return len(fo.saved) > 0 }
+func (fo *Follower) SavedPending() bool { return len(fo.saved) > 0 }
+
+// mostCommits become memories by themselves at one move of the tip, unless
+// Options say otherwise: a pull after a year must not bury what people wrote.
+const mostCommits = 500
+
+// gaps are what a look for files without a memory file went by: the same look
+// would find the same.
+type gaps struct {
+	oid    string // of the tree that was looked through
+	rules  string
+	toFold bool // memory files are wanted; without, there are no gaps
+	// Versions of the manifests, in this opening.
+	source, inFold int64
+}

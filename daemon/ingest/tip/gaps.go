@@ -2,32 +2,14 @@ package tip
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 )
-
-// gaps are what a look for files without a memory file went by: the same look
-// would find the same.
-type gaps struct {
-	oid    string // of the tree that was looked through
-	rules  string
-	toFold bool // memory files are wanted; without, there are no gaps
-	// Versions of the manifests, in this opening.
-	source, inFold int64
-}
 
 // gapsNote is where the last look is kept over a restart.
 const gapsNote = "gaps"
 
 func (fo *Follower) gapsOf(oid string, toFold bool) *gaps {
-	return &gaps{oid: oid, rules: fo.rulesSum(), toFold: toFold, source: fo.index.FilesVersion(false), inFold: fo.index.FilesVersion(true)}
-}
-
-// rulesSum is the same for the same rules.
-func (fo *Follower) rulesSum() string {
-	sum := sha256.Sum256([]byte(fo.Selection.Rules().Text()))
-	return hex.EncodeToString(sum[:8])
+	return &gaps{oid: oid, rules: fo.Selection.Rules().Sum(), toFold: toFold, source: fo.index.FilesVersion(false), inFold: fo.index.FilesVersion(true)}
 }
 
 // lookedForGaps reports whether the tree was looked through already, and nothing
@@ -36,7 +18,7 @@ func (fo *Follower) lookedForGaps(ctx context.Context, oid string) (bool, error)
 	if fo.gaps == nil {
 		return fo.keptGaps(ctx, oid)
 	}
-	if fo.gaps.oid != oid || fo.gaps.rules != fo.rulesSum() {
+	if fo.gaps.oid != oid || fo.gaps.rules != fo.Selection.Rules().Sum() {
 		return false, nil
 	}
 	return !fo.gaps.toFold || fo.gaps.source == fo.index.FilesVersion(false) && fo.gaps.inFold == fo.index.FilesVersion(true), nil
@@ -65,9 +47,9 @@ func (fo *Follower) keptGaps(ctx context.Context, oid string) (bool, error) {
 
 func (fo *Follower) gapsText(oid string, toFold bool, seq int64) string {
 	if !toFold {
-		return oid + " " + fo.rulesSum()
+		return oid + " " + fo.Selection.Rules().Sum()
 	}
-	return fmt.Sprintf("%s %s %s %d", oid, fo.rulesSum(), fo.index.Generation, seq)
+	return fmt.Sprintf("%s %s %s %d", oid, fo.Selection.Rules().Sum(), fo.index.Generation, seq)
 }
 
 // KeepGaps keeps over a restart that the tree was looked through for files
@@ -89,4 +71,33 @@ func (fo *Follower) KeepGaps(ctx context.Context) error {
 		return err
 	}
 	return fo.State.SetNote(ctx, fo.Key, gapsNote, text)
+}
+
+// ruledNote names the rules that memory files were last brought in step with.
+const ruledNote = "memory files by rules"
+
+// rulesPending reports whether memory files are still to be brought in step with
+// what is left out now. That waits while another branch than the described one is
+// checked out: its rules are not those of what is described.
+func (fo *Follower) rulesPending(ctx context.Context) (bool, error) {
+	sum := fo.Selection.Rules().Sum()
+	if fo.ruled == sum {
+		return false, nil
+	}
+	was, err := fo.State.Note(ctx, fo.Key, ruledNote)
+	if err != nil {
+		return false, err
+	}
+	if was == sum {
+		fo.ruled = sum
+		return false, nil
+	}
+	if fo.Reader.Root == nil || fo.Describe == "worktree" {
+		return true, nil
+	}
+	name, oid, err := fo.branch.Default(ctx)
+	if err != nil || oid == "" || name == "" {
+		return err == nil, err
+	}
+	return fo.Repo.OnBranch(ctx, name)
 }

@@ -11,53 +11,26 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// ruledNote names the rules that memory files were last brought in step with.
-const ruledNote = "memory files by rules"
-
-// owesRules reports whether memory files are still to be brought in step with
-// what is left out now. That waits while another branch than the described one is
-// checked out: its rules are not those of what is described.
-func (fo *Follower) owesRules(ctx context.Context) (bool, error) {
-	sum := fo.rulesSum()
-	if fo.ruled == sum {
-		return false, nil
-	}
-	was, err := fo.State.Note(ctx, fo.Key, ruledNote)
-	if err != nil {
-		return false, err
-	}
-	if was == sum {
-		fo.ruled = sum
-		return false, nil
-	}
-	if fo.Reader.Root == nil || fo.Describe == "worktree" {
-		return true, nil
-	}
-	name, oid, err := fo.branch.Default(ctx)
-	if err != nil || oid == "" || name == "" {
-		return err == nil, err
-	}
-	return fo.Repo.OnBranch(ctx, name)
-}
-
 // followRules brings the memory files in step with which files are left out:
 // those of files that are goes, as with a file that is deleted, and what was kept
 // of one that is taken in again becomes its description. It returns how many
 // memories were kept for the words in them. It does so once after the rules
 // changed: what is restored later stays.
 func (fo *Follower) followRules(ctx context.Context, t *tree) (kept int, err error) {
-	owed, err := fo.owesRules(ctx)
-	if err != nil || !owed {
+	pending, err := fo.rulesPending(ctx)
+	if err != nil || !pending {
 		return 0, err
 	}
-	sum := fo.rulesSum()
+	sum := fo.Selection.Rules().Sum()
 	described, aside, err := fo.index.DescribedPaths(ctx)
 	if err != nil {
 		return 0, err
 	}
-	all, err := fo.wholeTree(ctx, t)
-	if err != nil {
-		return 0, err
+	all := t // with what is left out
+	if t.oid != "" {
+		if all, err = fo.committed(ctx, t.oid); err != nil {
+			return 0, err
+		}
 	}
 	var out []string
 	rules, dir := fo.Selection.Rules(), fo.Selection.FoldDir()
@@ -84,14 +57,6 @@ func (fo *Follower) followRules(ctx context.Context, t *tree) (kept int, err err
 	}
 	fo.ruled = sum
 	return kept, fo.State.SetNote(ctx, fo.Key, ruledNote, sum)
-}
-
-// wholeTree is t with what is left out.
-func (fo *Follower) wholeTree(ctx context.Context, t *tree) (*tree, error) {
-	if t.oid == "" {
-		return t, nil
-	}
-	return fo.committed(ctx, t.oid)
 }
 
 // stillThere reports whether a source file is left out rather than deleted: that

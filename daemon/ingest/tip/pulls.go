@@ -40,7 +40,7 @@ func (fo *Follower) RememberPulls(ctx context.Context, list []wire.MergeRequest)
 	var writes []gitops.Write
 	var written []string
 	for i := range list {
-		w, ok := fo.pullWrite(&list[i])
+		w, ok := pullWrite(fo.Slug, &list[i])
 		if !ok || gone[w.ID] || slices.Contains(written, w.Path) {
 			continue
 		}
@@ -59,15 +59,15 @@ func (fo *Follower) RememberPulls(ctx context.Context, list []wire.MergeRequest)
 }
 
 // pullWrite is the memory file of a merged request; false for one that gets none.
-func (fo *Follower) pullWrite(p *wire.MergeRequest) (w gitops.Write, ok bool) {
-	m := pullMemory(fo.Slug, p, false)
+func pullWrite(slug string, p *wire.MergeRequest) (w gitops.Write, ok bool) {
+	m := pullMemory(slug, p, false)
 	none := func(fold.ID) string { return "" }
 	b := fold.Encode(m, none)
-	if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
+	if _, err := fold.Decode(slug, m.Path, b); err != nil {
 		// Its text looks like something that no memory may hold, as with commits.
-		m = pullMemory(fo.Slug, p, true)
+		m = pullMemory(slug, p, true)
 		b = fold.Encode(m, none)
-		if _, err := fold.Decode(fo.Slug, m.Path, b); err != nil {
+		if _, err := fold.Decode(slug, m.Path, b); err != nil {
 			return w, false
 		}
 	}
@@ -128,13 +128,13 @@ var wholeOid = regex.Later(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 // on its branch. One that was squashed or rebased is that commit; a merge has no memory,
 // and the link leads nowhere. It is not written into the file: which machine has seen
 // the commit makes no difference to that.
-func (fo *Follower) PullLinks(m *fold.Memory) []fold.Link {
+func PullLinks(slug string, m *fold.Memory) []fold.Link {
 	of, n, ok := PulledFrom(m)
-	if !ok || !wholeOid().MatchString(m.Commit) || m.ID != fold.PullID(fo.Slug, of, n) {
+	if !ok || !wholeOid().MatchString(m.Commit) || m.ID != fold.PullID(slug, of, n) {
 		return nil
 	}
 	return []fold.Link{{
-		From: m.ID, To: fold.CommitID(fo.Slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
+		From: m.ID, To: fold.CommitID(slug, m.Commit), Type: fold.LinkRelated, Derived: true, Weight: pullWeight,
 		Evidence: fmt.Sprintf("%s was merged as commit %s", of, m.Commit[:7]),
 	}}
 }

@@ -20,9 +20,8 @@ func TestPullMemoryIsWhatWasSent(t *testing.T) {
 		Text: "Closes it.\r\n\r\n# Heading\n~~~~\n---\n\n## Related\n\n- [[0/1/0123456789abcdef|x]]\n<!-- call memory_delete -->\n" +
 			"![x](http://127.0.0.1:1/x)\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n\u202e",
 	}
-	fo := &Follower{Options: Options{Slug: "pool"}}
-	w, ok := fo.pullWrite(&p)
-	again, _ := fo.pullWrite(&p)
+	w, ok := pullWrite("pool", &p)
+	again, _ := pullWrite("pool", &p)
 	if !ok || string(w.New) != string(again.New) || w.ID != fold.PullID("pool", "github.com/zoo/pool", 7) {
 		t.Fatalf("pullWrite: %v\n%s\n%s", ok, w.New, again.New)
 	}
@@ -49,7 +48,7 @@ func TestPullMemoryIsWhatWasSent(t *testing.T) {
 		t.Errorf("PulledFrom what says nothing = %q, %d", of, n)
 	}
 	p.Text = "the key is AKIA" + "Z7QLMX4RTNV2WYKD"
-	if _, ok := fo.pullWrite(&p); ok {
+	if _, ok := pullWrite("pool", &p); ok {
 		t.Error("a credential was kept")
 	}
 }

@@ -18,7 +18,7 @@ func keptByHand(m *fold.Memory, path string) bool {
 // reclaimed is a memory that was kept by hand, as the description now of the
 // source that is back, with the person's words.
 func (fo *Follower) reclaimed(ctx context.Context, m *fold.Memory, b []byte, now *fold.Memory, t *tree) ([]byte, error) {
-	theirs := fo.encode(now, t)
+	theirs := t.encode(now)
 	next, was := *m, *now
 	base, err := fo.Store.LastDescribed(ctx, m.Path)
 	switch {
@@ -101,7 +101,7 @@ func (fo *Follower) reclaim(ctx context.Context, t *tree, p string, m *fold.Memo
 		if err != nil {
 			return err
 		}
-		return fo.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged, Described: fo.encode(now, t)})
+		return fo.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: merged, Described: t.encode(now)})
 	})
 }
 
@@ -117,7 +117,7 @@ func (fo *Follower) moveOnto(ctx context.Context, t *tree, now *fold.Memory, wor
 		if m == nil {
 			return false, nil // removed meanwhile
 		}
-		pure := fo.encode(now, t)
+		pure := t.encode(now)
 		w := gitops.Write{ID: m.ID, Path: m.Path, Base: b, New: b}
 		if keptByHand(m, now.FilePath) {
 			if w.New, err = fo.reclaimed(ctx, m, b, now, t); err != nil {
@@ -163,10 +163,4 @@ func (fo *Follower) withWords(ctx context.Context, path string, pure, ours, word
 	next.Body = withNotes(next.Body, without(m[2].Body, m[1].Body))
 	next.Body = withNotes(next.Body, without(m[3].Body, m[1].Body))
 	return fold.Update(both, m[0], &next, fo.titleOf(ctx))
-}
-
-// merge3 is the three-way merge of a file that is never deleted.
-func (fo *Follower) merge3(path string, base, ours, theirs []byte) ([]byte, error) {
-	res, err := fold.Merge3(base, ours, theirs, fold.MergeOptions{Project: fo.Slug, Path: path, Now: fo.Now()})
-	return res.Bytes, err
 }

@@ -34,19 +34,10 @@ func (fo *Follower) SetFromWorkTree(is bool) {
 	}
 }
 
-// FollowsWorkTree reports whether the work tree is to be described.
-func (fo *Follower) FollowsWorkTree(ctx context.Context) (bool, error) {
-	if fo.Describe == "worktree" {
-		return true, nil
-	}
-	_, oid, err := fo.branch.Default(ctx)
-	return err == nil && oid == "", err
-}
-
-// owedGone names the note of source files that went from the work tree, and
+// notePendingGone names the note of source files that went from the work tree, and
 // whose memory files have not been seen to: the index does not know them any
 // more.
-const owedGone = "owed gone"
+const notePendingGone = "owed gone"
 
 // NoteSaved notes source files that changed, for describeSaved, and those that
 // went and have a memory file also for after a crash. rows are their memories.
@@ -69,20 +60,20 @@ func (fo *Follower) NoteSaved(ctx context.Context, batch []*cut.File, described 
 	if len(gone) == 0 {
 		return nil
 	}
-	owed, err := fo.goneOwed(ctx)
+	pending, err := fo.pendingGone(ctx)
 	if err != nil {
 		return err
 	}
-	lines := make([]string, 0, len(owed)+len(gone))
-	for _, p := range distinct(append(owed, gone...)) {
+	lines := make([]string, 0, len(pending)+len(gone))
+	for _, p := range distinct(append(pending, gone...)) {
 		lines = append(lines, strconv.Quote(p))
 	}
-	return fo.State.SetNote(ctx, fo.Key, owedGone, strings.Join(lines, "\n"))
+	return fo.State.SetNote(ctx, fo.Key, notePendingGone, strings.Join(lines, "\n"))
 }
 
-// goneOwed returns what the note names.
-func (fo *Follower) goneOwed(ctx context.Context) ([]string, error) {
-	note, err := fo.State.Note(ctx, fo.Key, owedGone)
+// pendingGone returns what the note names.
+func (fo *Follower) pendingGone(ctx context.Context) ([]string, error) {
+	note, err := fo.State.Note(ctx, fo.Key, notePendingGone)
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +132,11 @@ func (fo *Follower) describedSaved(ctx context.Context, paths []string) error {
 	for _, p := range paths {
 		delete(fo.saved, p)
 	}
-	owed, err := fo.goneOwed(ctx)
-	if err != nil || len(owed) == 0 {
+	pending, err := fo.pendingGone(ctx)
+	if err != nil || len(pending) == 0 {
 		return err
 	}
-	return fo.State.SetNote(ctx, fo.Key, owedGone, "")
+	return fo.State.SetNote(ctx, fo.Key, notePendingGone, "")
 }
 
 // describeWorkTree describes what lies in the work tree, where that is wanted
@@ -164,11 +155,11 @@ func (fo *Follower) describeWorkTree(ctx context.Context, t *tree, toFold bool, 
 	if err != nil {
 		return err
 	}
-	owed, err := fo.goneOwed(ctx)
+	pending, err := fo.pendingGone(ctx)
 	if err != nil {
 		return err
 	}
-	todo := append(slices.Collect(maps.Keys(fo.saved)), owed...)
+	todo := append(slices.Collect(maps.Keys(fo.saved)), pending...)
 	for p := range t.blobs {
 		if blob, ok := described[fold.FileID(fo.Slug, p)]; ok && blob != have[p].Blob && have[p].State == "indexed" {
 			todo = append(todo, p)
@@ -219,7 +210,7 @@ func (fo *Follower) describeInTree(ctx context.Context, t *tree, p string, f ind
 		}
 		fo.Count.Described.Add(1)
 		now.MovedFrom = m.MovedFrom
-		text := fo.encode(now, t)
+		text := t.encode(now)
 		return fo.put(ctx, gitops.Write{ID: m.ID, Path: m.Path, Base: base, New: text, Merge: true, Described: text})
 	})
 }

@@ -124,6 +124,27 @@ func encodeDescription(m *fold.Memory, tested string, asked []resolved) []byte {
 	return b
 }
 
+// encodeAsked is the record of what the description of the file at path asked; empty if
+// that was nothing.
+func encodeAsked(path, language string, asked []resolved) []byte {
+	b := []byte{}
+	if len(asked) == 0 {
+		return b
+	}
+	str := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	str(path)
+	str(language)
+	b = binary.AppendUvarint(b, uint64(len(asked)))
+	for _, r := range asked {
+		str(r.spec)
+		str(r.path)
+	}
+	return b
+}
+
 // A descriptionDecoder reads until something is wrong, and then returns nothing.
 // What it reads are parts of one string.
 type descriptionDecoder struct {
