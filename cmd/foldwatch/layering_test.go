@@ -31,16 +31,16 @@ func levels() map[string]int {
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"meta/state": 2, "meta/cache": 2, "meta/index": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
-		"daemon/ingest/progress": 0, "daemon/ingest/imports": 1, "daemon/ingest/describe": 3, "daemon/ingest/selection": 3, "daemon/ingest/cut": 4,
-		"daemon/ingest/tip": 5, "daemon/ingest": 6,
+		"daemon/ingest/progress": 0, "daemon/ingest/imports": 3, "daemon/ingest/describe": 4, "daemon/ingest/selection": 4, "daemon/ingest/cut": 5,
+		"daemon/ingest/tip": 6, "daemon/ingest": 7,
 		"daemon/evolve": 5, "daemon/remember": 5, "daemon/recall": 5,
 		"daemon/jobs": 5, "daemon/port": 5, "api/auth": 5, "api/client": 5,
-		"daemon": 8, "api/mcp": 7, "api/agents": 7,
-		"api": 9, "daemon/eval/corpus": 9,
+		"daemon": 9, "api/mcp": 7, "api/agents": 7,
+		"api": 10, "daemon/eval/corpus": 10,
 		// What tests of several packages share; see testHelpers.
-		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 7, "testdata/nocasetest": -1, "gitops/gittest": -1,
+		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 8, "testdata/nocasetest": -1, "gitops/gittest": -1,
 		// Programs: nothing imports them.
-		"cmd/foldwatch": 10, "testdata/rig": 10,
+		"cmd/foldwatch": 11, "testdata/rig": 11,
 	}
 }
 
@@ -118,7 +118,7 @@ func TestLayeringFindsSeededDefects(t *testing.T) {
 		use  use
 		want string
 	}{
-		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 8)"},
+		{"upward", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/daemon"}, "imports daemon (level 9)"},
 		{"sideways", use{pkg: "meta/sqlite", file: "meta/sqlite/x.go", path: modulePath + "/vecindex"}, "imports vecindex (level 1)"},
 		{"child of same level", use{pkg: "vecindex", file: "vecindex/x.go", path: modulePath + "/vecindex/token"}, "imports vecindex/token (level 1)"},
 		{"unknown importer", use{pkg: "daemon/core", file: "daemon/core/x.go", path: "fmt"}, "has no level"},
