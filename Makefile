@@ -202,7 +202,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 10s)
 idf: ## count how rare words are, and rewrite the table keywords are chosen by
 	@tools/step "download modules" $(GO) mod download
 	$(GO) build -C $(TRAIN) -mod=readonly -o "$(CURDIR)/bin/idf-train" ./cmd/idf-train
-	bin/idf-train -o daemon/ingest/keywords_table.go
+	bin/idf-train -o daemon/ingest/describe/keywords_table.go
 
 # The sources are some 450 MB, downloaded once into the caches of go and of the
 # user. With two cores it takes about 5 minutes.

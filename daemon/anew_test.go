@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -19,7 +19,7 @@ func TestANewDescriberDescribesAnew(t *testing.T) {
 		files[fmt.Sprintf("part/unit%d.go", i)] = fmt.Sprintf("package part\n\n// Unit%d is number %d.\nfunc Unit%d() {}\n", i, i, i)
 	}
 	p := newProject(t, files)
-	if v, err := p.d.Describer(p.ctx(), p.slug); err != nil || v != ingest.DescriberVersion {
+	if v, err := p.d.Describer(p.ctx(), p.slug); err != nil || v != describe.Version {
 		t.Fatalf("after a first index the descriptions are of version %q, %v", v, err)
 	}
 	p.settle()
@@ -64,7 +64,7 @@ func TestANewDescriberDescribesAnew(t *testing.T) {
 	p.restart()
 	p.eventually("all is described by this version", func() bool {
 		v, err := p.d.Describer(p.ctx(), p.slug)
-		return err == nil && v == ingest.DescriberVersion
+		return err == nil && v == describe.Version
 	})
 	p.settle()
 	for _, name := range []string{"part/unit1.go", "part/unit8.go"} {

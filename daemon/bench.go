@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -167,7 +168,7 @@ func (b *bench) open(ctx context.Context, co *checkout, m *meaning) (err error) 
 		Slug: co.rec.Slug, Key: co.rec.Key + " " + benchDir, Repo: &usergit.Repo{WorkTree: b.tree()}, Fold: disk.Folder{Dir: filepath.Join(b.dir, DefaultFoldDir)},
 		Index: b.index, Text: b.text, Vectors: b.vectors, State: co.parts.state, Cache: co.cache, Cutter: co.cutter, Cuts: &co.cuts,
 		Embed: m.embedder, Count: new(ingest.Counters), MaxBytes: int64(cut.MaxBytes), Cut: cut, Overlap: overlap, Now: co.now, Log: log,
-	}, ingest.Rules{FileMemories: "local"})
+	}, selection.Rules{FileMemories: "local"})
 	return err
 }
 

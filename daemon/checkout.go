@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -297,7 +297,7 @@ func (co *checkout) take(ctx context.Context, b watch.Batch) error {
 	if dirs := co.polledSource(b); dirs != nil {
 		return co.later(ctx, jobSource, prioSoon, pathWork{dirs}, "poll")
 	}
-	rules := slices.ContainsFunc(b.Paths, ingest.DecidesFiles)
+	rules := slices.ContainsFunc(b.Paths, selection.DecidesFiles)
 	// A folder that is moved away tells of none of its files.
 	foldGone := slices.Contains(b.Paths, co.rec.FoldDir) && !co.foldThere()
 	if b.Reconcile || rules || foldGone {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -134,7 +134,7 @@ func derivedID(m *fold.Memory, was, now string) (fold.ID, bool) {
 	case m.Commit != "" && m.ID == fold.CommitID(was, m.Commit):
 		return fold.CommitID(now, m.Commit), true
 	}
-	if of, n, ok := ingest.PulledFrom(m); ok && m.ID == fold.PullID(was, of, n) {
+	if of, n, ok := tip.PulledFrom(m); ok && m.ID == fold.PullID(was, of, n) {
 		return fold.PullID(now, of, n), true
 	}
 	return "", false

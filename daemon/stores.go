@@ -12,6 +12,8 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/daemon/remember"
 	"github.com/foldwatch/foldwatch/gitops"
@@ -387,7 +389,7 @@ func (st *stores) attach(co *checkout, k *standing) {
 	st.use(co, st.meaning)
 	st.writes = remember.New(remember.Options{
 		Slug: co.rec.Slug, Store: k.sidecar.store, Index: st.index, State: co.parts.state,
-		Describe: k.in.DescribeOne, Keywords: ingest.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
+		Describe: k.in.DescribeOne, Keywords: describe.Keywords, AllowSecret: co.allow, Allowed: co.allowed, Now: co.now,
 	})
 }
 
@@ -405,7 +407,7 @@ func (k *standing) projectFile() (conf.Project, []conf.Notice, error) {
 
 // rulesFor joins what user file, registration and project file say: the user
 // decides where descriptions go, the project file only where the user does not.
-func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
+func (co *checkout) rulesFor(p conf.Project) selection.Rules {
 	cfg := co.cfg.For(co.rec.Slug)
 	mode := cfg.FileMemories
 	if p.FileMemories != "" && !co.cfg.Sets(co.rec.Slug, "file_memories", co.origins) {
@@ -418,7 +420,7 @@ func (co *checkout) rulesFor(p conf.Project) ingest.Rules {
 	if modeOf(rec) == modeTracked {
 		mode = "local" // files are made when somebody asks for them (git.md T7)
 	}
-	return ingest.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
+	return selection.Rules{Include: p.Include, Exclude: p.Exclude, FileMemories: mode}
 }
 
 // filesBelow returns the files in a folder below fold/. It returns an error if

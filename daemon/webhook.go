@@ -10,6 +10,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -68,7 +69,7 @@ func (d *Daemon) TakeDelivery(ctx context.Context, repository string, in wire.De
 	}
 	if in.Merged != nil { // what will not be kept need not be stored until it is looked at
 		request := *in.Merged
-		request.Text = strings.ToValidUTF8(request.Text[:min(len(request.Text), ingest.MaxPullText)], "")
+		request.Text = strings.ToValidUTF8(request.Text[:min(len(request.Text), tip.MaxPullText)], "")
 		in.Merged = &request
 	}
 	why := co.sync.passesOver(ctx, in)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -276,7 +277,7 @@ func (co *checkout) noteFileMemories(ctx context.Context, st *stores) {
 		return
 	}
 	co.note("file memories", fmt.Sprintf("%d source files: above %d, their descriptions are kept in the index only, so that %s/ stays readable. "+
-		"To have one memory file each: foldwatch add %s --file-memories fold", len(files), ingest.AutoLimit, co.rec.FoldDir, co.rec.Path))
+		"To have one memory file each: foldwatch add %s --file-memories fold", len(files), selection.AutoLimit, co.rec.FoldDir, co.rec.Path))
 }
 
 // noteLeftOut says how many files are not indexed because the checkout says so.

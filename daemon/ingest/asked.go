@@ -2,11 +2,12 @@ package ingest
 
 import (
 	"context"
-	"encoding/binary"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -14,30 +15,9 @@ import (
 // is kept in the index leaves there what it asked of them: where files come or go, those
 // that would be answered otherwise now are made anew.
 
-// encodeAsked is the record of what the description of the file at path asked; empty if
-// that was nothing.
-func encodeAsked(path, language string, asked []resolved) []byte {
-	b := []byte{}
-	if len(asked) == 0 {
-		return b
-	}
-	str := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	str(path)
-	str(language)
-	b = binary.AppendUvarint(b, uint64(len(asked)))
-	for _, r := range asked {
-		str(r.spec)
-		str(r.path)
-	}
-	return b
-}
-
 // answersDiffer reports whether what a record asked is answered otherwise by files. Words
 // narrow it to imports that name one of them; nil means all. What is damaged differs.
-func answersDiffer(record []byte, files *Files, words []string) (file string, differ bool) {
+func answersDiffer(record []byte, files *imports.Files, words []string) (file string, differ bool) {
 	d := descriptionDecoder{s: string(record)}
 	file, language := d.str(), d.str()
 	for range d.count() {
@@ -63,8 +43,8 @@ const mostWords = 64
 func importWords(paths []string) []string {
 	words := []string{}
 	for _, p := range paths {
-		dir, stem := path.Base(path.Dir(p)), stem(p)
-		if dir == "." || dir == "src" || packageFile(p) || len(words) > mostWords {
+		dir, stem := path.Base(path.Dir(p)), describe.Stem(p)
+		if dir == "." || dir == "src" || imports.IsPackageFile(p) || len(words) > mostWords {
 			return nil // the package of a root is called as its module, not as its folder
 		}
 		words = append(words, dir, strings.TrimSuffix(path.Base(p), path.Ext(p)), stem)
@@ -76,7 +56,7 @@ func importWords(paths []string) []string {
 // imports mean others since the files at changed came or went. Told were described just
 // now.
 func (in *Ingester) refreshImports(ctx context.Context, changed []string, told []fold.ID) error {
-	files, words := in.files(), importWords(changed)
+	files, words := in.Files(), importWords(changed)
 	fresh := make(map[fold.ID]bool, len(told))
 	for _, id := range told {
 		fresh[id] = true
@@ -94,16 +74,5 @@ func (in *Ingester) refreshImports(ctx context.Context, changed []string, told [
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	rows, err := in.memories(ctx, ids)
-	if err != nil {
-		return err
-	}
-	var again []string
-	for _, row := range rows {
-		if row.Described == "index" {
-			again = append(again, row.FilePath)
-		}
-	}
-	slices.Sort(again)
-	return in.fileAnew(ctx, again)
+	return in.describeAgain(ctx, ids)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -52,7 +54,6 @@ func (c *committed) open() {
 	if c.Repo, err = usergit.Locate(ctx, c.dir); err != nil {
 		c.t.Fatal(err)
 	}
-	c.branch = c.Repo.NewBranch()
 	if c.Store, err = gitops.OpenStore(ctx, gitops.StoreOptions{Repo: c.Repo, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -61,11 +62,12 @@ func (c *committed) open() {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = c.State.Close() })
-	c.Key, c.MostCommits = c.Repo.Key(), mostCommits
+	c.Key = c.Repo.Key()
 	if err := c.State.PutCheckout(ctx, state.Checkout{Key: c.Key, Path: c.dir, Slug: c.Slug}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.Options.Fold = disk.Folder{Dir: filepath.Join(c.dir, "fold")}
+	c.readFrom(c.root, selection.Rules{})
 }
 
 func (c *committed) git(args ...string) string {
@@ -129,7 +131,7 @@ func TestNewCommitsBecomeMemories(t *testing.T) {
 	fix := c.commit("fix(auth): Close the \"door\": it was open\n\nIt let quokkas in.\n<<<<<<< HEAD\n\n  indented", "auth/door.go", "b.go")
 	c.git("rm", "-q", "a.go")
 	many := []string{}
-	for i := range commitFiles + 5 {
+	for i := range 50 + 5 {
 		many = append(many, fmt.Sprintf("many/f%02d.go", i))
 	}
 	wide := c.commit("Widen "+strings.Repeat("word ", 40), many...)
@@ -223,8 +225,8 @@ func TestTwoMachinesWriteOneMemory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "order"), []byte("zoo/*\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.rules = Rules{Exclude: []string{"zoo/**"}}
 	b.open()
+	b.SetRules(selection.Rules{Exclude: []string{"zoo/**"}})
 	if n := b.look(CommitOptions{History: 1}); n != 1 || !bytes.Equal([]byte(a.file(oid)), []byte(b.file(oid))) || a.file(oid) == "" {
 		t.Errorf("one machine wrote\n%s\nthe other\n%s", a.file(oid), b.file(oid))
 	}
@@ -301,7 +303,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 	c.look(CommitOptions{})
 	var in bytes.Buffer
 	const most, n = 20, 50
-	c.MostCommits = most
+	c.Follower.MostCommits = most
 	for i := range n {
 		fmt.Fprintf(&in, "commit refs/heads/main\ncommitter Ann <ann@example.org> %d +0000\ndata <<E\nChange %d\nE\n", 1800000000+i, i)
 		if i == 0 {
@@ -324,7 +326,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 	if _, err := c.RememberCommits(t.Context(), CommitOptions{}, func(s Step) { last = s }); err != nil {
 		t.Fatal(err)
 	}
-	if last.Stage != stageCommits || last.Done != most || last.Total != most {
+	if last.Stage != progress.StageCommits || last.Done != most || last.Total != most {
 		t.Errorf("progress ended at %+v", last)
 	}
 	left(n)
@@ -345,7 +347,7 @@ func TestAYearOfCommitsIsCapped(t *testing.T) {
 		t.Errorf("%d revisions, want one a call that wrote: %v", len(log), err)
 	}
 	// Without the wish nothing comes by itself.
-	c.NoCommits = true
+	c.Follower.NoCommits = true
 	c.commit("Not wanted", "b.go")
 	if got := c.look(CommitOptions{}); got != n+1 {
 		t.Errorf("%d memories, want still %d", got, n+1)

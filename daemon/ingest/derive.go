@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
-	"strings"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -55,13 +56,13 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string, told []fo
 		}
 	}
 	for p := range touched {
-		if IsTestFile(p) && files.Has(p) {
+		if imports.IsTestFile(p) && files.Has(p) {
 			loose[fold.FileID(in.Slug, p)] = true
 		}
 	}
 	var changes []index.Change
 	hangs := func(test string) bool { return len(loose) > 0 && loose[fold.FileID(in.Slug, test)] }
-	for _, l := range files.testLinksOf(touched, hangs) {
+	for _, l := range files.TestLinksOf(touched, hangs) {
 		from := fold.FileID(in.Slug, l.Test)
 		delete(loose, from)
 		changes = append(changes, index.Change{ID: from, SetDerived: true, Derived: []fold.Link{{
@@ -75,17 +76,17 @@ func (in *Ingester) deriveLinks(ctx context.Context, changed []string, told []fo
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := in.tellTests(ctx, changes, told); err != nil {
+	if err := in.redescribeTests(ctx, changes, told); err != nil {
 		return err
 	}
 	_, err = in.apply(ctx, changes)
 	return err
 }
 
-// tellTests describes tests again whose derived links are about to become others,
+// redescribeTests describes tests again whose derived links are about to become others,
 // where the index alone describes them and they are not among told: what a test is
 // of stands in its description.
-func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told []fold.ID) error {
+func (in *Ingester) redescribeTests(ctx context.Context, changes []index.Change, told []fold.ID) error {
 	is := make(map[fold.ID]fold.ID, len(changes)) // what each is to lead to
 	for _, c := range changes {
 		is[c.ID] = ""
@@ -112,24 +113,13 @@ func (in *Ingester) tellTests(ctx context.Context, changes []index.Change, told 
 			moved = append(moved, id)
 		}
 	}
-	rows, err := in.memories(ctx, moved)
-	if err != nil {
-		return err
-	}
-	var again []string
-	for _, row := range rows {
-		if row.Described == "index" {
-			again = append(again, row.FilePath)
-		}
-	}
-	slices.Sort(again)
-	return in.fileAnew(ctx, again)
+	return in.describeAgain(ctx, moved)
 }
 
 // present is the set of source files without those of changed that the index
 // has just dropped: git lists a file until its deletion is staged.
-func (in *Ingester) present(ctx context.Context, changed []string) (*Files, error) {
-	files := in.files()
+func (in *Ingester) present(ctx context.Context, changed []string) (*imports.Files, error) {
+	files := in.Files()
 	known, err := in.manifest(ctx, changed, false)
 	if err != nil {
 		return nil, err
@@ -143,30 +133,30 @@ func (in *Ingester) present(ctx context.Context, changed []string) (*Files, erro
 	if len(gone) == 0 {
 		return files, nil
 	}
-	in.changeFiles(nil, gone)
-	return in.files(), nil
+	in.ChangeFiles(nil, gone)
+	return in.Files(), nil
 }
 
-// owedLinks names the note that the links of some sources are still to be
+// notePendingLinks names the note that the links of some sources are still to be
 // derived: a crash in between leaves it.
-const owedLinks = "owed links"
+const notePendingLinks = "owed links"
 
-// owesLinks reports whether a crash left links that are still to be derived.
-func (in *Ingester) owesLinks(ctx context.Context) (bool, error) {
-	was, err := in.State.Note(ctx, in.Key, owedLinks)
+// linksPending reports whether a crash left links that are still to be derived.
+func (in *Ingester) linksPending(ctx context.Context) (bool, error) {
+	was, err := in.State.Note(ctx, in.Key, notePendingLinks)
 	return was != "", err
 }
 
 // linking calls work, which indexes source files, and derives the links of the
 // files it returns; told are the memories that it described. work is told whether a
-// crash left some of all files owed; where it does not return all, they stay owed.
-func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []string, told []fold.ID, err error)) error {
-	was, err := in.State.Note(ctx, in.Key, owedLinks)
+// crash left links of any file pending; where it does not return all, they stay pending.
+func (in *Ingester) linking(ctx context.Context, work func(pending bool) (names []string, told []fold.ID, err error)) error {
+	was, err := in.State.Note(ctx, in.Key, notePendingLinks)
 	if err != nil {
 		return err
 	}
 	if was == "" {
-		if err := in.State.SetNote(ctx, in.Key, owedLinks, "yes"); err != nil {
+		if err := in.State.SetNote(ctx, in.Key, notePendingLinks, "yes"); err != nil {
 			return err
 		}
 	}
@@ -182,34 +172,23 @@ func (in *Ingester) linking(ctx context.Context, work func(owed bool) (names []s
 			return err
 		}
 	}
-	if was != "" && len(names) < in.files().Len() {
+	if was != "" && len(names) < in.Files().Len() {
 		return nil
 	}
-	return in.State.SetNote(ctx, in.Key, owedLinks, "")
-}
-
-// files returns the set of source files in the checkout, by which imports are
-// resolved and tests tied.
-func (in *Ingester) files() *Files {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.set == nil {
-		in.set = NewFiles(nil, nil)
-	}
-	return in.set
+	return in.State.SetNote(ctx, in.Key, notePendingLinks, "")
 }
 
 // Saved is [Ingester.Source] for what the watcher reported: directories stand
 // for all that is known or listed below them, new files are asked of git, and
 // links that hang on file names follow.
-func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
+func (in *Ingester) Saved(ctx context.Context, paths []string) (progress.Report, error) {
 	todo, names, err := in.expand(ctx, paths)
 	if err != nil || len(todo) == 0 {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	// A folder was reported, and one of these is what changed in it.
-	rules := slices.ContainsFunc(todo, DecidesFiles) && !slices.ContainsFunc(paths, DecidesFiles)
-	names = append(names, in.readPackagesAgain(todo)...)
+	rules := slices.ContainsFunc(todo, selection.DecidesFiles) && !slices.ContainsFunc(paths, selection.DecidesFiles)
+	names = append(names, in.RereadPackages(todo)...)
 	var r Report
 	if len(names) == 0 {
 		r, err = in.Source(ctx, todo, nil)
@@ -217,10 +196,10 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 		return r, err
 	}
 	err = in.linking(ctx, func(bool) (_ []string, _ []fold.ID, err error) {
-		before := in.files()
-		in.changeFiles(names, in.goneOf(names)) // what is described goes by what there is now
+		before := in.Files()
+		in.ChangeFiles(names, in.goneOf(names)) // what is described goes by what there is now
 		if r, err = in.Source(ctx, todo, nil); err != nil {
-			in.setTo(before) // the next attempt finds the same names
+			in.UseFiles(before) // the next attempt finds the same names
 			return nil, nil, err
 		}
 		return names, r.Memories, nil
@@ -233,13 +212,13 @@ func (in *Ingester) Saved(ctx context.Context, paths []string) (Report, error) {
 // are those that came or went. What was reported only says where to look: a path
 // may have been a file and be a folder now, or the other way round.
 func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []string, err error) {
-	files, rules, prefix := in.files(), in.Rules(), in.foldPrefix()
+	files, rules, prefix := in.Files(), in.Rules(), in.Selection.FoldDir()
 	var unknown, dirs []string
 	for _, p := range paths {
 		// Whether it is there, and a folder: what is read of it is read below root.
 		fi, err := os.Lstat(filepath.Join(in.root.Name(), filepath.FromSlash(p)))
 		folder := err == nil && fi.IsDir()
-		stands := !folder && !missing(err)
+		stands := !folder && !disk.Missing(err)
 		known, below := files.Has(p), folder
 		if !known && !stands { // what came and went within one batch was never known
 			if known, err = in.knows(ctx, p); err != nil {
@@ -273,12 +252,12 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 	}
 	casing := disk.Casing{Root: in.root}
 	for _, p := range unknown {
-		if len(dirs) > 0 && in.lister.Has(p) { // just now
+		if len(dirs) > 0 && in.Tracked.Has(p) { // just now
 			came = append(came, p)
 			continue
 		}
 		if casing.Lost(p) { // where case does not count, git goes by the name it knows
-			if twin := in.lister.Twin(p); twin != "" {
+			if twin := in.Tracked.Twin(p); twin != "" {
 				todo = append(todo, twin)
 				continue
 			}
@@ -290,7 +269,7 @@ func (in *Ingester) expand(ctx context.Context, paths []string) (todo, names []s
 		if err != nil {
 			return nil, nil, err
 		}
-		came = append(came, in.lister.Add(slices.DeleteFunc(ask, func(p string) bool { return ignored[p] }))...)
+		came = append(came, in.Tracked.Add(slices.DeleteFunc(ask, func(p string) bool { return ignored[p] }))...)
 	}
 	return distinct(append(todo, came...)), distinct(append(names, came...)), nil
 }
@@ -307,11 +286,11 @@ func (in *Ingester) knows(ctx context.Context, p string) (bool, error) {
 // below returns the files in or formerly in dirs whose stat is not what the
 // manifest says.
 func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) {
-	all, _, err := in.lister.Files(ctx)
+	all, _, err := in.Tracked.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rules, prefix := in.Rules(), in.foldPrefix()
+	rules, prefix := in.Rules(), in.Selection.FoldDir()
 	var out, look []string
 	var was []stat
 	for _, dir := range outermost(dirs) {
@@ -342,100 +321,4 @@ func (in *Ingester) below(ctx context.Context, dirs []string) ([]string, error) 
 	}
 	changed, err := in.lookAt(ctx, look, func(i int) stat { return was[i] })
 	return append(out, changed...), err
-}
-
-// outermost leaves out folders that lie in another of them.
-func outermost(dirs []string) []string {
-	sort.Strings(dirs)
-	var out []string
-	for _, d := range dirs {
-		if n := len(out); n > 0 && (out[n-1] == "." || d == out[n-1] || strings.HasPrefix(d, out[n-1]+"/")) {
-			continue
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// setFiles makes the set of source files that of list, which must not change.
-func (in *Ingester) setFiles(list []string) {
-	in.mu.Lock()
-	set := in.set
-	in.mu.Unlock()
-	if set != nil && sameList(set.All(), list) {
-		return
-	}
-	set = NewFiles(list, func(p string) []byte {
-		b, err := in.ReadSource(context.Background(), p)
-		if err != nil {
-			return nil
-		}
-		return b
-	})
-	in.setTo(set)
-}
-
-// readPackagesAgain reads the names of packages again where changed has files that say
-// them, and returns those.
-func (in *Ingester) readPackagesAgain(changed []string) (saying []string) {
-	files := in.files()
-	for _, p := range changed {
-		if packageFile(p) && files.Has(p) {
-			saying = append(saying, p)
-		}
-	}
-	if len(saying) > 0 {
-		in.setTo(NewFiles(files.All(), files.read))
-	}
-	return saying
-}
-
-// setTo makes the set of source files that.
-func (in *Ingester) setTo(set *Files) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.set = set
-}
-
-// sameList reports whether two lists are one and the same, or equal.
-func sameList(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
-}
-
-// changeFiles adds paths that are eligible to the set of source files, and takes
-// out others.
-func (in *Ingester) changeFiles(came, went []string) {
-	rules, prefix := in.Rules(), in.foldPrefix()
-	came = slices.DeleteFunc(slices.Clone(came), func(p string) bool {
-		there, _ := in.stands(p)
-		return !there || !rules.Eligible(p, prefix)
-	})
-	in.setTo(in.files().With(came, went))
-}
-
-// goneOf returns those of paths at which there is certainly no file any more, or
-// none of this checkout.
-func (in *Ingester) goneOf(paths []string) []string {
-	var gone []string
-	for _, p := range paths {
-		if _, none := in.stands(p); none || in.leaving[p] {
-			gone = append(gone, p)
-		}
-	}
-	return gone
-}
-
-func distinct[T comparable](list []T) []T {
-	seen := make(map[T]bool, len(list))
-	out := list[:0]
-	for _, p := range list {
-		if !seen[p] {
-			seen[p] = true
-			out = append(out, p)
-		}
-	}
-	return out
 }

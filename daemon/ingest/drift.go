@@ -81,7 +81,7 @@ func (in *Ingester) Drift(ctx context.Context, x *index.DB, text *textindex.Inde
 // driftOfFiles compares the files below fold/ with those that were read.
 func (in *Ingester) driftOfFiles(ctx context.Context, x *index.DB, d *wire.Drift) error {
 	all, infos, err := in.walkFold()
-	if err != nil && !missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return err
 	}
 	paths, aside := make([]string, 0, len(all)), map[string]bool{fold.ProjectFile: true}
@@ -128,7 +128,7 @@ func (in *Ingester) driftOfSource(ctx context.Context, x *index.DB, d *wire.Drif
 	if err != nil {
 		return err
 	}
-	rules, prefix := in.Rules(), in.foldPrefix()
+	rules, prefix := in.Rules(), in.Selection.FoldDir()
 	listed := slices.DeleteFunc(all, func(p string) bool { return !rules.Eligible(p, prefix) })
 	var known []string
 	var stats []stat
@@ -143,7 +143,7 @@ func (in *Ingester) driftOfSource(ctx context.Context, x *index.DB, d *wire.Drif
 	match(listed, known, func(i, k int) {
 		switch {
 		case k < 0:
-			if there, _ := in.stands(listed[i]); there { // git lists a file until its deletion is staged
+			if there, _ := in.Stands(listed[i]); there { // git lists a file until its deletion is staged
 				unread = append(unread, listed[i])
 			}
 		case i >= 0:

@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
-	"github.com/foldwatch/foldwatch/meta/textindex"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -37,7 +37,7 @@ const loadFiles = 6
 // reports whether more is left, so that a save that comes meanwhile need not
 // wait; it also ends early, in the middle of a file too, once waits, which may be
 // nil, says that one does.
-func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progress) (bool, error) {
+func (in *Ingester) Embed(ctx context.Context, waits func() bool, tell progress.Func) (bool, error) {
 	seq := in.Vectors.Seq()
 	ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, embedMost)
 	if err != nil || upTo <= seq {
@@ -68,9 +68,9 @@ func (in *Ingester) Embed(ctx context.Context, waits func() bool, progress Progr
 		if err != nil {
 			return false, fmt.Errorf("embed: %w", err)
 		}
-		progress.tell(Step{Stage: stageEmbedding, Done: n + 1, Total: len(dues)})
+		tell.Tell(progress.Step{Stage: progress.StageEmbedding, Done: n + 1, Total: len(dues)})
 	}
-	defer in.keepCuts(ctx) // here the vectors
+	defer in.reader.Flush(ctx) // here the vectors
 	if _, err := in.embedSome(ctx, &b); err != nil {
 		return false, fmt.Errorf("embed: %w", err)
 	}
@@ -254,52 +254,6 @@ func (in *Ingester) eachText(ctx context.Context, d *due, fn func(embedText) err
 	return true, nil
 }
 
-// loaded is a memory with its chunks and the source they were cut from.
-type loaded struct {
-	row    index.Row
-	chunks []fold.Chunk
-	src    []byte
-}
-
-// stored is what the index has of some memories.
-type stored struct {
-	rows   map[fold.ID]index.Row
-	chunks map[fold.ID][]fold.Chunk
-}
-
-func (in *Ingester) stored(ctx context.Context, ids []fold.ID) (st stored, err error) {
-	if st.rows, err = in.memories(ctx, ids); err != nil {
-		return st, err
-	}
-	st.chunks, err = in.chunksOf(ctx, ids)
-	return st, err
-}
-
-// load reads memories back, with the source of those that have chunks. Where
-// the source is not what was cut, the file is marked to be read again and the
-// memory comes without chunks.
-func (in *Ingester) load(ctx context.Context, st stored, ids []fold.ID) ([]loaded, error) {
-	out := make([]loaded, 0, len(ids))
-	for _, id := range ids {
-		row, ok := st.rows[id]
-		if !ok {
-			continue
-		}
-		l := loaded{row: row, chunks: st.chunks[id]}
-		if len(l.chunks) > 0 {
-			var err error
-			if l.src, err = in.sourceAt(ctx, row.FilePath, nil); err != nil {
-				return nil, err
-			}
-			if l.src == nil {
-				l.chunks = nil
-			}
-		}
-		out = append(out, l)
-	}
-	return out, nil
-}
-
 // sourceAt returns the bytes the chunks of path were cut from, whose manifest is f,
 // or nil if the file has changed since; it is then read again by the next sweep.
 // Where f is nil it is looked up.
@@ -330,58 +284,18 @@ func (in *Ingester) sourceAt(ctx context.Context, path string, f *index.File) ([
 	return nil, in.forgetSource(ctx, path)
 }
 
-// catchUpFirst has what a crash, or an error, kept from the text index go into it
-// before the next change: that moves the sequence past it, and then nothing would
-// tell that it is missing. After an opening a save may come before the sweep.
-func (in *Ingester) catchUpFirst(ctx context.Context) error {
-	if in.worded {
-		return nil
-	}
-	err := in.CatchUp(ctx, nil)
-	in.worded = err == nil
-	return err
+// A Target is a vector index with the embedder whose vectors it holds.
+type Target struct {
+	Vectors *vecindex.Index
+	Embed   embed.Embedder
 }
 
-// CatchUp feeds the text index what it missed, after a crash or when it was
-// begun anew.
-func (in *Ingester) CatchUp(ctx context.Context, progress Progress) error {
-	const part = 256
-	for done := 0; ; {
-		seq := in.Text.Seq()
-		ids, gone, upTo, more, err := in.Index.ChangedPart(ctx, seq, part)
-		if err != nil || upTo <= seq {
-			return err
-		}
-		st, err := in.stored(ctx, ids)
-		if err != nil {
-			return fmt.Errorf("catch up: %w", err)
-		}
-		var docs []textindex.Doc
-		for start := 0; start < len(ids); start += loadFiles {
-			parts, err := in.load(ctx, st, ids[start:min(start+loadFiles, len(ids))])
-			if err != nil {
-				return fmt.Errorf("catch up: %w", err)
-			}
-			for _, l := range parts {
-				docs = append(docs, memoryDoc(l.row))
-				for _, c := range l.chunks {
-					docs = append(docs, chunkDoc(l.row, c, l.src))
-				}
-			}
-		}
-		for len(docs) > textBatch { // as in applyText
-			if err := in.putText(ctx, seq, docs[:textBatch], nil); err != nil {
-				return fmt.Errorf("catch up: %w", err)
-			}
-			docs = docs[textBatch:]
-		}
-		if err := in.putText(ctx, upTo, docs, gone); err != nil {
-			return fmt.Errorf("catch up: %w", err)
-		}
-		done += len(ids)
-		progress.tell(Step{Stage: stageWords, Done: done, Searchable: done})
-		if !more {
-			return nil
-		}
-	}
+// Use has vectors go to another index from now on.
+func (in *Ingester) Use(t Target) { in.Vectors, in.Options.Embed = t.Vectors, t.Embed }
+
+// EmbedInto is [Ingester.Embed] for an index that is built beside the one in use.
+func (in *Ingester) EmbedInto(ctx context.Context, t Target, waits func() bool, tell progress.Func) (bool, error) {
+	defer in.Use(Target{in.Vectors, in.Options.Embed})
+	in.Use(t)
+	return in.Embed(ctx, waits, tell)
 }

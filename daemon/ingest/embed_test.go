@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
@@ -16,17 +18,18 @@ import (
 
 // embeddingOf returns an Ingester over one source file that is indexed, with what
 // was cut of it.
-func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
+func embeddingOf(t *testing.T, name, text string) (*Ingester, *cut.File) {
 	t.Helper()
 	in, _, _ := preparing(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if in.root, err = os.OpenRoot(dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	in.readFrom(root, selection.Rules{})
 	t.Cleanup(func() { _ = in.root.Close() })
 	if in.Vectors, err = vecindex.Open(t.TempDir(), "test", 8); err != nil {
 		t.Fatal(err)
@@ -39,24 +42,24 @@ func embeddingOf(t *testing.T, name, text string) (*Ingester, *prepared) {
 			t.Error(err)
 		}
 	})
-	pr, err := in.read(t.Context(), name, index.File{}, false)
+	pr, err := in.reader.Read(t.Context(), name, index.File{}, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := in.finish(t.Context(), pr); err != nil {
+	if err := in.reader.Finish(t.Context(), pr); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.apply(t.Context(), []index.Change{{File: &pr.file}}); err != nil {
+	if _, err := in.apply(t.Context(), []index.Change{{File: &pr.File}}); err != nil {
 		t.Fatal(err)
 	}
 	return in, pr
 }
 
 // textsOf returns what is embedded of a file's chunks, by key.
-func textsOf(t *testing.T, in *Ingester, pr *prepared) map[string]string {
+func textsOf(t *testing.T, in *Ingester, pr *cut.File) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	_, err := in.eachText(t.Context(), &due{id: pr.id, path: pr.path, row: &index.Row{}, chunks: pr.chunks}, func(e embedText) error {
+	_, err := in.eachText(t.Context(), &due{id: pr.ID, path: pr.Path, row: &index.Row{}, chunks: pr.Chunks}, func(e embedText) error {
 		out[e.key] = e.text
 		return nil
 	})
@@ -82,7 +85,7 @@ func TestOverlapShowsNoCredential(t *testing.T) {
 		in.Overlap = 10
 		texts := textsOf(t, in, pr)
 		hidden, over := 0, 0
-		for i, c := range pr.chunks {
+		for i, c := range pr.Chunks {
 			text, ok := texts[chunkKey(c.ID)]
 			if c.Hidden {
 				hidden++
@@ -96,12 +99,12 @@ func TestOverlapShowsNoCredential(t *testing.T) {
 			}
 			if more := strings.Count(text, "\n") - 1 - (c.EndLine - c.StartLine + 1); more == 10 {
 				over++
-			} else if i > 0 && !pr.chunks[i-1].Hidden || more != 0 {
+			} else if i > 0 && !pr.Chunks[i-1].Hidden || more != 0 {
 				t.Errorf("credential in line %d: lines %d-%d are embedded with %d more", at+1, c.StartLine, c.EndLine, more)
 			}
 		}
-		if hidden != 1 || over < len(pr.chunks)-3 {
-			t.Errorf("credential in line %d: %d chunks hidden, %d of %d with overlap", at+1, hidden, over, len(pr.chunks))
+		if hidden != 1 || over < len(pr.Chunks)-3 {
+			t.Errorf("credential in line %d: %d chunks hidden, %d of %d with overlap", at+1, hidden, over, len(pr.Chunks))
 		}
 	}
 }
@@ -115,12 +118,12 @@ func TestOnlyWhatLacksAVectorIsEmbedded(t *testing.T) {
 	}
 	in, pr := embeddingOf(t, "a.go", "package a\n\n"+b.String())
 	in.Overlap = 10
-	if n := len(textsOf(t, in, pr)); n != len(pr.chunks)+1 {
-		t.Errorf("%d texts for %d chunks and their memory", n, len(pr.chunks))
+	if n := len(textsOf(t, in, pr)); n != len(pr.Chunks)+1 {
+		t.Errorf("%d texts for %d chunks and their memory", n, len(pr.Chunks))
 	}
 	var put []vecindex.Vec
-	for _, c := range pr.chunks[:len(pr.chunks)-1] {
-		put = append(put, vecindex.Vec{Key: chunkKey(c.ID), Memory: pr.id, V: []float32{1, 0, 0, 0, 0, 0, 0, 0}})
+	for _, c := range pr.Chunks[:len(pr.Chunks)-1] {
+		put = append(put, vecindex.Vec{Key: chunkKey(c.ID), Memory: pr.ID, V: []float32{1, 0, 0, 0, 0, 0, 0, 0}})
 	}
 	if err := in.Vectors.Apply(1, put, nil); err != nil {
 		t.Fatal(err)
@@ -128,7 +131,7 @@ func TestOnlyWhatLacksAVectorIsEmbedded(t *testing.T) {
 	if n := len(textsOf(t, in, pr)); n != 2 {
 		t.Errorf("%d texts for one chunk and the memory", n)
 	}
-	if chunker.Overlaps(pr.chunks, 1) {
+	if chunker.Overlaps(pr.Chunks, 1) {
 		t.Error("a function overlaps with the one before")
 	}
 }
@@ -182,10 +185,10 @@ func TestEmbedYieldsInTheMiddleOfAFile(t *testing.T) {
 			t.Errorf("%d texts are embedded while something waits, which was asked: %v, more: %v", n, asked, more)
 		}
 	}
-	if calls < functions/embedTexts || in.Vectors.Len() != len(pr.chunks)+1 {
-		t.Errorf("%d calls, %d vectors of %d", calls, in.Vectors.Len(), len(pr.chunks)+1)
+	if calls < functions/embedTexts || in.Vectors.Len() != len(pr.Chunks)+1 {
+		t.Errorf("%d calls, %d vectors of %d", calls, in.Vectors.Len(), len(pr.Chunks)+1)
 	}
-	if want := len(pr.chunks) + calls; count.texts != want {
+	if want := len(pr.Chunks) + calls; count.texts != want {
 		t.Errorf("%d texts were embedded in %d calls, want %d", count.texts, calls, want)
 	}
 	calls = count.calls

@@ -11,42 +11,42 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-// maxMemory is the largest memory file that is read (threats.md 3).
-const maxMemory = 1 << 20
-
 // Fold brings the index up to the files at paths, relative to fold/. What
 // cannot be read as a memory is set aside with its reason; a file that is
 // certainly gone leaves the index, and the source it described is described
 // there again.
-func (in *Ingester) Fold(ctx context.Context, paths []string, progress Progress) (Report, error) {
+func (in *Ingester) Fold(ctx context.Context, paths []string, tell progress.Func) (progress.Report, error) {
 	paths, err := in.belowGone(ctx, paths)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	paths = in.withLookalikes(paths)
 	sort.Strings(paths)
 	var total Report
 	bulk, err := in.beginBulk(ctx, len(paths))
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
-	count := newTally(progress, stageReading, len(paths))
+	count := progress.NewTally(tell, progress.StageReading, len(paths))
 	for start := 0; start < len(paths); start += batchFiles {
 		r, err := in.foldBatch(ctx, paths[start:min(start+batchFiles, len(paths))], nil)
-		total.add(r)
+		total.Add(r)
 		if err != nil {
 			in.bulk = false // what it owes, a sweep does
 			return total, fmt.Errorf("index memory files: %w", err)
 		}
 		n := min(batchFiles, len(paths)-start)
-		count.worked(n, 0)
-		count.keep(n)
+		count.Worked(n, 0)
+		count.Keep(n)
 	}
 	if bulk {
 		return total, in.endBulk(ctx)
@@ -61,7 +61,7 @@ func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, er
 		if isMemoryPath(p) || p == fold.ProjectFile || disk.IsTemp(p) {
 			continue
 		}
-		if _, err := in.Options.Fold.Lstat(p); missing(err) {
+		if _, err := in.Options.Fold.Lstat(p); disk.Missing(err) {
 			dirs = append(dirs, p+"/")
 		}
 	}
@@ -82,25 +82,9 @@ func (in *Ingester) belowGone(ctx context.Context, paths []string) ([]string, er
 	return distinct(paths), nil
 }
 
-// foldChange is one file below fold/ as it was found.
-type foldChange struct {
-	file  index.File
-	m     *fold.Memory
-	bytes []byte
-	when  time.Time // last change of the file, whole seconds
-	gone  bool
-	tomb  *fold.Memory // that of which the file is the tombstone; nil if it is none
-	aside bool         // the id is that of a file that looks like it
-	named bool         // other memories may find it by another name than before
-	was   index.File   // manifest entry before
-	known bool
-	// before are the memories that were found under the names which this changes.
-	before []index.Row
-}
-
 // foldBatch indexes some files below fold/, together with the source files that
 // they describe where those are at hand: one transaction, one change of words.
-func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*prepared) (Report, error) {
+func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*cut.File) (progress.Report, error) {
 	var r Report
 	known, err := in.manifest(ctx, paths, true)
 	if err != nil {
@@ -133,9 +117,9 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 	if err := in.promote(ctx, found); err != nil {
 		return r, err
 	}
-	with := make(map[fold.ID]*prepared, len(sources))
+	with := make(map[fold.ID]*cut.File, len(sources))
 	for _, pr := range sources {
-		with[pr.id] = pr
+		with[pr.ID] = pr
 	}
 	changes, again, err := in.foldChanges(ctx, found, with, &r)
 	if err != nil {
@@ -165,38 +149,24 @@ func (in *Ingester) foldBatch(ctx context.Context, paths []string, sources []*pr
 // sourceChanges files source files under the memories of the same batch that
 // describe them. A source whose memory file says something else, or cannot be
 // read, is left to the sweep. texts are the filed ones, by memory.
-func sourceChanges(found []*foldChange, sources []*prepared) (changes []index.Change, texts map[string]*prepared) {
+func sourceChanges(found []*foldChange, sources []*cut.File) (changes []index.Change, texts map[string]*cut.File) {
 	described := make(map[fold.ID]bool, len(found))
 	for _, fc := range found {
 		if fc.m != nil && fc.m.Source == fold.SourceFile {
 			described[fc.m.ID] = true
 		}
 	}
-	texts = make(map[string]*prepared, len(sources))
+	texts = make(map[string]*cut.File, len(sources))
 	for _, pr := range sources {
 		switch {
-		case pr.file.State != "indexed":
-			changes = append(changes, index.Change{File: &pr.file})
-		case described[pr.id]:
-			changes = append(changes, index.Change{ID: pr.id, File: &pr.file, Chunks: pr.chunks, SetChunks: true})
-			texts[string(pr.id)] = pr
+		case pr.File.State != "indexed":
+			changes = append(changes, index.Change{File: &pr.File})
+		case described[pr.ID]:
+			changes = append(changes, index.Change{ID: pr.ID, File: &pr.File, Chunks: pr.Chunks, SetChunks: true})
+			texts[string(pr.ID)] = pr
 		}
 	}
 	return changes, texts
-}
-
-// isMemoryPath reports whether a file at p below fold/ is a memory: markdown,
-// not in a folder that editors keep for themselves (design.md 4).
-func isMemoryPath(p string) bool {
-	if !strings.EqualFold(path.Ext(p), ".md") {
-		return false
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if strings.HasPrefix(part, ".") {
-			return false
-		}
-	}
-	return true
 }
 
 // readMemory reads one file below fold/. It returns nil if nothing about it
@@ -216,7 +186,7 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	start := time.Now()
 	b, info, err := from.Read(p, maxMemory)
 	switch {
-	case missing(err):
+	case disk.Missing(err):
 		fc.gone = true
 		if !known {
 			return nil, nil
@@ -229,12 +199,12 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 		fc.file.State, fc.file.Reason = "quarantined", fmt.Sprintf("larger than %d KiB", maxMemory>>10)
 		return fc, nil
 	case err != nil:
-		fc.file.State, fc.file.Reason = "failed", readReason(err)
+		fc.file.State, fc.file.Reason = "failed", cut.ReadReason(err)
 		return fc, ctx.Err()
 	}
 	fc.file.Size, fc.file.MtimeNS, fc.file.Inode = info.Size, info.MtimeNS, info.Inode
 	fc.when = time.Unix(0, info.MtimeNS).UTC().Truncate(time.Second)
-	if start.UnixNano()-info.MtimeNS < int64(racy) {
+	if start.UnixNano()-info.MtimeNS < int64(cut.Racy) {
 		fc.file.MtimeNS = -1
 	}
 	fc.bytes = b
@@ -260,10 +230,6 @@ func (in *Ingester) readMemory(ctx context.Context, from disk.Reader, p string, 
 	return fc, nil
 }
 
-// buried is the state of a file below fold/ that is marked `deleted: true`, as an earlier
-// version left it of a memory.
-const buried = "skipped"
-
 // heldBack returns why a memory file is not taken in: it holds a credential
 // that nobody allowed.
 func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
@@ -286,7 +252,7 @@ func (in *Ingester) heldBack(ctx context.Context, id fold.ID, b []byte) string {
 // foldChanges turns what was found into changes of the index. The paths of
 // source files that have to be described in the index again come second. with
 // are the source files that are filed in the same transaction, by memory.
-func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*prepared, r *Report) ([]index.Change, []string, error) {
+func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with map[fold.ID]*cut.File, r *progress.Report) ([]index.Change, []string, error) {
 	var ids []fold.ID
 	for _, fc := range found {
 		ids = append(ids, fc.was.MemoryID, fc.file.MemoryID)
@@ -352,26 +318,11 @@ func (in *Ingester) foldChanges(ctx context.Context, found []*foldChange, with m
 	return changes, again, nil
 }
 
-// noteBefore keeps what stood in the index before.
-func (fc *foldChange) noteBefore(rows map[fold.ID]index.Row) {
-	for _, id := range distinct([]fold.ID{fc.was.MemoryID, fc.file.MemoryID}) {
-		if row, ok := rows[id]; ok {
-			fc.before = append(fc.before, row)
-		}
-	}
-}
-
-// sameNames reports whether a memory is still found by the names it had.
-func sameNames(old index.Row, fc *foldChange) bool {
-	return old.ID == fc.m.ID && old.Path == fc.file.Path && old.Title == fc.m.Title && old.Foreign == fc.m.Foreign &&
-		slices.Equal(old.Aliases, fc.m.Aliases)
-}
-
 // memoryChange is what one readable memory file changes. redo says that the
 // chunks of the source it describes have to be filed anew, because they are
 // filtered by the memory's fields. with is that source if it is filed in the
 // same transaction.
-func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.Row, with *prepared, resolver *fold.Resolver) (index.Change, bool, error) {
+func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.Row, with *cut.File, resolver *fold.Resolver) (index.Change, bool, error) {
 	row := index.Row{Memory: *fc.m, Described: "fold", ContentHash: fc.file.Hash}
 	row.Path = fc.file.Path
 	if row.UpdatedAt.IsZero() { // a note that says nothing of its age is as old as its file
@@ -396,8 +347,8 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.
 	redo := own && old.ID != "" && !sameFilters(old, row)
 	links := fc.m.WrittenLinks(resolver.Resolve)
 	c := index.Change{File: &fc.file, Memory: &row, Links: links, SetLinks: true}
-	if row.Source == fold.SourceGit && (row.Type == pullType || old.Type == pullType) {
-		c.Derived, c.SetDerived = in.pullLinks(fc.m), true
+	if row.Source == fold.SourceGit && (row.Type == tip.PullType || old.Type == tip.PullType) {
+		c.Derived, c.SetDerived = tip.PullLinks(in.Slug, fc.m), true
 	}
 	return c, redo, nil
 }
@@ -405,9 +356,9 @@ func (in *Ingester) memoryChange(ctx context.Context, fc *foldChange, old index.
 // staleNow reports whether the source that row describes is known to be another
 // than was described, by what is known of it already: the sweep of sources has
 // the last word. Old is the row before.
-func (in *Ingester) staleNow(ctx context.Context, row, old index.Row, with *prepared) (bool, error) {
-	if with != nil && with.file.State == "indexed" {
-		return stale(row.SourceBlob, with.file.Blob, with.src), nil
+func (in *Ingester) staleNow(ctx context.Context, row, old index.Row, with *cut.File) (bool, error) {
+	if with != nil && with.File.State == "indexed" {
+		return stale(row.SourceBlob, with.File.Blob, with.Src), nil
 	}
 	src, err := in.Index.FileByPath(ctx, row.FilePath, false)
 	switch {
@@ -461,31 +412,6 @@ func (in *Ingester) afterFold(ctx context.Context, paths []string) error {
 		return nil
 	}
 	return in.deriveLinks(ctx, gone, nil) // no sweep will see them go
-}
-
-// fileAnew is [Ingester.Source] for files whose content may be what it was.
-func (in *Ingester) fileAnew(ctx context.Context, paths []string) error {
-	for _, p := range paths {
-		if err := in.forgetSource(ctx, p); err != nil {
-			return err
-		}
-	}
-	_, err := in.Source(ctx, paths, nil)
-	return err
-}
-
-// forgetSource makes the next [Ingester.Source] treat the file at path as new.
-func (in *Ingester) forgetSource(ctx context.Context, path string) error {
-	f, err := in.Index.FileByPath(ctx, path, false)
-	if errors.Is(err, fold.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f.State, f.Hash, f.MtimeNS = "stale", "", -1
-	_, err = in.apply(ctx, []index.Change{{File: &f}})
-	return err
 }
 
 // walkFold returns what lies below fold/, sorted by path.

@@ -1,5 +1,5 @@
-// Package ingest turns one changed file into a memory, chunks, words and
-// vectors, and keeps the described memories in step with the default branch.
+// Package ingest turns one changed file into a memory, chunks, words and vectors. What
+// the default branch says becomes files in package tip, which it reads like any others.
 //
 // Everything it does is idempotent: what is done is known by content hash, so
 // that doing it twice is doing it once, and a crash between two stores is
@@ -8,16 +8,15 @@ package ingest
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
-	"runtime"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
+	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/cache"
@@ -29,12 +28,6 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
-
-// A Cutter cuts one file at the bounds of its syntax: a [chunker.Pool], or
-// [chunker.Cut] in process.
-type Cutter interface {
-	CutSized(ctx context.Context, path string, src []byte, by chunker.Options) (chunker.Result, error)
-}
 
 // Options are the parts of one checkout an [Ingester] works with. All stores
 // are owned and closed by the caller.
@@ -51,10 +44,10 @@ type Options struct {
 	Vectors *vecindex.Index
 	State   *state.DB
 	Cache   *cache.DB
-	Cutter  Cutter
-	Cuts    *Cuts // shared by all ingesters of Cache; nil means one of its own
+	Cutter  cut.Cutter
+	Cuts    *cut.Once // shared by all ingesters of Cache; nil means one of its own
 	Embed   embed.Embedder
-	Count   *Counters
+	Count   *progress.Counters
 
 	// Describe is "default-branch" or "worktree".
 	Describe string
@@ -82,24 +75,23 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// An Ingester brings the derived stores of one checkout up to its files. One
-// of its methods runs at a time; Rules and Resolve are safe for concurrent use.
+// An Ingester brings the derived stores of one checkout up to its files. It has the
+// methods of the [selection.Selection] it goes by, and of the [tip.Follower] that writes
+// the memory files it reads. One of its methods runs at a time, but for those that these
+// two call safe for concurrent use.
 type Ingester struct {
 	Options
 
-	root   *os.Root              // the work tree; nil for a bare repository
-	lister *usergit.TrackedFiles // of the work tree
-	branch *usergit.Branch
-	whole  [2]*tree        // all files of the commits that were listed last, the last first; nil where they are many
-	gaps   *gaps           // what was last looked through for files without a memory file; nil before
-	stale  *staleLook      // what stale marks were last refreshed from; nil before
-	saved  map[string]bool // source files that changed since the work tree was described, if it is
-	bulk   bool            // so many memory files are read that links by name wait for the end
+	*selection.Selection
+	*tip.Follower
+
+	reader *cut.Reader
+	root   *os.Root   // the work tree; nil for a bare repository
+	stale  *staleLook // what stale marks were last refreshed from; nil before
+	bulk   bool       // so many memory files are read that links by name wait for the end
 	// worded says that the text index has the words of all that was applied, so far
 	// as this one knows; see catchUpFirst.
 	worded bool
-	ruled  string // the rules that memory files are in step with; "" before
-	anew   bool   // all descriptions are known to be of this describer, or a newer one
 	recent recent // sources that were just read
 	// shifted are chunks whose text to embed may be another than it was.
 	shifted shifted
@@ -108,112 +100,10 @@ type Ingester struct {
 	// leaving are source files that git does not list any more, for the next call
 	// of Source: they leave the index also where they are still there.
 	leaving map[string]bool
-
-	mu    sync.Mutex // guards the fields below
-	rules Rules
-	// distrusted are hashes of content that is not to be taken from the cache.
-	distrusted map[string]bool
-	// rulesNumber counts how often the rules were replaced.
-	rulesNumber int
-	last        *listing        // nil before the first
-	pruned      map[string]bool // folders that are not listed
-	set         *Files          // of the work tree; nil before the first sweep
-	// fromWorkTree says that the tree described last was the work tree.
-	fromWorkTree bool
 }
 
-// New returns an Ingester over opened stores. Close it.
-func New(opt Options, rules Rules) (*Ingester, error) {
-	if opt.Workers == 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
-	if opt.MaxBytes == 0 {
-		opt.MaxBytes = 1 << 20
-	}
-	if opt.MostCommits == 0 {
-		opt.MostCommits = mostCommits
-	}
-	opt.Cut.MaxBytes = int(opt.MaxBytes)
-	if opt.Cuts == nil {
-		opt.Cuts = new(Cuts)
-	}
-	if opt.Allowed == nil {
-		opt.Allowed = func(context.Context, fold.ID) (map[string]bool, error) { return nil, nil }
-	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	in := &Ingester{Options: opt, rules: rules, pruned: map[string]bool{}}
-	in.lister, in.branch = opt.Repo.NewTrackedFiles(in.skipDir), opt.Repo.NewBranch()
-	if opt.Repo.WorkTree != "" {
-		root, err := os.OpenRoot(opt.Repo.WorkTree)
-		if err != nil {
-			return nil, err
-		}
-		in.root = root
-	}
-	return in, nil
-}
-
-// Close releases the work tree. The stores stay open.
-func (in *Ingester) Close() error {
-	if in.root == nil {
-		return nil
-	}
-	return in.root.Close()
-}
-
-// SetRules replaces what is indexed and described; the next sweep follows it.
-// What the files of the checkout ignore stays as it was read.
-func (in *Ingester) SetRules(r Rules) {
-	in.mu.Lock()
-	r.ignores = in.rules.ignores
-	in.rules = r
-	in.rulesNumber++
-	in.mu.Unlock()
-	in.relist()
-}
-
-// Rules returns what is indexed and described.
-func (in *Ingester) Rules() Rules {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.rules
-}
-
-// A Report tells what one call did.
-type Report struct {
-	Checked   int // paths looked at
-	Indexed   int // files whose content went into the index
-	Unchanged int
-	Removed   int
-	Skipped   int
-	Failed    int
-	Memories  []fold.ID // memories that changed
-	Kept      int       // memories of files that are left out now, kept for a person's words
-
-	FoldMoved   bool // a sweep found something below fold/ other than the manifest had it
-	ProjectFile bool // fold/project.toml changed
-	Rules       bool // a file that says which files are indexed changed in a folder; see DecidesFiles
-}
-
-func (r *Report) add(o Report) {
-	r.Checked += o.Checked
-	r.Indexed += o.Indexed
-	r.Unchanged += o.Unchanged
-	r.Removed += o.Removed
-	r.Skipped += o.Skipped
-	r.Failed += o.Failed
-	r.Kept += o.Kept
-	r.Memories = append(r.Memories, o.Memories...)
-	r.FoldMoved = r.FoldMoved || o.FoldMoved
-	r.ProjectFile = r.ProjectFile || o.ProjectFile
-	r.Rules = r.Rules || o.Rules
-}
-
-// missing reports whether err says that a file is certainly not there, which
-// is the only thing that counts as a deletion. It is not where a part of its path
-// is a file by now, either.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+// A staleLook is what [Ingester.RefreshStale] went by.
+type staleLook struct {
+	index          usergit.Stamp
+	source, inFold int64 // versions of the manifests
 }

@@ -132,9 +132,9 @@ func namesOf(found []*foldChange) []string {
 	return names
 }
 
-// owedNames notes that links by name are still to be resolved: a crash in the
+// notePendingNames notes that links by name are still to be resolved: a crash in the
 // middle of many memory files leaves it.
-const owedNames = "owed names"
+const notePendingNames = "owed names"
 
 // bulkFiles is how many memory files are so many that their links by name are
 // resolved once, at the end: most of what they lead to is read by then.
@@ -145,7 +145,7 @@ func (in *Ingester) beginBulk(ctx context.Context, n int) (bool, error) {
 	if n <= bulkFiles || in.bulk {
 		return false, nil
 	}
-	if err := in.State.SetNote(ctx, in.Key, owedNames, "yes"); err != nil {
+	if err := in.State.SetNote(ctx, in.Key, notePendingNames, "yes"); err != nil {
 		return false, err
 	}
 	if err := in.Index.BeginBulk(ctx, n); err != nil {
@@ -168,16 +168,16 @@ func (in *Ingester) endBulk(ctx context.Context) error {
 	if err := in.relink(ctx, ids); err != nil {
 		return err
 	}
-	return in.State.SetNote(ctx, in.Key, owedNames, "")
+	return in.State.SetNote(ctx, in.Key, notePendingNames, "")
 }
 
-// payNames does what a crash left owed.
-func (in *Ingester) payNames(ctx context.Context) error {
+// resolvePendingNames resolves the links that a crash left unresolved.
+func (in *Ingester) resolvePendingNames(ctx context.Context) error {
 	if err := in.Index.EndBulk(ctx); err != nil {
 		return err
 	}
-	owed, err := in.State.Note(ctx, in.Key, owedNames)
-	if err != nil || owed == "" {
+	pending, err := in.State.Note(ctx, in.Key, notePendingNames)
+	if err != nil || pending == "" {
 		return err
 	}
 	return in.endBulk(ctx)

@@ -48,7 +48,7 @@ func (in *Ingester) withLookalikes(paths []string) []string {
 			continue
 		}
 		lstat := in.Options.Fold.Lstat
-		if _, err := lstat(p); missing(err) || areTwo(lstat, p, decomposed) {
+		if _, err := lstat(p); disk.Missing(err) || areTwo(lstat, p, decomposed) {
 			paths = append(paths, decomposed) // if it is not there either, nothing comes of it
 		}
 	}

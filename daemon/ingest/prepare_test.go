@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/index"
 )
@@ -36,11 +39,12 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	in = &Ingester{root: root, Options: Options{
-		Cuts: new(Cuts),
+	in = &Ingester{Options: Options{
+		Cuts: new(cut.Once),
 		Slug: "app", FoldDir: "fold", MaxBytes: 1 << 20, Workers: 1, Cut: chunker.Options{MaxBytes: 1 << 20},
-		Cache: cache, Cutter: inProcess{}, Count: &Counters{}, Log: slog.New(slog.DiscardHandler),
+		Cache: cache, Cutter: inProcess{}, Count: &progress.Counters{}, Log: slog.New(slog.DiscardHandler),
 	}}
+	in.readFrom(root, selection.Rules{})
 	names, err = filepath.Glob("[a-f]*.go")
 	if err != nil || len(names) < 5 {
 		t.Fatalf("%d files, %v", len(names), err)
@@ -58,7 +62,7 @@ func preparing(t testing.TB) (in *Ingester, names []string, size int64) {
 // prepareSome reads and cuts files as one worker of [Ingester.Source] does.
 func prepareSome(t testing.TB, in *Ingester, names []string) (n int) {
 	t.Helper()
-	work, done := make(chan []string, 1), make(chan []*prepared, len(names))
+	work, done := make(chan []string, 1), make(chan []*cut.File, len(names))
 	work <- names
 	close(work)
 	if err := in.prepareAll(t.Context(), work, done, nil); err != nil {
@@ -67,8 +71,8 @@ func prepareSome(t testing.TB, in *Ingester, names []string) (n int) {
 	close(done)
 	for group := range done {
 		for _, pr := range group {
-			if pr.file.State == "indexed" {
-				n += len(pr.chunks)
+			if pr.File.State == "indexed" {
+				n += len(pr.Chunks)
 			}
 		}
 	}
@@ -92,7 +96,7 @@ func BenchmarkPrepare(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for _, name := range names {
-				if _, err := in.read(b.Context(), name, index.File{}, false); err != nil {
+				if _, err := in.reader.Read(b.Context(), name, index.File{}, false, false); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 )
@@ -21,19 +22,19 @@ type recent struct {
 }
 
 // keep holds the source of what was read, if it is of a change and there is room.
-func (r *recent) keep(pr *prepared) {
-	if !pr.remember || r.size+len(pr.src) > recentBytes {
+func (r *recent) keep(pr *cut.File) {
+	if !pr.Remember || r.size+len(pr.Src) > recentBytes {
 		return
 	}
 	if r.byHash == nil {
 		r.byHash, r.files = map[string][]byte{}, map[string]*index.File{}
 		r.kept, r.chunks = map[fold.ID]bool{}, map[fold.ID][]fold.Chunk{}
 	}
-	if _, have := r.byHash[pr.file.Hash]; !have {
-		r.byHash[pr.file.Hash] = pr.src
-		r.size += len(pr.src)
+	if _, have := r.byHash[pr.File.Hash]; !have {
+		r.byHash[pr.File.Hash] = pr.Src
+		r.size += len(pr.Src)
 	}
-	r.files[pr.path], r.kept[pr.id] = &pr.file, true
+	r.files[pr.Path], r.kept[pr.ID] = &pr.File, true
 }
 
 // cut holds the chunks of the sources it holds, as they were stored.

@@ -4,14 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/daemon/ingest/cut"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
 	"github.com/foldwatch/foldwatch/meta/index"
-)
-
-// Reasons of files that are indexed as text because their parser gave up.
-const (
-	asText     = "cut as "
-	asTextHung = asText + "text (parser timed out)"
 )
 
 const (
@@ -19,19 +14,11 @@ const (
 	stateForgotten = "stale" // of the manifest: to be read again, whatever its stat says
 )
 
-// textReason says why a file of known syntax was cut as text, "" if it was not.
-func textReason(res chunker.Result) string {
-	if strings.HasPrefix(res.Strategy, "text (") {
-		return asText + res.Strategy
-	}
-	return ""
-}
-
 // passes reports whether what is wrong with a file may be mended by trying
 // again, without a change of its content: it could not be read, no parser could
 // be started, or the machine was too busy for one.
 func passes(f index.File) bool {
-	return f.State == "failed" || f.State == "indexed" && f.Reason == asTextHung
+	return f.State == "failed" || f.State == "indexed" && f.Reason == cut.AsTextHung
 }
 
 // Failures returns the files below fold/ or, apart, of the source that an
@@ -49,7 +36,7 @@ func (in *Ingester) Failures(ctx context.Context, all bool) (source, memories []
 			switch {
 			case f.State == "skipped":
 				return source, memories, nil // they come last
-			case !passes(f) && (!all || f.State != "quarantined" && !strings.HasPrefix(f.Reason, asText)):
+			case !passes(f) && (!all || f.State != "quarantined" && !strings.HasPrefix(f.Reason, cut.AsText)):
 			case f.Fold:
 				memories = append(memories, f.Path)
 			default:
@@ -63,20 +50,20 @@ func (in *Ingester) Failures(ctx context.Context, all bool) (source, memories []
 }
 
 // Retry reads and cuts again what Failures returns.
-func (in *Ingester) Retry(ctx context.Context, all bool, progress Progress) (Report, error) {
+func (in *Ingester) Retry(ctx context.Context, all bool, tell progress.Func) (progress.Report, error) {
 	source, memories, err := in.Failures(ctx, all)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	var forget []index.Change
 	for i, paths := range [][]string{source, memories} {
 		for _, p := range paths {
 			f, err := in.Index.FileByPath(ctx, p, i == 1)
 			if err != nil {
-				return Report{}, err
+				return progress.Report{}, err
 			}
 			if all && f.Hash != "" {
-				in.distrust(f.Hash)
+				in.reader.Distrust(f.Hash)
 			}
 			f.State, f.Hash, f.MtimeNS = stateForgotten, "", -1
 			forget = append(forget, index.Change{File: &f})
@@ -84,35 +71,14 @@ func (in *Ingester) Retry(ctx context.Context, all bool, progress Progress) (Rep
 	}
 	if len(forget) > 0 {
 		if _, err := in.apply(ctx, forget); err != nil {
-			return Report{}, err
+			return progress.Report{}, err
 		}
 	}
-	r, err := in.Fold(ctx, memories, progress)
+	r, err := in.Fold(ctx, memories, tell)
 	if err != nil {
 		return r, err
 	}
-	s, err := in.Source(ctx, source, progress)
-	r.add(s)
+	s, err := in.Source(ctx, source, tell)
+	r.Add(s)
 	return r, err
-}
-
-// distrust has the cache not asked for what was cut of this content: a parser
-// crashed on it, and a person wants it tried again.
-func (in *Ingester) distrust(hash string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.distrusted == nil {
-		in.distrusted = map[string]bool{}
-	}
-	in.distrusted[hash] = true
-}
-
-// distrusts reports whether the cache is not to be asked about this content, for
-// once.
-func (in *Ingester) distrusts(hash string) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	was := in.distrusted[hash]
-	delete(in.distrusted, hash)
-	return was
 }

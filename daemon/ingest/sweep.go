@@ -10,7 +10,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/foldwatch/foldwatch/gitops/usergit"
+	"github.com/foldwatch/foldwatch/daemon/ingest/progress"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
@@ -24,30 +25,30 @@ import (
 // vanished says that memory files are missing which may come back (git.md G8):
 // none is then taken out of the index. describe, which may be nil, is called
 // between the two: what it describes is then indexed once, as described.
-func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() error, progress Progress) (Report, error) {
-	r, err := in.sweepFold(ctx, vanished, progress)
+func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() error, tell progress.Func) (progress.Report, error) {
+	r, err := in.sweepFold(ctx, vanished, tell)
 	if err != nil {
 		return r, fmt.Errorf("sweep fold: %w", err)
 	}
-	progress.tell(Step{Stage: stageListing})
-	l, err := in.list(ctx)
+	tell.Tell(progress.Step{Stage: progress.StageListing})
+	l, err := in.List(ctx)
 	if err != nil {
 		return r, fmt.Errorf("sweep source: %w", err) // a read error is never a deletion
 	}
-	in.setFiles(l.listed)
-	follows, err := in.followsWorkTree(ctx)
+	in.SetFiles(l.Files)
+	follows, err := in.FollowsWorkTree(ctx)
 	if err != nil {
 		return r, err
 	}
-	in.setFromWorkTree(follows)
+	in.SetFromWorkTree(follows)
 	var failed error                   // source is searchable all the same
 	first := in.Describe != "worktree" // which is told of as it is indexed
 	if describe != nil && first {
 		failed = describe()
 	}
-	s, err := in.sweepSource(ctx, l, progress)
-	r.add(s)
-	if err == nil && describe != nil && (!first || len(in.saved) > 0) {
+	s, err := in.sweepSource(ctx, l, tell)
+	r.Add(s)
+	if err == nil && describe != nil && (!first || in.SavedPending()) {
 		failed = errors.Join(failed, describe())
 	}
 	if err != nil {
@@ -56,19 +57,19 @@ func (in *Ingester) Sweep(ctx context.Context, vanished bool, describe func() er
 	return r, failed
 }
 
-func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progress) (Report, error) {
-	if !in.foldThere() && (vanished || !in.checkoutThere()) {
-		return Report{}, nil // the vanish guard judges that
+func (in *Ingester) sweepFold(ctx context.Context, vanished bool, tell progress.Func) (progress.Report, error) {
+	if dir := in.Options.Fold.Dir; !foldThere(dir) && (vanished || !checkoutThere(dir)) {
+		return progress.Report{}, nil // the vanish guard judges that
 	}
 	// In tracked mode a branch may be without the folder.
 	paths, infos, err := in.walkFold()
-	if err != nil && !missing(err) {
-		return Report{}, err
+	if err != nil && !disk.Missing(err) {
+		return progress.Report{}, err
 	}
 	in.Count.Stats.Add(int64(len(paths)))
 	known, err := in.manifestOf(ctx, true, nil)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
 	todo := paths[:0:0]
 	match(paths, known.paths, func(i, k int) {
@@ -83,66 +84,46 @@ func (in *Ingester) sweepFold(ctx context.Context, vanished bool, progress Progr
 			todo = append(todo, paths[i])
 		}
 	})
-	r, err := in.Fold(ctx, todo, progress)
+	r, err := in.Fold(ctx, todo, tell)
 	r.FoldMoved = len(todo) > 0
 	if err != nil {
 		return r, err
 	}
-	return r, in.payNames(ctx)
+	return r, in.resolvePendingNames(ctx)
 }
 
 // foldThere reports whether fold/ is there, or cannot be looked for.
-func (in *Ingester) foldThere() bool {
-	_, err := os.Lstat(in.Options.Fold.Dir)
-	return !missing(err)
+func foldThere(dir string) bool {
+	_, err := os.Lstat(dir)
+	return !disk.Missing(err)
 }
 
 // checkoutThere reports whether the folder is there in which fold/ lies, or lay.
-func (in *Ingester) checkoutThere() bool {
-	_, err := os.Lstat(filepath.Dir(in.Options.Fold.Dir))
+func checkoutThere(foldDir string) bool {
+	_, err := os.Lstat(filepath.Dir(foldDir))
 	return err == nil
 }
 
-// match calls fn with the places of equal paths in two sorted lists, and with -1
-// for the list that does not have one.
-func match(a, b []string, fn func(i, k int)) {
-	i, k := 0, 0
-	for i < len(a) || k < len(b) {
-		switch {
-		case k == len(b) || i < len(a) && a[i] < b[k]:
-			fn(i, -1)
-			i++
-		case i == len(a) || b[k] < a[i]:
-			fn(-1, k)
-			k++
-		default:
-			fn(i, k)
-			i++
-			k++
-		}
-	}
-}
-
-func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progress) (Report, error) {
+func (in *Ingester) sweepSource(ctx context.Context, l *selection.Listing, tell progress.Func) (progress.Report, error) {
 	if in.root == nil {
-		return Report{}, nil
+		return progress.Report{}, nil
 	}
 	changed, err := in.changedSource(ctx, l)
 	if err != nil {
-		return Report{}, err
+		return progress.Report{}, err
 	}
-	r := Report{Checked: len(l.listed) - len(changed), Unchanged: len(l.listed) - len(changed)}
-	owed, err := in.owesLinks(ctx)
+	r := progress.Report{Checked: len(l.Files) - len(changed), Unchanged: len(l.Files) - len(changed)}
+	pending, err := in.linksPending(ctx)
 	if err != nil {
 		return r, err
 	}
-	in.readPackagesAgain(changed)
-	if len(changed) > 0 || owed {
-		err = in.linking(ctx, func(owed bool) ([]string, []fold.ID, error) {
-			done, err := in.Source(ctx, changed, progress.after(r.Unchanged))
-			r.add(done)
-			if owed {
-				return append(changed, l.listed...), done.Memories, err
+	in.RereadPackages(changed)
+	if len(changed) > 0 || pending {
+		err = in.linking(ctx, func(pending bool) ([]string, []fold.ID, error) {
+			done, err := in.Source(ctx, changed, tell.After(r.Unchanged))
+			r.Add(done)
+			if pending {
+				return append(changed, l.Files...), done.Memories, err
 			}
 			return changed, done.Memories, err
 		})
@@ -155,23 +136,23 @@ func (in *Ingester) sweepSource(ctx context.Context, l *listing, progress Progre
 
 // changedSource returns the paths, sorted, whose file is not the one that the
 // manifest knows: came, changed, or went.
-func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, error) {
-	known, err := in.manifestOf(ctx, false, l.listed)
+func (in *Ingester) changedSource(ctx context.Context, l *selection.Listing) ([]string, error) {
+	known, err := in.manifestOf(ctx, false, l.Files)
 	if err != nil {
 		return nil, err
 	}
-	held := make(map[string]bool, len(l.held))
-	for _, p := range l.held {
+	held := make(map[string]bool, len(l.Held))
+	for _, p := range l.Held {
 		held[p] = true
 	}
 	var changed []string
 	look := make([]int32, 0, len(known.paths)) // places in known of what has to be looked at
 	same := make([]string, 0, len(known.paths))
 	var fresh []string
-	match(l.listed, known.paths, func(i, k int) {
+	match(l.Files, known.paths, func(i, k int) {
 		switch {
 		case k < 0:
-			fresh = append(fresh, l.listed[i])
+			fresh = append(fresh, l.Files[i])
 		case i >= 0:
 			look, same = append(look, int32(k)), append(same, known.paths[k])
 		case !held[known.paths[k]]:
@@ -191,7 +172,7 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	changed = append(changed, moved...)
 	// Git lists a file until its deletion is staged.
 	gone := in.goneOf(slices.Concat(fresh, moved))
-	in.changeFiles(nil, gone)
+	in.ChangeFiles(nil, gone)
 	went := make(map[string]bool, len(gone))
 	for _, p := range gone {
 		went[p] = true
@@ -203,45 +184,6 @@ func (in *Ingester) changedSource(ctx context.Context, l *listing) ([]string, er
 	}
 	sort.Strings(changed)
 	return changed, nil
-}
-
-// lookAt returns those of paths whose stat is not the one that was.
-func (in *Ingester) lookAt(ctx context.Context, paths []string, was func(i int) stat) ([]string, error) {
-	in.Count.Stats.Add(int64(len(paths)))
-	moved := make([]bool, len(paths))
-	err := disk.LstatAll(in.root, paths, in.Workers, func(i int, info disk.Info, err error) error {
-		moved[i] = err != nil || !was(i).same(info.Size, info.MtimeNS, info.Inode)
-		if i%1024 == 0 {
-			return ctx.Err()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for i, p := range paths {
-		if moved[i] {
-			out = append(out, p)
-		}
-	}
-	return out, nil
-}
-
-// foldPrefix is the folder of memories as it would be named among the
-// checkout's source files.
-func (in *Ingester) foldPrefix() string { return in.FoldDir }
-
-// sameStat reports whether a file is certainly the one the manifest knows. One
-// that was written while it was read carries the time -1 and never is.
-func sameStat(old index.File, info disk.Info) bool {
-	return old.MtimeNS == info.MtimeNS && old.Size == info.Size && old.Inode == info.Inode && old.State != "stale" && old.State != "failed"
-}
-
-// A staleLook is what [Ingester.RefreshStale] went by.
-type staleLook struct {
-	index          usergit.Stamp
-	source, inFold int64 // versions of the manifests
 }
 
 // RefreshStale asks git which indexed files equal what was described although their

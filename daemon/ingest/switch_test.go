@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldwatch/foldwatch/daemon/ingest/imports"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -19,10 +21,11 @@ func switching(t *testing.T) (in *Ingester, dir string) {
 	t.Helper()
 	in, _, _ = preparing(t)
 	dir = t.TempDir()
-	var err error
-	if in.root, err = os.OpenRoot(dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	in.readFrom(root, selection.Rules{})
 	if in.Index, err = index.Open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("f%d.go", i))
 	}
-	in.set = NewFiles(names, nil)
+	in.UseFiles(imports.NewFiles(names, nil))
 	state := func(s int, at time.Time) {
 		t.Helper()
 		for i, name := range names {
@@ -131,11 +134,11 @@ func TestASwitchReadsAndPutsLittle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pr, err := in.read(t.Context(), name, index.File{}, false)
+		pr, err := in.reader.Read(t.Context(), name, index.File{}, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := in.finish(t.Context(), pr); err != nil {
+		if err := in.reader.Finish(t.Context(), pr); err != nil {
 			t.Fatal(err)
 		}
 		m, _ := in.described(t.Context(), pr)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // WriteFile writes b to the lone file at name (a path of the system), durably:
@@ -48,6 +49,13 @@ func WriteFile(name string, b []byte, perm fs.FileMode) error {
 		return wrap(OpWrite, name, err)
 	}
 	return wrap(OpWrite, name, syncDir(t.f))
+}
+
+// Missing reports whether err says that a file is certainly not there, which is the
+// only thing that counts as a deletion. It is not where a part of its path is a file
+// by now, either.
+func Missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // ReadSource reads a source file below root (forward slashes) into buf, which

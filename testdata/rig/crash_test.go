@@ -240,7 +240,7 @@ func TestCrashRigs(t *testing.T) {
 	t.Run("first index", func(t *testing.T) {
 		// What the text index missed is not fed to it again.
 		m := newMachine(t)
-		m.bin = m.seeded("daemon/ingest/embed.go", "\tconst part = 256\n", "\tif true {\n\t\treturn nil\n\t}\n\tconst part = 256\n")
+		m.bin = m.seeded("daemon/ingest/text.go", "\tconst part = 256\n", "\tif true {\n\t\treturn nil\n\t}\n\tconst part = 256\n")
 		if faults := crashFirstIndex(t, m, crashes, 1); len(faults) == 0 {
 			t.Error("words that a crash lost are not missed")
 		} else {

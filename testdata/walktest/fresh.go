@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -88,7 +89,7 @@ func (c Checkout) FreshIndex(ctx context.Context, scratch string) (_ string, err
 		Describe: cfg.Describe, MaxBytes: int64(cfg.MaxFileKB) << 10, Overlap: cfg.Chunk.LineOverlap,
 		Cut: chunker.Options{MinLines: cfg.Chunk.MinLines, MaxLines: cfg.Chunk.MaxLines, LineSize: cfg.Chunk.LineSize},
 		Log: slog.New(slog.DiscardHandler),
-	}, ingest.Rules{FileMemories: c.FileMemories})
+	}, selection.Rules{FileMemories: c.FileMemories})
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/eval"
-	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/ingest/describe"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -83,7 +83,7 @@ func (t turn) memory(n int) (*fold.Memory, error) {
 	}
 	m.Aliases = []string{m.Title}
 	m.Body = "# " + m.Title + "\n\n" + text + "\n"
-	m.Keywords = ingest.Keywords(text)
+	m.Keywords = describe.Keywords(text)
 	return m, nil
 }
 

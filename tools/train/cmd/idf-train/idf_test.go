@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/sample.golden")
 
-const tablePath = "../../../../daemon/ingest/keywords_table.go"
+const tablePath = "../../../../daemon/ingest/describe/keywords_table.go"
 
 // writeCorpus writes files into a folder of their own and calls it a corpus.
 func writeCorpus(t *testing.T, name string, files map[string]string) corpus {

@@ -4,7 +4,7 @@
 // and of modules that the product's go.mod pins: every machine that builds foldwatch
 // can have them.
 //
-// `make idf` runs it and writes daemon/ingest/keywords_table.go. It takes some seconds.
+// `make idf` runs it and writes daemon/ingest/describe/keywords_table.go. It takes some seconds.
 package main
 
 import (

@@ -27,7 +27,7 @@ func (t *table) source(corpora []corpus) ([]byte, error) {
 		fmt.Fprintf(&b, "//   - %s %s\n", c.Name, c.Version)
 	}
 	fmt.Fprintf(&b, `
-package ingest
+package describe
 
 // wordRarity lists common words of code and its comments by how rare they are:
 // a word in the n-th line is in about one of 2^n files. What is not listed is
