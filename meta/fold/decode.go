@@ -519,22 +519,3 @@ func printable(r rune) rune {
 	}
 	return r
 }
-
-// FollowHeading lets title and alias of now follow its heading, if that is all
-// that a person changed: before, the heading was the title, and the title is
-// still that. It reports whether it changed now.
-func FollowHeading(before, now *Memory) bool {
-	heading := Heading(now.Body)
-	if heading == "" || heading == now.Title || now.Title != before.Title || Heading(before.Body) != before.Title {
-		return false
-	}
-	aliases := append([]string(nil), now.Aliases...)
-	for i, a := range aliases {
-		if a == now.Title {
-			aliases[i] = heading
-		}
-	}
-	now.Aliases = cleanList(aliases)
-	now.Title = heading
-	return true
-}

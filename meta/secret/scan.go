@@ -43,16 +43,6 @@ func Scan(b []byte, allow ...string) []Finding {
 	return dropGeneric(slices.Compact(found))
 }
 
-// Rules returns the ids of all rules, sorted: what allow may name.
-func Rules() []string {
-	var ids []string
-	for _, r := range rules().all {
-		ids = append(ids, r.id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // dropGeneric leaves out a generic finding on a line where a rule knows better.
 func dropGeneric(found []Finding) []Finding {
 	known := map[int]bool{}
