@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -110,6 +111,16 @@ func noteOf(name string) string {
 }
 
 const noteSuffix = ".holder"
+
+// cleanInfo keeps a lock's note to one printable line.
+func cleanInfo(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)
+}
 
 // Stands reports whether the file at the lock's name is still the one that is locked.
 // Where somebody deleted it, or the folder around it, or put a file in the folder's

@@ -31,7 +31,6 @@ type Options struct {
 // that stays inside. Safe for concurrent use, also by several Roots of one
 // directory.
 type Root struct {
-	dir    string // as opened, for Dir
 	root   *os.Root
 	faults Faults
 	temps  *folder // where temporary files lie; nil for beside each target
@@ -71,7 +70,7 @@ func OpenRoot(dir string, opt Options) (*Root, error) {
 	if err != nil {
 		return nil, wrap(OpOpen, dir, err)
 	}
-	return &Root{dir: dir, root: r, faults: opt.Faults, swap: exchange, put: place}, nil
+	return &Root{root: r, faults: opt.Faults, swap: exchange, put: place}, nil
 }
 
 // OpenSub opens a directory below r as a Root of its own. It returns
@@ -88,11 +87,8 @@ func (r *Root) OpenSub(name string) (*Root, error) {
 	if d == r.root {
 		return nil, fmt.Errorf("open %q: %w", name, fold.ErrInvalid)
 	}
-	return &Root{dir: r.dir + string(os.PathSeparator) + name, root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
+	return &Root{root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
 }
-
-// Dir returns the path under which the Root was opened.
-func (r *Root) Dir() string { return r.dir }
 
 // TempsIn has temporary files lie in dir, which is made if it is missing, instead of
 // beside each file, so that nobody who reads the directory of r comes upon one. Where

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A folder is an open directory.
@@ -76,9 +74,10 @@ func (t *target) close() {
 	t.r.done(t.d)
 }
 
-// temp writes b to a new temporary file and syncs it unless told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
-// nothing is left: the next try writes everything again, since a failed fsync
-// may have dropped pages that a second fsync would not report.
+// temp writes b to a new temporary file, syncs it if sync says so, and returns its
+// name. Perm is set exactly; 0 means 0666 less the umask. On failure nothing is left:
+// the next try writes everything again, since a failed fsync may have dropped pages
+// that a second fsync would not report.
 func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
 	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
 		return "", err
@@ -468,39 +467,6 @@ func (r *Root) prune(dir string) {
 	}
 }
 
-// Rename moves a file or directory, durably, making the parents of its new
-// name. It fails with fs.ErrExist if the new name exists.
-func (r *Root) Rename(from, to string) error {
-	src, err := r.target(from, false)
-	if err != nil {
-		return wrap(OpRename, from, err)
-	}
-	defer src.close()
-	dst, err := r.target(to, true)
-	if err != nil {
-		return wrap(OpRename, to, err)
-	}
-	defer dst.close()
-	if fi, err := src.d.Lstat(src.name); err != nil {
-		return wrap(OpRename, from, err)
-	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
-		return fmt.Errorf("rename %s: %w", from, ErrNotRegular)
-	}
-	if err := hook(r.faults, OpRename, from); err != nil {
-		return wrap(OpRename, from, err)
-	}
-	if _, err := dst.d.Lstat(dst.name); err == nil {
-		return wrap(OpRename, to, fs.ErrExist)
-	}
-	if err := r.root.Rename(from, to); err != nil {
-		return wrap(OpRename, from, err)
-	}
-	if err := r.syncDir(dst.f, path.Dir(to)); err != nil {
-		return wrap(OpRename, to, err)
-	}
-	return wrap(OpRename, from, r.syncDir(src.f, path.Dir(from)))
-}
-
 // MkdirAll makes the directory dir and its parents, durably.
 func (r *Root) MkdirAll(dir string) error {
 	if err := validPath(dir); err != nil {
@@ -512,35 +478,4 @@ func (r *Root) MkdirAll(dir string) error {
 	}
 	r.done(d)
 	return nil
-}
-
-// RemoveAll deletes path and what is below it. A symbolic link is removed, not
-// followed. It is no error if nothing is there.
-func (r *Root) RemoveAll(p string) error {
-	t, err := r.target(p, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	defer t.close()
-	if err := hook(r.faults, OpRemove, p); err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	if err := t.d.RemoveAll(t.name); err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	return wrap(OpRemove, p, r.syncDir(t.f, path.Dir(p)))
-}
-
-// Unavailable marks what may work later, a full or failing disk, as such.
-func Unavailable(err error) error {
-	if err == nil || errors.Is(err, fold.ErrUnavailable) {
-		return err
-	}
-	if NoSpace(err) {
-		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
-	}
-	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
 }
