@@ -1,6 +1,10 @@
 package worker
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/foldwatch/foldwatch/meta/lru"
+)
 
 // A Mark tells requests apart that may end a worker, and is the same for equal
 // ones: a hash of what is worked on.
@@ -14,7 +18,7 @@ const (
 // marks counts how many workers a request has ended.
 type marks struct {
 	mu    sync.Mutex // guards ended
-	ended map[Mark]int
+	ended lru.Cache[Mark, int]
 }
 
 // givenUp reports whether a request has ended so many workers that it is not
@@ -22,25 +26,20 @@ type marks struct {
 func (m *marks) givenUp(mark Mark) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ended[mark] >= maxTries
+	n, _ := m.ended.Get(mark)
+	return n >= maxTries
 }
 
-// add counts a worker that a request has ended. Where too many are remembered,
-// any other is forgotten.
+// add counts a worker that a request has ended.
 func (m *marks) add(mark Mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for other := range m.ended {
-		if len(m.ended) < maxMarked {
-			break
-		}
-		delete(m.ended, other)
-	}
-	m.ended[mark]++
+	n, _ := m.ended.Get(mark)
+	m.ended.Put(mark, n+1)
 }
 
 func (m *marks) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clear(m.ended)
+	m.ended = lru.Cache[Mark, int]{MaxLen: maxMarked}
 }

@@ -39,7 +39,9 @@ type Stats struct {
 // NewPool returns a Pool. It starts no process before the first request. Close it.
 func NewPool(opt Options) *Pool {
 	opt = opt.withDefaults()
-	return &Pool{opt: opt, slots: make(chan struct{}, opt.Workers), marks: marks{ended: make(map[Mark]int)}}
+	p := &Pool{opt: opt, slots: make(chan struct{}, opt.Workers)}
+	p.marks.clear()
+	return p
 }
 
 // Stats returns the counts so far.
