@@ -8,7 +8,7 @@
 // A checksummed snapshot on disk spares reading everything again at start. All of
 // it is derived: it can be deleted and rebuilt at any time.
 //
-// Open, Snapshot, Compact, Close, and Apply when it compacts, wait for the disk;
+// Open, Snapshot, Close, and Apply when it compacts, wait for the disk;
 // searches wait only for the moment in which rows change.
 package vecindex
 
@@ -31,11 +31,10 @@ type Index struct {
 	// snapshot: it was damaged, or made for another identity. "" if it did not.
 	Rebuilt string
 
-	identity string
-	dim      int
-	state    *state
-	store    *store
-	builder  *builder // nil before Serve
+	dim     int
+	state   *state
+	store   *store
+	builder *builder // nil before Serve
 
 	changing  sync.Mutex // one change of rows at a time, held across I/O
 	compactAt int        // guarded by changing: tombstones below which compaction is not tried again
@@ -60,7 +59,7 @@ func Open(dir, identity string, dim int) (*Index, error) {
 	}
 	st := newState(t, seq)
 	return &Index{
-		Rebuilt: rebuilt, identity: identity, dim: dim,
+		Rebuilt: rebuilt, dim: dim,
 		state: st, store: &store{dir: dir, identity: identity, state: st},
 	}, nil
 }
@@ -131,18 +130,6 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	return nil
 }
 
-// Compact drops tombstones. Apply does so by itself when they are a fifth.
-func (x *Index) Compact() error {
-	x.changing.Lock()
-	defer x.changing.Unlock()
-	if x.state.table.deadCount == 0 {
-		return nil
-	}
-	x.compactAt = 0
-	defer x.wake()
-	return x.store.compact()
-}
-
 // Search returns the k nearest stored vectors to v that f lets pass, the nearest
 // first, ties by key. It returns nil if v is not a vector of this index.
 func (x *Index) Search(v []float32, k int, f *Filter) []Hit {
@@ -203,12 +190,6 @@ func (x *Index) Seq() int64 {
 	defer x.state.mu.RUnlock()
 	return x.state.seq
 }
-
-// Dim returns the dimension of the index's vectors.
-func (x *Index) Dim() int { return x.dim }
-
-// Identity returns the embedding identity the vectors are of.
-func (x *Index) Identity() string { return x.identity }
 
 // Report returns what answers searches at the moment.
 func (x *Index) Report() Report {
