@@ -91,41 +91,62 @@ func keyLines(b []byte) map[string]int {
 			lines[name] = 1 + bytes.Count(b[:offset], []byte{'\n'})
 		}
 	}
+	eachExpression(b, func(e *unstable.Node, path []string, start, _ int) {
+		note(path, start)
+		if e.Kind == unstable.KeyValue {
+			inlineTableLines(e, path, note)
+		}
+	})
+	return lines
+}
+
+// inlineTableLines notes the keys of the inline table that e sets path to, if its
+// value is one.
+func inlineTableLines(e *unstable.Node, path []string, note func([]string, int)) {
+	v := e.Value()
+	if v.Kind != unstable.InlineTable {
+		return
+	}
+	for it := v.Children(); it.Next(); {
+		if n := it.Node(); n.Kind == unstable.KeyValue {
+			inner, start, _ := keyPath(n, path)
+			note(inner, start)
+			inlineTableLines(n, inner, note)
+		}
+	}
+}
+
+// eachExpression calls fn for every table header and every key of b, which is known
+// to parse: with its whole path, and where its own key, dots and all, lies.
+func eachExpression(b []byte, fn func(e *unstable.Node, path []string, start, end int)) {
 	var table []string
 	p := unstable.Parser{}
 	p.Reset(b)
 	for p.NextExpression() {
-		e := p.Expression()
-		switch e.Kind {
+		switch e := p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			table = nil
-			start := 0
-			for it := e.Key(); it.Next(); {
-				start = int(it.Node().Raw.Offset)
-				table = append(table, string(it.Node().Data))
-			}
-			note(table, start)
+			var start, end int
+			table, start, end = keyPath(e, nil)
+			fn(e, table, start, end)
 		case unstable.KeyValue:
-			keyValueLines(e, table, note)
+			path, start, end := keyPath(e, table)
+			fn(e, path, start, end)
 		}
 	}
-	return lines
 }
 
-func keyValueLines(e *unstable.Node, at []string, note func([]string, int)) {
-	path, start := slices.Clone(at), 0
+// keyPath returns the path of the key of e below table, and where the key lies.
+func keyPath(e *unstable.Node, table []string) (path []string, start, end int) {
+	path, start = slices.Clone(table), -1
 	for it := e.Key(); it.Next(); {
-		start = int(it.Node().Raw.Offset)
+		raw := it.Node().Raw
+		if start < 0 {
+			start = int(raw.Offset)
+		}
+		end = int(raw.Offset + raw.Length)
 		path = append(path, string(it.Node().Data))
 	}
-	note(path, start)
-	if v := e.Value(); v.Kind == unstable.InlineTable {
-		for it := v.Children(); it.Next(); {
-			if n := it.Node(); n.Kind == unstable.KeyValue {
-				keyValueLines(n, path, note)
-			}
-		}
-	}
+	return path, start, end
 }
 
 // applyFile lays one value of the user file over c.
