@@ -281,20 +281,6 @@ func (x *Index) Count() int {
 	return int(n)
 }
 
-// Flush returns when everything applied before is on disk. It returns
-// ErrUnavailable if that does not happen within a minute.
-func (x *Index) Flush() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil
-	}
-	if x.stuck {
-		return fold.ErrUnavailable
-	}
-	return x.flush()
-}
-
 func (x *Index) flush() (err error) {
 	if !x.unsure { // an index that was only searched need not wait for the persister's nap
 		return nil
