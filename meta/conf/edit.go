@@ -41,7 +41,7 @@ func SetKey(b []byte, path []string, value any) ([]byte, error) {
 // setKey does the work of SetKey; an empty text takes the key out.
 func setKey(b []byte, path []string, text string) []byte {
 	nl := newlineOf(b)
-	spot := findSpot(b, path)
+	spot := findKeyPosition(b, path)
 	switch {
 	case spot.found && text == "":
 		return splice(b, lineStart(b, spot.keyAt), nextLine(b, spot.valueEnd), "")
@@ -74,7 +74,7 @@ func setKey(b []byte, path []string, text string) []byte {
 }
 
 // A spot is where a key stands, or where it would have to.
-type spot struct {
+type keyPosition struct {
 	found             bool
 	keyAt             int
 	valueAt, valueEnd int
@@ -83,9 +83,9 @@ type spot struct {
 	tableEnd int  // behind the last line of the table's own keys
 }
 
-func findSpot(b []byte, path []string) spot {
+func findKeyPosition(b []byte, path []string) keyPosition {
 	top := len(path) == 1 // before all tables is a table too
-	s := spot{table: top, tableEnd: len(b)}
+	s := keyPosition{table: top, tableEnd: len(b)}
 	inside, seen := top, false
 	eachExpression(b, func(e *unstable.Node, at []string, start, end int) {
 		switch {
@@ -102,7 +102,7 @@ func findSpot(b []byte, path []string) spot {
 		default:
 			valueAt, valueEnd := valueSpan(b, end)
 			if slices.Equal(at, path) {
-				s = spot{found: true, keyAt: start, valueAt: valueAt, valueEnd: valueEnd}
+				s = keyPosition{found: true, keyAt: start, valueAt: valueAt, valueEnd: valueEnd}
 			} else if inside && !top {
 				s.tableEnd = nextLine(b, valueEnd)
 			}

@@ -321,7 +321,7 @@ func notKeys() []string {
 
 // applyEnv lays the FOLDWATCH_* variables over c, in the order of their names, and
 // returns what is wrong with each.
-func (c *Config) applyEnv(env []string, from map[string]string) (slips []error) {
+func (c *Config) applyEnv(env []string, from map[string]string) (errs []error) {
 	byEnv := map[string]key{}
 	var names []string
 	for _, k := range keys() {
@@ -338,43 +338,43 @@ func (c *Config) applyEnv(env []string, from map[string]string) (slips []error) 
 		}
 		k, ok := byEnv[name]
 		if !ok {
-			slips = append(slips, fold.WithHint(unknownAmong("environment", name, names), "unset "+name))
+			errs = append(errs, fold.WithHint(unknownAmong("environment", name, names), "unset "+name))
 			continue
 		}
 		if err := k.set(c, value); err != nil {
-			slips = append(slips, variableSlip(name, err))
+			errs = append(errs, variableError(name, err))
 			continue
 		}
 		from[k.name], c.fixed[k.name] = name, true
 	}
 	c.keepSecrets(env)
-	return slips
+	return errs
 }
 
-// variableSlip is what is wrong with the value of a variable.
-func variableSlip(name string, err error) error {
+// variableError is what is wrong with the value of a variable.
+func variableError(name string, err error) error {
 	return fold.WithHint(fmt.Errorf("environment: %s: %w", name, err), "set "+name+" to such a value, or unset it")
 }
 
-// seeds are variables of other programs, and the keys that they are.
-func seeds() map[string]string {
+// foreignKeys are variables of other programs, and the keys that they are.
+func foreignKeys() map[string]string {
 	return map[string]string{
 		"QDRANT_URL": "qdrant.url", "CHUNKING_ENABLED": "chunk.enabled", "CHUNK_MIN_LINES": "chunk.min_lines",
 		"EMBEDDING_PROVIDER": "embedding.provider", "EMBEDDING_MODEL": "embedding.model", "EMBEDDING_DIMENSION": "embedding.dimension",
 	}
 }
 
-// applySeeds takes over what other programs of this kind export, and returns what is
+// applyForeignEnv takes over what other programs of this kind export, and returns what is
 // wrong with it. They are values only: a key enables nothing.
-func (c *Config) applySeeds(env []string, from map[string]string) (slips []error) {
-	known := seeds()
+func (c *Config) applyForeignEnv(env []string, from map[string]string) (errs []error) {
+	known := foreignKeys()
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(kv, "=")
 		if value == "" {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(name, "AUTH_PROVIDER_"); ok {
-			c.applyAuthSeed(name, rest, value, from)
+			c.applyForeignAuth(name, rest, value, from)
 			continue
 		}
 		dotted, ok := known[name]
@@ -383,27 +383,27 @@ func (c *Config) applySeeds(env []string, from map[string]string) (slips []error
 		}
 		k, _ := findKey(dotted)
 		if err := k.set(c, value); err != nil {
-			slips = append(slips, variableSlip(name, err))
+			errs = append(errs, variableError(name, err))
 			continue
 		}
 		from[dotted] = name
 	}
-	return slips
+	return errs
 }
 
-// authSeeds are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
+// foreignAuthKeys are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
 // they are.
-func authSeeds() map[string]string {
+func foreignAuthKeys() map[string]string {
 	return map[string]string{
 		"TYPE": "type", "DISPLAY_NAME": "name", "ISSUER": "issuer", "ISSUER_URL": "issuer", "CLIENT_ID": "client_id", "CLIENT_SECRET": "client_secret", "SECRET_FILE": "secret_file",
 		"SCOPES": "scopes", "ENABLED": "enabled", "ROLE_CLAIM": "role_claim", "ADMIN": "admin", "MEMBER": "member", "VIEWER": "viewer", "PROJECTS": "projects",
 	}
 }
 
-// applyAuthSeed reads one variable AUTH_PROVIDER_<NAME>_…. One that it does not
+// applyForeignAuth reads one variable AUTH_PROVIDER_<NAME>_…. One that it does not
 // know may be another program's.
-func (c *Config) applyAuthSeed(variable, rest, value string, from map[string]string) {
-	for suffix, key := range authSeeds() {
+func (c *Config) applyForeignAuth(variable, rest, value string, from map[string]string) {
+	for suffix, key := range foreignAuthKeys() {
 		name, ok := strings.CutSuffix(rest, "_"+suffix)
 		if !ok || name == "" {
 			continue
@@ -460,7 +460,7 @@ func (c Config) Reads(name string) bool {
 	if strings.HasPrefix(name, "FOLDWATCH_") {
 		return !slices.Contains(notKeys(), name) && !strings.HasPrefix(name, "FOLDWATCH_TEST_")
 	}
-	_, seed := seeds()[name]
+	_, seed := foreignKeys()[name]
 	return seed || strings.HasPrefix(name, "AUTH_PROVIDER_") || name == "GEMINI_API_KEY" || c.secretNames()[name]
 }
 
