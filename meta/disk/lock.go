@@ -38,11 +38,11 @@ func (e *LockedError) Error() string {
 // Is reports whether target is fold.ErrUnavailable.
 func (e *LockedError) Is(target error) bool { return target == fold.ErrUnavailable }
 
-// lockPatience is for how long Lock waits for a lock whose holder is gone, and
+// lockWait is for how long Lock waits for a lock whose holder is gone, and
 // lockLook how often it looks.
 const (
-	lockPatience = 2 * time.Second
-	lockLook     = 10 * time.Millisecond
+	lockWait = 2 * time.Second
+	lockPoll = 10 * time.Millisecond
 )
 
 // Lock takes the lock at name and leaves info (such as "pid 4711") in a file beside
@@ -55,7 +55,7 @@ const (
 func Lock(name, info string) (*LockFile, error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
 	note := name + noteSuffix
-	for until := time.Now().Add(lockPatience); ; time.Sleep(lockLook) {
+	for until := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
 		ok, err := l.TryLock()
 		if err != nil {
 			return nil, wrap(OpOpen, name, err)

@@ -104,7 +104,7 @@ func (m *many) write(files []File) error {
 // sync makes everything so far durable. Where only directories can be synced,
 // the files, and the directories that were made, have been one by one.
 func (m *many) sync() error {
-	if err := hook(m.r.faults, OpSyncDir, "."); err != nil {
+	if err := injectFault(m.r.faults, OpSyncDir, "."); err != nil {
 		return wrap(OpSyncDir, ".", err)
 	}
 	f, err := m.r.root.Open(".")

@@ -63,7 +63,7 @@ func infoOf(fi fs.FileInfo) Info {
 // OpenRoot opens dir, which must exist. Dir itself may be reached through
 // symbolic links: it is what the user named. The caller closes the Root.
 func OpenRoot(dir string, opt Options) (*Root, error) {
-	if err := hook(opt.Faults, OpOpen, "."); err != nil {
+	if err := injectFault(opt.Faults, OpOpen, "."); err != nil {
 		return nil, wrap(OpOpen, dir, err)
 	}
 	r, err := os.OpenRoot(dir)
@@ -200,7 +200,7 @@ func (r *Root) step(d *os.Root, name, whole string, create bool) (*os.Root, erro
 // mkdir makes name in d and syncs d, so that the new name survives. Where that
 // fails the directory goes again: the next try must not take it for durable.
 func (r *Root) mkdir(d *os.Root, name, whole string) error {
-	if err := hook(r.faults, OpMkdir, whole); err != nil {
+	if err := injectFault(r.faults, OpMkdir, whole); err != nil {
 		return err
 	}
 	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -228,7 +228,7 @@ func (r *Root) done(d *os.Root) {
 }
 
 func (r *Root) syncDir(f *os.File, dir string) error {
-	if err := hook(r.faults, OpSyncDir, dir); err != nil {
+	if err := injectFault(r.faults, OpSyncDir, dir); err != nil {
 		return err
 	}
 	return syncDir(f)
@@ -260,7 +260,7 @@ func (r *Root) Read(p string, max int64) ([]byte, Info, error) {
 	if err := validPath(p); err != nil {
 		return nil, Info{}, err
 	}
-	if err := hook(r.faults, OpRead, p); err != nil {
+	if err := injectFault(r.faults, OpRead, p); err != nil {
 		return nil, Info{}, wrap(OpRead, p, err)
 	}
 	b, info, err := readWith(func() (*os.File, fs.FileInfo, error) { return openSource(r.root, p) }, p, max)

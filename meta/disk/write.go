@@ -53,13 +53,13 @@ func (r *Root) target(p string, create bool) (*target, error) {
 	return t, nil
 }
 
-// apart reports whether temporary files lie in another directory than the target.
-func (t *target) apart() bool { return t.temps.d != t.d }
+// tempsElsewhere reports whether temporary files lie in another directory than the target.
+func (t *target) tempsElsewhere() bool { return t.temps.d != t.d }
 
-// beside has the temporary file lie beside the target from now on: for what can only
-// be done within one directory.
-func (t *target) beside(temp string) error {
-	if !t.apart() {
+// moveTempBeside moves the temporary file into the directory of the target: for what
+// can only be done within one directory.
+func (t *target) moveTempBeside(temp string) error {
+	if !t.tempsElsewhere() {
 		return nil
 	}
 	if err := move(t.temps.f, temp, t.f, temp); err != nil {
@@ -79,7 +79,7 @@ func (t *target) close() {
 // the next try writes everything again, since a failed fsync may have dropped pages
 // that a second fsync would not report.
 func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
-	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpCreate, t.path); err != nil {
 		return "", err
 	}
 	name := tempFor(t.path, tempSuffix)
@@ -110,7 +110,7 @@ func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 	if !sync {
 		return nil
 	}
-	if err := hook(t.r.faults, OpSync, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpSync, t.path); err != nil {
 		return err
 	}
 	return f.Sync()
@@ -118,14 +118,14 @@ func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 
 // drop removes a temporary file. Should that fail too, CleanTemps finds it.
 func (t *target) drop(name string) {
-	if hook(t.r.faults, OpRemove, t.path) == nil {
+	if injectFault(t.r.faults, OpRemove, t.path) == nil {
 		_ = t.temps.d.Remove(name)
 	}
 }
 
 // put renames temp to the target and fails with fs.ErrExist if that exists.
 func (t *target) put(temp string) error {
-	if err := hook(t.r.faults, OpRename, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpRename, t.path); err != nil {
 		return err
 	}
 	return t.place(temp, t.name)
@@ -137,7 +137,7 @@ func (t *target) place(from, to string) error {
 	if !errors.Is(err, errUnsupported) {
 		return err
 	}
-	if err := t.beside(from); err != nil {
+	if err := t.moveTempBeside(from); err != nil {
 		return err
 	}
 	// A hard link fails if the name exists, too.
@@ -223,13 +223,13 @@ func (r *Root) replace(p string, was, now []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := hook(r.faults, OpRename, p); err != nil {
+	if err := injectFault(r.faults, OpRename, p); err != nil {
 		t.drop(temp)
 		return err
 	}
 	switch err = r.swap(t.temps.f, temp, t.f, t.name); {
 	case errors.Is(err, errUnsupported):
-		if err := t.beside(temp); err != nil {
+		if err := t.moveTempBeside(temp); err != nil {
 			t.drop(temp)
 			return err
 		}
@@ -411,7 +411,7 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 	if _, err := t.verify(t.d, t.name, was); err != nil {
 		return info, err
 	}
-	if err := hook(t.r.faults, OpRemove, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpRemove, t.path); err != nil {
 		return info, err
 	}
 	// Taken aside first, under a name from which CleanTemps can put it back,
@@ -434,7 +434,7 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 // syncBoth makes durable which names there are beside the target and among the
 // temporary files.
 func (t *target) syncBoth() error {
-	if t.apart() {
+	if t.tempsElsewhere() {
 		if err := t.r.syncDir(t.temps.f, path.Dir(t.path)); err != nil {
 			return err
 		}
@@ -444,7 +444,7 @@ func (t *target) syncBoth() error {
 
 // takeAside gives the target a temporary name.
 func (t *target) takeAside(name string) error {
-	if t.apart() {
+	if t.tempsElsewhere() {
 		return move(t.f, t.name, t.temps.f, name)
 	}
 	return t.d.Rename(t.name, name)

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strconv"
@@ -518,4 +519,14 @@ func printable(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// MarkedDeleted reports whether b is a memory file that says `deleted: true`: it is
+// there for merges to see, and no memory. A file that cannot be read is not marked.
+func MarkedDeleted(b []byte) bool {
+	if !bytes.Contains(b, []byte("deleted")) { // spares reading nearly all of them
+		return false
+	}
+	m, err := Decode("", pathOf(b), b)
+	return err == nil && m.Deleted
 }

@@ -45,7 +45,7 @@ func (x *DB) Apply(ctx context.Context, changes []Change) (Applied, error) {
 		source = source || f != nil && !f.Fold || changes[i].Drop != "" && !changes[i].DropFold
 		inFold = inFold || f != nil && f.Fold || changes[i].Drop != "" && changes[i].DropFold
 	}
-	x.noteChange(source, inFold)
+	x.bumpVersions(source, inFold)
 	x.dropCached(changes) // an error, too, may come of a transaction that was done
 	if err != nil {
 		return Applied{}, err
@@ -336,7 +336,7 @@ func (x *DB) SetStale(ctx context.Context, stale map[fold.ID]bool) error {
 			no = append(no, id)
 		}
 	}
-	defer x.noteChange(false, false)
+	defer x.bumpVersions(false, false)
 	defer func() { x.summaries.drop(slices.Concat(no, yes)) }()
 	return x.db.Write(ctx, "set stale", func(tx *sql.Tx) error {
 		for v, ids := range [][]fold.ID{no, yes} {

@@ -25,7 +25,7 @@ func (x *DB) Places(ctx context.Context, chunks map[fold.ID][]string) (map[strin
 	spans := make([][]span, len(ids))
 	missing, drops := x.spans.get(ids, spans)
 	if len(missing) > 0 {
-		stored, err := x.ChunksOf(ctx, pick(ids, missing))
+		stored, err := x.ChunksOf(ctx, idsAt(ids, missing))
 		if err != nil {
 			return nil, err
 		}
