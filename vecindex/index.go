@@ -120,7 +120,7 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	if err := x.state.apply(t, seq, put, drop, bytes, scales); err != nil {
 		return fmt.Errorf("put vectors: %w", err)
 	}
-	if t.deadCount > max(1024, int(stale*float64(t.len())), x.compactAt) {
+	if t.deadCount > max(1024, int(staleShare*float64(t.len())), x.compactAt) {
 		x.compactAt = 0
 		if err := x.store.compact(); err != nil {
 			x.compactAt = t.deadCount + 1024 // a full disk: the tombstones can wait

@@ -31,7 +31,7 @@ type Remote struct {
 	opt      RemoteOptions
 	can      capability
 	dialect  dialect
-	post     poster
+	post     requester
 	identity Identity
 }
 
@@ -45,7 +45,7 @@ func OpenRemote(ctx context.Context, opt RemoteOptions, known *Identity) (*Remot
 	return openRemote(ctx, opt, opt.Client, known)
 }
 
-func openRemote(ctx context.Context, opt RemoteOptions, post poster, known *Identity) (*Remote, error) {
+func openRemote(ctx context.Context, opt RemoteOptions, post requester, known *Identity) (*Remote, error) {
 	if _, ok := kinds()[opt.Kind]; !ok {
 		return nil, fmt.Errorf("provider %s: there are no embeddings of kind %q: %w", opt.Name, opt.Kind, fold.ErrInvalid)
 	}

@@ -133,7 +133,7 @@ func TestDamagedTableIsOff(t *testing.T) {
 			b[i] ^= bit
 			if tab, err := DecodeTable(string(b)); err == nil {
 				tab.Expand([]string{"a", "bb"})
-				newSummer(tab).embed("a bb cc", &[TableDim]float32{})
+				newVectorBuilder(tab).embed("a bb cc", &[TableDim]float32{})
 			}
 		}
 		if _, err := DecodeTable(whole[:i]); err == nil {
