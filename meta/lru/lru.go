@@ -72,6 +72,9 @@ func (c *Cache[K, V]) Remove(key K) (value V, ok bool) {
 	return removed.value, true
 }
 
+// Len returns how many values are held.
+func (c *Cache[K, V]) Len() int { return len(c.entries) }
+
 // All yields what is held, the last used first.
 func (c *Cache[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {

@@ -39,8 +39,8 @@ func TestCacheForgetsWhatWasNotUsedForLongest(t *testing.T) {
 		t.Error("what was removed is still there")
 	}
 	c.Put(0, "nought")
-	if v, _ := c.Get(0); v != "nought" {
-		t.Errorf("Put in place of a value: %q, want nought", v)
+	if v, _ := c.Get(0); v != "nought" || c.Len() != 2 {
+		t.Errorf("Put in place of a value: %q of %d, want nought of 2", v, c.Len())
 	}
 	if got := keys(&c); !slices.Equal(got, []int{0, 3}) {
 		t.Errorf("All() = %v, want the last used first", got)
