@@ -79,10 +79,10 @@ func (c *Cutter) Cut(path string, src []byte) Result {
 	lang := Language(path, src)
 	text := bytes.TrimPrefix(src, byteOrderMark)
 	if len(text) == len(src) || len(text) == 0 || len(src) > c.opt.MaxBytes {
-		return c.cut(path, lang, src).joined(src, c.opt)
+		return c.cut(path, lang, src).asOneChunk(src, c.opt)
 	}
 	// Before the first comment of a file, the mark would hide that it is the first.
-	return c.cut(path, lang, text).behindMark(src).joined(src, c.opt)
+	return c.cut(path, lang, text).withByteOrderMark(src).asOneChunk(src, c.opt)
 }
 
 // cut is Cut of a file in a known language.
@@ -115,7 +115,7 @@ func chunksOf(o *syntax.Outline, lang string, src []byte, opt Options) []fold.Ch
 	if len(pieces) == 1 && source.IsTail(src) {
 		pieces = splitByLines(pieces, src, o.Lines, opt.LineSize) // a file of blank lines
 	}
-	return finish(pieces, lang, src, o.Lines)
+	return toChunks(pieces, lang, src, o.Lines)
 }
 
 // maxChunks is how many chunks a file may be cut into by syntax or markup. A

@@ -17,7 +17,7 @@ func cutHTML(lang string, src []byte, opt Options) Result {
 	pieces := merge(htmlPieces(page.Marks, src, lines), src, lines, opt.MinLines, opt.MaxLines)
 	pieces = splitByLines(pieces, src, lines, opt.LineSize*2)
 	return Result{
-		Language: lang, Strategy: "html", Chunks: finish(pieces, lang, src, lines),
+		Language: lang, Strategy: "html", Chunks: toChunks(pieces, lang, src, lines),
 		Imports: unique(page.Imports), Doc: source.Sentence(page.Title),
 	}
 }

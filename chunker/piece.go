@@ -8,9 +8,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// finish turns pieces, in order, into chunks that partition src. Pieces that are
+// toChunks turns pieces, in order, into chunks that partition src. Pieces that are
 // empty or lie in an earlier one vanish, gaps join the piece before them.
-func finish(pieces []source.Piece, lang string, src []byte, lines *source.Lines) []fold.Chunk {
+func toChunks(pieces []source.Piece, lang string, src []byte, lines *source.Lines) []fold.Chunk {
 	if len(src) == 0 {
 		return nil
 	}

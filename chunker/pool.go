@@ -44,8 +44,8 @@ func (p *Pool) Close() { p.workers.Close() }
 // Stats returns what the workers have done since the pool was made.
 func (p *Pool) Stats() worker.Stats { return p.workers.Stats() }
 
-// Forgive has files parsed again on which a worker crashed or hung.
-func (p *Pool) Forgive() { p.workers.Forgive() }
+// ForgetFailures has files parsed again on which a worker crashed or hung.
+func (p *Pool) Forgive() { p.workers.ForgetFailures() }
 
 // Cut cuts the file at path as [Cut] does. A file on which a worker crashes is
 // tried once more, then it, like one on which a worker hangs, is cut as text;
@@ -63,7 +63,7 @@ func (p *Pool) CutSized(ctx context.Context, path string, src []byte, by Options
 	opt := p.opt.Sized(by)
 	lang := Language(path, src)
 	if !parses(lang, src, min(opt.MaxBytes, maxSource)) {
-		return cutPlain(path, lang, src, opt).joined(src, opt), ctx.Err()
+		return cutPlain(path, lang, src, opt).asOneChunk(src, opt), ctx.Err()
 	}
 	if p.here {
 		return Cut(path, src, opt), ctx.Err()
@@ -71,7 +71,7 @@ func (p *Pool) CutSized(ctx context.Context, path string, src []byte, by Options
 	var r Result
 	err := p.workers.Do(ctx, worker.Request{
 		Name: path,
-		Mark: markOf(lang, src),
+		Key:  requestKey(lang, src),
 		Body: [][]byte{appendRequest(nil, path, opt), src},
 		Accept: func(answer []byte) (err error) {
 			if r, err = DecodeResult(answer); err != nil {
@@ -85,18 +85,18 @@ func (p *Pool) CutSized(ctx context.Context, path string, src []byte, by Options
 	})
 	switch {
 	case errors.Is(err, worker.ErrHung):
-		return cutText(lang, timedOutStrategy, src, opt).joined(src, opt), nil
+		return cutText(lang, timedOutStrategy, src, opt).asOneChunk(src, opt), nil
 	case errors.Is(err, worker.ErrCrashed):
-		return cutText(lang, crashedStrategy, src, opt).joined(src, opt), nil
+		return cutText(lang, crashedStrategy, src, opt).asOneChunk(src, opt), nil
 	case err != nil:
 		return Result{}, fmt.Errorf("cut %q: %w", path, err)
 	}
 	return r, nil
 }
 
-// markOf returns what a file is remembered by if it ends its worker: its bytes,
+// requestKey returns what a file is remembered by if it ends its worker: its bytes,
 // and its language, since another parser may bear them.
-func markOf(lang string, src []byte) (mark worker.Mark) {
+func requestKey(lang string, src []byte) (mark worker.Key) {
 	h := sha256.New()
 	_, _ = io.WriteString(h, lang+"\x00")
 	_, _ = h.Write(src)

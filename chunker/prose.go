@@ -33,7 +33,7 @@ func (p *prose) cut(lang, strategy string, opt Options) Result {
 	pieces = splitByLines(pieces, p.src, p.lines, opt.MaxLines*5/4)
 	return Result{
 		Language: lang, Strategy: strategy,
-		Chunks: finish(pieces, lang, p.src, p.lines), Doc: p.firstSentence(),
+		Chunks: toChunks(pieces, lang, p.src, p.lines), Doc: p.firstSentence(),
 	}
 }
 

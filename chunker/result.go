@@ -31,8 +31,8 @@ const (
 	crashedStrategy  = "text (parser crashed)"
 )
 
-// joined returns r with its chunks as one, if that is wanted.
-func (r Result) joined(src []byte, opt Options) Result {
+// asOneChunk returns r with its chunks as one, if that is wanted.
+func (r Result) asOneChunk(src []byte, opt Options) Result {
 	n := len(r.Chunks)
 	if !opt.Whole || n < 2 {
 		return r
@@ -48,9 +48,9 @@ func (r Result) joined(src []byte, opt Options) Result {
 // byteOrderMark is what some editors put before all text.
 var byteOrderMark = []byte("\ufeff")
 
-// behindMark returns r, which is of src without its byte order mark, with the
+// withByteOrderMark returns r, which is of src without its byte order mark, with the
 // mark as a part of the first chunk.
-func (r Result) behindMark(src []byte) Result {
+func (r Result) withByteOrderMark(src []byte) Result {
 	for i := range r.Chunks {
 		c := &r.Chunks[i]
 		c.EndByte += len(byteOrderMark)
@@ -61,4 +61,25 @@ func (r Result) behindMark(src []byte) Result {
 		c.Hash = fold.ChunkHash(src[:c.EndByte])
 	}
 	return r
+}
+
+// Assign returns chunks with MemoryID and ID set. Equal names (or, where there
+// is none, equal strategies) are told apart by their order in the file.
+func Assign(memory fold.ID, chunks []fold.Chunk) []fold.Chunk {
+	out := make([]fold.Chunk, len(chunks))
+	seen := make(map[string]int, len(chunks))
+	for i, c := range chunks {
+		name := c.NodeName
+		if name == "" {
+			name = "<" + c.NodeType + ">"
+		}
+		// The ordinal counts equals: same name and same bytes. Counting the
+		// name alone would renumber all later parts when one is inserted.
+		key := name + "\x00" + c.Hash
+		c.MemoryID = memory
+		c.ID = fold.ChunkID(memory, name, seen[key], c.Hash)
+		seen[key]++
+		out[i] = c
+	}
+	return out
 }

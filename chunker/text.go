@@ -27,7 +27,7 @@ func cutText(lang, strategy string, src []byte, opt Options) Result {
 	pieces = append(pieces, source.Piece{Start: start, End: len(src), Kind: "paragraph"})
 	pieces = merge(pieces, src, lines, opt.MinLines, opt.LineSize)
 	pieces = splitByLines(pieces, src, lines, opt.LineSize)
-	r.Chunks = finish(pieces, lang, src, lines)
+	r.Chunks = toChunks(pieces, lang, src, lines)
 	return r
 }
 
@@ -50,7 +50,7 @@ func truncate(src []byte, n int) []byte {
 func cutLines(lang string, src []byte, opt Options) Result {
 	lines := source.IndexLines(src)
 	pieces := splitByLines([]source.Piece{{End: len(src), Kind: "lines"}}, src, lines, opt.LineSize)
-	return Result{Language: lang, Strategy: "lines", Chunks: finish(pieces, lang, src, lines)}
+	return Result{Language: lang, Strategy: "lines", Chunks: toChunks(pieces, lang, src, lines)}
 }
 
 const maxPiece = 16 << 10 // bytes of a chunk cut as text

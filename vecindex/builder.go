@@ -15,8 +15,8 @@ type Slots chan struct{}
 func NewSlots(n int) Slots { return make(Slots, n) }
 
 const (
-	// mostPanics is how often coder/hnsw is built again after it panicked.
-	mostPanics = 3
+	// maxPanics is how often coder/hnsw is built again after it panicked.
+	maxPanics = 3
 	// scalarCost is how many rows a row counts for in a plan where there is no
 	// machine code for the scan.
 	scalarCost = 4
@@ -48,26 +48,26 @@ type builder struct {
 	done    chan struct{} // closed when run has ended
 	phase   atomic.Int32
 
-	engine  engine // nil for the exact scan, and where building failed
-	failure error  // of the last build
-	built   mark   // rows the engine was built from; zero if it was read from disk
-	checked mark   // rows at the last check or failed build
-	verdict verdict
+	engine  engine       // nil for the exact scan, and where building failed
+	failure error        // of the last build
+	built   tableVersion // rows the engine was built from; zero if it was read from disk
+	checked tableVersion // rows at the last check or failed build
+	result  checkResult
 	panics  int // of coder/hnsw
 }
 
-// A mark tells how far two moments of a table are apart.
-type mark struct {
+// A tableVersion tells how much a table has changed since.
+type tableVersion struct {
 	generation uint64
 	rows, dead int
 }
 
-func markOf(t *table) mark { return mark{t.generation, t.len(), t.deadCount} }
+func versionOf(t *table) tableVersion { return tableVersion{t.generation, t.len(), t.deadCount} }
 
 // outdated reports whether too much has changed between m and now.
-func (m mark) outdated(now mark) bool {
+func (m tableVersion) outdated(now tableVersion) bool {
 	changes := now.rows - m.rows + now.dead - m.dead
-	return m.generation != now.generation || changes > max(checkedQueries, int(stale*float64(now.rows-now.dead)))
+	return m.generation != now.generation || changes > max(checkedQueries, int(staleShare*float64(now.rows-now.dead)))
 }
 
 // startBuilder starts the goroutine that close ends.
@@ -134,7 +134,7 @@ func (b *builder) run(ctx context.Context) {
 			default:
 			}
 		}
-		b.round(ctx, settled != nil)
+		b.update(ctx, settled != nil)
 		b.phase.Store(int32(idle))
 		if settled != nil && ctx.Err() == nil {
 			close(settled)
@@ -142,20 +142,20 @@ func (b *builder) run(ctx context.Context) {
 	}
 }
 
-// round has the engine of the plan know the rows there are, checks it where much
+// update has the engine of the plan know the rows there are, checks it where much
 // has changed or recheck says so, and publishes what is to serve. It returns early
 // when ctx ends; what served goes on.
-func (b *builder) round(ctx context.Context, recheck bool) {
+func (b *builder) update(ctx context.Context, recheck bool) {
 	b.phase.Store(int32(preparing))
 	t, _, _ := b.state.frozen()
-	rows, now := t.live(), markOf(t)
+	rows, now := t.live(), versionOf(t)
 	if dot.Kernel() == "go" {
 		rows *= scalarCost
 	}
 	name := plan(b.setting, rows, t.dim)
 	if b.engine != nil {
 		if name = replan(b.engine.name(), b.setting, rows, t.dim); name != b.engine.name() {
-			b.engine, b.checked = nil, mark{}
+			b.engine, b.checked = nil, tableVersion{}
 		}
 	}
 	if name != Exact && (b.failure == nil || b.checked.outdated(now)) { // else it would fail again
@@ -163,7 +163,7 @@ func (b *builder) round(ctx context.Context, recheck bool) {
 	}
 	for ctx.Err() == nil && (recheck || b.checked.outdated(now)) {
 		b.phase.Store(int32(checking))
-		most := mostEffort(t.live())
+		most := maxEffort(t.live())
 		if b.setting != Auto {
 			most = maxRows
 		}
@@ -171,13 +171,13 @@ func (b *builder) round(ctx context.Context, recheck bool) {
 		if err != nil {
 			return
 		}
-		b.verdict, b.checked, recheck = v, now, false
+		b.result, b.checked, recheck = v, now, false
 		if b.mustRebuild(t) {
 			b.build(ctx, name, t)
 		}
 	}
 	if ctx.Err() == nil {
-		b.state.publish(decide(b.setting, t.live(), b.engine, b.verdict, b.failure), t.generation)
+		b.state.publish(decide(b.setting, t.live(), b.engine, b.result, b.failure), t.generation)
 	}
 }
 
@@ -191,7 +191,7 @@ func (b *builder) mustRebuild(t *table) bool {
 		b.panics++
 		return true
 	}
-	return b.engine.name() != Sketch && b.verdict.recall < leastRecall && b.built != markOf(t)
+	return b.engine.name() != Sketch && b.result.recall < minRecall && b.built != versionOf(t)
 }
 
 // prepare has the engine know the rows of t: it is extended, read from disk or
@@ -208,7 +208,7 @@ func (b *builder) prepare(ctx context.Context, name string, t *table) {
 	}
 	if name == Graph {
 		if g, err := loadGraph(b.dir, t); err == nil && g != nil {
-			b.failure, b.built, b.checked = nil, mark{}, mark{}
+			b.failure, b.built, b.checked = nil, tableVersion{}, tableVersion{}
 			b.engine, _ = g.extend(ctx, t) // fails only where ctx ends
 			return
 		}
@@ -219,7 +219,7 @@ func (b *builder) prepare(ctx context.Context, name string, t *table) {
 // build makes a new engine from t. What serves goes on if it is of the same table,
 // else the scan does.
 func (b *builder) build(ctx context.Context, name string, t *table) {
-	b.engine, b.failure, b.built, b.checked = nil, nil, markOf(t), mark{}
+	b.engine, b.failure, b.built, b.checked = nil, nil, versionOf(t), tableVersion{}
 	if name == Sketch { // takes milliseconds
 		b.engine = newSketch(t)
 		return
@@ -240,7 +240,7 @@ func (b *builder) build(ctx context.Context, name string, t *table) {
 			if g, err := buildGraph(ctx, t); err == nil { // fails only where ctx ends
 				b.engine = g
 			}
-		case b.panics >= mostPanics:
+		case b.panics >= maxPanics:
 			b.failure = errPanicked
 		default:
 			b.engine, b.failure = buildCoder(ctx, t)

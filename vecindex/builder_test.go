@@ -52,25 +52,25 @@ func TestReplan(t *testing.T) {
 }
 
 func TestOutdated(t *testing.T) {
-	at := mark{generation: 1, rows: 1000, dead: 0}
+	at := tableVersion{generation: 1, rows: 1000, dead: 0}
 	for _, tc := range []struct {
-		now  mark
+		now  tableVersion
 		want bool
 	}{
 		{at, false},
-		{mark{1, 1064, 0}, false},
-		{mark{1, 1249, 0}, false},
-		{mark{1, 1260, 0}, true},
-		{mark{1, 1000, 160}, false},
-		{mark{1, 1000, 180}, true},
-		{mark{1, 1100, 140}, true},
-		{mark{2, 1000, 0}, true},
+		{tableVersion{1, 1064, 0}, false},
+		{tableVersion{1, 1249, 0}, false},
+		{tableVersion{1, 1260, 0}, true},
+		{tableVersion{1, 1000, 160}, false},
+		{tableVersion{1, 1000, 180}, true},
+		{tableVersion{1, 1100, 140}, true},
+		{tableVersion{2, 1000, 0}, true},
 	} {
 		if got := at.outdated(tc.now); got != tc.want {
 			t.Errorf("%v.outdated(%v) = %t", at, tc.now, got)
 		}
 	}
-	if !(mark{}).outdated(mark{generation: 1}) {
+	if !(tableVersion{}).outdated(tableVersion{generation: 1}) {
 		t.Error("what was never checked is not outdated")
 	}
 }
@@ -86,12 +86,12 @@ func TestWhatServesIsCheckedAgainAsRowsChange(t *testing.T) {
 	if err := x.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r := x.Report(); r.Engine != Sketch || r.Recall < leastRecall || r.P50 <= 0 || r.Exact <= 0 {
+	if r := x.Report(); r.Engine != Sketch || r.Recall < minRecall || r.P50 <= 0 || r.Exact <= 0 {
 		t.Fatalf("%+v", r)
 	}
 	x.builder.close() // from here on the test is the builder's goroutine
-	round := func() mark {
-		x.builder.round(t.Context(), false)
+	round := func() tableVersion {
+		x.builder.update(t.Context(), false)
 		return x.builder.checked
 	}
 	first := round()
@@ -142,11 +142,11 @@ func TestGraphThatFindsTooLittleIsBuiltAgain(t *testing.T) {
 		}
 	}
 	put(t, x, n-200, all[n-200:])
-	x.builder.round(t.Context(), false)
+	x.builder.update(t.Context(), false)
 	if g := graphOf(x); g == spoilt || x.state.serving.Load().engine != g {
 		t.Error("the spoilt graph serves")
 	}
-	if r := x.Report(); r.Engine != Graph || r.Recall < aimRecall {
+	if r := x.Report(); r.Engine != Graph || r.Recall < targetRecall {
 		t.Errorf("%+v", r)
 	}
 	if err := x.Close(); err != nil {

@@ -10,41 +10,41 @@ import (
 // After each build an engine is compared with the exact scan: it serves by itself
 // only if it finds what the scan finds.
 const (
-	leastRecall    = 0.97 // of the ten nearest: below that an engine serves only if it is forced
-	aimRecall      = 0.99 // the effort grows until this is reached
+	minRecall      = 0.97 // of the ten nearest: below that an engine serves only if it is forced
+	targetRecall   = 0.99 // the effort grows until this is reached
 	checkedQueries = 64
 )
 
-// A verdict is what a check found.
-type verdict struct {
-	effort int           // the least one that reaches aimRecall, or the greatest
+// A checkResult is what a check found.
+type checkResult struct {
+	effort int           // the least one that reaches targetRecall, or the greatest
 	recall float64       // of the ten nearest of the exact scan
 	p50    time.Duration // of a search, for the report
 	exact  time.Duration // of the exact scan
 }
 
-// mostEffort is the effort above which an engine is no faster than the scan, for
+// maxEffort is the effort above which an engine is no faster than the scan, for
 // so many live rows.
-func mostEffort(rows int) float64 { return sparse * float64(rows) }
+func maxEffort(rows int) float64 { return sparseShare * float64(rows) }
 
 // check compares e, nil for the scan itself, with the exact scan. Efforts above
 // most are not tried. It holds the lock for one search at a time.
-func check(ctx context.Context, st *state, e engine, most float64) (verdict, error) {
+func check(ctx context.Context, st *state, e engine, most float64) (checkResult, error) {
 	defer st.release() // the queries have read originals all over the file
-	queries := st.spread(checkedQueries)
+	queries := st.sample(checkedQueries)
 	if e != nil { // else only the time of a scan is wanted
-		queries = strangers(st, queries)
+		queries = perturbed(st, queries)
 	}
-	want, exact, err := answers(ctx, st, &serving{}, queries)
-	v := verdict{recall: recallOf(want, want), p50: exact, exact: exact}
+	want, exact, err := searchAll(ctx, st, &serving{}, queries)
+	v := checkResult{recall: recallOf(want, want), p50: exact, exact: exact}
 	if err != nil || e == nil {
 		return v, err
 	}
 	for i, effort := range e.efforts() {
-		if i > 0 && (v.recall >= aimRecall || float64(effort) > most) {
+		if i > 0 && (v.recall >= targetRecall || float64(effort) > most) {
 			break
 		}
-		got, p50, err := answers(ctx, st, &serving{engine: e, effort: effort}, queries)
+		got, p50, err := searchAll(ctx, st, &serving{engine: e, effort: effort}, queries)
 		if err != nil {
 			return v, err
 		}
@@ -53,10 +53,10 @@ func check(ctx context.Context, st *state, e engine, most float64) (verdict, err
 	return v, nil
 }
 
-// strangers moves stored vectors by half of what two of their neighbours differ
+// perturbed moves stored vectors by half of what two of their neighbours differ
 // by: away from what is stored, but not out of where vectors are. A stored vector
 // itself is a node of a graph, and found too easily.
-func strangers(st *state, stored [][]float32) [][]float32 {
+func perturbed(st *state, stored [][]float32) [][]float32 {
 	for _, v := range stored {
 		hits, _ := st.search(&serving{}, v, checkedK, nil)
 		if len(hits) < 4 {
@@ -75,8 +75,8 @@ func strangers(st *state, stored [][]float32) [][]float32 {
 	return stored
 }
 
-// answers searches for queries by s and returns the median of the times.
-func answers(ctx context.Context, st *state, s *serving, queries [][]float32) (hits [][]Hit, p50 time.Duration, err error) {
+// searchAll searches for queries by s and returns the median of the times.
+func searchAll(ctx context.Context, st *state, s *serving, queries [][]float32) (hits [][]Hit, p50 time.Duration, err error) {
 	var times []time.Duration
 	for _, v := range queries {
 		if err := ctx.Err(); err != nil {
@@ -120,12 +120,12 @@ func recallOf(want, got [][]Hit) float64 {
 // decide returns what is to serve: e if the check found that it finds enough, or
 // if it is forced, else the exact scan. A nil engine is one the plan does not ask
 // for, or that could not be built because of failure.
-func decide(setting string, rows int, e engine, v verdict, failure error) *serving {
+func decide(setting string, rows int, e engine, v checkResult, failure error) *serving {
 	s := &serving{report: Report{Engine: Exact, Forced: setting == Exact, P50: v.exact, Exact: v.exact}}
 	if v.exact > 0 {
 		s.report.Recall = 1
 	}
-	enough := v.recall >= leastRecall && float64(v.effort) <= mostEffort(rows)
+	enough := v.recall >= minRecall && float64(v.effort) <= maxEffort(rows)
 	switch {
 	case failure != nil:
 		s.report.Why = "no faster engine: " + failure.Error()
@@ -143,7 +143,7 @@ func decide(setting string, rows int, e engine, v verdict, failure error) *servi
 		switch {
 		case setting == Auto:
 			s.report.Why = fmt.Sprintf("as good as the exact scan, which takes %.2f ms", float64(v.exact)/float64(time.Millisecond))
-		case v.recall >= leastRecall:
+		case v.recall >= minRecall:
 			s.report.Why = "set by vector_index; it finds enough to serve by itself"
 		default:
 			s.report.Why = "set by vector_index, though it finds too little to serve by itself"

@@ -117,7 +117,7 @@ func TestDecide(t *testing.T) {
 		{"forced, failed", CoderGraph, rows, nil, 0, 1, errPanicked, exact, "panicked too often"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := decide(tc.setting, tc.rows, tc.engine, verdict{tc.effort, tc.recall, walk, scan}, tc.failure)
+			s := decide(tc.setting, tc.rows, tc.engine, checkResult{tc.effort, tc.recall, walk, scan}, tc.failure)
 			got := s.report
 			if !strings.Contains(got.Why, tc.why) {
 				t.Errorf("why %q, want %q", got.Why, tc.why)

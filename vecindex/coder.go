@@ -32,7 +32,7 @@ func (c *coderGraph) fits(t *table) bool { return c.generation == t.generation &
 
 // extend keeps the graph while few rows are missing: they are scanned.
 func (c *coderGraph) extend(_ context.Context, t *table) (engine, error) {
-	if float64(t.len()-c.rows) > stale*float64(t.len())+checkedQueries {
+	if float64(t.len()-c.rows) > staleShare*float64(t.len())+checkedQueries {
 		return nil, nil
 	}
 	return c, nil

@@ -25,7 +25,7 @@ func TestCoderGraphOnlyServesByForce(t *testing.T) {
 	if r.Engine != CoderGraph || !r.Forced || r.Recall <= 0 || r.Recall > 1 {
 		t.Errorf("%+v", r)
 	}
-	if r.Recall < leastRecall && !strings.Contains(r.Why, "too little") {
+	if r.Recall < minRecall && !strings.Contains(r.Why, "too little") {
 		t.Errorf("recall %.3f, why %q", r.Recall, r.Why)
 	}
 	t.Logf("%+v", r)
@@ -85,7 +85,7 @@ func TestEngineThatBreaksInASearchIsBuiltAgain(t *testing.T) {
 	x := open(t, dim)
 	put(t, x, 0, all)
 	x.Serve(CoderGraph, nil)
-	for i := range mostPanics {
+	for i := range maxPanics {
 		if err := x.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}

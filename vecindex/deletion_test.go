@@ -40,7 +40,7 @@ func TestMassDeletionWhileTheGraphServes(t *testing.T) {
 			}
 			got = append(got, hits)
 		}
-		if recall := recallOf(want, got); len(live) > 0 && recall < leastRecall {
+		if recall := recallOf(want, got); len(live) > 0 && recall < minRecall {
 			t.Errorf("%s: recall %.3f", what, recall)
 		}
 	}
@@ -51,7 +51,7 @@ func TestMassDeletionWhileTheGraphServes(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(what + ", settled")
-		if e := x.Report(); len(live) > 0 && (e.Engine != Graph || e.Recall < leastRecall) {
+		if e := x.Report(); len(live) > 0 && (e.Engine != Graph || e.Recall < minRecall) {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}

@@ -39,7 +39,7 @@ func plan(setting string, rows, dim int) string {
 // few more rows would ask for it, so that rows which come and go around a bound do
 // not have a graph built again and again.
 func replan(built, setting string, rows, dim int) string {
-	if more := int(float64(rows) * (1 + stale)); plan(setting, more, dim) == built {
+	if more := int(float64(rows) * (1 + staleShare)); plan(setting, more, dim) == built {
 		return built
 	}
 	return plan(setting, rows, dim)
@@ -84,20 +84,20 @@ const (
 	// checkedK is the number of results an effort is found for.
 	checkedK = 10
 
-	// selective is the share of rows below which those that pass a filter are
+	// selectiveShare is the share of rows below which those that pass a filter are
 	// scanned: a graph would mostly walk over rows that do not pass.
-	selective = 0.2
+	selectiveShare = 0.2
 
-	// stale is the share of rows that may have been added or dropped before the table
+	// staleShare is the share of rows that may have been added or dropped before the table
 	// is compacted, and an engine checked again or built anew.
-	stale = 0.2
+	staleShare = 0.2
 
-	// sparse is the share of rows up to which a search may pick rows one by one: a
+	// sparseShare is the share of rows up to which a search may pick rows one by one: a
 	// single row costs what eight consecutive ones do, so with more of them all rows
 	// are scanned as fast and none is missed. Measured with 126,895 rows of 128
 	// dimensions: 16,384 rows, and all rows, took 10 ms each; 81,920 rows, which is
 	// what 100 results need where 10 need 8,192, took 12 to 20 ms.
-	sparse = 0.125
+	sparseShare = 0.125
 )
 
 // search returns the k best rows that may be found.
@@ -111,11 +111,11 @@ func (s *serving) search(t *table, q *query, k int) (hits []Hit, damaged bool) {
 
 // propose returns n rows the engine finds, if it is to be asked and finds enough.
 func (s *serving) propose(t *table, q *query, n, k int) (best top, ok bool) {
-	if s.engine == nil || !s.engine.fits(t) || float64(q.passing) < selective*float64(t.live()) {
+	if s.engine == nil || !s.engine.fits(t) || float64(q.passing) < selectiveShare*float64(t.live()) {
 		return nil, false
 	}
 	effort := s.effort * max(1, k/checkedK)
-	if effort > s.effort && float64(effort) > sparse*float64(t.live()) {
+	if effort > s.effort && float64(effort) > sparseShare*float64(t.live()) {
 		return nil, false
 	}
 	best = newTop(n)

@@ -18,3 +18,15 @@ func graphOf(x *Index) *graph {
 	g, _ := x.state.serving.Load().engine.(*graph)
 	return g
 }
+
+// Compact drops tombstones, as Apply does by itself when they are a fifth.
+func (x *Index) Compact() error {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	if x.state.table.deadCount == 0 {
+		return nil
+	}
+	x.compactAt = 0
+	defer x.wake()
+	return x.store.compact()
+}

@@ -141,8 +141,8 @@ func (w *walker) begin(rows int) {
 	w.seen = w.seen[:n]
 }
 
-// climbDown walks from the entry to the layer above low, always to the nearest.
-func (g *graph) climbDown(t *table, q *dot.Query, low int) (at scored, layer int, ok bool) {
+// descend walks from the entry to the layer above low, always to the nearest.
+func (g *graph) descend(t *table, q *dot.Query, low int) (at scored, layer int, ok bool) {
 	row, layer, ok := unpackEntry(g.entry.Load())
 	if !ok {
 		return at, 0, false
@@ -242,7 +242,7 @@ func (g *graph) propose(t *table, q *query, effort int, offer func(scored)) (cov
 	g.blocks.RLock()
 	defer g.blocks.RUnlock()
 	nodes := g.nodes.Load()
-	if at, _, ok := g.climbDown(t, q.bytes, 0); ok {
+	if at, _, ok := g.descend(t, q.bytes, 0); ok {
 		g.search(t, w, q.bytes, []scored{at}, effort, 0, q)
 		for _, s := range w.best {
 			if int64(s.row) < nodes { // those that were linked since are offered by the caller

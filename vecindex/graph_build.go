@@ -63,7 +63,7 @@ func (g *graph) insert(t *table, w *walker, row int32) {
 	w.q.SetRow(t.at(row), t.scale[row])
 	w.begin(t.len())
 	_, highest, _ := unpackEntry(g.entry.Load())
-	at, from, ok := g.climbDown(t, &w.q, min(layer, highest))
+	at, from, ok := g.descend(t, &w.q, min(layer, highest))
 	if ok {
 		w.sorted = append(w.sorted[:0], at)
 		for l := from; l >= 0; l-- {
@@ -72,7 +72,7 @@ func (g *graph) insert(t *table, w *walker, row int32) {
 			// A row that is being linked again may be found by its old links.
 			w.sorted = slices.DeleteFunc(w.sorted, func(s scored) bool { return s.row == row })
 			sortBest(w.sorted)
-			g.choose(t, w, w.sorted, graphLinks, w.q.Scale)
+			g.selectNeighbours(t, w, w.sorted, graphLinks, w.q.Scale)
 			g.connect(t, w, row, l)
 			if len(w.sorted) == 0 {
 				w.sorted = append(w.sorted, at)
@@ -96,11 +96,11 @@ func sortBest(s []scored) {
 	})
 }
 
-// choose picks up to n of near, the best first, into w.chosen: those that are
+// selectNeighbours picks up to n of near, the best first, into w.chosen: those that are
 // nearer to the row they are to be linked with than to any chosen before (the
 // heuristic of the paper, section 4), so that links lead into all directions,
 // and then the best of the rest. Scale is that of the row, since the scores lack it.
-func (g *graph) choose(t *table, w *walker, near []scored, n int, scale float32) {
+func (g *graph) selectNeighbours(t *table, w *walker, near []scored, n int, scale float32) {
 	w.chosen = w.chosen[:0]
 	if len(near) <= n {
 		w.chosen = append(w.chosen, near...)
@@ -112,7 +112,7 @@ func (g *graph) choose(t *table, w *walker, near []scored, n int, scale float32)
 			break
 		}
 		w.of.SetRow(t.at(c.row), t.scale[c.row])
-		if g.apart(t, w, &w.of, c.score*scale) {
+		if g.isDiverse(t, w, &w.of, c.score*scale) {
 			w.chosen = append(w.chosen, c)
 		} else {
 			left = append(left, c)
@@ -127,8 +127,8 @@ func (g *graph) choose(t *table, w *walker, near []scored, n int, scale float32)
 	w.old = left
 }
 
-// apart reports whether all chosen rows are further from q than cosine says.
-func (g *graph) apart(t *table, w *walker, q *dot.Query, cosine float32) bool {
+// isDiverse reports whether all chosen rows are further from q than cosine says.
+func (g *graph) isDiverse(t *table, w *walker, q *dot.Query, cosine float32) bool {
 	var products [4]int32
 	least := cosine / q.Scale
 	for i := 0; i < len(w.chosen); i += 4 {
@@ -147,7 +147,7 @@ func (g *graph) apart(t *table, w *walker, q *dot.Query, cosine float32) bool {
 // connect links row with w.chosen in a layer, and them with row; a full list is
 // chosen anew.
 func (g *graph) connect(t *table, w *walker, row int32, layer int) {
-	set(g.links(row, layer), w.chosen)
+	setLinks(g.links(row, layer), w.chosen)
 	to := make([]int32, len(w.chosen))
 	for i, c := range w.chosen {
 		to[i] = c.row
@@ -174,8 +174,8 @@ func (g *graph) connect(t *table, w *walker, row int32, layer int) {
 		rows = append(rows, scored{row: row})
 		g.score(t, &w.of, rows)
 		sortBest(rows)
-		g.choose(t, w, rows, len(links), scale)
-		set(links, w.chosen)
+		g.selectNeighbours(t, w, rows, len(links), scale)
+		setLinks(links, w.chosen)
 	}
 }
 
@@ -193,7 +193,7 @@ func (g *graph) score(t *table, q *dot.Query, rows []scored) {
 }
 
 // set replaces a list.
-func set(links []uint32, rows []scored) {
+func setLinks(links []uint32, rows []scored) {
 	for i := range links {
 		r := uint32(noLink)
 		if i < len(rows) {

@@ -8,7 +8,7 @@
 // A checksummed snapshot on disk spares reading everything again at start. All of
 // it is derived: it can be deleted and rebuilt at any time.
 //
-// Open, Snapshot, Compact, Close, and Apply when it compacts, wait for the disk;
+// Open, Snapshot, Close, and Apply when it compacts, wait for the disk;
 // searches wait only for the moment in which rows change.
 package vecindex
 
@@ -31,11 +31,10 @@ type Index struct {
 	// snapshot: it was damaged, or made for another identity. "" if it did not.
 	Rebuilt string
 
-	identity string
-	dim      int
-	state    *state
-	store    *store
-	builder  *builder // nil before Serve
+	dim     int
+	state   *state
+	store   *store
+	builder *builder // nil before Serve
 
 	changing  sync.Mutex // one change of rows at a time, held across I/O
 	compactAt int        // guarded by changing: tombstones below which compaction is not tried again
@@ -60,7 +59,7 @@ func Open(dir, identity string, dim int) (*Index, error) {
 	}
 	st := newState(t, seq)
 	return &Index{
-		Rebuilt: rebuilt, identity: identity, dim: dim,
+		Rebuilt: rebuilt, dim: dim,
 		state: st, store: &store{dir: dir, identity: identity, state: st},
 	}, nil
 }
@@ -121,7 +120,7 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	if err := x.state.apply(t, seq, put, drop, bytes, scales); err != nil {
 		return fmt.Errorf("put vectors: %w", err)
 	}
-	if t.deadCount > max(1024, int(stale*float64(t.len())), x.compactAt) {
+	if t.deadCount > max(1024, int(staleShare*float64(t.len())), x.compactAt) {
 		x.compactAt = 0
 		if err := x.store.compact(); err != nil {
 			x.compactAt = t.deadCount + 1024 // a full disk: the tombstones can wait
@@ -129,18 +128,6 @@ func (x *Index) Apply(seq int64, put []Vec, drop []string) error {
 	}
 	x.wake()
 	return nil
-}
-
-// Compact drops tombstones. Apply does so by itself when they are a fifth.
-func (x *Index) Compact() error {
-	x.changing.Lock()
-	defer x.changing.Unlock()
-	if x.state.table.deadCount == 0 {
-		return nil
-	}
-	x.compactAt = 0
-	defer x.wake()
-	return x.store.compact()
 }
 
 // Search returns the k nearest stored vectors to v that f lets pass, the nearest
@@ -203,12 +190,6 @@ func (x *Index) Seq() int64 {
 	defer x.state.mu.RUnlock()
 	return x.state.seq
 }
-
-// Dim returns the dimension of the index's vectors.
-func (x *Index) Dim() int { return x.dim }
-
-// Identity returns the embedding identity the vectors are of.
-func (x *Index) Identity() string { return x.identity }
 
 // Report returns what answers searches at the moment.
 func (x *Index) Report() Report {

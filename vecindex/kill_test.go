@@ -122,7 +122,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 			}
 		}
 		r := x.Report()
-		if x.Len() != live || r.Engine != Graph || r.Recall < leastRecall || x.state.damaged.Load() {
+		if x.Len() != live || r.Engine != Graph || r.Recall < minRecall || x.state.damaged.Load() {
 			t.Errorf("seq %d: %d vectors, want %d; %+v", seq, x.Len(), live, r)
 		}
 		if err := x.Close(); err != nil {

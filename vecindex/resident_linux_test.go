@@ -25,7 +25,7 @@ func TestOriginalsAreNotKeptInMemory(t *testing.T) {
 	if kb := residentKB(t, name); kb > 1024 {
 		t.Errorf("%d KB of %d KB of originals are resident after measuring", kb, n*(2*dim+sumBytes)/1024)
 	}
-	for _, v := range x.state.spread(2000) { // the test sees what is resident
+	for _, v := range x.state.sample(2000) { // the test sees what is resident
 		x.Search(v, 10, nil)
 	}
 	if kb := residentKB(t, name); kb < 1024 {

@@ -99,8 +99,8 @@ func (st *state) vector(key string) ([]float32, bool) {
 	return st.table.vector(row), true
 }
 
-// spread returns up to n stored vectors, evenly spread over the rows.
-func (st *state) spread(n int) [][]float32 {
+// sample returns up to n stored vectors, evenly spread over the rows.
+func (st *state) sample(n int) [][]float32 {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 	t := st.table

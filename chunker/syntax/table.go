@@ -80,10 +80,10 @@ type rule struct {
 	data bool
 	// imports says that nodes of this kind may import, whatever else they do.
 	imports bool
-	// look decides in place of the fields above where they do not reach. It
+	// inspect decides in place of the fields above where they do not reach. It
 	// returns an empty name for what is no definition; scope, if not empty, is
 	// what the names of its members begin with.
-	look func(n *sitter.Node, src []byte) found
+	inspect func(n *sitter.Node, src []byte) found
 }
 
 // found is what a rule's look made of a node.

@@ -24,17 +24,17 @@ func cTable() *table {
 // cRules are shared with C++.
 func cRules() map[string]rule {
 	specifier := func(kind string) rule {
-		return rule{look: func(n *sitter.Node, src []byte) found { return cSpecifier(n, src, kind, define) }}
+		return rule{inspect: func(n *sitter.Node, src []byte) found { return cSpecifier(n, src, kind, define) }}
 	}
 	return map[string]rule{
-		"function_definition":  {look: cFunction},
+		"function_definition":  {inspect: cFunction},
 		"struct_specifier":     specifier("struct"),
 		"union_specifier":      specifier("struct"),
 		"enum_specifier":       specifier("enum"),
-		"type_definition":      {look: cTypedef},
+		"type_definition":      {inspect: cTypedef},
 		"declaration":          {act: wrap},
 		"preproc_function_def": {act: define, kind: "macro"},
-		"preproc_def": {look: func(n *sitter.Node, src []byte) found {
+		"preproc_def": {inspect: func(n *sitter.Node, src []byte) found {
 			if strings.Count(strings.TrimSpace(text(n, src)), "\n") == 0 {
 				return found{} // a constant
 			}

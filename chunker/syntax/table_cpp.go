@@ -13,7 +13,7 @@ func cppTable() *table {
 	t := cTable()
 	t.language = func() *sitter.Language { return sitter.NewLanguage(grammar_cpp.Language()) }
 	class := func(kind string) rule {
-		return rule{look: func(n *sitter.Node, src []byte) found { return cSpecifier(n, src, kind, holds) }}
+		return rule{inspect: func(n *sitter.Node, src []byte) found { return cSpecifier(n, src, kind, holds) }}
 	}
 	function := t.rules["function_definition"]
 	function.member = "method"
@@ -22,7 +22,7 @@ func cppTable() *table {
 		"class_specifier":     class("class"),
 		"struct_specifier":    class("struct"),
 		"union_specifier":     class("struct"),
-		"namespace_definition": {look: func(n *sitter.Node, src []byte) found {
+		"namespace_definition": {inspect: func(n *sitter.Node, src []byte) found {
 			name := line(child(n, "name"), src)
 			if name == "" {
 				return found{act: enter} // what is in it is known by its own name

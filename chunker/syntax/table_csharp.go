@@ -11,7 +11,7 @@ import (
 
 func csharpTable() *table {
 	member := func(name func(n *sitter.Node, src []byte) string) rule {
-		return rule{look: func(n *sitter.Node, src []byte) found {
+		return rule{inspect: func(n *sitter.Node, src []byte) found {
 			if !csharpBody(n) {
 				return found{}
 			}
@@ -26,7 +26,7 @@ func csharpTable() *table {
 		rules: map[string]rule{
 			"using_directive":                   {imports: true},
 			"file_scoped_namespace_declaration": {act: pkg},
-			"namespace_declaration": {act: pkg, look: func(n *sitter.Node, src []byte) found {
+			"namespace_declaration": {act: pkg, inspect: func(n *sitter.Node, src []byte) found {
 				return found{act: holds, kind: "module", name: line(child(n, "name"), src)}
 			}},
 			"class_declaration":        {act: holds, kind: "class"},

@@ -12,7 +12,7 @@ import (
 )
 
 func cssTable() *table {
-	at := rule{look: cssAtRule}
+	at := rule{inspect: cssAtRule}
 	return &table{
 		language: func() *sitter.Language { return sitter.NewLanguage(grammar_css.Language()) },
 		leads:    "comment",
@@ -20,11 +20,11 @@ func cssTable() *table {
 		rules: map[string]rule{
 			"import_statement":    {imports: true},
 			"block":               {act: enter},
-			"rule_set":            {look: cssRuleSet},
+			"rule_set":            {inspect: cssRuleSet},
 			"media_statement":     at,
 			"supports_statement":  at,
 			"scope_statement":     at,
-			"keyframes_statement": {look: cssAtRule},
+			"keyframes_statement": {inspect: cssAtRule},
 			"at_rule":             at,
 		},
 		imports: cssImport,

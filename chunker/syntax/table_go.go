@@ -30,12 +30,12 @@ func goTable() *table {
 			"import_spec_list":     {act: enter},
 			"import_spec":          {imports: true},
 			"function_declaration": {act: define, kind: "function"},
-			"method_declaration": {look: func(n *sitter.Node, src []byte) found {
+			"method_declaration": {inspect: func(n *sitter.Node, src []byte) found {
 				return found{act: define, kind: "method", name: text(child(n, "name"), src), owner: goReceiver(child(n, "receiver"), src)}
 			}},
 			"type_declaration": {act: wrap},
-			"type_spec":        {look: typeSpec},
-			"type_alias":       {look: typeSpec},
+			"type_spec":        {inspect: typeSpec},
+			"type_alias":       {inspect: typeSpec},
 		},
 		imports: func(n *sitter.Node, src []byte) []string {
 			return []string{quoted(text(child(n, "path"), src))}

@@ -17,8 +17,8 @@ func hclTable() *table {
 		sep:      ".",
 		rules: map[string]rule{
 			"body":  {act: enter},
-			"block": {imports: true, look: hclBlock},
-			"attribute": {data: true, look: func(n *sitter.Node, src []byte) found {
+			"block": {imports: true, inspect: hclBlock},
+			"attribute": {data: true, inspect: func(n *sitter.Node, src []byte) found {
 				return found{act: define, kind: "key", name: line(n.NamedChild(0), src)}
 			}},
 		},

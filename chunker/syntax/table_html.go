@@ -19,9 +19,9 @@ func htmlTable() *table {
 		prose:    "text raw_text",
 		sep:      " > ",
 		rules: map[string]rule{
-			"element":        {look: htmlElement},
-			"script_element": {look: htmlScript},
-			"style_element":  {look: htmlScript},
+			"element":        {inspect: htmlElement},
+			"script_element": {inspect: htmlScript},
+			"style_element":  {inspect: htmlScript},
 		},
 		prepare:     func(src []byte) []byte { return maskExpressions(src, "{{") },
 		fileImports: func(src []byte) []string { return source.ReadPage(src).Imports },

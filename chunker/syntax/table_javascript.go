@@ -29,27 +29,27 @@ func javascriptRules() map[string]rule {
 		"generator_function_declaration": {act: define, kind: "function"},
 		"class_declaration":              {act: holds, kind: "class"},
 		"class_body":                     {act: enter},
-		"method_definition": {member: "method", look: func(n *sitter.Node, src []byte) found {
+		"method_definition": {member: "method", inspect: func(n *sitter.Node, src []byte) found {
 			// Methods of an object literal belong to no class; ['a'] is a.
 			return found{act: define, kind: "function", name: strings.Trim(text(child(n, "name"), src), "[]'\"")}
 		}},
-		"field_definition":      {look: valueNamed("property"), member: "method"},
+		"field_definition":      {inspect: valueNamed("property"), member: "method"},
 		"lexical_declaration":   {act: wrap},
 		"variable_declaration":  {act: wrap},
-		"variable_declarator":   {look: valueNamed("name")},
+		"variable_declarator":   {inspect: valueNamed("name")},
 		"expression_statement":  {act: wrap},
-		"assignment_expression": {look: assigned},
+		"assignment_expression": {inspect: assigned},
 		// export default () => {}, and files that are one call of a function.
-		"arrow_function":           {look: exported},
-		"function_expression":      {look: exported},
-		"class":                    {look: exported},
+		"arrow_function":           {inspect: exported},
+		"function_expression":      {inspect: exported},
+		"class":                    {inspect: exported},
 		"call_expression":          {act: enterLong},
 		"arguments":                {act: enterLong},
 		"parenthesized_expression": {act: enterLong},
 		"statement_block":          {act: enterLong},
 		// Handlers by their names, and components of Vue without setup.
-		"object": {look: objectOf},
-		"pair":   {look: paired},
+		"object": {inspect: objectOf},
+		"pair":   {inspect: paired},
 	}
 }
 

@@ -15,7 +15,7 @@ func jsonTable() *table {
 		crowds:   true,
 		rules: map[string]rule{
 			"object": {act: enter},
-			"pair": {data: true, look: func(n *sitter.Node, src []byte) found {
+			"pair": {data: true, inspect: func(n *sitter.Node, src []byte) found {
 				return found{act: define, kind: "key", name: entryName(child(n, "key"), src)}
 			}},
 		},

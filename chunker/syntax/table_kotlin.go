@@ -17,15 +17,15 @@ func kotlinTable() *table {
 		rules: map[string]rule{
 			"package_header":        {act: pkg},
 			"import":                {imports: true},
-			"class_declaration":     {look: kotlinClass},
+			"class_declaration":     {inspect: kotlinClass},
 			"object_declaration":    {act: holds, kind: "class"},
-			"companion_object":      {look: kotlinCompanion},
+			"companion_object":      {inspect: kotlinCompanion},
 			"class_body":            {act: enter},
 			"enum_class_body":       {act: enter},
 			"type_alias":            {act: define, kind: "type", name: "type"},
-			"function_declaration":  {look: kotlinFunction, member: "method"},
-			"property_declaration":  {look: kotlinProperty, member: "method"},
-			"secondary_constructor": {look: func(*sitter.Node, []byte) found { return found{act: define, kind: "method", name: "constructor"} }},
+			"function_declaration":  {inspect: kotlinFunction, member: "method"},
+			"property_declaration":  {inspect: kotlinProperty, member: "method"},
+			"secondary_constructor": {inspect: func(*sitter.Node, []byte) found { return found{act: define, kind: "method", name: "constructor"} }},
 		},
 		imports: func(n *sitter.Node, src []byte) []string {
 			s := strings.TrimSuffix(strings.TrimPrefix(line(n, src), "import "), ";")

@@ -14,10 +14,10 @@ func luaTable() *table {
 		sep:       ".",
 		methodSep: ":",
 		rules: map[string]rule{
-			"function_declaration": {look: luaFunction},
+			"function_declaration": {inspect: luaFunction},
 			"variable_declaration": {act: wrap},
-			"assignment_statement": {look: luaAssigned},
-			"field":                {look: luaField},
+			"assignment_statement": {inspect: luaAssigned},
+			"field":                {inspect: luaField},
 			"expression_list":      {act: enter},
 			"table_constructor":    {act: enter},
 			"return_statement":     {act: enter}, // the table that a module returns

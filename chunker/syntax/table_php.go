@@ -18,7 +18,7 @@ func phpTable() *table {
 		sep:       `\`,
 		methodSep: "::",
 		rules: map[string]rule{
-			"namespace_definition": {act: pkg, look: func(n *sitter.Node, src []byte) found {
+			"namespace_definition": {act: pkg, inspect: func(n *sitter.Node, src []byte) found {
 				switch name := line(child(n, "name"), src); {
 				case child(n, "body") == nil:
 					return found{}
@@ -45,9 +45,9 @@ func phpTable() *table {
 			// What is given to a name, or returned by the file.
 			"expression_statement":       {act: wrap},
 			"return_statement":           {act: wrap},
-			"assignment_expression":      {look: phpAssigned},
+			"assignment_expression":      {inspect: phpAssigned},
 			"object_creation_expression": {act: enter},
-			"anonymous_class":            {look: phpAnonymous},
+			"anonymous_class":            {inspect: phpAnonymous},
 		},
 		imports: phpUses,
 		calls:   []string{"require_once", "require", "include_once", "include"},

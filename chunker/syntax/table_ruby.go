@@ -21,10 +21,10 @@ func rubyTable() *table {
 			"module":           {act: holds, kind: "module"},
 			"class":            {act: holds, kind: "class"},
 			"singleton_class":  {act: enter}, // class << self
-			"method":           {look: rubyMethod},
-			"singleton_method": {look: rubyMethod},
-			"assignment":       {look: rubyStruct},
-			"call":             {imports: true, look: rubyCall},
+			"method":           {inspect: rubyMethod},
+			"singleton_method": {inspect: rubyMethod},
+			"assignment":       {inspect: rubyStruct},
+			"call":             {imports: true, inspect: rubyCall},
 			"argument_list":    {act: enter}, // private def f
 			"do_block":         {act: enter},
 			"block":            {act: enter},

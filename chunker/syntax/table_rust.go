@@ -24,8 +24,8 @@ func rustTable() *table {
 			"type_item":        {act: define, kind: "type"},
 			"macro_definition": {act: define, kind: "macro"},
 			"trait_item":       {act: holds, kind: "trait"},
-			"impl_item":        {look: rustImpl},
-			"mod_item": {imports: true, look: func(n *sitter.Node, src []byte) found {
+			"impl_item":        {inspect: rustImpl},
+			"mod_item": {imports: true, inspect: func(n *sitter.Node, src []byte) found {
 				if child(n, "body") == nil {
 					return found{}
 				}

@@ -17,7 +17,7 @@ func scalaTable() *table {
 		sep:      ".",
 		indented: true,
 		rules: map[string]rule{
-			"package_clause": {act: pkg, look: func(n *sitter.Node, src []byte) found {
+			"package_clause": {act: pkg, inspect: func(n *sitter.Node, src []byte) found {
 				if child(n, "body") == nil {
 					return found{}
 				}
@@ -29,14 +29,14 @@ func scalaTable() *table {
 			"trait_definition":     {act: holds, kind: "trait"},
 			"enum_definition":      {act: holds, kind: "enum"},
 			"package_object":       {act: holds, kind: "module"},
-			"given_definition":     {look: scalaGiven},
-			"extension_definition": {look: scalaExtension},
+			"given_definition":     {inspect: scalaGiven},
+			"extension_definition": {inspect: scalaExtension},
 			"template_body":        {act: enter},
 			"with_template_body":   {act: enter},
 			"enum_body":            {act: enter},
 			"type_definition":      {act: define, kind: "type"},
 			"function_definition":  {act: define, kind: "function", member: "method"},
-			"val_definition":       {look: scalaValue, member: "method"},
+			"val_definition":       {inspect: scalaValue, member: "method"},
 		},
 		imports: scalaImports,
 		pkg:     scalaPackage,

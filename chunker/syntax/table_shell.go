@@ -17,7 +17,7 @@ func shellTable() *table {
 		sep:      ".",
 		rules: map[string]rule{
 			"function_definition": {act: define, kind: "function"},
-			"command":             {imports: true, look: batsTest},
+			"command":             {imports: true, inspect: batsTest},
 			// Functions are defined, and files sourced, where a condition holds.
 			"list":               {act: enter},
 			"if_statement":       {act: enter},

@@ -15,8 +15,8 @@ func tomlTable() *table {
 		leads:    "comment",
 		sep:      ".",
 		rules: map[string]rule{
-			"table":               {look: tomlSection},
-			"table_array_element": {look: tomlSection},
+			"table":               {inspect: tomlSection},
+			"table_array_element": {inspect: tomlSection},
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 func typescriptTable() *table {
 	t := javascriptTable()
 	t.language = func() *sitter.Language { return sitter.NewLanguage(grammar_typescript.LanguageTypescript()) }
-	module := rule{look: func(n *sitter.Node, src []byte) found {
+	module := rule{inspect: func(n *sitter.Node, src []byte) found {
 		if child(n, "body") == nil {
 			return found{}
 		}
@@ -23,11 +23,11 @@ func typescriptTable() *table {
 		"type_alias_declaration":     {act: define, kind: "type"},
 		"enum_declaration":           {act: define, kind: "enum"},
 		"abstract_class_declaration": {act: holds, kind: "class"},
-		"public_field_definition":    {look: valueNamed("name"), member: "method"},
+		"public_field_definition":    {inspect: valueNamed("name"), member: "method"},
 		"ambient_declaration":        {act: wrap},
 		"internal_module":            module,
 		"module":                     module,
-		"statement_block":            {look: moduleBody},
+		"statement_block":            {inspect: moduleBody},
 	})
 	return t
 }

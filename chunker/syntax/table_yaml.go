@@ -21,12 +21,12 @@ func yamlTable() *table {
 		crowds:   true,
 		indented: true,
 		rules: map[string]rule{
-			"document":            {look: yamlDocument},
+			"document":            {inspect: yamlDocument},
 			"block_node":          {act: enter},
 			"block_mapping":       {act: enter},
 			"block_sequence":      {act: enter},
-			"block_sequence_item": {data: true, look: yamlItem},
-			"block_mapping_pair": {data: true, look: func(n *sitter.Node, src []byte) found {
+			"block_sequence_item": {data: true, inspect: yamlItem},
+			"block_mapping_pair": {data: true, inspect: func(n *sitter.Node, src []byte) found {
 				return found{act: define, kind: "key", name: entryName(child(n, "key"), src)}
 			}},
 		},

@@ -15,9 +15,9 @@ func zigTable() *table {
 		leads:    "comment",
 		sep:      ".",
 		rules: map[string]rule{
-			"function_declaration": {look: zigFunction, member: "method"},
-			"test_declaration":     {look: zigTest},
-			"variable_declaration": {look: zigContainer},
+			"function_declaration": {inspect: zigFunction, member: "method"},
+			"test_declaration":     {inspect: zigTest},
+			"variable_declaration": {inspect: zigContainer},
 			"struct_declaration":   {act: enter},
 			"union_declaration":    {act: enter},
 			"enum_declaration":     {act: enter},

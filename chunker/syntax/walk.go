@@ -106,8 +106,8 @@ func (w *walk) visit(n *sitter.Node) bool {
 	}
 	f := found{act: r.act, kind: r.kind}
 	switch {
-	case r.look != nil:
-		f = r.look(n, w.src)
+	case r.inspect != nil:
+		f = r.inspect(n, w.src)
 	case r.act == define || r.act == holds:
 		if r.body != "" && n.ChildByFieldName(r.body) == nil {
 			return false

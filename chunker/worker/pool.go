@@ -1,3 +1,18 @@
+// Package worker has work done in processes of its own, which may crash, hang or
+// grow without harm to the program that asks: parsers in C, given source that
+// nobody vouches for.
+//
+// The program makes a [Pool] and calls [Pool.Do] with requests, which are bytes.
+// The pool starts its workers, which are the same executable with a hidden
+// subcommand that calls [Serve] with the function that answers. Both speak in
+// frames through the worker's standard input and output, see frame.go.
+//
+// A Pool owns its processes: it starts them when there is work, stops them when
+// there is none, replaces those that crash, hang or grow, and remembers the
+// requests that ended one. It is safe for concurrent use. Do waits for a free
+// worker and for the answer, at most for the deadline; Close waits for what is
+// being worked on. Errors are those of the context, [ErrHung], [ErrCrashed], and
+// what wraps fold.ErrUnavailable where no worker could be started.
 package worker
 
 import (
@@ -14,9 +29,9 @@ import (
 // when idle, and replaced when they crash, hang or grow. A Pool that has nothing
 // to do has no process and no timer. It is safe for concurrent use.
 type Pool struct {
-	opt   Options
-	slots chan struct{} // holds one for each request being worked on
-	marks marks
+	opt      Options
+	slots    chan struct{} // holds one for each request being worked on
+	failures failures
 
 	mu     sync.Mutex // guards the fields below; not held across I/O
 	idle   []*process
@@ -39,7 +54,9 @@ type Stats struct {
 // NewPool returns a Pool. It starts no process before the first request. Close it.
 func NewPool(opt Options) *Pool {
 	opt = opt.withDefaults()
-	return &Pool{opt: opt, slots: make(chan struct{}, opt.Workers), marks: marks{ended: make(map[Mark]int)}}
+	p := &Pool{opt: opt, slots: make(chan struct{}, opt.Workers)}
+	p.failures.clear()
+	return p
 }
 
 // Stats returns the counts so far.
@@ -51,8 +68,8 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// Forgive has requests tried again that have ended a worker.
-func (p *Pool) Forgive() { p.marks.clear() }
+// ForgetFailures has requests tried again that have ended a worker.
+func (p *Pool) ForgetFailures() { p.failures.clear() }
 
 // Do has a worker answer a request, which it keeps nothing of. If the worker
 // crashes, another one tries once more.
@@ -66,7 +83,7 @@ func (p *Pool) Do(ctx context.Context, req Request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for !p.marks.givenUp(req.Mark) {
+	for !p.failures.tooMany(req.Key) {
 		err := p.try(ctx, req)
 		switch {
 		case err == nil:
@@ -77,7 +94,7 @@ func (p *Pool) Do(ctx context.Context, req Request) error {
 			return err
 		}
 		hung := errors.Is(err, ErrHung)
-		p.failed(req.Mark, hung)
+		p.failed(req.Key, hung)
 		p.opt.Log.WarnContext(ctx, "Parser ended", "path", req.Name, "error", err)
 		if hung {
 			return ErrHung
@@ -87,8 +104,8 @@ func (p *Pool) Do(ctx context.Context, req Request) error {
 }
 
 // failed counts a worker that a request has ended.
-func (p *Pool) failed(mark Mark, hung bool) {
-	p.marks.add(mark)
+func (p *Pool) failed(mark Key, hung bool) {
+	p.failures.add(mark)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if hung {
@@ -218,3 +235,21 @@ func (p *Pool) Close() {
 	}
 	p.ending.Wait()
 }
+
+// A Request is one piece of work.
+type Request struct {
+	Name string   // what it is called in the log
+	Key  Key      // what it is remembered by if it ends its worker
+	Body [][]byte // its bytes, in parts; at most MaxRequest in all
+	// Accept is given the answer, which it does not keep. An answer that it
+	// refuses counts as a crash.
+	Accept func(answer []byte) error
+}
+
+var (
+	// ErrHung is what Do returns if the worker took too long and was killed.
+	ErrHung = errors.New("parser took too long")
+	// ErrCrashed is what Do returns for a request that has ended a worker twice,
+	// by a crash or by taking too long: it is not tried again.
+	ErrCrashed = errors.New("parser crashed")
+)

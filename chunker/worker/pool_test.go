@@ -91,7 +91,7 @@ func newPool(t *testing.T, opt worker.Options) *worker.Pool {
 // ask has p answer a request, and refuses any answer but the right one.
 func ask(ctx context.Context, p *worker.Pool, text string) error {
 	return p.Do(ctx, worker.Request{
-		Name: "name of it", Mark: sha256.Sum256([]byte(text)), Body: [][]byte{[]byte(text[:len(text)/2]), []byte(text[len(text)/2:])},
+		Name: "name of it", Key: sha256.Sum256([]byte(text)), Body: [][]byte{[]byte(text[:len(text)/2]), []byte(text[len(text)/2:])},
 		Accept: func(answer []byte) error {
 			if want := strings.ToUpper(text); string(answer) != want {
 				return fmt.Errorf("the answer is %q, want %q", answer, want)

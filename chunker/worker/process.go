@@ -21,7 +21,7 @@ type process struct {
 	in       io.WriteCloser
 	w        *bufio.Writer
 	r        *bufio.Reader
-	stderr   *tail
+	stderr   *output
 	resident int64 // bytes, as of its last answer; 0 if not known
 }
 
@@ -30,7 +30,7 @@ func startProcess(opt Options) (*process, error) {
 	cmd := exec.Command(opt.Command[0], opt.Command[1:]...)
 	cmd.Env = workerEnv()
 	cmd.WaitDelay = time.Second
-	p := &process{cmd: cmd, stderr: &tail{}}
+	p := &process{cmd: cmd, stderr: &output{}}
 	cmd.Stderr = p.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -138,21 +138,21 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// A tail keeps the first 1 KiB written to it: the beginning of a crash report,
+// An output keeps the first 1 KiB written to it: the beginning of a crash report,
 // which names the cause. What follows is dropped.
-type tail struct {
+type output struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
-func (t *tail) Write(b []byte) (int, error) {
+func (t *output) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, b[:min(len(b), 1<<10-len(t.buf))]...)
 	return len(b), nil
 }
 
-func (t *tail) String() string {
+func (t *output) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(t.buf), "�")), " ")

@@ -47,13 +47,6 @@ func open(ctx context.Context, dir string, max int64, now func() time.Time) (*DB
 	return c, nil
 }
 
-// Rebuilt returns why the cache was begun anew, "" if it was not.
-func (c *DB) Rebuilt() string {
-	c.file.mu.RLock()
-	defer c.file.mu.RUnlock()
-	return c.file.rebuilt
-}
-
 // Close writes what waits, ends what goes on in the background, and lets go of
 // the file.
 func (c *DB) Close() error {

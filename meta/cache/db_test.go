@@ -86,8 +86,8 @@ func TestCacheKeepsValues(t *testing.T) {
 	if vs, err := c.Vectors(ctx, "other model", []string{"h"}); err != nil || len(vs) != 0 {
 		t.Errorf("Vectors of another model = %v, %v", vs, err)
 	}
-	if c.Rebuilt() != "" {
-		t.Errorf("Rebuilt = %q", c.Rebuilt())
+	if c.file.rebuilt != "" {
+		t.Errorf("Rebuilt = %q", c.file.rebuilt)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestDamagedCacheIsBegunAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = openTestCache(t, dir, defaultMax, time.Now)
-	if c.Rebuilt() == "" {
+	if c.file.rebuilt == "" {
 		t.Error("damage at the start was not seen")
 	}
 	fill(c)

@@ -51,7 +51,7 @@ func (f *file) do(ctx context.Context, fn func(*sqlite.DB) error) error {
 	if !errors.Is(err, sqlite.ErrDamaged) {
 		return err
 	}
-	if err := f.beginAnew(ctx, d, err); err != nil {
+	if err := f.recreate(ctx, d, err); err != nil {
 		return err
 	}
 	f.mu.RLock()
@@ -59,9 +59,9 @@ func (f *file) do(ctx context.Context, fn func(*sqlite.DB) error) error {
 	return fn(f.db)
 }
 
-// beginAnew replaces damaged, the open file that cause was found in, unless
+// recreate replaces damaged, the open file that cause was found in, unless
 // another call was first.
-func (f *file) beginAnew(ctx context.Context, damaged *sqlite.DB, cause error) error {
+func (f *file) recreate(ctx context.Context, damaged *sqlite.DB, cause error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.db != damaged {

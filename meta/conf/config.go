@@ -215,7 +215,7 @@ func Default() Config {
 // seeds (QDRANT_URL, EMBEDDING_*, …) stands below the file. The origins name
 // every key that has a value, sorted.
 //
-// It returns a [*SlipsError], which is ErrInvalid, for syntax errors, unknown keys
+// It returns a [*Errors], which is ErrInvalid, for syntax errors, unknown keys
 // and values that cannot be. Config and origins are then those without what is wrong:
 // enough to show and to look for a daemon by, not to serve with.
 func Load(path string, env []string, flags map[string]string) (Config, []Origin, error) {
@@ -233,7 +233,7 @@ func Load(path string, env []string, flags map[string]string) (Config, []Origin,
 	if unread == nil {
 		return c, origins, err
 	}
-	return c, origins, &SlipsError{append([]error{unread}, Slips(err)...)}
+	return c, origins, &Errors{append([]error{unread}, Slips(err)...)}
 }
 
 // parse is Load of a file that was read.
@@ -243,10 +243,10 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 	c.Auth.Providers = map[string]AuthProvider{}
 	from := map[string]string{}
 
-	slips := c.applySeeds(env, from)
+	errs := c.applyForeignEnv(env, from)
 	inFile := func(err error) {
 		if err != nil {
-			slips = append(slips, fold.WithHint(err, "edit "+quoted(path)))
+			errs = append(errs, fold.WithHint(err, "edit "+quoted(path)))
 		}
 	}
 	settings, err := readTOML(path, b)
@@ -254,15 +254,15 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 	for _, s := range settings {
 		inFile(c.applyFile(s, from))
 	}
-	slips = append(slips, c.applyEnv(env, from)...)
+	errs = append(errs, c.applyEnv(env, from)...)
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		k, ok := findKey(name)
 		if !ok {
-			slips = append(slips, unknownKey("flag", name))
+			errs = append(errs, unknownKey("flag", name))
 			continue
 		}
 		if err := k.set(&c, flags[name]); err != nil {
-			slips = append(slips, fmt.Errorf("flag %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("flag %s: %w", name, err))
 			continue
 		}
 		from[name], c.fixed[name] = "flag", true
@@ -278,8 +278,8 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 			return at
 		}))
 	}
-	if len(slips) > 0 {
-		return c, c.origins(from), &SlipsError{slips}
+	if len(errs) > 0 {
+		return c, c.origins(from), &Errors{errs}
 	}
 	return c, c.origins(from), nil
 }
@@ -425,7 +425,7 @@ func (c *Config) check(where func(key string) string) error {
 			case at == "":
 				continue
 			case !strings.Contains(at, ":") && at != "flag": // no line of the file
-				return variableSlip(at, err)
+				return variableError(at, err)
 			}
 			return fmt.Errorf("%s: %w", at, err)
 		}

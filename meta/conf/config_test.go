@@ -169,15 +169,15 @@ func TestSlipsAreAllTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, origins, err := Load(path, []string{"FOLDWATCH_EVOLVE=maybe", "FOLDWATCH_SYNC_POLL=30s"}, nil)
-	slips := Slips(err)
-	if len(slips) != 3 {
-		t.Fatalf("Slips = %v", slips)
+	errs := Slips(err)
+	if len(errs) != 3 {
+		t.Fatalf("Slips = %v", errs)
 	}
 	for i, want := range []struct{ text, hint string }{
 		{path + `:1: unknown key "auto_stat"`, "edit " + path}, {path + ":3: strength_weight: ", "edit " + path}, {"environment: FOLDWATCH_EVOLVE: ", "unset"},
 	} {
-		if !strings.HasPrefix(slips[i].Error(), want.text) || !strings.Contains(fold.Hint(slips[i]), want.hint) {
-			t.Errorf("slip %d is %v (hint %q), want %q, %q", i, slips[i], fold.Hint(slips[i]), want.text, want.hint)
+		if !strings.HasPrefix(errs[i].Error(), want.text) || !strings.Contains(fold.Hint(errs[i]), want.hint) {
+			t.Errorf("slip %d is %v (hint %q), want %q, %q", i, errs[i], fold.Hint(errs[i]), want.text, want.hint)
 		}
 	}
 	if c.LogLevel != "debug" || c.Sync.Poll != 30*time.Second || c.StrengthWeight != 0.05 || origin(origins, "log_level").From != path+":2" {

@@ -41,7 +41,7 @@ func SetKey(b []byte, path []string, value any) ([]byte, error) {
 // setKey does the work of SetKey; an empty text takes the key out.
 func setKey(b []byte, path []string, text string) []byte {
 	nl := newlineOf(b)
-	spot := findSpot(b, path)
+	spot := findKeyPosition(b, path)
 	switch {
 	case spot.found && text == "":
 		return splice(b, lineStart(b, spot.keyAt), nextLine(b, spot.valueEnd), "")
@@ -74,7 +74,7 @@ func setKey(b []byte, path []string, text string) []byte {
 }
 
 // A spot is where a key stands, or where it would have to.
-type spot struct {
+type keyPosition struct {
 	found             bool
 	keyAt             int
 	valueAt, valueEnd int
@@ -83,51 +83,31 @@ type spot struct {
 	tableEnd int  // behind the last line of the table's own keys
 }
 
-func findSpot(b []byte, path []string) spot {
-	s := spot{table: len(path) == 1}
-	s.tableEnd = len(b) // before all tables is a table too
-	var table []string
-	inside, seen := len(path) == 1, false
-	p := unstable.Parser{}
-	p.Reset(b)
-	for p.NextExpression() {
-		e := p.Expression()
-		switch e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			table = nil
-			at := 0
-			for it := e.Key(); it.Next(); {
-				at = int(it.Node().Raw.Offset)
-				table = append(table, string(it.Node().Data))
-			}
-			if len(path) == 1 && !seen {
-				s.tableEnd = aboveComments(b, lineStart(b, at))
+func findKeyPosition(b []byte, path []string) keyPosition {
+	top := len(path) == 1 // before all tables is a table too
+	s := keyPosition{table: top, tableEnd: len(b)}
+	inside, seen := top, false
+	eachExpression(b, func(e *unstable.Node, at []string, start, end int) {
+		switch {
+		case s.found:
+		case e.Kind != unstable.KeyValue:
+			if top && !seen {
+				s.tableEnd = aboveComments(b, lineStart(b, start))
 			}
 			seen = true
-			inside = len(path) > 1 && e.Kind == unstable.Table && slices.Equal(table, path[:len(path)-1])
+			inside = !top && e.Kind == unstable.Table && slices.Equal(at, path[:len(path)-1])
 			if inside {
-				s.table, s.tableEnd = true, nextLine(b, at)
+				s.table, s.tableEnd = true, nextLine(b, start)
 			}
-		case unstable.KeyValue:
-			full := slices.Clone(table)
-			at := 0
-			first := -1
-			for it := e.Key(); it.Next(); {
-				at = int(it.Node().Raw.Offset) + int(it.Node().Raw.Length)
-				if first < 0 {
-					first = int(it.Node().Raw.Offset)
-				}
-				full = append(full, string(it.Node().Data))
-			}
-			start, end := valueSpan(b, at)
-			if slices.Equal(full, path) {
-				return spot{found: true, keyAt: first, valueAt: start, valueEnd: end}
-			}
-			if inside && len(path) > 1 {
-				s.tableEnd = nextLine(b, end)
+		default:
+			valueAt, valueEnd := valueSpan(b, end)
+			if slices.Equal(at, path) {
+				s = keyPosition{found: true, keyAt: start, valueAt: valueAt, valueEnd: valueEnd}
+			} else if inside && !top {
+				s.tableEnd = nextLine(b, valueEnd)
 			}
 		}
-	}
+	})
 	return s
 }
 

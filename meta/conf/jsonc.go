@@ -92,23 +92,6 @@ func RemoveJSONC(b []byte, path []string) ([]byte, error) {
 	return doc.remove(path), nil
 }
 
-// GetJSONC returns the value at path as plain JSON, and whether there is one.
-func GetJSONC(b []byte, path []string) (json.RawMessage, bool, error) {
-	if isSpace(bytes.TrimPrefix(b, bom)) {
-		return nil, false, nil
-	}
-	doc, err := parseJSONC(b)
-	if err != nil {
-		return nil, false, err
-	}
-	at, depth, err := doc.descend(path)
-	if err != nil || depth < len(path) {
-		return nil, false, err
-	}
-	std, err := hujson.Minimize(bytes.Clone(doc.text(at))) // a copy: it works in place
-	return std, err == nil, err
-}
-
 var bom = []byte("\xef\xbb\xbf") // editors on Windows put it in front
 
 // A jsonDoc is a parsed file; offsets of the tree count from off.

@@ -20,8 +20,7 @@ type key struct {
 	weight  bool     // a string that is auto or a number from 0 to 1
 	min     float64  // of a number; durations in seconds
 	max     float64
-	project bool               // may stand under [projects.<slug>]
-	check   func(string) error // of each word of a list; nil = any
+	project bool // may stand under [projects.<slug>]
 }
 
 // keys returns every key of the user file, in the order of the manual.
@@ -143,23 +142,6 @@ func (k key) set(c *Config, v any) error {
 			return err
 		}
 		*p = d
-	case *[]string:
-		words, ok := v.([]string)
-		if text, isText := v.(string); isText { // of a flag or of the environment
-			words, ok = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }), true
-		}
-		if !ok {
-			return badType(v, "a list of texts in quotes")
-		}
-		for _, w := range words {
-			if k.check == nil {
-				continue
-			}
-			if err := k.check(w); err != nil {
-				return err
-			}
-		}
-		*p = words
 	}
 	return nil
 }
@@ -184,8 +166,6 @@ func (k key) text(c *Config) string {
 		return strconv.FormatFloat(*p, 'g', -1, 64)
 	case *time.Duration:
 		return p.String()
-	case *[]string:
-		return strings.Join(*p, ", ")
 	}
 	return ""
 }

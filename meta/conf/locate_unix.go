@@ -18,12 +18,12 @@ func ownedByUser(dir string) bool {
 	return ok && int(st.Uid) == os.Getuid()
 }
 
-// withoutWaiting opens a FIFO without waiting for a writer.
-const withoutWaiting = syscall.O_NONBLOCK
+// nonBlocking opens a FIFO without waiting for a writer.
+const nonBlocking = syscall.O_NONBLOCK
 
-// ofUser reports whether a file belongs to the current user, or to root, from whom
+// fileOwnedByUser reports whether a file belongs to the current user, or to root, from whom
 // nothing can be kept anyway.
-func ofUser(info os.FileInfo) bool {
+func fileOwnedByUser(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(st.Uid) == os.Geteuid() || st.Uid == 0)
 }

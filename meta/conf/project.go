@@ -53,9 +53,9 @@ func ParseProject(b []byte) (Project, []Notice, error) {
 		return Project{}, nil, err
 	}
 	var p Project
-	r := &projectReader{p: &p, wishes: map[string]bool{}}
+	r := &projectReader{p: &p, noted: map[string]bool{}}
 	for _, s := range settings {
-		if err := r.take(s); err != nil {
+		if err := r.read(s); err != nil {
 			return Project{}, nil, err
 		}
 	}
@@ -74,14 +74,14 @@ func ParseProject(b []byte) (Project, []Notice, error) {
 type projectReader struct {
 	p       *Project
 	notices []Notice
-	wishes  map[string]bool // sections a notice was given for
+	noted   map[string]bool // sections a notice was given for
 }
 
 func (r *projectReader) notice(s setting, format string, args ...any) {
 	r.notices = append(r.notices, Notice{Line: s.line, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *projectReader) take(s setting) error {
+func (r *projectReader) read(s setting) error {
 	name := strings.Join(s.path, ".")
 	text, isText := s.value.(string)
 	bad := func(want string) error {
@@ -133,22 +133,22 @@ func (r *projectReader) take(s setting) error {
 		}
 		r.p.FileMemories = text
 	default:
-		r.wish(s, name)
+		r.noteNoEffect(s, name)
 	}
 	return nil
 }
 
-// wish notes, once per section, something a project file has no say in.
-func (r *projectReader) wish(s setting, name string) {
+// noteNoEffect notes, once per section, something a project file has no say in.
+func (r *projectReader) noteNoEffect(s setting, name string) {
 	section := s.path[0]
 	if section == "project" || section == "indexing" || len(s.path) == 1 && s.value != nil {
 		r.notice(s, "%q has no effect in a project file", clip(name))
 		return
 	}
-	if r.wishes[section] {
+	if r.noted[section] {
 		return
 	}
-	r.wishes[section] = true
+	r.noted[section] = true
 	switch section {
 	case "embedding":
 		r.notice(s, "[embedding] has no effect in a project file; to choose a model on this machine, run: foldwatch model use NAME")

@@ -17,7 +17,7 @@ const maxKey = 4 << 10
 // readSecret returns what the file that the key names holds: one secret and nothing
 // else. What is looked at is what is read, whatever takes the file's name meanwhile.
 func readSecret(key, file string) (string, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|withoutWaiting, 0)
+	f, err := os.OpenFile(file, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
@@ -32,7 +32,7 @@ func readSecret(key, file string) (string, error) {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return "", fold.WithHint(fmt.Errorf("%s %s can be read by others: %w", key, file, fold.ErrForbidden), "chmod 600 "+strconv.Quote(file))
 	}
-	if !ofUser(info) {
+	if !fileOwnedByUser(info) {
 		return "", fold.WithHint(fmt.Errorf("%s %s belongs to another user: %w", key, file, fold.ErrForbidden), "chown it to the user whose daemon this is")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))

@@ -91,41 +91,62 @@ func keyLines(b []byte) map[string]int {
 			lines[name] = 1 + bytes.Count(b[:offset], []byte{'\n'})
 		}
 	}
+	eachExpression(b, func(e *unstable.Node, path []string, start, _ int) {
+		note(path, start)
+		if e.Kind == unstable.KeyValue {
+			inlineTableLines(e, path, note)
+		}
+	})
+	return lines
+}
+
+// inlineTableLines notes the keys of the inline table that e sets path to, if its
+// value is one.
+func inlineTableLines(e *unstable.Node, path []string, note func([]string, int)) {
+	v := e.Value()
+	if v.Kind != unstable.InlineTable {
+		return
+	}
+	for it := v.Children(); it.Next(); {
+		if n := it.Node(); n.Kind == unstable.KeyValue {
+			inner, start, _ := keyPath(n, path)
+			note(inner, start)
+			inlineTableLines(n, inner, note)
+		}
+	}
+}
+
+// eachExpression calls fn for every table header and every key of b, which is known
+// to parse: with its whole path, and where its own key, dots and all, lies.
+func eachExpression(b []byte, fn func(e *unstable.Node, path []string, start, end int)) {
 	var table []string
 	p := unstable.Parser{}
 	p.Reset(b)
 	for p.NextExpression() {
-		e := p.Expression()
-		switch e.Kind {
+		switch e := p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			table = nil
-			start := 0
-			for it := e.Key(); it.Next(); {
-				start = int(it.Node().Raw.Offset)
-				table = append(table, string(it.Node().Data))
-			}
-			note(table, start)
+			var start, end int
+			table, start, end = keyPath(e, nil)
+			fn(e, table, start, end)
 		case unstable.KeyValue:
-			keyValueLines(e, table, note)
+			path, start, end := keyPath(e, table)
+			fn(e, path, start, end)
 		}
 	}
-	return lines
 }
 
-func keyValueLines(e *unstable.Node, at []string, note func([]string, int)) {
-	path, start := slices.Clone(at), 0
+// keyPath returns the path of the key of e below table, and where the key lies.
+func keyPath(e *unstable.Node, table []string) (path []string, start, end int) {
+	path, start = slices.Clone(table), -1
 	for it := e.Key(); it.Next(); {
-		start = int(it.Node().Raw.Offset)
+		raw := it.Node().Raw
+		if start < 0 {
+			start = int(raw.Offset)
+		}
+		end = int(raw.Offset + raw.Length)
 		path = append(path, string(it.Node().Data))
 	}
-	note(path, start)
-	if v := e.Value(); v.Kind == unstable.InlineTable {
-		for it := v.Children(); it.Next(); {
-			if n := it.Node(); n.Kind == unstable.KeyValue {
-				keyValueLines(n, path, note)
-			}
-		}
-	}
+	return path, start, end
 }
 
 // applyFile lays one value of the user file over c.
@@ -300,7 +321,7 @@ func notKeys() []string {
 
 // applyEnv lays the FOLDWATCH_* variables over c, in the order of their names, and
 // returns what is wrong with each.
-func (c *Config) applyEnv(env []string, from map[string]string) (slips []error) {
+func (c *Config) applyEnv(env []string, from map[string]string) (errs []error) {
 	byEnv := map[string]key{}
 	var names []string
 	for _, k := range keys() {
@@ -317,43 +338,43 @@ func (c *Config) applyEnv(env []string, from map[string]string) (slips []error) 
 		}
 		k, ok := byEnv[name]
 		if !ok {
-			slips = append(slips, fold.WithHint(unknownAmong("environment", name, names), "unset "+name))
+			errs = append(errs, fold.WithHint(unknownAmong("environment", name, names), "unset "+name))
 			continue
 		}
 		if err := k.set(c, value); err != nil {
-			slips = append(slips, variableSlip(name, err))
+			errs = append(errs, variableError(name, err))
 			continue
 		}
 		from[k.name], c.fixed[k.name] = name, true
 	}
 	c.keepSecrets(env)
-	return slips
+	return errs
 }
 
-// variableSlip is what is wrong with the value of a variable.
-func variableSlip(name string, err error) error {
+// variableError is what is wrong with the value of a variable.
+func variableError(name string, err error) error {
 	return fold.WithHint(fmt.Errorf("environment: %s: %w", name, err), "set "+name+" to such a value, or unset it")
 }
 
-// seeds are variables of other programs, and the keys that they are.
-func seeds() map[string]string {
+// foreignKeys are variables of other programs, and the keys that they are.
+func foreignKeys() map[string]string {
 	return map[string]string{
 		"QDRANT_URL": "qdrant.url", "CHUNKING_ENABLED": "chunk.enabled", "CHUNK_MIN_LINES": "chunk.min_lines",
 		"EMBEDDING_PROVIDER": "embedding.provider", "EMBEDDING_MODEL": "embedding.model", "EMBEDDING_DIMENSION": "embedding.dimension",
 	}
 }
 
-// applySeeds takes over what other programs of this kind export, and returns what is
+// applyForeignEnv takes over what other programs of this kind export, and returns what is
 // wrong with it. They are values only: a key enables nothing.
-func (c *Config) applySeeds(env []string, from map[string]string) (slips []error) {
-	known := seeds()
+func (c *Config) applyForeignEnv(env []string, from map[string]string) (errs []error) {
+	known := foreignKeys()
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(kv, "=")
 		if value == "" {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(name, "AUTH_PROVIDER_"); ok {
-			c.applyAuthSeed(name, rest, value, from)
+			c.applyForeignAuth(name, rest, value, from)
 			continue
 		}
 		dotted, ok := known[name]
@@ -362,27 +383,27 @@ func (c *Config) applySeeds(env []string, from map[string]string) (slips []error
 		}
 		k, _ := findKey(dotted)
 		if err := k.set(c, value); err != nil {
-			slips = append(slips, variableSlip(name, err))
+			errs = append(errs, variableError(name, err))
 			continue
 		}
 		from[dotted] = name
 	}
-	return slips
+	return errs
 }
 
-// authSeeds are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
+// foreignAuthKeys are the ends of the variables AUTH_PROVIDER_<NAME>_…, and the keys
 // they are.
-func authSeeds() map[string]string {
+func foreignAuthKeys() map[string]string {
 	return map[string]string{
 		"TYPE": "type", "DISPLAY_NAME": "name", "ISSUER": "issuer", "ISSUER_URL": "issuer", "CLIENT_ID": "client_id", "CLIENT_SECRET": "client_secret", "SECRET_FILE": "secret_file",
 		"SCOPES": "scopes", "ENABLED": "enabled", "ROLE_CLAIM": "role_claim", "ADMIN": "admin", "MEMBER": "member", "VIEWER": "viewer", "PROJECTS": "projects",
 	}
 }
 
-// applyAuthSeed reads one variable AUTH_PROVIDER_<NAME>_…. One that it does not
+// applyForeignAuth reads one variable AUTH_PROVIDER_<NAME>_…. One that it does not
 // know may be another program's.
-func (c *Config) applyAuthSeed(variable, rest, value string, from map[string]string) {
-	for suffix, key := range authSeeds() {
+func (c *Config) applyForeignAuth(variable, rest, value string, from map[string]string) {
+	for suffix, key := range foreignAuthKeys() {
 		name, ok := strings.CutSuffix(rest, "_"+suffix)
 		if !ok || name == "" {
 			continue
@@ -439,7 +460,7 @@ func (c Config) Reads(name string) bool {
 	if strings.HasPrefix(name, "FOLDWATCH_") {
 		return !slices.Contains(notKeys(), name) && !strings.HasPrefix(name, "FOLDWATCH_TEST_")
 	}
-	_, seed := seeds()[name]
+	_, seed := foreignKeys()[name]
 	return seed || strings.HasPrefix(name, "AUTH_PROVIDER_") || name == "GEMINI_API_KEY" || c.secretNames()[name]
 }
 

@@ -17,28 +17,28 @@ import (
 // renamed from Owl.md to owl.md is still there under its former name. Whoever asks
 // whether a file went has to ask for the name as it stands in its folder.
 
-// isNamed reports whether what lies at path p below root, which exists, is named so
+// hasExactName reports whether what lies at path p below root, which exists, is named so
 // letter by letter. Where the case of names counts it takes a look at each part of p,
 // elsewhere it lists their folders. That é may be written as one code point or as two
 // makes no difference: systems change it.
-func isNamed(root *os.Root, p string) bool {
+func hasExactName(root *os.Root, p string) bool {
 	for end := 0; end < len(p); {
 		if i := strings.IndexByte(p[end+1:], '/'); i >= 0 {
 			end += 1 + i
 		} else {
 			end = len(p)
 		}
-		if part := p[:end]; CaseIsLost(root, part) && !isListed(root, part) {
+		if part := p[:end]; caseIgnored(root, part) && !isListed(root, part) {
 			return false
 		}
 	}
 	return true
 }
 
-// CaseIsLost reports whether p below root, which exists, is found under a name in other
+// caseIgnored reports whether p below root, which exists, is found under a name in other
 // case, too, that its folder does not have. What inodes say is not enough: some file
 // systems have one for each name that is asked for.
-func CaseIsLost(root *os.Root, p string) bool {
+func caseIgnored(root *os.Root, p string) bool {
 	dir, name := path.Split(p)
 	other := otherCase(name)
 	if other == name {
@@ -48,7 +48,7 @@ func CaseIsLost(root *os.Root, p string) bool {
 	return err == nil && (!isListed(root, p) || !isListed(root, dir+other))
 }
 
-// A Casing is [CaseIsLost] for many paths below Root. It takes the paths of a folder
+// A Casing is [caseIgnored] for many paths below Root. It takes the paths of a folder
 // for alike as soon as case is lost for one of them, and so lists few. It is not safe
 // for concurrent use.
 type Casing struct {
@@ -56,13 +56,13 @@ type Casing struct {
 	lost map[string]bool // folders
 }
 
-// Lost reports what CaseIsLost does of p.
+// Lost reports what caseIgnored does of p.
 func (c *Casing) Lost(p string) bool {
 	dir := path.Dir(p)
 	if c.lost[dir] {
 		return true
 	}
-	if !CaseIsLost(c.Root, p) {
+	if !caseIgnored(c.Root, p) {
 		return false
 	}
 	if c.lost == nil {
@@ -112,7 +112,7 @@ func isListed(root *os.Root, p string) bool {
 // one whose name has other case does not exist.
 func (r *Root) ReadNamed(p string, max int64) ([]byte, Info, error) {
 	b, info, err := r.Read(p, max)
-	if err == nil && !r.isNamed(p) {
+	if err == nil && !r.hasExactName(p) {
 		return nil, Info{}, wrap(OpRead, p, fs.ErrNotExist)
 	}
 	return b, info, err
@@ -121,16 +121,16 @@ func (r *Root) ReadNamed(p string, max int64) ([]byte, Info, error) {
 // lstatNamed is [Root.Lstat] of what has that name.
 func (r *Root) lstatNamed(p string) (Info, error) {
 	info, err := r.Lstat(p)
-	if err == nil && !r.isNamed(p) {
+	if err == nil && !r.hasExactName(p) {
 		return Info{}, wrap(OpOpen, p, fs.ErrNotExist)
 	}
 	return info, err
 }
 
-// isNamed is [isNamed] for what people name: paths of ids have one spelling.
-func (r *Root) isNamed(p string) bool {
+// hasExactName is [hasExactName] for what people name: paths of ids have one spelling.
+func (r *Root) hasExactName(p string) bool {
 	if _, own := fold.OwnPath(p); own {
 		return true
 	}
-	return isNamed(r.root, p)
+	return hasExactName(r.root, p)
 }

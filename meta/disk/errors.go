@@ -61,6 +61,17 @@ func NoSpace(err error) bool { return err != nil && isNoSpace(err) }
 // Exhausted reports whether err comes from too many open files.
 func Exhausted(err error) bool { return err != nil && isExhausted(err) }
 
+// Unavailable marks what may work later, a full or failing disk, as such.
+func Unavailable(err error) error {
+	if err == nil || errors.Is(err, fold.ErrUnavailable) {
+		return err
+	}
+	if NoSpace(err) {
+		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
+	}
+	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
+}
+
 // wrap adds what was done to which path. What may work later (no space, disk
 // read-only or broken, too many open files, no permission) becomes a
 // fold.ErrUnavailable with a hint; the cause stays in the chain.

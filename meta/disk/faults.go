@@ -32,8 +32,8 @@ type Faults interface {
 	Before(op Op, path string, size int) (n int, err error)
 }
 
-// hook asks f, which may be nil.
-func hook(f Faults, op Op, path string) error {
+// injectFault asks f, which may be nil.
+func injectFault(f Faults, op Op, path string) error {
 	if f == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,11 +38,11 @@ func (e *LockedError) Error() string {
 // Is reports whether target is fold.ErrUnavailable.
 func (e *LockedError) Is(target error) bool { return target == fold.ErrUnavailable }
 
-// lockPatience is for how long Lock waits for a lock whose holder is gone, and
+// lockWait is for how long Lock waits for a lock whose holder is gone, and
 // lockLook how often it looks.
 const (
-	lockPatience = 2 * time.Second
-	lockLook     = 10 * time.Millisecond
+	lockWait = 2 * time.Second
+	lockPoll = 10 * time.Millisecond
 )
 
 // Lock takes the lock at name and leaves info (such as "pid 4711") in a file beside
@@ -54,7 +55,7 @@ const (
 func Lock(name, info string) (*LockFile, error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
 	note := name + noteSuffix
-	for until := time.Now().Add(lockPatience); ; time.Sleep(lockLook) {
+	for until := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
 		ok, err := l.TryLock()
 		if err != nil {
 			return nil, wrap(OpOpen, name, err)
@@ -110,6 +111,16 @@ func noteOf(name string) string {
 }
 
 const noteSuffix = ".holder"
+
+// cleanInfo keeps a lock's note to one printable line.
+func cleanInfo(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)
+}
 
 // Stands reports whether the file at the lock's name is still the one that is locked.
 // Where somebody deleted it, or the folder around it, or put a file in the folder's

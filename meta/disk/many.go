@@ -28,14 +28,14 @@ func (r *Root) CreateMany(files []File) error {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	m := many{r: r, temps: make([]string, len(files))}
 	if hasSyncFS {
-		m.r = &Root{dir: r.dir, root: r.root, faults: r.faults, temps: r.temps, swap: r.swap, put: r.put, made: &m.made}
+		m.r = &Root{root: r.root, faults: r.faults, temps: r.temps, swap: r.swap, put: r.put, made: &m.made}
 	}
 	defer m.close()
 	if err := m.write(files); err != nil {
 		m.undo(files)
 		return err
 	}
-	if err := m.sync(files); err != nil {
+	if err := m.sync(); err != nil {
 		m.undo(files)
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *Root) CreateMany(files []File) error {
 		m.undo(files)
 		return err
 	}
-	if err := m.sync(nil); err != nil {
+	if err := m.sync(); err != nil {
 		return err
 	}
 	if len(exist) > 0 {
@@ -103,8 +103,8 @@ func (m *many) write(files []File) error {
 
 // sync makes everything so far durable. Where only directories can be synced,
 // the files, and the directories that were made, have been one by one.
-func (m *many) sync([]File) error {
-	if err := hook(m.r.faults, OpSyncDir, "."); err != nil {
+func (m *many) sync() error {
+	if err := injectFault(m.r.faults, OpSyncDir, "."); err != nil {
 		return wrap(OpSyncDir, ".", err)
 	}
 	f, err := m.r.root.Open(".")
@@ -178,5 +178,5 @@ func (r *Root) Sync() error {
 		return nil
 	}
 	m := many{r: r}
-	return m.sync(nil)
+	return m.sync()
 }

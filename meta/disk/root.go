@@ -31,7 +31,6 @@ type Options struct {
 // that stays inside. Safe for concurrent use, also by several Roots of one
 // directory.
 type Root struct {
-	dir    string // as opened, for Dir
 	root   *os.Root
 	faults Faults
 	temps  *folder // where temporary files lie; nil for beside each target
@@ -64,14 +63,14 @@ func infoOf(fi fs.FileInfo) Info {
 // OpenRoot opens dir, which must exist. Dir itself may be reached through
 // symbolic links: it is what the user named. The caller closes the Root.
 func OpenRoot(dir string, opt Options) (*Root, error) {
-	if err := hook(opt.Faults, OpOpen, "."); err != nil {
+	if err := injectFault(opt.Faults, OpOpen, "."); err != nil {
 		return nil, wrap(OpOpen, dir, err)
 	}
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, wrap(OpOpen, dir, err)
 	}
-	return &Root{dir: dir, root: r, faults: opt.Faults, swap: exchange, put: place}, nil
+	return &Root{root: r, faults: opt.Faults, swap: exchange, put: place}, nil
 }
 
 // OpenSub opens a directory below r as a Root of its own. It returns
@@ -88,11 +87,8 @@ func (r *Root) OpenSub(name string) (*Root, error) {
 	if d == r.root {
 		return nil, fmt.Errorf("open %q: %w", name, fold.ErrInvalid)
 	}
-	return &Root{dir: r.dir + string(os.PathSeparator) + name, root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
+	return &Root{root: d, faults: r.faults, swap: r.swap, put: r.put}, nil
 }
-
-// Dir returns the path under which the Root was opened.
-func (r *Root) Dir() string { return r.dir }
 
 // TempsIn has temporary files lie in dir, which is made if it is missing, instead of
 // beside each file, so that nobody who reads the directory of r comes upon one. Where
@@ -204,7 +200,7 @@ func (r *Root) step(d *os.Root, name, whole string, create bool) (*os.Root, erro
 // mkdir makes name in d and syncs d, so that the new name survives. Where that
 // fails the directory goes again: the next try must not take it for durable.
 func (r *Root) mkdir(d *os.Root, name, whole string) error {
-	if err := hook(r.faults, OpMkdir, whole); err != nil {
+	if err := injectFault(r.faults, OpMkdir, whole); err != nil {
 		return err
 	}
 	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -232,7 +228,7 @@ func (r *Root) done(d *os.Root) {
 }
 
 func (r *Root) syncDir(f *os.File, dir string) error {
-	if err := hook(r.faults, OpSyncDir, dir); err != nil {
+	if err := injectFault(r.faults, OpSyncDir, dir); err != nil {
 		return err
 	}
 	return syncDir(f)
@@ -264,7 +260,7 @@ func (r *Root) Read(p string, max int64) ([]byte, Info, error) {
 	if err := validPath(p); err != nil {
 		return nil, Info{}, err
 	}
-	if err := hook(r.faults, OpRead, p); err != nil {
+	if err := injectFault(r.faults, OpRead, p); err != nil {
 		return nil, Info{}, wrap(OpRead, p, err)
 	}
 	b, info, err := readWith(func() (*os.File, fs.FileInfo, error) { return openSource(r.root, p) }, p, max)

@@ -28,7 +28,7 @@ func (r *Root) Walk(fn func(path string, info Info) error) error {
 
 func (r *Root) walk(d *os.Root, prefix string, fn func(string, Info) error) error {
 	at := path.Clean(prefix)
-	if err := hook(r.faults, OpWalk, at); err != nil {
+	if err := injectFault(r.faults, OpWalk, at); err != nil {
 		return wrap(OpWalk, at, err)
 	}
 	f, err := d.Open(".")
@@ -158,7 +158,7 @@ func (r *Root) cleanTemp(prefix, name string) error {
 		return err
 	}
 	defer t.close()
-	if err := hook(r.faults, OpRemove, t.path); err != nil {
+	if err := injectFault(r.faults, OpRemove, t.path); err != nil {
 		return err
 	}
 	t.temps = t.folder // it lies here

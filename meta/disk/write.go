@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-
-	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A folder is an open directory.
@@ -55,13 +53,13 @@ func (r *Root) target(p string, create bool) (*target, error) {
 	return t, nil
 }
 
-// apart reports whether temporary files lie in another directory than the target.
-func (t *target) apart() bool { return t.temps.d != t.d }
+// tempsElsewhere reports whether temporary files lie in another directory than the target.
+func (t *target) tempsElsewhere() bool { return t.temps.d != t.d }
 
-// beside has the temporary file lie beside the target from now on: for what can only
-// be done within one directory.
-func (t *target) beside(temp string) error {
-	if !t.apart() {
+// moveTempBeside moves the temporary file into the directory of the target: for what
+// can only be done within one directory.
+func (t *target) moveTempBeside(temp string) error {
+	if !t.tempsElsewhere() {
 		return nil
 	}
 	if err := move(t.temps.f, temp, t.f, temp); err != nil {
@@ -76,11 +74,12 @@ func (t *target) close() {
 	t.r.done(t.d)
 }
 
-// temp writes b to a new temporary file and syncs it unless told not to. Perm is set exactly; 0 means 0666 less the umask. On failure
-// nothing is left: the next try writes everything again, since a failed fsync
-// may have dropped pages that a second fsync would not report.
+// temp writes b to a new temporary file, syncs it if sync says so, and returns its
+// name. Perm is set exactly; 0 means 0666 less the umask. On failure nothing is left:
+// the next try writes everything again, since a failed fsync may have dropped pages
+// that a second fsync would not report.
 func (t *target) temp(b []byte, perm fs.FileMode, sync bool) (string, error) {
-	if err := hook(t.r.faults, OpCreate, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpCreate, t.path); err != nil {
 		return "", err
 	}
 	name := tempFor(t.path, tempSuffix)
@@ -111,7 +110,7 @@ func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 	if !sync {
 		return nil
 	}
-	if err := hook(t.r.faults, OpSync, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpSync, t.path); err != nil {
 		return err
 	}
 	return f.Sync()
@@ -119,14 +118,14 @@ func (t *target) fill(f *os.File, b []byte, perm fs.FileMode, sync bool) error {
 
 // drop removes a temporary file. Should that fail too, CleanTemps finds it.
 func (t *target) drop(name string) {
-	if hook(t.r.faults, OpRemove, t.path) == nil {
+	if injectFault(t.r.faults, OpRemove, t.path) == nil {
 		_ = t.temps.d.Remove(name)
 	}
 }
 
 // put renames temp to the target and fails with fs.ErrExist if that exists.
 func (t *target) put(temp string) error {
-	if err := hook(t.r.faults, OpRename, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpRename, t.path); err != nil {
 		return err
 	}
 	return t.place(temp, t.name)
@@ -138,7 +137,7 @@ func (t *target) place(from, to string) error {
 	if !errors.Is(err, errUnsupported) {
 		return err
 	}
-	if err := t.beside(from); err != nil {
+	if err := t.moveTempBeside(from); err != nil {
 		return err
 	}
 	// A hard link fails if the name exists, too.
@@ -224,13 +223,13 @@ func (r *Root) replace(p string, was, now []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := hook(r.faults, OpRename, p); err != nil {
+	if err := injectFault(r.faults, OpRename, p); err != nil {
 		t.drop(temp)
 		return err
 	}
 	switch err = r.swap(t.temps.f, temp, t.f, t.name); {
 	case errors.Is(err, errUnsupported):
-		if err := t.beside(temp); err != nil {
+		if err := t.moveTempBeside(temp); err != nil {
 			t.drop(temp)
 			return err
 		}
@@ -412,7 +411,7 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 	if _, err := t.verify(t.d, t.name, was); err != nil {
 		return info, err
 	}
-	if err := hook(t.r.faults, OpRemove, t.path); err != nil {
+	if err := injectFault(t.r.faults, OpRemove, t.path); err != nil {
 		return info, err
 	}
 	// Taken aside first, under a name from which CleanTemps can put it back,
@@ -435,7 +434,7 @@ func (t *target) takeAway(was []byte) (info Info, err error) {
 // syncBoth makes durable which names there are beside the target and among the
 // temporary files.
 func (t *target) syncBoth() error {
-	if t.apart() {
+	if t.tempsElsewhere() {
 		if err := t.r.syncDir(t.temps.f, path.Dir(t.path)); err != nil {
 			return err
 		}
@@ -445,7 +444,7 @@ func (t *target) syncBoth() error {
 
 // takeAside gives the target a temporary name.
 func (t *target) takeAside(name string) error {
-	if t.apart() {
+	if t.tempsElsewhere() {
 		return move(t.f, t.name, t.temps.f, name)
 	}
 	return t.d.Rename(t.name, name)
@@ -468,39 +467,6 @@ func (r *Root) prune(dir string) {
 	}
 }
 
-// Rename moves a file or directory, durably, making the parents of its new
-// name. It fails with fs.ErrExist if the new name exists.
-func (r *Root) Rename(from, to string) error {
-	src, err := r.target(from, false)
-	if err != nil {
-		return wrap(OpRename, from, err)
-	}
-	defer src.close()
-	dst, err := r.target(to, true)
-	if err != nil {
-		return wrap(OpRename, to, err)
-	}
-	defer dst.close()
-	if fi, err := src.d.Lstat(src.name); err != nil {
-		return wrap(OpRename, from, err)
-	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
-		return fmt.Errorf("rename %s: %w", from, ErrNotRegular)
-	}
-	if err := hook(r.faults, OpRename, from); err != nil {
-		return wrap(OpRename, from, err)
-	}
-	if _, err := dst.d.Lstat(dst.name); err == nil {
-		return wrap(OpRename, to, fs.ErrExist)
-	}
-	if err := r.root.Rename(from, to); err != nil {
-		return wrap(OpRename, from, err)
-	}
-	if err := r.syncDir(dst.f, path.Dir(to)); err != nil {
-		return wrap(OpRename, to, err)
-	}
-	return wrap(OpRename, from, r.syncDir(src.f, path.Dir(from)))
-}
-
 // MkdirAll makes the directory dir and its parents, durably.
 func (r *Root) MkdirAll(dir string) error {
 	if err := validPath(dir); err != nil {
@@ -512,35 +478,4 @@ func (r *Root) MkdirAll(dir string) error {
 	}
 	r.done(d)
 	return nil
-}
-
-// RemoveAll deletes path and what is below it. A symbolic link is removed, not
-// followed. It is no error if nothing is there.
-func (r *Root) RemoveAll(p string) error {
-	t, err := r.target(p, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	defer t.close()
-	if err := hook(r.faults, OpRemove, p); err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	if err := t.d.RemoveAll(t.name); err != nil {
-		return wrap(OpRemove, p, err)
-	}
-	return wrap(OpRemove, p, r.syncDir(t.f, path.Dir(p)))
-}
-
-// Unavailable marks what may work later, a full or failing disk, as such.
-func Unavailable(err error) error {
-	if err == nil || errors.Is(err, fold.ErrUnavailable) {
-		return err
-	}
-	if NoSpace(err) {
-		return fold.WithHint(fmt.Errorf("%w: %w", fold.ErrUnavailable, err), "free some disk space; it is tried again by itself")
-	}
-	return fmt.Errorf("%w: %w", fold.ErrUnavailable, err)
 }

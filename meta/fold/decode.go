@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strconv"
@@ -520,21 +521,12 @@ func printable(r rune) rune {
 	return r
 }
 
-// FollowHeading lets title and alias of now follow its heading, if that is all
-// that a person changed: before, the heading was the title, and the title is
-// still that. It reports whether it changed now.
-func FollowHeading(before, now *Memory) bool {
-	heading := Heading(now.Body)
-	if heading == "" || heading == now.Title || now.Title != before.Title || Heading(before.Body) != before.Title {
+// MarkedDeleted reports whether b is a memory file that says `deleted: true`: it is
+// there for merges to see, and no memory. A file that cannot be read is not marked.
+func MarkedDeleted(b []byte) bool {
+	if !bytes.Contains(b, []byte("deleted")) { // spares reading nearly all of them
 		return false
 	}
-	aliases := append([]string(nil), now.Aliases...)
-	for i, a := range aliases {
-		if a == now.Title {
-			aliases[i] = heading
-		}
-	}
-	now.Aliases = cleanList(aliases)
-	now.Title = heading
-	return true
+	m, err := Decode("", pathOf(b), b)
+	return err == nil && m.Deleted
 }

@@ -112,20 +112,6 @@ func TestRelatedBlock(t *testing.T) {
 	}
 }
 
-func TestFollowHeading(t *testing.T) {
-	before := &fold.Memory{Title: "Old", Aliases: []string{"x", "Old"}, Body: "# Old\n"}
-	now := *before
-	now.Body = "# New\n"
-	if !fold.FollowHeading(before, &now) || now.Title != "New" || strings.Join(now.Aliases, ",") != "x,New" || before.Aliases[1] != "Old" {
-		t.Errorf("FollowHeading: %+v", now)
-	}
-	kept := *before
-	kept.Body, kept.Title = "# New\n", "Mine"
-	if fold.FollowHeading(before, &kept) || kept.Title != "Mine" {
-		t.Errorf("FollowHeading overwrote a title: %+v", kept)
-	}
-}
-
 func BenchmarkDecode(b *testing.B) {
 	nested := strings.Replace(example, "---\n# Auth", "plugin:\n  a: [1, 2]\n  b: {c: d}\n---\n# Auth", 1)
 	for _, bc := range []struct{ name, text string }{{"own", example}, {"nested", nested}, {"body 16 KB", example[:strings.Index(example, "\n---\n\n## Rel")] + strings.Repeat("some words of text\n", 900)}} {

@@ -91,7 +91,7 @@ func readHead(head []byte, line int) ([]entry, error) {
 		r.entries = append(r.entries, e)
 	}
 	if hard {
-		if err := readHard(s, r.entries); err != nil {
+		if err := readByLibrary(s, r.entries); err != nil {
 			return nil, err
 		}
 	}
@@ -405,4 +405,30 @@ func (r *headReader) flowValue(e *entry, at int) error {
 	_, next := r.text(end)
 	e.end = r.follow(next, false)
 	return nil
+}
+
+// ForeignLines returns the lines of a memory file's frontmatter under keys that are
+// not ours, as they are written; "" if there are none, or b has no frontmatter that
+// can be read.
+func ForeignLines(b []byte) string {
+	l, err := split(b)
+	if err != nil || !l.has {
+		return ""
+	}
+	head := b[l.head:l.headEnd]
+	entries, err := readHead(head, l.headLine)
+	if err != nil {
+		return ""
+	}
+	ours := map[string]bool{}
+	for _, f := range fields(&Memory{}) {
+		ours[f.Key] = true
+	}
+	var out strings.Builder
+	for _, e := range entries {
+		if !ours[canonicalKey(e.key)] {
+			out.WriteString(lf(string(head[e.start:e.end])))
+		}
+	}
+	return out.String()
 }

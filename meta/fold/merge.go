@@ -160,7 +160,7 @@ func readSide(raw []byte, opt MergeOptions) (*side, error) {
 	s := &side{raw: raw, l: l, m: m}
 	var text string
 	text, s.block, s.hasBlock = splitRelated(lf(string(raw[l.body:])))
-	if s.adopts() {
+	if s.hasForeignLinks() {
 		// Lines a person put into our block become links of the frontmatter,
 		// which is what the merged block is made from.
 		bare, err := Decode(opt.Project, path, append(raw[:l.body:l.body], text...))
@@ -186,7 +186,7 @@ func readSide(raw []byte, opt MergeOptions) (*side, error) {
 	return s, nil
 }
 
-func (s *side) adopts() bool {
+func (s *side) hasForeignLinks() bool {
 	for _, b := range s.block {
 		if !b.ours {
 			return true

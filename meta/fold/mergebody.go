@@ -17,11 +17,11 @@ func (mg *merger) mergeBody() string {
 	}
 	calls := mergeCallouts(known, mg.ours.callouts, mg.theirs.callouts)
 	var out []string
-	var at place
+	var at positions
 	for _, h := range diff3(b, o, t) {
 		took, ok := h.merged()
 		if !ok {
-			took = mg.settle(h, at, calls)
+			took = mg.resolveHunk(h, at, calls)
 		}
 		at.pass(h)
 		out = append(out, took...)
@@ -85,20 +85,20 @@ func (p position) notesIn(list []string) int {
 	return len(list)
 }
 
-// place is where a merge has come to in the three bodies.
-type place struct{ base, ours, theirs position }
+// positions is where a merge has come to in the three bodies.
+type positions struct{ base, ours, theirs position }
 
-func (p *place) pass(h hunk) {
+func (p *positions) pass(h hunk) {
 	p.base.lines(h.base)
 	p.ours.lines(h.ours)
 	p.theirs.lines(h.theirs)
 }
 
 // notes reports whether a side has its notes there.
-func (p *place) notes() bool { return p.ours.notes || p.theirs.notes }
+func (p *positions) notes() bool { return p.ours.notes || p.theirs.notes }
 
-// settle decides a hunk that both sides changed and returns its lines.
-func (mg *merger) settle(h hunk, at place, calls map[string]string) []string {
+// resolveHunk decides a hunk that both sides changed and returns its lines.
+func (mg *merger) resolveHunk(h hunk, at positions, calls map[string]string) []string {
 	// What both did alike at the bounds of the hunk is not in dispute.
 	n := 0
 	for n < len(h.ours) && n < len(h.theirs) && h.ours[n] == h.theirs[n] {
@@ -120,9 +120,9 @@ func (mg *merger) settle(h hunk, at place, calls map[string]string) []string {
 		i, j := at.ours.notesIn(left.ours), at.theirs.notesIn(left.theirs)
 		if i < len(left.ours) || j < len(left.theirs) {
 			b := at.base.notesIn(left.base)
-			before := mg.settle(hunk{left.base[:b], left.ours[:i], left.theirs[:j]}, at, calls)
+			before := mg.resolveHunk(hunk{left.base[:b], left.ours[:i], left.theirs[:j]}, at, calls)
 			at.ours.notes = true
-			notes := mg.settle(hunk{left.base[b:], left.ours[i:], left.theirs[j:]}, at, calls)
+			notes := mg.resolveHunk(hunk{left.base[b:], left.ours[i:], left.theirs[j:]}, at, calls)
 			return slices.Concat(head, before, notes, tail)
 		}
 	}

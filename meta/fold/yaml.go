@@ -23,9 +23,9 @@ const (
 	maxWeight   = maxHard  // scalars in a value, its aliases written out
 )
 
-// readHard reads the entries of s that readHead left to the library and checks
+// readByLibrary reads the entries of s that readHead left to the library and checks
 // that the library sees the same keys.
-func readHard(s string, entries []entry) (err error) {
+func readByLibrary(s string, entries []entry) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = quarantinef(0, "the YAML cannot be read: %v", p)

@@ -24,12 +24,12 @@ func (x *DB) Apply(ctx context.Context, changes []Change) (Applied, error) {
 	err := x.db.Write(ctx, "apply", func(tx *sql.Tx) error {
 		done = Applied{}
 		a := newApplyTx(tx)
-		defer a.close()
+		defer a.tables.close()
 		if err := tx.QueryRowContext(ctx, `select value + 1 from meta where key = 'seq'`).Scan(&a.seq); err != nil {
 			return err
 		}
-		for batch := range rounds(changes) {
-			if err := a.round(ctx, batch); err != nil {
+		for batch := range batches(changes) {
+			if err := a.applyBatch(ctx, batch); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (x *DB) Apply(ctx context.Context, changes []Change) (Applied, error) {
 		source = source || f != nil && !f.Fold || changes[i].Drop != "" && !changes[i].DropFold
 		inFold = inFold || f != nil && f.Fold || changes[i].Drop != "" && changes[i].DropFold
 	}
-	x.noteChange(source, inFold)
+	x.bumpVersions(source, inFold)
 	x.dropCached(changes) // an error, too, may come of a transaction that was done
 	if err != nil {
 		return Applied{}, err
@@ -69,19 +69,19 @@ func (x *DB) dropCached(changes []Change) {
 	x.chunks.drop(ids)
 }
 
-// maxRound is how many changes a round has at most: it bounds what is held in
+// maxBatch is how many changes a batch has at most: it bounds what is held in
 // memory to be compared.
-const maxRound = 512
+const maxBatch = 512
 
-// rounds cuts changes into runs in which no memory occurs twice: two changes of
+// batches cuts changes into runs in which no memory occurs twice: two changes of
 // one memory must see each other.
-func rounds(changes []Change) func(yield func([]Change) bool) {
+func batches(changes []Change) func(yield func([]Change) bool) {
 	return func(yield func([]Change) bool) {
 		seen := make(map[fold.ID]bool)
 		start := 0
 		for i := range changes {
 			ids := [2]fold.ID{changes[i].About(), changes[i].Forget}
-			if i-start >= maxRound || ids[0] != "" && seen[ids[0]] || ids[1] != "" && seen[ids[1]] {
+			if i-start >= maxBatch || ids[0] != "" && seen[ids[0]] || ids[1] != "" && seen[ids[1]] {
 				if !yield(changes[start:i]) {
 					return
 				}
@@ -96,8 +96,8 @@ func rounds(changes []Change) func(yield func([]Change) bool) {
 	}
 }
 
-// round applies changes in which no memory occurs twice.
-func (a *applyTx) round(ctx context.Context, changes []Change) error {
+// applyBatch applies changes in which no memory occurs twice.
+func (a *applyTx) applyBatch(ctx context.Context, changes []Change) error {
 	if err := a.load(ctx, changes); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *applyTx) round(ctx context.Context, changes []Change) error {
 				return err
 			}
 		}
-		if c.SetLinks && !a.sameLinks[id] {
+		if c.SetLinks && !a.batch.sameLinks[id] {
 			if err := a.setLinks(ctx, id, c.Links, false); err != nil {
 				return err
 			}
@@ -144,15 +144,10 @@ func (a *applyTx) round(ctx context.Context, changes []Change) error {
 			}
 		}
 	}
-	for _, in := range a.inserters() {
-		if err := in.Flush(ctx, a.tx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.tables.flush(ctx, a.tx)
 }
 
-// load reads what the round's memories have now.
+// load reads what the batch's memories have now.
 func (a *applyTx) load(ctx context.Context, changes []Change) error {
 	var rows, chunks []fold.ID
 	for i := range changes {
@@ -169,14 +164,15 @@ func (a *applyTx) load(ctx context.Context, changes []Change) error {
 			chunks = append(chunks, c.Forget)
 		}
 	}
-	a.oldRows = make(map[fold.ID][]any)
-	a.newRows = make(map[fold.ID][]any, len(rows))
-	a.oldChunks = make(map[fold.ID][]byte)
+	a.batch = batchState{
+		rows: make(map[fold.ID][]any), newRows: make(map[fold.ID][]any, len(rows)), chunks: make(map[fold.ID][]byte),
+		links: make(map[fold.ID][]fold.Link), sameLinks: make(map[fold.ID]bool),
+	}
 	err := a.each(ctx, `select `+memoryColumns+` from memories where id in (select value from json_each(?))`, rows,
 		func(scan func(...any) error) error {
 			values, err := scanValues(scan)
 			if err == nil {
-				a.oldRows[fold.ID(values[columnID].(string))] = values
+				a.batch.rows[fold.ID(values[columnID].(string))] = values
 			}
 			return err
 		})
@@ -188,7 +184,7 @@ func (a *applyTx) load(ctx context.Context, changes []Change) error {
 			var id fold.ID
 			var value []byte
 			err := scan(&id, &value)
-			a.oldChunks[id] = value
+			a.batch.chunks[id] = value
 			return err
 		})
 	if err != nil {
@@ -210,12 +206,12 @@ func (a *applyTx) file(ctx context.Context, c *Change) error {
 		return nil
 	}
 	a.fileCount++
-	return a.files.Add(ctx, a.tx, c.File.values(a.seq)...)
+	return a.tables.files.Add(ctx, a.tx, c.File.values(a.seq)...)
 }
 
 func (a *applyTx) setAsked(ctx context.Context, id fold.ID, record []byte) error {
 	if len(record) > 0 {
-		return a.asked.Add(ctx, a.tx, string(id), record)
+		return a.tables.asked.Add(ctx, a.tx, string(id), record)
 	}
 	_, err := a.tx.ExecContext(ctx, `delete from asked where memory_id = ?`, string(id))
 	return err
@@ -223,12 +219,12 @@ func (a *applyTx) setAsked(ctx context.Context, id fold.ID, record []byte) error
 
 // forget deletes a memory, its chunks and the links from it.
 func (a *applyTx) forget(ctx context.Context, id fold.ID) error {
-	_, there := a.oldRows[id]
+	_, there := a.batch.rows[id]
 	if there {
 		delete(a.touched, id)
 		a.forgotten[id] = true
 	}
-	if old, there := a.oldChunks[id]; there {
+	if old, there := a.batch.chunks[id]; there {
 		if err := a.dropChunks(ctx, id, old); err != nil {
 			return err
 		}
@@ -249,10 +245,10 @@ func (a *applyTx) forget(ctx context.Context, id fold.ID) error {
 	// The same change may put it anew.
 	delete(a.now, id)
 	delete(a.rows, id)
-	delete(a.sameLinks, id)
-	delete(a.oldRows, id)
-	delete(a.oldChunks, id)
-	delete(a.oldLinks, id)
+	delete(a.batch.sameLinks, id)
+	delete(a.batch.rows, id)
+	delete(a.batch.chunks, id)
+	delete(a.batch.links, id)
 	return nil
 }
 
@@ -340,7 +336,7 @@ func (x *DB) SetStale(ctx context.Context, stale map[fold.ID]bool) error {
 			no = append(no, id)
 		}
 	}
-	defer x.noteChange(false, false)
+	defer x.bumpVersions(false, false)
 	defer func() { x.summaries.drop(slices.Concat(no, yes)) }()
 	return x.db.Write(ctx, "set stale", func(tx *sql.Tx) error {
 		for v, ids := range [][]fold.ID{no, yes} {

@@ -11,7 +11,7 @@ import (
 // setChunks makes now the chunks of id. Those with an equal id stay; one that
 // only moved within its file gets its new place and is not reported.
 func (a *applyTx) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) error {
-	was, there := a.oldChunks[id]
+	was, there := a.batch.chunks[id]
 	delete(a.now, id)
 	if len(now) == 0 {
 		if !there {
@@ -54,7 +54,7 @@ func (a *applyTx) setChunks(ctx context.Context, id fold.ID, now []fold.Chunk) e
 		}
 	}
 	a.count += len(sorted) - len(old)
-	return a.chunks.Add(ctx, a.tx, string(id), bytes.Clone(a.buf))
+	return a.tables.chunks.Add(ctx, a.tx, string(id), bytes.Clone(a.buf))
 }
 
 // decoded returns the chunks of a stored value, which may be nil.

@@ -9,11 +9,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// loadLinks reads the links that the round's memories have now, where they may
+// loadLinks reads the links that the batch's memories have now, where they may
 // differ from those to be set: of thousands that a branch switch changes none do.
 func (a *applyTx) loadLinks(ctx context.Context, changes []Change) error {
-	a.oldLinks = make(map[fold.ID][]fold.Link)
-	a.sameLinks = make(map[fold.ID]bool)
 	var links []fold.ID
 	for i := range changes {
 		c := &changes[i]
@@ -25,14 +23,14 @@ func (a *applyTx) loadLinks(ctx context.Context, changes []Change) error {
 			return err
 		}
 		id := c.About()
-		if a.sameLinks[id] = same; c.SetDerived || !same {
+		if a.batch.sameLinks[id] = same; c.SetDerived || !same {
 			links = append(links, id)
 		}
 	}
 	return a.each(ctx, `select `+linkColumns+` from memory_links where from_id in (select value from json_each(?))`, links,
 		func(scan func(...any) error) error {
 			l, err := scanLink(scan)
-			a.oldLinks[l.From] = append(a.oldLinks[l.From], l)
+			a.batch.links[l.From] = append(a.batch.links[l.From], l)
 			return err
 		})
 }
@@ -45,7 +43,7 @@ func (a *applyTx) keepsLinks(c *Change) (bool, error) {
 	if !c.SetLinks || r == nil || r.ID != c.About() || c.Forget == r.ID || r.Described != "index" || !slices.Equal(c.Links, r.Links) {
 		return false, nil
 	}
-	have, there := a.oldRows[r.ID]
+	have, there := a.batch.rows[r.ID]
 	if !there {
 		return false, nil
 	}
@@ -70,7 +68,7 @@ func (a *applyTx) setLinks(ctx context.Context, id fold.ID, now []fold.Link, der
 		want[l.ID()] = l
 	}
 	var gone []string
-	for _, l := range a.oldLinks[id] {
+	for _, l := range a.batch.links[id] {
 		if l.Derived != derived {
 			continue
 		}
@@ -92,7 +90,7 @@ func (a *applyTx) setLinks(ctx context.Context, id fold.ID, now []fold.Link, der
 	}
 	for _, lid := range slices.Sorted(maps.Keys(want)) {
 		l := want[lid]
-		if err := a.links.Add(ctx, a.tx, linkValues(&l)...); err != nil {
+		if err := a.tables.links.Add(ctx, a.tx, linkValues(&l)...); err != nil {
 			return err
 		}
 	}

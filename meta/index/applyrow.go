@@ -42,13 +42,13 @@ func (a *applyTx) setRow(ctx context.Context, r *Row) error {
 	if err != nil {
 		return err
 	}
-	have, there := a.oldRows[r.ID]
+	have, there := a.batch.rows[r.ID]
 	if !there {
 		a.touch(r.ID)
 		a.touched[r.ID] = true
 		a.rows[r.ID] = RowChange{FilterChanged: true, ContentChanged: true}
 		want[columnTextSeq], want[columnSeq] = a.seq, a.seq
-		if err := a.memories.Add(ctx, a.tx, want...); err != nil {
+		if err := a.tables.memories.Add(ctx, a.tx, want...); err != nil {
 			return err
 		}
 		if err := a.setNames(ctx, false, nil, r); err != nil {
@@ -98,13 +98,13 @@ func (a *applyTx) setRow(ctx context.Context, r *Row) error {
 	return a.setTags(ctx, r.ID, true, old.Tags, r.Tags)
 }
 
-// newRow returns the values of a row of the round, worked out once.
+// newRow returns the values of a row of the batch, worked out once.
 func (a *applyTx) newRow(r *Row) ([]any, error) {
-	if want := a.newRows[r.ID]; want != nil {
+	if want := a.batch.newRows[r.ID]; want != nil {
 		return want, nil
 	}
 	want, err := r.values()
-	a.newRows[r.ID] = want
+	a.batch.newRows[r.ID] = want
 	return want, err
 }
 
@@ -182,14 +182,14 @@ func (a *applyTx) update(ctx context.Context, columns []int, values []any) error
 		args = append(args, values[c])
 	}
 	args = append(args, values[columnID])
-	stmt := a.updates[key.String()]
+	stmt := a.tables.updates[key.String()]
 	if stmt == nil {
 		all, set := memoryColumnNames(), make([]string, len(columns))
 		for i, c := range columns {
 			set[i] = all[c] + " = ?"
 		}
 		query := "update memories set " + strings.Join(set, ", ") + " where id = ?"
-		if len(a.updates) >= maxUpdates {
+		if len(a.tables.updates) >= maxUpdates {
 			_, err := a.tx.ExecContext(ctx, query, args...)
 			return err
 		}
@@ -197,7 +197,7 @@ func (a *applyTx) update(ctx context.Context, columns []int, values []any) error
 		if stmt, err = a.tx.PrepareContext(ctx, query); err != nil {
 			return err
 		}
-		a.updates[key.String()] = stmt
+		a.tables.updates[key.String()] = stmt
 	}
 	_, err := stmt.ExecContext(ctx, args...)
 	return err
@@ -213,7 +213,7 @@ func (a *applyTx) setTags(ctx context.Context, id fold.ID, there bool, old, now 
 		return nil
 	}
 	for _, tag := range now {
-		if err := a.tags.Add(ctx, a.tx, string(id), strings.ToLower(tag)); err != nil {
+		if err := a.tables.tags.Add(ctx, a.tx, string(id), strings.ToLower(tag)); err != nil {
 			return err
 		}
 	}
@@ -227,10 +227,10 @@ func (a *applyTx) setNames(ctx context.Context, there bool, old, now *Row) error
 	if there {
 		had, linked = old.entry().ListedNames(), old.linking()
 	}
-	if err := a.replaceNames(ctx, a.names, `delete from memory_names where memory_id = ?`, now.ID, had, now.entry().ListedNames()); err != nil {
+	if err := a.replaceNames(ctx, a.tables.names, `delete from memory_names where memory_id = ?`, now.ID, had, now.entry().ListedNames()); err != nil {
 		return err
 	}
-	return a.replaceNames(ctx, a.linking, `delete from memory_linking where memory_id = ?`, now.ID, linked, now.linking())
+	return a.replaceNames(ctx, a.tables.linking, `delete from memory_linking where memory_id = ?`, now.ID, linked, now.linking())
 }
 
 // replaceNames makes now the names of id that in writes and clear deletes.

@@ -8,21 +8,14 @@ import (
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// An applyTx is one transaction of [DB.Apply]. It goes in rounds, in each of which
+// An applyTx is one transaction of [DB.Apply]. It goes in batches, in each of which
 // no memory occurs twice: what is stored of its memories is read at once, and only
 // differences are written.
 type applyTx struct {
-	tx       *sql.Tx
-	seq      int64
-	memories *sqlite.Inserter
-	updates  map[string]*sql.Stmt // of memories, by the columns they set
-	tags     *sqlite.Inserter
-	names    *sqlite.Inserter
-	linking  *sqlite.Inserter
-	links    *sqlite.Inserter
-	chunks   *sqlite.Inserter
-	files    *sqlite.Inserter
-	asked    *sqlite.Inserter
+	tx     *sql.Tx
+	seq    int64
+	tables tableWriters
+	batch  batchState
 
 	fileCount int                      // rows of the manifest that changed
 	touched   map[fold.ID]bool         // memories that changed: whether their row has the new seq already
@@ -32,39 +25,67 @@ type applyTx struct {
 	buf       []byte                   // for encodeChunks
 	was, now  map[fold.ID][]fold.Chunk // see Applied
 	rows      map[fold.ID]RowChange    // see Applied
-	oldRows   map[fold.ID][]any        // of the round, as stored
-	newRows   map[fold.ID][]any        // of the round, as they are to be stored
-	oldChunks map[fold.ID][]byte       // as stored
-	oldLinks  map[fold.ID][]fold.Link  // of those whose links may differ
-	sameLinks map[fold.ID]bool         // of the round: their written links are known not to differ
+}
+
+// A batchState is what is stored of the memories of one batch, and what is to be.
+type batchState struct {
+	rows      map[fold.ID][]any       // as stored
+	newRows   map[fold.ID][]any       // as they are to be stored
+	chunks    map[fold.ID][]byte      // as stored
+	links     map[fold.ID][]fold.Link // of those whose links may differ
+	sameLinks map[fold.ID]bool        // memories whose written links are known not to differ
+}
+
+// tableWriters write the rows of a transaction, many with one statement.
+type tableWriters struct {
+	memories *sqlite.Inserter
+	updates  map[string]*sql.Stmt // of memories, by the columns they set
+	tags     *sqlite.Inserter
+	names    *sqlite.Inserter
+	linking  *sqlite.Inserter
+	links    *sqlite.Inserter
+	chunks   *sqlite.Inserter
+	files    *sqlite.Inserter
+	asked    *sqlite.Inserter
 }
 
 func newApplyTx(tx *sql.Tx) *applyTx {
 	return &applyTx{
-		tx:       tx,
-		memories: sqlite.NewInserter("insert or replace into memories ("+memoryColumns+") values ", memoryColumnCount, 50),
-		tags:     sqlite.NewInserter("insert or ignore into memory_tags (memory_id, tag) values ", 2, 100),
-		names:    sqlite.NewInserter("insert or ignore into memory_names (memory_id, name) values ", 2, 100),
-		linking:  sqlite.NewInserter("insert or ignore into memory_linking (memory_id, name) values ", 2, 100),
-		links:    sqlite.NewInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
-		chunks:   sqlite.NewInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
-		files:    sqlite.NewInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
-		asked:    sqlite.NewInserter("insert or replace into asked (memory_id, record) values ", 2, 100),
-		updates:  make(map[string]*sql.Stmt),
-		touched:  make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
+		tx: tx,
+		tables: tableWriters{
+			memories: sqlite.NewInserter("insert or replace into memories ("+memoryColumns+") values ", memoryColumnCount, 50),
+			updates:  make(map[string]*sql.Stmt),
+			tags:     sqlite.NewInserter("insert or ignore into memory_tags (memory_id, tag) values ", 2, 100),
+			names:    sqlite.NewInserter("insert or ignore into memory_names (memory_id, name) values ", 2, 100),
+			linking:  sqlite.NewInserter("insert or ignore into memory_linking (memory_id, name) values ", 2, 100),
+			links:    sqlite.NewInserter("insert or replace into memory_links ("+linkColumns+") values ", linkColumnCount, 100),
+			chunks:   sqlite.NewInserter("insert or replace into chunks ("+chunkColumns+") values ", chunkColumnCount, 100),
+			files:    sqlite.NewInserter("insert or replace into files ("+fileColumns+") values ", fileColumnCount, 100),
+			asked:    sqlite.NewInserter("insert or replace into asked (memory_id, record) values ", 2, 100),
+		},
+		touched: make(map[fold.ID]bool), forgotten: make(map[fold.ID]bool), keys: make(map[string]bool),
 		was: make(map[fold.ID][]fold.Chunk), now: make(map[fold.ID][]fold.Chunk), rows: make(map[fold.ID]RowChange),
 	}
 }
 
-func (a *applyTx) inserters() []*sqlite.Inserter {
-	return []*sqlite.Inserter{a.memories, a.tags, a.names, a.linking, a.links, a.chunks, a.files, a.asked}
+func (w *tableWriters) inserters() []*sqlite.Inserter {
+	return []*sqlite.Inserter{w.memories, w.tags, w.names, w.linking, w.links, w.chunks, w.files, w.asked}
 }
 
-func (a *applyTx) close() {
-	for _, in := range a.inserters() {
+func (w *tableWriters) flush(ctx context.Context, tx *sql.Tx) error {
+	for _, in := range w.inserters() {
+		if err := in.Flush(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *tableWriters) close() {
+	for _, in := range w.inserters() {
 		in.Close()
 	}
-	for _, stmt := range a.updates {
+	for _, stmt := range w.updates {
 		_ = stmt.Close() // its error would repeat one already seen
 	}
 }

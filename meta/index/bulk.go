@@ -9,26 +9,26 @@ import (
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-//go:embed late.sql
-var late string
+//go:embed deferred.sql
+var deferredSQL string
 
-// A lateIndex is one of late.sql.
-type lateIndex struct{ name, create string }
+// A deferredIndex is one of deferred.sql.
+type deferredIndex struct{ name, create string }
 
-// lateIndexes are those of late.sql, one in a line.
-func lateIndexes() []lateIndex {
-	var all []lateIndex
-	for line := range strings.Lines(late) {
+// deferredIndexes are those of deferred.sql, one in a line.
+func deferredIndexes() []deferredIndex {
+	var all []deferredIndex
+	for line := range strings.Lines(deferredSQL) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "create index if not exists "); ok {
 			name, _, _ = strings.Cut(name, " ")
-			all = append(all, lateIndex{name, line})
+			all = append(all, deferredIndex{name, line})
 		}
 	}
 	return all
 }
 
 // BeginBulk prepares for n new memories; EndBulk is to be called once they are
-// there. Where they are many, and more than the index has, the late indexes are
+// there. Where they are many, and more than the index has, the deferred indexes are
 // dropped until then: to sort all rows once costs a fraction of as many changes,
 // each of another page. Reads are right meanwhile, only slower.
 func (x *DB) BeginBulk(ctx context.Context, n int) error {
@@ -44,7 +44,7 @@ func (x *DB) BeginBulk(ctx context.Context, n int) error {
 	}
 	x.inBulk.Store(true)
 	return x.db.Write(ctx, "begin bulk", func(tx *sql.Tx) error {
-		for _, l := range lateIndexes() {
+		for _, l := range deferredIndexes() {
 			if _, err := tx.ExecContext(ctx, "drop index if exists "+l.name); err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (x *DB) EndBulk(ctx context.Context) error {
 	if !x.inBulk.Load() {
 		return nil
 	}
-	for _, l := range lateIndexes() { // each on its own: others write between
+	for _, l := range deferredIndexes() { // each on its own: others write between
 		if _, err := x.db.Exec(ctx, "end bulk", l.create); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (x *DB) EndBulk(ctx context.Context) error {
 	return nil
 }
 
-// openBulk makes the late indexes of an index that is empty, and else finds out
+// openBulk makes the deferred indexes of an index that is empty, and else finds out
 // whether EndBulk has to.
 func (x *DB) openBulk(ctx context.Context, created bool) error {
 	x.inBulk.Store(created)
@@ -79,7 +79,7 @@ func (x *DB) openBulk(ctx context.Context, created bool) error {
 		return x.EndBulk(ctx)
 	}
 	var names []string
-	for _, l := range lateIndexes() {
+	for _, l := range deferredIndexes() {
 		names = append(names, l.name)
 	}
 	var have int

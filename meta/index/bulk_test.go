@@ -12,7 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// bulkRow is a memory that every late index has something of.
+// bulkRow is a memory that every deferred index has something of.
 func bulkRow(n int) Change {
 	id := fold.SlugID("bulk", fmt.Sprint(n))
 	at := time.Unix(int64(1_700_000_000+n*7919%1000), 0).UTC()
@@ -44,7 +44,7 @@ func schemaOf(t *testing.T, x *DB) []string {
 	return names
 }
 
-// askAll asks what the late indexes answer.
+// askAll asks what the deferred indexes answer.
 func askAll(t *testing.T, x *DB) []any {
 	t.Helper()
 	var all []any
@@ -94,25 +94,25 @@ func applyBulk(t *testing.T, x *DB, from, to int) {
 	}
 }
 
-// TestBulk: while many memories come, the late indexes are away and every answer
+// TestBulk: while many memories come, the deferred indexes are away and every answer
 // is what it would be with them; then, also where the bulk was cut short and the
 // file opened again, they are there as in an index that never was without.
 func TestBulk(t *testing.T) {
 	t.Parallel()
-	late := lateIndexes()
-	if len(late) == 0 {
-		t.Fatal("there are no late indexes")
+	deferred := deferredIndexes()
+	if len(deferred) == 0 {
+		t.Fatal("there are no deferred indexes")
 	}
 	plain := openBulk(t, t.TempDir())
 	whole := schemaOf(t, plain)
-	for _, l := range late {
+	for _, l := range deferred {
 		if !slices.Contains(whole, l.name) {
 			t.Fatalf("a new index has no %s: %q", l.name, whole)
 		}
 	}
 	var bare []string
 	for _, name := range whole {
-		if !slices.ContainsFunc(late, func(l lateIndex) bool { return l.name == name }) {
+		if !slices.ContainsFunc(deferred, func(l deferredIndex) bool { return l.name == name }) {
 			bare = append(bare, name)
 		}
 	}

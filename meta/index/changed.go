@@ -67,13 +67,6 @@ func (x *DB) CountChanged(ctx context.Context, seq int64) (n int, err error) {
 	return n, err
 }
 
-// ForgetGone forgets which keys were removed up to seq, once all indexes beside
-// this one have caught up with it.
-func (x *DB) ForgetGone(ctx context.Context, seq int64) error {
-	_, err := x.db.Exec(ctx, "forget gone", `delete from gone where seq <= ?`, seq)
-	return err
-}
-
 // A TextChange says when the text of a memory changed last: title, file path,
 // body, context, tags or keywords.
 type TextChange struct {

@@ -88,7 +88,7 @@ func (x *DB) ChunksByID(ctx context.Context, memories []fold.ID, ids []string) (
 	for _, i := range missing {
 		read[memories[i]] = "" // that it has none is held, too
 	}
-	err := x.eachChunks(ctx, pick(memories, missing), func(id fold.ID, value string) error {
+	err := x.eachChunks(ctx, idsAt(memories, missing), func(id fold.ID, value string) error {
 		read[id] = value
 		return decode(id, value)
 	})

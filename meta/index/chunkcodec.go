@@ -8,6 +8,7 @@ package index
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // Flags of a chunk.
 const (
 	chunkHidden  = 1 << iota
-	chunkRawID   // the id is 8 bytes: 16 hex digits in half the room
+	chunkRawID   // the id is 8 bytes: 16 hex digits in half the space
 	chunkRawHash // likewise the hash
 )
 
@@ -46,9 +47,7 @@ func encodeChunks(b []byte, chunks []fold.Chunk) []byte {
 			str(s)
 			return
 		}
-		for i := 0; i < 16; i += 2 {
-			b = append(b, nibble(s[i])<<4|nibble(s[i+1]))
-		}
+		b, _ = hex.AppendDecode(b, []byte(s)) // isHex16 says that it is hex
 	}
 	end, line := 0, 0
 	for i := range chunks {
@@ -206,10 +205,7 @@ func (d *chunkDecoder) name(raw bool) chunkName {
 
 // digits are those of a raw name.
 func (n chunkName) digits() (digits [16]byte) {
-	const hexDigits = "0123456789abcdef"
-	for i := range 8 {
-		digits[2*i], digits[2*i+1] = hexDigits[n.s[i]>>4], hexDigits[n.s[i]&15]
-	}
+	hex.AppendEncode(digits[:0], []byte(n.s))
 	return digits
 }
 
@@ -239,11 +235,4 @@ func isHex16(s string) bool {
 		}
 	}
 	return true
-}
-
-func nibble(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
 }

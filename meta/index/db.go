@@ -49,7 +49,7 @@ type DB struct {
 //go:embed schema.sql
 var schema string
 
-// format is the number of schema.sql and late.sql. A file of another number is
+// format is the number of schema.sql and deferred.sql. A file of another number is
 // deleted and rebuilt.
 const format = 12
 

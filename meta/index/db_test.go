@@ -217,10 +217,6 @@ func TestChangedPart(t *testing.T) {
 	// What comes back is not gone any more.
 	apply(t, x, index.Change{Memory: row(1), Chunks: c[1:], SetChunks: true})
 	check(second.Seq, []fold.ID{id(1)}, []string{"c:" + c[0].ID})
-	if err := x.ForgetGone(ctx, third.Seq); err != nil {
-		t.Fatal(err)
-	}
-	check(second.Seq, []fold.ID{id(1)}, nil)
 	// Forgetting what is not there, and nothing at all, change nothing.
 	before, _ := x.Seq(ctx)
 	apply(t, x, index.Change{Forget: id(99)})

@@ -60,8 +60,8 @@ func scanStat(scan func(...any) error, f *FileStat) error {
 // source files, may have changed. It begins anew with each opening.
 func (x *DB) FilesVersion(inFold bool) int64 { return x.fileVersions[bit(inFold)].Load() }
 
-// noteChange notes that rows changed, and whether rows of the manifests did.
-func (x *DB) noteChange(source, inFold bool) {
+// bumpVersions notes that rows changed, and whether rows of the manifests did.
+func (x *DB) bumpVersions(source, inFold bool) {
 	x.version.Add(1)
 	if source {
 		x.fileVersions[0].Add(1)
@@ -97,7 +97,7 @@ func (x *DB) Recut(ctx context.Context, rules string) (anew bool, err error) {
 		return err
 	})
 	if anew {
-		x.noteChange(true, false)
+		x.bumpVersions(true, false)
 	}
 	return anew, err
 }

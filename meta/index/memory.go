@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
@@ -47,68 +48,52 @@ func (x *DB) EachMemory(ctx context.Context, fn func(Row) error) error {
 	}, `select `+memoryColumns+` from memories order by id`)
 }
 
+// textOf returns the second column of a query, a text, by the first, a memory.
+func (x *DB) textOf(ctx context.Context, op, query string, args ...any) (map[fold.ID]string, error) {
+	all := make(map[fold.ID]string)
+	err := x.db.Each(ctx, op, func(scan func(...any) error) error {
+		var id fold.ID
+		var text string
+		err := scan(&id, &text)
+		all[id] = text
+		return err
+	}, query, args...)
+	return all, err
+}
+
+// ids returns the one column of a query, which are memories.
+func (x *DB) ids(ctx context.Context, op, query string, args ...any) ([]fold.ID, error) {
+	var ids []fold.ID
+	err := x.db.Each(ctx, op, func(scan func(...any) error) error {
+		var id fold.ID
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	}, query, args...)
+	return ids, err
+}
+
 // Titles returns the titles of those of ids that exist.
 func (x *DB) Titles(ctx context.Context, ids []fold.ID) (map[fold.ID]string, error) {
-	all := make(map[fold.ID]string, len(ids))
-	if len(ids) == 0 {
-		return all, nil
-	}
-	err := x.db.Each(ctx, "read titles", func(scan func(...any) error) error {
-		var id fold.ID
-		var title string
-		err := scan(&id, &title)
-		all[id] = title
-		return err
-	}, `select id, title from memories where id in (select value from json_each(?))`, sqlite.List(ids))
-	return all, err
+	return x.textOf(ctx, "read titles", `select id, title from memories where id in (select value from json_each(?))`, sqlite.List(ids))
 }
 
 // IDsByPrefix returns at most limit ids that begin with prefix (lower-case hex
 // digits), in order.
 func (x *DB) IDsByPrefix(ctx context.Context, prefix string, limit int) ([]fold.ID, error) {
-	var ids []fold.ID
-	err := x.db.Each(ctx, "ids by prefix", func(scan func(...any) error) error {
-		var id fold.ID
-		if err := scan(&id); err != nil {
-			return err
-		}
-		ids = append(ids, id)
-		return nil
-	}, `select id from memories where id >= ?1 and id < ?1 || 'g' order by id limit ?2`, prefix, limit)
-	return ids, err
+	return x.ids(ctx, "ids by prefix", `select id from memories where id >= ?1 and id < ?1 || 'g' order by id limit ?2`, prefix, limit)
 }
 
 // Described returns how those of ids that exist are described: "fold" or "index".
 // It costs much less than to read the memories.
 func (x *DB) Described(ctx context.Context, ids []fold.ID) (map[fold.ID]string, error) {
-	all := make(map[fold.ID]string, len(ids))
-	if len(ids) == 0 {
-		return all, nil
-	}
-	err := x.db.Each(ctx, "how described", func(scan func(...any) error) error {
-		var id fold.ID
-		var how string
-		err := scan(&id, &how)
-		all[id] = how
-		return err
-	}, `select id, described from memories where id in (select value from json_each(?))`, sqlite.List(ids))
-	return all, err
+	return x.textOf(ctx, "how described", `select id, described from memories where id in (select value from json_each(?))`, sqlite.List(ids))
 }
 
 // DescribedBlobs returns what the memories in fold/ that describe source files
 // were made of, by memory.
 func (x *DB) DescribedBlobs(ctx context.Context) (map[fold.ID]string, error) {
-	all := make(map[fold.ID]string)
-	err := x.db.Each(ctx, "described blobs", func(scan func(...any) error) error {
-		var id fold.ID
-		var blob string
-		if err := scan(&id, &blob); err != nil {
-			return err
-		}
-		all[id] = blob
-		return nil
-	}, `select id, source_blob from memories where file_path <> '' and source = 'file' and described = 'fold'`)
-	return all, err
+	return x.textOf(ctx, "described blobs", `select id, source_blob from memories where file_path <> '' and source = 'file' and described = 'fold'`)
 }
 
 // DescribedPaths returns, by the ids of their memories, the source files that have
@@ -153,4 +138,17 @@ func (x *DB) StaleRows(ctx context.Context) ([]StaleRow, error) {
 		return nil
 	}, `select id, file_path, source_blob from memories where stale = 1 and described = 'fold' order by id`)
 	return all, err
+}
+
+// EachAsked calls fn with what each description asked of the tree, see [Change.Asked]; the
+// record is valid until fn returns.
+func (x *DB) EachAsked(ctx context.Context, fn func(id fold.ID, record []byte) error) error {
+	return x.db.Each(ctx, "read what descriptions asked", func(scan func(...any) error) error {
+		var id fold.ID
+		var record sql.RawBytes
+		if err := scan(&id, &record); err != nil {
+			return err
+		}
+		return fn(id, record)
+	}, `select memory_id, record from asked order by memory_id`)
 }

@@ -58,23 +58,10 @@ func (x *DB) entries(ctx context.Context, query string, args ...any) ([]fold.Res
 // LinkersOf returns the memories in fold/ that link by one of names, in the form
 // of [fold.ResolverEntry.Names], in order.
 func (x *DB) LinkersOf(ctx context.Context, names []string) ([]fold.ID, error) {
-	return x.linkers(ctx, linkersOf, sqlite.List(names))
+	return x.ids(ctx, "read linkers", linkersOf, sqlite.List(names))
 }
 
 // Linkers returns the memories in fold/ that link by name, in order.
 func (x *DB) Linkers(ctx context.Context) ([]fold.ID, error) {
-	return x.linkers(ctx, `select distinct memory_id from memory_linking order by memory_id`)
-}
-
-func (x *DB) linkers(ctx context.Context, query string, args ...any) ([]fold.ID, error) {
-	var ids []fold.ID
-	err := x.db.Each(ctx, "read linkers", func(scan func(...any) error) error {
-		var id fold.ID
-		if err := scan(&id); err != nil {
-			return err
-		}
-		ids = append(ids, id)
-		return nil
-	}, query, args...)
-	return ids, err
+	return x.ids(ctx, "read linkers", `select distinct memory_id from memory_linking order by memory_id`)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A span is where a chunk lies in its file. The id is that of 16 hex digits, as
-// nearly all are.
+// A span is where a chunk lies in its file. Its id is that of [fold.ChunkID], which
+// is 16 hex digits, as a number.
 type span struct {
 	id         uint64
 	start, end uint32
@@ -24,24 +24,19 @@ func (x *DB) Places(ctx context.Context, chunks map[fold.ID][]string) (map[strin
 	}
 	spans := make([][]span, len(ids))
 	missing, drops := x.spans.get(ids, spans)
-	places := map[string]int{}
 	if len(missing) > 0 {
-		read := make(map[fold.ID][]span, len(missing))
-		of, err := x.ChunksOf(ctx, pick(ids, missing))
+		stored, err := x.ChunksOf(ctx, idsAt(ids, missing))
 		if err != nil {
 			return nil, err
 		}
+		read := make(map[fold.ID][]span, len(missing))
 		for _, i := range missing {
-			all, id := of[ids[i]], ids[i]
-			s, ok := spansOf(all)
-			if !ok {
-				number(places, all, chunks[id])
-				continue
-			}
-			spans[i], read[id] = s, s
+			spans[i] = spansOf(stored[ids[i]])
+			read[ids[i]] = spans[i]
 		}
 		x.spans.put(read, drops)
 	}
+	places := map[string]int{}
 	for i, all := range spans {
 		id := ids[i]
 		wanted := make(map[uint64]string, len(chunks[id]))
@@ -63,37 +58,16 @@ func (x *DB) Places(ctx context.Context, chunks map[fold.ID][]string) (map[strin
 	return places, nil
 }
 
-// spansOf returns where chunks lie, false if a number is too large or an id of
-// another form.
-func spansOf(chunks []fold.Chunk) ([]span, bool) {
-	spans := make([]span, len(chunks))
+// spansOf returns where chunks lie, without those whose id is none of ours.
+func spansOf(chunks []fold.Chunk) []span {
+	spans := make([]span, 0, len(chunks))
 	for i := range chunks {
 		c := &chunks[i]
-		id, ok := chunkNumber(c.ID)
-		if !ok || uint64(c.EndByte) > 1<<32-1 {
-			return nil, false
-		}
-		spans[i] = span{id, uint32(c.StartByte), uint32(c.EndByte)}
-	}
-	return spans, true
-}
-
-// number puts the numbers of the chunks that are wanted into places. All are in
-// the order of the file.
-func number(places map[string]int, all []fold.Chunk, wanted []string) {
-	want := make(map[string]bool, len(wanted))
-	for _, id := range wanted {
-		want[id] = true
-	}
-	last, n := 0, 0
-	for i := range all {
-		if c := &all[i]; want[c.ID] {
-			if n++; c.StartByte != last {
-				n++
-			}
-			places[c.ID], last = n, c.EndByte
+		if id, ok := chunkNumber(c.ID); ok {
+			spans = append(spans, span{id, uint32(c.StartByte), uint32(c.EndByte)})
 		}
 	}
+	return spans
 }
 
 func chunkNumber(id string) (uint64, bool) {

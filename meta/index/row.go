@@ -41,17 +41,17 @@ type more struct {
 	UpdatedAt    time.Time        `json:"updated_at,omitzero"`
 }
 
-// inexact returns t if its column, microseconds in UTC, does not say all of it,
+// subMicroseconds returns t if its column, microseconds in UTC, does not say all of it,
 // else the zero time.
-func inexact(t time.Time) time.Time {
+func subMicroseconds(t time.Time) time.Time {
 	if t.Location() == time.UTC && t.Nanosecond()%1000 == 0 {
 		return time.Time{}
 	}
 	return t
 }
 
-// exactly returns a time as it was before it was stored: rest is what inexact kept.
-func exactly(micro int64, rest time.Time) time.Time {
+// restoreTime returns a time as it was before it was stored: rest is what subMicroseconds returned.
+func restoreTime(micro int64, rest time.Time) time.Time {
 	if rest.IsZero() {
 		return time.UnixMicro(micro).UTC()
 	}
@@ -94,7 +94,7 @@ func (r *Row) values() ([]any, error) {
 		Aliases: r.Aliases, Tags: r.Tags, Keywords: r.Keywords, Links: r.Links, ByName: r.ByName,
 		OriginalDate: r.OriginalDate, Importance: r.Importance, Session: r.Session, Agent: r.Agent, Commit: r.Commit,
 		MovedFrom: r.MovedFrom, Layer: r.Layer, Visibility: r.Visibility, Foreign: r.Foreign,
-		CreatedAt: inexact(r.CreatedAt), UpdatedAt: inexact(r.UpdatedAt),
+		CreatedAt: subMicroseconds(r.CreatedAt), UpdatedAt: subMicroseconds(r.UpdatedAt),
 	}
 	b, err := rest.marshal()
 	if err != nil {
@@ -128,7 +128,7 @@ func scanRow(scan func(...any) error) (Row, error) {
 	r.Aliases, r.Tags, r.Keywords, r.Links, r.ByName = m.Aliases, m.Tags, m.Keywords, m.Links, m.ByName
 	r.OriginalDate, r.Importance, r.Session, r.Agent, r.Commit = m.OriginalDate, m.Importance, m.Session, m.Agent, m.Commit
 	r.MovedFrom, r.Layer, r.Visibility, r.Foreign = m.MovedFrom, m.Layer, m.Visibility, m.Foreign
-	r.CreatedAt, r.UpdatedAt = exactly(created, m.CreatedAt), exactly(updated, m.UpdatedAt)
+	r.CreatedAt, r.UpdatedAt = restoreTime(created, m.CreatedAt), restoreTime(updated, m.UpdatedAt)
 	return r, nil
 }
 

@@ -2,7 +2,7 @@
 -- deleted and rebuilt. There is no migration: change format in db.go
 -- whenever this file changes, and the old one is begun anew.
 -- Times are microseconds since 1970 (UTC). The indexes that memory files come to in
--- no order are in late.sql.
+-- no order are in deferred.sql.
 
 create table meta (
     key   text primary key,   -- 'seq': number of the last change; 'generation': random, new with each rebuild; 'chunks': how many; 'cut': rules by which source was cut; 'commits': the tip whose history was read

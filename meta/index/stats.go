@@ -57,7 +57,7 @@ func (x *DB) statsOf(ctx context.Context, ids []fold.ID) ([]memoryStats, error) 
 		read[id] = p
 		return nil
 	}, `select id, memory_type, language, updated_at, pinned, coalesce(json_extract(more, '$.session'), '')
-		from memories where id in (select value from json_each(?))`, sqlite.List(pick(ids, missing)))
+		from memories where id in (select value from json_each(?))`, sqlite.List(idsAt(ids, missing)))
 	if err != nil {
 		return nil, err
 	}

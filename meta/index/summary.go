@@ -71,11 +71,11 @@ func (x *DB) Summaries(ctx context.Context, ids []fold.ID) (map[fold.ID]*Summary
 		if err := json.Unmarshal(rest, &m); err != nil {
 			return fmt.Errorf("memory %s: %w: %w", c.ID, sqlite.ErrDamaged, err)
 		}
-		c.Tags, c.CreatedAt, c.UpdatedAt = m.Tags, exactly(created, m.CreatedAt), exactly(updated, m.UpdatedAt)
+		c.Tags, c.CreatedAt, c.UpdatedAt = m.Tags, restoreTime(created, m.CreatedAt), restoreTime(updated, m.UpdatedAt)
 		all[c.ID], read[c.ID] = c, c
 		return nil
 	}, `select id, path, title, memory_type, source, author, file_path, language, body, more, created_at, updated_at, stale
-		from memories where id in (select value from json_each(?))`, sqlite.List(pick(ids, missing)))
+		from memories where id in (select value from json_each(?))`, sqlite.List(idsAt(ids, missing)))
 	if err != nil {
 		return nil, err
 	}

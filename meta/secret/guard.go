@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// harmless reports whether a match is known not to be a credential: a rule that
+// isFalsePositive reports whether a match is known not to be a credential: a rule that
 // cries wolf is switched off by its users.
-func harmless(rule, value, line string) bool {
+func isFalsePositive(rule, value, line string) bool {
 	v := strings.ToLower(value)
 	for _, w := range []string{"example", "placeholder", "changeme", "your_", "your-", "xxxxxx", "redacted", "dummy"} {
 		if strings.Contains(v, w) {

@@ -25,13 +25,13 @@ type ruleSet struct {
 // needed: it holds 64 KB, and of some two hundred rules few meet their keyword
 // where they could match.
 type rule struct {
-	id    string
-	reach int // bytes after the keyword that it must see
-	// likely, if not nil, says cheaply whether the rule can match at the
+	id      string
+	context int // bytes after the keyword that it must see
+	// prefilter, if not nil, says cheaply whether the rule can match at the
 	// keyword b[at:end] at all.
-	likely func(b []byte, at, end int) bool
-	det    func() *detect.Detector
-	own    func(b []byte) []int // instead of det: see find
+	prefilter func(b []byte, at, end int) bool
+	det       func() *detect.Detector
+	own       func(b []byte) []int // instead of det: see find
 }
 
 // rules loads the rules at the first call. It is a variable because the library
@@ -66,7 +66,7 @@ func loadRules() *ruleSet {
 		rs.add(d.Config, id, r)
 		begins(r.Keywords)
 	}
-	rs.all = append(rs.all, &rule{id: ownRule, reach: after, likely: isOwn, own: ownTokens})
+	rs.all = append(rs.all, &rule{id: ownRule, context: after, prefilter: isOwn, own: ownTokens})
 	begins([]string{ownPrefix})
 	rs.words = newWordSet(words)
 	return rs
@@ -82,31 +82,31 @@ func (rs *ruleSet) add(all config.Config, id string, r config.Rule) {
 	for _, k := range r.Keywords {
 		one.Keywords[k] = struct{}{}
 	}
-	added := &rule{id: id, reach: after, det: sync.OnceValue(func() *detect.Detector {
+	added := &rule{id: id, context: after, det: sync.OnceValue(func() *detect.Detector {
 		det := detect.NewDetector(one)
 		det.IgnoreGitleaksAllow = true // a comment in a file is no reason to send its secrets
 		return det
 	})}
 	if isAssignment(r.Regex.String(), r.Keywords) {
-		added.likely = assigned(likelyValue(atLeast(r.Entropy)))
+		added.prefilter = assigned(likelyValue(atLeast(r.Entropy)))
 	}
 	switch id {
 	case genericRule:
-		added.likely, added.reach = assigned(likelyValue(atLeast(r.Entropy))), 256
+		added.prefilter, added.context = assigned(likelyValue(atLeast(r.Entropy))), 256
 	case "sumologic-access-id":
-		added.likely = assigned(startsWith("su", 12)) // of the keyword "sumo", as in consumo
+		added.prefilter = assigned(startsWith("su", 12)) // of the keyword "sumo", as in consumo
 	case "databricks-api-token":
-		added.likely = hexFollows(32) // "dapi"
+		added.prefilter = hexFollows(32) // "dapi"
 	case "vault-service-token":
-		added.likely = followedBy(24) // of the keyword "s.", in every other line of code
+		added.prefilter = followedBy(24) // of the keyword "s.", in every other line of code
 	case "jwt":
-		added.likely = followedBy(17) // "ey"
+		added.prefilter = followedBy(17) // "ey"
 	case "twilio-api-key":
-		added.likely = followedBy(32) // "sk"
+		added.prefilter = followedBy(32) // "sk"
 	case "lob-api-key", "lob-pub-api-key":
-		added.likely = followedBy(28) // "test_", "live_", "_pub"
+		added.prefilter = followedBy(28) // "test_", "live_", "_pub"
 	case "private-key", "curl-auth-header", "curl-auth-user", "kubernetes-secret-yaml":
-		added.reach = afterLong
+		added.context = afterLong
 	}
 	rs.all = append(rs.all, added)
 }
@@ -166,7 +166,7 @@ func (r *rule) find(b []byte) []int {
 	}
 	var lines []int
 	for _, f := range r.det().DetectString(string(b)) {
-		if harmless(r.id, f.Secret, f.Line) {
+		if isFalsePositive(r.id, f.Secret, f.Line) {
 			continue
 		}
 		lines = append(lines, f.StartLine+1)

@@ -1,3 +1,10 @@
+// Package secret finds credentials in text, and names the files that hold
+// nothing else.
+//
+// The rules are those of gitleaks. They are regular expressions, too slow to
+// run over every source file, so each is only tried in the neighbourhood of a
+// word it cannot match without. What is found is told by rule and line; the
+// value itself never leaves the package.
 package secret
 
 import (
@@ -43,16 +50,6 @@ func Scan(b []byte, allow ...string) []Finding {
 	return dropGeneric(slices.Compact(found))
 }
 
-// Rules returns the ids of all rules, sorted: what allow may name.
-func Rules() []string {
-	var ids []string
-	for _, r := range rules().all {
-		ids = append(ids, r.id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // dropGeneric leaves out a generic finding on a line where a rule knows better.
 func dropGeneric(found []Finding) []Finding {
 	known := map[int]bool{}
@@ -84,11 +81,11 @@ func (rs *ruleSet) candidates(b []byte) map[int][]span {
 	for _, hit := range lower {
 		for _, r := range rs.byWord[hit.word] {
 			rule := rs.all[r]
-			if rule.likely != nil && !rule.likely(b, hit.at, hit.at+len(rs.words.list[hit.word])) {
+			if rule.prefilter != nil && !rule.prefilter(b, hit.at, hit.at+len(rs.words.list[hit.word])) {
 				continue
 			}
 			spans := out[r]
-			start, end := window(b, hit.at, rule.reach)
+			start, end := window(b, hit.at, rule.context)
 			if n := len(spans); n > 0 && start <= spans[n-1].end {
 				spans[n-1].end = max(spans[n-1].end, end)
 			} else {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,11 +131,6 @@ func TestScanFindsEveryKind(t *testing.T) {
 		// What was found by one rule may then be found by the general one.
 		if again := secret.Scan([]byte(doc), append(allow, "generic-api-key")...); len(again) > 0 {
 			t.Errorf("%s was found by %v although %v are allowed", name, again, allow)
-		}
-		for _, r := range allow {
-			if !slices.Contains(secret.Rules(), r) {
-				t.Errorf("%s is not among the rules", r)
-			}
 		}
 	}
 }

@@ -105,10 +105,7 @@ const (
 // packKey appends key as segments hold it.
 func packKey(b []byte, key string) []byte {
 	if len(key) > hexFrom && len(key)%2 == 0 && isLowerHex(key[hexFrom:]) {
-		b = append(append(b, hexKey), key[:hexFrom]...)
-		for i := hexFrom; i < len(key); i += 2 {
-			b = append(b, nibble(key[i])<<4|nibble(key[i+1]))
-		}
+		b, _ = hex.AppendDecode(append(append(b, hexKey), key[:hexFrom]...), []byte(key[hexFrom:]))
 		return b
 	}
 	return append(append(b, plainKey), key...)
@@ -129,11 +126,4 @@ func isLowerHex(s string) bool {
 		}
 	}
 	return true
-}
-
-func nibble(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c - 'a' + 10
 }

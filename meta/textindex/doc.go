@@ -19,6 +19,8 @@
 // frequencies, and divides by the number of distinct terms where BM25 wants the
 // average length; each of the three costs rank.
 //
+// format.md says what the bytes of a segment are.
+//
 // Every kind has dictionaries of its own, so that a term that is common in
 // chunks may be rare in memories.
 package textindex

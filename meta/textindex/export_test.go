@@ -1,6 +1,10 @@
 package textindex
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/foldwatch/foldwatch/meta/fold"
+)
 
 // Batches is how many batches Bleve was given since Open, also after Close.
 func (x *Index) Batches() (uint64, error) {
@@ -22,4 +26,18 @@ func (x *Index) Room() int {
 	default:
 		return 0
 	}
+}
+
+// Flush returns when everything applied before is on disk. It returns
+// ErrUnavailable if that does not happen within a minute.
+func (x *Index) Flush() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil
+	}
+	if x.stuck {
+		return fold.ErrUnavailable
+	}
+	return x.flush()
 }

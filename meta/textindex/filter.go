@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -36,8 +37,8 @@ func (f *Filter) Empty() bool {
 		len(f.Tags) == 0 && f.After.IsZero() && f.Before.IsZero() && f.Memories == nil
 }
 
-// A sieve is a filter made ready.
-type sieve struct {
+// A compiledFilter is a Filter whose glob, tags and times have been read.
+type compiledFilter struct {
 	Filter
 
 	glob     pathGlob
@@ -46,8 +47,8 @@ type sieve struct {
 	inFolder string
 }
 
-func (f Filter) sieve() (*sieve, error) {
-	s := &sieve{Filter: f, glob: pathGlob{all: true}}
+func (f Filter) compile() (*compiledFilter, error) {
+	s := &compiledFilter{Filter: f, glob: pathGlob{all: true}}
 	s.Author, s.Language = strings.ToLower(f.Author), strings.ToLower(f.Language)
 	for _, t := range f.Tags {
 		s.tags = append(s.tags, []byte(strings.ToLower(t)))
@@ -71,16 +72,16 @@ func (f Filter) sieve() (*sieve, error) {
 	return s, nil
 }
 
-// timed reports whether s has a bound of time.
-func (s *sieve) timed() bool { return !s.After.IsZero() || !s.Before.IsZero() }
+// hasTimeBounds reports whether s has a bound of time.
+func (s *compiledFilter) hasTimeBounds() bool { return !s.After.IsZero() || !s.Before.IsZero() }
 
 // inTime reports whether a time, see nanos, lies within the bounds.
-func (s *sieve) inTime(t uint64) bool {
+func (s *compiledFilter) inTime(t uint64) bool {
 	return t >= s.lo && (s.Before.IsZero() || t < s.hi)
 }
 
 // passing returns which owners of seg pass, but for the bounds of time.
-func (s *sieve) passing(seg *segment) []bool {
+func (s *compiledFilter) passing(seg *segment) []bool {
 	out := make([]bool, seg.owned)
 	for n := range out {
 		out[n] = s.passes(seg, uint32(n))
@@ -89,13 +90,13 @@ func (s *sieve) passing(seg *segment) []bool {
 }
 
 // passes compares what is cheap first.
-func (s *sieve) passes(seg *segment, o uint32) bool {
+func (s *compiledFilter) passes(seg *segment, o uint32) bool {
 	for which, want := range [...]string{ownerSource: s.Source, ownerType: s.Type, ownerAuthor: s.Author} {
 		if want != "" && string(seg.value(o, which)) != want {
 			return false
 		}
 	}
-	if s.Language != "" && !written(seg.value(o, ownerLanguage), s.Language) {
+	if s.Language != "" && !sameLanguage(seg.value(o, ownerLanguage), s.Language) {
 		return false
 	}
 	if s.Memories != nil && !s.Memories[fold.ID(seg.value(o, ownerMemory))] {
@@ -109,9 +110,9 @@ func (s *sieve) passes(seg *segment, o uint32) bool {
 	return s.glob.all || s.matches(seg.value(o, ownerPath))
 }
 
-// written reports whether a file of the language have is one of those asked for
+// sameLanguage reports whether a file of the language have is one of those asked for
 // as want: TSX is TypeScript too.
-func written(have []byte, want string) bool {
+func sameLanguage(have []byte, want string) bool {
 	return string(have) == want || want == "typescript" && string(have) == "tsx"
 }
 
@@ -127,7 +128,7 @@ func hasTag(tags, tag []byte) bool {
 	return false
 }
 
-func (s *sieve) matches(p []byte) bool {
+func (s *compiledFilter) matches(p []byte) bool {
 	switch {
 	case len(p) == 0:
 		return false
@@ -145,4 +146,42 @@ func baseExt(base string) string {
 		return ext
 	}
 	return ""
+}
+
+// Passing returns the memories of which a document passes f, for channels that
+// have no filter of their own. It returns nil where f lets everything pass.
+func (x *Index) Passing(ctx context.Context, f Filter) (_ map[fold.ID]bool, err error) {
+	defer wrap(&err, "filter memories")
+	filter, err := f.compile()
+	if err != nil || filter.Empty() {
+		return nil, err
+	}
+	s, err := x.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer closeReader(s, &err)
+	out := map[fold.ID]bool{}
+	for i, ok := range s.owners(filter) {
+		l := &s.leaves[i]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if l.deleted == nil { // every owner has a document
+			for o, yes := range ok {
+				if yes {
+					out[fold.ID(l.value(uint32(o), ownerMemory))] = true
+				}
+			}
+			continue
+		}
+		for doc := range uint32(l.Count()) {
+			o := l.ownerOf(doc)
+			if ok[o] && !l.deleted.Contains(doc) {
+				out[fold.ID(l.value(o, ownerMemory))] = true
+				ok[o] = false // once
+			}
+		}
+	}
+	return out, nil
 }

@@ -38,9 +38,9 @@ const (
 	lengthKey = "foldwatch.length" // sum of body lengths, by kind: 4 × int64
 )
 
-// patience bounds how long a write waits for Bleve. Its loops end for good when
+// writeTimeout bounds how long a write waits for Bleve. Its loops end for good when
 // they panic, over damage that no check found, and then nobody answers.
-const patience = 60 * time.Second
+const writeTimeout = 60 * time.Second
 
 // An Index is a text index on disk. It is safe for concurrent use: searches see
 // the last finished Apply and wait for nothing.
@@ -56,17 +56,17 @@ type Index struct {
 	store *scorch.Scorch
 	lock  *disk.LockFile
 
-	mu     sync.Mutex // one writer at a time; guards the fields below
-	closed bool
-	stuck  bool              // Bleve did not answer; see batch
-	unsure bool              // something was applied since all was on disk
-	sums   [len(kinds)]int64 // of body lengths, as stored under lengthKey
-	behind []owed            // what Bleve holds in memory, oldest first; see pace
+	mu          sync.Mutex // one writer at a time; guards the fields below
+	closed      bool
+	stuck       bool                // Bleve did not answer; see batch
+	dirty       bool                // something was applied since all was on disk
+	sums        [len(kinds)]int64   // of body lengths, as stored under lengthKey
+	unpersisted []unpersistedChange // what Bleve holds in memory, oldest first; see throttle
 
-	wholing   sync.Mutex             // held while whole is made
-	whole     atomic.Pointer[wholes] // of the snapshot that was searched last
-	scratch   chan *accumulator      // that no search works in; a pool would be empty after each collection
-	gatherers sync.Pool              // of *gatherer
+	fileTextsMu sync.Mutex                // held while fileTexts are made
+	fileTexts   atomic.Pointer[fileTexts] // of the snapshot that was searched last
+	scratch     chan *accumulator         // that no search works in; a pool would be empty after each collection
+	analyzers   sync.Pool                 // of *analyzer
 }
 
 // Apply puts and drops documents and records seq, as one step: a search sees
@@ -81,7 +81,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 			return fmt.Errorf("document %q of kind %q: %w", put[i].Key, put[i].Kind, fold.ErrInvalid)
 		}
 	}
-	docs, used := x.gather(put)
+	docs, used := x.analyze(put)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	if x.closed || x.stuck {
 		return fold.ErrUnavailable
 	}
-	x.pace(ctx, len(put))
+	x.throttle(ctx, len(put))
 	batch, sums := index.NewBatch(), x.sums
 	for _, key := range drop {
 		batch.Delete(key)
@@ -114,55 +114,55 @@ func (x *Index) Apply(ctx context.Context, seq int64, put []Doc, drop []string) 
 	batch.SetInternal([]byte(seqKey), binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	batch.SetInternal([]byte(lengthKey), encodeSums(sums))
 	var done chan struct{}
-	if len(put) >= paceAt {
+	if len(put) >= throttleFrom {
 		done = make(chan struct{})
 		batch.SetPersistedCallback(func(error) { close(done) })
 	}
-	x.unsure = true
+	x.dirty = true
 	if err := x.batch(batch); err != nil {
 		return err
 	}
 	x.sums = sums
 	if done != nil {
-		x.behind = append(x.behind, owed{len(put), done})
+		x.unpersisted = append(x.unpersisted, unpersistedChange{len(put), done})
 	}
 	for _, g := range used {
-		x.gatherers.Put(g)
+		x.analyzers.Put(g)
 	}
 	return nil
 }
 
-// An owed is a change that is not on disk yet.
-type owed struct {
+// An unpersistedChange is a change that is not on disk yet.
+type unpersistedChange struct {
 	docs int
 	done <-chan struct{}
 }
 
 const (
-	paceAt   = 256    // documents of a change that is waited for
-	paceMost = 12_000 // documents in memory at most, some 40 MB of them
+	throttleFrom   = 256    // documents of a change that is waited for
+	maxUnpersisted = 12_000 // documents in memory at most, some 40 MB of them
 )
 
-// paceWait bounds the wait: a stop need not wait for longer, and of a disk that is
+// maxThrottle bounds the wait: a stop need not wait for longer, and of a disk that is
 // full Flush tells.
-const paceWait = 2 * time.Second
+const maxThrottle = 2 * time.Second
 
-// pace waits, before a change of many documents, until few enough are in memory
+// throttle waits, before a change of many documents, until few enough are in memory
 // only: a first index makes them faster than a busy machine writes them.
-func (x *Index) pace(ctx context.Context, docs int) {
-	if docs < paceAt {
+func (x *Index) throttle(ctx context.Context, docs int) {
+	if docs < throttleFrom {
 		return
 	}
-	for _, o := range x.behind {
+	for _, o := range x.unpersisted {
 		docs += o.docs
 	}
-	late := time.NewTimer(paceWait)
+	late := time.NewTimer(maxThrottle)
 	defer late.Stop()
-	for len(x.behind) > 0 && docs > paceMost {
+	for len(x.unpersisted) > 0 && docs > maxUnpersisted {
 		select {
-		case <-x.behind[0].done:
-			docs -= x.behind[0].docs
-			x.behind = x.behind[1:]
+		case <-x.unpersisted[0].done:
+			docs -= x.unpersisted[0].docs
+			x.unpersisted = x.unpersisted[1:]
 		case <-late.C:
 			return
 		case <-ctx.Done():
@@ -180,7 +180,7 @@ func (x *Index) batch(batch *index.Batch) error {
 }
 
 func (x *Index) await(done <-chan error) error {
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(writeTimeout)
 	defer timeout.Stop()
 	select {
 	case err := <-done:
@@ -188,27 +188,27 @@ func (x *Index) await(done <-chan error) error {
 	case <-timeout.C:
 	}
 	x.stuck = true
-	x.log.Error("Text index does not answer", "took", patience)
+	x.log.Error("Text index does not answer", "took", writeTimeout)
 	if !x.lock.Stands() {
 		x.log.Error("Text index was deleted while it was open", "path", x.dir)
-	} else if err := giveUp(x.dir); err != nil {
+	} else if err := markUnusable(x.dir); err != nil {
 		x.log.Error("Text index cannot be marked", "err", err)
 	}
-	return fmt.Errorf("no answer after %v: %w", patience, fold.ErrUnavailable)
+	return fmt.Errorf("no answer after %v: %w", writeTimeout, fold.ErrUnavailable)
 }
 
-// gather reads the documents of put, in parallel where that pays: each worker a
+// analyze reads the documents of put, in parallel where that pays: each worker a
 // run of neighbours, so that those of one file stay together.
-func (x *Index) gather(put []Doc) ([]*document, []*gatherer) {
+func (x *Index) analyze(put []Doc) ([]*document, []*analyzer) {
 	docs := make([]*document, len(put))
 	workers := min(runtime.GOMAXPROCS(0), 1+len(put)/64)
-	used := make([]*gatherer, workers)
+	used := make([]*analyzer, workers)
 	var wg sync.WaitGroup
 	for w := range used {
 		lo, hi := w*len(put)/workers, (w+1)*len(put)/workers
-		g, _ := x.gatherers.Get().(*gatherer)
+		g, _ := x.analyzers.Get().(*analyzer)
 		if g == nil {
-			g = &gatherer{}
+			g = &analyzer{}
 		}
 		g.reset(w, hi-lo)
 		used[w] = g
@@ -281,26 +281,12 @@ func (x *Index) Count() int {
 	return int(n)
 }
 
-// Flush returns when everything applied before is on disk. It returns
-// ErrUnavailable if that does not happen within a minute.
-func (x *Index) Flush() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil
-	}
-	if x.stuck {
-		return fold.ErrUnavailable
-	}
-	return x.flush()
-}
-
 func (x *Index) flush() (err error) {
-	if !x.unsure { // an index that was only searched need not wait for the persister's nap
+	if !x.dirty { // an index that was only searched need not wait for the persister's nap
 		return nil
 	}
 	defer wrap(&err, "flush text index")
-	defer func() { x.unsure = err != nil }()
+	defer func() { x.dirty = err != nil }()
 	// Snapshots are persisted in order, so that a batch which changes nothing
 	// is on disk only when all before it are.
 	batch, done := index.NewBatch(), make(chan error, 1)
@@ -377,7 +363,7 @@ func storeDir(dir string) string { return filepath.Join(dir, "store") }
 // over damaged files, and a fault in memory mapped from a file that is shorter
 // than it says, come back as errors.
 func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.Scorch, err error) {
-	defer recovered(&err)()
+	defer recoverFaults(&err)()
 	if err := os.MkdirAll(storeDir(dir), 0o700); err != nil {
 		return nil, err
 	}
@@ -390,7 +376,7 @@ func openStore(dir string, opt Options, queue *index.AnalysisQueue) (s *scorch.S
 		"path":                storeDir(dir),
 		"forceSegmentType":    pluginType,
 		"forceSegmentVersion": pluginVersion,
-		"bolt_timeout":        heldWait.String(), // a second process gets an error, and does not hang
+		"bolt_timeout":        lockTimeout.String(), // a second process gets an error, and does not hang
 		// A change is searchable before it is on disk; Seq tells after a crash.
 		"unsafe_batch":       true,
 		"numSnapshotsToKeep": 1,

@@ -91,12 +91,12 @@ func TestNarrowLeavesTheBest(t *testing.T) {
 	for _, ahead := range []float64{100, 5, 1} {
 		c.narrow(n, ahead)
 		for d := range uint32(docs) {
-			if total := c.total(d); !acc.able.has(d) && total+ahead >= all[n-1] {
+			if total := c.total(d); !acc.eligible.has(d) && total+ahead >= all[n-1] {
 				t.Fatalf("%v ahead: document %d is left out with %v of %v", ahead, d, total, all[n-1])
 			}
 		}
 	}
-	if len(acc.left) > docs/4 || len(c.top(n)) < n {
-		t.Errorf("%d of %d documents are left for the best %d", len(acc.left), docs, n)
+	if len(acc.eligibleDocs) > docs/4 || len(c.top(n)) < n {
+		t.Errorf("%d of %d documents are left for the best %d", len(acc.eligibleDocs), docs, n)
 	}
 }

@@ -17,7 +17,7 @@ const dropped = ^uint64(0)
 func mergeSegments(segments []api.Segment, drops []*roaring.Bitmap, path string, closed chan struct{}, stats api.StatsReporter) ([][]uint64, uint64, error) {
 	m := &merge{closed: closed}
 	for i, s := range segments {
-		base, err := ours(s)
+		base, err := ownSegment(s)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -28,7 +28,7 @@ func mergeSegments(segments []api.Segment, drops []*roaring.Bitmap, path string,
 		m.inputs = append(m.inputs, in)
 	}
 	err := writeFile(path, func(f *os.File) error {
-		m.w = &writer{file: f, buf: make([]byte, 0, spillAt+4096)}
+		m.w = &writer{file: f, buf: make([]byte, 0, flushAt+4096)}
 		return m.run()
 	})
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *merge) dictionary(kind, channel int, first uint32) (dictionarySpan, err
 		return place[a] < place[b]
 	}
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sink(heap, i, less)
+		siftDown(heap, i, less)
 	}
 	d := newDictionaryWriter(m.w)
 	var key, data []byte
@@ -177,7 +177,7 @@ func (m *merge) dictionary(kind, channel int, first uint32) (dictionarySpan, err
 				heap[0] = heap[len(heap)-1]
 				heap = heap[:len(heap)-1]
 			}
-			sink(heap, 0, less)
+			siftDown(heap, 0, less)
 		}
 		if l.count > 0 {
 			l.data = data
@@ -230,8 +230,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// sink moves heap[i] down to where it belongs.
-func sink(heap []*input, i int, less func(a, b *input) bool) {
+// siftDown moves heap[i] down to where it belongs.
+func siftDown(heap []*input, i int, less func(a, b *input) bool) {
 	for {
 		child := 2*i + 1
 		if child >= len(heap) {

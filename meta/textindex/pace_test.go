@@ -26,13 +26,13 @@ func TestABurstDoesNotGatherInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		behind := 0
-		for _, o := range x.behind {
+		for _, o := range x.unpersisted {
 			behind += o.docs
 		}
 		most = max(most, behind)
 	}
-	if most > paceMost {
-		t.Errorf("%d documents were in memory only, want at most %d", most, paceMost)
+	if most > maxUnpersisted {
+		t.Errorf("%d documents were in memory only, want at most %d", most, maxUnpersisted)
 	}
 	if n := x.Count(); n != 15*per {
 		t.Errorf("Count = %d, want %d", n, 15*per)

@@ -25,7 +25,7 @@ func (plugin) Type() string    { return pluginType }
 func (plugin) Version() uint32 { return pluginVersion }
 
 func (plugin) New(docs []index.Document) (api.Segment, uint64, error) {
-	s, err := makeSegment(docs)
+	s, err := buildSegment(docs)
 	if err != nil {
 		return nil, 0, err
 	}

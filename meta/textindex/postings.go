@@ -117,17 +117,17 @@ func (p *postings) next() bool {
 	return true
 }
 
-// A run is some postings that follow each other. Walks over many postings take
-// them in runs: numbers stay in registers while they are read, and what is done
+// A postingBatch is some postings that follow each other. Walks over many postings
+// take them in batches: numbers stay in registers while they are read, and what is done
 // with them is a loop of its own.
-type run struct {
+type postingBatch struct {
 	docs   [64]uint32
 	counts [64]counts
 }
 
 // fill reads the next postings into r and returns how many there were; 0 is the
 // end.
-func (p *postings) fill(r *run) int {
+func (p *postings) fill(r *postingBatch) int {
 	n := min(p.left, len(r.docs))
 	p.left -= n
 	rest, doc := p.rest, p.doc

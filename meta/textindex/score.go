@@ -16,19 +16,19 @@ const candidates = 1000
 // An accumulator gathers scores by document number. Only documents in touched
 // have entries that are not zero.
 type accumulator struct {
-	tallies []tally
-	touched []uint32
-	plain   []plainScore // documents that have the term at hand in their body alone
-	term    []termScore  // the others
-	text    []uint32     // by document: how often the term at hand stands in the chunks of a file
-	texts   []uint32     // documents that have an entry in text
-	run     run          // postings at hand
-	found   []leafList   // of the terms of the question in every kind
-	best    []float64    // scores, to find the limit'th
-	able    bitset       // documents that may still be among the best, see narrow
-	left    []uint32     // the same as a list
-	hits    [len(kinds)][]Hit
-	names   names
+	tallies      []tally
+	touched      []uint32
+	plain        []plainScore // documents that have the term at hand in their body alone
+	term         []termScore  // the others
+	text         []uint32     // by document: how often the term at hand stands in the chunks of a file
+	texts        []uint32     // documents that have an entry in text
+	batch        postingBatch // postings at hand
+	found        []leafList   // of the terms of the question in every kind
+	best         []float64    // scores, to find the limit'th
+	eligible     bitset       // documents that may still be among the best, see narrow
+	eligibleDocs []uint32     // the same as a list
+	hits         [len(kinds)][]Hit
+	keys         keyCache
 }
 
 // A tally is the scores of one document.
@@ -67,7 +67,7 @@ func (a *accumulator) reset(n int) {
 	for _, d := range a.texts { // left by a search that was cut short
 		a.text[d] = 0
 	}
-	a.touched, a.texts, a.able = a.touched[:0], a.texts[:0], nil
+	a.touched, a.texts, a.eligible = a.touched[:0], a.texts[:0], nil
 }
 
 // of returns the tally of d, which is about to have a score.
@@ -99,10 +99,10 @@ type termPostings struct {
 type kindSearch struct {
 	*search
 
-	k      int
-	scheme scheme
-	n      float64 // documents of the kind
-	pivot  [numFields]float64
+	k       int
+	scoring scoring
+	n       float64 // documents of the kind
+	pivot   [numFields]float64
 }
 
 // A termLists is where one term occurs, by kind.
@@ -186,7 +186,7 @@ func (c *kindSearch) plan(terms, joined, synonyms []termPostings) (steps []step,
 		if read += t.df; read > maxPostings && i > 0 {
 			break // joined names this common tell nothing
 		}
-		steps = append(steps, step{t, (*kindSearch).scoreJoined, c.scheme.exact * c.mostOf(t)})
+		steps = append(steps, step{t, (*kindSearch).scoreJoined, c.scoring.exact * c.mostOf(t)})
 	}
 	for i := range synonyms {
 		t := &synonyms[i]
@@ -239,8 +239,8 @@ func (c *kindSearch) narrow(n int, ahead float64) {
 	const rounding = 1 - 1e-4 // scores are sums of float32
 	a := c.acc
 	all := a.touched
-	if a.able != nil {
-		all = a.left
+	if a.eligible != nil {
+		all = a.eligibleDocs
 	}
 	if len(all) <= 2*n {
 		return // so few that it does not pay
@@ -253,22 +253,22 @@ func (c *kindSearch) narrow(n int, ahead float64) {
 	if least <= 0 {
 		return
 	}
-	if a.able == nil {
-		a.able = newBitset(c.docs)
-		a.left = append(a.left[:0], all...)
+	if a.eligible == nil {
+		a.eligible = newBitset(c.docs)
+		a.eligibleDocs = append(a.eligibleDocs[:0], all...)
 		for _, d := range all {
-			a.able.add(d)
+			a.eligible.add(d)
 		}
 	}
-	kept := a.left[:0]
-	for _, d := range a.left {
+	kept := a.eligibleDocs[:0]
+	for _, d := range a.eligibleDocs {
 		if c.total(d) >= least {
 			kept = append(kept, d)
 		} else {
-			a.able.drop(d)
+			a.eligible.drop(d)
 		}
 	}
-	a.left = kept
+	a.eligibleDocs = kept
 }
 
 // nth returns the n'th largest of scores, of which there are more, and changes
@@ -314,10 +314,10 @@ func (c *kindSearch) each(t *termPostings, fn func(seg *segment, doc, n uint32, 
 		}
 		first := l.leaf.offset + l.leaf.first[c.k]
 		p := l.list.walk()
-		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
-			for i, doc := range a.run.docs[:n] {
+		for n := p.fill(&a.batch); n > 0; n = p.fill(&a.batch) {
+			for i, doc := range a.batch.docs[:n] {
 				if d := first + doc; c.present.has(d) {
-					fn(l.leaf.segment, d, doc, a.able.has(d) && c.allowed.has(d), a.run.counts[i])
+					fn(l.leaf.segment, d, doc, a.eligible.has(d) && c.allowed.has(d), a.batch.counts[i])
 				}
 			}
 		}
@@ -340,40 +340,40 @@ func (c *kindSearch) countLive(t *termPostings) error {
 	return nil
 }
 
-// gather puts the weighted frequencies of t in every document that is allowed
+// collect puts the weighted frequencies of t in every document that is allowed
 // into c.acc, and sets what t is worth.
-func (c *kindSearch) gather(t *termPostings) error {
+func (c *kindSearch) collect(t *termPostings) error {
 	a := c.acc
 	a.plain, a.term, t.df = a.plain[:0], a.term[:0], 0
 	var err error
 	if c.k == fileKind {
-		err = c.gatherWhole(t)
+		err = c.collectFiles(t)
 	} else {
-		err = c.gatherOwn(t)
+		err = c.collectOwn(t)
 	}
 	t.idf = idf(c.n, float64(t.df))
 	return err
 }
 
-// gatherOwn is gather for what has its terms itself.
-func (c *kindSearch) gatherOwn(t *termPostings) error {
-	a, weight := c.acc, float32(c.scheme.weight[body])
-	flat, slope := float32(1-c.scheme.b), float32(c.scheme.b/c.pivot[body]) // see weigh
+// collectOwn is collect for what has its terms itself.
+func (c *kindSearch) collectOwn(t *termPostings) error {
+	a, weight := c.acc, float32(c.scoring.weight[body])
+	flat, slope := float32(1-c.scoring.b), float32(c.scoring.b/c.pivot[body]) // see weigh
 	for _, l := range t.lists {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		seg, first := l.leaf.segment, l.leaf.offset+l.leaf.first[c.k]
 		p := l.list.walk()
-		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
-			for i, doc := range a.run.docs[:n] {
-				d, counts := first+doc, a.run.counts[i]
+		for n := p.fill(&a.batch); n > 0; n = p.fill(&a.batch) {
+			for i, doc := range a.batch.docs[:n] {
+				d, counts := first+doc, a.batch.counts[i]
 				if !c.present.has(d) {
 					continue
 				}
 				t.df++
 				switch {
-				case !a.able.has(d) || !c.allowed.has(d):
+				case !a.eligible.has(d) || !c.allowed.has(d):
 				case counts <= bodyMost:
 					length := float32(max(seg.length(c.k, body, doc), 1))
 					a.plain = append(a.plain, plainScore{d, weight * float32(counts) / (flat + slope*length)})
@@ -388,8 +388,8 @@ func (c *kindSearch) gatherOwn(t *termPostings) error {
 	return nil
 }
 
-// gatherWhole is gather for whole files.
-func (c *kindSearch) gatherWhole(t *termPostings) error {
+// collectFiles is collect for whole files.
+func (c *kindSearch) collectFiles(t *termPostings) error {
 	a := c.acc
 	if err := c.readTexts(t); err != nil {
 		return err
@@ -399,7 +399,7 @@ func (c *kindSearch) gatherWhole(t *termPostings) error {
 		text := a.text[d]
 		a.text[d] = 0
 		if allowed {
-			a.term = append(a.term, c.weighWhole(seg, d, n, counts, text))
+			a.term = append(a.term, c.weighFile(seg, d, n, counts, text))
 		}
 	})
 	if err != nil {
@@ -409,8 +409,8 @@ func (c *kindSearch) gatherWhole(t *termPostings) error {
 		if text := a.text[d]; text > 0 {
 			t.df++
 			a.text[d] = 0
-			if a.able.has(d) && c.allowed.has(d) {
-				a.plain = append(a.plain, plainScore{d, float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))})
+			if a.eligible.has(d) && c.allowed.has(d) {
+				a.plain = append(a.plain, plainScore{d, float32(c.scoring.weight[body] * c.weigh(body, uint64(text), c.fileTexts.length[d]))})
 			}
 		}
 	}
@@ -420,10 +420,10 @@ func (c *kindSearch) gatherWhole(t *termPostings) error {
 
 // scoreTerm adds the BM25F score of one term.
 func (c *kindSearch) scoreTerm(t *termPostings) error {
-	if err := c.gather(t); err != nil {
+	if err := c.collect(t); err != nil {
 		return err
 	}
-	a, w, k := c.acc, float32(t.idf), float32(c.scheme.k1)
+	a, w, k := c.acc, float32(t.idf), float32(c.scoring.k1)
 	for _, s := range a.plain {
 		y, score := a.of(s.doc), w*s.tf/(k+s.tf)
 		y.fielded += score
@@ -432,7 +432,7 @@ func (c *kindSearch) scoreTerm(t *termPostings) error {
 	}
 	for i := range a.term {
 		s := &a.term[i]
-		a.of(s.doc).add(c.scheme.k1, t, s)
+		a.of(s.doc).add(c.scoring.k1, t, s)
 	}
 	return nil
 }
@@ -452,10 +452,10 @@ func (y *tally) add(k1 float64, t *termPostings, s *termScore) {
 
 // scoreSynonym adds the share of the BM25F score of a synonym.
 func (c *kindSearch) scoreSynonym(t *termPostings) error {
-	if err := c.gather(t); err != nil {
+	if err := c.collect(t); err != nil {
 		return err
 	}
-	a, w, k := c.acc, float32(t.idf*c.shares[t.term]), float32(c.scheme.k1)
+	a, w, k := c.acc, float32(t.idf*c.shares[t.term]), float32(c.scoring.k1)
 	for _, s := range a.plain {
 		a.of(s.doc).more += w * s.tf / (k + s.tf)
 	}
@@ -487,14 +487,14 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 		if n := a.text[d]; n > 0 {
 			t.df++
 			a.text[d] = 0
-			if a.able.has(d) && c.allowed.has(d) {
+			if a.eligible.has(d) && c.allowed.has(d) {
 				a.plain = append(a.plain, plainScore{d, c.weighJoined(nil, d, 0, uint64(n))})
 			}
 		}
 	}
 	a.texts = a.texts[:0]
 	t.idf = idf(c.n, float64(t.df))
-	w, k := float32(t.idf), float32(c.scheme.k1)
+	w, k := float32(t.idf), float32(c.scoring.k1)
 	for _, s := range a.plain {
 		a.of(s.doc).exact += w * s.tf / (k + s.tf)
 	}
@@ -505,7 +505,7 @@ func (c *kindSearch) scoreJoined(t *termPostings) error {
 // which is number n of its kind in seg.
 func (c *kindSearch) weighJoined(seg *segment, d, n uint32, tf uint64) float32 {
 	if c.k == fileKind {
-		return float32(c.weigh(exact, tf, c.whole.length[d]))
+		return float32(c.weigh(exact, tf, c.fileTexts.length[d]))
 	}
 	return float32(c.weigh(exact, tf, seg.length(c.k, body, n)))
 }
@@ -513,7 +513,7 @@ func (c *kindSearch) weighJoined(seg *segment, d, n uint32, tf uint64) float32 {
 // total is the score of a document.
 func (c *kindSearch) total(d uint32) float64 {
 	t := &c.acc.tallies[d]
-	return float64(t.fielded+t.more) + c.scheme.exact*float64(t.exact)
+	return float64(t.fielded+t.more) + c.scoring.exact*float64(t.exact)
 }
 
 type docScore struct {
@@ -532,8 +532,8 @@ func (c *kindSearch) top(n int) []docScore {
 	var top []docScore
 	worst := math.Inf(-1)
 	all := c.acc.touched
-	if c.acc.able != nil {
-		all = c.acc.left
+	if c.acc.eligible != nil {
+		all = c.acc.eligibleDocs
 	}
 	for _, d := range all {
 		score := c.total(d)
@@ -586,8 +586,8 @@ func (c *kindSearch) refineIn(t *termPostings, l leafList, top []docScore) {
 			i++
 		}
 		if i < len(top) && top[i].doc == d {
-			s := c.weighWhole(l.leaf.segment, d, p.doc, p.counts, 0)
-			c.acc.of(d).add(c.scheme.k1, t, &s)
+			s := c.weighFile(l.leaf.segment, d, p.doc, p.counts, 0)
+			c.acc.of(d).add(c.scoring.k1, t, &s)
 		}
 	}
 }
@@ -596,7 +596,7 @@ func (c *kindSearch) refineIn(t *termPostings, l leafList, top []docScore) {
 func (c *kindSearch) count(hits []Hit, top []docScore, terms []termPostings) error {
 	a, all := c.acc, make([]TermCount, len(hits)*len(terms))
 	for i, d := range top {
-		hits[i].Terms, hits[i].K1 = all[i*len(terms):(i+1)*len(terms)], c.scheme.k1
+		hits[i].Terms, hits[i].K1 = all[i*len(terms):(i+1)*len(terms)], c.scoring.k1
 		a.text[d.doc] = uint32(i + 1)
 		a.texts = append(a.texts, d.doc) // so that it is cleared for the next search
 	}

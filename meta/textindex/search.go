@@ -132,7 +132,7 @@ func (x *Index) Find(ctx context.Context, q Query) (_ []Hit, _ []Occurrence, err
 			continue
 		}
 		if k == fileKind && snap.live[k] > 0 {
-			s.whole = x.wholes(snap)
+			s.fileTexts = x.fileTextsOf(snap)
 		}
 		found, err := s.kind(k, sums[k])
 		if err != nil {
@@ -186,19 +186,19 @@ func synonyms(all []Synonym, own []string) (terms []string, shares []float64) {
 type search struct {
 	*snapshot
 
-	ctx      context.Context
-	q        Query
-	limit    int
-	terms    []string
-	joined   []string
-	synonyms []string
-	shares   []float64 // of synonyms
-	present  bitset    // documents that are not deleted; nil: all
-	allowed  bitset    // documents that pass the filter; nil: all
-	whole    *wholes
-	acc      *accumulator
-	reads    [len(kinds)]bool // kinds whose postings are needed
-	found    struct{ terms, joined, synonyms []termLists }
+	ctx       context.Context
+	q         Query
+	limit     int
+	terms     []string
+	joined    []string
+	synonyms  []string
+	shares    []float64 // of synonyms
+	present   bitset    // documents that are not deleted; nil: all
+	allowed   bitset    // documents that pass the filter; nil: all
+	fileTexts *fileTexts
+	acc       *accumulator
+	reads     [len(kinds)]bool // kinds whose postings are needed
+	found     struct{ terms, joined, synonyms []termLists }
 }
 
 // find looks up all that is asked for, once: whole files are found by the
@@ -225,11 +225,11 @@ func (s *search) kind(k int, bodies int64) ([]Hit, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	c := &kindSearch{search: s, k: k, scheme: schemes[k], n: float64(n), pivot: pivots}
+	c := &kindSearch{search: s, k: k, scoring: scorings[k], n: float64(n), pivot: pivots}
 	c.pivot[body] = max(float64(bodies)/float64(n), 1)
 	if k == fileKind {
-		c.pivot[about] = c.pivot[body] // the description, see [wholes]
-		c.pivot[body] = max(s.whole.mean, 1)
+		c.pivot[about] = c.pivot[body] // the description, see [fileTexts]
+		c.pivot[body] = max(s.fileTexts.mean, 1)
 	}
 	c.pivot[exact] = c.pivot[body]
 	terms := c.postings(s.found.terms)
@@ -277,7 +277,7 @@ func (c *kindSearch) hits(top []docScore, terms []termPostings) ([]Hit, error) {
 		leaf := c.leafOf(d.doc)
 		local := d.doc - leaf.offset
 		t := &c.acc.tallies[d.doc]
-		key, memory := c.acc.names.of(leaf.segment, local)
+		key, memory := c.acc.keys.of(leaf.segment, local)
 		h := Hit{
 			Key: key, Kind: kinds[c.k], Memory: memory,
 			Score: d.score, Fielded: float64(t.fielded), Expanded: float64(t.fielded + t.more), Exact: float64(t.exact),

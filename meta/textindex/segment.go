@@ -47,8 +47,8 @@ var (
 	errOwnTerms = errors.New("the terms of this segment are read by textindex only")
 )
 
-// ours returns the segment that Bleve hands back.
-func ours(s scorch.Segment) (*segment, error) {
+// ownSegment returns the segment that Bleve hands back.
+func ownSegment(s scorch.Segment) (*segment, error) {
 	switch s := s.(type) {
 	case memorySegment:
 		return s.segment, nil

@@ -54,14 +54,14 @@ func gatherAll(t testing.TB, docs []Doc, per int) *segment {
 	t.Helper()
 	var results []index.Document
 	for i, part := range slices.Collect(slices.Chunk(docs, per)) {
-		g := &gatherer{}
+		g := &analyzer{}
 		g.reset(i, len(part))
 		for j := range part {
 			results = append(results, g.add(&part[j], slices.Index(kinds[:], part[j].Kind)))
 		}
 	}
 	rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] }) // as Bleve does
-	s, err := makeSegment(results)
+	s, err := buildSegment(results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestMergeKeepsWhatIsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	s, err := ours(opened)
+	s, err := ownSegment(opened)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestMergeTakesLittleMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	// What was outgrown is counted too.
-	if n := (after.TotalAlloc - before.TotalAlloc - 2*spillAt) / (segments * each); n > 2*most {
+	if n := (after.TotalAlloc - before.TotalAlloc - 2*flushAt) / (segments * each); n > 2*most {
 		t.Errorf("%d bytes were allocated for each document, want %d", n, 2*most)
 	} else {
 		t.Logf("%d bytes were allocated for each document", n)

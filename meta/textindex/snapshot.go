@@ -15,10 +15,10 @@ import (
 type snapshot struct {
 	*scorch.IndexSnapshot
 
-	leaves []leaf
-	docs   int // document numbers are below it
-	live   [len(kinds)]int
-	holes  bool // something is deleted
+	leaves     []leaf
+	docs       int // document numbers are below it
+	live       [len(kinds)]int
+	hasDeleted bool // something is deleted
 }
 
 // A leaf is one segment of a snapshot.
@@ -55,7 +55,7 @@ func (x *Index) snapshot() (*snapshot, error) {
 	}
 	s := &snapshot{IndexSnapshot: snap}
 	for _, part := range snap.Segments() {
-		seg, err := ours(part.Segment())
+		seg, err := ownSegment(part.Segment())
 		if err != nil {
 			return nil, errors.Join(err, snap.Close())
 		}
@@ -64,7 +64,7 @@ func (x *Index) snapshot() (*snapshot, error) {
 			s.live[k] += int(seg.docs[k])
 		}
 		if d := part.Deleted(); d != nil && !d.IsEmpty() {
-			l.deleted, s.holes = d, true
+			l.deleted, s.hasDeleted = d, true
 			for k := range kinds {
 				l.gone[k] = below(d, seg.first[k+1]) - below(d, seg.first[k])
 				s.live[k] -= l.gone[k]
@@ -99,7 +99,7 @@ func (s *snapshot) leafOf(doc uint32) *leaf {
 
 // liveSet returns the documents that are not deleted, nil if none is.
 func (s *snapshot) liveSet() bitset {
-	if !s.holes {
+	if !s.hasDeleted {
 		return nil
 	}
 	set := newBitset(s.docs)
@@ -118,12 +118,12 @@ func (s *snapshot) liveSet() bitset {
 
 // passing returns the documents that pass f, deleted ones too; nil if all do.
 func (s *snapshot) passing(f Filter) (bitset, error) {
-	sieve, err := f.sieve()
-	if err != nil || sieve.Empty() {
+	filter, err := f.compile()
+	if err != nil || filter.Empty() {
 		return nil, err
 	}
 	set := newBitset(s.docs)
-	for i, ok := range s.owners(sieve) {
+	for i, ok := range s.owners(filter) {
 		l := &s.leaves[i]
 		for doc := range uint32(l.Count()) {
 			if ok[l.ownerOf(doc)] {
@@ -135,27 +135,27 @@ func (s *snapshot) passing(f Filter) (bitset, error) {
 }
 
 // owners returns which owners of each leaf pass.
-func (s *snapshot) owners(sieve *sieve) [][]bool {
+func (s *snapshot) owners(filter *compiledFilter) [][]bool {
 	out := make([][]bool, len(s.leaves))
 	for i, l := range s.leaves {
-		out[i] = sieve.passing(l.segment)
+		out[i] = filter.passing(l.segment)
 	}
-	if sieve.timed() {
-		s.dropUntimely(sieve, out)
+	if filter.hasTimeBounds() {
+		s.dropByTime(filter, out)
 	}
 	return out
 }
 
-// dropUntimely takes out of ok, which has the owners of each leaf, those whose
+// dropByTime takes out of ok, which has the owners of each leaf, those whose
 // memory is not of the time. When a file is saved the chunks that did not change
 // are not put again, so that the time stored with them may be an older one: only
 // that of the memory's own document holds, or a later one of a chunk that dates
 // it. A chunk of a memory without a document is of no time.
-func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
+func (s *snapshot) dropByTime(filter *compiledFilter, ok [][]bool) {
 	own := make([][]bool, len(s.leaves)) // owners that a live document of a memory has
 	rest := map[string]bool{}            // memories of the others that may pass
 	for i, l := range s.leaves {
-		own[i] = l.ofMemories()
+		own[i] = l.memoryOwners()
 		for o, yes := range ok[i] {
 			if yes && !own[i][o] {
 				rest[string(l.value(uint32(o), ownerMemory))] = false
@@ -165,7 +165,7 @@ func (s *snapshot) dropUntimely(sieve *sieve, ok [][]bool) {
 	dated := s.datedByChunks()
 	for i, l := range s.leaves {
 		for o, yes := range own[i] {
-			timely := yes && sieve.inTime(l.timeOf(uint32(o), dated))
+			timely := yes && filter.inTime(l.timeOf(uint32(o), dated))
 			ok[i][o] = ok[i][o] && (!yes || timely)
 			if !timely || len(rest) == 0 {
 				continue
@@ -220,9 +220,9 @@ func (l *leaf) timeOf(o uint32, dated map[string]uint64) uint64 {
 	return max(t, dated[string(l.value(o, ownerMemory))])
 }
 
-// ofMemories returns which owners a live document of a memory has, rather than
+// memoryOwners returns which owners a live document of a memory has, rather than
 // only chunks or what is deleted.
-func (l *leaf) ofMemories() []bool {
+func (l *leaf) memoryOwners() []bool {
 	out := make([]bool, l.owned)
 	for k, kind := range kinds {
 		if kind == Chunk || kind == Section {

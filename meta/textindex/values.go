@@ -83,7 +83,7 @@ func (x *Index) eachOwner(ctx context.Context, fn func(l *leaf, o uint32, dated 
 			return err
 		}
 		l := &s.leaves[i]
-		for o, own := range l.ofMemories() {
+		for o, own := range l.memoryOwners() {
 			if own {
 				fn(l, uint32(o), dated)
 			}

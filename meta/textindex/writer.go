@@ -21,8 +21,8 @@ type writer struct {
 	err     error
 }
 
-// spillAt is how many bytes a writer with a file gathers.
-const spillAt = 256 << 10
+// flushAt is how many bytes a writer with a file gathers.
+const flushAt = 256 << 10
 
 func (w *writer) offset() uint64 { return w.flushed + uint64(len(w.buf)) }
 
@@ -37,19 +37,19 @@ func (w *writer) write(b []byte) {
 		w.buf = append(w.buf, b...)
 		return
 	}
-	if len(w.buf)+len(b) >= spillAt {
-		w.spill(w.buf)
+	if len(w.buf)+len(b) >= flushAt {
+		w.flush(w.buf)
 		w.buf = w.buf[:0]
 	}
-	if len(b) >= spillAt {
-		w.spill(b)
+	if len(b) >= flushAt {
+		w.flush(b)
 		return
 	}
 	w.buf = append(w.buf, b...)
 }
 
-// spill adds b to the sum, and to the file if there is one.
-func (w *writer) spill(b []byte) {
+// flush adds b to the sum, and to the file if there is one.
+func (w *writer) flush(b []byte) {
 	w.sum = crc32.Update(w.sum, crc32.IEEETable, b)
 	w.flushed += uint64(len(b))
 	if w.file != nil && w.err == nil {
@@ -61,7 +61,7 @@ func (w *writer) spill(b []byte) {
 func (w *writer) numbers(list []uint32) {
 	for _, n := range list {
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, n)
-		if len(w.buf) >= spillAt {
+		if len(w.buf) >= flushAt {
 			w.write(nil)
 		}
 	}
@@ -71,7 +71,7 @@ func (w *writer) numbers(list []uint32) {
 // own segments end.
 func (w *writer) close(at *layout) {
 	w.buf = at.append(w.buf)
-	w.spill(w.buf)
+	w.flush(w.buf)
 	sum := binary.BigEndian.AppendUint32(nil, w.sum)
 	if w.file == nil {
 		w.buf = append(w.buf, sum...)

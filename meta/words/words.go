@@ -24,24 +24,6 @@ const MaxTerm = 64
 // ones are encoded data: they give one term, their first MaxTerm bytes.
 const maxIdent = 160
 
-// A Token is one term and where its word stands in the text.
-type Token struct {
-	Term       string
-	Start, End int // bytes, [Start, End)
-}
-
-// Tokens returns the terms of text in order, with their places.
-func Tokens(text string) []Token {
-	var a Analysis
-	a.Reset(text)
-	toks := make([]Token, len(a.Terms))
-	own := string(a.buf)
-	for i, t := range a.Terms {
-		toks[i] = Token{Term: own[t.lo:t.hi], Start: int(t.Start), End: int(t.End)}
-	}
-	return toks
-}
-
 // Analyze returns the terms of text in order, repeated as often as they occur.
 func Analyze(text string) []string {
 	var a Analysis
@@ -120,12 +102,3 @@ func (a *Analysis) strings(spans []Span) []string {
 	}
 	return out
 }
-
-// Own returns a copy of the bytes of all terms, which outlives the next Reset.
-func (a *Analysis) Own() Text { return Text(a.buf) }
-
-// A Text holds the bytes of the terms of one analysis.
-type Text string
-
-// Term returns the term or joined form s without copying it.
-func (t Text) Term(s Span) string { return string(t[s.lo:s.hi]) }

@@ -62,15 +62,17 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func TestTokensTellTheirPlaces(t *testing.T) {
+func TestTermsTellTheirPlaces(t *testing.T) {
 	const text = "var maxOpenConns = loadQueries()"
 	var got []string
-	for _, tok := range words.Tokens(text) {
-		got = append(got, tok.Term+"="+text[tok.Start:tok.End])
+	var a words.Analysis
+	a.Reset(text)
+	for _, s := range a.Terms {
+		got = append(got, string(a.Bytes(s))+"="+text[s.Start:s.End])
 	}
 	want := []string{"var=var", "max=max", "open=Open", "conn=Conns", "load=load", "query=Queries"}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("Tokens(%q): -want +got %s", text, d)
+		t.Errorf("terms of %q: -want +got %s", text, d)
 	}
 }
 
@@ -86,15 +88,18 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		last := 0
-		for _, tok := range words.Tokens(s) {
-			if tok.Term == "" || len(tok.Term) > words.MaxTerm || !utf8.ValidString(tok.Term) {
-				t.Fatalf("Tokens(%q): term %q", s, tok.Term)
+		var a words.Analysis
+		a.Reset(s)
+		last := uint32(0)
+		for _, span := range a.Terms {
+			term := string(a.Bytes(span))
+			if term == "" || len(term) > words.MaxTerm || !utf8.ValidString(term) {
+				t.Fatalf("terms of %q: %q", s, term)
 			}
-			if tok.Start < 0 || tok.Start >= tok.End || tok.End > len(s) || tok.End < last {
-				t.Fatalf("Tokens(%q): %q at [%d, %d) after %d", s, tok.Term, tok.Start, tok.End, last)
+			if span.Start >= span.End || int(span.End) > len(s) || span.End < last {
+				t.Fatalf("terms of %q: %q at [%d, %d) after %d", s, term, span.Start, span.End, last)
 			}
-			last = tok.End
+			last = span.End
 		}
 		for _, e := range words.Exact(s) {
 			if e == "" || len(e) > words.MaxTerm || !utf8.ValidString(e) {

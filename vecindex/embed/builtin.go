@@ -15,9 +15,9 @@ const (
 	gramSize   = 4 // bytes; terms are mostly ASCII
 )
 
-// strange is how much a term without a vector counts beside the mean of those
+// unknownWeight is how much a term without a vector counts beside the mean of those
 // that have one: it is rare, so it tells much.
-const strange = 0.5
+const unknownWeight = 0.5
 
 // Builtin returns the embedder that is always there. It needs no model and gives
 // the same vectors on every machine.
@@ -32,7 +32,7 @@ func Builtin() *Static {
 // et al., ICML 2009), as are those of all terms where the table is off.
 type Static struct {
 	lexicon lexicon
-	scratch sync.Pool // of *summer
+	scratch sync.Pool // of *vectorBuilder
 }
 
 // Identity names the table by its checksum.
@@ -58,9 +58,9 @@ func (s *Static) Off() string {
 // Embed returns the vectors of texts. They do not depend on the kind.
 func (s *Static) Embed(ctx context.Context, texts []string, _ Kind) ([][]float32, error) {
 	t := s.lexicon.table()
-	m, _ := s.scratch.Get().(*summer)
+	m, _ := s.scratch.Get().(*vectorBuilder)
 	if m == nil {
-		m = newSummer(t)
+		m = newVectorBuilder(t)
 	}
 	defer s.scratch.Put(m)
 	all := make([]float32, TableDim*len(texts))
@@ -76,15 +76,15 @@ func (s *Static) Embed(ctx context.Context, texts []string, _ Kind) ([][]float32
 	return out, nil
 }
 
-// A summer is what one call reuses.
-type summer struct {
-	table    *Table
-	strange  float32 // weight of a term without a vector
-	analysis words.Analysis
-	seen     []uint32       // how often each term of the table occurs in the text
-	rows     []int          // terms of the table that occur, in the order of their first time
-	others   map[uint64]int // places in hashed, by hash of the term
-	hashed   []unknown
+// A vectorBuilder is what one call reuses.
+type vectorBuilder struct {
+	table         *Table
+	unknownWeight float32 // weight of a term without a vector
+	analysis      words.Analysis
+	seen          []uint32       // how often each term of the table occurs in the text
+	rows          []int          // terms of the table that occur, in the order of their first time
+	others        map[uint64]int // places in hashed, by hash of the term
+	hashed        []unknown
 }
 
 // unknown is a term of a text that has no vector, and how often it occurs.
@@ -94,21 +94,21 @@ type unknown struct {
 	times int
 }
 
-func newSummer(t *Table) *summer {
-	m := &summer{table: t, strange: 1, seen: make([]uint32, t.Len()), others: map[uint64]int{}}
+func newVectorBuilder(t *Table) *vectorBuilder {
+	m := &vectorBuilder{table: t, unknownWeight: 1, seen: make([]uint32, t.Len()), others: map[uint64]int{}}
 	if n := t.Len(); n > 0 {
 		sum := 0.0
 		for i := range n {
 			sum += float64(t.weight(i))
 		}
-		m.strange = float32(strange * sum / float64(n))
+		m.unknownWeight = float32(unknownWeight * sum / float64(n))
 	}
 	return m
 }
 
 // embed sets v, which is zero, to the vector of text. It returns false if the
 // text has no term.
-func (m *summer) embed(text string, v *[TableDim]float32) bool {
+func (m *vectorBuilder) embed(text string, v *[TableDim]float32) bool {
 	m.count(text)
 	for _, i := range m.rows {
 		f := m.table.factor(i) * often(int(m.seen[i]))
@@ -138,7 +138,7 @@ func (m *summer) embed(text string, v *[TableDim]float32) bool {
 }
 
 // count finds the terms of text and how often each occurs.
-func (m *summer) count(text string) {
+func (m *vectorBuilder) count(text string) {
 	m.rows, m.hashed = m.rows[:0], m.hashed[:0]
 	clear(m.others)
 	m.analysis.Reset(text)
@@ -162,7 +162,7 @@ func (m *summer) count(text string) {
 }
 
 // hash adds a term without a vector.
-func (m *summer) hash(u unknown, v *[TableDim]float32) {
+func (m *vectorBuilder) hash(u unknown, v *[TableDim]float32) {
 	var own [TableDim]float32
 	scatter(&own, u.hash, 1)
 	term := m.analysis.Bytes(u.span)
@@ -176,7 +176,7 @@ func (m *summer) hash(u unknown, v *[TableDim]float32) {
 	if square == 0 {
 		return
 	}
-	f := m.strange * often(u.times) / float32(math.Sqrt(square))
+	f := m.unknownWeight * often(u.times) / float32(math.Sqrt(square))
 	for d := range own {
 		v[d] += float32(f * own[d])
 	}

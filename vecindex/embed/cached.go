@@ -22,15 +22,15 @@ const maxBatch = 256
 // A CachedEmbedder asks a cache before it asks an embedder. It is safe for
 // concurrent use if both are.
 type CachedEmbedder struct {
-	embedder Embedder
-	cache    Cache
-	quick    bool // to embed a question takes less than to look it up, and to keep it
+	embedder    Embedder
+	cache       Cache
+	skipQueries bool // to embed a question takes less than to look it up, and to keep it
 
 	hits, misses, calls atomic.Int64
 
-	mu     sync.Mutex
-	flying map[string]chan struct{} // texts that a call is embedding, by cache key and hash; closed when it is done
-	filled uint64                   // batches that were embedded
+	mu       sync.Mutex
+	inFlight map[string]chan struct{} // texts that a call is embedding, by cache key and hash; closed when it is done
+	filled   uint64                   // batches that were embedded
 }
 
 // Cached returns e behind c. Texts that differ only in kind share a vector
@@ -38,7 +38,7 @@ type CachedEmbedder struct {
 // microseconds for one, pass by the cache.
 func Cached(e Embedder, c Cache) *CachedEmbedder {
 	_, quick := e.(*Static)
-	return &CachedEmbedder{embedder: e, cache: c, quick: quick, flying: map[string]chan struct{}{}}
+	return &CachedEmbedder{embedder: e, cache: c, skipQueries: quick, inFlight: map[string]chan struct{}{}}
 }
 
 // Identity returns that of the embedder.
@@ -60,7 +60,7 @@ func (c *CachedEmbedder) Embed(ctx context.Context, texts []string, kind Kind) (
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	if c.quick && kind == Query {
+	if c.skipQueries && kind == Query {
 		return c.embedder.Embed(ctx, texts, kind)
 	}
 	var err error
@@ -162,14 +162,14 @@ func (c *CachedEmbedder) claim(key string, hashes []string) (mine []string, othe
 	defer c.mu.Unlock()
 	flight := make(chan struct{})
 	for _, h := range hashes {
-		if other, ok := c.flying[key+h]; ok {
+		if other, ok := c.inFlight[key+h]; ok {
 			if others == nil {
 				others = map[string]chan struct{}{}
 			}
 			others[h] = other
 			continue
 		}
-		c.flying[key+h] = flight
+		c.inFlight[key+h] = flight
 		mine = append(mine, h)
 	}
 	claimed := mine
@@ -177,7 +177,7 @@ func (c *CachedEmbedder) claim(key string, hashes []string) (mine []string, othe
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, h := range claimed {
-			delete(c.flying, key+h)
+			delete(c.inFlight, key+h)
 		}
 		close(flight)
 	}

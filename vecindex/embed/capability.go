@@ -18,7 +18,7 @@ type capability struct {
 
 	document, query string // put before a text
 	note            string // shown in the list
-	elsewhere       bool   // not at the usual address: of a server that speaks alike
+	otherServer     bool   // not at the usual address: of a server that speaks alike
 }
 
 // How many bytes of text a token has at least, mostly: code has about 3, and what
@@ -42,7 +42,7 @@ func capabilities() map[string][]capability {
 			{model: "text-embedding-3-small", dim: 1536, cuts: true, texts: 256, bytes: 600 << 10, tokens: 8191},
 			{model: "text-embedding-3-large", dim: 3072, cuts: true, texts: 256, bytes: 600 << 10, tokens: 8191},
 			{model: "text-embedding-ada-002", dim: 1536, texts: 256, bytes: 600 << 10, tokens: 8191},
-			{model: "nomic-embed-text", dim: 768, texts: 32, tokens: 2048, document: prefixD, query: prefixQ, elsewhere: true},
+			{model: "nomic-embed-text", dim: 768, texts: 32, tokens: 2048, document: prefixD, query: prefixQ, otherServer: true},
 		},
 		"openrouter": {
 			{model: "openai/text-embedding-3-small", dim: 1536, cuts: true, texts: 128, bytes: 600 << 10, tokens: 8191},
@@ -111,7 +111,7 @@ type Offer struct {
 func Offers(kind string) []Offer {
 	var out []Offer
 	for _, c := range capabilities()[kind] {
-		if c.elsewhere {
+		if c.otherServer {
 			continue
 		}
 		out = append(out, Offer{Kind: kind, Model: c.model, Dim: c.dim, Note: c.note})

@@ -16,8 +16,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A poster makes requests; *provider.Client is one.
-type poster interface {
+// A requester makes requests; *provider.Client is one.
+type requester interface {
 	Do(ctx context.Context, call provider.Call, out any) error
 }
 
@@ -27,7 +27,7 @@ type dialect interface {
 	// documents and queries are asked for alike.
 	prompt() string
 	// ask returns one vector for each text, as they come.
-	ask(ctx context.Context, p poster, call provider.Call, in request) ([]vector, error)
+	ask(ctx context.Context, p requester, call provider.Call, in request) ([]vector, error)
 }
 
 // A request is what a dialect puts into its own words.
@@ -61,7 +61,7 @@ func (o openAI) prompt() string {
 	return ""
 }
 
-func (o openAI) ask(ctx context.Context, p poster, call provider.Call, in request) ([]vector, error) {
+func (o openAI) ask(ctx context.Context, p requester, call provider.Call, in request) ([]vector, error) {
 	body := map[string]any{"model": in.model, "input": in.texts}
 	switch {
 	case o.voyage:
@@ -104,7 +104,7 @@ type ollama struct{}
 
 func (ollama) prompt() string { return "" }
 
-func (ollama) ask(ctx context.Context, p poster, call provider.Call, in request) ([]vector, error) {
+func (ollama) ask(ctx context.Context, p requester, call provider.Call, in request) ([]vector, error) {
 	call.Path, call.Body = "/api/embed", map[string]any{"model": in.model, "input": in.texts, "truncate": true}
 	var out struct {
 		Embeddings []vector `json:"embeddings"`
@@ -120,7 +120,7 @@ func (ollama) ask(ctx context.Context, p poster, call provider.Call, in request)
 }
 
 // revision asks which weights stand behind a name: it may be pulled anew.
-func (ollama) revision(ctx context.Context, p poster, call provider.Call, model string) (string, error) {
+func (ollama) revision(ctx context.Context, p requester, call provider.Call, model string) (string, error) {
 	call.Method, call.Path = http.MethodGet, "/api/tags"
 	var out struct {
 		Models []struct {
@@ -145,7 +145,7 @@ type gemini struct{}
 
 func (gemini) prompt() string { return "task_type" }
 
-func (gemini) ask(ctx context.Context, p poster, call provider.Call, in request) ([]vector, error) {
+func (gemini) ask(ctx context.Context, p requester, call provider.Call, in request) ([]vector, error) {
 	task := "RETRIEVAL_DOCUMENT"
 	if in.kind == Query {
 		task = "CODE_RETRIEVAL_QUERY"

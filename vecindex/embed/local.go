@@ -52,7 +52,7 @@ func OpenLocal(ctx context.Context, dir string) (Embedder, error) {
 	}
 	var e Embedder
 	if f.weights == staticFile {
-		e, err = openFlat(f)
+		e, err = openTokenMean(f)
 	} else {
 		e, err = openONNX(f)
 	}
@@ -186,9 +186,9 @@ func (f *folder) prompt(kind Kind) string {
 	return ""
 }
 
-// A flat is static embeddings: one vector for each token, whatever stands around
+// A tokenMean is static embeddings: one vector for each token, whatever stands around
 // it. The vector of a text is their mean.
-type flat struct {
+type tokenMean struct {
 	folder   *folder
 	identity Identity
 	rows     weights.Tensor
@@ -197,7 +197,7 @@ type flat struct {
 	count    int            // rows
 }
 
-func openFlat(f *folder) (*flat, error) {
+func openTokenMean(f *folder) (*tokenMean, error) {
 	b, err := f.weightBytes()
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func openFlat(f *folder) (*flat, error) {
 		return nil, fold.WithHint(fmt.Errorf("%s has no tensor called embeddings, so that it is not of model2vec: %w", staticFile, fold.ErrInvalid),
 			"a sentence model is read from model.onnx; most have one in the folder onnx of their repository")
 	}
-	m := &flat{folder: f, rows: rows, mapping: all["mapping"], weight: all["weights"]}
+	m := &tokenMean{folder: f, rows: rows, mapping: all["mapping"], weight: all["weights"]}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 || rows.Shape[1] < 1 || rows.Shape[1] > maxDim {
 		return nil, fmt.Errorf("%s: embeddings have shape %v: %w", staticFile, rows.Shape, fold.ErrInvalid)
 	}
@@ -235,9 +235,9 @@ func openFlat(f *folder) (*flat, error) {
 	return m, nil
 }
 
-func (m *flat) Identity() Identity { return m.identity }
+func (m *tokenMean) Identity() Identity { return m.identity }
 
-func (m *flat) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
+func (m *tokenMean) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
 	prompt, out := m.folder.prompt(kind), make([][]float32, len(texts))
 	unknown, has := m.folder.tok.Unknown()
 	for i, text := range texts {

@@ -16,10 +16,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A sentence is a sentence model in ONNX, run by hugot in Go. Tokens are cut by
+// An onnxModel is a sentence model in ONNX, run by hugot in Go. Tokens are cut by
 // package token: hugot's own tokenizer ends the process where it fails, and asks
 // for a folder with one .onnx file.
-type sentence struct {
+type onnxModel struct {
 	folder   *folder
 	identity Identity
 	output   int // which of the model's outputs is taken
@@ -36,8 +36,8 @@ const sentenceBatch = 8
 // lengths are the shapes, in tokens.
 func lengths() []int { return []int{16, 32, 64, 128, 192, 256, 384, 512} }
 
-func openONNX(f *folder) (_ *sentence, err error) {
-	defer caught(&err)
+func openONNX(f *folder) (_ *onnxModel, err error) {
+	defer recoverPanic(&err)
 	b, err := f.weightBytes()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func openONNX(f *folder) (_ *sentence, err error) {
 	if err := backends.CreateModelBackend(m, opt); err != nil {
 		return nil, fmt.Errorf("%s cannot be run: %s: %w", f.weights, clipped(err), fold.ErrInvalid)
 	}
-	s := &sentence{folder: f, model: m, base: &backends.BasePipeline{Model: m, Runtime: "GO"}}
+	s := &onnxModel{folder: f, model: m, base: &backends.BasePipeline{Model: m, Runtime: "GO"}}
 	for _, in := range m.InputsMeta {
 		switch in.Name {
 		case "input_ids", "attention_mask", "token_type_ids":
@@ -83,16 +83,16 @@ func clipped(err error) string {
 	return cut(first, 300)
 }
 
-// caught turns a panic in the code that runs models into an error.
-func caught(err *error) {
+// recoverPanic turns a panic in the code that runs models into an error.
+func recoverPanic(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("the model cannot be run: %.300v: %w", r, fold.ErrInvalid)
 	}
 }
 
-func (s *sentence) Identity() Identity { return s.identity }
+func (s *onnxModel) Identity() Identity { return s.identity }
 
-func (s *sentence) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
+func (s *onnxModel) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
 	type one struct {
 		at     int
 		tokens []int32
@@ -107,9 +107,9 @@ func (s *sentence) Embed(ctx context.Context, texts []string, kind Kind) ([][]fl
 	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(len(a.tokens), len(b.tokens)) })
 	out := make([][]float32, len(texts))
 	for start := 0; start < len(all); {
-		n := fitting(len(all[start].tokens))
+		n := paddedLength(len(all[start].tokens))
 		end := start + 1
-		for end < len(all) && end-start < sentenceBatch && fitting(len(all[end].tokens)) == n {
+		for end < len(all) && end-start < sentenceBatch && paddedLength(len(all[end].tokens)) == n {
 			end++
 		}
 		if end-start < sentenceBatch {
@@ -135,8 +135,8 @@ func (s *sentence) Embed(ctx context.Context, texts []string, kind Kind) ([][]fl
 	return out, nil
 }
 
-// fitting is the shape for n tokens.
-func fitting(n int) int {
+// paddedLength is the shape for n tokens.
+func paddedLength(n int) int {
 	for _, l := range lengths() {
 		if n <= l {
 			return l
@@ -146,13 +146,13 @@ func fitting(n int) int {
 }
 
 // run puts tokens through the model, each padded to n.
-func (s *sentence) run(ctx context.Context, group [][]int32, n int) (vecs []vector, err error) {
+func (s *onnxModel) run(ctx context.Context, group [][]int32, n int) (vecs []vector, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer caught(&err)
+	defer recoverPanic(&err)
 	batch := backends.NewBatch(len(group))
 	batch.MaxSequenceLength = n
 	for _, tokens := range group {
@@ -179,7 +179,7 @@ func (s *sentence) run(ctx context.Context, group [][]int32, n int) (vecs []vect
 }
 
 // pool makes one vector of each text's, which come without those of padding.
-func (s *sentence) pool(output any, texts int) ([]vector, error) {
+func (s *onnxModel) pool(output any, texts int) ([]vector, error) {
 	out := make([]vector, texts)
 	switch v := output.(type) {
 	case [][]float32:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/daemon/provider"
@@ -32,9 +31,8 @@ type Remote struct {
 	opt      RemoteOptions
 	can      capability
 	dialect  dialect
-	post     poster
+	post     requester
 	identity Identity
-	withheld atomic.Int64
 }
 
 // probeText is what a provider is asked for to learn about a model.
@@ -47,7 +45,7 @@ func OpenRemote(ctx context.Context, opt RemoteOptions, known *Identity) (*Remot
 	return openRemote(ctx, opt, opt.Client, known)
 }
 
-func openRemote(ctx context.Context, opt RemoteOptions, post poster, known *Identity) (*Remote, error) {
+func openRemote(ctx context.Context, opt RemoteOptions, post requester, known *Identity) (*Remote, error) {
 	if _, ok := kinds()[opt.Kind]; !ok {
 		return nil, fmt.Errorf("provider %s: there are no embeddings of kind %q: %w", opt.Name, opt.Kind, fold.ErrInvalid)
 	}
@@ -110,9 +108,6 @@ func (r *Remote) prompt() string {
 // Identity returns what the vectors depend on.
 func (r *Remote) Identity() Identity { return r.identity }
 
-// Withheld returns how many texts were not sent since they hold a credential.
-func (r *Remote) Withheld() int64 { return r.withheld.Load() }
-
 // Embed returns the vectors of texts. Those without anything to say, and those that
 // hold a credential, get none.
 func (r *Remote) Embed(ctx context.Context, texts []string, kind Kind) ([][]float32, error) {
@@ -141,7 +136,6 @@ func (r *Remote) Embed(ctx context.Context, texts []string, kind Kind) ([][]floa
 			continue
 		}
 		if len(secret.Scan([]byte(text))) > 0 {
-			r.withheld.Add(1)
 			continue
 		}
 		prefix := r.can.document

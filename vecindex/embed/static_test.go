@@ -23,8 +23,8 @@ func TestBuiltinTableIsInUse(t *testing.T) {
 		t.Fatalf("the table is off: %s; run make embed-train", off)
 	}
 	tab := s.Table()
-	if len(staticTable) >= 1_000_000 || tab.Len() < 4000 || tab.Analyser() != words.Version {
-		t.Errorf("%d bytes, %d terms, analyser %s", len(staticTable), tab.Len(), tab.Analyser())
+	if len(staticTable) >= 1_000_000 || tab.Len() < 4000 || tab.analyser != words.Version {
+		t.Errorf("%d bytes, %d terms, analyser %s", len(staticTable), tab.Len(), tab.analyser)
 	}
 	for i := range tab.Len() {
 		term := tab.Term(i)
@@ -133,7 +133,7 @@ func TestDamagedTableIsOff(t *testing.T) {
 			b[i] ^= bit
 			if tab, err := DecodeTable(string(b)); err == nil {
 				tab.Expand([]string{"a", "bb"})
-				newSummer(tab).embed("a bb cc", &[TableDim]float32{})
+				newVectorBuilder(tab).embed("a bb cc", &[TableDim]float32{})
 			}
 		}
 		if _, err := DecodeTable(whole[:i]); err == nil {

@@ -215,9 +215,6 @@ func (t *Table) index() error {
 	return nil
 }
 
-// Analyser is the version of the analyser that made the terms.
-func (t *Table) Analyser() string { return t.analyser }
-
 // Len is how many terms the table has.
 func (t *Table) Len() int { return t.count }
 

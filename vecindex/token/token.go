@@ -54,9 +54,6 @@ func (t *Tokenizer) Max() int { return t.max }
 // Size returns one more than the largest id.
 func (t *Tokenizer) Size() int { return t.size }
 
-// Special returns how many tokens Encode puts around a text.
-func (t *Tokenizer) Special() int { return len(t.before) + len(t.after) }
-
 // longestText bounds what is looked at of a text, in bytes for each token that is
 // wanted: no language has longer words in its vocabulary.
 const longestText = 64

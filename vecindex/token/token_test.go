@@ -134,8 +134,8 @@ func TestEncodeKeepsToItsBounds(t *testing.T) {
 	if len(got) != 64 || got[0] != 1 || got[63] != 2 || got[62] != 10 {
 		t.Errorf("%d tokens, %v", len(got), got)
 	}
-	if tok.Max() != 128 || tok.Size() != 16 || tok.Special() != 2 {
-		t.Errorf("Max, Size, Special = %d, %d, %d", tok.Max(), tok.Size(), tok.Special())
+	if tok.Max() != 128 || tok.Size() != 16 {
+		t.Errorf("Max, Size = %d, %d", tok.Max(), tok.Size())
 	}
 	if u, ok := tok.Unknown(); !ok || u != 0 {
 		t.Errorf("Unknown = %d, %v", u, ok)

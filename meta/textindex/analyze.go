@@ -11,20 +11,20 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// A gatherer reads documents and counts their terms, for one segment. It is
+// An analyzer reads documents and counts their terms, for one segment. It is
 // used by one goroutine at a time, and again for the next segment.
-type gatherer struct {
+type analyzer struct {
 	order    int // among those of the segment
 	expected int // documents that are added until the next reset; 0: unknown
 	analysis words.Analysis
-	docs     []gathered
+	docs     []analyzedDoc
 	tables   [len(kinds)]table    // of words
 	joined   [len(kinds)][]hashed // joined forms as they came
-	spare    [2][]hashed          // see maker.joined
+	spare    [2][]hashed          // see segmentBuilder.joined
 }
 
-// A gathered is one document.
-type gathered struct {
+// An analyzedDoc is one document.
+type analyzedDoc struct {
 	key     string
 	kind    int
 	owner   owner
@@ -40,7 +40,7 @@ const (
 // A document is what Bleve is given: a reference to what was gathered. It
 // implements index.Document and has no fields to analyse.
 type document struct {
-	from *gatherer
+	from *analyzer
 	at   int
 }
 
@@ -55,7 +55,7 @@ func (d *document) StoredFieldsBytes() uint64                  { return 0 }
 func (d *document) Indexed() bool                              { return true }
 
 // reset makes g ready for docs documents.
-func (g *gatherer) reset(order, docs int) {
+func (g *analyzer) reset(order, docs int) {
 	g.order, g.expected = order, docs
 	clear(g.docs)
 	g.docs = slices.Grow(g.docs[:0], docs)
@@ -66,9 +66,9 @@ func (g *gatherer) reset(order, docs int) {
 }
 
 // add reads one document.
-func (g *gatherer) add(d *Doc, kind int) *document {
+func (g *analyzer) add(d *Doc, kind int) *document {
 	at := len(g.docs)
-	g.docs = append(g.docs, gathered{key: d.Key, kind: kind, owner: d.owner(), number: absent})
+	g.docs = append(g.docs, analyzedDoc{key: d.Key, kind: kind, owner: d.owner(), number: absent})
 	lengths := &g.docs[at].lengths
 	plain, joined := &g.tables[kind], g.joined[kind]
 	prose := d.prose()
@@ -101,7 +101,7 @@ func (g *gatherer) add(d *Doc, kind int) *document {
 // room returns for how many more a list of n shall be made longer that has to
 // grow at document at: for as many as it will have if it goes on like this, so
 // that a long one is not copied again and again.
-func (g *gatherer) room(n, at int) int {
+func (g *analyzer) room(n, at int) int {
 	if at == 0 || at >= g.expected {
 		return max(256, n/4)
 	}

@@ -147,7 +147,7 @@ func (s *alikeSearch) like(p *Passage) []Alike {
 		for _, i := range y.terms {
 			a.Terms = append(a.Terms, terms[i].text)
 		}
-		if a.Terms = telling(a.Terms); len(a.Terms) >= alikeTerms {
+		if a.Terms = withoutParts(a.Terms); len(a.Terms) >= alikeTerms {
 			out = append(out, a)
 		}
 	}
@@ -204,7 +204,7 @@ func (s *alikeSearch) term(key []byte, channel int) *rareTerm {
 			}
 			first := leaf.offset + leaf.first[k]
 			for p := l.walk(); p.next(); {
-				if d := first + p.doc; s.present.has(d) && (channel == channelExact || said(p.counts)) {
+				if d := first + p.doc; s.present.has(d) && (channel == channelExact || inOwnText(p.counts)) {
 					if t.docs = append(t.docs, d); len(t.docs) > s.most {
 						t.docs = nil
 						return t
@@ -231,14 +231,14 @@ func numeric(term []byte) bool {
 	return 3*digits >= len(term)
 }
 
-// said reports whether a document itself has a term, rather than its path, its
+// inOwnText reports whether a document itself has a term, rather than its path, its
 // tags or what describes it.
-func said(c counts) bool {
+func inOwnText(c counts) bool {
 	return c.of(body) > 0 || c.of(symbol) > 0 || c.of(title) > 0
 }
 
-// telling returns the first few of terms that are not part of another of them.
-func telling(terms []string) []string {
+// withoutParts returns the first few of terms that are not part of another of them.
+func withoutParts(terms []string) []string {
 	low := make([]string, len(terms))
 	for i, t := range terms {
 		low[i] = strings.ToLower(t)

@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// A scheme is how documents of one kind are scored. Figures: retrieval.md 1.2,
+// A scoring is how documents of one kind are scored. Figures: retrieval.md 1.2,
 // 2 and what was measured on its dev sets.
-type scheme struct {
+type scoring struct {
 	k1     float64
 	b      float64            // of the body
 	weight [numFields]float64 // of a term in a field, beside one in the body
 	exact  float64            // share of Exact in Score
 }
 
-var schemes = [len(kinds)]scheme{
+var scorings = [len(kinds)]scoring{
 	// Whole files. Their body is the text of their chunks, and what describes them
 	// counts as context.
 	fileKind: {k1: 2, b: .4, weight: [numFields]float64{body: 1, symbol: 2, pathWords: 3, title: 2, about: 1, tags: 1, keywords: 1}, exact: .3},
@@ -39,7 +39,7 @@ func idf(n, df float64) float64 { return math.Log((n + 1) / (df + .5)) }
 func (c *kindSearch) weigh(f int, tf uint64, length uint32) float64 {
 	b := shortB
 	if f == body || f == exact {
-		b = c.scheme.b
+		b = c.scoring.b
 	}
 	return float64(tf) / (1 - b + b*float64(max(length, 1))/c.pivot[f])
 }
@@ -48,7 +48,7 @@ func (c *kindSearch) weigh(f int, tf uint64, length uint32) float64 {
 // fields of document n of its kind in seg.
 func (c *kindSearch) weighAll(seg *segment, n uint32, counts counts) (s termScore) {
 	if tf := counts.of(body); tf > 0 {
-		s.body = float32(c.scheme.weight[body] * c.weigh(body, tf, seg.length(c.k, body, n)))
+		s.body = float32(c.scoring.weight[body] * c.weigh(body, tf, seg.length(c.k, body, n)))
 		s.tf = s.body
 	}
 	// Fields follow the body in the order of their bits.
@@ -57,7 +57,7 @@ func (c *kindSearch) weighAll(seg *segment, n uint32, counts counts) (s termScor
 		tf := counts.of(f)
 		rest &^= fieldMost << (shift(f) - shift(body+1))
 		length := seg.length(c.k, f, n)
-		v := float32(c.scheme.weight[f] * c.weigh(f, tf, length))
+		v := float32(c.scoring.weight[f] * c.weigh(f, tf, length))
 		s.tf += v
 		switch f {
 		case symbol:

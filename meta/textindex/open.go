@@ -40,14 +40,14 @@ import (
 //   - A start that is not followed by a flush is counted; the third in a row
 //     begins anew, whatever made the other two end.
 const (
-	format    = "6"         // of segments and stored keys
-	sealName  = "seal.json" // sizes and sums of the files, when closed
-	startName = "starts"    // starts since the last seal
-	madeName  = "version"   // format and analyser
-	lockName  = ".lock"     // added to dir: held while the index is open
-	asideName = ".damaged"  // added to dir: the one copy that is kept
-	maxStarts = 3           // with no seal between them
-	version   = format + "." + words.Version
+	format        = "6"         // of segments and stored keys
+	sealName      = "seal.json" // sizes and sums of the files, when closed
+	startName     = "starts"    // starts since the last seal
+	versionName   = "version"   // format and analyser
+	lockSuffix    = ".lock"     // added to dir: held while the index is open
+	damagedSuffix = ".damaged"  // added to dir: the one copy that is kept
+	maxStarts     = 3           // with no seal between them
+	version       = format + "." + words.Version
 )
 
 // Open opens the index in dir, or begins one. An index that cannot be used is
@@ -66,7 +66,7 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 	}
 	// Before anything is looked at: what another process is writing looks
 	// damaged.
-	x.lock, err = disk.Lock(dir+lockName, "pid "+strconv.Itoa(os.Getpid()))
+	x.lock, err = disk.Lock(dir+lockSuffix, "pid "+strconv.Itoa(os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 			_ = x.lock.Close()
 		}
 	}()
-	if err := unheld(dir); err != nil {
+	if err := checkNotLocked(dir); err != nil {
 		return nil, err
 	}
 	reason := verify(dir)
@@ -87,7 +87,7 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 		return x, nil
 	}
 	if errors.Is(reason, berrors.ErrTimeout) { // somebody came in between
-		return nil, errHeld
+		return nil, errLocked
 	}
 	x.Rebuilt = reason.Error()
 	x.log.Warn("Text index begun anew", "reason", x.Rebuilt)
@@ -100,41 +100,41 @@ func Open(dir string, opt Options) (_ *Index, err error) {
 	return x, nil
 }
 
-// errHeld says that somebody who does not know of our lock has the index open: busy
+// errLocked says that somebody who does not know of our lock has the index open: busy
 // is not damaged.
-var errHeld = fmt.Errorf("another process has its files open: %w", fold.ErrUnavailable)
+var errLocked = fmt.Errorf("another process has its files open: %w", fold.ErrUnavailable)
 
-// unheld returns errHeld if somebody has the files of the index in dir locked.
+// checkNotLocked returns errLocked if somebody has the files of the index in dir locked.
 // Bleve would wait for them for ever where it reads which snapshots there are.
 // Whatever else is wrong with them is found later.
-func unheld(dir string) error {
+func checkNotLocked(dir string) error {
 	path := filepath.Join(storeDir(dir), "root.bolt")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing there that could be held
 	}
 	err := func() (err error) {
-		defer recovered(&err)()
-		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: heldWait})
+		defer recoverFaults(&err)()
+		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 		if err != nil {
 			return err
 		}
 		return db.Close()
 	}()
 	if errors.Is(err, berrors.ErrTimeout) {
-		return errHeld
+		return errLocked
 	}
 	return nil
 }
 
-// heldWait is how long somebody else may have the files before that is said.
-const heldWait = time.Second
+// lockTimeout is how long somebody else may have the files before that is said.
+const lockTimeout = time.Second
 
 // open opens what verify let pass and searches once.
 func (x *Index) open(opt Options) error {
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(x.dir, madeName), []byte(version), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.dir, versionName), []byte(version), 0o600); err != nil {
 		return err
 	}
 	seq, listed, err := newest(x.dir)
@@ -161,17 +161,17 @@ func (x *Index) open(opt Options) error {
 
 // probe reads what every search reads.
 func (x *Index) probe() (err error) {
-	defer recovered(&err)()
+	defer recoverFaults(&err)()
 	x.sums = decodeSums(x.internal(lengthKey))
 	_, err = x.Search(context.Background(), Query{Text: "probe of the index", Limit: 3})
 	return err
 }
 
-// recovered turns a panic of the calling function into *err, faults of mapped
+// recoverFaults turns a panic of the calling function into *err, faults of mapped
 // memory included:
 //
 //	defer recovered(&err)()
-func recovered(err *error) func() {
+func recoverFaults(err *error) func() {
 	was := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(was)
@@ -184,7 +184,7 @@ func recovered(err *error) func() {
 // verify returns why the index in dir must not be opened, or nil. No index at
 // all is fine.
 func verify(dir string) error {
-	made, err := os.ReadFile(filepath.Join(dir, madeName))
+	made, err := os.ReadFile(filepath.Join(dir, versionName))
 	if errors.Is(err, fs.ErrNotExist) {
 		if names, err := os.ReadDir(dir); err == nil && len(names) > 0 {
 			return errors.New("no version file")
@@ -229,8 +229,8 @@ func countStart(dir string) error {
 	return nil
 }
 
-// giveUp makes the next Open begin anew.
-func giveUp(dir string) error {
+// markUnusable makes the next Open begin anew.
+func markUnusable(dir string) error {
 	return os.WriteFile(filepath.Join(dir, startName), []byte(strconv.Itoa(maxStarts)), 0o600)
 }
 
@@ -338,7 +338,7 @@ func checkSegments(dir string) error {
 // newest returns the seq, as stored, of the newest snapshot that root.bolt
 // lists, and whether there is one.
 func newest(dir string) (seq []byte, ok bool, err error) {
-	defer recovered(&err)()
+	defer recoverFaults(&err)()
 	if _, err := os.Stat(filepath.Join(storeDir(dir), "root.bolt")); err != nil {
 		return nil, false, nil // Open makes it
 	}
@@ -383,10 +383,10 @@ func sumFile(path string, table *crc32.Table) (size int64, crc, last uint32, err
 
 // moveAside moves dir to the one place where a damaged index is kept.
 func moveAside(dir string) error {
-	if err := os.RemoveAll(dir + asideName); err != nil {
+	if err := os.RemoveAll(dir + damagedSuffix); err != nil {
 		return err
 	}
-	if err := os.Rename(dir, dir+asideName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(dir, dir+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

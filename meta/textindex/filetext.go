@@ -4,9 +4,9 @@ package textindex
 // indexed a second time: what a term has in a file is added up from its chunks
 // when a question asks.
 
-// wholes say which file every chunk belongs to, and how long files are. It is
+// fileTexts say which file every chunk belongs to, and how long files are. They are
 // made for one snapshot, and read by all searches of it.
-type wholes struct {
+type fileTexts struct {
 	of     []uint32 // by document: that of the memory of the file; nowhere for none
 	length []uint32 // by document of a file: terms of the bodies of its chunks
 	mean   float64  // length of a file
@@ -16,24 +16,24 @@ type wholes struct {
 
 const nowhere = ^uint32(0)
 
-// wholes returns those of s, which is the newest snapshot or was a moment ago.
-func (x *Index) wholes(s *snapshot) *wholes {
-	if w := x.whole.Load(); w != nil && w.fits(s) {
+// fileTextsOf returns those of s, which is the newest snapshot or was a moment ago.
+func (x *Index) fileTextsOf(s *snapshot) *fileTexts {
+	if w := x.fileTexts.Load(); w != nil && w.fits(s) {
 		return w
 	}
-	x.wholing.Lock() // all who search after a change wait for one
-	defer x.wholing.Unlock()
-	if w := x.whole.Load(); w != nil && w.fits(s) {
+	x.fileTextsMu.Lock() // all who search after a change wait for one
+	defer x.fileTextsMu.Unlock()
+	if w := x.fileTexts.Load(); w != nil && w.fits(s) {
 		return w
 	}
-	w := newWholes(s)
-	x.whole.Store(w)
+	w := newFileTexts(s)
+	x.fileTexts.Store(w)
 	return w
 }
 
 // fits reports whether w was made for the segments of s, and what is deleted in
 // them. Bleve never changes a set of deleted documents, it makes another.
-func (w *wholes) fits(s *snapshot) bool {
+func (w *fileTexts) fits(s *snapshot) bool {
 	if len(w.leaves) != len(s.leaves) {
 		return false
 	}
@@ -45,8 +45,8 @@ func (w *wholes) fits(s *snapshot) bool {
 	return true
 }
 
-func newWholes(s *snapshot) *wholes {
-	w := &wholes{of: make([]uint32, s.docs), length: make([]uint32, s.docs), leaves: s.leaves}
+func newFileTexts(s *snapshot) *fileTexts {
+	w := &fileTexts{of: make([]uint32, s.docs), length: make([]uint32, s.docs), leaves: s.leaves}
 	present := s.liveSet()
 	byMemory := make(map[uint64]uint32, s.live[fileKind])
 	for i := range s.leaves {
@@ -95,11 +95,11 @@ func (c *kindSearch) readTexts(t *termPostings) error {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		of := c.whole.of[l.leaf.offset+l.leaf.first[l.kind]:]
+		of := c.fileTexts.of[l.leaf.offset+l.leaf.first[l.kind]:]
 		p := l.list.walk()
-		for n := p.fill(&a.run); n > 0; n = p.fill(&a.run) {
-			for i, doc := range a.run.docs[:n] {
-				n, file := uint32(a.run.counts[i].of(body)), of[doc]
+		for n := p.fill(&a.batch); n > 0; n = p.fill(&a.batch) {
+			for i, doc := range a.batch.docs[:n] {
+				n, file := uint32(a.batch.counts[i].of(body)), of[doc]
 				if n == 0 || file == nowhere {
 					continue
 				}
@@ -113,9 +113,9 @@ func (c *kindSearch) readTexts(t *termPostings) error {
 	return nil
 }
 
-// weighWhole is weighAll for all kinds. text is how often the term stands in the
+// weighFile is weighAll for all kinds. text is how often the term stands in the
 // text of a file; the body of its own document describes it and counts as context.
-func (c *kindSearch) weighWhole(seg *segment, d, n uint32, counts counts, text uint32) termScore {
+func (c *kindSearch) weighFile(seg *segment, d, n uint32, counts counts, text uint32) termScore {
 	var s termScore
 	if c.k != fileKind {
 		s = c.weighAll(seg, n, counts)
@@ -127,10 +127,10 @@ func (c *kindSearch) weighWhole(seg *segment, d, n uint32, counts counts, text u
 		s = c.weighAll(seg, n, counts)
 	}
 	if described > 0 {
-		s.tf += float32(c.scheme.weight[about] * c.weigh(about, described, seg.length(c.k, body, n)))
+		s.tf += float32(c.scoring.weight[about] * c.weigh(about, described, seg.length(c.k, body, n)))
 	}
 	if text > 0 {
-		s.body = float32(c.scheme.weight[body] * c.weigh(body, uint64(text), c.whole.length[d]))
+		s.body = float32(c.scoring.weight[body] * c.weigh(body, uint64(text), c.fileTexts.length[d]))
 		s.tf += s.body
 	}
 	s.doc = d

@@ -12,8 +12,8 @@ type Occurrence struct {
 	Passing bool
 }
 
-// mostLooked is how many postings of a form are looked at for one that passes.
-const mostLooked = 1 << 12
+// maxExamined is how many postings of a form are looked at for one that passes.
+const maxExamined = 1 << 12
 
 // occurrences says how often each form that was looked up occurs: what find found is
 // all it needs.
@@ -43,8 +43,8 @@ func (s *search) occurrence(t *termLists, form string, joined bool) Occurrence {
 	for k := range kinds {
 		for _, l := range t.lists[k] {
 			first, p := l.leaf.offset+l.leaf.first[k], l.list.walk()
-			for n := p.fill(&s.acc.run); n > 0; n = p.fill(&s.acc.run) {
-				for _, doc := range s.acc.run.docs[:n] {
+			for n := p.fill(&s.acc.batch); n > 0; n = p.fill(&s.acc.batch) {
+				for _, doc := range s.acc.batch.docs[:n] {
 					if d := first + doc; s.present.has(d) {
 						if live = true; s.allowed.has(d) {
 							o.Passing = true
@@ -52,7 +52,7 @@ func (s *search) occurrence(t *termLists, form string, joined bool) Occurrence {
 						}
 					}
 				}
-				if looked += n; looked > mostLooked {
+				if looked += n; looked > maxExamined {
 					o.Passing = true
 					return o
 				}

@@ -72,8 +72,8 @@ func (c *rowCache[V]) remove(ids []fold.ID) {
 	}
 }
 
-// pick returns those of ids that stand at places.
-func pick(ids []fold.ID, places []int) []fold.ID {
+// idsAt returns those of ids that stand at places.
+func idsAt(ids []fold.ID, places []int) []fold.ID {
 	out := make([]fold.ID, len(places))
 	for n, i := range places {
 		out[n] = ids[i]

@@ -16,7 +16,7 @@ func TestSetBlock(t *testing.T) {
 		if err != nil {
 			t.Fatalf("SetBlock(%q) = %v", in, err)
 		}
-		if got, ok, err := conf.TOMLFence().Get(set); err != nil || !ok || got != block {
+		if got, ok, err := conf.TOMLMarkers().Get(set); err != nil || !ok || got != block {
 			t.Errorf("the block of %q is %q, %v, %v", set, got, ok, err)
 		}
 		again, err := conf.SetBlock(set, block)

@@ -8,21 +8,21 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Fence is a pair of lines between which a text of ours stands in a file that
+// Markers are a pair of lines between which a text of ours stands in a file that
 // is someone else's.
-type Fence struct {
+type Markers struct {
 	Begin, End string // whole lines
 }
 
-// TOMLFence returns the fence of our block in TOML files.
-func TOMLFence() Fence { return Fence{Begin: "# BEGIN foldwatch v1", End: "# END foldwatch"} }
+// TOMLMarkers returns the markers of our block in TOML files.
+func TOMLMarkers() Markers { return Markers{Begin: "# BEGIN foldwatch v1", End: "# END foldwatch"} }
 
-// MarkdownFence returns the fence of our block in instruction files.
-func MarkdownFence() Fence {
-	return Fence{Begin: "<!-- BEGIN foldwatch v1 -->", End: "<!-- END foldwatch -->"}
+// MarkdownFence returns the markers of our block in instruction files.
+func MarkdownFence() Markers {
+	return Markers{Begin: "<!-- BEGIN foldwatch v1 -->", End: "<!-- END foldwatch -->"}
 }
 
-// SetBlock returns the TOML file b with block between our fence: in its place
+// SetBlock returns the TOML file b with block between our markers: in its place
 // if there is one, else at the end. It returns ErrInvalid if b does not parse,
 // or would not with the block in it (a table of that name is there already).
 // [RemoveBlock] undoes it byte by byte.
@@ -30,7 +30,7 @@ func SetBlock(b []byte, block string) ([]byte, error) {
 	if _, err := readTOML("file", bytes.TrimPrefix(b, bom)); err != nil {
 		return nil, err
 	}
-	out, err := TOMLFence().Set(b, block)
+	out, err := TOMLMarkers().Set(b, block)
 	if err != nil {
 		return nil, err
 	}
@@ -41,32 +41,32 @@ func SetBlock(b []byte, block string) ([]byte, error) {
 }
 
 // RemoveBlock returns the TOML file b without our block.
-func RemoveBlock(b []byte) ([]byte, error) { return TOMLFence().Remove(b) }
+func RemoveBlock(b []byte) ([]byte, error) { return TOMLMarkers().Remove(b) }
 
-// Get returns the text between the fence, and whether there is one.
-func (f Fence) Get(b []byte) (string, bool, error) {
-	begin, end, ok, err := f.find(b)
+// Get returns the text between the markers, and whether there is one.
+func (m Markers) Get(b []byte) (string, bool, error) {
+	begin, end, ok, err := m.find(b)
 	if err != nil || !ok {
 		return "", false, err
 	}
 	inner := b[begin:end]
 	inner = inner[bytes.IndexByte(inner, '\n')+1:]
-	inner = inner[:bytes.LastIndex(inner, []byte(f.End))]
+	inner = inner[:bytes.LastIndex(inner, []byte(m.End))]
 	return strings.ReplaceAll(string(inner), "\r\n", "\n"), true, nil
 }
 
-// Set returns b with block between the fence: in its place if there is one,
+// Set returns b with block between the markers: in its place if there is one,
 // else at the end, behind an empty line. A file that did not end in a line end
-// still does not, which is how [Fence.Remove] knows. It returns ErrInvalid if
-// half a fence, or two, are there.
-func (f Fence) Set(b []byte, block string) ([]byte, error) {
-	begin, end, ok, err := f.find(b)
+// still does not, which is how [Markers.Remove] knows. It returns ErrInvalid if
+// one marker alone, or two pairs, are there.
+func (m Markers) Set(b []byte, block string) ([]byte, error) {
+	begin, end, ok, err := m.find(b)
 	if err != nil {
 		return nil, err
 	}
 	nl := newlineOf(b)
 	block = strings.TrimRight(strings.ReplaceAll(block, "\r\n", "\n"), "\n") + "\n"
-	text := strings.ReplaceAll(f.Begin+"\n"+block+f.End, "\n", nl)
+	text := strings.ReplaceAll(m.Begin+"\n"+block+m.End, "\n", nl)
 	if ok {
 		return splice(b, begin, end, text), nil
 	}
@@ -81,10 +81,10 @@ func (f Fence) Set(b []byte, block string) ([]byte, error) {
 	return splice(b, len(b), len(b), text), nil
 }
 
-// Remove returns b without the fence, what stands between, and the empty line
+// Remove returns b without the markers, what stands between, and the empty line
 // before it.
-func (f Fence) Remove(b []byte) ([]byte, error) {
-	begin, end, ok, err := f.find(b)
+func (m Markers) Remove(b []byte) ([]byte, error) {
+	begin, end, ok, err := m.find(b)
 	if err != nil || !ok {
 		return bytes.Clone(b), err
 	}
@@ -95,7 +95,7 @@ func (f Fence) Remove(b []byte) ([]byte, error) {
 	// One line end is the empty line; where the file ended without one, the
 	// one we had to add goes too. They are as the one behind our first line.
 	nl := "\n"
-	if bytes.HasPrefix(b[begin+len(f.Begin):], []byte("\r\n")) {
+	if bytes.HasPrefix(b[begin+len(m.Begin):], []byte("\r\n")) {
 		nl = "\r\n"
 	}
 	for i := 0; i < 2 && (i == 0 || atEnd); i++ {
@@ -116,9 +116,9 @@ func lineEnd(b []byte) int {
 	return 0
 }
 
-// find returns the bytes of the fence, from the start of its first line to the
+// find returns the bytes of the block, from the start of its first line to the
 // end of its last without the line end.
-func (f Fence) find(b []byte) (begin, end int, ok bool, err error) {
+func (m Markers) find(b []byte) (begin, end int, ok bool, err error) {
 	begin, end = -1, -1
 	for at := 0; at < len(b); {
 		stop := len(b)
@@ -127,19 +127,19 @@ func (f Fence) find(b []byte) (begin, end int, ok bool, err error) {
 		}
 		line := string(bytes.TrimSuffix(b[at:stop], []byte("\r")))
 		switch {
-		case at == 0 && strings.TrimPrefix(line, string(bom)) == f.Begin:
-			begin = len(line) - len(f.Begin)
-		case line == f.Begin && begin >= 0, line == f.End && (begin < 0 || end >= 0):
-			return 0, 0, false, fmt.Errorf("the lines %q and %q do not pair up: %w", f.Begin, f.End, fold.ErrInvalid)
-		case line == f.Begin:
+		case at == 0 && strings.TrimPrefix(line, string(bom)) == m.Begin:
+			begin = len(line) - len(m.Begin)
+		case line == m.Begin && begin >= 0, line == m.End && (begin < 0 || end >= 0):
+			return 0, 0, false, fmt.Errorf("the lines %q and %q do not pair up: %w", m.Begin, m.End, fold.ErrInvalid)
+		case line == m.Begin:
 			begin = at
-		case line == f.End:
+		case line == m.End:
 			end = at + len(line)
 		}
 		at = stop + 1
 	}
 	if begin >= 0 && end < 0 {
-		return 0, 0, false, fmt.Errorf("the lines %q and %q do not pair up: %w", f.Begin, f.End, fold.ErrInvalid)
+		return 0, 0, false, fmt.Errorf("the lines %q and %q do not pair up: %w", m.Begin, m.End, fold.ErrInvalid)
 	}
 	return begin, end, begin >= 0, nil
 }

@@ -10,11 +10,11 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// makeSegment returns a segment of what was gathered of docs. Documents are
+// buildSegment returns a segment of what was analyzed of docs. Documents are
 // numbered by kind, then in the order they were put, so that the chunks of one
 // file are neighbours.
-func makeSegment(docs []index.Document) (*segment, error) {
-	var from []*gatherer
+func buildSegment(docs []index.Document) (*segment, error) {
+	var from []*analyzer
 	for _, d := range docs {
 		doc, ok := d.(*document)
 		if !ok {
@@ -25,7 +25,7 @@ func makeSegment(docs []index.Document) (*segment, error) {
 			from = append(from, doc.from)
 		}
 	}
-	slices.SortFunc(from, func(a, b *gatherer) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(from, func(a, b *analyzer) int { return cmp.Compare(a.order, b.order) })
 
 	cols, owners := newColumns(len(docs)), newOwnerTable()
 	var packed []byte
@@ -43,7 +43,7 @@ func makeSegment(docs []index.Document) (*segment, error) {
 	w := &writer{buf: make([]byte, 0, 400*len(docs))}
 	cols.write(w, &l)
 	owners.write(w, &l)
-	m := maker{w: w, from: from}
+	m := segmentBuilder{w: w, from: from}
 	for _, g := range from {
 		numbers := make([]uint32, len(g.docs))
 		for i := range g.docs {
@@ -61,29 +61,29 @@ func makeSegment(docs []index.Document) (*segment, error) {
 	return newSegment(slices.Clip(w.buf))
 }
 
-// A maker writes the dictionaries of a segment.
-type maker struct {
+// A segmentBuilder writes the dictionaries of a segment.
+type segmentBuilder struct {
 	w       *writer
-	from    []*gatherer
+	from    []*analyzer
 	numbers [][]uint32 // of the documents of each of from
 	refs    []termRef
 	data    []byte
 }
 
-// A termRef is a term of one gatherer. Its first eight bytes order most terms.
+// A termRef is a term of one analyzer. Its first eight bytes order most terms.
 type termRef struct {
 	prefix uint64
 	term   uint32
-	from   uint32 // index into maker.from
+	from   uint32 // index into segmentBuilder.from
 }
 
-func (m *maker) text(t *table, ref termRef) []byte {
+func (m *segmentBuilder) text(t *table, ref termRef) []byte {
 	e := &t.terms[ref.term]
 	return t.text[e.lo:e.hi]
 }
 
 // words writes the words of one kind, in order.
-func (m *maker) words(kind int) dictionarySpan {
+func (m *segmentBuilder) words(kind int) dictionarySpan {
 	m.refs = m.refs[:0]
 	tables := make([]*table, len(m.from))
 	starts := make([][]uint32, len(m.from))
@@ -128,7 +128,7 @@ func (m *maker) words(kind int) dictionarySpan {
 }
 
 // append appends the postings of records to m.data and counts them in l.
-func (m *maker) append(l *list, numbers []uint32, records []record) {
+func (m *segmentBuilder) append(l *list, numbers []uint32, records []record) {
 	for _, r := range records {
 		if doc := numbers[r.doc]; doc != absent {
 			m.posting(l, doc, r.counts)
@@ -136,14 +136,14 @@ func (m *maker) append(l *list, numbers []uint32, records []record) {
 	}
 }
 
-func (m *maker) posting(l *list, doc uint32, c counts) {
+func (m *segmentBuilder) posting(l *list, doc uint32, c counts) {
 	m.data = appendPosting(m.data, doc-l.last, c)
 	l.last = doc
 	l.count++
 }
 
 // joined writes the joined forms of one kind, in the order of their hashes.
-func (m *maker) joined(kind int) dictionarySpan {
+func (m *segmentBuilder) joined(kind int) dictionarySpan {
 	total := 0
 	for _, g := range m.from {
 		total += len(g.joined[kind])

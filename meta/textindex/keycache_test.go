@@ -18,7 +18,7 @@ func TestNamesTellSegmentsApart(t *testing.T) {
 		}
 		segments = append(segments, gatherAll(t, docs, 4000))
 	}
-	var kept names
+	var kept keyCache
 	for range 40_000 {
 		s := segments[rnd.IntN(len(segments))]
 		doc := uint32(rnd.IntN(int(s.Count())))
@@ -27,7 +27,7 @@ func TestNamesTellSegmentsApart(t *testing.T) {
 			t.Fatalf("document %d is %q of %q, want %q of %q", doc, key, memory, s.key(doc), want)
 		}
 	}
-	if n := len(kept.slots); n != 1<<nameBits {
+	if n := len(kept.slots); n != 1<<keyCacheBits {
 		t.Errorf("%d documents are kept", n)
 	}
 }
