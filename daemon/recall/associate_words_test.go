@@ -34,7 +34,7 @@ func TestLinksAreLookedForAgainWhenWordsCome(t *testing.T) {
 	d := New(Options{Index: rows, Text: words, Compared: &compared})
 	look := func(want int64) {
 		t.Helper()
-		if _, err := d.leanings(ctx, m.ID); err != nil {
+		if _, err := d.similarities(ctx, m.ID); err != nil {
 			t.Fatal(err)
 		}
 		if n := compared.Load(); n != want {

@@ -12,9 +12,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
-// leastBudget is the fewest tokens a caller may ask for: the frame of a reply and
+// minTokenBudget is the fewest tokens a caller may ask for: the frame of a reply and
 // one short result.
-const leastBudget = 300
+const minTokenBudget = 300
 
 // frameTokens is kept for what is filled in around the results after they are
 // chosen: two cursors and three numbers.
@@ -52,11 +52,11 @@ func without(ranked []rank.Ranked, gone []fold.ID) []rank.Ranked {
 	return out
 }
 
-// goneOf returns what of a page is no result any more since it was ranked. What lies
+// missingFrom returns what of a page is no result any more since it was ranked. What lies
 // behind a door that was not open is no such.
-func goneOf(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []fold.ID) {
+func missingFrom(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []fold.ID) {
 	for _, r := range page {
-		i, id := untag(r.ID)
+		i, id := splitProjectID(r.ID)
 		if _, ok := shown[i][id]; !ok && shown[i] != nil {
 			gone = append(gone, r.ID)
 		}
@@ -64,14 +64,14 @@ func goneOf(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []f
 	return gone
 }
 
-// fill puts what is shown of a page into reply. It returns for each result how many
+// addResults puts what is shown of a page into reply. It returns for each result how many
 // places of the page stand before it, and at last how many the page has. In an order
 // that is held what is gone has no place any more; one that is ranked anew for the
 // next page may have it again.
-func fill(reply *wire.SearchReply, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, held bool) (before []int) {
+func addResults(reply *wire.SearchReply, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, held bool) (before []int) {
 	n := 0
 	for _, r := range page {
-		i, id := untag(r.ID)
+		i, id := splitProjectID(r.ID)
 		res, ok := shown[i][id]
 		if ok {
 			reply.Results, before = append(reply.Results, res), append(before, n)
@@ -91,26 +91,26 @@ func note(reply *wire.SearchReply, text string) {
 	reply.Notice += text
 }
 
-// turn keeps as many results as budget has room for, all if it is 0, and says
+// finishPage keeps as many results as budget has room for, all if it is 0, and says
 // where the next page begins. The page began at c; before is what fill returned, and
 // the search has so many places.
-func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, budget int) {
+func finishPage(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, budget int) {
 	if len(reply.Results) > 0 {
 		reply.Cursor = c.String()
 	}
 	if budget > 0 {
 		budget -= frameTokens + tokens.Count(reply.Query) + tokens.Count(reply.Notice)
 		if len(reply.NotFound) > 0 {
-			budget -= cost(reply.NotFound) + keyTokens
+			budget -= tokenCost(reply.NotFound) + keyTokens
 		}
-		if told := cost(reply.Words) + cost(reply.Filters) + keyTokens; 2*told > budget {
+		if told := tokenCost(reply.Words) + tokenCost(reply.Filters) + keyTokens; 2*told > budget {
 			reply.Words, reply.Filters = nil, nil // results are what was asked for
 		} else if len(reply.Words)+len(reply.Filters) > 0 {
 			budget -= told
 		}
 		budget = max(budget, 1)
 	}
-	if kept := within(reply.Results, budget); kept < len(reply.Results) {
+	if kept := fitBudget(reply.Results, budget); kept < len(reply.Results) {
 		reply.Omitted = len(reply.Results) - kept
 		reply.Results = reply.Results[:kept]
 	}
@@ -119,14 +119,14 @@ func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, bu
 	}
 }
 
-// within returns how many of results, as JSON, are at most budget tokens, 0 is
+// fitBudget returns how many of results, as JSON, are at most budget tokens, 0 is
 // any number. They are made shorter where they are too much: without spans but the
 // best, and if not even one fits then, without texts.
-func within(results []wire.SearchResult, budget int) int {
+func fitBudget(results []wire.SearchResult, budget int) int {
 	if budget <= 0 {
 		return len(results)
 	}
-	kept := fitting(results, budget)
+	kept := countFitting(results, budget)
 	if kept == len(results) {
 		return kept
 	}
@@ -137,7 +137,7 @@ func within(results []wire.SearchResult, budget int) int {
 			r.Snippet, r.Highlights = "", nil
 		}
 	}
-	if kept = fitting(results, budget); kept > 0 {
+	if kept = countFitting(results, budget); kept > 0 {
 		return kept
 	}
 	for i := range results {
@@ -148,73 +148,73 @@ func within(results []wire.SearchResult, budget int) int {
 			c.Snippet, c.SnippetLines, c.Highlights = "", nil, nil
 		}
 	}
-	return fitting(results, budget)
+	return countFitting(results, budget)
 }
 
-// fitting returns how many of items, in order, are at most budget tokens as JSON.
-func fitting[T any](items []T, budget int) int {
+// countFitting returns how many of items, in order, are at most budget tokens as JSON.
+func countFitting[T any](items []T, budget int) int {
 	for i := range items {
-		if budget -= cost(&items[i]) + 1; budget < 0 {
+		if budget -= tokenCost(&items[i]) + 1; budget < 0 {
 			return i
 		}
 	}
 	return len(items)
 }
 
-// narrow makes a context at most budget tokens as JSON: the memory's own text is
+// fitContext makes a context at most budget tokens as JSON: the memory's own text is
 // cut to half of them where others stand beside it, then what is farthest is left
 // out.
-func narrow(r *wire.ContextReply, budget int) {
+func fitContext(r *wire.ContextReply, budget int) {
 	left := budget - frameTokens
 	content := r.Memory.Content
 	r.Memory.Content = ""
-	if cost(r.Memory) > left/2 { // its links are among what follows
+	if tokenCost(r.Memory) > left/2 { // its links are among what follows
 		r.Memory.Links, r.Memory.Backlinks, r.Truncated = []wire.Link{}, []wire.Link{}, true
 	}
-	left -= cost(r.Memory)
+	left -= tokenCost(r.Memory)
 	room := left
 	if len(r.RelatedMemories)+len(r.SimilarMemories) > 0 {
 		room /= 2
 	}
 	r.Memory.Content = content
-	if cost(content) > room {
+	if tokenCost(content) > room {
 		runes := []rune(content)
-		n := sort.Search(len(runes), func(n int) bool { return cost(string(runes[:n+1])+"…") > room })
+		n := sort.Search(len(runes), func(n int) bool { return tokenCost(string(runes[:n+1])+"…") > room })
 		r.Memory.Content, r.Truncated = "", true
 		if n > 0 {
 			r.Memory.Content = string(runes[:n]) + "…"
 		}
 	}
-	left -= cost(r.Memory.Content)
+	left -= tokenCost(r.Memory.Content)
 	related, similar := len(r.RelatedMemories), len(r.SimilarMemories)
 	for i := range r.RelatedMemories {
-		if left -= cost(&r.RelatedMemories[i]) + 1; left < 0 {
+		if left -= tokenCost(&r.RelatedMemories[i]) + 1; left < 0 {
 			r.RelatedMemories = r.RelatedMemories[:i]
 			break
 		}
 	}
-	r.SimilarMemories = r.SimilarMemories[:fitting(r.SimilarMemories, left)]
+	r.SimilarMemories = r.SimilarMemories[:countFitting(r.SimilarMemories, left)]
 	r.Omitted = related - len(r.RelatedMemories) + similar - len(r.SimilarMemories)
 	r.Truncated = r.Truncated || r.Omitted > 0
 }
 
-// narrowTask makes what helps with a task at most budget tokens as JSON: what
+// fitTaskContext makes what helps with a task at most budget tokens as JSON: what
 // helps least is left out, and where not even the first fits, texts are.
-func narrowTask(r *wire.TaskContextReply, budget int) {
+func fitTaskContext(r *wire.TaskContextReply, budget int) {
 	all := len(r.Context)
-	left := max(budget-frameTokens-cost(r.Task), 1)
-	n := fitting(r.Context, left)
+	left := max(budget-frameTokens-tokenCost(r.Task), 1)
+	n := countFitting(r.Context, left)
 	if n == 0 {
 		for i := range r.Context {
 			r.Context[i].Content = ""
 		}
-		n = fitting(r.Context, left)
+		n = countFitting(r.Context, left)
 	}
 	r.Context, r.Omitted = r.Context[:n], all-n
 }
 
-// cost is how many tokens v has as JSON.
-func cost(v any) int {
+// tokenCost is how many tokens v has as JSON.
+func tokenCost(v any) int {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return 0 // it cannot be sent either
@@ -222,9 +222,9 @@ func cost(v any) int {
 	return tokens.Count(string(b))
 }
 
-// mostResults returns how many results a search has that asks for at most n; 0 asks for
+// resultLimit returns how many results a search has that asks for at most n; 0 asks for
 // what is usual.
-func mostResults(n int) int {
+func resultLimit(n int) int {
 	if n <= 0 {
 		n = defaultResults
 	}

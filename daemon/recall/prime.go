@@ -36,14 +36,14 @@ var primeParts = []struct {
 // Prime completes out, which says how the project is, by the memories that an agent
 // should know of when its session begins, within budget tokens of text; 0 means
 // 1,500. Lists grow in turn, so that a long one leaves room for the others.
-func (d *Door) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
+func (s *Door) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
 	if budget <= 0 {
 		budget = primeTokens
 	}
 	told := map[string]bool{}
 	parts := make([][]wire.PrimeItem, len(primeParts))
 	for i, part := range primeParts {
-		rows, _, _, err := d.Index.List(ctx, part.filter)
+		rows, _, _, err := s.Index.List(ctx, part.filter)
 		if err != nil {
 			return out, err
 		}

@@ -21,25 +21,25 @@ const (
 
 // A question is what a search asks, as far as it can be seen in a text.
 type question struct {
-	forms map[string]form // as the analyser sees them
-	asks  int             // how many forms have a number
-	parts int             // how many of those are looked for to the end
-	words []askedWord     // in order, each once
-	asked []string        // the forms that have a number
-	sift  *sift           // what may have them
-	room  *quoteRoom
+	forms         map[string]form // as the analyser sees them
+	formCount     int             // how many forms have a number
+	partCount     int             // how many of those are looked for to the end
+	words         []askedWord     // in order, each once
+	numberedForms []string        // the forms that have a number
+	prefilter     *prefilter      // what may have them
+	buffers       *quoteBuffers
 }
 
 // A form is what a term or joined form of a text says of a question.
 type form struct {
-	bit    uint64 // of a term; the last has all after the 64th
-	joined bool   // an identifier or word pair without its separators
-	number int    // among what [question.has] asks for, from 1; 0 for none
-	part   bool   // it is that of a word or name, and looked for until it is found
+	bit      uint64 // of a term; the last has all after the 64th
+	joined   bool   // an identifier or word pair without its separators
+	number   int    // among what [question.has] asks for, from 1; 0 for none
+	required bool   // it is that of a word or name, and looked for until it is found
 }
 
 // A quoteRoom is what quotes of one search are worked out in, one after the other.
-type quoteRoom struct {
+type quoteBuffers struct {
 	analysis words.Analysis
 	lines    []quotedLine
 	found    []uint64
@@ -49,12 +49,12 @@ type quoteRoom struct {
 }
 
 // rooms of quotes that no search works in.
-var quoteRooms = sync.Pool{New: func() any { return &quoteRoom{} }}
+var quoteBufferPool = sync.Pool{New: func() any { return &quoteBuffers{} }}
 
 // release lets the next search have the room of q, which asks no more.
 func (q question) release() {
-	clear(q.room.lines[:cap(q.room.lines)]) // they hold texts
-	quoteRooms.Put(q.room)
+	clear(q.buffers.lines[:cap(q.buffers.lines)]) // they hold texts
+	quoteBufferPool.Put(q.buffers)
 }
 
 // An askedWord is one word of a question as it was typed, and those it is made
@@ -76,10 +76,10 @@ type wordPart struct {
 // name reports whether w is several words written as one.
 func (w *askedWord) name() bool { return w.whole != "" }
 
-// asked analyses a query.
-func asked(query string) question {
-	q := question{forms: map[string]form{}, sift: &sift{}, room: quoteRooms.Get().(*quoteRoom)}
-	a := &q.room.analysis
+// parseQuestion analyses a query.
+func parseQuestion(query string) question {
+	q := question{forms: map[string]form{}, prefilter: &prefilter{}, buffers: quoteBufferPool.Get().(*quoteBuffers)}
+	a := &q.buffers.analysis
 	a.Reset(query)
 	var names []words.Span
 	for _, j := range a.Joined {
@@ -88,7 +88,7 @@ func asked(query string) question {
 		}
 		b := string(a.Bytes(j))
 		q.forms[b] = form{joined: true}
-		q.sift.joined(b)
+		q.prefilter.addJoined(b)
 	}
 	terms, nameEnd := 0, uint32(0)
 	for _, t := range a.Terms {
@@ -97,11 +97,11 @@ func asked(query string) question {
 		if f.bit == 0 {
 			f.bit = 1 << min(terms, 63)
 			terms++
-			q.sift.term(term)
+			q.prefilter.addTerm(term)
 		}
-		if !f.part {
-			f.part = true
-			q.parts++
+		if !f.required {
+			f.required = true
+			q.partCount++
 		}
 		f.number = q.numbered(f)
 		q.forms[term] = f
@@ -135,17 +135,17 @@ func asked(query string) question {
 		}
 		w.stops = letters > 0
 		f := q.forms[whole]
-		if w.name() && !f.part {
-			f.part = true
-			q.parts++
+		if w.name() && !f.required {
+			f.required = true
+			q.partCount++
 		}
 		f.number = q.numbered(f)
 		q.forms[whole], w.number = f, f.number
 	}
 	for form, f := range q.forms {
 		if f.number > 0 {
-			q.asked = append(q.asked, form)
-			q.sift.joined(form)
+			q.numberedForms = append(q.numberedForms, form)
+			q.prefilter.addJoined(form)
 		}
 	}
 	return q
@@ -154,8 +154,8 @@ func asked(query string) question {
 // numbered returns the number of f, a new one if it has none.
 func (q *question) numbered(f form) int {
 	if f.number == 0 {
-		q.asks++
-		return q.asks
+		q.formCount++
+		return q.formCount
 	}
 	return f.number
 }
@@ -167,44 +167,44 @@ type span struct{ start, end int }
 // them touching, and the bits of the terms that do. It notes in seen what forms
 // there are. Where a joined form may go on in the next line, it begins at open; that is
 // len(line) if none does.
-func (q question) marks(line string, seen *seenForms) (out []span, found uint64, open int) {
-	windows := q.sift.windows(line, q.room.windows[:0])
-	q.room.windows = windows
+func (q question) marks(line string, seen *formSet) (out []span, found uint64, open int) {
+	windows := q.prefilter.windows(line, q.buffers.windows[:0])
+	q.buffers.windows = windows
 	for _, w := range windows {
 		out, found = q.marksIn(line, w, seen, out, found)
 	}
 	open = len(line)
-	if last := len(windows) - 1; last >= 0 && windows[last].end == len(line) && q.goesOn(line[windows[last].start:]) {
+	if last := len(windows) - 1; last >= 0 && windows[last].end == len(line) && q.continues(line[windows[last].start:]) {
 		open = windows[last].start
 	}
 	return merged(out), found, open
 }
 
-// goesOn reports whether the last word of text, which was analysed last, is the
+// continues reports whether the last word of text, which was analysed last, is the
 // beginning of a form of the question that has more letters.
-func (q question) goesOn(text string) bool {
-	last := len(q.room.analysis.Terms) - 1
+func (q question) continues(text string) bool {
+	last := len(q.buffers.analysis.Terms) - 1
 	if last < 0 {
 		return false
 	}
-	t := q.room.analysis.Terms[last]
+	t := q.buffers.analysis.Terms[last]
 	word := text[t.Start:t.End]
-	return slices.ContainsFunc(q.asked, func(form string) bool {
+	return slices.ContainsFunc(q.numberedForms, func(form string) bool {
 		return len(form) > len(word) && strings.EqualFold(form[:len(word)], word)
 	}) || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // marksIn is marks for a part of line, which it adds to out and found.
-func (q question) marksIn(line string, part span, seen *seenForms, out []span, found uint64) ([]span, uint64) {
-	a := &q.room.analysis
+func (q question) marksIn(line string, part span, seen *formSet, out []span, found uint64) ([]span, uint64) {
+	a := &q.buffers.analysis
 	a.Reset(line[part.start:part.end])
 	for _, t := range a.Terms {
 		b := a.Bytes(t)
-		if !q.sift.begins(b) {
+		if !q.prefilter.formMayMatch(b) {
 			continue
 		}
 		if f := q.forms[string(b)]; f.bit|uint64(f.number) != 0 {
-			seen.note(f.number)
+			seen.add(f.number)
 			if found |= f.bit; f.bit != 0 {
 				out = append(out, span{part.start + int(t.Start), part.start + int(t.End)})
 			}
@@ -212,11 +212,11 @@ func (q question) marksIn(line string, part span, seen *seenForms, out []span, f
 	}
 	for _, j := range a.Joined {
 		b := a.Bytes(j)
-		if !q.sift.begins(b) {
+		if !q.prefilter.formMayMatch(b) {
 			continue
 		}
 		if f := q.forms[string(b)]; f.joined || f.number != 0 {
-			if seen.note(f.number); f.joined {
+			if seen.add(f.number); f.joined {
 				out = append(out, span{part.start + int(j.Start), part.start + int(j.End)})
 			}
 		}
@@ -224,9 +224,9 @@ func (q question) marksIn(line string, part span, seen *seenForms, out []span, f
 	return out, found
 }
 
-// across notes in seen the forms that begin in the last n bytes of text[:end], which
+// noteAcrossLines notes in seen the forms that begin in the last n bytes of text[:end], which
 // is where a line of it ends, and go on behind it.
-func (q question) across(text string, end, n int, seen *seenForms) {
+func (q question) noteAcrossLines(text string, end, n int, seen *formSet) {
 	if end == len(text) || n == 0 {
 		return
 	}
@@ -238,24 +238,24 @@ func (q question) across(text string, end, n int, seen *seenForms) {
 
 // SeenForms are which forms of a question stand in a text, of the first that
 // have a number; and whether a text has no others.
-type seenForms uint64
+type formSet uint64
 
 const (
-	mostSeen           = 63
-	seenAll  seenForms = 1 << mostSeen
+	maxFormSet          = 63
+	completeSet formSet = 1 << maxFormSet
 )
 
-func (s *seenForms) note(number int) {
-	if number > 0 && number <= mostSeen {
+func (s *formSet) add(number int) {
+	if number > 0 && number <= maxFormSet {
 		*s |= 1 << (number - 1)
 	}
 }
 
-func (s seenForms) has(number int) bool { return number <= mostSeen && s>>(number-1)&1 == 1 }
+func (s formSet) has(number int) bool { return number <= maxFormSet && s>>(number-1)&1 == 1 }
 
 // unread is text, of which s was seen; "" where that is all it has.
-func (s seenForms) unread(text string) string {
-	if s&seenAll != 0 {
+func (s formSet) unread(text string) string {
+	if s&completeSet != 0 {
 		return ""
 	}
 	return text
@@ -281,7 +281,7 @@ type quotedLine struct {
 	at    int // byte of the text where it begins
 	text  string
 	marks []span
-	plain bool // text is as it is shown
+	shown bool // text is as it is shown
 }
 
 // A quote is the best lines of a text, [quotedLines] at most, each cut around
@@ -292,22 +292,22 @@ type quote []quotedLine
 // early ones before late ones, without empty lines. White space that all of them
 // begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
 // U+FFFD. What is read of text for that has the forms seen.
-func quoteOf(text string, q question) (_ quote, seen seenForms) {
+func quoteOf(text string, q question) (_ quote, seen formSet) {
 	text = text[:min(len(text), readBytes)]
-	lines, whole := readable(text, q.room.lines[:0])
-	found := append(q.room.found[:0], make([]uint64, len(lines))...)
-	q.room.lines, q.room.found = lines, found
+	lines, whole := readable(text, q.buffers.lines[:0])
+	found := append(q.buffers.found[:0], make([]uint64, len(lines))...)
+	q.buffers.lines, q.buffers.found = lines, found
 	for i := range lines {
-		if l := &lines[i]; q.sift.may(l.text) {
+		if l := &lines[i]; q.prefilter.mayMatch(l.text) {
 			end := l.at + len(l.text)
-			l.show()
+			l.cleanUp()
 			var open int
 			l.marks, found[i], open = q.marks(l.text, &seen)
-			q.across(text, end, len(l.text)-open, &seen)
+			q.noteAcrossLines(text, end, len(l.text)-open, &seen)
 		}
 	}
-	if whole && q.sift != nil && q.asks <= mostSeen {
-		seen |= seenAll
+	if whole && q.prefilter != nil && q.formCount <= maxFormSet {
+		seen |= completeSet
 	}
 	best, at := -1, 0
 	for i := range lines {
@@ -323,11 +323,11 @@ func quoteOf(text string, q question) (_ quote, seen seenForms) {
 	}
 	out := slices.Clone(lines[at:min(at+quotedLines, len(lines))])
 	for i := range out {
-		out[i].show()
+		out[i].cleanUp()
 	}
 	dedent(out)
 	for i := range out {
-		out[i], q.room.starts = out[i].cropped(quotedRunes, q.room.starts)
+		out[i], q.buffers.starts = out[i].crop(quotedRunes, q.buffers.starts)
 	}
 	return out, seen
 }
@@ -350,12 +350,12 @@ func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
 	return lines, true
 }
 
-// show makes the text of l what is shown: tabs are two spaces, bytes that are not
+// cleanUp makes the text of l what is shown: tabs are two spaces, bytes that are not
 // UTF-8 are U+FFFD.
-func (l *quotedLine) show() {
-	if !l.plain {
+func (l *quotedLine) cleanUp() {
+	if !l.shown {
 		line := strings.ToValidUTF8(l.text, "\uFFFD")
-		l.text, l.plain = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " "), true
+		l.text, l.shown = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " "), true
 	}
 }
 
@@ -376,9 +376,9 @@ func dedent(lines []quotedLine) {
 	}
 }
 
-// cropped returns l cut to at most n runes, n > 2, around the marks it has most
+// crop returns l cut to at most n runes, n > 2, around the marks it has most
 // of within so many. What was cut off is an ellipsis. It returns room for the next.
-func (l quotedLine) cropped(n int, room []int) (quotedLine, []int) {
+func (l quotedLine) crop(n int, room []int) (quotedLine, []int) {
 	if utf8.RuneCountInString(l.text) <= n {
 		return l, room
 	}
@@ -405,7 +405,7 @@ func (l quotedLine) cropped(n int, room []int) (quotedLine, []int) {
 		}
 	}
 	from = l.wordStart(starts, min(from, total-n), n/8)
-	return l.between(starts[from], starts[min(from+n, total)]), starts
+	return l.slice(starts[from], starts[min(from+n, total)]), starts
 }
 
 // wordStart moves a cut at rune from, not 0, to the next beginning of a word
@@ -424,17 +424,17 @@ func (l quotedLine) wordStart(starts []int, from, reach int) int {
 			return i
 		}
 	}
-	for from < total && unicode.Is(unicode.M, rune1(l.text[starts[from]:])) {
+	for from < total && unicode.Is(unicode.M, firstRune(l.text[starts[from]:])) {
 		from++
 	}
 	return from
 }
 
-// between returns the bytes [start, end) of l, with an ellipsis for what is
+// slice returns the bytes [start, end) of l, with an ellipsis for what is
 // missing.
-func (l quotedLine) between(start, end int) quotedLine {
+func (l quotedLine) slice(start, end int) quotedLine {
 	const ellipsis = "…"
-	out := quotedLine{n: l.n, text: l.text[start:end], plain: true}
+	out := quotedLine{n: l.n, text: l.text[start:end], shown: true}
 	shift := -start
 	if start > 0 {
 		out.text = ellipsis + out.text
@@ -452,7 +452,7 @@ func (l quotedLine) between(start, end int) quotedLine {
 	return out
 }
 
-func rune1(s string) rune {
+func firstRune(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)
 	return r
 }

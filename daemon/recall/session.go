@@ -11,15 +11,15 @@ import (
 // inSession begins the group of what was said in a session.
 const inSession = "session "
 
-// sessions tells the ranker which memories followed each other in a session, and
+// addSessionNeighbours tells the ranker which memories followed each other in a session, and
 // adds those next to a candidate that pass f: an answer may share no word with
 // the question it follows.
-func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
+func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
 	ids := make([]fold.ID, len(c.Memories))
 	for i := range c.Memories {
 		ids[i] = c.Memories[i].Memory
 	}
-	members, err := d.Index.Sessions(ctx, ids)
+	members, err := s.Index.Sessions(ctx, ids)
 	if err != nil || len(members) == 0 {
 		return err
 	}
@@ -53,7 +53,7 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 	if len(near) == 0 {
 		return nil
 	}
-	allowed, err := d.Text.Passing(ctx, f)
+	allowed, err := s.Text.Passing(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 	return nil
 }
 
-// lookUpWords is how many words a question has at most that looks something up, rather
+// maxLookupWords is how many words a question has at most that looks something up, rather
 // than asks.
-const lookUpWords = 2
+const maxLookupWords = 2
 
-// wordsFirst puts what has words of the question before what only stands beside such in
+// demoteNeighbours puts what has words of the question before what only stands beside such in
 // a session. That answers questions as often as not (retrieval.md 1.9), but who looks up
 // a name or two wants what has them. What steps back scores no more than what it stands
 // behind.
-func wordsFirst(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
+func demoteNeighbours(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	var beside []rank.Ranked
 	out := make([]rank.Ranked, 0, len(ranked))
 	for _, r := range ranked {
@@ -89,7 +89,7 @@ func wordsFirst(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	most := out[len(out)-1].Score
 	for _, r := range beside {
 		if least := opt.Score(r.ID, 0, r.Strength); r.Score > most && r.Score > least {
-			r = lessSure(r, max(most-least, 0)/(r.Score-least), opt)
+			r = scaleRelevance(r, max(most-least, 0)/(r.Score-least), opt)
 		}
 		out = append(out, r)
 	}

@@ -12,18 +12,18 @@ import (
 // letters of a stem but the last begin its word, and the first two in any case; and
 // that a joined form begins as its first word does, which may have one letter or two.
 // A nil sift lets all through.
-type sift struct {
-	pairs  [alnums]uint64 // by first letter: the second ones
-	any    [alnums]uint64 // of those: whatever the third is
-	two    [alnums]uint64 // of those: as a word of two letters
-	thirds []third        // of the others
-	single uint64         // letters that may be words of their own
+type prefilter struct {
+	bigrams        [alnums]uint64 // by first letter: the second ones
+	anyThird       [alnums]uint64 // of those: whatever the third is
+	twoLetterWords [alnums]uint64 // of those: as a word of two letters
+	trigrams       []trigram      // of the others
+	oneLetterWords uint64         // letters that may be words of their own
 }
 
 // A third is which letters may follow two.
-type third struct {
+type trigram struct {
 	first, second int
-	set           uint64
+	thirds        uint64
 }
 
 const alnums = 36 // letters, then digits
@@ -42,8 +42,8 @@ func alnum(c byte) (n int, ok bool) {
 	return 0, false
 }
 
-// term lets lines through that may have a term, a stem for most.
-func (s *sift) term(t string) {
+// addTerm lets lines through that may have a term, a stem for most.
+func (f *prefilter) addTerm(t string) {
 	if len(t) == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *sift) term(t string) {
 		return // no line of ASCII has it
 	}
 	if len(t) == 1 {
-		s.single |= 1 << first
+		f.oneLetterWords |= 1 << first
 		return
 	}
 	second, ok := alnum(t[1])
@@ -60,36 +60,36 @@ func (s *sift) term(t string) {
 		return
 	}
 	const known = 4 // letters of a stem of which three begin its word
-	if len(t) < known || !s.third(first, second, t[2]) {
-		s.pairs[first] |= 1 << second
-		s.any[first] |= 1 << second
+	if len(t) < known || !f.addTrigram(first, second, t[2]) {
+		f.bigrams[first] |= 1 << second
+		f.anyThird[first] |= 1 << second
 	}
 }
 
-// third lets lines through that may have a word of at least three letters which
+// addTrigram lets lines through that may have a word of at least three letters which
 // begins with these. It does nothing and returns false if c is no letter or digit.
-func (s *sift) third(first, second int, c byte) bool {
+func (f *prefilter) addTrigram(first, second int, c byte) bool {
 	n, ok := alnum(c)
 	if !ok {
 		return false
 	}
-	s.pairs[first] |= 1 << second
-	for i := range s.thirds {
-		if t := &s.thirds[i]; t.first == first && t.second == second {
-			t.set |= 1 << n
+	f.bigrams[first] |= 1 << second
+	for i := range f.trigrams {
+		if t := &f.trigrams[i]; t.first == first && t.second == second {
+			t.thirds |= 1 << n
 			return true
 		}
 	}
-	s.thirds = append(s.thirds, third{first, second, 1 << n})
+	f.trigrams = append(f.trigrams, trigram{first, second, 1 << n})
 	return true
 }
 
-// joined lets lines through that may have the beginning of a joined form.
-func (s *sift) joined(j string) {
+// addJoined lets lines through that may have the beginning of a joined form.
+func (f *prefilter) addJoined(j string) {
 	if len(j) == 0 {
 		return
 	}
-	s.term(j[:1])
+	f.addTerm(j[:1])
 	if len(j) == 1 {
 		return
 	}
@@ -98,27 +98,27 @@ func (s *sift) joined(j string) {
 	if !ok || !also {
 		return
 	}
-	s.pairs[first] |= 1 << second
-	s.two[first] |= 1 << second
-	if len(j) > 2 && !s.third(first, second, j[2]) {
-		s.any[first] |= 1 << second
+	f.bigrams[first] |= 1 << second
+	f.twoLetterWords[first] |= 1 << second
+	if len(j) > 2 && !f.addTrigram(first, second, j[2]) {
+		f.anyThird[first] |= 1 << second
 	}
 }
 
-// begin reports whether a word may be one of the question that begins with these
+// wordMayBegin reports whether a word may be one of the question that begins with these
 // two letters, which a word of it does, and then has c.
-func (s *sift) begin(first, second int, c byte) bool {
-	if s.any[first]>>second&1 == 1 {
+func (f *prefilter) wordMayBegin(first, second int, c byte) bool {
+	if f.anyThird[first]>>second&1 == 1 {
 		return true
 	}
 	if n, ok := alnum(c); ok {
-		for i := range s.thirds {
-			if t := &s.thirds[i]; t.first == first && t.second == second && t.set>>n&1 == 1 {
+		for i := range f.trigrams {
+			if t := &f.trigrams[i]; t.first == first && t.second == second && t.thirds>>n&1 == 1 {
 				return true
 			}
 		}
 	}
-	if s.two[first]>>second&1 == 0 {
+	if f.twoLetterWords[first]>>second&1 == 0 {
 		return false
 	}
 	if second < 26 {
@@ -127,32 +127,32 @@ func (s *sift) begin(first, second int, c byte) bool {
 	return c < '0' || c > '9'
 }
 
-// mostStarts is how many words one run of letters has before the analyser may take
+// maxWordsPerRun is how many words one run of letters has before the analyser may take
 // it for one, without what stands between them.
-const mostStarts = 30
+const maxWordsPerRun = 30
 
-// longLine is less than the longest run of letters that the analyser takes for words.
-const longLine = 150
+// maxRun is less than the longest run of letters that the analyser takes for words.
+const maxRun = 150
 
 // may reports whether a word of the question may stand in line, or a joined form
 // begin there. Lines that are not all ASCII are not looked into, nor those with a
 // long run without a blank, which the analyser may take for data.
-func (s *sift) may(line string) bool {
-	if s == nil {
+func (f *prefilter) mayMatch(line string) bool {
+	if f == nil {
 		return true
 	}
-	at, whole := s.next(line, 0)
+	at, whole := f.next(line, 0)
 	return whole || at < len(line)
 }
 
 // windows appends the parts of line to out in which words of the question may
 // stand, each with what it takes for a phrase that begins there: from blank to blank,
-// in order, none touching. Of a line that [sift.may] does not look into it is all.
-func (s *sift) windows(line string, out []span) []span {
+// in order, none touching. Of a line that [prefilter.may] does not look into it is all.
+func (f *prefilter) windows(line string, out []span) []span {
 	for at := 0; at < len(line); {
-		hit, whole := 0, s == nil
+		hit, whole := 0, f == nil
 		if !whole {
-			hit, whole = s.next(line, at)
+			hit, whole = f.next(line, at)
 		}
 		if whole {
 			return append(out[:0], span{0, len(line)})
@@ -194,7 +194,7 @@ func wordsEnd(text string, at int) int {
 // next returns where in line[at:], which begins at a blank or with the line, the first
 // word begins that may be one of the question, len(line) if none does; or whole, if the
 // line has to be looked at to tell. What stands behind that word may be anything.
-func (s *sift) next(line string, at int) (hit int, whole bool) {
+func (f *prefilter) next(line string, at int) (hit int, whole bool) {
 	starts, blank := 0, at-1 // words since the last blank, and where that is
 	prev := byte(' ')
 	for i := at; i < len(line); i++ {
@@ -205,7 +205,7 @@ func (s *sift) next(line string, at int) (hit int, whole bool) {
 		n, ok := alnum(c)
 		if !ok {
 			if c == ' ' || c == '\t' {
-				if i-blank > longLine {
+				if i-blank > maxRun {
 					return 0, true
 				}
 				starts, blank = 0, i
@@ -218,19 +218,19 @@ func (s *sift) next(line string, at int) (hit int, whole bool) {
 		if inside {
 			continue
 		}
-		if starts++; starts > mostStarts {
+		if starts++; starts > maxWordsPerRun {
 			return 0, true
 		}
 		next := byte(' ')
 		if i+1 < len(line) {
 			next = line[i+1]
 		}
-		if m, ok := alnum(next); ok && s.pairs[n]>>m&1 == 1 {
+		if m, ok := alnum(next); ok && f.bigrams[n]>>m&1 == 1 {
 			then := byte(' ')
 			if i+2 < len(line) {
 				then = line[i+2]
 			}
-			if then >= utf8.RuneSelf || s.begin(n, m, then) {
+			if then >= utf8.RuneSelf || f.wordMayBegin(n, m, then) {
 				return i, false
 			}
 		}
@@ -238,11 +238,11 @@ func (s *sift) next(line string, at int) (hit int, whole bool) {
 		if c <= '9' {
 			goes = next >= '0' && next <= '9'
 		}
-		if s.single>>n&1 == 1 && !goes {
+		if f.oneLetterWords>>n&1 == 1 && !goes {
 			return i, false
 		}
 	}
-	return len(line), len(line)-blank > longLine
+	return len(line), len(line)-blank > maxRun
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
@@ -250,10 +250,10 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // phraseGap is more bytes than stand between the two words of a phrase.
 const phraseGap = 16
 
-// begins reports whether a term or joined form of a text may be one of a word of the
+// formMayMatch reports whether a term or joined form of a text may be one of a word of the
 // question, by its first letters.
-func (s *sift) begins(form []byte) bool {
-	if s == nil || len(form) < 2 || form[0] >= utf8.RuneSelf || form[1] >= utf8.RuneSelf {
+func (f *prefilter) formMayMatch(form []byte) bool {
+	if f == nil || len(form) < 2 || form[0] >= utf8.RuneSelf || form[1] >= utf8.RuneSelf {
 		return true
 	}
 	first, ok := alnum(form[0])
@@ -261,19 +261,19 @@ func (s *sift) begins(form []byte) bool {
 		return true
 	}
 	second, ok := alnum(form[1])
-	if !ok || s.single>>first&1 == 1 {
+	if !ok || f.oneLetterWords>>first&1 == 1 {
 		return true
 	}
-	if s.pairs[first]>>second&1 == 0 {
+	if f.bigrams[first]>>second&1 == 0 {
 		return false
 	}
-	return len(form) == 2 || s.begin(first, second, form[2]) || s.two[first]>>second&1 == 1
+	return len(form) == 2 || f.wordMayBegin(first, second, form[2]) || f.twoLetterWords[first]>>second&1 == 1
 }
 
-// passing calls fn for the parts of text that may have words of the question, or
+// eachMatchingPart calls fn for the parts of text that may have words of the question, or
 // joined forms of them: the lines that pass, each with what it takes for a phrase
 // that begins in it; until fn returns false.
-func (s *sift) passing(text string, fn func(part string) bool) {
+func (f *prefilter) eachMatchingPart(text string, fn func(part string) bool) {
 	start, end := -1, 0 // of the part at hand
 	for at := 0; at < len(text); {
 		line := text[at:lineEnd(text, at)]
@@ -283,7 +283,7 @@ func (s *sift) passing(text string, fn func(part string) bool) {
 			}
 			start = -1
 		}
-		if next := at + len(line); s.may(strings.TrimRight(line, "\r\n")) {
+		if next := at + len(line); f.mayMatch(strings.TrimRight(line, "\r\n")) {
 			if start < 0 {
 				start = at
 			}

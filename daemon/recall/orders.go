@@ -13,13 +13,13 @@ import (
 	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
-// mostKept is how many places Kept remembers, of all searches: 5 MB of them, as
+// maxPlaces is how many places Kept remembers, of all searches: 5 MB of them, as
 // many as 800 searches of a large project have.
-const mostKept = 200_000
+const maxPlaces = 200_000
 
-// mostOrders is how many searches Kept remembers: 4 MB of them besides their places,
+// maxOrders is how many searches Kept remembers: 4 MB of them besides their places,
 // where each has but two.
-const mostOrders = 10_000
+const maxOrders = 10_000
 
 // Kept remembers in which order searches ranked what they found when their first
 // page was shown. The next pages follow that order: what is written meanwhile
@@ -28,17 +28,19 @@ const mostOrders = 10_000
 // for concurrent use.
 type Kept struct {
 	mu     sync.Mutex // guards orders
-	orders lru.Cache[keptKey, []place]
+	orders lru.Cache[orderKey, []place]
 }
 
 // A keptKey tells one search, begun at one time, from others. A cursor alone does
 // not: who asks may choose a search that has the sum of another.
-type keptKey struct {
+type orderKey struct {
 	at int64 // milliseconds
 	of [sha256.Size]byte
 }
 
-func keyOf(c wire.SearchCursor, of [sha256.Size]byte) keptKey { return keptKey{c.At.UnixMilli(), of} }
+func orderKeyOf(c wire.SearchCursor, of [sha256.Size]byte) orderKey {
+	return orderKey{c.At.UnixMilli(), of}
+}
 
 // A place is what is kept of one result: enough to show it when it is no candidate
 // any more, since others have more of what is asked for by now.
@@ -49,7 +51,7 @@ type place struct {
 }
 
 func placeOf(r *rank.Ranked) (place, bool) {
-	door, bare := untag(r.ID)
+	door, bare := splitProjectID(r.ID)
 	id, err := strconv.ParseUint(string(bare), 16, 64)
 	return place{id, uint16(door), float32(r.Score), float32(r.Relevance), float32(r.Strength)}, err == nil
 }
@@ -59,14 +61,14 @@ func placeOf(r *rank.Ranked) (place, bool) {
 func (p place) ranked(several bool) rank.Ranked {
 	id := fold.ID(fmt.Sprintf("%016x", p.id))
 	if several {
-		id = tag(int(p.door), id)
+		id = projectID(int(p.door), id)
 	}
 	return rank.Ranked{ID: id, Score: float64(p.score), Relevance: float64(p.relevance), Strength: float64(p.strength)}
 }
 
-// order returns what the search of key found at so many doors in the order of its
+// apply returns what the search of key found at so many doors in the order of its
 // first page, and whether that is still known; if not, it is ranked.
-func (k *Kept) order(key keptKey, ranked []rank.Ranked, doors int) ([]rank.Ranked, bool) {
+func (k *Kept) apply(key orderKey, ranked []rank.Ranked, doors int) ([]rank.Ranked, bool) {
 	if k == nil {
 		return ranked, false
 	}
@@ -104,8 +106,8 @@ func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ra
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for {
-		if _, taken := k.orders.Get(keyOf(c, of)); !taken {
-			return c, k.put(keyOf(c, of), ranked)
+		if _, taken := k.orders.Get(orderKeyOf(c, of)); !taken {
+			return c, k.put(orderKeyOf(c, of), ranked)
 		}
 		c.At = c.At.Add(time.Millisecond)
 	}
@@ -113,7 +115,7 @@ func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ra
 
 // replace keeps the order of a search that was begun, as it is now, if there is one
 // still, and returns whether it does.
-func (k *Kept) replace(key keptKey, ranked []rank.Ranked) bool {
+func (k *Kept) replace(key orderKey, ranked []rank.Ranked) bool {
 	if k == nil {
 		return false
 	}
@@ -125,7 +127,7 @@ func (k *Kept) replace(key keptKey, ranked []rank.Ranked) bool {
 
 // put is called with mu held. What has less than two places has no order: whoever
 // invents times of searches that find nothing leaves nothing here.
-func (k *Kept) put(key keptKey, ranked []rank.Ranked) bool {
+func (k *Kept) put(key orderKey, ranked []rank.Ranked) bool {
 	if len(ranked) < 2 {
 		return false
 	}
@@ -136,7 +138,7 @@ func (k *Kept) put(key keptKey, ranked []rank.Ranked) bool {
 		}
 	}
 	if k.orders.Cost == nil {
-		k.orders = lru.Cache[keptKey, []place]{MaxLen: mostOrders, MaxCost: mostKept, Cost: func(places []place) int { return len(places) }}
+		k.orders = lru.Cache[orderKey, []place]{MaxLen: maxOrders, MaxCost: maxPlaces, Cost: func(places []place) int { return len(places) }}
 	}
 	k.orders.Put(key, places)
 	_, kept := k.orders.Get(key)

@@ -14,17 +14,17 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-// toldMost is the length in bytes up to which a memory of a session is read as
+// maxStatement is the length in bytes up to which a memory of a session is read as
 // something that was said, rather than as a report of much.
-const toldMost = 2000
+const maxStatement = 2000
 
-// slack is how long after a day people still tell of it.
-const slack = 7 * 24 * time.Hour
+// afterwards is how long after a day people still tell of it.
+const afterwards = 7 * 24 * time.Hour
 
-// cues tells the ranker what else a question says of the memories of sessions
+// addHints tells the ranker what else a question says of the memories of sessions
 // that it looks for: whom it names, and when; and which of them are linked. Where
 // there are none it costs nothing.
-func (d *Door) cues(ctx context.Context, query string, now time.Time, c *rank.Candidates) error {
+func (s *Door) addHints(ctx context.Context, query string, now time.Time, c *rank.Candidates) error {
 	var ids []fold.ID
 	for _, h := range c.Memories {
 		if strings.HasPrefix(c.Places[h.Key].Group, inSession) {
@@ -34,31 +34,31 @@ func (d *Door) cues(ctx context.Context, query string, now time.Time, c *rank.Ca
 	if len(ids) == 0 {
 		return nil
 	}
-	told, err := d.Index.Statements(ctx, ids, toldMost)
+	told, err := s.Index.Statements(ctx, ids, maxStatement)
 	if err != nil {
 		return err
 	}
-	c.Cues = cuesOf(query, told, now)
-	return d.hop(ctx, c)
+	c.Cues = hintsOf(query, told, now)
+	return s.addLinkHints(ctx, c)
 }
 
-// hopsFrom is how many of the best by words lead on to others.
-const hopsFrom = 3
+// linkHintResults is how many of the best by words lead on to others.
+const linkHintResults = 3
 
 // hop tells the ranker which candidates a written link ties to one of the best by
 // words.
-func (d *Door) hop(ctx context.Context, c *rank.Candidates) error {
+func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	best := slices.Clone(c.Memories)
 	slices.SortFunc(best, func(a, b rank.Hit) int {
 		return cmp.Or(cmp.Compare(b.Fielded, a.Fielded), cmp.Compare(a.Key, b.Key))
 	})
 	var ids []fold.ID
-	for _, h := range best[:min(len(best), hopsFrom)] {
+	for _, h := range best[:min(len(best), linkHintResults)] {
 		if h.Fielded > 0 {
 			ids = append(ids, h.Memory)
 		}
 	}
-	out, in, err := d.Index.LinksOf(ctx, ids)
+	out, in, err := s.Index.LinksOf(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (d *Door) hop(ctx context.Context, c *rank.Candidates) error {
 	return nil
 }
 
-// cuesOf returns what a question that is asked now says of what was told.
-func cuesOf(query string, told map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
+// hintsOf returns what a question that is asked now says of what was told.
+func hintsOf(query string, told map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
 	authors := map[string]bool{}
 	for _, t := range told {
 		authors[t.Author] = true
@@ -98,24 +98,24 @@ func cuesOf(query string, told map[fold.ID]index.Statement, now time.Time) map[f
 		named = a
 	}
 	when := asksWhen(query)
-	from, to := spanOf(query, now)
+	from, to := timeSpan(query, now)
 	cues := make(map[fold.ID]rank.Cue, len(told))
 	for id, t := range told {
 		var cue rank.Cue
 		if named != "" && t.Author == named {
 			cue.Person = 1
 		}
-		if when && tellsWhen(t.Text) {
+		if when && mentionsTime(t.Text) {
 			cue.Time = 1
 		}
 		switch {
 		case from.IsZero() || t.At.Before(from):
 		case t.At.Before(to):
 			cue.Time = 1
-		case t.At.Before(to.Add(slack)):
+		case t.At.Before(to.Add(afterwards)):
 			cue.Time = max(cue.Time, .5)
 		}
-		if asks(t.Text) {
+		if endsWithQuestion(t.Text) {
 			cue.Asks = 1
 		}
 		if cue != (rank.Cue{}) {
@@ -159,9 +159,9 @@ func hasWord(text, word string) bool {
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// asks reports whether a text ends with a question: then the answer is said by
+// endsWithQuestion reports whether a text ends with a question: then the answer is said by
 // the next. The description of a picture, in brackets below it, is not its end.
-func asks(text string) bool {
+func endsWithQuestion(text string) bool {
 	lines := strings.Split(text, "\n")
 	for _, line := range slices.Backward(lines) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[") {

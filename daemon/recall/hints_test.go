@@ -38,7 +38,7 @@ func TestCuesOfAQuestion(t *testing.T) {
 		{"What left last month?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
 	} {
 		t.Run(tc.query, func(t *testing.T) {
-			got := cuesOf(tc.query, told, at("2026-07-20"))
+			got := hintsOf(tc.query, told, at("2026-07-20"))
 			if len(got) != len(tc.want) {
 				t.Errorf("cues %v, want %v", got, tc.want)
 			}
@@ -77,7 +77,7 @@ func TestSpanOfAQuestion(t *testing.T) {
 			}
 			return at.Format(time.DateOnly)
 		}
-		from, to := spanOf(tc.query, now)
+		from, to := timeSpan(tc.query, now)
 		if text(from) != tc.from || text(to) != tc.to {
 			t.Errorf("spanOf(%q) = %s to %s, want %s to %s", tc.query, text(from), text(to), tc.from, tc.to)
 		}

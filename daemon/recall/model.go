@@ -23,7 +23,7 @@ type Meaning struct {
 
 // Use has searches that begin from now on find by m. The index that was used
 // before must stay open for those that have begun.
-func (d *Door) Use(m Meaning) { d.meaning.Store(&m) }
+func (s *Door) Use(m Meaning) { s.model.Store(&m) }
 
 // weights are the committed ones, with the weight of vectors that was measured.
 func (m Meaning) weights() rank.Weights {
@@ -34,11 +34,11 @@ func (m Meaning) weights() rank.Weights {
 	return w
 }
 
-// scans reports whether a search looks for what is near by its vectors. Those of
+// searchesVectors reports whether a search looks for what is near by its vectors. Those of
 // the committed table only help to order what words found: alone they find little
 // (retrieval.md 1.6).
-func (d *Door) scans(channels Channels) bool {
-	if m := d.meaning.Load(); m.Weights != nil {
+func (s *Door) searchesVectors(channels Channels) bool {
+	if m := s.model.Load(); m.Weights != nil {
 		return m.Weights.Any() || slices.Contains(channels, Vectors)
 	}
 	return slices.Contains(channels, Vectors) && !slices.Contains(channels, Words)
@@ -46,8 +46,8 @@ func (d *Door) scans(channels Channels) bool {
 
 // cosines returns how near the chunks among hits are, where the committed table
 // counts it.
-func (d *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
-	m := d.meaning.Load()
+func (s *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
+	m := s.model.Load()
 	if m.Weights != nil {
 		return nil, nil
 	}
@@ -74,10 +74,10 @@ func (d *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) 
 	return out, nil
 }
 
-// weightsOf are those of a search in several checkouts: cosines of two models
+// combinedWeights are those of a search in several checkouts: cosines of two models
 // cannot be compared, so that in each kind of results vectors count as much as in
 // the checkout where they count least.
-func weightsOf(tables []rank.Weights) rank.Weights {
+func combinedWeights(tables []rank.Weights) rank.Weights {
 	w := rank.DefaultWeights()
 	for i, own := range tables {
 		if i == 0 {
@@ -89,10 +89,10 @@ func weightsOf(tables []rank.Weights) rank.Weights {
 	return w
 }
 
-// weightsFor are those of a question. One that is a name and nothing else, such as
+// weightsForQuestion are those of a question. One that is a name and nothing else, such as
 // ERR_42_7 or maxOpenConns, is answered by the memory that has it whole, before those
 // that only have its words, however often.
-func weightsFor(table rank.Weights, asked []askedWord) rank.Weights {
+func weightsForQuestion(table rank.Weights, asked []askedWord) rank.Weights {
 	if len(asked) == 1 && asked[0].name() {
 		table.Memory[rank.Exact] = max(table.Memory[rank.Exact], table.Memory[rank.Window])
 	}

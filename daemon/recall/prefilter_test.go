@@ -11,7 +11,7 @@ import (
 
 // unsifted is q, which looks at every line.
 func unsifted(q question) question {
-	q.sift, q.room = nil, &quoteRoom{}
+	q.prefilter, q.buffers = nil, &quoteBuffers{}
 	return q
 }
 
@@ -19,18 +19,18 @@ func unsifted(q question) question {
 // line is looked at.
 func checkSift(t *testing.T, text, query string) {
 	t.Helper()
-	q := asked(query)
+	q := parseQuestion(query)
 	all := unsifted(q)
-	want := all.has(0, text)
-	if got := q.has(0, text); !reflect.DeepEqual(got, want) {
+	want := all.match(0, text)
+	if got := q.match(0, text); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q has %+v of %q, want %+v", text, got, query, want)
 	}
 	quoted, seen := quoteOf(text, q)
-	if got := q.has(seen, seen.unread(text)); !reflect.DeepEqual(got, want) {
+	if got := q.match(seen, seen.unread(text)); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q has %+v of %q after it was quoted, want %+v", text, got, query, want)
 	}
 	for line := range strings.Lines(text) {
-		if marks, found, _ := all.marks(line, new(seenForms)); (len(marks) > 0 || found != 0) && !q.sift.may(line) {
+		if marks, found, _ := all.marks(line, new(formSet)); (len(marks) > 0 || found != 0) && !q.prefilter.mayMatch(line) {
 			t.Fatalf("%q is left out, and has %v of %q", line, marks, query)
 		}
 	}
@@ -71,9 +71,9 @@ func TestSiftLosesNothing(t *testing.T) {
 			query = strings.ToLower(strings.ReplaceAll(query, ".", ""))
 		}
 		checkSift(t, text, query)
-		q := asked("decode json struct")
+		q := parseQuestion("decode json struct")
 		for line := range strings.Lines(text) {
-			if lines++; q.sift.may(line) {
+			if lines++; q.prefilter.mayMatch(line) {
 				passed++
 			}
 		}
@@ -135,12 +135,12 @@ func TestSiftLooksIntoFewParagraphs(t *testing.T) {
 			text.WriteString(".\n\n")
 		}
 		checkSift(t, text.String(), query)
-		q := asked(query)
+		q := parseQuestion(query)
 		for line := range strings.Lines(text.String()) {
 			if len(line) < 2 {
 				continue
 			}
-			if lines++; q.sift.may(line) {
+			if lines++; q.prefilter.mayMatch(line) {
 				passed++
 			}
 		}
@@ -184,13 +184,13 @@ func BenchmarkQuote(b *testing.B) {
 	for _, bc := range []struct {
 		name string
 		q    question
-	}{{"sifted", asked("decode json into struct")}, {"every line", unsifted(asked("decode json into struct"))}} {
+	}{{"sifted", parseQuestion("decode json into struct")}, {"every line", unsifted(parseQuestion("decode json into struct"))}} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, text := range texts {
 					_, seen := quoteOf(text, bc.q)
-					_ = bc.q.has(seen, seen.unread(text))
+					_ = bc.q.match(seen, seen.unread(text))
 				}
 			}
 		})

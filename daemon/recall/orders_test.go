@@ -17,7 +17,7 @@ func ranking(doors, n int) (ranked []rank.Ranked) {
 	for i := range n {
 		id := fold.ID(fmt.Sprintf("%016x", 1<<63+uint64(i)))
 		if doors > 1 {
-			id = tag(i%doors, id)
+			id = projectID(i%doors, id)
 		}
 		ranked = append(ranked, rank.Ranked{ID: id, Score: 1 / float64(i+1), Relevance: 0.5, Strength: 0.25})
 	}
@@ -53,21 +53,21 @@ func TestKeptOrder(t *testing.T) {
 		for i := range now {
 			now[i].Chunks = []rank.RankedChunk{{Relevance: 1}}
 		}
-		got, known := k.order(keyOf(c.Plus(4), of), now, doors)
+		got, known := k.apply(orderKeyOf(c.Plus(4), of), now, doors)
 		if !known || !slices.Equal(idsOf(got), idsOf(was)) {
 			t.Errorf("%d doors: %v, %q, want %q", doors, known, idsOf(got), idsOf(was))
 		}
 		if got[1].Score != 0.5 || got[1].Relevance != 0.5 || got[1].Strength != 0.25 || len(got[1].Chunks) != 0 || len(got[2].Chunks) != 1 {
 			t.Errorf("%d doors: the second is %+v, the third %+v", doors, got[1], got[2])
 		}
-		k.replace(keyOf(c, of), without(was, []fold.ID{was[3].ID}))
-		if got, _ := k.order(keyOf(c, of), now, doors); len(got) != 8 || got[3].ID != was[4].ID {
+		k.replace(orderKeyOf(c, of), without(was, []fold.ID{was[3].ID}))
+		if got, _ := k.apply(orderKeyOf(c, of), now, doors); len(got) != 8 || got[3].ID != was[4].ID {
 			t.Errorf("%d doors: without the fourth: %q", doors, idsOf(got))
 		}
-		if got, known := k.order(keyOf(c, sumOf(8)), now, doors); known || !slices.Equal(idsOf(got), idsOf(now)) {
+		if got, known := k.apply(orderKeyOf(c, sumOf(8)), now, doors); known || !slices.Equal(idsOf(got), idsOf(now)) {
 			t.Errorf("%d doors: a search that nobody began, with the cursor of another, is known: %q", doors, idsOf(got))
 		}
-		if got, _ := k.order(keyOf(c, of), nil, doors-1); doors > 1 && slices.ContainsFunc(got, func(r rank.Ranked) bool { d, _ := untag(r.ID); return d >= doors-1 }) {
+		if got, _ := k.apply(orderKeyOf(c, of), nil, doors-1); doors > 1 && slices.ContainsFunc(got, func(r rank.Ranked) bool { d, _ := splitProjectID(r.ID); return d >= doors-1 }) {
 			t.Errorf("places behind a door that is not there: %q", idsOf(got))
 		}
 	}
@@ -80,13 +80,13 @@ func TestKeptIsBounded(t *testing.T) {
 	ranked := ranking(1, 1000)
 	first, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(1), ranked)
 	second, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(2), ranked)
-	for i := range 3 * mostKept / len(ranked) {
+	for i := range 3 * maxPlaces / len(ranked) {
 		k.begin(wire.SearchCursor{At: time.UnixMilli(2)}, sumOf(i), ranked)
-		if _, known := k.order(keyOf(first, sumOf(1)), nil, 1); !known {
+		if _, known := k.apply(orderKeyOf(first, sumOf(1)), nil, 1); !known {
 			t.Fatalf("after %d searches what was asked for a moment ago is forgotten", i)
 		}
 	}
-	if _, known := k.order(keyOf(second, sumOf(2)), nil, 1); known || k.orders.Len() != mostKept/len(ranked) {
+	if _, known := k.apply(orderKeyOf(second, sumOf(2)), nil, 1); known || k.orders.Len() != maxPlaces/len(ranked) {
 		t.Errorf("%d searches of %d places each are kept, the second known: %v", k.orders.Len(), len(ranked), known)
 	}
 }
@@ -95,15 +95,15 @@ func TestKeptIsBounded(t *testing.T) {
 func TestInventedCursorsLeaveLittle(t *testing.T) {
 	t.Parallel()
 	var k Kept
-	for i := range 3 * mostOrders {
+	for i := range 3 * maxOrders {
 		for n := range 2 {
-			if k.replace(keptKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {
+			if k.replace(orderKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {
 				t.Fatalf("an order of %d places is kept", n)
 			}
 		}
-		k.replace(keptKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
+		k.replace(orderKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
 	}
-	if k.orders.Len() != mostOrders {
-		t.Errorf("%d orders are kept, want %d", k.orders.Len(), mostOrders)
+	if k.orders.Len() != maxOrders {
+		t.Errorf("%d orders are kept, want %d", k.orders.Len(), maxOrders)
 	}
 }
