@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
@@ -18,25 +17,23 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// Links from chunks: two memories are linked where each is among the first few
-// whose chunks have the other's rare words. They are found when somebody looks at
-// a memory, from the text index as it is then, and are kept nowhere: a first
-// index, a save and a branch switch do no work for them, and a rebuilt index
-// answers the same. A term that comes up anywhere changes how rare it is
-// everywhere, so that links that were stored would be out of step with each save.
+// Associations are links derived from chunks: two memories are linked if each is among
+// the most similar few of the other, by the rare words their chunks share. They are
+// computed when a memory is read, and not stored: each new term changes how rare all
+// terms are, so that stored ones would be outdated with each save.
 const (
-	maxAssociations      = 5   // links from chunks that a memory has at most
-	minSimilarity        = .25 // of a chunk's rare words, at least
-	minSimilarityAlone   = .4  // where it is the only one, and of the same folder
-	nearbyFactor         = 1.5 // of the same folder: as much closer than the best of others
-	maxPerChunk          = 3   // of them that one chunk of the memory makes
-	similarityCandidates = 24  // memories of which the first few are chosen
+	maxAssociations      = 5   // of one memory at most
+	minSimilarity        = .25 // share of a chunk's rare words that two chunks have in common, at least
+	minSimilarityAlone   = .4  // the same for a memory of the same folder
+	nearbyFactor         = 1.5 // how much closer one of the same folder must be than the best of others
+	maxPerChunk          = 3   // associations that one chunk makes at most
+	similarityCandidates = 24  // memories that the associations are chosen from
 	maxPassages          = 400 // chunks of a memory that are compared
-	maxSimilarityCache   = 512 // memories whose outcome is kept until the index changes
+	maxSimilarities      = 512 // memories whose similarities are cached
 )
 
-// A leaning is what one memory's chunks find: another, and the two chunks that
-// are most alike.
+// A similarity is one memory that another one's chunks are similar to, and the two most
+// similar chunks.
 type similarity struct {
 	to    fold.ID
 	share float64
@@ -45,35 +42,30 @@ type similarity struct {
 	words []string // that both have
 }
 
-// An end is one of two chunks that are alike.
+// A chunkEnd is one of two similar chunks.
 type chunkEnd struct {
 	key   string // of the text index
 	chunk fold.Chunk
 }
 
-// similarities remembers what was found in the index as it is.
-type similarityCache struct {
-	mu      sync.Mutex // guards the fields below
-	version similarityVersion
-	found   map[fold.ID][]similarity
-}
-
-// A leaningState is all on which an outcome depends beside the files themselves.
-type similarityVersion struct {
+// A similarityKey is a memory and all that its similarities depend on beside the source
+// files.
+type similarityKey struct {
+	id      fold.ID
 	seq     int64 // of the index
-	words   int64 // seq of the text index, which follows
+	words   int64 // seq of the text index, which follows that of the index
 	model   *Meaning
 	vectors int64 // seq of the vectors, where they count
 }
 
-// An association is a link from chunks.
+// An association is a link derived from chunks.
 type association struct {
 	fold.Link
 
 	chunks [2]chunkEnd // of From and of To
 }
 
-// associations returns the links from chunks of the memory id, the closest first.
+// associations returns the associations of the memory id, the closest first.
 func (s *Door) associations(ctx context.Context, id fold.ID) ([]association, error) {
 	own, err := s.similarities(ctx, id)
 	if err != nil {
@@ -95,8 +87,8 @@ func (s *Door) associations(ctx context.Context, id fold.ID) ([]association, err
 	return out, nil
 }
 
-// associate makes the link of two memories that lean to each other. It is the
-// same seen from either.
+// associate makes the association of two memories that are similar to each other. It is
+// the same from both sides.
 func associate(id fold.ID, l, back similarity) association {
 	a := association{
 		Link:   fold.Link{From: id, To: l.to, Type: fold.LinkRelated, Derived: true, Weight: math.Sqrt(l.share * back.share)},
@@ -116,40 +108,33 @@ func associate(id fold.ID, l, back similarity) association {
 	return a
 }
 
-// similarities returns the first few memories whose chunks are like those of id.
+// similarities returns the few memories whose chunks are most similar to those of id.
 func (s *Door) similarities(ctx context.Context, id fold.ID) ([]similarity, error) {
 	m := s.model.Load()
-	state := similarityVersion{model: m}
+	key := similarityKey{id: id, words: s.Text.Seq(), model: m}
 	if m.cosineWeight() > 0 {
-		state.vectors = m.Vectors.Seq()
+		key.vectors = m.Vectors.Seq()
 	}
 	var err error
-	if state.seq, err = s.Index.Seq(ctx); err != nil {
+	if key.seq, err = s.Index.Seq(ctx); err != nil {
 		return nil, err
 	}
-	state.words = s.Text.Seq()
-	c := &s.similar
-	c.mu.Lock()
-	if c.found == nil || c.version != state || len(c.found) >= maxSimilarityCache {
-		c.version, c.found = state, map[fold.ID][]similarity{}
-	}
-	found, ok := c.found[id]
-	c.mu.Unlock()
+	s.mu.Lock()
+	found, ok := s.similar.Get(key)
+	s.mu.Unlock()
 	if ok {
 		return found, nil
 	}
 	if found, err = s.compare(ctx, id, m); err != nil {
 		return nil, fmt.Errorf("compare the chunks of %s: %w", id, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.version == state {
-		c.found[id] = found
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.similar.Put(key, found)
 	return found, nil
 }
 
-// compare finds what the chunks of one memory are like.
+// compare computes the similarities of one memory.
 func (s *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]similarity, error) {
 	rows, err := s.Index.Memories(ctx, []fold.ID{id})
 	if err != nil {
@@ -194,8 +179,8 @@ func (s *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]similarit
 	return found, s.placeEnds(ctx, found)
 }
 
-// passages returns the chunks of a memory and what they say; of one that has no
-// chunks, all of it.
+// passages returns the chunks of a memory with their texts; the whole text of a memory
+// without chunks.
 func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []textindex.Passage, error) {
 	chunks, err := s.Index.ChunksOf(ctx, []fold.ID{row.ID})
 	if err != nil {
@@ -208,9 +193,9 @@ func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []texti
 	}
 	src, _ := s.Source(ctx, row.FilePath)
 	if src == nil {
-		return nil, nil, nil // it went since, or cannot be read now: the links of others do not fail for that
+		return nil, nil, nil // deleted or unreadable: no reason to fail for the links of others
 	}
-	licence := chunker.Licence(src) // what many files begin with says nothing of one
+	licence := chunker.Licence(src) // the same text begins many files
 	var ends []chunkEnd
 	var passages []textindex.Passage
 	for _, c := range own[:min(len(own), maxPassages)] {
@@ -226,7 +211,7 @@ func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []texti
 	return ends, passages, nil
 }
 
-// dropLinked leaves out what a link in either direction leads to already.
+// dropLinked removes the memories that id is linked with already.
 func (s *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]similarity) error {
 	out, in, err := s.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
@@ -241,10 +226,9 @@ func (s *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]sim
 	return nil
 }
 
-// choose takes the first few of found, which are sorted: files of one folder, and
-// what was said in one session, are alike anyway, and one of them at most is
-// among the chosen, where it is much closer than any other; nor may one chunk,
-// such as a notice that many files have, take all places.
+// choose takes the best few of found, which is sorted. Files of one folder and memories
+// of one session are similar anyway: at most one of them is chosen, if it is much closer
+// than the others. One chunk, such as a licence, may not make all of them.
 func (s *Door) choose(ctx context.Context, row index.Row, found []similarity) ([]similarity, error) {
 	ids := make([]fold.ID, len(found))
 	for i, l := range found {
@@ -278,8 +262,8 @@ func (s *Door) choose(ctx context.Context, row index.Row, found []similarity) ([
 	return out[:min(len(out), maxAssociations)], nil
 }
 
-// locality is what a memory has in common with its neighbours: the folder of
-// its source, or its session.
+// locality returns what a memory has in common with its neighbours: the folder of its
+// source, or its session.
 func locality(row index.Row) string {
 	switch {
 	case row.FilePath != "":
@@ -290,7 +274,7 @@ func locality(row index.Row) string {
 	return ""
 }
 
-// placeEnds says where the chunks lie that were found.
+// placeEnds sets the chunks that were found, from their keys.
 func (s *Door) placeEnds(ctx context.Context, found []similarity) error {
 	var ids []string
 	var owners []fold.ID
@@ -312,7 +296,7 @@ func (s *Door) placeEnds(ctx context.Context, found []similarity) error {
 	return nil
 }
 
-// wireAssociation is a as seen from the memory id; rows have both ends.
+// wireAssociation returns a as seen from the memory id; rows have both memories.
 func (s *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
 	direction, other := "out", a.To
 	if a.To == id {
@@ -340,7 +324,7 @@ func (s *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index
 	return l
 }
 
-// associatedLinks are the links from chunks of the memory id as it is shown.
+// associatedLinks returns the associations of the memory id for a reply.
 func (s *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
 	found, err := s.associations(ctx, id)
 	if err != nil || len(found) == 0 {

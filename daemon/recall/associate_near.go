@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	vectorPassages   = 16 // chunks of a memory whose vectors are asked, the longest
-	vectorCandidates = 48 // chunks near each; the farthest says what is near anyway
-	vectorTaken      = 8  // of them that may be alike
+	vectorPassages   = 16 // chunks of a memory whose vectors are searched for, the longest ones
+	vectorCandidates = 48 // hits for each; the farthest of them is the baseline of the cosines
+	vectorTaken      = 8  // hits that may count as similar
 )
 
-// tie is what a cosine counts between chunks: what was measured for a model. Those
-// of the built-in embedder find nothing alone, here as in a search.
+// cosineWeight returns the measured weight of a cosine between chunks. Cosines of the
+// built-in embedder count nothing here.
 func (m *Meaning) cosineWeight() float64 {
 	if m.Weights == nil {
 		return 0
@@ -25,9 +25,8 @@ func (m *Meaning) cosineWeight() float64 {
 	return m.Weights.Part
 }
 
-// addVectorSimilarities adds to what the rare words of a memory's chunks find what is near them
-// in meaning, as far as cosines count in this checkout: where they count nothing,
-// words alone decide.
+// addVectorSimilarities adds chunks with a close vector to those that share rare words,
+// as far as cosines count for this model.
 func addVectorSimilarities(m *Meaning, id fold.ID, ends []chunkEnd, alike [][]textindex.Alike) {
 	w := m.cosineWeight()
 	if w <= 0 {
@@ -51,9 +50,8 @@ func addVectorSimilarities(m *Meaning, id fold.ID, ends []chunkEnd, alike [][]te
 	}
 }
 
-// withVectorHits returns what words say is alike with what hits, best first, add to it: a
-// share of what is left to one, by the weight w of a cosine and how much nearer a
-// chunk is than the farthest of hits.
+// withVectorHits adds to alike the share of each hit: the weight w times how much closer
+// it is than the farthest hit, of what is missing to 1. Hits come best first.
 func withVectorHits(alike []textindex.Alike, hits []vecindex.Hit, w float64) []textindex.Alike {
 	if len(hits) == 0 {
 		return alike

@@ -17,9 +17,9 @@ const (
 	contextMost    = 100
 )
 
-// Context returns the memory id and what surrounds it: what is linked, in both
-// directions and breadth first, each memory once, then what is close in meaning
-// and not linked.
+// Context returns the memory id with its surroundings: linked memories in both
+// directions, breadth first and each once, then the nearest in meaning that are not
+// linked.
 func (s *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
 	if req.Depth <= 0 {
 		req.Depth = 1
@@ -38,7 +38,7 @@ func (s *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
-	id = fold.ID(m.ID) // another, where it was merged into that
+	id = fold.ID(m.ID) // differs if it was merged into another
 	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
 	seen := map[fold.ID]bool{id: true}
 	if err := s.walk(ctx, id, req, seen, &reply); err != nil {
@@ -53,15 +53,14 @@ func (s *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 	return reply, nil
 }
 
-// step is a memory to be reached over a link.
+// A step is a memory to be reached by a link.
 type step struct {
 	id, via   fold.ID
 	link      fold.Link
 	direction string
 }
 
-// walk goes over the links breadth first, nearest memories first, written links
-// before derived ones.
+// walk follows the links breadth first, written ones before derived ones.
 func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
 	frontier := []fold.ID{start}
 	for depth := 1; depth <= req.Depth && len(frontier) > 0; depth++ {
@@ -69,7 +68,7 @@ func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 		if err != nil {
 			return err
 		}
-		if depth == 1 { // farther ones would compare half a project
+		if depth == 1 { // associations of all others would compare half a project
 			more, err := s.associatedSteps(ctx, start, seen)
 			if err != nil {
 				return err
@@ -88,7 +87,7 @@ func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 		for _, st := range steps {
 			row, ok := rows[st.id]
 			if !ok {
-				continue // the link dangles
+				continue // the link is dangling
 			}
 			if len(reply.RelatedMemories) == req.Limit {
 				reply.Truncated = true
@@ -104,8 +103,8 @@ func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest,
 	return nil
 }
 
-// steps returns what the links of frontier lead to and was not seen, and marks
-// it seen.
+// steps returns the memories that the links of frontier lead to, without those in seen,
+// to which it adds them.
 func (s *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
 	out, in, err := s.Index.LinksOf(ctx, frontier)
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]b
 	return all, nil
 }
 
-// associatedSteps is steps over links from chunks.
+// associatedSteps is steps for associations.
 func (s *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
 	links, err := s.associatedLinks(ctx, id)
 	if err != nil {
@@ -181,7 +180,7 @@ func (s *Door) addSimilar(ctx context.Context, id fold.ID, seen map[fold.ID]bool
 	return nil
 }
 
-// TaskContext ranks what helps with a task and says why each is there.
+// TaskContext returns what helps with a task, ranked, with a reason for each item.
 func (s *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
 	if req.Limit <= 0 {
 		req.Limit = contextDefault
@@ -231,8 +230,8 @@ func taskItem(res wire.SearchResult) wire.TaskContextItem {
 	return item
 }
 
-// linkedToTask adds what the three best results link to by hand: decisions and
-// commits that say why.
+// linkedToTask adds memories that the three best results have written links to: decisions
+// and commits that give reasons.
 func (s *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
 	for _, top := range reply.Context[:min(3, len(reply.Context))] {
 		links, err := s.storedLinks(ctx, fold.ID(top.ID))
@@ -249,7 +248,7 @@ func (s *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wi
 			}
 			row, err := s.Index.Memory(ctx, fold.ID(other))
 			if err != nil {
-				continue // dangles
+				continue // the link is dangling
 			}
 			seen[other] = true
 			reply.Context = append(reply.Context, wire.TaskContextItem{

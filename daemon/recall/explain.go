@@ -14,19 +14,19 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// maxFilterValues is how many values of a filter are named where it lets nothing pass.
+// maxFilterValues is how many existing values are named for a filter that nothing passes.
 const maxFilterValues = 8
 
-// A oneFilter is one filter of a search alone.
+// A singleFilter is one filter of a search alone.
 type singleFilter struct {
 	name, value string
 	filter      textindex.Filter
-	field       textindex.Field // of which values are named; noField for none
+	field       textindex.Field // whose values are named; noField for none
 }
 
 const noField textindex.Field = -1
 
-// filtersOf returns the filters of f one by one, as req has them.
+// filtersOf splits the filter f of req into single filters.
 func filtersOf(req wire.SearchRequest, f textindex.Filter) (out []singleFilter) {
 	add := func(name, value string, field textindex.Field, one textindex.Filter) {
 		if value != "" {
@@ -104,7 +104,7 @@ func (q *search) explainFilters(ctx context.Context, reply *wire.SearchReply) er
 	return nil
 }
 
-// wire tells where a word occurs.
+// wire returns where a word occurs, for the reply.
 func (w *askedWord) wire(p *wordOccurrence) wire.QueryWord {
 	out := wire.QueryWord{Word: w.text, Found: p.docs, Filtered: p.at == onlyFiltered}
 	if w.name() && p.at <= possible {
@@ -119,7 +119,7 @@ func (w *askedWord) wire(p *wordOccurrence) wire.QueryWord {
 	return out
 }
 
-// filterEffects says what each of filters alone does to what a query finds without them.
+// filterEffects returns what each of the filters alone does to what a query finds.
 func (s *Door) filterEffects(ctx context.Context, query string, filters []singleFilter) ([]wire.FilterEffect, error) {
 	hits, err := s.Text.Search(ctx, textindex.Query{Text: query, Limit: candidates})
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Door) filterEffects(ctx context.Context, query string, filters []single
 	return out, nil
 }
 
-// knownFilterValues returns values that memories have where o asks for one that none has.
+// knownFilterValues returns values that memories have for the filter o, which none passes.
 func (s *Door) knownFilterValues(ctx context.Context, o singleFilter) ([]string, error) {
 	if o.field != noField {
 		all, err := s.Text.Values(ctx, o.field)
@@ -178,8 +178,8 @@ func (s *Door) knownFilterValues(ctx context.Context, o singleFilter) ([]string,
 	return []string{first.Format(time.RFC3339)}, nil
 }
 
-// mostSimilarFirst returns the first few of values, each once, those first that begin like
-// value.
+// mostSimilarFirst returns the first few of values, each once: those first that share a
+// prefix with value.
 func mostSimilarFirst(value string, values []string) []string {
 	rank := func(v string) int {
 		a, b := strings.ToLower(value), strings.ToLower(v)
@@ -203,7 +203,7 @@ func mostSimilarFirst(value string, values []string) []string {
 	return out[:min(len(out), maxFilterValues)]
 }
 
-// quoted lists words for people.
+// quoted returns words in quotes, separated by commas.
 func quoted(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {

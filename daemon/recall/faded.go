@@ -22,18 +22,18 @@ type FadedMemory struct {
 	Pulse    index.Stats
 }
 
-// Faded is what has faded of the memories that agents and people wrote.
+// Faded lists the faded memories among those that agents and people wrote.
 type Faded struct {
-	Checked int           // how many were looked at
-	Kept    int           // have faded, but one that has not links to them
+	Checked int           // how many memories were checked
+	Kept    int           // have faded, but a memory that has not links to them
 	Items   []FadedMemory // weakest first
 }
 
 // Faded returns the memories whose strength is below threshold, a [rank.Strength].
-// Only those count that agents or people wrote through foldwatch: a description
-// goes with its file, a commit stays told, and a note made by hand is its
-// writer's. What a memory that lives links to is kept, so that no link comes to
-// lead nowhere.
+// Only memories count that agents or people wrote through foldwatch: a description
+// goes with its file, a commit stays in the history, and a note made by hand belongs to
+// its writer. A memory that one above the threshold links to is not returned, so that no
+// link is left dangling.
 func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	var out Faded
 	rows := map[fold.ID]*FadedMemory{}
@@ -81,8 +81,8 @@ func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	return out, nil
 }
 
-// keepLinked takes out of faded what is linked from a memory that is not in it,
-// and what those link to, until nothing more is.
+// keepLinked removes from faded each memory that one outside of it links to, and again
+// those that the removed ones link to.
 func (s *Door) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
 	ids := make([]fold.ID, 0, len(faded))
 	for id := range faded {

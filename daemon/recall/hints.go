@@ -14,16 +14,16 @@ import (
 	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-// maxStatement is the length in bytes up to which a memory of a session is read as
-// something that was said, rather than as a report of much.
+// maxStatement is the length in bytes up to which a memory of a session is taken for a
+// statement of somebody rather than a report.
 const maxStatement = 2000
 
-// afterwards is how long after a day people still tell of it.
+// afterwards is how long after a day people still talk about it.
 const afterwards = 7 * 24 * time.Hour
 
-// addHints tells the ranker what else a question says of the memories of sessions
-// that it looks for: whom it names, and when; and which of them are linked. Where
-// there are none it costs nothing.
+// addHints tells the ranker what a question says, beside its words, of memories of
+// sessions: the person and the time it names, and links to the best results. It reads
+// nothing if there is no memory of a session.
 func (s *Door) addHints(ctx context.Context, query string, now time.Time, c *rank.Candidates) error {
 	var ids []fold.ID
 	for _, h := range c.Memories {
@@ -34,19 +34,19 @@ func (s *Door) addHints(ctx context.Context, query string, now time.Time, c *ran
 	if len(ids) == 0 {
 		return nil
 	}
-	told, err := s.Index.Statements(ctx, ids, maxStatement)
+	statements, err := s.Index.Statements(ctx, ids, maxStatement)
 	if err != nil {
 		return err
 	}
-	c.Cues = hintsOf(query, told, now)
+	c.Cues = hintsOf(query, statements, now)
 	return s.addLinkHints(ctx, c)
 }
 
-// linkHintResults is how many of the best by words lead on to others.
+// linkHintResults is how many of the best results, by words, have their links followed.
 const linkHintResults = 3
 
-// hop tells the ranker which candidates a written link ties to one of the best by
-// words.
+// addLinkHints marks the candidates that a written link connects with one of the best
+// results.
 func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	best := slices.Clone(c.Memories)
 	slices.SortFunc(best, func(a, b rank.Hit) int {
@@ -64,9 +64,9 @@ func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	}
 	add := func(id fold.ID, derived bool) {
 		if !derived {
-			cue := c.Cues[id]
-			cue.Linked = 1
-			c.Cues[id] = cue
+			hint := c.Cues[id]
+			hint.Linked = 1
+			c.Cues[id] = hint
 		}
 	}
 	for _, id := range ids {
@@ -80,10 +80,10 @@ func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	return nil
 }
 
-// hintsOf returns what a question that is asked now says of what was told.
-func hintsOf(query string, told map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
+// hintsOf returns the hints that a question asked now gives about statements.
+func hintsOf(query string, statements map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
 	authors := map[string]bool{}
-	for _, t := range told {
+	for _, t := range statements {
 		authors[t.Author] = true
 	}
 	named := ""
@@ -91,7 +91,7 @@ func hintsOf(query string, told map[fold.ID]index.Statement, now time.Time) map[
 		if !names(query, a) {
 			continue
 		}
-		if named != "" { // of both: the question is not about what one of them says
+		if named != "" { // the question names several authors, so it is not about one of them
 			named = ""
 			break
 		}
@@ -99,35 +99,35 @@ func hintsOf(query string, told map[fold.ID]index.Statement, now time.Time) map[
 	}
 	when := asksWhen(query)
 	from, to := timeSpan(query, now)
-	cues := make(map[fold.ID]rank.Cue, len(told))
-	for id, t := range told {
-		var cue rank.Cue
+	hints := make(map[fold.ID]rank.Cue, len(statements))
+	for id, t := range statements {
+		var hint rank.Cue
 		if named != "" && t.Author == named {
-			cue.Person = 1
+			hint.Person = 1
 		}
 		if when && mentionsTime(t.Text) {
-			cue.Time = 1
+			hint.Time = 1
 		}
 		switch {
 		case from.IsZero() || t.At.Before(from):
 		case t.At.Before(to):
-			cue.Time = 1
+			hint.Time = 1
 		case t.At.Before(to.Add(afterwards)):
-			cue.Time = max(cue.Time, .5)
+			hint.Time = max(hint.Time, .5)
 		}
 		if endsWithQuestion(t.Text) {
-			cue.Asks = 1
+			hint.Asks = 1
 		}
-		if cue != (rank.Cue{}) {
-			cues[id] = cue
+		if hint != (rank.Cue{}) {
+			hints[id] = hint
 		}
 	}
-	return cues
+	return hints
 }
 
-// names reports whether a question names an author: by a word of the name, as it
-// is written, that begins with a capital letter. Programs that write memories are
-// called in small letters, as the things they write about are.
+// names reports whether a question has a part of the author's name that begins with a
+// capital letter. Programs that write memories have names in small letters, which are
+// often the names of things too.
 func names(query, author string) bool {
 	for part := range strings.FieldsSeq(author) {
 		if first, _ := utf8.DecodeRuneInString(part); !unicode.IsUpper(first) || utf8.RuneCountInString(part) < 2 {
@@ -159,8 +159,9 @@ func hasWord(text, word string) bool {
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// endsWithQuestion reports whether a text ends with a question: then the answer is said by
-// the next. The description of a picture, in brackets below it, is not its end.
+// endsWithQuestion reports whether a text ends with a question, so that the next
+// statement is the answer. The description of a picture, in brackets below the text, does
+// not count.
 func endsWithQuestion(text string) bool {
 	lines := strings.Split(text, "\n")
 	for _, line := range slices.Backward(lines) {

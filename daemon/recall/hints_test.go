@@ -17,7 +17,7 @@ func TestCuesOfAQuestion(t *testing.T) {
 		}
 		return d
 	}
-	told := map[fold.ID]index.Statement{
+	statements := map[fold.ID]index.Statement{
 		"ann asks":  {Author: "Ann Lee", At: at("2026-05-08"), Text: "Where is the wombat?\n\n[a wombat by a river.]\n"},
 		"bob tells": {Author: "Bob", At: at("2026-05-09"), Text: "It left? It did, last Saturday."},
 		"ann tells": {Author: "Ann Lee", At: at("2026-06-03"), Text: "It may be by the river."},
@@ -38,7 +38,7 @@ func TestCuesOfAQuestion(t *testing.T) {
 		{"What left last month?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
 	} {
 		t.Run(tc.query, func(t *testing.T) {
-			got := hintsOf(tc.query, told, at("2026-07-20"))
+			got := hintsOf(tc.query, statements, at("2026-07-20"))
 			if len(got) != len(tc.want) {
 				t.Errorf("cues %v, want %v", got, tc.want)
 			}

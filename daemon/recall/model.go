@@ -11,21 +11,21 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// A Meaning is what finds by meaning: an index, the embedder whose vectors it
-// holds, and how much its answers count.
+// A Meaning is an embedding model with the index of its vectors, and how much its
+// cosines count.
 type Meaning struct {
 	Vectors *vecindex.Index
 	Embed   embed.Embedder
-	// Weights are those of a cosine beside the other terms of a score, see
-	// [rank.Weights]; nil means the committed ones.
+	// Weights are the measured weights of a cosine in a score, see [rank.Weights]. Nil
+	// means the built-in embedder with the committed weights.
 	Weights *rank.Vectors
 }
 
-// Use has searches that begin from now on find by m. The index that was used
-// before must stay open for those that have begun.
+// Use makes m the model of all searches that begin from now on. The index of the model
+// before must stay open for searches that run.
 func (s *Door) Use(m Meaning) { s.model.Store(&m) }
 
-// weights are the committed ones, with the weight of vectors that was measured.
+// weights returns the committed weights with the measured ones of a cosine.
 func (m Meaning) weights() rank.Weights {
 	w := rank.DefaultWeights()
 	if m.Weights != nil {
@@ -34,9 +34,8 @@ func (m Meaning) weights() rank.Weights {
 	return w
 }
 
-// searchesVectors reports whether a search looks for what is near by its vectors. Those of
-// the committed table only help to order what words found: alone they find little
-// (retrieval.md 1.6).
+// searchesVectors reports whether a search asks the vector index. Vectors of the built-in
+// embedder only help to order what words found: alone they find little (retrieval.md 1.6).
 func (s *Door) searchesVectors(channels Channels) bool {
 	if m := s.model.Load(); m.Weights != nil {
 		return m.Weights.Any() || slices.Contains(channels, Vectors)
@@ -44,8 +43,8 @@ func (s *Door) searchesVectors(channels Channels) bool {
 	return slices.Contains(channels, Vectors) && !slices.Contains(channels, Words)
 }
 
-// cosines returns how near the chunks among hits are, where the committed table
-// counts it.
+// cosines returns the cosines of the chunks among hits, by the built-in embedder; none if
+// another model is in use, whose vectors were searched.
 func (s *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) ([]vecindex.Hit, error) {
 	m := s.model.Load()
 	if m.Weights != nil {
@@ -74,9 +73,9 @@ func (s *Door) cosines(ctx context.Context, query string, hits []textindex.Hit) 
 	return out, nil
 }
 
-// combinedWeights are those of a search in several checkouts: cosines of two models
-// cannot be compared, so that in each kind of results vectors count as much as in
-// the checkout where they count least.
+// combinedWeights returns the weights of a search of several checkouts. Cosines of two
+// models cannot be compared, so vectors count as little as in the checkout where they
+// count least.
 func combinedWeights(tables []rank.Weights) rank.Weights {
 	w := rank.DefaultWeights()
 	for i, own := range tables {
@@ -89,11 +88,11 @@ func combinedWeights(tables []rank.Weights) rank.Weights {
 	return w
 }
 
-// weightsForQuestion are those of a question. One that is a name and nothing else, such as
-// ERR_42_7 or maxOpenConns, is answered by the memory that has it whole, before those
-// that only have its words, however often.
-func weightsForQuestion(table rank.Weights, asked []askedWord) rank.Weights {
-	if len(asked) == 1 && asked[0].name() {
+// weightsForQuestion returns the weights for a question. If it is a single name, such as
+// ERR_42_7 or maxOpenConns, a memory that has the name ranks before those that only have
+// its words, however often.
+func weightsForQuestion(table rank.Weights, words []askedWord) rank.Weights {
+	if len(words) == 1 && words[0].name() {
 		table.Memory[rank.Exact] = max(table.Memory[rank.Exact], table.Memory[rank.Window])
 	}
 	return table

@@ -11,32 +11,32 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// A whereabouts says where a word or name of a question occurs.
+// An occurrence says where a word or name of a question occurs.
 type occurrence int
 
 const (
 	absent           occurrence = iota
-	possiblyFiltered            // like unsure, in what does not pass the filter
+	possiblyFiltered            // like possible, but in what does not pass the filter
 	onlyFiltered                // only in what does not pass the filter
-	possible                    // all pairs of its words do, perhaps within a longer name
+	possible                    // all pairs of its words occur, perhaps within a longer name
 	present
 )
 
-// A presence is what a project has of one word of a question.
+// A wordOccurrence says where a project has one word of a question.
 type wordOccurrence struct {
 	at    occurrence
 	parts uint64 // bit i: part i occurs in what passes the filter; of the first 64
-	docs  int    // that have it, see [textindex.Occurrence]
+	docs  int    // how many documents have it, see [textindex.Occurrence]
 
-	partDocs []int // that have each part of a name that is not there
+	partDocs []int // how many documents have each part of a name that does not occur
 }
 
-// occurrencesOf says where the words of a question occur, which is asked as often as
-// occurs says. Messages of past commits count as the project.
-func occurrencesOf(asked []askedWord, occurs []textindex.Occurrence, t *commitIndex) []wordOccurrence {
-	out := make([]wordOccurrence, len(asked))
-	for i := range asked {
-		w, p := &asked[i], &out[i]
+// occurrencesOf returns where the words of a question occur, by what the text index says
+// of their forms. A word of a past commit's message counts as present; t may be nil.
+func occurrencesOf(words []askedWord, occurs []textindex.Occurrence, t *commitIndex) []wordOccurrence {
+	out := make([]wordOccurrence, len(words))
+	for i := range words {
+		w, p := &words[i], &out[i]
 		for n, part := range w.parts {
 			o := formOccurrence(occurs, part.term, false)
 			if o.Docs == 0 && t != nil && t.messages.Has(part.term) {
@@ -59,13 +59,14 @@ func occurrencesOf(asked []askedWord, occurs []textindex.Occurrence, t *commitIn
 			}
 		}
 		if !spaced(w.text) {
-			p.at = present // what is a word there only a dictionary knows
+			p.at = present // only a dictionary could cut such a text into words
 		}
 	}
 	return out
 }
 
-// nameOccurrence is that of a name, of which these parts occur.
+// nameOccurrence returns where a name occurs, of which these parts occur, and in how
+// many documents.
 func (w *askedWord) nameOccurrence(occurs []textindex.Occurrence, parts uint64, t *commitIndex) (occurrence, int) {
 	switch o := formOccurrence(occurs, w.whole, true); {
 	case o.Passing:
@@ -83,8 +84,7 @@ func (w *askedWord) nameOccurrence(occurs []textindex.Occurrence, parts uint64, 
 	if t != nil && t.messages.Has(terms...) {
 		return possible, 0
 	}
-	// Of a longer name the index has neighbouring words in pairs, but for words that say
-	// nothing alone.
+	// The index holds a longer name as pairs of neighbouring words, without stop words.
 	if !w.stops && len(w.parts) < 3 {
 		return absent, 0
 	}
@@ -102,10 +102,10 @@ func (w *askedWord) nameOccurrence(occurs []textindex.Occurrence, parts uint64, 
 	return possible, 0
 }
 
-// occurrencesOf says where the words of a question occur in this project, as the text index
-// says and, where that knows nothing of one, past commits.
-func (s *Door) wordOccurrences(ctx context.Context, asked []askedWord, occurs []textindex.Occurrence) ([]wordOccurrence, error) {
-	at := occurrencesOf(asked, occurs, nil)
+// wordOccurrences returns where the words of a question occur in this project. Past
+// commits are only read if the text index lacks one of the words.
+func (s *Door) wordOccurrences(ctx context.Context, words []askedWord, occurs []textindex.Occurrence) ([]wordOccurrence, error) {
+	at := occurrencesOf(words, occurs, nil)
 	if !slices.ContainsFunc(at, func(p wordOccurrence) bool { return p.at == absent }) {
 		return at, nil
 	}
@@ -113,10 +113,11 @@ func (s *Door) wordOccurrences(ctx context.Context, asked []askedWord, occurs []
 	if err != nil || t == nil {
 		return at, err
 	}
-	return occurrencesOf(asked, occurs, t), nil
+	return occurrencesOf(words, occurs, t), nil
 }
 
-// formOccurrence returns what all says of a form. One that was not looked up may be anywhere.
+// formOccurrence returns the occurrence of a form among all; one that was not looked up
+// counts as present.
 func formOccurrence(all []textindex.Occurrence, form string, joined bool) textindex.Occurrence {
 	for _, o := range all {
 		if o.Joined == joined && o.Form == form {
@@ -131,7 +132,7 @@ func spaced(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x0E00 && (r < 0x1E00 || r >= 0x2000) })
 }
 
-// mergeOccurrences is what several projects have of the same words.
+// mergeOccurrences combines what several projects have of the same words.
 func mergeOccurrences(all [][]wordOccurrence) []wordOccurrence {
 	var out []wordOccurrence
 	for _, one := range all {
@@ -147,20 +148,20 @@ func mergeOccurrences(all [][]wordOccurrence) []wordOccurrence {
 	return out
 }
 
-// What a name counts of which only parts occur, beside one that does: an identifier
-// that is not there is not what was asked for, whatever its words are.
+// How much a name counts of which only the parts occur, compared with one that occurs:
+// without the identifier itself, its words are hardly what was asked for. Words joined
+// by hyphens, as in prose, count for more.
 const (
 	partsOfName  = .4
 	partsOfLoose = .8
 )
 
-// presentShare is the share of a question that occurs in what was searched, in (0, 1]. The
-// best of a search is the best for what is there: of a question that half is missing
-// from, no result is more than half.
-func presentShare(asked []askedWord, at []wordOccurrence) float64 {
+// presentShare returns the share of a question that occurs in what was searched, in
+// (0, 1]. The best result of a question of which half is missing fits it by half at most.
+func presentShare(words []askedWord, at []wordOccurrence) float64 {
 	all, there := 0.0, 0.0
 	for i := range at {
-		w, n := &asked[i], float64(len(asked[i].parts))
+		w, n := &words[i], float64(len(words[i].parts))
 		all += n
 		has := float64(bits.OnesCount64(at[i].parts))
 		switch {
@@ -172,19 +173,19 @@ func presentShare(asked []askedWord, at []wordOccurrence) float64 {
 			there += partsOfName * has
 		}
 	}
-	const trace = .05
+	const least = .05
 	if all == 0 {
 		return 1
 	}
-	return max(there/all, trace)
+	return max(there/all, least)
 }
 
-// wordsWith returns the words of a question, as they were typed, that are at these
-// whereabouts, each once.
-func wordsWith(asked []askedWord, at []wordOccurrence, where occurrence) (out []string) {
+// wordsWith returns the words of a question, as they were typed, that occur where, each
+// once.
+func wordsWith(words []askedWord, at []wordOccurrence, where occurrence) (out []string) {
 	for i := range at {
-		if at[i].at == where && !slices.Contains(out, asked[i].text) {
-			out = append(out, asked[i].text)
+		if at[i].at == where && !slices.Contains(out, words[i].text) {
+			out = append(out, words[i].text)
 		}
 	}
 	return out

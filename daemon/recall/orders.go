@@ -13,26 +13,24 @@ import (
 	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
-// maxPlaces is how many places Kept remembers, of all searches: 5 MB of them, as
+// maxPlaces is how many places Kept stores, of all searches: 5 MB of them, as
 // many as 800 searches of a large project have.
 const maxPlaces = 200_000
 
-// maxOrders is how many searches Kept remembers: 4 MB of them besides their places,
-// where each has but two.
+// maxOrders is how many searches Kept stores: 4 MB of keys and headers.
 const maxOrders = 10_000
 
-// Kept remembers in which order searches ranked what they found when their first
-// page was shown. The next pages follow that order: what is written meanwhile
-// changes how rare a word is, and with it the score of everything. Searches that
-// nobody asked about for longest are forgotten first. Nil remembers nothing. Safe
-// for concurrent use.
+// Kept stores the order of the results of recent searches as it was on their first
+// page. Later pages follow that order, since each write changes how rare a word is and
+// with it all scores. The least recently used searches are forgotten first. Nil stores
+// nothing. Safe for concurrent use.
 type Kept struct {
 	mu     sync.Mutex // guards orders
 	orders lru.Cache[orderKey, []place]
 }
 
-// A keptKey tells one search, begun at one time, from others. A cursor alone does
-// not: who asks may choose a search that has the sum of another.
+// An orderKey identifies a search that began at a time. The checksum in a cursor would
+// not do: a client can find a request with the checksum of another.
 type orderKey struct {
 	at int64 // milliseconds
 	of [sha256.Size]byte
@@ -42,33 +40,33 @@ func orderKeyOf(c wire.SearchCursor, of [sha256.Size]byte) orderKey {
 	return orderKey{c.At.UnixMilli(), of}
 }
 
-// A place is what is kept of one result: enough to show it when it is no candidate
-// any more, since others have more of what is asked for by now.
+// A place is what is stored of one result: enough to show it when newer memories have
+// pushed it out of the candidates.
 type place struct {
 	id                         uint64
-	door                       uint16
+	checkout                   uint16
 	score, relevance, strength float32
 }
 
 func placeOf(r *rank.Ranked) (place, bool) {
-	door, bare := splitProjectID(r.ID)
+	checkout, bare := splitProjectID(r.ID)
 	id, err := strconv.ParseUint(string(bare), 16, 64)
-	return place{id, uint16(door), float32(r.Score), float32(r.Relevance), float32(r.Strength)}, err == nil
+	return place{id, uint16(checkout), float32(r.Score), float32(r.Relevance), float32(r.Strength)}, err == nil
 }
 
-// ranked is the result without what made it one. One of many doors tells by its id
-// which has it.
+// ranked returns the result without its evidence. If the search asks several checkouts,
+// its id names the checkout.
 func (p place) ranked(several bool) rank.Ranked {
 	id := fold.ID(fmt.Sprintf("%016x", p.id))
 	if several {
-		id = projectID(int(p.door), id)
+		id = projectID(int(p.checkout), id)
 	}
 	return rank.Ranked{ID: id, Score: float64(p.score), Relevance: float64(p.relevance), Strength: float64(p.strength)}
 }
 
-// apply returns what the search of key found at so many doors in the order of its
-// first page, and whether that is still known; if not, it is ranked.
-func (k *Kept) apply(key orderKey, ranked []rank.Ranked, doors int) ([]rank.Ranked, bool) {
+// apply returns ranked, the results of a search of so many checkouts, in the order that
+// is stored under key, and whether there is one.
+func (k *Kept) apply(key orderKey, ranked []rank.Ranked, checkouts int) ([]rank.Ranked, bool) {
 	if k == nil {
 		return ranked, false
 	}
@@ -84,10 +82,10 @@ func (k *Kept) apply(key orderKey, ranked []rank.Ranked, doors int) ([]rank.Rank
 	}
 	out := make([]rank.Ranked, 0, len(places))
 	for _, p := range places {
-		if int(p.door) >= doors {
+		if int(p.checkout) >= checkouts {
 			continue
 		}
-		r := p.ranked(doors > 1)
+		r := p.ranked(checkouts > 1)
 		if now := by[r.ID]; now != nil {
 			r = *now
 		}
@@ -96,9 +94,8 @@ func (k *Kept) apply(key orderKey, ranked []rank.Ranked, doors int) ([]rank.Rank
 	return out, true
 }
 
-// begin keeps the order of a search whose first page is about to be shown, if there
-// is one. It returns c with a time that no other such search has, and whether it is
-// kept.
+// begin stores the order of a search whose first page is about to be shown. It returns c
+// with a time that makes its key unique, and whether the order was stored.
 func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ranked) (wire.SearchCursor, bool) {
 	if k == nil {
 		return c, false
@@ -113,8 +110,7 @@ func (k *Kept) begin(c wire.SearchCursor, of [sha256.Size]byte, ranked []rank.Ra
 	}
 }
 
-// replace keeps the order of a search that was begun, as it is now, if there is one
-// still, and returns whether it does.
+// replace stores a new order for a search that began before, and reports whether it did.
 func (k *Kept) replace(key orderKey, ranked []rank.Ranked) bool {
 	if k == nil {
 		return false
@@ -125,8 +121,8 @@ func (k *Kept) replace(key orderKey, ranked []rank.Ranked) bool {
 	return k.put(key, ranked)
 }
 
-// put is called with mu held. What has less than two places has no order: whoever
-// invents times of searches that find nothing leaves nothing here.
+// put is called with mu held. Less than two places have no order, so that clients who
+// invent cursors of searches that find nothing fill no memory.
 func (k *Kept) put(key orderKey, ranked []rank.Ranked) bool {
 	if len(ranked) < 2 {
 		return false
@@ -141,6 +137,6 @@ func (k *Kept) put(key orderKey, ranked []rank.Ranked) bool {
 		k.orders = lru.Cache[orderKey, []place]{MaxLen: maxOrders, MaxCost: maxPlaces, Cost: func(places []place) int { return len(places) }}
 	}
 	k.orders.Put(key, places)
-	_, kept := k.orders.Get(key)
-	return kept
+	_, stored := k.orders.Get(key)
+	return stored
 }

@@ -24,10 +24,10 @@ func TestCursorsCountPlaces(t *testing.T) {
 	away := of(0, 2)
 	away[1] = nil
 	for name, tc := range map[string]struct {
-		shown []map[fold.ID]wire.SearchResult
-		held  bool
-		gone  int
-		next  int // offset, from 3
+		shown  []map[fold.ID]wire.SearchResult
+		stored bool
+		gone   int
+		next   int // offset, from 3
 	}{
 		"all shown":               {of(0, 1, 2, 3), true, 0, 7},
 		"one gone":                {of(0, 1, 3), true, 1, 6},
@@ -40,7 +40,7 @@ func TestCursorsCountPlaces(t *testing.T) {
 	} {
 		c, reply := wire.SearchCursor{Offset: 3, At: time.UnixMilli(1)}, wire.SearchReply{}
 		gone := missingFrom(page, tc.shown)
-		finishPage(&reply, c, addResults(&reply, page, tc.shown, tc.held), 10, 0)
+		finishPage(&reply, c, addResults(&reply, page, tc.shown, tc.stored), 10, 0)
 		next, err := wire.ParseSearchCursor(reply.NextCursor)
 		if err != nil || len(gone) != tc.gone || next.Offset != tc.next {
 			t.Errorf("%s: %d are gone, the next page begins at %d, %v; want %d, %d", name, len(gone), next.Offset, err, tc.gone, tc.next)

@@ -5,22 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// A sift tells lines in which words of a question may stand from those in which
-// they cannot, by looking at the first three letters of each word: nearly all lines
-// need no analysis then. It knows of the analyser that a word begins where
-// letters and digits do, at a capital, and between letters and digits; that all
-// letters of a stem but the last begin its word, and the first two in any case; and
-// that a joined form begins as its first word does, which may have one letter or two.
-// A nil sift lets all through.
+// A prefilter tells lines in which words of a question may occur from lines in which they
+// cannot, by the first three letters of each word, so that most lines need no analysis.
+// It relies on the analyser's rules: a word begins at a letter or digit, at a capital,
+// and between letters and digits; a stem has all letters but the last from the beginning
+// of its word, and the first two in any case; a joined form begins as its first word
+// does, which may have one or two letters. A nil prefilter lets all lines through.
 type prefilter struct {
-	bigrams        [alnums]uint64 // by first letter: the second ones
-	anyThird       [alnums]uint64 // of those: whatever the third is
-	twoLetterWords [alnums]uint64 // of those: as a word of two letters
-	trigrams       []trigram      // of the others
+	bigrams        [alnums]uint64 // by first letter: the set of second letters
+	anyThird       [alnums]uint64 // of those: the third letter may be any
+	twoLetterWords [alnums]uint64 // of those: words of two letters
+	trigrams       []trigram      // of the others: the third letters
 	oneLetterWords uint64         // letters that may be words of their own
 }
 
-// A third is which letters may follow two.
+// A trigram is a set of third letters that may follow two.
 type trigram struct {
 	first, second int
 	thirds        uint64
@@ -28,8 +27,8 @@ type trigram struct {
 
 const alnums = 36 // letters, then digits
 
-// alnum returns the number of a letter, in any case, or a digit; ok is false for
-// what is none.
+// alnum returns the number of a letter, in either case, or a digit; ok is false for other
+// bytes.
 func alnum(c byte) (n int, ok bool) {
 	switch {
 	case c >= 'a' && c <= 'z':
@@ -42,14 +41,14 @@ func alnum(c byte) (n int, ok bool) {
 	return 0, false
 }
 
-// addTerm lets lines through that may have a term, a stem for most.
+// addTerm lets lines through that may have a term, which mostly is a stem.
 func (f *prefilter) addTerm(t string) {
 	if len(t) == 0 {
 		return
 	}
 	first, ok := alnum(t[0])
 	if !ok {
-		return // no line of ASCII has it
+		return // a line of ASCII cannot have it
 	}
 	if len(t) == 1 {
 		f.oneLetterWords |= 1 << first
@@ -59,15 +58,15 @@ func (f *prefilter) addTerm(t string) {
 	if !ok {
 		return
 	}
-	const known = 4 // letters of a stem of which three begin its word
+	const known = 4 // letters of a stem of which the first three begin its word
 	if len(t) < known || !f.addTrigram(first, second, t[2]) {
 		f.bigrams[first] |= 1 << second
 		f.anyThird[first] |= 1 << second
 	}
 }
 
-// addTrigram lets lines through that may have a word of at least three letters which
-// begins with these. It does nothing and returns false if c is no letter or digit.
+// addTrigram lets lines through that may have a word of three letters or more with this
+// beginning. It returns false if c is no letter or digit.
 func (f *prefilter) addTrigram(first, second int, c byte) bool {
 	n, ok := alnum(c)
 	if !ok {
@@ -84,7 +83,7 @@ func (f *prefilter) addTrigram(first, second int, c byte) bool {
 	return true
 }
 
-// addJoined lets lines through that may have the beginning of a joined form.
+// addJoined lets lines through in which a joined form may begin.
 func (f *prefilter) addJoined(j string) {
 	if len(j) == 0 {
 		return
@@ -105,8 +104,8 @@ func (f *prefilter) addJoined(j string) {
 	}
 }
 
-// wordMayBegin reports whether a word may be one of the question that begins with these
-// two letters, which a word of it does, and then has c.
+// wordMayBegin reports whether a word of the question may begin with these two letters,
+// which are a known bigram, followed by c.
 func (f *prefilter) wordMayBegin(first, second int, c byte) bool {
 	if f.anyThird[first]>>second&1 == 1 {
 		return true
@@ -122,21 +121,22 @@ func (f *prefilter) wordMayBegin(first, second int, c byte) bool {
 		return false
 	}
 	if second < 26 {
-		return c < 'a' || c > 'z' // else it goes on
+		return c < 'a' || c > 'z' // a letter would continue the word
 	}
 	return c < '0' || c > '9'
 }
 
-// maxWordsPerRun is how many words one run of letters has before the analyser may take
-// it for one, without what stands between them.
+// maxWordsPerRun is how many words a run without separators may have before the analyser
+// may take it for one word.
 const maxWordsPerRun = 30
 
-// maxRun is less than the longest run of letters that the analyser takes for words.
+// maxRun is below the length of the longest run of letters that the analyser cuts into
+// words.
 const maxRun = 150
 
-// may reports whether a word of the question may stand in line, or a joined form
-// begin there. Lines that are not all ASCII are not looked into, nor those with a
-// long run without a blank, which the analyser may take for data.
+// mayMatch reports whether a word of the question may occur in line, or a joined form
+// begin there. It is true for lines that are not all ASCII, and for those with a long run
+// without a blank, which the analyser may take for data.
 func (f *prefilter) mayMatch(line string) bool {
 	if f == nil {
 		return true
@@ -145,9 +145,9 @@ func (f *prefilter) mayMatch(line string) bool {
 	return whole || at < len(line)
 }
 
-// windows appends the parts of line to out in which words of the question may
-// stand, each with what it takes for a phrase that begins there: from blank to blank,
-// in order, none touching. Of a line that [prefilter.may] does not look into it is all.
+// windows appends the parts of line to out in which words of the question may occur, each
+// long enough for a phrase that begins there; in order, from blank to blank, none
+// touching. It is the whole line if mayMatch cannot check it.
 func (f *prefilter) windows(line string, out []span) []span {
 	for at := 0; at < len(line); {
 		hit, whole := 0, f == nil
@@ -173,7 +173,7 @@ func (f *prefilter) windows(line string, out []span) []span {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// wordsStart returns where the run without a blank begins that has byte at of text, or
+// wordsStart returns where the run without blanks begins that has byte at of text, or
 // ends before it.
 func wordsStart(text string, at int) int {
 	for at > 0 && !isBlank(text[at-1]) {
@@ -182,8 +182,8 @@ func wordsStart(text string, at int) int {
 	return at
 }
 
-// wordsEnd returns where the run without a blank ends that has byte at of text; at, if
-// a blank is there.
+// wordsEnd returns where the run without blanks ends that has byte at of text; at, if
+// there is a blank.
 func wordsEnd(text string, at int) int {
 	for at < len(text) && !isBlank(text[at]) {
 		at++
@@ -191,11 +191,11 @@ func wordsEnd(text string, at int) int {
 	return at
 }
 
-// next returns where in line[at:], which begins at a blank or with the line, the first
-// word begins that may be one of the question, len(line) if none does; or whole, if the
-// line has to be looked at to tell. What stands behind that word may be anything.
+// next returns where the first word in line[at:] begins that may be one of the question,
+// len(line) if none does; or whole, if the line must be analysed to tell. At is at a
+// blank or the beginning of the line.
 func (f *prefilter) next(line string, at int) (hit int, whole bool) {
-	starts, blank := 0, at-1 // words since the last blank, and where that is
+	starts, blank := 0, at-1 // words since the last blank, and where that blank is
 	prev := byte(' ')
 	for i := at; i < len(line); i++ {
 		c := line[i]
@@ -234,7 +234,7 @@ func (f *prefilter) next(line string, at int) (hit int, whole bool) {
 				return i, false
 			}
 		}
-		goes := next >= 'a' && next <= 'z' // the word goes on
+		goes := next >= 'a' && next <= 'z' // the word continues
 		if c <= '9' {
 			goes = next >= '0' && next <= '9'
 		}
@@ -247,10 +247,10 @@ func (f *prefilter) next(line string, at int) (hit int, whole bool) {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// phraseGap is more bytes than stand between the two words of a phrase.
+// phraseGap is more bytes than the two words of a phrase can have between them.
 const phraseGap = 16
 
-// formMayMatch reports whether a term or joined form of a text may be one of a word of the
+// formMayMatch reports whether a term or joined form of a text may be one of the
 // question, by its first letters.
 func (f *prefilter) formMayMatch(form []byte) bool {
 	if f == nil || len(form) < 2 || form[0] >= utf8.RuneSelf || form[1] >= utf8.RuneSelf {
@@ -270,11 +270,10 @@ func (f *prefilter) formMayMatch(form []byte) bool {
 	return len(form) == 2 || f.wordMayBegin(first, second, form[2]) || f.twoLetterWords[first]>>second&1 == 1
 }
 
-// eachMatchingPart calls fn for the parts of text that may have words of the question, or
-// joined forms of them: the lines that pass, each with what it takes for a phrase
-// that begins in it; until fn returns false.
+// eachMatchingPart calls fn for the parts of text that may have words or joined forms of
+// the question, each long enough for a phrase that begins in it, until fn returns false.
 func (f *prefilter) eachMatchingPart(text string, fn func(part string) bool) {
-	start, end := -1, 0 // of the part at hand
+	start, end := -1, 0 // of the current part
 	for at := 0; at < len(text); {
 		line := text[at:lineEnd(text, at)]
 		if start >= 0 && at >= end {
@@ -296,7 +295,7 @@ func (f *prefilter) eachMatchingPart(text string, fn func(part string) bool) {
 	}
 }
 
-// lineEnd returns where the line ends that has byte at of text, behind its line feed.
+// lineEnd returns the end of the line that has byte at of text, after its line feed.
 func lineEnd(text string, at int) int {
 	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
 		return at + n + 1

@@ -19,53 +19,54 @@ const (
 	readBytes   = 64 << 10 // of the same
 )
 
-// A question is what a search asks, as far as it can be seen in a text.
+// A question is a parsed query: the words it has, and the forms in which a text may have
+// them.
 type question struct {
-	forms         map[string]form // as the analyser sees them
+	forms         map[string]form // by the term or joined form that the analyser makes
 	formCount     int             // how many forms have a number
-	partCount     int             // how many of those are looked for to the end
+	partCount     int             // how many forms are required
 	words         []askedWord     // in order, each once
 	numberedForms []string        // the forms that have a number
-	prefilter     *prefilter      // what may have them
+	prefilter     *prefilter      // finds lines that may have them
 	buffers       *quoteBuffers
 }
 
-// A form is what a term or joined form of a text says of a question.
+// A form is what a term or joined form of a text stands for in the question.
 type form struct {
-	bit      uint64 // of a term; the last has all after the 64th
+	bit      uint64 // of a term; the last bit stands for all after the 63rd
 	joined   bool   // an identifier or word pair without its separators
-	number   int    // among what [question.has] asks for, from 1; 0 for none
-	required bool   // it is that of a word or name, and looked for until it is found
+	number   int    // index in what [question.match] looks for, from 1; 0 for none
+	required bool   // it belongs to a word or name; matching ends when all of these are found
 }
 
-// A quoteRoom is what quotes of one search are worked out in, one after the other.
+// quoteBuffers are reused from one quote to the next.
 type quoteBuffers struct {
 	analysis words.Analysis
 	lines    []quotedLine
 	found    []uint64
 	windows  []span
-	has      []bool // by number of a form
+	has      []bool // by number of a form, see match
 	starts   []int  // see runeStarts
 }
 
-// rooms of quotes that no search works in.
+// quoteBufferPool holds buffers for reuse.
 var quoteBufferPool = sync.Pool{New: func() any { return &quoteBuffers{} }}
 
-// release lets the next search have the room of q, which asks no more.
+// release returns the buffers of q, which must not be used afterwards.
 func (q question) release() {
-	clear(q.buffers.lines[:cap(q.buffers.lines)]) // they hold texts
+	clear(q.buffers.lines[:cap(q.buffers.lines)]) // they point to texts
 	quoteBufferPool.Put(q.buffers)
 }
 
-// An askedWord is one word of a question as it was typed, and those it is made
-// of: getUser of get and User, but not is-a of is and a, which say nothing alone.
+// An askedWord is one word of a question as it was typed, and the words it is made of:
+// getUser of get and User. A word such as is-a, made of stop words, has no parts.
 type askedWord struct {
 	text   string
 	parts  []wordPart
-	number int    // of the form of the whole, or of text in small letters
-	whole  string // the joined form of a name; "" of a word that is none
-	loose  bool   // its words are joined by hyphens, as in prose, rather than as in code
-	stops  bool   // words that say nothing alone are among its own
+	number int    // of the form of the whole, or of text in lower case
+	whole  string // the joined form of a name; "" if the word is no name
+	loose  bool   // joined by hyphens, as in prose, rather than as in code
+	stops  bool   // it contains stop words
 }
 
 type wordPart struct {
@@ -73,10 +74,10 @@ type wordPart struct {
 	number     int // of the form term
 }
 
-// name reports whether w is several words written as one.
+// name reports whether w is an identifier: several words written as one.
 func (w *askedWord) name() bool { return w.whole != "" }
 
-// parseQuestion analyses a query.
+// parseQuestion analyses a query. The caller must release the question.
 func parseQuestion(query string) question {
 	q := question{forms: map[string]form{}, prefilter: &prefilter{}, buffers: quoteBufferPool.Get().(*quoteBuffers)}
 	a := &q.buffers.analysis
@@ -151,7 +152,7 @@ func parseQuestion(query string) question {
 	return q
 }
 
-// numbered returns the number of f, a new one if it has none.
+// numbered returns the number of f, the next one if it has none.
 func (q *question) numbered(f form) int {
 	if f.number == 0 {
 		q.formCount++
@@ -160,13 +161,12 @@ func (q *question) numbered(f form) int {
 	return f.number
 }
 
-// A span is a part of a line in bytes, [start, end).
+// A span is a part of a text in bytes, [start, end).
 type span struct{ start, end int }
 
-// marks returns where words of the question stand in line, in order, no two of
-// them touching, and the bits of the terms that do. It notes in seen what forms
-// there are. Where a joined form may go on in the next line, it begins at open; that is
-// len(line) if none does.
+// marks returns where words of the question occur in line, in order and not touching, and
+// the bits of their terms. It adds the forms to seen. A joined form that may continue on
+// the next line begins at open; open is len(line) if there is none.
 func (q question) marks(line string, seen *formSet) (out []span, found uint64, open int) {
 	windows := q.prefilter.windows(line, q.buffers.windows[:0])
 	q.buffers.windows = windows
@@ -181,7 +181,7 @@ func (q question) marks(line string, seen *formSet) (out []span, found uint64, o
 }
 
 // continues reports whether the last word of text, which was analysed last, is the
-// beginning of a form of the question that has more letters.
+// beginning of a longer form of the question.
 func (q question) continues(text string) bool {
 	last := len(q.buffers.analysis.Terms) - 1
 	if last < 0 {
@@ -194,7 +194,7 @@ func (q question) continues(text string) bool {
 	}) || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// marksIn is marks for a part of line, which it adds to out and found.
+// marksIn is marks for a part of line; it adds to out and found.
 func (q question) marksIn(line string, part span, seen *formSet, out []span, found uint64) ([]span, uint64) {
 	a := &q.buffers.analysis
 	a.Reset(line[part.start:part.end])
@@ -224,8 +224,8 @@ func (q question) marksIn(line string, part span, seen *formSet, out []span, fou
 	return out, found
 }
 
-// noteAcrossLines notes in seen the forms that begin in the last n bytes of text[:end], which
-// is where a line of it ends, and go on behind it.
+// noteAcrossLines adds to seen the forms that begin in the last n bytes of text[:end],
+// the end of a line, and continue on the next line.
 func (q question) noteAcrossLines(text string, end, n int, seen *formSet) {
 	if end == len(text) || n == 0 {
 		return
@@ -236,8 +236,8 @@ func (q question) noteAcrossLines(text string, end, n int, seen *formSet) {
 	q.marksIn(text, span{start, stop}, seen, nil, 0)
 }
 
-// SeenForms are which forms of a question stand in a text, of the first that
-// have a number; and whether a text has no others.
+// A formSet says which forms of a question occur in a text, by their numbers up to a
+// maximum, and whether the set is complete.
 type formSet uint64
 
 const (
@@ -253,7 +253,7 @@ func (s *formSet) add(number int) {
 
 func (s formSet) has(number int) bool { return number <= maxFormSet && s>>(number-1)&1 == 1 }
 
-// unread is text, of which s was seen; "" where that is all it has.
+// unread returns text, or "" if s is complete and text has nothing more to find.
 func (s formSet) unread(text string) string {
 	if s&completeSet != 0 {
 		return ""
@@ -261,7 +261,7 @@ func (s formSet) unread(text string) string {
 	return text
 }
 
-// merged sorts spans and makes those one that overlap or touch.
+// merged sorts spans and merges those that overlap or touch.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
 	out := spans[:0]
@@ -275,23 +275,21 @@ func merged(spans []span) []span {
 	return out
 }
 
-// A quotedLine is one line of a text, and what of a question stands in it.
+// A quotedLine is one line of a text with the words of the question marked.
 type quotedLine struct {
-	n     int // its number in the text, from 1
-	at    int // byte of the text where it begins
+	n     int // number of the line in the text, from 1
+	at    int // byte of the text at which it begins
 	text  string
 	marks []span
-	shown bool // text is as it is shown
+	shown bool // text was prepared by cleanUp
 }
 
-// A quote is the best lines of a text, [quotedLines] at most, each cut around
-// what it is quoted for.
+// A quote is the best lines of a text, [quotedLines] at most, each cut around its marks.
 type quote []quotedLine
 
-// quoteOf returns the lines of text that together have most of the question,
-// early ones before late ones, without empty lines. White space that all of them
-// begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
-// U+FFFD. What is read of text for that has the forms seen.
+// quoteOf returns the consecutive lines of text that together have most of the question,
+// the earliest such. Empty lines and common indentation are left out, tabs are two
+// spaces, invalid UTF-8 is U+FFFD. Seen are the forms that were found on the way.
 func quoteOf(text string, q question) (_ quote, seen formSet) {
 	text = text[:min(len(text), readBytes)]
 	lines, whole := readable(text, q.buffers.lines[:0])
@@ -316,7 +314,7 @@ func quoteOf(text string, q question) (_ quote, seen formSet) {
 			all |= terms
 			sum += bits.OnesCount64(terms)
 		}
-		// A line that says again what another said is worth less than a new word.
+		// A word that is new counts more than one that another line has too.
 		if sum += quotedLines * bits.OnesCount64(all); sum > best {
 			best, at = sum, i
 		}
@@ -332,8 +330,8 @@ func quoteOf(text string, q question) (_ quote, seen formSet) {
 	return out, seen
 }
 
-// readable appends the lines of text that are not empty to lines, as they stand
-// there, and reports whether that is all of them.
+// readable appends the lines of text that are not empty to lines, and reports whether
+// that is all of them.
 func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
 	n, at := 0, 0
 	for line := range strings.Lines(text) {
@@ -350,8 +348,8 @@ func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
 	return lines, true
 }
 
-// cleanUp makes the text of l what is shown: tabs are two spaces, bytes that are not
-// UTF-8 are U+FFFD.
+// cleanUp prepares the text of l for display: tabs are two spaces, invalid UTF-8 is
+// U+FFFD.
 func (l *quotedLine) cleanUp() {
 	if !l.shown {
 		line := strings.ToValidUTF8(l.text, "\uFFFD")
@@ -359,7 +357,7 @@ func (l *quotedLine) cleanUp() {
 	}
 }
 
-// dedent takes the spaces that all lines begin with off them.
+// dedent removes the spaces that all lines begin with.
 func dedent(lines []quotedLine) {
 	indent := -1
 	for _, l := range lines {
@@ -376,20 +374,21 @@ func dedent(lines []quotedLine) {
 	}
 }
 
-// crop returns l cut to at most n runes, n > 2, around the marks it has most
-// of within so many. What was cut off is an ellipsis. It returns room for the next.
-func (l quotedLine) crop(n int, room []int) (quotedLine, []int) {
+// crop returns l cut to at most n runes, n > 2, where it covers most of the marks, with
+// ellipses for what is cut off. It takes a buffer and returns it for the
+// next call.
+func (l quotedLine) crop(n int, buffer []int) (quotedLine, []int) {
 	if utf8.RuneCountInString(l.text) <= n {
-		return l, room
+		return l, buffer
 	}
-	n -= 2                             // an ellipsis on either side
-	starts := runeStarts(l.text, room) // byte of each rune, and the end
+	n -= 2                               // room for two ellipses
+	starts := runeStarts(l.text, buffer) // byte of each rune, and the end
 	total := len(starts) - 1
 	from, most := 0, 0
 	for i, m := range l.marks {
 		at, _ := slices.BinarySearch(starts, m.start)
-		// What stands before belongs to it too. A line is read from its beginning
-		// where that is near.
+		// Some context before the mark is shown too; the beginning of the line, if it is
+		// near.
 		s := max(at-n/4, 0)
 		if at < n/2 {
 			s = 0
@@ -408,9 +407,9 @@ func (l quotedLine) crop(n int, room []int) (quotedLine, []int) {
 	return l.slice(starts[from], starts[min(from+n, total)]), starts
 }
 
-// wordStart moves a cut at rune from, not 0, to the next beginning of a word
-// within reach runes, unless a mark would be lost, and never between a letter and
-// its marks.
+// wordStart moves a cut at rune from to the next beginning of a word within reach runes,
+// unless a mark would be lost, and never between a letter and its combining marks. A cut
+// at 0 stays.
 func (l quotedLine) wordStart(starts []int, from, reach int) int {
 	if from == 0 {
 		return 0
@@ -430,8 +429,7 @@ func (l quotedLine) wordStart(starts []int, from, reach int) int {
 	return from
 }
 
-// slice returns the bytes [start, end) of l, with an ellipsis for what is
-// missing.
+// slice returns the bytes [start, end) of l, with ellipses for what is missing.
 func (l quotedLine) slice(start, end int) quotedLine {
 	const ellipsis = "…"
 	out := quotedLine{n: l.n, text: l.text[start:end], shown: true}
@@ -457,19 +455,18 @@ func firstRune(s string) rune {
 	return r
 }
 
-// runeStarts returns where each rune of s begins, and where the last one ends, in
-// room if that is enough.
-func runeStarts(s string, room []int) []int {
-	starts := slices.Grow(room[:0], len(s)+1)
+// runeStarts returns the byte at which each rune of s begins, and the length of s, in
+// buffer if that is large enough.
+func runeStarts(s string, buffer []int) []int {
+	starts := slices.Grow(buffer[:0], len(s)+1)
 	for i := range s {
 		starts = append(starts, i)
 	}
 	return append(starts, len(s))
 }
 
-// wire returns the lines of the quote joined by line feeds, the number of each
-// when the first line of the whole text has the number first, and what is marked
-// in characters.
+// wire returns the lines of the quote joined by line feeds, their numbers if the whole
+// text begins at line first, and the marks in runes.
 func (qu quote) wire(first int) (text string, numbers []int, marks []wire.Range) {
 	var b strings.Builder
 	runes := 0
@@ -489,8 +486,8 @@ func (qu quote) wire(first int) (text string, numbers []int, marks []wire.Range)
 	return b.String(), numbers, marks
 }
 
-// withoutTitle returns body without a heading at its start that repeats title,
-// which stands beside every quote anyway.
+// withoutTitle returns body without a heading at its start that repeats title, which is
+// shown beside every quote.
 func withoutTitle(body, title string) string {
 	line, rest, _ := strings.Cut(strings.TrimLeft(body, "\r\n"), "\n")
 	heading := strings.TrimLeft(line, "#")

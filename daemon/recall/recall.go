@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/lru"
 	"github.com/foldwatch/foldwatch/meta/shown"
 	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -60,7 +62,9 @@ type Door struct {
 	Options
 	model   atomic.Pointer[Meaning]
 	history commitHistory
-	similar similarityCache
+
+	mu      sync.Mutex // guards similar
+	similar lru.Cache[similarityKey, []similarity]
 }
 
 // New returns the service of one checkout.
@@ -68,7 +72,7 @@ func New(opt Options) *Door {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	s := &Door{Options: opt}
+	s := &Door{Options: opt, similar: lru.Cache[similarityKey, []similarity]{MaxLen: maxSimilarities}}
 	s.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed})
 	return s
 }

@@ -19,7 +19,7 @@ const (
 	defaultResults = 10
 	maxResults     = 100
 	candidates     = 200 // of each kind, that are ranked
-	shownChunks    = 3   // of each result; more where places are asked for
+	shownChunks    = 3   // of each result; more where chunks come first
 	vectorLimit    = 100
 	maxQuery       = 4 << 10 // bytes
 )

@@ -8,12 +8,12 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// inSession begins the group of what was said in a session.
+// inSession begins the names of groups that are sessions.
 const inSession = "session "
 
-// addSessionNeighbours tells the ranker which memories followed each other in a session, and
-// adds those next to a candidate that pass f: an answer may share no word with
-// the question it follows.
+// addSessionNeighbours tells the ranker the order of memories in their sessions, and adds
+// the neighbours of candidates that pass f: an answer may share no word with the question
+// before it.
 func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
 	ids := make([]fold.ID, len(c.Memories))
 	for i := range c.Memories {
@@ -26,7 +26,7 @@ func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *
 	found, has := make(map[fold.ID]bool, len(ids)), make(map[fold.ID]bool, len(ids))
 	for i, id := range ids {
 		found[id] = true
-		if h := &c.Memories[i]; h.Coverage > 0 || h.Exact > 0 { // else it has synonyms alone
+		if h := &c.Memories[i]; h.Coverage > 0 || h.Exact > 0 { // other hits only have synonyms
 			has[id] = true
 		}
 	}
@@ -65,14 +65,14 @@ func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *
 	return nil
 }
 
-// maxLookupWords is how many words a question has at most that looks something up, rather
-// than asks.
+// maxLookupWords is up to how many words a query looks something up rather than asks a
+// question.
 const maxLookupWords = 2
 
-// demoteNeighbours puts what has words of the question before what only stands beside such in
-// a session. That answers questions as often as not (retrieval.md 1.9), but who looks up
-// a name or two wants what has them. What steps back scores no more than what it stands
-// behind.
+// demoteNeighbours moves results that only stand next to a match in a session behind
+// those that have words of the query. Neighbours answer questions as often as not
+// (retrieval.md 1.9), but who looks up a name wants what has it. A demoted result scores
+// no more than the one before it.
 func demoteNeighbours(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	var beside []rank.Ranked
 	out := make([]rank.Ranked, 0, len(ranked))

@@ -10,26 +10,26 @@ import (
 
 const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
 
-// lazyRegexp compiles an expression when it is first needed, once: each command is this
-// program too, and asks nothing of the kind.
+// lazyRegexp compiles an expression when it is first used. Most commands run this program
+// without a search, and should not pay for it.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// timeQuestion begins a question whose answer is a time.
+// timeQuestion matches the beginning of a question whose answer is a time.
 var timeQuestion = lazyRegexp(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
 
 // asksWhen reports whether a question asks for a time.
 func asksWhen(query string) bool { return timeQuestion().MatchString(query) }
 
-// timeWords are words that say when something was or will be. May is a month with
-// a capital letter only.
+// timeWords match words that say when something was or will be. May counts as a month
+// with a capital letter only.
 var timeWords = lazyRegexp(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
 	`this (week|weekend|month|year|morning|spring|summer|autumn|fall|winter)|` +
 	`monday|tuesday|wednesday|thursday|friday|saturday|sunday|` +
 	`january|february|march|april|june|july|august|september|october|november|december|(19|20)\d\d)\b)|\bMay\b`)
 
-// mentionsTime reports whether a text tells when something was or will be.
+// mentionsTime reports whether a text says when something was or will be.
 func mentionsTime(text string) bool { return timeWords().MatchString(text) }
 
 var (
@@ -40,9 +40,8 @@ var (
 	relative   = lazyRegexp(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
 )
 
-// timeSpan returns the time that a question names, from its first moment to that
-// after its last, in UTC: a day, a month, or one that is counted back from now.
-// Both are zero if it names none.
+// timeSpan returns the time that a question names, [from, to) in UTC: a day, a month, or
+// a time relative to now. Both are zero if it names none.
 func timeSpan(query string, now time.Time) (from, to time.Time) {
 	day := func(year, month, day string) (time.Time, time.Time) {
 		at, err := time.Parse("2006 January 2", year+" "+month+" "+day)
@@ -73,8 +72,8 @@ func timeSpan(query string, now time.Time) (from, to time.Time) {
 	return time.Time{}, time.Time{}
 }
 
-// relativeSpan returns the time that a match of relative means at now: the day, the week
-// from Monday, the month or the year that lies so far back.
+// relativeSpan returns the time that a match of relative means: the day, the week from
+// Monday, the month or the year that many units before now.
 func relativeSpan(m []string, now time.Time) (from, to time.Time) {
 	today := now.Truncate(24 * time.Hour)
 	n, unit := 1, strings.ToLower(m[5])
@@ -103,7 +102,7 @@ func relativeSpan(m []string, now time.Time) (from, to time.Time) {
 	return first.AddDate(-n, 0, 0), first.AddDate(1-n, 0, 0)
 }
 
-// count reads a small number as people write it.
+// count parses a small number in digits or words.
 func count(s string) int {
 	for i, word := range []string{"two", "three", "four", "five", "six"} {
 		if strings.EqualFold(s, word) {

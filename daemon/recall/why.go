@@ -11,16 +11,16 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// A held is what of a question stands in some texts.
+// matchedWords are the words of a question that occur in some texts.
 type matchedWords struct {
 	words  []string // as they were typed, each once
-	text   string   // the same for people, who are told of which name a word is a part
-	weight int      // of what is held; that of all is question.totalWeight
+	text   string   // for people; it says which name a word is a part of
+	weight int      // of these words; that of the whole question is question.totalWeight
 }
 
-// has returns the words of the question that stand in texts, of which some are
-// known to. A name is held where it stands there as it is: max and conns of a
-// maxConns are not the name, wherever they stand.
+// match returns the words of the question that occur in texts, beside those already
+// known. A name matches if it occurs as it is; max and conns alone are only parts of
+// maxConns.
 func (q question) match(known formSet, texts ...string) matchedWords {
 	found := append(q.buffers.has[:0], make([]bool, q.formCount+1)...)
 	q.buffers.has = found
@@ -34,7 +34,7 @@ func (q question) match(known formSet, texts ...string) matchedWords {
 	}
 	for _, text := range texts {
 		if lacking == 0 {
-			break // more than all cannot be found
+			break // all are found
 		}
 		q.prefilter.eachMatchingPart(text[:min(len(text), readBytes)], func(part string) bool {
 			lacking -= q.noteForms(part, found)
@@ -44,7 +44,7 @@ func (q question) match(known formSet, texts ...string) matchedWords {
 	return q.matched(found)
 }
 
-// matched says which words of the question were found, by number of their forms.
+// matched returns the words of the question whose forms were found, by number.
 func (q question) matched(found []bool) (h matchedWords) {
 	add := func(word string) bool {
 		if slices.Contains(h.words, word) {
@@ -53,13 +53,13 @@ func (q question) matched(found []bool) (h matchedWords) {
 		h.words = append(h.words, word)
 		return true
 	}
-	var told []string
+	var texts []string
 	for i := range q.words {
 		w := &q.words[i]
 		if found[w.number] || !w.name() && found[w.parts[0].number] {
 			h.weight += w.weight()
 			if add(w.text) {
-				told = append(told, w.text)
+				texts = append(texts, w.text)
 			}
 			continue
 		}
@@ -75,18 +75,18 @@ func (q question) matched(found []bool) (h matchedWords) {
 		switch {
 		case len(parts) == 0:
 		case w.loose:
-			told = append(told, parts...)
+			texts = append(texts, parts...)
 		default:
-			told = append(told, strings.Join(parts, " and ")+" of "+w.text)
+			texts = append(texts, strings.Join(parts, " and ")+" of "+w.text)
 		}
 	}
-	h.text = strings.Join(told, ", ")
+	h.text = strings.Join(texts, ", ")
 	return h
 }
 
-// unmatched returns the words of the question, as they were typed, that stand neither in
-// what names a memory nor in its own text, of which body was seen, or the chunks that
-// matched.
+// unmatched returns the words of the question, as they were typed, that occur neither in
+// the names of a memory, nor in its text, of which body is known, nor in its matched
+// chunks.
 func (q question) unmatched(row *index.Summary, chunks []quotedChunk, body formSet) (out []string) {
 	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body)}
 	for _, c := range chunks {
@@ -103,7 +103,7 @@ func (q question) unmatched(row *index.Summary, chunks []quotedChunk, body formS
 }
 
 // noteForms marks in found the forms of the question that part has, and returns how many
-// parts of words are among those that were not marked.
+// required ones are new.
 func (q question) noteForms(part string, found []bool) (parts int) {
 	a := &q.buffers.analysis
 	a.Reset(part)
@@ -123,7 +123,7 @@ func (q question) noteForms(part string, found []bool) (parts int) {
 	return parts
 }
 
-// weight is how much w counts in [matched] where it stands somewhere as it is.
+// weight is how much w counts in [matchedWords] if it occurs as it is.
 func (w *askedWord) weight() int {
 	if w.name() {
 		return len(w.parts) + 1
@@ -131,7 +131,7 @@ func (w *askedWord) weight() int {
 	return 1
 }
 
-// totalWeight is the weight of all of the question.
+// totalWeight is the weight of all words of the question.
 func (q question) totalWeight() (n int) {
 	for i := range q.words {
 		n += q.words[i].weight()
@@ -139,23 +139,23 @@ func (q question) totalWeight() (n int) {
 	return n
 }
 
-// why says what made a memory a result, from what a reader may see of it: a chunk
-// that is withheld speaks by its name only. The chunks come in the order of those of
-// res; body is what was seen of the memory's own text. Beside is what has words of the
-// question next to it, nil if that does not matter.
+// why returns the reasons why a memory is a result, from what the reader may see: a
+// hidden chunk only gives its name. Chunks are in the order of those of res; body is
+// known of the memory's own text. Beside is a neighbour with words of the question, or
+// nil.
 func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []quotedChunk, body formSet, q question, past []commitVote, beside *index.Summary) []wire.Reason {
 	var out []wire.Reason
 	first := 0 // weight of what the first chunk has
 	for i, c := range res.MatchedChunks {
 		if i > 0 && first == q.totalWeight() {
-			break // no other says more
+			break // another chunk can add nothing
 		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
 		in := q.match(chunks[i].seen, c.NodeName, chunks[i].seen.unread(chunks[i].text))
 		if i == 0 {
 			first = in.weight
 		} else if in.weight <= first {
-			continue // the first says as much
+			continue // the first chunk has as much
 		}
 		text := name
 		if len(in.words) > 0 {
@@ -206,14 +206,14 @@ func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []quo
 	return out
 }
 
-// A voter is a past commit whose message is like a question.
+// A commitVote is a past commit whose message is similar to a question.
 type commitVote struct {
 	oid, subject string
 	files        []fold.ID
 }
 
-// bestVote returns the commit most like the question that touched the file id,
-// nil if none did. Voters come most like it first.
+// bestVote returns the commit most similar to the question that touched the file id, nil
+// if none did. Voters come most similar first.
 func bestVote(voters []commitVote, id fold.ID) *commitVote {
 	for i := range voters {
 		if slices.Contains(voters[i].files, id) {
@@ -223,8 +223,8 @@ func bestVote(voters []commitVote, id fold.ID) *commitVote {
 	return nil
 }
 
-// explain lists the addends of a score: they sum up to it. Those of one channel
-// stand together, channels that add most first, strength last.
+// explain lists the summands of a score, grouped by channel, the largest channel first
+// and strength last.
 func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
 	var out []wire.ScoreTerm
 	sums := map[string]float64{}
