@@ -281,10 +281,10 @@ func merge(all *rank.Candidates, c rank.Candidates) {
 		all.Strength, all.Places = map[fold.ID]float64{}, map[string]rank.Place{}
 		all.Votes, all.Messages = map[fold.ID]float64{}, map[fold.ID]float64{}
 	}
-	if all.Cues == nil {
-		all.Cues = map[fold.ID]rank.Cue{}
+	if all.Hints == nil {
+		all.Hints = map[fold.ID]rank.Hint{}
 	}
-	maps.Copy(all.Cues, c.Cues)
+	maps.Copy(all.Hints, c.Hints)
 	maps.Copy(all.Votes, c.Votes)
 	maps.Copy(all.Messages, c.Messages)
 	maps.Copy(all.Strength, c.Strength)

@@ -38,7 +38,7 @@ func (s *Door) addHints(ctx context.Context, query string, now time.Time, c *ran
 	if err != nil {
 		return err
 	}
-	c.Cues = hintsOf(query, statements, now)
+	c.Hints = hintsOf(query, statements, now)
 	return s.addLinkHints(ctx, c)
 }
 
@@ -64,9 +64,9 @@ func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 	}
 	add := func(id fold.ID, derived bool) {
 		if !derived {
-			hint := c.Cues[id]
+			hint := c.Hints[id]
 			hint.Linked = 1
-			c.Cues[id] = hint
+			c.Hints[id] = hint
 		}
 	}
 	for _, id := range ids {
@@ -81,7 +81,7 @@ func (s *Door) addLinkHints(ctx context.Context, c *rank.Candidates) error {
 }
 
 // hintsOf returns the hints that a question asked now gives about statements.
-func hintsOf(query string, statements map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Cue {
+func hintsOf(query string, statements map[fold.ID]index.Statement, now time.Time) map[fold.ID]rank.Hint {
 	authors := map[string]bool{}
 	for _, t := range statements {
 		authors[t.Author] = true
@@ -99,9 +99,9 @@ func hintsOf(query string, statements map[fold.ID]index.Statement, now time.Time
 	}
 	when := asksWhen(query)
 	from, to := timeSpan(query, now)
-	hints := make(map[fold.ID]rank.Cue, len(statements))
+	hints := make(map[fold.ID]rank.Hint, len(statements))
 	for id, t := range statements {
-		var hint rank.Cue
+		var hint rank.Hint
 		if named != "" && t.Author == named {
 			hint.Person = 1
 		}
@@ -118,7 +118,7 @@ func hintsOf(query string, statements map[fold.ID]index.Statement, now time.Time
 		if endsWithQuestion(t.Text) {
 			hint.Asks = 1
 		}
-		if hint != (rank.Cue{}) {
+		if hint != (rank.Hint{}) {
 			hints[id] = hint
 		}
 	}

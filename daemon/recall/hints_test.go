@@ -25,17 +25,17 @@ func TestCuesOfAQuestion(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		query string
-		want  map[fold.ID]rank.Cue
+		want  map[fold.ID]rank.Hint
 	}{
-		{"where is the wombat", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"What does Ann say?", map[fold.ID]rank.Cue{"ann asks": {Person: 1, Asks: 1}, "ann tells": {Person: 1}}},
-		{"What did Ann and Bob see?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"Is Annual the name the agent has?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"When did it leave?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "bob tells": {Time: 1}}},
-		{"what happens when it left", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"What left in May 2026?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: 1}, "ann tells": {Time: .5}}},
-		{"What left on 8 May, 2026?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: .5}}},
-		{"What left last month?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
+		{"where is the wombat", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"What does Ann say?", map[fold.ID]rank.Hint{"ann asks": {Person: 1, Asks: 1}, "ann tells": {Person: 1}}},
+		{"What did Ann and Bob see?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"Is Annual the name the agent has?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"When did it leave?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}, "bob tells": {Time: 1}}},
+		{"what happens when it left", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"What left in May 2026?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: 1}, "ann tells": {Time: .5}}},
+		{"What left on 8 May, 2026?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: .5}}},
+		{"What left last month?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
 	} {
 		t.Run(tc.query, func(t *testing.T) {
 			got := hintsOf(tc.query, statements, at("2026-07-20"))

@@ -44,7 +44,7 @@ func withProject(checkout int, c rank.Candidates) rank.Candidates {
 		p.Group = string(projectID(checkout, fold.ID(p.Group)))
 		places[projectKey(checkout, key)] = p
 	}
-	c.Places, c.Cues = places, withProjectIDs(checkout, c.Cues)
+	c.Places, c.Hints = places, withProjectIDs(checkout, c.Hints)
 	c.Strength, c.Votes, c.Messages = withProjectIDs(checkout, c.Strength), withProjectIDs(checkout, c.Votes), withProjectIDs(checkout, c.Messages)
 	return c
 }

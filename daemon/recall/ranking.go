@@ -48,11 +48,11 @@ func onlyVectors(c rank.Candidates) bool {
 func scaleRelevance(r rank.Ranked, f float64, opt rank.Options) rank.Ranked {
 	r.Relevance *= f
 	r.Score = opt.Score(r.ID, r.Relevance, r.Strength)
-	r.Evidence = r.Times(f)
+	r.Evidence = r.Scaled(f)
 	r.Chunks = slices.Clone(r.Chunks)
 	for i := range r.Chunks {
 		r.Chunks[i].Relevance *= f
-		r.Chunks[i].Evidence = r.Chunks[i].Times(f)
+		r.Chunks[i].Evidence = r.Chunks[i].Scaled(f)
 	}
 	return r
 }

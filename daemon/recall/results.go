@@ -26,7 +26,7 @@ func (s *Door) results(ctx context.Context, ranked []rank.Ranked, req wire.Searc
 	}
 	all := ids
 	for _, id := range ids {
-		if beside, ok := p.found.Beside[id]; ok {
+		if beside, ok := p.found.MatchingNeighbour[id]; ok {
 			all = append(all, beside)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Door) results(ctx context.Context, ranked []rank.Ranked, req wire.Searc
 		parts := s.quoteChunks(ctx, row.FilePath, r.Chunks, chunks, q, &res)
 		body, seen := quoteOf(withoutTitle(row.Body, row.Title), q)
 		res.Snippet, _, res.Highlights = body.wire(1)
-		res.Why = why(r, row, &res, parts, seen, q, p.voters, rows[p.found.Beside[r.ID]])
+		res.Why = why(r, row, &res, parts, seen, q, p.voters, rows[p.found.MatchingNeighbour[r.ID]])
 		if see != nil {
 			see(row, parts)
 		}

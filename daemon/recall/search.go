@@ -25,7 +25,7 @@ const (
 )
 
 // rankBuffers holds the memory that searches rank in, for reuse.
-var rankBuffers = sync.Pool{New: func() any { return &rank.Room{} }}
+var rankBuffers = sync.Pool{New: func() any { return &rank.Buffers{} }}
 
 // A search is one search request, to one checkout or several, while it runs.
 type search struct {
@@ -61,12 +61,12 @@ func SearchAll(ctx context.Context, checkouts []Lender, req wire.SearchRequest, 
 	if err := q.gather(ctx); err != nil {
 		return reply, err
 	}
-	buffers := rankBuffers.Get().(*rank.Room)
+	buffers := rankBuffers.Get().(*rank.Buffers)
 	defer func() { // the reply points to none of them
 		buffers.Release()
 		rankBuffers.Put(buffers)
 	}()
-	q.found.Room = buffers
+	q.found.Buffers = buffers
 	certainty, err := q.certainty(ctx)
 	if err != nil {
 		return reply, err
@@ -171,7 +171,7 @@ func (q *search) gather(ctx context.Context) error {
 		for i := range q.projects {
 			p := &q.projects[i].found
 			merge(&q.found, withProject(i, *p))
-			*p = rank.Candidates{Beside: p.Beside} // the rest has its copy in q.found
+			*p = rank.Candidates{MatchingNeighbour: p.MatchingNeighbour} // the rest has its copy in q.found
 		}
 	}
 	var weights []rank.Weights

@@ -31,7 +31,7 @@ func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *
 		}
 	}
 	var near []fold.ID
-	c.Beside = map[fold.ID]fold.ID{}
+	c.MatchingNeighbour = map[fold.ID]fold.ID{}
 	if c.Places == nil {
 		c.Places = map[string]rank.Place{}
 	}
@@ -44,9 +44,9 @@ func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *
 			switch {
 			case has[id]:
 			case i > 0 && has[all[i-1]]:
-				c.Beside[id] = all[i-1]
+				c.MatchingNeighbour[id] = all[i-1]
 			case i+1 < len(all) && has[all[i+1]]:
-				c.Beside[id] = all[i+1]
+				c.MatchingNeighbour[id] = all[i+1]
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func demoteNeighbours(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	var beside []rank.Ranked
 	out := make([]rank.Ranked, 0, len(ranked))
 	for _, r := range ranked {
-		if r.Beside() {
+		if r.OnlyNeighbour() {
 			beside = append(beside, r)
 		} else {
 			out = append(out, r)

@@ -179,7 +179,7 @@ func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []quo
 	}
 	adds := map[string]float64{}
 	for _, t := range r.Terms() {
-		adds[rank.AboutTerm(t.Name).Channel] += t.Value * t.Weight
+		adds[rank.DescribeTerm(t.Name).Channel] += t.Value * t.Weight
 	}
 	if v := bestVote(past, r.ID); v != nil && adds["commits"] > 0 {
 		out = append(out, wire.Reason{
@@ -229,7 +229,7 @@ func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
 	var out []wire.ScoreTerm
 	sums := map[string]float64{}
 	for _, t := range r.Terms() {
-		w, a := t.Weight*(1-weight), rank.AboutTerm(t.Name)
+		w, a := t.Weight*(1-weight), rank.DescribeTerm(t.Name)
 		out = append(out, wire.ScoreTerm{Name: t.Name, Channel: a.Channel, About: a.Text, Value: t.Value, Weight: w, Adds: t.Value * w})
 		sums[a.Channel] += t.Value * w
 	}
