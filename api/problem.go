@@ -12,23 +12,23 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// problemReply is a problem document on its way out through huma.
-type problemReply struct {
+// problemError is a problem document on its way out through huma.
+type problemError struct {
 	wire.Problem
 	header http.Header
 }
 
 // Error returns what failed.
-func (p *problemReply) Error() string { return p.Detail }
+func (p *problemError) Error() string { return p.Detail }
 
 // GetStatus returns the HTTP status.
-func (p *problemReply) GetStatus() int { return p.Status }
+func (p *problemError) GetStatus() int { return p.Status }
 
 // GetHeaders returns headers that belong to the answer.
-func (p *problemReply) GetHeaders() http.Header { return p.header }
+func (p *problemError) GetHeaders() http.Header { return p.header }
 
 // ContentType returns the media type of problem documents.
-func (p *problemReply) ContentType(string) string { return "application/problem+json" }
+func (p *problemError) ContentType(string) string { return "application/problem+json" }
 
 // retryAfter is how many seconds a client should wait after a 429 or 503.
 const retryAfter = "1"
@@ -36,11 +36,11 @@ const retryAfter = "1"
 // problemOf returns the problem for an error of the named operation; a conflict with an
 // If-Match is a 412. The text of an internal error goes to the log, and only the id of the
 // request to the client; so does that of an error that the operation does not document.
-func (s *Server) problemOf(ctx context.Context, operation string, err error, ifMatch bool) *problemReply {
-	if done, ok := errors.AsType[*problemReply](err); ok {
+func (s *Server) problemOf(ctx context.Context, operation string, err error, ifMatch bool) *problemError {
+	if done, ok := errors.AsType[*problemError](err); ok {
 		return done
 	}
-	p := &problemReply{Problem: wire.NewProblem(err)}
+	p := &problemError{Problem: wire.NewProblem(err)}
 	if p.Code == "conflict" && ifMatch {
 		p.Status = http.StatusPreconditionFailed
 	}

@@ -91,7 +91,7 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 				case wire.Memory:
 					out.ETag = etag(b.ContentHash)
 					if noneMatch(in, out.ETag) {
-						return nil, &problemReply{Problem: wire.Problem{Status: http.StatusNotModified}, header: http.Header{"ETag": {out.ETag}}}
+						return nil, &problemError{Problem: wire.Problem{Status: http.StatusNotModified}, header: http.Header{"ETag": {out.ETag}}}
 					}
 				case wire.WriteReply:
 					out.ETag = etag(b.ContentHash)

@@ -124,7 +124,7 @@ func (s *Server) config() huma.Config {
 			p := fromHuma(v)
 			p.Request = requestID(ctx.Context())
 			return p, nil
-		case *problemReply:
+		case *problemError:
 			return v.Problem, nil
 		}
 		return nonNilLists(v), nil
