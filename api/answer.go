@@ -13,8 +13,8 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// An Answer is one way in which a route answers. A status may have several, each
-// with a media type of its own.
+// An Answer is one kind of answer of a route. A status may have several, each with its own
+// media type.
 type Answer struct {
 	Status int
 	Says   string // "" is the usual text of the status
@@ -28,9 +28,9 @@ const (
 	problemType = "application/problem+json"
 )
 
-// Answers returns every way in which the route may answer, by status: what it is
-// there for, and how it refuses. The OpenAPI document is made of them; what is
-// not among them is never sent, see [Server.tell].
+// Answers returns every answer of the route, by status: successes and problems. The
+// OpenAPI document is made of them, and no other status is ever sent, see
+// [Server.problemOf].
 func (r Route) Answers() []Answer {
 	all := slices.Clone(r.Also)
 	switch {
@@ -46,9 +46,8 @@ func (r Route) Answers() []Answer {
 	return all
 }
 
-// refusals are the statuses of the problems that the route may answer with. What
-// follows from its declaration is here; what its handler cannot come to, it says
-// in Never.
+// refusals returns the statuses of the problems that the route may answer with. They
+// follow from its declaration, except for those that it excludes by Never.
 func (r Route) refusals() map[int]bool {
 	all := map[int]bool{}
 	for _, status := range []int{
@@ -58,7 +57,7 @@ func (r Route) refusals() map[int]bool {
 		all[status] = true
 	}
 	changes := r.Method != http.MethodGet
-	if changes { // a body is read, and looked at by its type
+	if changes { // a body is read, and its type checked
 		for _, status := range []int{
 			http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 		} {
@@ -79,8 +78,8 @@ func (r Route) refusals() map[int]bool {
 	return all
 }
 
-// problems are the answers that routes share, in the OpenAPI document.
-var problems = map[int]string{
+// statusTexts describe the problems that routes share, in the OpenAPI document.
+var statusTexts = map[int]string{
 	http.StatusBadRequest:            "The body cannot be read as JSON.",
 	http.StatusUnauthorized:          "The credentials are not valid, or there are none where some are needed.",
 	http.StatusForbidden:             "The caller may not do this, or the request came from a web page or for another host.",
@@ -98,8 +97,8 @@ var problems = map[int]string{
 	http.StatusInsufficientStorage:   "The disk is full; nothing was stored.",
 }
 
-// describe writes what all routes share into the document.
-func describe(doc *huma.OpenAPI) {
+// describeShared adds to the document what all routes share.
+func describeShared(doc *huma.OpenAPI) {
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
 		Type: "http", Scheme: "bearer", Description: "A token of foldwatch token create. At the socket none is needed: there the caller is the owner.",
 	}}
@@ -115,7 +114,7 @@ func describe(doc *huma.OpenAPI) {
 	}
 	doc.Components.Schemas.Schema(reflect.TypeFor[wire.Event](), true, "") // of a stream, so no body has it
 	doc.Components.Responses = map[string]*huma.Response{}
-	for status, says := range problems {
+	for status, says := range statusTexts {
 		doc.Components.Responses[problemName(status)] = inline(doc, []Answer{{Status: status, Says: says, Type: problemType, Body: reflect.TypeFor[wire.Problem]()}})
 	}
 }
@@ -130,7 +129,7 @@ func (r Route) responses(doc *huma.OpenAPI) map[string]*huma.Response {
 	}
 	out := map[string]*huma.Response{}
 	for status, answers := range by {
-		if len(answers) == 1 && answers[0].Type == problemType && problems[status] != "" {
+		if len(answers) == 1 && answers[0].Type == problemType && statusTexts[status] != "" {
 			out[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + problemName(status)}
 			continue
 		}
@@ -143,7 +142,7 @@ func (r Route) responses(doc *huma.OpenAPI) map[string]*huma.Response {
 func inline(doc *huma.OpenAPI, answers []Answer) *huma.Response {
 	status := answers[0].Status
 	out := &huma.Response{
-		Description: cmp.Or(answers[0].Says, problems[status], http.StatusText(status)+"."),
+		Description: cmp.Or(answers[0].Says, statusTexts[status], http.StatusText(status)+"."),
 		Headers:     map[string]*huma.Param{requestHeader: headerRef("Request"), "X-Foldwatch-Version": headerRef("Version"), wire.NoticesHeader: headerRef("Notices")},
 	}
 	if tagged(answers) {
@@ -171,15 +170,15 @@ func inline(doc *huma.OpenAPI, answers []Answer) *huma.Response {
 	return out
 }
 
-// tagged reports whether answers have the ETag of a memory.
+// tagged reports whether one of the answers has an ETag.
 func tagged(answers []Answer) bool {
 	return slices.ContainsFunc(answers, func(a Answer) bool {
 		return a.Body == reflect.TypeFor[wire.Memory]() || a.Body == reflect.TypeFor[wire.WriteReply]() || a.Status == http.StatusNotModified
 	})
 }
 
-// untag takes out of the operation what huma writes for every answer, since some
-// have it: ETag and Retry-After.
+// untag removes the headers ETag and Retry-After, which huma adds to every answer of the
+// operation because some have them.
 func untag(op *huma.Operation, r Route) {
 	for _, res := range op.Responses {
 		maps.DeleteFunc(res.Headers, func(_ string, h *huma.Param) bool { return h.Ref == "" })

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// heartbeatTime is how long a stream is silent before it says that it lives.
+	// heartbeatTime is how long a stream is silent before it sends a heartbeat.
 	heartbeatTime = 15 * time.Second
-	// eventTime is how long a client may take to read what is sent to it.
+	// eventTime is how long a client may take to read an event.
 	eventTime = 30 * time.Second
 )
 
-// events streams what happens as server-sent events. A client that comes back
-// with Last-Event-ID gets what it missed, as far as that is still known, and is
-// told where it is not. One that does not read is left.
+// events streams events as server-sent events. A client that reconnects with Last-Event-ID
+// gets the events that it missed as far as they are still stored, and is told if they are
+// not. A client that does not read is disconnected.
 func (s *Server) events() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last := r.Header.Get("Last-Event-ID")
@@ -35,7 +35,7 @@ func (s *Server) events() http.Handler {
 			}
 		}
 		project := r.URL.Query().Get("project")
-		ch := s.doors.Subscribe(r.Context(), scopeOf(r.Context()), after)
+		ch := s.handlers.Subscribe(r.Context(), scopeOf(r.Context()), after)
 		w.Header().Set("Content-Type", "text/event-stream")
 		out := eventWriter{w, http.NewResponseController(w)}
 		if !out.write(": events of foldwatch\n\n") {
@@ -48,7 +48,7 @@ func (s *Server) events() http.Handler {
 			case <-r.Context().Done():
 				return
 			case now := <-beat.C:
-				// Without an id: a client that comes back names its last event.
+				// Without an id: a client that reconnects must name its last real event.
 				if b, err := json.Marshal(wire.Event{ID: after, Type: "heartbeat", Time: now.UTC()}); err != nil || !out.write(fmt.Sprintf("event: heartbeat\ndata: %s\n\n", b)) {
 					return
 				}

@@ -15,7 +15,7 @@ func (s *Server) Redeclare(id string, a Access) {
 
 // OtherAt returns the handler of a listener at a loopback port.
 func (s *Server) OtherAt(port string) http.Handler {
-	return newGate(s, &TCPListener{port: port, loops: true})
+	return newGate(s, &TCPListener{port: port, loopbackOnly: true})
 }
 
 // Fill has the server answer as many requests, and streams, as it ever does.

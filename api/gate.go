@@ -12,17 +12,16 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// A gate is what every request of one listener passes before its route is
-// reached: REST, MCP, event streams and documents alike. It is an http.Handler,
-// safe for concurrent use.
+// A gate checks every request of one listener before its route is reached: REST, MCP,
+// event streams and documents alike. It is an http.Handler, safe for concurrent use.
 type gate struct {
 	s *Server
-	// ln is the listener that requests come by. Nil is the socket, whose peers are
-	// checked to be the owner.
+	// ln is the listener of the requests. Nil is the socket, whose peers were checked to
+	// be the owner.
 	ln *TCPListener
 
-	// What is served at once, for each listener by itself: others cannot take the
-	// owner's share.
+	// Semaphores of what is served at once. Each listener has its own, so that others
+	// cannot use up those of the owner.
 	requests chan struct{}
 	streams  chan struct{}
 }
@@ -31,34 +30,32 @@ func newGate(s *Server, ln *TCPListener) *gate {
 	return &gate{s: s, ln: ln, requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams)}
 }
 
-// Owner returns the handler of the socket: what comes without credentials comes
-// from the owner of the daemon. It stands only behind a listener that has
-// checked this.
+// Owner returns the handler of the socket, where requests without credentials come from
+// the owner of the daemon. Use it only behind a listener that has checked this.
 func (s *Server) Owner() http.Handler { return s.owner }
 
-// ServeHTTP checks how a request comes, who sends it and how much there is, then
-// answers it.
+// ServeHTTP checks the origin, the caller and the rate of a request, then answers it.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.s
-	r = identified(w, r)
+	r = withRequestID(w, r)
 	var (
 		route Route
 		who   auth.Caller
 		tell  func(Route, auth.Caller)
 	)
-	w, tell = s.logged(w, r)
+	w, tell = s.logAnswer(w, r)
 	defer func() { tell(route, who) }()
 	w.Header().Set("X-Foldwatch-Version", s.opt.Version)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	if isOver(w, r) || g.ln != nil && !s.rates.mayPeer(w, r) || !g.comesRight(w, r) {
+	if refuseOverload(w, r) || g.ln != nil && !s.rates.allowPeer(w, r) || !g.comesRight(w, r) {
 		return
 	}
 	h, pattern := s.mux.Handler(r)
 	var ok bool
 	route, ok = s.routes[strings.Replace(pattern, "HEAD ", "GET ", 1)]
 	if !ok {
-		s.unrouted(w, r, h)
+		s.notFound(w, r, h)
 		return
 	}
 	var err error
@@ -68,10 +65,10 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.challenge(w, r)
-		writeProblem(w, s.tell(r.Context(), route.ID, err, false).Problem)
+		writeProblem(w, s.problemOf(r.Context(), route.ID, err, false).Problem)
 		return
 	}
-	if !s.rates.mayCaller(w, who) {
+	if !s.rates.allowCaller(w, who) {
 		return
 	}
 	if !route.Access.Allows(who.Scope) {
@@ -81,7 +78,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, asked := r.Header[wire.NoticesHeader]; asked && g.ln == nil && len(r.Header["Authorization"]) == 0 && s.opt.Notices != nil {
 		w.Header().Set(wire.NoticesHeader, wire.EncodeNotices(s.opt.Notices(r.Context())))
 	}
-	if who.Browser && route.Method != http.MethodGet && !g.ownPage(r) {
+	if who.Browser && route.Method != http.MethodGet && !g.isOwnPage(r) {
 		writeProblem(w, refusal(http.StatusForbidden, "a browser's session changes things from pages of this server only",
 			"send the header Origin with the address of this server, or use a token"))
 		return
@@ -115,7 +112,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // its own, or none.
 func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
 	switch {
-	case g.ln != nil && !g.ln.names(r.Host):
+	case g.ln != nil && !g.ln.acceptsHost(r.Host):
 		writeProblem(w, refusal(http.StatusForbidden, "requests to another host are refused", "use the address that foldwatch status names"))
 	case !g.originAllowed(r):
 		writeProblem(w, refusal(http.StatusForbidden, "requests from web pages are refused", ""))
@@ -133,17 +130,17 @@ func (g *gate) comesRight(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// originAllowed reports whether a page, if it is one, may ask: one of the list,
-// and our own with the session of its browser.
+// originAllowed reports whether the request is from no web page, from a page of an
+// allowed origin, or from our own page in a browser that is logged in.
 func (g *gate) originAllowed(r *http.Request) bool {
 	origins, sent := r.Header["Origin"]
-	return !sent || len(origins) == 1 && (slices.Contains(g.s.opt.Origins, origins[0]) || g.ownPage(r))
+	return !sent || len(origins) == 1 && (slices.Contains(g.s.opt.Origins, origins[0]) || g.isOwnPage(r))
 }
 
-// ownPage reports whether r comes of a page of this very address and port, in a
+// isOwnPage reports whether r comes of a page of this very address and port, in a
 // browser of somebody who is logged in. Cookies alone show no such thing: pages
 // of other ports of this machine send them too.
-func (g *gate) ownPage(r *http.Request) bool {
+func (g *gate) isOwnPage(r *http.Request) bool {
 	if g.ln == nil || len(r.Header["Authorization"]) > 0 {
 		return false
 	}
@@ -158,8 +155,8 @@ func (g *gate) ownPage(r *http.Request) bool {
 	return known
 }
 
-// caller returns who sent r: the bearer of its credentials, else the owner at
-// the socket, and elsewhere whoever is logged in with that browser, or nobody.
+// caller returns the caller by the credentials of r; without any the owner at the socket,
+// and elsewhere the user whose browser is logged in, or nobody.
 func (g *gate) caller(r *http.Request) (auth.Caller, error) {
 	local := g.ln == nil
 	for _, a := range []auth.Authenticator{g.s.opt.Logins, g.s.opt.Auth} {
@@ -176,7 +173,7 @@ func (g *gate) caller(r *http.Request) (auth.Caller, error) {
 		}
 	}
 	switch {
-	case len(r.Header["Authorization"]) > 0: // of a kind that nobody here knows
+	case len(r.Header["Authorization"]) > 0: // of an unknown kind
 		return auth.Caller{}, auth.ErrNobody()
 	case local:
 		return auth.Owner(), nil
@@ -195,7 +192,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", how)
 }
 
-// tokenInURL reports whether somebody put a token, or a part of one, into u.
+// tokenInURL reports whether u contains a token, or a part of one.
 func tokenInURL(u *url.URL) bool {
 	query, err := url.QueryUnescape(u.RawQuery)
 	return auth.InText(u.Path) || auth.InText(u.RawQuery) || err == nil && auth.InText(query) || u.Query().Has("access_token")

@@ -14,27 +14,27 @@ import (
 	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
-// How much is remembered of what was done under an Idempotency-Key: enough for
-// a client that retries, bounded whatever clients do.
+// Bounds of the answers that are stored for idempotency keys: enough for clients that
+// retry.
 const (
-	onceEntries = 1024
-	onceBytes   = 4 << 20
-	onceTime    = 24 * time.Hour
-	onceKey     = 255 // bytes
+	maxIdempotencyEntries = 1024
+	maxIdempotencyBytes   = 4 << 20
+	idempotencyTTL        = 24 * time.Hour
+	maxIdempotencyKey     = 255 // bytes
 )
 
-// idempotent remembers the answers to POSTs by their Idempotency-Key, so that a
-// repeated request is answered, not done, again. It lives in memory: after a
-// restart of the daemon the content-derived ids of memories do the same job.
-type idempotent struct {
+// An idempotencyCache stores the answers to POSTs by their Idempotency-Key, so that a
+// repeated request is not done again. It is in memory: after a restart of the daemon the
+// content-derived ids of memories do the same job.
+type idempotencyCache struct {
 	now func() time.Time
 
 	mu      sync.Mutex // guards answers
-	answers lru.Cache[string, *answer]
+	answers lru.Cache[string, *storedAnswer]
 }
 
-// answer is what one request was answered, or will be.
-type answer struct {
+// storedAnswer is what one request was answered, or will be.
+type storedAnswer struct {
 	key    string
 	body   [sha256.Size]byte // of the request
 	at     time.Time
@@ -44,16 +44,16 @@ type answer struct {
 	reply  []byte
 }
 
-func newIdempotent(now func() time.Time) *idempotent {
-	return &idempotent{now: now, answers: lru.Cache[string, *answer]{
-		MaxLen: onceEntries, MaxCost: onceBytes, Cost: func(a *answer) int { return len(a.reply) },
+func newIdempotencyCache(now func() time.Time) *idempotencyCache {
+	return &idempotencyCache{now: now, answers: lru.Cache[string, *storedAnswer]{
+		MaxLen: maxIdempotencyEntries, MaxCost: maxIdempotencyBytes, Cost: func(a *storedAnswer) int { return len(a.reply) },
 	}}
 }
 
-// serve answers r with what the same request of the same caller was answered
-// before, or by next.
-func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, key string, next http.Handler) {
-	if len(key) > onceKey {
+// serve answers r with the stored answer to the same request of the same caller, or calls
+// next.
+func (o *idempotencyCache) serve(w http.ResponseWriter, r *http.Request, route Route, key string, next http.Handler) {
+	if len(key) > maxIdempotencyKey {
 		writeProblem(w, refusal(http.StatusUnprocessableEntity, "Idempotency-Key is longer than 255 bytes", ""))
 		return
 	}
@@ -64,13 +64,13 @@ func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, 
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	sum := sha256.Sum256(append([]byte(r.URL.RequestURI()+"\x00"), body...))
 	for {
-		a, first := o.enter(auth.CallerOf(r.Context()).ID+"\x00"+route.Pattern()+"\x00"+key, sum)
+		a, first := o.getOrAdd(auth.CallerOf(r.Context()).ID+"\x00"+route.Pattern()+"\x00"+key, sum)
 		if a.body != sum {
 			writeProblem(w, refusal(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request", "use a new key for every request"))
 			return
 		}
 		if first {
-			o.run(w, r, a, next)
+			o.runAndStore(w, r, a, next)
 			return
 		}
 		select {
@@ -82,20 +82,20 @@ func (o *idempotent) serve(w http.ResponseWriter, r *http.Request, route Route, 
 			a.write(w)
 			return
 		}
-		// The first one failed in a way that says nothing: this one tries.
+		// The first request failed in a way that may not come again: try this one.
 	}
 }
 
 // run does the request and keeps the answer, unless it is a failure that may
 // not come again.
-func (o *idempotent) run(w http.ResponseWriter, r *http.Request, a *answer, next http.Handler) {
+func (o *idempotencyCache) runAndStore(w http.ResponseWriter, r *http.Request, a *storedAnswer, next http.Handler) {
 	rec := &recorder{header: w.Header()}
 	defer func() {
 		if rec.status == 0 || rec.status >= 500 || rec.status == http.StatusTooManyRequests {
-			o.forget(a)
+			o.remove(a)
 		} else {
 			a.status, a.header, a.reply = rec.status, rec.header.Clone(), rec.body.Bytes()
-			o.keep(a)
+			o.storeReply(a)
 		}
 		close(a.done)
 	}()
@@ -103,34 +103,34 @@ func (o *idempotent) run(w http.ResponseWriter, r *http.Request, a *answer, next
 	if rec.status == 0 {
 		rec.status = http.StatusOK
 	}
-	if n := rec.body.Len(); n > 0 { // else it goes in chunks
+	if n := rec.body.Len(); n > 0 { // else it would be sent in chunks
 		rec.header.Set("Content-Length", strconv.Itoa(n))
 	}
 	w.WriteHeader(rec.status)
 	_, _ = w.Write(rec.body.Bytes()) // the client left: nobody to tell
 }
 
-func (a *answer) write(w http.ResponseWriter) {
+func (a *storedAnswer) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Idempotent-Replayed", "true")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.reply)
 }
 
-// enter returns the entry of key, and whether the caller is the first.
-func (o *idempotent) enter(key string, sum [sha256.Size]byte) (*answer, bool) {
+// getOrAdd returns the entry of key, and whether the caller is the first.
+func (o *idempotencyCache) getOrAdd(key string, sum [sha256.Size]byte) (*storedAnswer, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if a, ok := o.answers.Get(key); ok && o.now().Sub(a.at) < onceTime {
+	if a, ok := o.answers.Get(key); ok && o.now().Sub(a.at) < idempotencyTTL {
 		return a, false
 	}
-	a := &answer{key: key, body: sum, at: o.now(), done: make(chan struct{})}
+	a := &storedAnswer{key: key, body: sum, at: o.now(), done: make(chan struct{})}
 	o.answers.Put(key, a)
 	return a, true
 }
 
-// keep counts the reply of a, which is complete.
-func (o *idempotent) keep(a *answer) {
+// storeReply counts the reply of a, which is complete.
+func (o *idempotencyCache) storeReply(a *storedAnswer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if held, ok := o.answers.Get(a.key); ok && held == a {
@@ -138,7 +138,7 @@ func (o *idempotent) keep(a *answer) {
 	}
 }
 
-func (o *idempotent) forget(a *answer) {
+func (o *idempotencyCache) remove(a *storedAnswer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if held, ok := o.answers.Get(a.key); ok && held == a {
@@ -146,7 +146,7 @@ func (o *idempotent) forget(a *answer) {
 	}
 }
 
-// recorder holds an answer back until it is whole.
+// recorder buffers an answer until it is complete.
 type recorder struct {
 	header http.Header
 	status int

@@ -14,11 +14,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// resourcePath is where RFC 9728 has what is known of a resource: before the
-// path of the resource.
+// resourcePath is the prefix of the paths of protected resource metadata (RFC 9728).
 const resourcePath = "/.well-known/oauth-protected-resource"
 
-// loginRoutes are those of people who log in, and of who lets them.
+// loginRoutes are those of login providers and of the caller.
 func loginRoutes() []Route {
 	type inProvider struct {
 		Provider string `path:"provider" doc:"id of a login provider"`
@@ -63,7 +62,7 @@ func loginRoutes() []Route {
 	return append([]Route{list, add, remove, me}, userRoutes()...)
 }
 
-// userRoutes are those of who logged in once.
+// userRoutes are those of the users who have logged in.
 func userRoutes() []Route {
 	type inUser struct {
 		ID string `path:"id" doc:"user"`
@@ -105,8 +104,8 @@ func userRoutes() []Route {
 	}
 }
 
-// browserRoutes are those that a browser is sent to, and what tells where to get
-// an access token instead. They answer by redirects and cookies.
+// browserRoutes are those of a login in the browser, which answer with redirects and
+// cookies, and those that say where to get an access token.
 func browserRoutes() []Route {
 	problem := reflect.TypeFor[wire.Problem]()
 	login := raw(Public, "GET", "/auth/login/{provider}", "login", "Begin to log in; the query return_to is the local path to end at", (*Server).login)
@@ -144,11 +143,11 @@ func errNoLogins() error {
 	return fold.WithHint(fmt.Errorf("nobody can log in here: %w", fold.ErrUnavailable), `set listen = "127.0.0.1:7350" in the user file, then restart the daemon`)
 }
 
-// slugs makes sure that projects exist, and are called so.
+// slugs returns the slugs of the named projects, or an error if one does not exist.
 func (s *Server) slugs(ctx context.Context, named []string) ([]string, error) {
 	slugs := []string{}
 	for _, slug := range named {
-		p, err := s.doors.Project(ctx, scopeOf(ctx), slug)
+		p, err := s.handlers.Project(ctx, scopeOf(ctx), slug)
 		if err != nil {
 			return nil, err
 		}
@@ -157,16 +156,16 @@ func (s *Server) slugs(ctx context.Context, named []string) ([]string, error) {
 	return slugs, nil
 }
 
-// login sends the browser to a provider. The cookie that it is then known by
-// belongs to the address that the provider sends it back to: who came by another
-// one goes there first.
+// login redirects the browser to a provider. The cookie of the login belongs to the
+// address that the provider redirects back to, so a browser that came by another address
+// is redirected to that one first.
 func (s *Server) login() http.Handler {
 	return s.logins("login", func(w http.ResponseWriter, r *http.Request, l *auth.Logins) error {
 		if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
 			return fmt.Errorf("a login is begun by a person, not by what a page loads: %w", fold.ErrForbidden)
 		}
 		if at, err := url.Parse(l.URL()); err == nil && !strings.EqualFold(at.Host, r.Host) {
-			leave(w, l.URL()+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+			redirect(w, l.URL()+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 			return nil
 		}
 		to, cookies, err := l.Begin(r, r.PathValue("provider"), r.URL.Query().Get("return_to"))
@@ -176,12 +175,12 @@ func (s *Server) login() http.Handler {
 		for _, c := range cookies {
 			http.SetCookie(w, c)
 		}
-		leave(w, to, http.StatusSeeOther)
+		redirect(w, to, http.StatusSeeOther)
 		return nil
 	})
 }
 
-// callback ends a login, one way or the other.
+// callback finishes a login, whether it succeeded or not.
 func (s *Server) callback() http.Handler {
 	return s.logins("loginCallback", func(w http.ResponseWriter, r *http.Request, l *auth.Logins) error {
 		to, cookies, err := l.Finish(r, r.PathValue("provider"))
@@ -191,14 +190,14 @@ func (s *Server) callback() http.Handler {
 		if err != nil {
 			return err
 		}
-		leave(w, to, http.StatusSeeOther)
+		redirect(w, to, http.StatusSeeOther)
 		return nil
 	})
 }
 
-// leave sends the browser to an address, without telling it where from: what it
+// redirect sends the browser to an address, without telling it where from: what it
 // came by may have a code.
-func leave(w http.ResponseWriter, to string, status int) {
+func redirect(w http.ResponseWriter, to string, status int) {
 	w.Header().Set("Location", to)
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.WriteHeader(status)
@@ -227,7 +226,7 @@ func (s *Server) logins(id string, h func(w http.ResponseWriter, r *http.Request
 			err = h(w, r, s.opt.Logins)
 		}
 		if err != nil {
-			writeProblem(w, s.tell(r.Context(), id, err, false).Problem)
+			writeProblem(w, s.problemOf(r.Context(), id, err, false).Problem)
 		}
 	})
 }

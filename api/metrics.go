@@ -13,12 +13,12 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-// metrics tells the state in the text format of Prometheus.
+// metrics serves the state in the text format of Prometheus.
 func (s *Server) metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		st, err := s.doors.Status(r.Context(), scopeOf(r.Context()))
+		st, err := s.handlers.Status(r.Context(), scopeOf(r.Context()))
 		if err != nil {
-			writeProblem(w, s.tell(r.Context(), "metrics", err, false).Problem)
+			writeProblem(w, s.problemOf(r.Context(), "metrics", err, false).Problem)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -26,7 +26,7 @@ func (s *Server) metrics() http.Handler {
 	})
 }
 
-// counterHelp says what the counters count, by the names they have in status.
+// counterHelp returns what the counters count, by their names in the status.
 func counterHelp() map[string]string {
 	return map[string]string{
 		"files_read":              "Source files that were read.",
@@ -71,13 +71,13 @@ func one(name, kind, help, labels string, v float64) family {
 	return family{name, kind, help, []sample{{"", labels, v}}}
 }
 
-// metricsText writes what st holds. Labels name projects and checkouts by slug
-// and key: no path of a person and no text of a memory is in it. What is counted
-// for each checkout is not repeated for all, so that it can be summed up.
+// metricsText returns the metrics of st. Labels name projects and checkouts by slug and
+// key: they contain no path and no text of a memory. Counters of each checkout have no
+// sample for all checkouts, so that they can be summed up.
 func metricsText(st wire.Status) []byte {
 	all := []family{
 		one("info", "gauge", "Always 1; the version stands in the label.", `{version=`+label(st.Version)+`}`, 1),
-		one("ready", "gauge", "1 once searches are served.", "", truth(st.Ready)),
+		one("ready", "gauge", "1 once searches are served.", "", boolValue(st.Ready)),
 		one("start_time_seconds", "gauge", "When the daemon was started, in seconds since 1970.", "", float64(st.StartedAt.UnixMilli())/1000),
 		one("resident_memory_bytes", "gauge", "Resident memory of the daemon.", "", float64(st.RSSBytes)),
 		one("cpu_seconds_total", "counter", "Processor time of the daemon and its workers.", "", st.CPUSeconds),
@@ -92,14 +92,14 @@ func metricsText(st wire.Status) []byte {
 		}
 		fmt.Fprintf(&b, "# HELP foldwatch_%s %s\n# TYPE foldwatch_%s %s\n", f.name, f.help, f.name, f.kind)
 		for _, s := range f.samples {
-			fmt.Fprintf(&b, "foldwatch_%s%s%s %s\n", f.name, s.suffix, s.labels, number(s.value))
+			fmt.Fprintf(&b, "foldwatch_%s%s%s %s\n", f.name, s.suffix, s.labels, formatValue(s.value))
 		}
 	}
 	return b.Bytes()
 }
 
-// counterFamilies are the counters of all checkouts, and, without labels, those
-// of the parts they share.
+// counterFamilies are the counters of all checkouts and, without labels, those of shared
+// parts.
 func counterFamilies(st wire.Status) []family {
 	help := counterHelp()
 	perCheckout := map[string]bool{}
@@ -132,8 +132,8 @@ func gaugeFamilies(projects []wire.ProjectStatus) []family {
 		name, help string
 		of         func(wire.ProjectStatus) float64
 	}{
-		{"project_up", "1 if the project is served.", func(p wire.ProjectStatus) float64 { return truth(p.State != "failed" && p.State != "missing") }},
-		{"indexing", "1 while all files are compared with the index.", func(p wire.ProjectStatus) float64 { return truth(p.State == "indexing") }},
+		{"project_up", "1 if the project is served.", func(p wire.ProjectStatus) float64 { return boolValue(p.State != "failed" && p.State != "missing") }},
+		{"indexing", "1 while all files are compared with the index.", func(p wire.ProjectStatus) float64 { return boolValue(p.State == "indexing") }},
 		{"memories", "Memories.", count(func(p wire.ProjectStatus) int { return p.Memories })},
 		{"chunks", "Chunks of source files.", count(func(p wire.ProjectStatus) int { return p.Chunks })},
 		{"vectors", "Vectors.", count(func(p wire.ProjectStatus) int { return p.Vectors })},
@@ -156,7 +156,7 @@ func gaugeFamilies(projects []wire.ProjectStatus) []family {
 	watch := family{name: "watch_mode", kind: "gauge", help: "1 for how changes are noticed: events, polling or off."}
 	for _, p := range projects {
 		for _, mode := range []string{"events", "polling", "off"} {
-			watch.samples = append(watch.samples, sample{"", checkoutLabels(p, "mode", mode), truth(p.Watch == mode)})
+			watch.samples = append(watch.samples, sample{"", checkoutLabels(p, "mode", mode), boolValue(p.Watch == mode)})
 		}
 	}
 	return append(all, watch)
@@ -175,26 +175,26 @@ func jobFamilies(projects []wire.ProjectStatus) []family {
 	return []family{took, failed}
 }
 
-// keyShown is how much of a checkout's key tells it from others.
-const keyShown = 8
+// shownKeyLen is how much of a checkout's key tells it from others.
+const shownKeyLen = 8
 
-// checkoutLabels name a checkout, and what more is said in pairs.
+// checkoutLabels returns the labels of a checkout, followed by more pairs.
 func checkoutLabels(p wire.ProjectStatus, more ...string) string {
-	pairs := []string{"project=" + label(p.Slug), "checkout=" + label(p.Key[:min(len(p.Key), keyShown)])}
+	pairs := []string{"project=" + label(p.Slug), "checkout=" + label(p.Key[:min(len(p.Key), shownKeyLen)])}
 	for i := 0; i+1 < len(more); i += 2 {
 		pairs = append(pairs, more[i]+"="+label(more[i+1]))
 	}
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func formatValue(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // label quotes a label value: backslash, quote and line feed are escaped.
 func label(s string) string {

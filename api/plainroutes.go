@@ -11,25 +11,25 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// plainRoutes tell of the daemon itself, and carry what is no JSON of ours.
+// plainRoutes are those about the daemon, and those whose bodies are not JSON.
 func plainRoutes() []Route {
 	return append([]Route{healthRoute("health", "/health", "Tell how the daemon is"), readyRoute(), liveRoute(), metricsRoute(), documentRoute(), eventsRoute()}, mcpRoutes()...)
 }
 
-// healthRoute is open to all who can connect: whoever may not read a project
-// does not learn that there is one.
+// healthRoute is open to all who can connect, but only lists projects that the caller may
+// read.
 func healthRoute(id, path, summary string) Route {
 	r := on(Public, "GET", path, id, summary,
-		func(ctx context.Context, d Doors, sc fold.Scope, _ *inNone) (wire.Health, error) {
-			h := d.Health(ctx)
+		func(ctx context.Context, h Handlers, sc fold.Scope, _ *inNone) (wire.Health, error) {
+			health := h.Health(ctx)
 			checks := map[string]string{}
-			for slug, state := range h.Checks {
+			for slug, state := range health.Checks {
 				if sc.CanRead(slug) {
 					checks[slug] = state
 				}
 			}
-			h.Checks = checks
-			return h, nil
+			health.Checks = checks
+			return health, nil
 		})
 	r.Never = []int{http.StatusInsufficientStorage}
 	return r
@@ -76,8 +76,7 @@ func eventsRoute() Route {
 	return r
 }
 
-// mcpRoutes are those of MCP. What a message is answered with is said by that
-// protocol; statuses are those of its streamable HTTP.
+// mcpRoutes are those of MCP, with the statuses of its streamable HTTP.
 func mcpRoutes() []Route {
 	post := raw(Read, "POST", "/mcp", "mcp", "MCP", (*Server).mcpHandler)
 	get := raw(Read, "GET", "/mcp", "mcpStream", "MCP stream of older clients", (*Server).mcpHandler)

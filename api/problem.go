@@ -12,42 +12,35 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Kind returns the row of the one table of error kinds that err belongs to: its
-// code, HTTP status, exit code and the sentence for a model. The table itself
-// stands in package wire, below the client and the MCP door that need it too.
-func Kind(err error) wire.Kind { return wire.KindOf(err) }
-
-// problem is a problem document on its way out through huma.
-type problem struct {
+// problemError is a problem document on its way out through huma.
+type problemError struct {
 	wire.Problem
 	header http.Header
 }
 
 // Error returns what failed.
-func (p *problem) Error() string { return p.Detail }
+func (p *problemError) Error() string { return p.Detail }
 
 // GetStatus returns the HTTP status.
-func (p *problem) GetStatus() int { return p.Status }
+func (p *problemError) GetStatus() int { return p.Status }
 
 // GetHeaders returns headers that belong to the answer.
-func (p *problem) GetHeaders() http.Header { return p.header }
+func (p *problemError) GetHeaders() http.Header { return p.header }
 
 // ContentType returns the media type of problem documents.
-func (p *problem) ContentType(string) string { return "application/problem+json" }
+func (p *problemError) ContentType(string) string { return "application/problem+json" }
 
-// retryAfter is how many seconds a client waits before it asks a busy or
-// unwilling daemon again.
+// retryAfter is how many seconds a client should wait after a 429 or 503.
 const retryAfter = "1"
 
-// tell makes a problem of err for the operation named. One that came of an
-// If-Match is a 412. The text of an internal error goes to the log under the id
-// of the request and only the id out; so does that of an error which the
-// operation is not documented to give.
-func (s *Server) tell(ctx context.Context, operation string, err error, ifMatch bool) *problem {
-	if done, ok := errors.AsType[*problem](err); ok {
+// problemOf returns the problem for an error of the named operation; a conflict with an
+// If-Match is a 412. The text of an internal error goes to the log, and only the id of the
+// request to the client; so does that of an error that the operation does not document.
+func (s *Server) problemOf(ctx context.Context, operation string, err error, ifMatch bool) *problemError {
+	if done, ok := errors.AsType[*problemError](err); ok {
 		return done
 	}
-	p := &problem{Problem: wire.NewProblem(err)}
+	p := &problemError{Problem: wire.NewProblem(err)}
 	if p.Code == "conflict" && ifMatch {
 		p.Status = http.StatusPreconditionFailed
 	}
@@ -76,7 +69,7 @@ func headersOf(status int) http.Header {
 	return nil
 }
 
-// errInternal is of no kind.
+// errInternal has no kind, so it becomes an internal error.
 var errInternal = errors.New("internal")
 
 // refusalCodes names the refusals of the HTTP layer itself, by codes of the
@@ -96,7 +89,7 @@ var refusalCodes = map[int]string{
 	http.StatusServiceUnavailable:    "unavailable",
 }
 
-// refusal makes the problem of an HTTP status that no error kind stands behind.
+// refusal returns the problem of an HTTP status that comes from no error of a handler.
 func refusal(status int, detail, hint string) wire.Problem {
 	k, ok := wire.KindByCode(refusalCodes[status])
 	if !ok {
@@ -105,7 +98,7 @@ func refusal(status int, detail, hint string) wire.Problem {
 	return wire.Problem{Type: wire.ProblemType(k.Code), Title: k.Title, Status: status, Detail: detail, Code: k.Code, Hint: hint}
 }
 
-// fromHuma turns the errors that huma makes while it reads a request into ours.
+// fromHuma converts an error that huma found in a request.
 func fromHuma(m *huma.ErrorModel) wire.Problem {
 	p := refusal(m.Status, m.Detail, "")
 	for _, e := range m.Errors {

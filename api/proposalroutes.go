@@ -21,20 +21,20 @@ func proposalRoutes() []Route {
 	}
 	return []Route{
 		on(Read, "GET", proposals, "proposals", "List what is proposed for the memories of a project, newest first",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *inList) (wire.ProposalList, error) {
-				return d.Proposals(ctx, sc, in.Slug, in.ProposalQuery)
+			func(ctx context.Context, h Handlers, sc fold.Scope, in *inList) (wire.ProposalList, error) {
+				return h.Proposals(ctx, sc, in.Slug, in.ProposalQuery)
 			}),
 		on(Read, "GET", proposal, "proposal", "Get a proposal, with what accepting it changes",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *InProposal) (wire.Proposal, error) {
-				return d.Proposal(ctx, sc, in.Slug, in.ID)
+			func(ctx context.Context, h Handlers, sc fold.Scope, in *InProposal) (wire.Proposal, error) {
+				return h.Proposal(ctx, sc, in.Slug, in.ID)
 			}),
 		on(Write, "POST", proposal+"/accept", "acceptProposal", "Do what is proposed, as one commit",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *InProposal) (wire.ProposalAccepted, error) {
-				return d.AcceptProposal(ctx, sc, in.Slug, in.ID)
+			func(ctx context.Context, h Handlers, sc fold.Scope, in *InProposal) (wire.ProposalAccepted, error) {
+				return h.AcceptProposal(ctx, sc, in.Slug, in.ID)
 			}),
 		on(Write, "POST", proposal+"/reject", "rejectProposal", "Remember that a proposal is not wanted",
-			func(ctx context.Context, d Doors, sc fold.Scope, in *InProposal) (wire.Proposal, error) {
-				return d.RejectProposal(ctx, sc, in.Slug, in.ID)
+			func(ctx context.Context, h Handlers, sc fold.Scope, in *InProposal) (wire.Proposal, error) {
+				return h.RejectProposal(ctx, sc, in.Slug, in.ID)
 			}),
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 )
 
-// Rates are how many requests a second are answered, on the long run; ten
-// seconds' worth may come at once. Zero is the default, less is no limit.
+// Rates are how many requests a second are answered on average; ten seconds' worth may
+// come at once. Zero is the default, a negative number no limit.
 type Rates struct {
-	// Owner is for the user at the socket. The default, 10,000, is more than a
-	// program that waits for answers can send: it stops one that runs away.
+	// Owner is for the user at the socket. The default of 10,000 is more than a program
+	// that waits for answers can send, and only stops one in an endless loop.
 	Owner int
 	// Token is for each token, wherever it is used. The default is 50: an agent
 	// that works as fast as it can sends some ten.
 	Token int
-	// Peer is for each address that connects over TCP, before it is known who asks
-	// there: whoever guesses tokens meets it. The default is 100.
+	// Peer is for each address that connects over TCP, before the caller is known: it
+	// slows down guesses of tokens. The default is 100.
 	Peer int
 }
 
@@ -39,13 +39,12 @@ func (r Rates) orDefault() Rates {
 
 const (
 	burstSeconds = 10
-	// bucketsMost is how many callers are remembered by one kind of rate.
-	bucketsMost = 4096
+	// maxBuckets is how many callers are remembered by one kind of rate.
+	maxBuckets = 4096
 )
 
-// Buckets hold what callers have left: a token bucket for each. They are safe for
-// concurrent use.
-type buckets struct {
+// A rateLimiter has a token bucket for each caller. It is safe for concurrent use.
+type rateLimiter struct {
 	rate  float64 // a second; not positive is no limit
 	burst float64
 
@@ -53,26 +52,26 @@ type buckets struct {
 	by map[string]bucket
 }
 
-// A bucket had left at the time at.
+// A bucket had so many requests left at the time at.
 type bucket struct {
 	left float64
 	at   time.Time
 }
 
-func newBuckets(perSecond int) *buckets {
-	return &buckets{rate: float64(perSecond), burst: float64(perSecond) * burstSeconds, by: map[string]bucket{}}
+func newRateLimiter(perSecond int) *rateLimiter {
+	return &rateLimiter{rate: float64(perSecond), burst: float64(perSecond) * burstSeconds, by: map[string]bucket{}}
 }
 
-// take takes one request of key at now, and returns 0, or how long it is until
-// there is another. Intervals are those of the monotonic clock.
-func (b *buckets) take(key string, now time.Time) time.Duration {
+// take takes one request from the bucket of key and returns 0, or how long it is until
+// the bucket has another. Intervals are those of the monotonic clock.
+func (b *rateLimiter) take(key string, now time.Time) time.Duration {
 	if b.rate <= 0 {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.by[key]; !ok && len(b.by) >= bucketsMost {
-		b.forget(now)
+	if _, ok := b.by[key]; !ok && len(b.by) >= maxBuckets {
+		b.evict(now)
 	}
 	left := b.leftOf(key, now)
 	if at := b.by[key].at; now.Before(at) {
@@ -86,7 +85,7 @@ func (b *buckets) take(key string, now time.Time) time.Duration {
 	return 0
 }
 
-func (b *buckets) leftOf(key string, now time.Time) float64 {
+func (b *rateLimiter) leftOf(key string, now time.Time) float64 {
 	was, ok := b.by[key]
 	if !ok {
 		return b.burst
@@ -94,34 +93,34 @@ func (b *buckets) leftOf(key string, now time.Time) float64 {
 	return math.Min(b.burst, was.left+math.Max(0, now.Sub(was.at).Seconds())*b.rate)
 }
 
-// forget drops the buckets that are full again, and all where none is: so many
-// callers at once are no single one that runs away.
-func (b *buckets) forget(now time.Time) {
+// evict drops the buckets that are full again; if none is, it drops all, since so many
+// callers at once are not a single one in an endless loop.
+func (b *rateLimiter) evict(now time.Time) {
 	for key := range b.by {
 		if b.leftOf(key, now) >= b.burst {
 			delete(b.by, key)
 		}
 	}
-	if len(b.by) >= bucketsMost {
+	if len(b.by) >= maxBuckets {
 		clear(b.by)
 	}
 }
 
 // A limiter holds the buckets of a server.
-type limiter struct{ owner, token, peer *buckets }
+type rateLimiters struct{ owner, token, peer *rateLimiter }
 
-func newLimiter(r Rates) limiter {
+func newRateLimiters(r Rates) rateLimiters {
 	r = r.orDefault()
-	return limiter{newBuckets(r.Owner), newBuckets(r.Token), newBuckets(r.Peer)}
+	return rateLimiters{newRateLimiter(r.Owner), newRateLimiter(r.Token), newRateLimiter(r.Peer)}
 }
 
-// mayPeer answers 429 where the address that r came from has nothing left.
-func (l limiter) mayPeer(w http.ResponseWriter, r *http.Request) bool {
+// allowPeer answers 429 where the address that r came from has nothing left.
+func (l rateLimiters) allowPeer(w http.ResponseWriter, r *http.Request) bool {
 	return allowed(w, l.peer.take(peerOf(r.RemoteAddr), time.Now()))
 }
 
-// mayCaller answers 429 where who has nothing left.
-func (l limiter) mayCaller(w http.ResponseWriter, who auth.Caller) bool {
+// allowCaller answers 429 where who has nothing left.
+func (l rateLimiters) allowCaller(w http.ResponseWriter, who auth.Caller) bool {
 	switch who.ID {
 	case "": // the peer was counted
 		return true
@@ -141,8 +140,8 @@ func allowed(w http.ResponseWriter, wait time.Duration) bool {
 	return false
 }
 
-// peerOf names who is at an address: the address itself, or the network that an
-// address of IPv6 is from, since whoever has one has all of them.
+// peerOf returns the address without its port; of IPv6 the /64 network, since a peer
+// usually has all addresses of its network.
 func peerOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

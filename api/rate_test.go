@@ -11,7 +11,7 @@ import (
 
 func TestBucketsGiveTheirRate(t *testing.T) {
 	t.Parallel()
-	b, at := newBuckets(5), time.Now()
+	b, at := newRateLimiter(5), time.Now()
 	took := 0
 	for b.take("a", at) == 0 {
 		took++
@@ -36,7 +36,7 @@ func TestBucketsGiveTheirRate(t *testing.T) {
 		t.Errorf("%d after two seconds", took)
 	}
 	for range 1000 {
-		if newBuckets(-1).take("a", at) != 0 {
+		if newRateLimiter(-1).take("a", at) != 0 {
 			t.Fatal("no limit has one")
 		}
 	}
@@ -44,14 +44,14 @@ func TestBucketsGiveTheirRate(t *testing.T) {
 
 func TestBucketsAreBounded(t *testing.T) {
 	t.Parallel()
-	b, at := newBuckets(1), time.Now()
+	b, at := newRateLimiter(1), time.Now()
 	for b.take("busy", at) == 0 {
 	}
-	for i := range 3 * bucketsMost {
+	for i := range 3 * maxBuckets {
 		at = at.Add(time.Millisecond)
 		b.take(fmt.Sprint(i), at)
 	}
-	if len(b.by) > bucketsMost {
+	if len(b.by) > maxBuckets {
 		t.Errorf("%d callers are remembered", len(b.by))
 	}
 }

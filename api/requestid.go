@@ -7,28 +7,26 @@ import (
 	"strings"
 )
 
-// requestHeader carries the id of a request: the caller's own, so that it finds
-// its request in the log again, or one made here. Every answer has it, every
-// problem names it, and so does every line of the log about the request.
+// requestHeader has the id of a request: that of the caller, who can so find the request
+// in the log, or a new one. It is in each answer, problem and log line of the request.
 const requestHeader = "X-Request-Id"
 
-// requestIDMost is how long the id of a caller may be, in bytes.
-const requestIDMost = 64
+// maxRequestID is how long the id of a caller may be, in bytes.
+const maxRequestID = 64
 
 type requestKey struct{}
 
-// requestID returns the id of the request that ctx belongs to, "" where there is
-// none.
+// requestID returns the id of the request that ctx belongs to, "" if there is none.
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestKey{}).(string)
 	return id
 }
 
-// identified returns r with its id in the context, and writes that into the
+// withRequestID returns r with its id in the context, and writes that into the
 // headers of its answer.
-func identified(w http.ResponseWriter, r *http.Request) *http.Request {
+func withRequestID(w http.ResponseWriter, r *http.Request) *http.Request {
 	id := r.Header.Get(requestHeader)
-	if !plainID(id) {
+	if !validRequestID(id) {
 		id = newRequestID()
 	}
 	w.Header().Set(requestHeader, id)
@@ -37,7 +35,7 @@ func identified(w http.ResponseWriter, r *http.Request) *http.Request {
 
 func newRequestID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// plainID reports whether id, which others chose, may stand in a log.
-func plainID(id string) bool {
-	return id != "" && len(id) <= requestIDMost && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+// validRequestID reports whether id, which others chose, may stand in a log.
+func validRequestID(id string) bool {
+	return id != "" && len(id) <= maxRequestID && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == ""
 }

@@ -28,7 +28,7 @@ func TestRequestsHaveIDs(t *testing.T) {
 			t.Errorf("%q was answered as %q", sent, id)
 		}
 		seen[id] = true
-		p := problem(t, w)
+		p := problemError(t, w)
 		if p.Request != id || p.ID != id || !strings.Contains(p.Detail, id) {
 			t.Errorf("the problem of %q: %+v", id, p)
 		}

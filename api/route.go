@@ -37,9 +37,9 @@ type Route struct {
 	Stream  bool  // answers for as long as the client listens
 	Secret  bool  // its answer is shown once: it is not kept for an Idempotency-Key
 
-	// Also are its answers beside the usual one and its refusals; all but the
-	// refusals of the gate where In is nil. Never are statuses of refusals that it
-	// has no way to come to. See [Route.Answers].
+	// Also are answers beside the usual one and the problems that follow from the
+	// declaration; where In is nil, all but the problems of the gate. Never are statuses of
+	// such problems that the route cannot have. See [Route.Answers].
 	Also  []Answer
 	Never []int
 
@@ -56,7 +56,7 @@ type Route struct {
 func (r Route) Pattern() string { return r.Method + " " + r.Path }
 
 // A handler does one operation.
-type handler[I, B any] func(ctx context.Context, d Doors, sc fold.Scope, in *I) (B, error)
+type handler[I, B any] func(ctx context.Context, h Handlers, sc fold.Scope, in *I) (B, error)
 
 // reply is what huma writes: a body with its ETag.
 type reply[B any] struct {
@@ -66,10 +66,10 @@ type reply[B any] struct {
 	Body       B
 }
 
-// on declares an operation of the doors that answers with a body.
+// on declares an operation of the handlers that answers with a body.
 func on[I, B any](a Access, method, path, id, summary string, h handler[I, B]) Route {
 	return answered(a, method, path, id, summary, func(ctx context.Context, s *Server, in *I) (B, error) {
-		return h(ctx, s.doors, scopeOf(ctx), in)
+		return h(ctx, s.handlers, scopeOf(ctx), in)
 	})
 }
 
@@ -84,14 +84,14 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 			huma.Register(api, op, func(ctx context.Context, in *I) (*reply[B], error) {
 				body, err := h(ctx, s, in)
 				if err != nil {
-					return nil, s.tell(ctx, r.ID, err, conditional(in))
+					return nil, s.problemOf(ctx, r.ID, err, conditional(in))
 				}
 				out := &reply[B]{Status: r.status(), Body: body}
 				switch b := any(body).(type) {
 				case wire.Memory:
 					out.ETag = etag(b.ContentHash)
 					if noneMatch(in, out.ETag) {
-						return nil, &problem{Problem: wire.Problem{Status: http.StatusNotModified}, header: http.Header{"ETag": {out.ETag}}}
+						return nil, &problemError{Problem: wire.Problem{Status: http.StatusNotModified}, header: http.Header{"ETag": {out.ETag}}}
 					}
 				case wire.WriteReply:
 					out.ETag = etag(b.ContentHash)
@@ -113,10 +113,10 @@ func answered[I, B any](a Access, method, path, id, summary string, h func(ctx c
 	}
 }
 
-// done declares an operation of the doors that answers without a body.
-func done[I any](a Access, method, path, id, summary string, h func(ctx context.Context, d Doors, sc fold.Scope, in *I) error) Route {
+// done declares an operation of the handlers that answers without a body.
+func done[I any](a Access, method, path, id, summary string, h func(ctx context.Context, h Handlers, sc fold.Scope, in *I) error) Route {
 	return finished(a, method, path, id, summary, func(ctx context.Context, s *Server, in *I) error {
-		return h(ctx, s.doors, scopeOf(ctx), in)
+		return h(ctx, s.handlers, scopeOf(ctx), in)
 	})
 }
 
@@ -128,7 +128,7 @@ func finished[I any](a Access, method, path, id, summary string, h func(ctx cont
 		add: func(s *Server, api huma.API, r Route) {
 			huma.Register(api, operation(api, r), func(ctx context.Context, in *I) (*struct{}, error) {
 				if err := h(ctx, s, in); err != nil {
-					return nil, s.tell(ctx, r.ID, err, conditional(in))
+					return nil, s.problemOf(ctx, r.ID, err, conditional(in))
 				}
 				return nil, nil
 			})
@@ -162,8 +162,8 @@ func (r Route) limit() int64 {
 	return r.Limit
 }
 
-// untimed keeps huma from a deadline of its own: it would not take it back when
-// the body is read, and so cancel whatever then takes longer.
+// untimed turns off the deadline that huma sets to read the body: huma does not reset it
+// afterwards, which would cancel handlers that take longer.
 const untimed = -1
 
 func operation(api huma.API, r Route) huma.Operation {
@@ -180,7 +180,7 @@ func operation(api huma.API, r Route) huma.Operation {
 // params are the parameters that are no part of In.
 func (r Route) params() []*huma.Param {
 	if r.Method == http.MethodPost && r.In != nil && !r.Secret {
-		most := onceKey
+		most := maxIdempotencyKey
 		return append(r.Params, &huma.Param{
 			Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
 			Description: "What was done under it is not done again within 24 hours, but answered as it was.",

@@ -76,7 +76,7 @@ func ask(s *api.Server, method, path, body string, header ...string) *httptest.R
 	return w
 }
 
-func problem(t *testing.T, w *httptest.ResponseRecorder) wire.Problem {
+func problemError(t *testing.T, w *httptest.ResponseRecorder) wire.Problem {
 	t.Helper()
 	var p wire.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
@@ -146,14 +146,14 @@ func TestProblems(t *testing.T) {
 		{"GET", "/status/jobs/none", "", 404, "not_found"},
 	} {
 		w := ask(s, tc.method, tc.path, tc.body)
-		if p := problem(t, w); w.Code != tc.status || p.Code != tc.code {
+		if p := problemError(t, w); w.Code != tc.status || p.Code != tc.code {
 			t.Errorf("%s %s = %d %s, want %d %s: %s", tc.method, tc.path, w.Code, p.Code, tc.status, tc.code, clip(w.Body.String()))
 		}
 		if w.Header().Get("X-Foldwatch-Version") != "1.2.3" {
 			t.Errorf("%s %s: no version", tc.method, tc.path)
 		}
 	}
-	if p := problem(t, ask(s, "POST", "/api/projects/app/memories", `{"content":"AKIA"}`)); p.Hint == "" {
+	if p := problemError(t, ask(s, "POST", "/api/projects/app/memories", `{"content":"AKIA"}`)); p.Hint == "" {
 		t.Error("a refused secret without a way out")
 	}
 	if w := ask(s, "POST", "/api/projects/app/memories", `{"content":"x"}`, "Content-Type", "text/plain"); w.Code != http.StatusUnsupportedMediaType {
@@ -165,7 +165,7 @@ func TestProblems(t *testing.T) {
 		}
 	}
 	doors.Fail = func(string) error { return errors.New("password hunter2") }
-	if w := ask(s, "GET", "/api/projects/app", ""); w.Code != 500 || strings.Contains(w.Body.String(), "hunter2") || problem(t, w).ID == "" {
+	if w := ask(s, "GET", "/api/projects/app", ""); w.Code != 500 || strings.Contains(w.Body.String(), "hunter2") || problemError(t, w).ID == "" {
 		t.Errorf("internal error told as %d %s", w.Code, w.Body)
 	}
 	doors.Fail = func(string) error { return fmt.Errorf("disk is read-only: %w", fold.ErrUnavailable) }
@@ -204,7 +204,7 @@ func TestETagsAndPreconditions(t *testing.T) {
 		{"DELETE", path + "?expected_hash=" + added.ContentHash, "", "", 409},
 	} {
 		w := ask(s, tc.method, tc.path, tc.body, "If-Match", tc.match)
-		p := problem(t, w)
+		p := problemError(t, w)
 		if w.Code != tc.status || p.Code != "conflict" || p.Current == nil || p.Current.Content != "two" {
 			t.Errorf("%s %s If-Match %s = %d %+v", tc.method, tc.body, tc.match, w.Code, p)
 		}

@@ -43,48 +43,47 @@ const (
 type Options struct {
 	// Version is sent as X-Foldwatch-Version with every answer.
 	Version string
-	// Log gets what must not leave the machine. Nil discards.
+	// Log gets the causes of internal errors, which are not sent out. Nil discards.
 	Log *slog.Logger
 	// Origins lists the values of Origin that may call; none by default.
 	Origins []string
-	// Auth knows the credentials that requests may carry. Nil knows none: a
-	// request that carries any is refused.
+	// Auth checks the credentials of requests. If it is nil, a request with any is
+	// refused.
 	Auth auth.Authenticator
-	// Tokens makes and revokes tokens. Nil means that none are kept here.
+	// Tokens makes and revokes tokens. Nil means that there are none.
 	Tokens *auth.Tokens
-	// Rates are how much callers may ask for in a second.
+	// Rates limit the requests of callers.
 	Rates Rates
-	// Logins lets people in by other listeners than the socket. Nil lets nobody.
+	// Logins lets people log in on other listeners than the socket. Nil lets nobody.
 	Logins *auth.Logins
-	// Notices are what the owner should know, for who asks by wire.NoticesHeader at
-	// the socket. It must be quick. Nil is none.
+	// Notices returns what the owner should know. It is called for requests at the socket
+	// with wire.NoticesHeader, and must be quick. Nil is none.
 	Notices func(ctx context.Context) []string
 	// Now is the wall clock by which idempotency keys expire. Nil means time.Now.
 	Now func() time.Time
 }
 
-// A Server answers requests by calling the doors. It is safe for concurrent
-// use.
+// A Server answers requests by calling its handlers. It is safe for concurrent use.
 type Server struct {
-	doors  Doors
-	mcp    http.Handler
-	opt    Options
-	mux    *http.ServeMux
-	api    huma.API
-	routes map[string]Route // by pattern
+	handlers Handlers
+	mcp      http.Handler
+	opt      Options
+	mux      *http.ServeMux
+	api      huma.API
+	routes   map[string]Route // by pattern
 	// documented are the statuses that each operation may answer with, by its ID.
-	documented map[string]map[int]bool
-	once       *idempotent
-	rates      limiter
-	owner      *gate                  // of the socket
-	document   func() ([]byte, error) // written once: it has some 200 KB
-	stop       context.Context        // done when streams shall end
-	stopAll    context.CancelFunc
+	documented  map[string]map[int]bool
+	idempotency *idempotencyCache
+	rates       rateLimiters
+	owner       *gate                  // of the socket
+	document    func() ([]byte, error) // encoded once: some 200 KB
+	stop        context.Context        // done when streams must end
+	stopAll     context.CancelFunc
 }
 
-// NewServer returns a server of doors. Requests to /mcp go to mcp; nil answers
+// NewServer returns a server that calls handlers. Requests to /mcp go to mcp; nil answers
 // them 404.
-func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
+func NewServer(handlers Handlers, mcp http.Handler, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -92,14 +91,14 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 		opt.Now = time.Now
 	}
 	s := &Server{
-		doors: doors, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
-		documented: map[string]map[int]bool{}, once: newIdempotent(opt.Now), rates: newLimiter(opt.Rates),
+		handlers: handlers, mcp: mcp, opt: opt, mux: http.NewServeMux(), routes: map[string]Route{},
+		documented: map[string]map[int]bool{}, idempotency: newIdempotencyCache(opt.Now), rates: newRateLimiters(opt.Rates),
 	}
 	s.document = sync.OnceValues(s.writeDocument)
 	s.owner = newGate(s, nil)
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, s.config())
-	describe(s.api.OpenAPI())
+	describeShared(s.api.OpenAPI())
 	for _, r := range Routes() {
 		s.routes[r.Pattern()] = r
 		s.documented[r.ID] = map[int]bool{}
@@ -111,8 +110,8 @@ func NewServer(doors Doors, mcp http.Handler, opt Options) *Server {
 	return s
 }
 
-// documentVersion is that of the description of the API, which is the same for
-// every build: a client is told the daemon's own with each answer.
+// documentVersion is the version of the OpenAPI document, the same for every build. The
+// version of the daemon is in a header of each answer.
 const documentVersion = "1"
 
 func (s *Server) config() huma.Config {
@@ -125,17 +124,17 @@ func (s *Server) config() huma.Config {
 			p := fromHuma(v)
 			p.Request = requestID(ctx.Context())
 			return p, nil
-		case *problem:
+		case *problemError:
 			return v.Problem, nil
 		}
-		return lists(v), nil
+		return nonNilLists(v), nil
 	}}
 	return c
 }
 
-// lists returns v with its nil slices made empty, so that a list without items
+// nonNilLists returns v with its nil slices made empty, so that a list without items
 // is [] in JSON and never null.
-func lists(v any) any {
+func nonNilLists(v any) any {
 	in := reflect.ValueOf(v)
 	if in.Kind() != reflect.Struct {
 		return v
@@ -164,8 +163,8 @@ func fillLists(v reflect.Value) {
 	}
 }
 
-// listFields are the fields of structs that are lists or may have some, by type: to ask
-// for them took longer than to fill them.
+// listFields caches, by struct type, the fields that are lists or contain some: to find
+// them takes longer than to fill them.
 var listFields sync.Map
 
 func listsOf(t reflect.Type) []int {
@@ -190,11 +189,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 			if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 				panic(v)
 			}
-			writeProblem(w, s.tell(r.Context(), route.ID, panicError{v}, false).Problem)
+			writeProblem(w, s.problemOf(r.Context(), route.ID, panicError{v}, false).Problem)
 		}
 	}()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		r.Body, r.ContentLength = http.NoBody, 0 // it would mean nothing
+		r.Body, r.ContentLength = http.NoBody, 0 // a body has no meaning here
 	}
 	body := r.Body != nil && r.ContentLength != 0
 	if body || len(r.Header["Content-Type"]) > 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -204,33 +203,32 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route Route) {
 		}
 	}
 	if body {
-		r.Body = timed(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, route.limit()))
+		r.Body = withBodyTimeout(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, route.limit()))
 		if err := readWhole(r); err != nil {
 			writeProblem(w, unreadable(err, route.limit()))
 			return
 		}
 	}
 	if key := r.Header.Get("Idempotency-Key"); key != "" && r.Method == http.MethodPost && route.In != nil && !route.Secret {
-		s.once.serve(w, r, route, key, s.mux)
+		s.idempotency.serve(w, r, route, key, s.mux)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
 }
 
-// timed limits how long a body may take to arrive, and how long only that: a
-// deadline that stays would end the request that it belongs to. Writers that
-// know no deadlines (tests) have none.
-func timed(out *http.ResponseController, body io.ReadCloser) io.ReadCloser {
-	return &timedBody{ReadCloser: body, out: out}
+// withBodyTimeout limits how long a body may take to arrive. The deadline is removed when
+// the body was read, since it would end the request. Writers of tests have no deadlines.
+func withBodyTimeout(out *http.ResponseController, body io.ReadCloser) io.ReadCloser {
+	return &timeoutBody{ReadCloser: body, out: out}
 }
 
-type timedBody struct {
+type timeoutBody struct {
 	io.ReadCloser
 	out   *http.ResponseController
 	begun bool
 }
 
-func (b *timedBody) Read(p []byte) (int, error) {
+func (b *timeoutBody) Read(p []byte) (int, error) {
 	if !b.begun {
 		b.begun = true
 		_ = b.out.SetReadDeadline(time.Now().Add(bodyTime))
@@ -254,10 +252,10 @@ func (e panicError) Error() string {
 	return "panic"
 }
 
-// unrouted answers what no route is for: 405 where another method would do,
-// 404 elsewhere.
-func (s *Server) unrouted(w http.ResponseWriter, r *http.Request, h http.Handler) {
-	probe := &probe{header: http.Header{}}
+// notFound answers a request that has no route: 405 if another method has one, 404
+// otherwise.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request, h http.Handler) {
+	probe := &statusProbe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
@@ -268,24 +266,23 @@ func (s *Server) unrouted(w http.ResponseWriter, r *http.Request, h http.Handler
 	writeProblem(w, refusal(http.StatusNotFound, "there is no such route", "GET /openapi.json lists them"))
 }
 
-// probe notes how a handler would answer.
-type probe struct {
+// statusProbe notes the status and headers of an answer.
+type statusProbe struct {
 	header http.Header
 	status int
 }
 
-func (p *probe) Header() http.Header         { return p.header }
-func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
-func (p *probe) WriteHeader(status int)      { p.status = status }
+func (p *statusProbe) Header() http.Header         { return p.header }
+func (p *statusProbe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *statusProbe) WriteHeader(status int)      { p.status = status }
 
-// Serve answers on ln, whose peers are checked to be the owner, until ctx ends,
-// then lets answers in flight finish for at most 5 seconds, ends streams, and
-// closes ln. It returns nil after such a stop.
+// Serve answers on ln, which lets only the owner connect, until ctx ends. It then ends
+// streams, waits up to 5 seconds for answers in flight, closes ln, and returns nil.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return s.serveOn(ctx, ln, s.owner)
 }
 
-// serveOn is Serve for any handler, a gate mostly.
+// serveOn is Serve for any handler; mostly a gate.
 func (s *Server) serveOn(ctx context.Context, ln net.Listener, h http.Handler) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -295,7 +292,7 @@ func (s *Server) serveOn(ctx context.Context, ln net.Listener, h http.Handler) e
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit - 4096, // net/http adds 4096 to it
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       noteOver,
+		ConnContext:       withOverload,
 		ErrorLog:          slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
@@ -310,7 +307,7 @@ func (s *Server) serveOn(ctx context.Context, ln net.Listener, h http.Handler) e
 	defer done()
 	err := hs.Shutdown(grace)
 	if err != nil {
-		cancel() // what still runs is told so, and cut off
+		cancel() // requests that still run are cancelled
 		err = hs.Close()
 	}
 	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
@@ -357,7 +354,7 @@ func (s *Server) openapi() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := s.OpenAPI()
 		if err != nil {
-			writeProblem(w, s.tell(r.Context(), "openapi", err, false).Problem)
+			writeProblem(w, s.problemOf(r.Context(), "openapi", err, false).Problem)
 			return
 		}
 		w.Header().Set("Content-Type", documentType)
@@ -367,9 +364,8 @@ func (s *Server) openapi() http.Handler {
 
 const documentType = "application/vnd.oai.openapi+json;version=3.1"
 
-// readWhole reads the body of r within the limits that were set on it, and
-// leaves it to be read again. That it cannot be read is then told in one way,
-// whoever wants it.
+// readWhole reads the body of r within its limits and replaces it by a copy in memory,
+// so that errors of reading are answered in one place.
 func readWhole(r *http.Request) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {

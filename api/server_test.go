@@ -17,10 +17,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-var _ api.Doors = (*apitest.Doors)(nil)
+var _ api.Handlers = (*apitest.Doors)(nil)
 
 // serve runs doors behind a real socket until the test ends, and returns its path.
-func serve(t *testing.T, doors api.Doors, mcp http.Handler) string {
+func serve(t *testing.T, doors api.Handlers, mcp http.Handler) string {
 	t.Helper()
 	path := sock.Path(filepath.Join(t.TempDir(), "run", "foldwatch.sock"))
 	ln, err := sock.Listen(path, sock.Options{})
@@ -97,7 +97,7 @@ func TestConflictCarriesBothVersionsOverTheSocket(t *testing.T) {
 	if string(conflict.Current) != text || string(conflict.Yours) != mine || conflict.Have != fold.ContentHash([]byte(text)) {
 		t.Errorf("conflict = %q, %q, %s", conflict.Current, conflict.Yours, conflict.Have)
 	}
-	if k := api.Kind(err); k.Exit != 5 {
+	if k := wire.KindOf(err); k.Exit != 5 {
 		t.Errorf("exit code of a conflict = %d", k.Exit)
 	}
 }

@@ -16,40 +16,39 @@ import (
 )
 
 const (
-	// maxConns is how many connections are served; those beyond are told to come
-	// back, as long as there are few of them, and then wait to be accepted.
-	maxConns  = 256
-	overConns = 64
+	// maxConns is how many connections are served. The next extraConns are answered 503;
+	// more than that wait to be accepted.
+	maxConns   = 256
+	extraConns = 64
 )
 
-// TCPOptions say where other programs and machines may connect.
+// TCPOptions are the options of a listener for other programs and machines.
 type TCPOptions struct {
 	// Address is host:port, the host an address of this machine or localhost.
 	Address string
 	// CertFile and KeyFile are PEM files; "" is no TLS.
 	CertFile, KeyFile string
-	// AuthRequired is the user's word that other machines may ask, each with a
-	// token. A caller on loopback needs one whatever it says.
+	// AuthRequired must be true to let other machines connect, each with a token. A caller
+	// on loopback always needs a token.
 	AuthRequired bool
-	// URL is how others call this address, "" if they use the address itself.
+	// URL is the public URL of this address, "" if there is none.
 	URL string
 }
 
-// A TCPListener is where [Server.ServeTCP] answers.
+// A TCPListener is a listener for [Server.ServeTCP].
 type TCPListener struct {
 	net.Listener
-	url      string
-	tls      bool
-	port     string
-	loops    bool   // only this machine can connect
-	anywhere bool   // at every address of the machine
-	named    string // host of TCPOptions.URL with its port, "" if there is none
-	given    string // TCPOptions.URL
+	url          string
+	tls          bool
+	port         string
+	loopbackOnly bool   // only this machine can connect
+	allAddresses bool   // at every address of the machine
+	publicHost   string // host of TCPOptions.URL with its port, "" if there is none
+	publicURL    string // TCPOptions.URL
 }
 
-// ListenTCP listens at opt.Address. It returns ErrInvalid, with what to set,
-// where that would let in more than the user decided, and ErrUnavailable where
-// the address cannot be had now.
+// ListenTCP listens at opt.Address. It returns ErrInvalid with a hint if that would let in
+// more than the user decided, and ErrUnavailable if the address is in use or not there.
 func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	host, port, err := net.SplitHostPort(opt.Address)
 	if err != nil {
@@ -62,8 +61,8 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	if host != "" && err != nil {
 		return nil, fold.WithHint(fmt.Errorf("listen %q: the host is neither an address nor localhost: %w", opt.Address, fold.ErrInvalid), `listen = "127.0.0.1:7350"`)
 	}
-	l := &TCPListener{tls: opt.CertFile != "", loops: host != "" && ip.IsLoopback(), anywhere: host == "" || ip.IsUnspecified()}
-	if !l.loops && (!l.tls || !opt.AuthRequired) {
+	l := &TCPListener{tls: opt.CertFile != "", loopbackOnly: host != "" && ip.IsLoopback(), allAddresses: host == "" || ip.IsUnspecified()}
+	if !l.loopbackOnly && (!l.tls || !opt.AuthRequired) {
 		return nil, fold.WithHint(fmt.Errorf("listen %q would let other machines connect, without %s: %w", opt.Address, missingFor(opt), fold.ErrInvalid),
 			"set auth.tls_cert, auth.tls_key and auth.required = true, or listen on 127.0.0.1")
 	}
@@ -80,10 +79,10 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("auth.url %q is no URL: %w", opt.URL, fold.ErrInvalid)
 		}
-		if u.Scheme != "https" && (u.Scheme != "http" || !loopbackName(u.Hostname())) {
+		if u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
 			return nil, fold.WithHint(fmt.Errorf("auth.url %q would send cookies of sessions in the clear: %w", opt.URL, fold.ErrInvalid), "begin it with https://")
 		}
-		l.named, l.given = withPort(strings.ToLower(u.Host), u.Scheme == "https"), u.Scheme+"://"+strings.ToLower(u.Host)
+		l.publicHost, l.publicURL = withPort(strings.ToLower(u.Host), u.Scheme == "https"), u.Scheme+"://"+strings.ToLower(u.Host)
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
@@ -91,22 +90,22 @@ func ListenTCP(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 		return nil, fmt.Errorf("listen %s: %w: %w", opt.Address, fold.ErrUnavailable, err)
 	}
 	_, l.port, _ = net.SplitHostPort(ln.Addr().String())
-	l.Listener, l.url = newBounded(ln), "http://"+ln.Addr().String()
+	l.Listener, l.url = newBoundedListener(ln), "http://"+ln.Addr().String()
 	if l.tls {
 		l.Listener, l.url = tls.NewListener(l.Listener, config), "https://"+ln.Addr().String()
 	}
 	return l, nil
 }
 
-// loopbackName reports whether a host of a URL is this machine, by whatever name.
-func loopbackName(host string) bool {
+// isLoopback reports whether a host of a URL is this machine, by whatever name.
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// Nameless reports whether the listener takes every address of the machine and none
-// was said that it is called by: a browser cannot be sent back to it.
-func (l *TCPListener) Nameless() bool { return l.anywhere && l.given == "" }
+// Nameless reports whether the listener is at all addresses of the machine and has no
+// public URL, so that a browser cannot be redirected to it.
+func (l *TCPListener) Nameless() bool { return l.allAddresses && l.publicURL == "" }
 
 func missingFor(opt TCPOptions) string {
 	var missing []string
@@ -122,47 +121,46 @@ func missingFor(opt TCPOptions) string {
 // URL is where the listener can be called.
 func (l *TCPListener) URL() string { return l.url }
 
-// Called is how browsers call the listener: as the user says, else by its
-// address, which must be one.
+// Called returns the public URL of the listener, or else that of its address.
 func (l *TCPListener) Called() string {
-	if l.given != "" {
-		return l.given
+	if l.publicURL != "" {
+		return l.publicURL
 	}
 	return l.url
 }
 
-// origin returns the origin of pages that host, which names this listener, has.
+// origin returns the origin of pages from host, which is a name of this listener.
 func (l *TCPListener) origin(host string) string {
 	host = strings.ToLower(host)
-	if l.tls && !l.called(host) || strings.HasPrefix(l.given, "https://") && l.called(host) {
+	if l.tls && !l.isPublicHost(host) || strings.HasPrefix(l.publicURL, "https://") && l.isPublicHost(host) {
 		return "https://" + host
 	}
 	return "http://" + host
 }
 
-// called reports whether host, in lower case, is that of TCPOptions.URL, which
+// isPublicHost reports whether host, in lower case, is that of TCPOptions.URL, which
 // may be that of a proxy with another scheme than ours.
-func (l *TCPListener) called(host string) bool {
-	return l.named != "" && withPort(host, strings.HasPrefix(l.given, "https://")) == l.named
+func (l *TCPListener) isPublicHost(host string) bool {
+	return l.publicHost != "" && withPort(host, strings.HasPrefix(l.publicURL, "https://")) == l.publicHost
 }
 
-// names reports whether the value of a Host header means this listener: a
+// acceptsHost reports whether the value of a Host header means this listener: a
 // literal address with our port, or the name that the user gave. A page whose
 // name was made to point here has that name as Host; no page has an address for
 // one that it does not come from.
-func (l *TCPListener) names(host string) bool {
+func (l *TCPListener) acceptsHost(host string) bool {
 	host = strings.ToLower(host)
-	if l.called(host) {
+	if l.isPublicHost(host) {
 		return true
 	}
 	at, err := netip.ParseAddrPort(withPort(host, l.tls))
 	if err != nil || strconv.Itoa(int(at.Port())) != l.port || at.Addr().Zone() != "" {
 		return false
 	}
-	return at.Addr().IsLoopback() || !l.loops
+	return at.Addr().IsLoopback() || !l.loopbackOnly
 }
 
-// withPort adds to host the port that clients leave out.
+// withPort adds the default port of the scheme to a host without a port.
 func withPort(host string, secure bool) string {
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return host
@@ -173,8 +171,8 @@ func withPort(host string, secure bool) string {
 	return host + ":80"
 }
 
-// ServeTCP is [Server.Serve] for callers who must say who they are: REST, MCP
-// and event streams alike need a token, and a Host that names ln.
+// ServeTCP is [Server.Serve] for callers that must authenticate: REST, MCP and event
+// streams need a token, and a Host header that names ln.
 func (s *Server) ServeTCP(ctx context.Context, ln *TCPListener) error {
 	return s.serveOn(ctx, ln, newGate(s, ln))
 }
@@ -184,15 +182,15 @@ func (s *Server) Other(ln *TCPListener) http.Handler { return newGate(s, ln) }
 
 // A bounded listener has at most maxConns+overConns connections. Those beyond
 // maxConns know it.
-type bounded struct {
+type boundedListener struct {
 	net.Listener
 	slots chan struct{}
 	done  chan struct{}
 	close func() error
 }
 
-func newBounded(ln net.Listener) *bounded {
-	b := &bounded{Listener: ln, slots: make(chan struct{}, maxConns+overConns), done: make(chan struct{})}
+func newBoundedListener(ln net.Listener) *boundedListener {
+	b := &boundedListener{Listener: ln, slots: make(chan struct{}, maxConns+extraConns), done: make(chan struct{})}
 	b.close = sync.OnceValue(func() error {
 		close(b.done)
 		return ln.Close()
@@ -200,8 +198,8 @@ func newBounded(ln net.Listener) *bounded {
 	return b
 }
 
-// Accept waits for a connection, and until there is room for it.
-func (b *bounded) Accept() (net.Conn, error) {
+// Accept waits for a slot, then for a connection.
+func (b *boundedListener) Accept() (net.Conn, error) {
 	select {
 	case b.slots <- struct{}{}:
 	case <-b.done:
@@ -212,39 +210,39 @@ func (b *bounded) Accept() (net.Conn, error) {
 		<-b.slots
 		return nil, err
 	}
-	return &boundedConn{Conn: c, over: len(b.slots) > maxConns, leave: sync.OnceFunc(func() { <-b.slots })}, nil
+	return &boundedConn{Conn: c, overload: len(b.slots) > maxConns, release: sync.OnceFunc(func() { <-b.slots })}, nil
 }
 
-// Close ends Accept too where that waits for room.
-func (b *bounded) Close() error { return b.close() }
+// Close also ends an Accept that waits for a slot.
+func (b *boundedListener) Close() error { return b.close() }
 
 type boundedConn struct {
 	net.Conn
-	over  bool
-	leave func()
+	overload bool
+	release  func()
 }
 
 func (c *boundedConn) Close() error {
-	defer c.leave()
+	defer c.release()
 	return c.Conn.Close()
 }
 
-type overKey struct{}
+type overloadKey struct{}
 
-// noteOver tells requests whether their connection is one too many.
-func noteOver(ctx context.Context, c net.Conn) context.Context {
+// withOverload tells requests whether their connection is one too many.
+func withOverload(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	if b, ok := c.(*boundedConn); ok && b.over {
-		return context.WithValue(ctx, overKey{}, true)
+	if b, ok := c.(*boundedConn); ok && b.overload {
+		return context.WithValue(ctx, overloadKey{}, true)
 	}
 	return ctx
 }
 
-// isOver answers a request of a connection that is one too many.
-func isOver(w http.ResponseWriter, r *http.Request) bool {
-	if over, _ := r.Context().Value(overKey{}).(bool); !over {
+// refuseOverload answers a request of a connection that is one too many.
+func refuseOverload(w http.ResponseWriter, r *http.Request) bool {
+	if over, _ := r.Context().Value(overloadKey{}).(bool); !over {
 		return false
 	}
 	w.Header().Set("Connection", "close")

@@ -44,7 +44,7 @@ func tokenRoutes() []Route {
 
 func errNoTokens() error { return fmt.Errorf("no tokens are kept here: %w", fold.ErrUnavailable) }
 
-// createToken makes sure that the projects exist, and are called so.
+// createToken creates a token for existing projects.
 func (s *Server) createToken(ctx context.Context, in wire.TokenCreate) (wire.TokenCreated, error) {
 	if s.opt.Tokens == nil {
 		return wire.TokenCreated{}, errNoTokens()

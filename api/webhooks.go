@@ -9,9 +9,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// ListenWebhooks is [ListenTCP] for a listener that only takes webhooks: each of
-// them says by its signature who sent it. A GitLab token is no signature and can be
-// read on its way, so that other machines connect by TLS only.
+// ListenWebhooks is [ListenTCP] for a listener of webhooks only, which authenticate by
+// their signature. The token of GitLab is sent in the clear, so other machines must use
+// TLS.
 func ListenWebhooks(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	opt.AuthRequired = true
 	ln, err := ListenTCP(ctx, opt)
@@ -22,16 +22,16 @@ func ListenWebhooks(ctx context.Context, opt TCPOptions) (*TCPListener, error) {
 	return ln, err
 }
 
-// ServeWebhooks answers webhooks at ln by hooks, until ctx ends. No route of
-// [Routes] can be reached there. It returns nil after such a stop.
+// ServeWebhooks passes all requests at ln to hooks until ctx ends, then returns nil. The
+// routes of [Routes] are not served there.
 func (s *Server) ServeWebhooks(ctx context.Context, ln *TCPListener, hooks http.Handler) error {
 	return s.serveOn(ctx, ln, OnlyWebhooks(hooks))
 }
 
-// OnlyWebhooks returns what stands between the listener and hooks.
+// OnlyWebhooks returns hooks behind the check for too many connections.
 func OnlyWebhooks(hooks http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isOver(w, r) {
+		if !refuseOverload(w, r) {
 			hooks.ServeHTTP(w, r)
 		}
 	})

@@ -11,38 +11,36 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Caller is who a request comes from. The zero Caller is nobody, and may do
-// nothing.
+// A Caller is the origin of a request. The zero Caller is nobody, and may do nothing.
 type Caller struct {
-	// ID tells this caller from every other, and is no secret: "owner", "token:"
-	// and the id of a token, "user:" and that of somebody who logged in. "" is
-	// nobody.
+	// ID identifies the caller and is no secret: "owner", "token:" and the id of a token,
+	// "user:" and that of a user who logged in. "" is nobody.
 	ID    string
 	Name  string // as people call it
 	Scope fold.Scope
 	// Until is when its credentials expire; zero is never.
 	Until time.Time
-	// Life ends when its credentials are taken back; nil is never. What runs for
-	// the caller ends with it.
+	// Life ends when its credentials are revoked; nil is never. Streams of the caller end
+	// with it.
 	Life context.Context
-	// Browser says that a cookie was enough: what a page sends may come of
-	// another page than ours.
+	// Browser says that the caller was identified by a cookie, so that the request may
+	// come from a page of another site.
 	Browser bool
 }
 
 // Owner is the user whose daemon this is, at the socket of this machine.
 func Owner() Caller { return Caller{ID: "owner", Name: "owner", Scope: fold.LocalScope()} }
 
-// An Authenticator knows one kind of credentials.
+// An Authenticator checks one kind of credentials.
 type Authenticator interface {
-	// Authenticate returns who sent r. It reports false where r carries no
-	// credentials of the kind, and returns fold.ErrUnauthenticated, always with
-	// the same text, where they are not valid. It is safe for concurrent use.
+	// Authenticate returns the caller of r. It returns false if r has no credentials of
+	// the kind, and fold.ErrUnauthenticated, always with the same text, if they are not
+	// valid. It is safe for concurrent use.
 	Authenticate(r *http.Request) (who Caller, known bool, err error)
 }
 
-// Lasting returns a context that ends with ctx, with the caller's credentials,
-// or when end is called.
+// Lasting returns a context that ends with ctx, with the caller's credentials, or when
+// end is called.
 func (c Caller) Lasting(ctx context.Context, now time.Time) (_ context.Context, end func()) {
 	if c.Life == nil && c.Until.IsZero() {
 		return ctx, func() {}
@@ -66,23 +64,23 @@ func (c Caller) Lasting(ctx context.Context, now time.Time) (_ context.Context, 
 
 type callerKey struct{}
 
-// WithCaller returns a context that [CallerOf] finds c in.
+// WithCaller returns a context with c for [CallerOf].
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller whose request ctx belongs to, nobody where there
-// is none.
+// CallerOf returns the caller of the request that ctx belongs to, nobody if there is
+// none.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Access says who may call a route or a tool. The zero value is no declaration:
-// it allows nobody.
+// Access says who may call a route or a tool. The zero value is no declaration, and
+// allows nobody.
 type Access string
 
-// Who may call.
+// Who may call a route or a tool.
 const (
 	Public     Access = "public"                // anybody who can connect
 	Read       Access = "read"                  // a scope, whatever it may read
@@ -96,8 +94,8 @@ func (a Access) Known() bool {
 	return a == Public || a == Read || a == Write || a == Admin || a == AdminOfAll
 }
 
-// Allows reports whether a caller with scope sc passes. In which projects it may
-// act is decided where the project is known.
+// Allows reports whether a caller with scope sc may call. The projects are checked later,
+// where the project is known.
 func (a Access) Allows(sc fold.Scope) bool {
 	switch a {
 	case Public:

@@ -9,10 +9,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/shown"
 )
 
-// Authenticate returns whose access token (a JWT of a provider) r carries, for
-// MCP. It reports false where r has none, and returns the one refusal of
-// [ErrNobody] where it is not for us. A token that a provider gave for another
-// audience is nobody's here. A nil l knows nobody.
+// Authenticate returns the user with the access token (a JWT of a provider) in r, for
+// MCP. It returns false if r has none, and [ErrNobody] if the token is not valid for us,
+// such as one for another audience. A nil l knows nobody.
 func (l *Logins) Authenticate(r *http.Request) (Caller, bool, error) {
 	values := r.Header.Values("Authorization")
 	if l == nil || r.URL.Path != mcpPath || len(values) != 1 {
@@ -43,7 +42,7 @@ func (l *Logins) Authenticate(r *http.Request) (Caller, bool, error) {
 	return Caller{}, true, errRefused()
 }
 
-// issuers returns the providers that vouch for issuer.
+// issuers returns the providers with that issuer.
 func (l *Logins) issuers(name string) (found []*provider) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,15 +55,14 @@ func (l *Logins) issuers(name string) (found []*provider) {
 	return found
 }
 
-// bearer returns the caller that an access token was given to, nobody if there is
-// no role for them: that which was assigned, else what the claims of this very
-// token say.
+// bearer returns the caller that an access token was given to, nobody without a role: the
+// assigned role, or else the one by the claims of this token.
 func (l *Logins) bearer(p *provider, who identity) Caller {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	role, projects, name := roleOf(p.set, who.claims), p.set.Projects, shown.Clip(shown.Line(who.name), nameRunes)
 	id, life := "subject:"+hashText(who.issuer + " " + who.subject)[:16], context.Context(nil)
-	if u := l.known(who.issuer, who.subject); u != nil {
+	if u := l.userOf(who.issuer, who.subject); u != nil {
 		id, life, name = "user:"+u.rec.ID, u.life, u.name()
 		if u.rec.Assigned != "" {
 			role, projects = u.rec.Assigned, u.rec.Projects

@@ -18,12 +18,12 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// publicGitHub is where GitHub is, unless the issuer names a server of one's own.
+// publicGitHub is the default; the issuer may name another server.
 const publicGitHub = "https://github.com"
 
-// A gitHub is the [identifier] of GitHub, which has no id_token: it is asked who
-// the access token belongs to. The number of an account is its identity, since
-// its name can become somebody else's.
+// A gitHub is the [identifier] of GitHub, which has no id_token: it is asked for the user
+// of the access token. The number of an account is its identity, since a name can pass to
+// another user.
 type gitHub struct {
 	set  conf.AuthProvider
 	http *http.Client
@@ -89,7 +89,7 @@ func (g *gitHub) finish(ctx context.Context, a attempt, answer url.Values) (who 
 	return who, nil
 }
 
-// whose asks who an access token belongs to.
+// whose asks for the user of an access token.
 func (g *gitHub) whose(ctx context.Context, access string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.user, nil)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// An identity is who a provider says is there. Issuer and subject tell one from
-// every other; the rest may change.
+// An identity is a user as a provider knows them. Issuer and subject identify the user;
+// the rest may change.
 type identity struct {
 	issuer, subject string
 	email, name     string
 	claims          map[string]any
 }
 
-// An attempt is what one login takes along to a provider and back.
+// An attempt is what one login sends to a provider and checks in its answer.
 type attempt struct {
 	state    string
 	nonce    string
@@ -28,32 +28,33 @@ type attempt struct {
 	now      time.Time
 }
 
-// An identifier asks one provider who somebody is, by the code flow of OAuth 2
-// with PKCE. It is safe for concurrent use.
+// An identifier finds out by one provider who a user is, with the code flow of OAuth 2
+// and PKCE. It is safe for concurrent use.
 type identifier interface {
-	// begin returns where the browser goes.
+	// begin returns the address to redirect the browser to.
 	begin(ctx context.Context, a attempt) (string, error)
-	// finish takes what the browser brought back; its state was checked. Errors
-	// that wrap fold.ErrUnavailable say that the provider does not answer.
+	// finish checks the answer that the browser brought back, after its state was
+	// checked. Errors that wrap fold.ErrUnavailable say that the provider does not
+	// answer.
 	finish(ctx context.Context, a attempt, answer url.Values) (identity, error)
 }
 
 // The roles, and the scopes that tokens have for the same.
 var roleScopes = map[string]string{"viewer": "read", "member": "write", "admin": "admin"}
 
-// everybody stands, among the values of a claim, for whoever can log in.
+// everybody, as the value of a claim in the settings, means all who can log in.
 const everybody = "*"
 
-// mostValues bounds what is kept of a claim, in bytes.
-const mostValues = 64 << 10
+// maxClaimValues bounds the stored values of a claim, in bytes.
+const maxClaimValues = 64 << 10
 
-// saidOf returns what the claims say by which p gives a role.
-func saidOf(p conf.AuthProvider, claims map[string]any) state.Claims {
+// relevantClaims returns the claims that p decides the role by.
+func relevantClaims(p conf.AuthProvider, claims map[string]any) state.Claims {
 	said := state.Claims{Known: true, Claim: p.RoleClaim, Values: claimValues(p.RoleClaim, claims), Projects: p.Projects}
 	slices.Sort(said.Values)
 	n := 0
 	for i, v := range said.Values {
-		if n += len(v); n > mostValues {
+		if n += len(v); n > maxClaimValues {
 			said.Values = said.Values[:i] // what is not kept may have the user log in again
 			break
 		}
@@ -61,12 +62,12 @@ func saidOf(p conf.AuthProvider, claims map[string]any) state.Claims {
 	return said
 }
 
-// roleOf returns the highest role that the claims give by p, "" if none.
+// roleOf returns the highest role that p gives for the claims, "" if none.
 func roleOf(p conf.AuthProvider, claims map[string]any) string {
 	return roleFor(p, claimValues(p.RoleClaim, claims))
 }
 
-// roleFor is roleOf of the values of the claim.
+// roleFor is roleOf for the values of the claim.
 func roleFor(p conf.AuthProvider, values []string) string {
 	for _, role := range []struct {
 		name string
@@ -79,9 +80,9 @@ func roleFor(p conf.AuthProvider, values []string) string {
 	return ""
 }
 
-// claimValues returns the texts that a claim has: one, those of a list, or the
-// names in an object. Dots lead into objects where no claim has the whole name.
-// An address of mail counts where the provider has verified it.
+// claimValues returns the values of a claim: a text, the texts of a list, or the names of
+// an object. Dots lead into objects if no claim has the whole name. An e-mail address
+// counts if the provider has verified it.
 func claimValues(name string, claims map[string]any) []string {
 	if name == "" || name == "email" && claims["email_verified"] != true {
 		return nil

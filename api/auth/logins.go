@@ -33,29 +33,27 @@ const (
 
 var unpadded = base64.RawURLEncoding
 
-// LoginsOptions are options of [OpenLogins].
+// LoginsOptions are the options of [OpenLogins].
 type LoginsOptions struct {
-	// URL is how browsers call this server: scheme, host and port. Where it is ""
-	// nobody can, and Begin and Finish must not be called.
+	// URL is the address of this server for browsers: scheme, host and port. If it is "",
+	// nobody can log in, and Begin and Finish must not be called.
 	URL string
-	// Providers are those that the user file and the environment name.
+	// Providers are those of the user file and the environment.
 	Providers map[string]conf.AuthProvider
-	// Secrets is the folder for the secrets of the clients that administrators
-	// add, and for the key that logins under way are sealed with; it is made if
-	// need be.
+	// Secrets is the folder for the client secrets of providers that administrators add,
+	// and for the key of pending logins; it is created if needed.
 	Secrets string
-	// Idle ends a session that was not used for so long, Max any.
+	// Idle ends an unused session after so long, Max any session.
 	Idle, Max time.Duration
-	// Tokens are told when a user may less: what they made ends. Those of a user for
-	// whom no provider vouches now are refused meanwhile.
+	// Tokens are told when a user loses access, so that their tokens end, and when no
+	// provider confirms a user, so that their tokens are suspended.
 	Tokens *Tokens
 	Now    func() time.Time // wall clock; nil means time.Now
 	Log    *slog.Logger     // told why a login was refused; nil discards
 }
 
-// Logins lets people in whom a provider knows, and remembers them by sessions.
-// Users and sessions are held in memory as well: this process is the only one
-// that changes them. Safe for concurrent use.
+// Logins lets people log in by providers, and keeps their sessions. Users and sessions
+// are also in memory, since only this process changes them. Safe for concurrent use.
 type Logins struct {
 	state *state.DB
 	opt   LoginsOptions
@@ -72,9 +70,9 @@ type Logins struct {
 	seen      map[string]time.Time // not yet written down
 }
 
-// OpenLogins reads the users, sessions and providers that state has, and ends what
-// the settings give no more. It asks nobody, and leaves out a provider that cannot
-// be; see [Logins.Notices].
+// OpenLogins reads users, sessions and providers from state, and revokes access that the
+// settings no longer give. It asks no provider. Providers with invalid settings are left
+// out, see [Logins.Notices].
 func OpenLogins(ctx context.Context, state *state.DB, opt LoginsOptions) (*Logins, error) {
 	l := &Logins{
 		state: state, opt: opt, now: opt.Now, log: opt.Log,
@@ -104,11 +102,11 @@ func OpenLogins(ctx context.Context, state *state.DB, opt LoginsOptions) (*Login
 	return l, nil
 }
 
-// URL is how browsers call this server.
+// URL is the address of this server for browsers.
 func (l *Logins) URL() string { return l.opt.URL }
 
-// cookie makes a cookie that scripts cannot read and that other sites cannot
-// have sent with what changes something.
+// cookie makes a cookie that scripts cannot read and that other sites cannot send with
+// requests that change something.
 func (l *Logins) cookie(name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: l.cookieName(name), Value: value, Path: "/", MaxAge: int(life / time.Second),
@@ -124,8 +122,7 @@ func (l *Logins) gone(name string) *http.Cookie {
 
 func (l *Logins) secure() bool { return strings.HasPrefix(l.opt.URL, "https://") }
 
-// cookieName binds the name to this very host where browsers can do that: over
-// TLS.
+// cookieName binds the name to this host, which browsers support over TLS.
 func (l *Logins) cookieName(name string) string {
 	if l.secure() {
 		return "__Host-" + name
@@ -133,8 +130,8 @@ func (l *Logins) cookieName(name string) string {
 	return name
 }
 
-// sent returns the value of the one cookie of that name, "" where there is none
-// or more: then somebody else may have set one.
+// sent returns the value of the only cookie with that name, "" if there is none or
+// several, one of which another site may have set.
 func (l *Logins) sent(r *http.Request, name string) string {
 	found := r.CookiesNamed(l.cookieName(name))
 	if len(found) != 1 {
@@ -155,15 +152,15 @@ func hashText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// errLogin is all that a browser is told.
+// errLogin is the only error text that a browser gets.
 func errLogin(provider string) error {
 	return fold.WithHint(fmt.Errorf("this login by %.32q was refused: %w", provider, fold.ErrForbidden),
 		"begin again at /auth/login/"+provider+"; the daemon's log has the reason")
 }
 
-// Begin starts the login that r asks for. It returns where the browser goes and the
-// cookie by which it is known when it comes back, and ErrInvalid for a return_to
-// that is not a path of this server (a long one is left out), ErrNotFound for a provider that there is not,
+// Begin begins the login that r asks for. It returns the address to redirect the browser
+// to and the cookies of the pending login. It returns ErrInvalid for a return_to that is
+// no path of this server (a long one is left out), ErrNotFound for an unknown provider,
 // and ErrUnavailable for one that does not answer.
 func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*http.Cookie, error) {
 	ctx := r.Context()
@@ -177,7 +174,7 @@ func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*h
 	if !localPath(returnTo) {
 		return "", nil, fmt.Errorf("return_to is no path of this server: %w", fold.ErrInvalid)
 	}
-	if len(returnTo) > mostReturn {
+	if len(returnTo) > maxReturnTo {
 		returnTo = "/auth/me"
 	}
 	a := attempt{state: secretText(), nonce: secretText(), verifier: oauth2.GenerateVerifier(), redirect: l.opt.URL + callbackPath + p.id, now: l.now()}
@@ -186,14 +183,14 @@ func (l *Logins) Begin(r *http.Request, provider, returnTo string) (string, []*h
 		l.refused(ctx, p, err)
 		return "", nil, fold.WithHint(fmt.Errorf("login provider %s does not answer as it should: %w", p.id, fold.ErrUnavailable), "try again later; the daemon's log has the reason")
 	}
-	c, err := l.sealed(begun{State: a.state, Provider: p.id, Nonce: a.nonce, Verifier: a.verifier, ReturnTo: returnTo, Expires: a.now.Add(loginTime).UnixMicro()})
+	c, err := l.sealed(pendingLogin{State: a.state, Provider: p.id, Nonce: a.nonce, Verifier: a.verifier, ReturnTo: returnTo, Expires: a.now.Add(loginTime).UnixMicro()})
 	if err != nil {
 		return "", nil, err
 	}
-	return to, append(l.crowded(r), c), nil
+	return to, append(l.oldLoginCookies(r), c), nil
 }
 
-// localPath reports whether a browser that is sent to path stays here.
+// localPath reports whether a redirect to path stays on this server.
 func localPath(path string) bool {
 	u, err := url.Parse(path)
 	return err == nil && len(path) <= 2000 && u.Scheme == "" && u.Host == "" && u.User == nil &&
@@ -201,10 +198,10 @@ func localPath(path string) bool {
 		!strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' })
 }
 
-// Finish ends a login that the provider has sent back with r. It returns the
-// local path where it began, the cookie of the session, and cookies to drop.
-// Whatever is wrong is ErrForbidden, and its reason in the log; but
-// ErrUnavailable says that the provider does not answer.
+// Finish finishes the login that a provider redirected back with r. It returns the local
+// path to go to, the cookie of the session, and cookies to delete. It returns
+// ErrUnavailable if the provider does not answer, and ErrForbidden for all other faults,
+// whose reason is only in the log.
 func (l *Logins) Finish(r *http.Request, provider string) (_ string, cookies []*http.Cookie, err error) {
 	ctx := r.Context()
 	p, err := l.provider(provider)
@@ -230,15 +227,14 @@ func (l *Logins) Finish(r *http.Request, provider string) (_ string, cookies []*
 		}
 		return "", cookies, errLogin(p.id)
 	}
-	value, err := l.welcome(ctx, p, who, l.sent(r, sessionCookie))
+	value, err := l.startSession(ctx, p, who, l.sent(r, sessionCookie))
 	if err != nil {
 		return "", cookies, err
 	}
 	return returnTo, append(cookies, l.cookie(sessionCookie, value, l.opt.Max)), nil
 }
 
-// refused writes down why, without what the reason may quote: whoever reads the
-// log must not log in with it.
+// refused logs the reason, without secrets that its text may quote.
 func (l *Logins) refused(ctx context.Context, p *provider, err error, secrets ...string) {
 	text := err.Error()
 	for _, s := range append(secrets, p.set.ClientSecret) {

@@ -21,26 +21,25 @@ import (
 )
 
 const (
-	// clockSkew is by how much a provider's clock may be ahead.
+	// clockSkew is how far ahead a provider's clock may be.
 	clockSkew = 2 * time.Minute
-	// metadataLife is how long what a provider says about itself is believed,
-	// failureLife for how long nobody asks again one that did not answer.
+	// metadataLife is how long the metadata of a provider are used, and failureLife how
+	// long a provider that did not answer is not asked again.
 	metadataLife = time.Hour
 	failureLife  = 5 * time.Second
-	// keysEvery is how often the keys of a provider are asked for, at most, by
+	// keysEvery is the least time between requests for a provider's keys because of
 	// tokens that strangers send.
 	keysEvery = 10 * time.Second
 )
 
-// signatures are the algorithms by which a provider may sign. None of them has a
-// secret that we share: HS256 would take a public key for one.
+// signatures are the accepted algorithms. None uses a shared secret: HS256 would take a
+// public key for one.
 func signatures() []string {
 	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 }
 
-// An issuer is the [identifier] of OpenID Connect. What it knows of its provider
-// it finds out when it is needed: one that does not answer holds up nobody's
-// start.
+// An issuer is the [identifier] of OpenID Connect. It asks its provider for metadata when
+// they are needed, so that one that does not answer delays no start.
 type issuer struct {
 	set  conf.AuthProvider
 	http *http.Client
@@ -62,11 +61,11 @@ type metadata struct {
 
 func newIssuer(set conf.AuthProvider) *issuer { return &issuer{set: set, http: outgoing()} }
 
-// ask returns ctx with the client that asks the provider, for x/oauth2 and
-// go-oidc alike.
+// ask returns ctx with the HTTP client for the provider, as x/oauth2 and go-oidc expect
+// it.
 func (i *issuer) ask(ctx context.Context) context.Context { return oidc.ClientContext(ctx, i.http) }
 
-// discover returns what the provider says about itself.
+// discover returns the metadata of the provider.
 func (i *issuer) discover(ctx context.Context) (*metadata, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -76,7 +75,7 @@ func (i *issuer) discover(ctx context.Context) (*metadata, error) {
 	case i.failed != nil && age < failureLife:
 		return nil, i.failed
 	}
-	// It serves others too: that this caller leaves is no failure of the provider.
+	// Others wait for the result too: that this caller leaves must not end the request.
 	m, err := i.learn(context.WithoutCancel(ctx))
 	if err != nil && i.known != nil { // what it said before serves on, and it is asked again soon
 		i.at = time.Now().Add(failureLife - metadataLife)
@@ -109,12 +108,12 @@ func (i *issuer) learn(ctx context.Context) (*metadata, error) {
 			return nil, fmt.Errorf("discover: %w", err)
 		}
 	}
-	// Not left to be found out: to try both ways would send a code twice.
+	// Set, since x/oauth2 would otherwise try both ways and send a code twice.
 	style := oauth2.AuthStyleInHeader
 	if i.set.ClientSecret == "" || len(more.Secrets) > 0 && !slices.Contains(more.Secrets, "client_secret_basic") {
 		style = oauth2.AuthStyleInParams
 	}
-	rare := &http.Client{Timeout: i.http.Timeout, CheckRedirect: i.http.CheckRedirect, Transport: &sparing{next: i.http.Transport, every: keysEvery}}
+	rare := &http.Client{Timeout: i.http.Timeout, CheckRedirect: i.http.CheckRedirect, Transport: &throttledTransport{next: i.http.Transport, every: keysEvery}}
 	return &metadata{
 		provider: p, style: style, returns: more.Returns,
 		logins: p.VerifierContext(i.ask(ctx), &oidc.Config{ClientID: i.set.ClientID, SupportedSigningAlgs: signatures()}),
@@ -151,8 +150,8 @@ func (i *issuer) finish(ctx context.Context, a attempt, answer url.Values) (who 
 	if err != nil {
 		return who, err
 	}
-	// A browser that was sent to one provider and comes back from another brings
-	// a code that is not for us to send on.
+	// A browser that comes back from another provider than it was sent to brings a code
+	// that must not be sent on.
 	if from := answer.Get("iss"); from != i.set.Issuer && (from != "" || m.returns) {
 		return who, errors.New("the answer is another provider's")
 	}
@@ -182,7 +181,7 @@ func (i *issuer) finish(ctx context.Context, a attempt, answer url.Values) (who 
 	return identified(i.set.Issuer, id.Subject, claims), nil
 }
 
-// exchange trades the code of an answer for tokens.
+// exchange exchanges the code of an answer for tokens.
 func exchange(ctx context.Context, c *oauth2.Config, a attempt, answer url.Values) (*oauth2.Token, error) {
 	code := answer["code"]
 	if len(code) != 1 || code[0] == "" {
@@ -209,8 +208,8 @@ func exchange(ctx context.Context, c *oauth2.Config, a attempt, answer url.Value
 	return token, nil
 }
 
-// checkLogin holds an id_token, whose signature, issuer, audience and expiry are
-// right, to the rest of OpenID Connect Core 3.1.3.7.
+// checkLogin checks an id_token, whose signature, issuer, audience and expiry are right,
+// by the rest of OpenID Connect Core 3.1.3.7.
 func (i *issuer) checkLogin(id *oidc.IDToken, claims map[string]any, a attempt, access string) error {
 	azp, named := claims["azp"]
 	switch {
@@ -237,8 +236,8 @@ func (i *issuer) checkLogin(id *oidc.IDToken, claims map[string]any, a attempt, 
 	return nil
 }
 
-// complete asks for the claims that tell name and role where the id_token has
-// not all of them.
+// complete asks for the claims of name and role if the id_token does not have all of
+// them.
 func (i *issuer) complete(ctx context.Context, m *metadata, token *oauth2.Token, subject string, claims map[string]any) error {
 	has := func(name string) bool { _, ok := claims[name]; return ok }
 	if m.provider.UserInfoEndpoint() == "" || has("email") && has("name") && (i.set.RoleClaim == "" || len(claimValues(i.set.RoleClaim, claims)) > 0) {
@@ -275,8 +274,8 @@ func identified(issuer, subject string, claims map[string]any) identity {
 	return who
 }
 
-// access checks an access token (a JWT, RFC 9068) that is for the resource, and
-// returns who it was given to and until when.
+// access checks an access token (a JWT, RFC 9068) for the resource, and returns its user
+// and when it expires.
 func (i *issuer) access(ctx context.Context, raw, resource string, now time.Time) (identity, time.Time, error) {
 	refuse := func(why string) (identity, time.Time, error) { return identity{}, time.Time{}, errors.New(why) }
 	var head struct {
@@ -315,9 +314,9 @@ func (i *issuer) access(ctx context.Context, raw, resource string, now time.Time
 	return identified(i.set.Issuer, id.Subject, claims), id.Expiry, nil
 }
 
-// delegated reports whether claims say by which client, or for what, access was
-// given (RFC 9068, 2.2). An id_token says neither, and some providers make one for
-// any audience that its holder asks for.
+// delegated reports whether claims name the client or the scope of an access token (RFC
+// 9068, 2.2). An id_token has neither, and some providers make one for any audience that
+// its holder asks for.
 func delegated(claims map[string]any) bool {
 	for _, name := range []string{"client_id", "cid", "appid", "scope", "scp"} {
 		if claims[name] != nil {
@@ -327,7 +326,7 @@ func delegated(claims map[string]any) bool {
 	return false
 }
 
-// part decodes the n-th part of a JWT, nothing of which was checked.
+// part decodes the n-th part of a JWT without checking it.
 func part(raw string, n int, into any) error {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {

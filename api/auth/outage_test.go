@@ -49,7 +49,7 @@ func TestAnOutageOfAProvider(t *testing.T) {
 		}
 
 		keys := &distant{fail: true}
-		c := &http.Client{Transport: &sparing{next: keys, every: keysEvery}}
+		c := &http.Client{Transport: &throttledTransport{next: keys, every: keysEvery}}
 		ask := func() bool {
 			t.Helper()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://id.example.com/keys", nil)

@@ -20,28 +20,28 @@ const (
 	askLimit = 1 << 20          // bytes of its answer
 )
 
-// outgoing returns a client that asks providers: within askTime and askLimit,
-// and without following where an answer leads. No answer that we need is a
-// redirect, and what is sent (codes, secrets) is for one address only.
+// outgoing returns a client for requests to providers: bounded by askTime and askLimit,
+// and following no redirects. None of the answers that we need is one, and codes and
+// secrets are for one address only.
 func outgoing() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives = true // asked now and then; nothing stays open
 	t.MaxResponseHeaderBytes = 64 << 10
 	return &http.Client{
 		Timeout:   askTime,
-		Transport: capped{t},
+		Transport: limitedTransport{t},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
 	}
 }
 
-// capped fails where an answer is larger than askLimit.
-type capped struct{ next http.RoundTripper }
+// limitedTransport fails if an answer is larger than askLimit.
+type limitedTransport struct{ next http.RoundTripper }
 
 var errTooLong = errors.New("the answer is too long")
 
-func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// sparing asks for the same address at most once in every: who sends us tokens
-// with keys that nobody has must not make us ask the provider each time.
-type sparing struct {
+// A throttledTransport requests the same address at most once in every: tokens that
+// strangers send with unknown keys must not cause a request each.
+type throttledTransport struct {
 	next  http.RoundTripper
 	every time.Duration
 
@@ -74,7 +74,7 @@ type sparing struct {
 	head http.Header
 }
 
-func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.body == nil || time.Since(s.at) >= s.every {
@@ -99,8 +99,7 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// checkIssuer holds the address of a provider to https, or http on this machine,
-// where nobody is in between.
+// checkIssuer checks that the address of a provider is https, or http on this machine.
 func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	switch {
@@ -117,8 +116,8 @@ func onLoopback(u *url.URL) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkEndpoint holds what an issuer says of its endpoints to the same: they are
-// https, and http on this machine only where the issuer is.
+// checkEndpoint checks that an endpoint of an issuer is https, or http on this machine if
+// the issuer is, too.
 func checkEndpoint(issuer, name, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// mostProviders bounds how many may be added.
-const mostProviders = 50
+// maxProviders bounds how many providers administrators may add.
+const maxProviders = 50
 
 var providerID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
@@ -35,7 +35,7 @@ type provider struct {
 	identifier
 }
 
-// newProvider checks the settings, and fills in what goes without saying.
+// newProvider checks the settings, and fills in defaults.
 func (l *Logins) newProvider(id string, set conf.AuthProvider) (*provider, error) {
 	if !providerID.MatchString(id) {
 		return nil, fmt.Errorf("%.40q is no name for a login provider: a to z, digits, _ and -, at most 32: %w", id, fold.ErrInvalid)
@@ -78,7 +78,7 @@ func (l *Logins) openProviders(ctx context.Context) error {
 			p, err = l.newProvider(id, set)
 		}
 		if err != nil {
-			l.leftOut(ctx, id, err)
+			l.noteLeftOut(ctx, id, err)
 			continue
 		}
 		l.providers[id] = p
@@ -93,7 +93,7 @@ func (l *Logins) openProviders(ctx context.Context) error {
 		}
 		p, err := l.readProvider(rec)
 		if err != nil {
-			l.leftOut(ctx, rec.ID, err)
+			l.noteLeftOut(ctx, rec.ID, err)
 			continue
 		}
 		l.providers[rec.ID] = p
@@ -101,17 +101,17 @@ func (l *Logins) openProviders(ctx context.Context) error {
 	return nil
 }
 
-// leftOut notes that there is a provider that cannot be: no reason not to serve.
-func (l *Logins) leftOut(ctx context.Context, id string, err error) {
+// noteLeftOut notes a provider with invalid settings, which does not stop the server.
+func (l *Logins) noteLeftOut(ctx context.Context, id string, err error) {
 	l.log.WarnContext(ctx, "Login provider left out", "provider", id, "err", err)
 	l.notices = append(l.notices, fmt.Sprintf("nobody can log in by %s: %v", id, err))
 }
 
-// Notices say which providers were left out at the start, and why.
+// Notices returns which providers were left out at the start, and why.
 func (l *Logins) Notices() []string { return l.notices }
 
-// kept is what the column settings holds.
-type kept struct {
+// storedProvider is the JSON of the column settings.
+type storedProvider struct {
 	Kind      string   `json:"kind"`
 	Scopes    []string `json:"scopes,omitempty"`
 	RoleClaim string   `json:"role_claim,omitempty"`
@@ -122,7 +122,7 @@ type kept struct {
 }
 
 func (l *Logins) readProvider(rec state.AuthProvider) (*provider, error) {
-	var k kept
+	var k storedProvider
 	if err := json.Unmarshal(rec.Settings, &k); err != nil {
 		return nil, err
 	}
@@ -145,11 +145,11 @@ func (l *Logins) readProvider(rec state.AuthProvider) (*provider, error) {
 	return p, nil
 }
 
-// secretFile holds the secret of a client that an administrator added. Whoever
-// copies the database has no secret with it.
+// secretFile has the client secret of a provider that an administrator added, so that a
+// copy of the database has no secrets.
 func (l *Logins) secretFile(id string) string { return filepath.Join(l.opt.Secrets, id+".secret") }
 
-// provider returns the one called id, and ErrNotFound.
+// provider returns the one with that id, or ErrNotFound.
 func (l *Logins) provider(id string) (*provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +164,7 @@ func errNoProvider(id string) error {
 	return fold.WithHint(fmt.Errorf("login provider %.40q: %w", id, fold.ErrNotFound), "GET /auth/providers lists them")
 }
 
-// Providers returns what people can log in by.
+// Providers returns the login providers.
 func (l *Logins) Providers() wire.AuthProviderList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,11 +183,11 @@ func (p *provider) told() wire.AuthProvider {
 	return wire.AuthProvider{ID: p.id, Name: p.set.Name, Kind: p.set.Kind, Issuer: p.set.Issuer, Source: source, Login: "/auth/login/" + p.id}
 }
 
-// AddProvider makes people of one more provider known. Its secret is kept in a
-// file that only this user can read, and never told. It returns ErrConflict for
-// a name that is taken, and ErrInvalid.
+// AddProvider adds a provider. Its secret is stored in a file that only this user can
+// read, and never returned. It returns ErrConflict for a name that is taken, and
+// ErrInvalid.
 func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (wire.AuthProvider, error) {
-	k := kept{Kind: in.Kind, Scopes: in.Scopes, RoleClaim: in.RoleClaim, Admin: in.Admin, Member: in.Member, Viewer: in.Viewer, Projects: in.Projects}
+	k := storedProvider{Kind: in.Kind, Scopes: in.Scopes, RoleClaim: in.RoleClaim, Admin: in.Admin, Member: in.Member, Viewer: in.Viewer, Projects: in.Projects}
 	p, err := l.newProvider(in.ID, conf.AuthProvider{
 		Kind: k.Kind, Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, ClientSecret: in.ClientSecret, Scopes: k.Scopes,
 		RoleClaim: k.RoleClaim, Admin: k.Admin, Member: k.Member, Viewer: k.Viewer, Projects: k.Projects,
@@ -207,8 +207,8 @@ func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (w
 	if _, named := l.opt.Providers[p.id]; named || l.providers[p.id] != nil {
 		return wire.AuthProvider{}, fold.WithHint(fmt.Errorf("login provider %s is there already: %w", p.id, fold.ErrConflict), "delete it first, or take another name")
 	}
-	if len(l.providers) >= mostProviders {
-		return wire.AuthProvider{}, fmt.Errorf("there are %d login providers: %w", mostProviders, fold.ErrInvalid)
+	if len(l.providers) >= maxProviders {
+		return wire.AuthProvider{}, fmt.Errorf("there are %d login providers: %w", maxProviders, fold.ErrInvalid)
 	}
 	if in.ClientSecret != "" {
 		rec.SecretRef = "file"
@@ -228,7 +228,7 @@ func (l *Logins) AddProvider(ctx context.Context, in wire.AuthProviderCreate) (w
 	return p.told(), nil
 }
 
-// replaceProvider stores one that may have been left out at the start.
+// replaceProvider stores the settings of one that may have been left out at the start.
 func (l *Logins) replaceProvider(ctx context.Context, rec state.AuthProvider) error {
 	if err := l.state.DeleteAuthProvider(ctx, rec.ID); err != nil && !errors.Is(err, fold.ErrNotFound) {
 		return err
@@ -246,10 +246,9 @@ func (l *Logins) keepSecret(id, secret string) error {
 	return disk.WriteFile(l.secretFile(id), []byte(secret), 0o600)
 }
 
-// RemoveProvider ends what AddProvider began, with every session that came by
-// it and every token. It does so too for one that is not here now, but has users.
-// It returns ErrNotFound, and ErrConflict for one that the user file or the
-// environment names.
+// RemoveProvider removes an added provider, with all sessions and tokens that came by it,
+// also if it was left out at the start. It returns ErrNotFound, and ErrConflict for a
+// provider of the user file or the environment.
 func (l *Logins) RemoveProvider(ctx context.Context, id string) error {
 	if _, named := l.opt.Providers[id]; named {
 		return fold.WithHint(fmt.Errorf("login provider %s stands in the configuration: %w", id, fold.ErrConflict),
@@ -285,11 +284,11 @@ func (l *Logins) RemoveProvider(ctx context.Context, id string) error {
 	return err
 }
 
-// Resource is the address that access tokens for MCP are for.
+// Resource is the audience of access tokens for MCP.
 func (l *Logins) Resource() string { return l.opt.URL + mcpPath }
 
-// Metadata says where to get an access token for MCP (RFC 9728), and false where
-// no provider gives any.
+// Metadata says where to get an access token for MCP (RFC 9728); false if no provider
+// gives any.
 func (l *Logins) Metadata() (wire.ResourceMetadata, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// review finds out what each user may by the settings as they are now, and ends what
-// came of more: at the start, and when a provider comes. One that is not here, since it
-// is not named, disabled or cannot be, vouches for nobody, but nothing is taken from
-// its users for good: at the next start it may be back, as where the daemon was
-// started without the environment that names it. It is called with mu held, or before
-// anybody else knows l.
+// review computes the roles of all users by the current settings, and revokes what
+// exceeds them: at the start, and when a provider is added. A provider that is missing or
+// disabled confirms nobody, but its users lose nothing for good: at the next start it may
+// be back, if only the environment lacked it. It is called with mu held, or before l is
+// shared.
 func (l *Logins) review(ctx context.Context) error {
 	for _, u := range l.users {
 		if l.providers[u.rec.Provider] == nil {
@@ -24,35 +23,35 @@ func (l *Logins) review(ctx context.Context) error {
 	return nil
 }
 
-// suspend has the tokens of users refused for whom nobody vouches now. It is called
-// with mu held, or before anybody else knows l.
+// suspend suspends the tokens of users that no provider confirms now. It is called with
+// mu held, or before l is shared.
 func (l *Logins) suspend() {
 	if l.opt.Tokens == nil {
 		return
 	}
 	away := map[string]bool{}
 	for _, u := range l.users {
-		if l.vouching(u) == nil {
+		if l.currentProvider(u) == nil {
 			away["user:"+u.rec.ID] = true
 		}
 	}
 	l.opt.Tokens.suspend(away)
 }
 
-// vouching returns the provider by which the user logged in last, nil where it is not
-// here, or another by now. It is called with mu held.
-func (l *Logins) vouching(u *user) *provider {
+// currentProvider returns the provider of the user's last login, nil if it is missing or
+// has become another one. It is called with mu held.
+func (l *Logins) currentProvider(u *user) *provider {
 	if p := l.providers[u.rec.Provider]; p != nil && p.set.Issuer == u.rec.Issuer {
 		return p
 	}
 	return nil
 }
 
-// reviewUser is review of a user whose provider is here. What ends does so first:
-// after a crash in between, the next start finds the role as it was, and does it again.
+// reviewUser is review for a user whose provider is there. It revokes first and stores
+// the role last, so that after a crash in between the next start does it again.
 func (l *Logins) reviewUser(ctx context.Context, u *user) error {
 	rec := u.rec
-	p := l.vouching(u)
+	p := l.currentProvider(u)
 	switch {
 	case p == nil: // who vouched for the user is another by now
 		rec.Role = ""
@@ -73,7 +72,7 @@ func (l *Logins) reviewUser(ctx context.Context, u *user) error {
 		case rec.Role == "" && u.rec.Role != "":
 			err = l.endAll(ctx, u)
 		case rank(roleScopes[rec.Role]) < rank(roleScopes[u.rec.Role]), u.rec.Role != "" && narrower(u.rec.Claims.Projects, rec.Claims.Projects):
-			err = l.lessen(ctx, u)
+			err = l.revokeAccess(ctx, u)
 		}
 		if err != nil {
 			return err
@@ -90,8 +89,7 @@ func (l *Logins) reviewUser(ctx context.Context, u *user) error {
 	return nil
 }
 
-// narrower reports whether some of the projects before are not among those now; none
-// is all.
+// narrower reports whether a project of before is not in now; no projects means all.
 func narrower(before, now []string) bool {
 	if len(now) == 0 {
 		return false

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// mostOfUser is how many sessions one user may have; mostStrangers how many
-	// users are remembered who have no role. Beyond that the oldest go.
-	mostOfUser    = 20
-	mostStrangers = 200
+	// maxUserSessions is how many sessions one user may have; maxUsersWithoutRole how
+	// many users without a role are stored. Beyond that the oldest go.
+	maxUserSessions     = 20
+	maxUsersWithoutRole = 200
 )
 
-// A user is somebody who logged in once.
+// A user is somebody who has logged in.
 type user struct {
 	rec  state.User
 	life context.Context // of access tokens: ends when the user may less
@@ -38,8 +38,7 @@ func newUser(rec state.User) *user {
 	return u
 }
 
-// role returns what the user may, "" is nothing, and in which projects; none is
-// all.
+// role returns the role of the user, "" for none, and its projects; none means all.
 func (u *user) role(p *provider) (string, []string) {
 	if u.rec.Assigned != "" {
 		return u.rec.Assigned, u.rec.Projects
@@ -47,7 +46,7 @@ func (u *user) role(p *provider) (string, []string) {
 	return u.rec.Role, p.set.Projects
 }
 
-// scopeOf returns what a role may.
+// scopeOf returns the scope of a role.
 func scopeOf(role string, projects []string, author string) fold.Scope {
 	scope := roleScopes[role]
 	if scope == "" {
@@ -75,7 +74,7 @@ func newSession(rec state.Session, u *user) *session {
 	return s
 }
 
-// hold is called with mu held, or before anybody else knows l.
+// hold adds a session; with mu held, or before l is shared.
 func (l *Logins) hold(rec state.Session, u *user) error {
 	var hash [sha256.Size]byte
 	if n, err := hex.Decode(hash[:], []byte(rec.Hash)); err != nil || n != len(hash) {
@@ -107,9 +106,9 @@ func (l *Logins) openUsers(ctx context.Context) error {
 	return nil
 }
 
-// known returns the user whom a provider calls so, nil if there is none. It is
-// called with mu held.
-func (l *Logins) known(issuer, subject string) *user {
+// userOf returns the user with that identity, nil if there is none. It is called with mu
+// held.
+func (l *Logins) userOf(issuer, subject string) *user {
 	for _, u := range l.users {
 		if u.rec.Issuer == issuer && u.rec.Subject == subject {
 			return u
@@ -118,10 +117,10 @@ func (l *Logins) known(issuer, subject string) *user {
 	return nil
 }
 
-// welcome notes who logged in and returns the cookie of a new session. What the
-// browser had before ends. Who has no role is remembered, so that somebody can
-// give one, and gets ErrForbidden.
-func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before string) (string, error) {
+// startSession stores the user who logged in and returns the cookie of a new session; an
+// old session of the browser ends. A user without a role is stored, so that an
+// administrator can assign one, but gets ErrForbidden.
+func (l *Logins) startSession(ctx context.Context, p *provider, who identity, before string) (string, error) {
 	ctx = context.WithoutCancel(ctx) // it may be of the session that ends here
 	now := l.now().UTC()
 	l.mu.Lock()
@@ -129,7 +128,7 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	if l.providers[p.id] != p {
 		return "", errLogin(p.id) // replaced while it was asked
 	}
-	u := l.known(who.issuer, who.subject)
+	u := l.userOf(who.issuer, who.subject)
 	if u == nil {
 		var id [8]byte
 		rand.Read(id[:]) // never fails (crypto/rand)
@@ -137,8 +136,8 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	}
 	rec, was := u.rec, u.rec
 	rec.Email, rec.Name = shown.Clip(shown.Line(who.email), nameRunes), shown.Clip(shown.Line(who.name), nameRunes)
-	rec.Provider, rec.LastLogin, rec.Role, rec.Claims = p.id, now, roleOf(p.set, who.claims), saidOf(p.set, who.claims)
-	gone := l.strangers(u)
+	rec.Provider, rec.LastLogin, rec.Role, rec.Claims = p.id, now, roleOf(p.set, who.claims), relevantClaims(p.set, who.claims)
+	gone := l.usersToForget(u)
 	if err := l.state.PutUser(ctx, rec, gone...); err != nil {
 		return "", err
 	}
@@ -149,7 +148,7 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	u.rec, l.users[rec.ID] = rec, u
 	defer l.suspend() // what was made before is accepted again, unless it ends here
 	if was.Role != "" && (was.Role != rec.Role || was.Provider != rec.Provider) {
-		if err := l.lessen(ctx, u); err != nil {
+		if err := l.revokeAccess(ctx, u); err != nil {
 			return "", err
 		}
 	}
@@ -161,11 +160,11 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	}
 	value := secretText()
 	rest := state.Session{Hash: hashText(value), UserID: rec.ID, Created: now, Seen: now, Expires: now.Add(l.opt.Max).Truncate(time.Microsecond)}
-	ending := l.crowding(u, before, now)
+	ending := l.sessionsToEnd(u, before, now)
 	if err := l.state.PutSession(ctx, rest, ending...); err != nil {
 		return "", err
 	}
-	l.drop(ending)
+	l.forgetSessions(ending)
 	if err := l.hold(rest, u); err != nil {
 		return "", err
 	}
@@ -173,26 +172,25 @@ func (l *Logins) welcome(ctx context.Context, p *provider, who identity, before 
 	return value, nil
 }
 
-// strangers returns which users without a role go, so that there is room for u.
-// It is called with mu held.
-func (l *Logins) strangers(u *user) []string {
+// usersToForget returns users without a role that are deleted to make room for u. It is
+// called with mu held.
+func (l *Logins) usersToForget(u *user) []string {
 	var without []*user
 	for _, o := range l.users {
 		if o != u && o.rec.Assigned == "" && o.rec.Role == "" {
 			without = append(without, o)
 		}
 	}
-	if len(without) < mostStrangers {
+	if len(without) < maxUsersWithoutRole {
 		return nil
 	}
 	oldest := slices.MinFunc(without, func(a, b *user) int { return a.rec.LastLogin.Compare(b.rec.LastLogin) })
 	return []string{oldest.rec.ID}
 }
 
-// crowding returns the hashes of the sessions that end when u logs in: what this
-// browser had, what is over, and the oldest of too many. It is called with mu
-// held.
-func (l *Logins) crowding(u *user, before string, now time.Time) (hashes []string) {
+// sessionsToEnd returns the hashes of the sessions that end when u logs in: that of this
+// browser, expired ones, and the oldest if there are too many. It is called with mu held.
+func (l *Logins) sessionsToEnd(u *user, before string, now time.Time) (hashes []string) {
 	var left []*session
 	for _, s := range l.sessions {
 		switch {
@@ -203,14 +201,14 @@ func (l *Logins) crowding(u *user, before string, now time.Time) (hashes []strin
 		}
 	}
 	slices.SortFunc(left, func(a, b *session) int { return a.rec.Created.Compare(b.rec.Created) })
-	for i := range len(left) - mostOfUser + 1 {
+	for i := range len(left) - maxUserSessions + 1 {
 		hashes = append(hashes, left[i].rec.Hash)
 	}
 	return hashes
 }
 
-// drop forgets sessions that are stored no more. It is called with mu held.
-func (l *Logins) drop(hashes []string) {
+// forgetSessions removes sessions that are no longer stored. It is called with mu held.
+func (l *Logins) forgetSessions(hashes []string) {
 	for hash, s := range l.sessions {
 		if slices.Contains(hashes, s.rec.Hash) {
 			s.end()
@@ -230,9 +228,8 @@ func (s *session) state(now time.Time, idle time.Duration) string {
 	return "active"
 }
 
-// Session returns whom the cookie of r belongs to, false where it has none that
-// is valid: a browser keeps cookies that have ended, and must be able to log in.
-// A nil l knows nobody.
+// Session returns the user of the cookie of r, false if r has no valid one: browsers keep
+// cookies of ended sessions, and must still be able to log in. A nil l knows nobody.
 func (l *Logins) Session(r *http.Request) (Caller, bool) {
 	if l == nil {
 		return Caller{}, false
@@ -248,7 +245,7 @@ func (l *Logins) Session(r *http.Request) (Caller, bool) {
 	if s == nil || s.state(now, l.opt.Idle) != "active" {
 		return Caller{}, false
 	}
-	p := l.vouching(s.user)
+	p := l.currentProvider(s.user)
 	if p == nil {
 		return Caller{}, false
 	}
@@ -266,7 +263,7 @@ func (l *Logins) Session(r *http.Request) (Caller, bool) {
 	}, true
 }
 
-// Logout ends the session of r, and returns the cookie that says so.
+// Logout ends the session of r, and returns the cookie that deletes it.
 func (l *Logins) Logout(r *http.Request) (*http.Cookie, error) {
 	value := l.sent(r, sessionCookie)
 	l.mu.Lock()
@@ -275,16 +272,15 @@ func (l *Logins) Logout(r *http.Request) (*http.Cookie, error) {
 		if err := l.state.DeleteSessions(r.Context(), []string{s.rec.Hash}); err != nil {
 			return nil, err
 		}
-		l.drop([]string{s.rec.Hash})
+		l.forgetSessions([]string{s.rec.Hash})
 		l.log.InfoContext(r.Context(), "Logged out", "user", s.user.rec.ID)
 	}
 	return l.gone(sessionCookie), nil
 }
 
-// lessen ends what the user made and what runs by what the user could until now:
-// maybe the very request that asks for it, whose context must not be ctx. It is
-// called with mu held.
-func (l *Logins) lessen(ctx context.Context, u *user) error {
+// revokeAccess ends the tokens and streams of a user. The request that asks for it may be
+// one of them, so ctx must not be that of the request. It is called with mu held.
+func (l *Logins) revokeAccess(ctx context.Context, u *user) error {
 	u.end()
 	u.life, u.end = context.WithCancel(context.Background())
 	for hash, s := range l.sessions {
@@ -299,7 +295,7 @@ func (l *Logins) lessen(ctx context.Context, u *user) error {
 	return l.opt.Tokens.revokeOf(ctx, "user:"+u.rec.ID)
 }
 
-// endAll ends every session of a user. It is called with mu held.
+// endAll ends all sessions of a user. It is called with mu held.
 func (l *Logins) endAll(ctx context.Context, u *user) error {
 	var hashes []string
 	for _, s := range l.sessions {
@@ -308,11 +304,11 @@ func (l *Logins) endAll(ctx context.Context, u *user) error {
 		}
 	}
 	err := l.state.DeleteSessions(ctx, hashes)
-	l.drop(hashes) // also where that could not be written: it is tried again by who is told
-	return errors.Join(err, l.lessen(ctx, u))
+	l.forgetSessions(hashes) // also where that could not be written: it is tried again by who is told
+	return errors.Join(err, l.revokeAccess(ctx, u))
 }
 
-// Run writes down when sessions were last used, until ctx ends.
+// Run stores when sessions were last used, until ctx ends.
 func (l *Logins) Run(ctx context.Context) error {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
@@ -340,14 +336,14 @@ func (l *Logins) note(ctx context.Context) {
 	}
 }
 
-// Users returns who logged in once, the last to do so first.
+// Users returns all users, the last to log in first.
 func (l *Logins) Users() wire.UserList {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := wire.UserList{Items: []wire.User{}}
 	for _, u := range l.users {
-		list.Items = append(list.Items, l.told(u, now))
+		list.Items = append(list.Items, l.wireUser(u, now))
 	}
 	slices.SortFunc(list.Items, func(a, b wire.User) int {
 		return cmp.Or(b.LastLogin.Compare(a.LastLogin), cmp.Compare(a.ID, b.ID))
@@ -355,13 +351,13 @@ func (l *Logins) Users() wire.UserList {
 	return list
 }
 
-// told is called with mu held.
-func (l *Logins) told(u *user, now time.Time) wire.User {
+// wireUser is called with mu held.
+func (l *Logins) wireUser(u *user, now time.Time) wire.User {
 	out := wire.User{
 		ID: u.rec.ID, Name: u.rec.Name, Email: u.rec.Email, Issuer: u.rec.Issuer, Subject: u.rec.Subject, Provider: u.rec.Provider,
 		Assigned: u.rec.Assigned != "", Projects: []string{}, CreatedAt: u.rec.Created, LastLogin: u.rec.LastLogin,
 	}
-	if p := l.vouching(u); p != nil {
+	if p := l.currentProvider(u); p != nil {
 		out.Role, out.Projects = u.role(p)
 	}
 	for _, s := range l.sessions {
@@ -372,9 +368,8 @@ func (l *Logins) told(u *user, now time.Time) wire.User {
 	return out
 }
 
-// Assign gives a user a role that stands whatever the claims say; "" takes it
-// back. What the user made until now ends. It returns ErrNotFound, and
-// ErrInvalid.
+// Assign gives a user a role that counts more than the claims; "" removes it. Tokens and
+// sessions of the user end. It returns ErrNotFound, and ErrInvalid.
 func (l *Logins) Assign(ctx context.Context, id string, in wire.UserAssign) (wire.User, error) {
 	if in.Role != "" && roleScopes[in.Role] == "" {
 		return wire.User{}, fmt.Errorf("role %.20q is not admin, member or viewer: %w", in.Role, fold.ErrInvalid)
@@ -396,14 +391,13 @@ func (l *Logins) Assign(ctx context.Context, id string, in wire.UserAssign) (wir
 	}
 	u.rec = rec
 	l.log.InfoContext(ctx, "Role given", "user", id, "scope", roleScopes[in.Role], "by", CallerOf(ctx).ID)
-	if err := l.lessen(ctx, u); err != nil {
+	if err := l.revokeAccess(ctx, u); err != nil {
 		return wire.User{}, err
 	}
-	return l.told(u, l.now()), nil
+	return l.wireUser(u, l.now()), nil
 }
 
-// RemoveUser forgets a user, with every session and what was made by it. It
-// returns ErrNotFound.
+// RemoveUser deletes a user with all sessions and tokens. It returns ErrNotFound.
 func (l *Logins) RemoveUser(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx) // it may be of a session of the user
 	l.mu.Lock()
@@ -425,7 +419,7 @@ func (l *Logins) RemoveUser(ctx context.Context, id string) error {
 	return nil
 }
 
-// Me tells a caller who they are.
+// Me describes the caller.
 func (l *Logins) Me(who Caller) wire.Me {
 	me := MeOf(who)
 	l.mu.Lock()
@@ -438,7 +432,7 @@ func (l *Logins) Me(who Caller) wire.Me {
 	return me
 }
 
-// MeOf tells what holds of every caller.
+// MeOf describes a caller without a user.
 func MeOf(who Caller) wire.Me {
 	scope := []string{"read", "write", "admin"}[rankOf(who.Scope)]
 	me := wire.Me{ID: who.ID, Name: who.Name, Scope: scope, Projects: slices.Clone(who.Scope.Projects)}

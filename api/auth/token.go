@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A token is written fwt_, 43 digits and letters for 256 random bits, and 6 for
-// the CRC-32 (IEEE) of those 43. So a scanner of texts can tell a token from
-// what only looks like one without asking anybody, and we a mistyped one.
+// A token is fwt_, 43 characters for 256 random bits, and 6 for their CRC-32 (IEEE), so
+// that scanners can recognise tokens offline, and a mistyped one is noticed.
 const (
 	prefix       = "fwt_"
 	secretDigits = 43 // 62^43 > 2^256
@@ -24,7 +23,7 @@ type Secret [32]byte
 
 var errNoToken = errors.New("no token of foldwatch")
 
-// String returns the token. Every secret has one text.
+// String returns the token. Each secret has one text form.
 func (s Secret) String() string {
 	digits := base62(new(big.Int).SetBytes(s[:]), secretDigits)
 	return prefix + digits + checksum(digits)
@@ -46,7 +45,7 @@ func base62(n *big.Int, digits int) string {
 	return string(out)
 }
 
-// ParseSecret reads what String returned. What it accepts is exactly that.
+// ParseSecret parses exactly what String returns.
 func ParseSecret(token string) (s Secret, err error) {
 	if len(token) != tokenBytes || !strings.HasPrefix(token, prefix) {
 		return s, errNoToken
@@ -67,14 +66,13 @@ func ParseSecret(token string) (s Secret, err error) {
 	return s, nil
 }
 
-// digest is what is kept of a token. Random bits need no salt and no slow hash.
+// digest is the stored form of a token. Random bits need no salt and no slow hash.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
 
-// leastShown is how many characters after the prefix make a text look like a
-// token that somebody put there.
+// leastShown is how many characters after the prefix make a text look like a token.
 const leastShown = 20
 
-// InText reports whether something in text looks like a token, whole or not.
+// InText reports whether text contains a token, or a part of one.
 func InText(text string) bool {
 	for {
 		at := strings.Index(text, prefix)

@@ -25,37 +25,35 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// defaultLife is how long a token lasts where nobody says, longestLife how
-	// long it may.
-	defaultLife = 90 * day
-	longestLife = 3650 * day
-	// noteEvery is how often the last uses are written down.
+	// Default and longest lifetime of a token.
+	defaultTokenLife = 90 * day
+	maxTokenLife     = 3650 * day
+	// noteEvery is how often the last uses are stored.
 	noteEvery = time.Minute
-	// mostTokens bounds the table; revoked and expired ones make room.
-	mostTokens = 1000
-	nameRunes  = 100
+	// maxTokens bounds the table; revoked and expired tokens make room.
+	maxTokens = 1000
+	nameRunes = 100
 )
 
-// TokensOptions are options of [OpenTokens]. The zero value works.
+// TokensOptions are the options of [OpenTokens]. The zero value works.
 type TokensOptions struct {
 	Now func() time.Time // wall clock by which tokens expire; nil means time.Now
-	Log *slog.Logger     // told of tokens that are refused; nil discards
+	Log *slog.Logger     // wireToken of tokens that are refused; nil discards
 }
 
-// Tokens keeps the tokens of one daemon, and is the [Authenticator] that knows
-// them. All of them are held in memory, by their hashes: this process is the
-// only one that changes them, so that a revocation acts at once. Safe for
-// concurrent use.
+// Tokens has the tokens of one daemon, and is their [Authenticator]. All of them are in
+// memory, by their hashes, since only this process changes them; so a revocation acts at
+// once. Safe for concurrent use.
 type Tokens struct {
 	state *state.DB
 	now   func() time.Time
 	log   *slog.Logger
 
-	mu     sync.Mutex // guards the fields below; held while a change is stored
-	byHash map[[sha256.Size]byte]*token
-	byID   map[string]*token
-	used   map[string]time.Time // not yet written down
-	away   map[string]bool      // whose tokens are refused for now; see suspend
+	mu        sync.Mutex // guards the fields below; held while a change is stored
+	byHash    map[[sha256.Size]byte]*token
+	byID      map[string]*token
+	used      map[string]time.Time // last uses that are not stored yet
+	suspended map[string]bool      // users whose tokens are suspended, see suspend
 }
 
 type token struct {
@@ -65,7 +63,7 @@ type token struct {
 	end  context.CancelFunc
 }
 
-// OpenTokens reads the tokens that state has.
+// OpenTokens reads the tokens from state.
 func OpenTokens(ctx context.Context, state *state.DB, opt TokensOptions) (*Tokens, error) {
 	t := &Tokens{
 		state: state, now: opt.Now, log: opt.Log,
@@ -89,7 +87,7 @@ func OpenTokens(ctx context.Context, state *state.DB, opt TokensOptions) (*Token
 	return t, nil
 }
 
-// hold is called with mu held, or before anybody else knows t.
+// hold adds a token; with mu held, or before t is shared.
 func (t *Tokens) hold(rec state.APIToken) error {
 	k := &token{rec: rec}
 	if n, err := hex.Decode(k.hash[:], []byte(rec.Hash)); err != nil || n != len(k.hash) {
@@ -103,18 +101,18 @@ func (t *Tokens) hold(rec state.APIToken) error {
 	return nil
 }
 
-// errRefused is the one answer to credentials that are not valid: whether they
-// never were, have expired or were revoked is for the owner to know.
+// errRefused is the answer to all invalid credentials. Whether they are unknown, expired
+// or revoked is not revealed.
 func errRefused() error {
 	return fold.WithHint(fmt.Errorf("this needs a valid token: %w", fold.ErrUnauthenticated),
 		"make one with: foldwatch token create; send it as: Authorization: Bearer fwt_…")
 }
 
-// ErrNobody is errRefused where there are no credentials at all: both look alike.
+// ErrNobody is the same for a request without credentials.
 func ErrNobody() error { return errRefused() }
 
-// Authenticate knows Authorization: Bearer fwt_…. Whatever else stands in that
-// header is refused too: nobody is taken for less, or more, than they say.
+// Authenticate checks Authorization: Bearer fwt_…. Any other value of that header is
+// refused.
 func (t *Tokens) Authenticate(r *http.Request) (Caller, bool, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
@@ -144,16 +142,16 @@ func (t *Tokens) Authenticate(r *http.Request) (Caller, bool, error) {
 	return k.caller(), true, nil
 }
 
-// stateOf is what a token is good for now. It is called with mu held.
+// stateOf returns whether a token may be used now. It is called with mu held.
 func (t *Tokens) stateOf(k *token, now time.Time) string {
 	state := k.state(now)
-	if state == "active" && t.away[t.maker(k)] {
+	if state == "active" && t.suspended[t.maker(k)] {
 		return "suspended"
 	}
 	return state
 }
 
-// state is what became of the token itself, whoever made it.
+// state is the state of the token itself, whoever made it.
 func (k *token) state(now time.Time) string {
 	switch {
 	case !k.rec.Revoked.IsZero():
@@ -174,7 +172,7 @@ func (k *token) caller() Caller {
 	}
 }
 
-// rank orders what tokens may; -1 is no such scope.
+// rank orders scopes by what they allow; -1 is no scope.
 func rank(scope string) int { return slices.Index([]string{"read", "write", "admin"}, scope) }
 
 func rankOf(sc fold.Scope) int {
@@ -187,7 +185,7 @@ func rankOf(sc fold.Scope) int {
 	return 0
 }
 
-// Run writes down when tokens were last used, until ctx ends.
+// Run stores when tokens were last used, until ctx ends.
 func (t *Tokens) Run(ctx context.Context) error {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
@@ -215,15 +213,15 @@ func (t *Tokens) note(ctx context.Context) {
 	}
 }
 
-// List returns the tokens that who may see, newest first: an administrator of
-// all projects sees every one, others their own and what they made.
+// List returns the tokens that who may see, newest first: an administrator of all
+// projects sees all, others their own and what they made.
 func (t *Tokens) List(who Caller) wire.TokenList {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list, now := wire.TokenList{Items: []wire.Token{}}, t.now()
 	for _, k := range t.byID {
 		if k.seenBy(who) {
-			list.Items = append(list.Items, t.told(k, now))
+			list.Items = append(list.Items, t.wireToken(k, now))
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b wire.Token) int {
@@ -236,8 +234,8 @@ func (k *token) seenBy(who Caller) bool {
 	return AdminOfAll.Allows(who.Scope) || who.ID != "" && (k.rec.UserID == who.ID || "token:"+k.rec.ID == who.ID)
 }
 
-// told is called with mu held.
-func (t *Tokens) told(k *token, now time.Time) wire.Token {
+// wireToken is called with mu held.
+func (t *Tokens) wireToken(k *token, now time.Time) wire.Token {
 	out := wire.Token{
 		ID: k.rec.ID, Name: k.rec.Name, Scope: k.rec.Scope, Projects: slices.Clone(k.rec.Projects), State: t.stateOf(k, now),
 		MadeBy: k.rec.UserID, CreatedAt: k.rec.Created, ExpiresAt: k.rec.Expires,
@@ -249,11 +247,11 @@ func (t *Tokens) told(k *token, now time.Time) wire.Token {
 	return out
 }
 
-// Create makes a token that may at most what who may, for at most as long. It
-// returns ErrForbidden for more, and ErrInvalid.
+// Create makes a token that may do no more than who, and lasts no longer. It returns
+// ErrForbidden for more, and ErrInvalid.
 func (t *Tokens) Create(ctx context.Context, who Caller, in wire.TokenCreate) (wire.TokenCreated, error) {
 	now := t.now().UTC()
-	rec, err := asked(who, in, now)
+	rec, err := checkCreate(who, in, now)
 	if err != nil {
 		return wire.TokenCreated{}, fmt.Errorf("create token: %w", err)
 	}
@@ -266,7 +264,7 @@ func (t *Tokens) Create(ctx context.Context, who Caller, in wire.TokenCreate) (w
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	gone, err := t.room(now)
+	gone, err := t.tokensToDrop(now)
 	if err != nil {
 		return wire.TokenCreated{}, fmt.Errorf("create token: %w", err)
 	}
@@ -281,11 +279,11 @@ func (t *Tokens) Create(ctx context.Context, who Caller, in wire.TokenCreate) (w
 		return wire.TokenCreated{}, err
 	}
 	t.log.InfoContext(ctx, "Token created", "token", rec.ID, "scope", rec.Scope, "by", who.ID)
-	return wire.TokenCreated{Token: t.told(t.byID[rec.ID], now), Secret: secret.String()}, nil
+	return wire.TokenCreated{Token: t.wireToken(t.byID[rec.ID], now), Secret: secret.String()}, nil
 }
 
-// asked checks what is asked for against what the caller may.
-func asked(who Caller, in wire.TokenCreate, now time.Time) (rec state.APIToken, err error) {
+// checkCreate checks a request against what the caller may do.
+func checkCreate(who Caller, in wire.TokenCreate, now time.Time) (rec state.APIToken, err error) {
 	rec = state.APIToken{Name: strings.TrimSpace(in.Name), Scope: in.Scope, Projects: slices.Clone(in.Projects)}
 	if rec.Name == "" || utf8.RuneCountInString(rec.Name) > nameRunes || strings.ContainsFunc(rec.Name, unicode.IsControl) || !utf8.ValidString(rec.Name) {
 		return rec, fmt.Errorf("a name has 1 to %d printable characters: %w", nameRunes, fold.ErrInvalid)
@@ -309,7 +307,7 @@ func asked(who Caller, in wire.TokenCreate, now time.Time) (rec state.APIToken, 
 	}
 	slices.Sort(rec.Projects)
 	rec.Projects = slices.Compact(rec.Projects)
-	life, given, err := lifeOf(in.Expires)
+	life, given, err := parseLifetime(in.Expires)
 	if err != nil {
 		return rec, err
 	}
@@ -323,10 +321,10 @@ func asked(who Caller, in wire.TokenCreate, now time.Time) (rec state.APIToken, 
 	return rec, nil
 }
 
-// lifeOf reads how long a token shall last: 90d, 12h.
-func lifeOf(s string) (life time.Duration, given bool, err error) {
+// parseLifetime parses a lifetime such as 90d or 12h.
+func parseLifetime(s string) (life time.Duration, given bool, err error) {
 	if s == "" {
-		return defaultLife, false, nil
+		return defaultTokenLife, false, nil
 	}
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		var n uint64
@@ -336,16 +334,16 @@ func lifeOf(s string) (life time.Duration, given bool, err error) {
 	} else {
 		life, err = time.ParseDuration(s)
 	}
-	if err != nil || life <= 0 || life > longestLife {
-		return 0, true, fmt.Errorf("expires %.20q is not a time such as 90d or 12h, at most %d days: %w", s, longestLife/day, fold.ErrInvalid)
+	if err != nil || life <= 0 || life > maxTokenLife {
+		return 0, true, fmt.Errorf("expires %.20q is not a time such as 90d or 12h, at most %d days: %w", s, maxTokenLife/day, fold.ErrInvalid)
 	}
 	return life, true, nil
 }
 
-// room returns the tokens that go so that one more fits: what has ended, oldest
-// first. It is called with mu held.
-func (t *Tokens) room(now time.Time) ([]string, error) {
-	if len(t.byID) < mostTokens {
+// tokensToDrop returns the tokens that make room for one more: expired and revoked ones,
+// oldest first. It is called with mu held.
+func (t *Tokens) tokensToDrop(now time.Time) ([]string, error) {
+	if len(t.byID) < maxTokens {
 		return nil, nil
 	}
 	var oldest *token
@@ -360,9 +358,9 @@ func (t *Tokens) room(now time.Time) ([]string, error) {
 	return []string{oldest.rec.ID}, nil
 }
 
-// Revoke ends a token that who may see, with every token that was made by it.
-// What runs for them is ended too. A second time changes nothing. It returns
-// ErrNotFound where there is none, or not for who.
+// Revoke revokes a token that who may see, with all tokens that were made by it, and ends
+// their streams. Doing it again changes nothing. It returns ErrNotFound if there is none
+// that who may see.
 func (t *Tokens) Revoke(ctx context.Context, who Caller, id string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -378,11 +376,11 @@ func (t *Tokens) Revoke(ctx context.Context, who Caller, id string) error {
 	return nil
 }
 
-// revoke ends tokens, also where that cannot be written down, which it says. It is
-// called with mu held.
+// revoke ends tokens, even if it then returns an error because that cannot be stored. It
+// is called with mu held.
 func (t *Tokens) revoke(ctx context.Context, ids []string) error {
 	now := t.now().UTC()
-	err := t.state.RevokeAPITokens(context.WithoutCancel(ctx), ids, now) // one of them may be what asks
+	err := t.state.RevokeAPITokens(context.WithoutCancel(ctx), ids, now) // one of them may be that of the caller
 	for _, id := range ids {
 		k := t.byID[id]
 		if k.rec.Revoked.IsZero() {
@@ -393,13 +391,13 @@ func (t *Tokens) revoke(ctx context.Context, ids []string) error {
 	return err
 }
 
-// revokeOf revokes every token that a user made, and what was made by those.
+// revokeOf revokes all tokens that a user made, and those made by them.
 func (t *Tokens) revokeOf(ctx context.Context, userID string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []string
 	for id, k := range t.byID {
-		if k.rec.UserID == userID { // a revoked one, too: it may not have been written down
+		if k.rec.UserID == userID { // also a revoked one, since that may not have been stored
 			ids = append(ids, t.family(id)...)
 		}
 	}
@@ -418,15 +416,15 @@ func (t *Tokens) revokeOf(ctx context.Context, userID string) error {
 	return t.revoke(ctx, ids)
 }
 
-// suspend has the tokens refused that these users made, and what was made by those,
-// and no others, until it is called again.
+// suspend suspends the tokens that these users made, and those made by them; all others
+// are valid again.
 func (t *Tokens) suspend(users map[string]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.away = users
+	t.suspended = users
 }
 
-// maker returns who made the first of the tokens by which k was made. It is called
+// maker returns the maker of the first of the tokens by which k was made. It is called
 // with mu held.
 func (t *Tokens) maker(k *token) string {
 	for {
@@ -439,8 +437,8 @@ func (t *Tokens) maker(k *token) string {
 	}
 }
 
-// family returns a token and all that were made by it, and by those. It is
-// called with mu held.
+// family returns a token and all that were made by it, directly or not. It is called with
+// mu held.
 func (t *Tokens) family(id string) []string {
 	ids := []string{id}
 	for i := 0; i < len(ids); i++ {

@@ -36,18 +36,13 @@ const replyLimit = 128 << 20
 // errors that wrap the kinds of package fold, with hints, a
 // [*fold.ConflictError] for a conflict, and ErrNoDaemon.
 type Client struct {
-	// Version is that of the caller. Where it is not "", [Client.Mismatch] tells
-	// once of a daemon with another.
-	Version string
-
 	socket string
 	http   *http.Client
 
-	mu      sync.Mutex
-	daemon  string // version of the daemon; "" before the first answer
-	noticed bool   // the mismatch was told
-	notices []string
-	told    bool // the daemon tells notices by the way
+	mu          sync.Mutex // guards the fields below
+	daemon      string     // version of the daemon; "" before the first answer
+	notices     []string
+	withNotices bool // the daemon sends notices with its answers
 }
 
 // New returns a client of the daemon at the socket. It does not connect yet.
@@ -76,31 +71,19 @@ func (c *Client) Socket() string { return c.socket }
 // Close closes idle connections. The client may be used again.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// DaemonVersion returns the version of the daemon that answered last, or "".
+// DaemonVersion returns the version in the last answer of the daemon, "" before the first.
 func (c *Client) DaemonVersion() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.daemon
 }
 
-// Mismatch reports once that a daemon of another version has answered, and
-// which that is.
-func (c *Client) Mismatch() (daemon string, ok bool) {
+// Notices returns the notices that came with the answer to the last Ping, and whether the
+// daemon sends any with its answers: an older one has them only in its status.
+func (c *Client) Notices() (notices []string, sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.noticed || c.Version == "" || c.daemon == "" || c.daemon == c.Version {
-		return "", false
-	}
-	c.noticed = true
-	return c.daemon, true
-}
-
-// Notices returns what the daemon wanted known at the last Ping, and whether it says so
-// by the way: an older one tells it with its status only.
-func (c *Client) Notices() (notices []string, told bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.notices, c.told
+	return c.notices, c.withNotices
 }
 
 // Ping returns nil if a daemon answers.
@@ -110,9 +93,9 @@ func (c *Client) Ping(ctx context.Context) error {
 		return err
 	}
 	defer res.Body.Close()
-	if values, told := res.Header[wire.NoticesHeader]; told {
+	if values, sent := res.Header[wire.NoticesHeader]; sent {
 		c.mu.Lock()
-		c.notices, c.told = wire.DecodeNotices(values[0]), true
+		c.notices, c.withNotices = wire.DecodeNotices(values[0]), true
 		c.mu.Unlock()
 	}
 	return problemOf(res)
@@ -160,7 +143,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if out == nil {
 		return nil
 	}
-	// To the end: else the connection is closed, and the next call makes another.
+	// Read to the end, so that the connection can be used for the next call.
 	var reply bytes.Buffer
 	if n := res.ContentLength; n > 0 && n < replyLimit {
 		reply.Grow(int(n) + bytes.MinRead)
@@ -191,14 +174,14 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if method == http.MethodPost {
-		// With a key net/http sends a request again whose connection the daemon
-		// closed as idle, and the daemon does it once.
+		// With a key net/http may repeat a request if the daemon closed its idle connection;
+		// the daemon does it once.
 		req.Header.Set("Idempotency-Key", rand.Text())
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // its URL is of no use to anyone
+			err = u.Err // without the URL, which helps nobody
 		}
 		if ctx.Err() != nil {
 			err = ctx.Err() // also where the daemon saw it first, and the connection ended before net/http looked
@@ -216,7 +199,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 	return res, nil
 }
 
-// problemOf returns the error that an answer tells of, nil if it is a success.
+// problemOf returns the error of an answer, nil if it is a success.
 func problemOf(res *http.Response) error {
 	if res.StatusCode < 300 {
 		return nil
@@ -232,7 +215,7 @@ func problemOf(res *http.Response) error {
 	return fmt.Errorf("the daemon answered %s: %.200q", res.Status, b)
 }
 
-// listOf writes a list as the API reads it from a query.
+// listOf returns a list as the value of a query parameter.
 func listOf(items []string) string { return strings.Join(items, ",") }
 
 func setString(q url.Values, name, v string) {

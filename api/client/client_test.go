@@ -99,28 +99,16 @@ func TestCallsShareAConnection(t *testing.T) {
 	}
 }
 
-func TestMismatchIsToldOnce(t *testing.T) {
+func TestDaemonVersion(t *testing.T) {
 	c := answer(t, 200, http.Header{"X-Foldwatch-Version": {"2.0"}}, "{}")
-	c.Version = "1.0"
-	if _, ok := c.Mismatch(); ok {
-		t.Error("a mismatch before any answer")
+	if v := c.DaemonVersion(); v != "" {
+		t.Errorf("version %q before any answer", v)
 	}
 	if err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := c.Mismatch(); !ok || v != "2.0" {
-		t.Errorf("Mismatch = %q, %v", v, ok)
-	}
-	if _, ok := c.Mismatch(); ok {
-		t.Error("the mismatch was told twice")
-	}
-	same := answer(t, 200, http.Header{"X-Foldwatch-Version": {"1.0"}}, "{}")
-	same.Version = "1.0"
-	if err := same.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := same.Mismatch(); ok {
-		t.Error("equal versions do not match")
+	if v := c.DaemonVersion(); v != "2.0" {
+		t.Errorf("version %q, want 2.0", v)
 	}
 }
 

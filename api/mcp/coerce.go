@@ -14,10 +14,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// coerce fills the struct that out points to from the arguments of a call.
-// Models write "true" for true, "5" for 5, "a, b" for a list and objects as
-// text; all of these are taken as meant. What cannot be meant is an ErrInvalid
-// whose sentence says what is expected.
+// coerce fills the struct that out points to from the arguments of a call. Models write
+// "true" for true, "5" for 5, "a, b" for a list, and objects as text; all of these are
+// accepted. Anything else is an ErrInvalid that says what is expected.
 func coerce(raw json.RawMessage, out any, tool string) error {
 	args := map[string]any{}
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && string(raw) != "null" {

@@ -13,22 +13,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// In the current revision of MCP every call of a tool stands by itself. For each the
-// SDK makes a session, connects it, and decodes the message four times with a decoder
-// that begins with 32 KB: half a megabyte of garbage for an answer of two lines. A
-// call that says just what such a call has to say is answered here without all that.
-// Whatever else comes is the SDK's, as it came: what is wrong, what is rare, and what
-// a later revision may mean.
+// In the current revision of MCP each tool call is independent. For each, the SDK makes a
+// session and decodes the message four times with buffers of 32 KB: half a megabyte of
+// garbage for an answer of two lines. So plain, valid tool calls are answered here. All
+// other messages go to the SDK unchanged: invalid and unusual ones, and those of later
+// revisions.
 
-// directBytes is how long a call is that is answered directly: those with whole files
-// in them are rare, and the SDK reads them as they come.
+// directBytes is the longest call that is answered directly. Calls with whole files in
+// them are rare, and left to the SDK.
 const directBytes = 64 << 10
 
-// directDepth bounds the brackets of such a call: far less than the SDK takes.
+// directDepth bounds the nesting of such a call, far below the limit of the SDK.
 const directDepth = 500
 
-// direct answers a call of one of our tools, and reports whether it did. If not, it
-// has written nothing, and r is as it was.
+// direct answers a plain call of one of our tools, and reports whether it did. If not, it
+// has written nothing, and r can still be read from the beginning.
 func (s *Server) direct(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Body == nil || r.ContentLength <= 0 || r.ContentLength > directBytes || !plainCall(r) {
 		return false
@@ -51,7 +50,7 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	// What the request says about its sender stays in front, see ServeHTTP.
+	// Credentials are not passed on, see ServeHTTP.
 	header := r.Header.Clone()
 	header.Del("Authorization")
 	res := t.answer(r.Context(), s, &call{doors: s.doors, scope: s.opt.Caller(r.Context()).Scope, header: header}, c.arguments)
@@ -61,7 +60,7 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request) bool {
 	b.Grow(len(out) + len(c.id) + 100)
 	b.WriteString("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":")
 	b.Write(c.id)
-	if err != nil { // nothing is done twice for that
+	if err != nil { // the call was done: the SDK must not do it again
 		s.opt.Log.ErrorContext(r.Context(), "Tool failed", "tool", c.name, "err", err)
 		b.WriteString(",\"error\":{\"code\":-32603,\"message\":\"internal error\"}}\n\n")
 	} else {
@@ -73,12 +72,12 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Connection", "keep-alive")
-	_, _ = w.Write(b.Bytes()) // who asked may be gone
+	_, _ = w.Write(b.Bytes()) // the client may be gone
 	return true
 }
 
-// plainCall reports whether the headers of r are those of a call of a tool in the
-// current revision, as clients send them, and of nothing else.
+// plainCall reports whether the headers of r are the usual ones of a tool call in the
+// current revision.
 func plainCall(r *http.Request) bool {
 	h := r.Header
 	for name, want := range map[string]string{
@@ -94,7 +93,7 @@ func plainCall(r *http.Request) bool {
 	if accept := h["Accept"][0]; accept != "application/json, text/event-stream" && accept != "application/json,text/event-stream" && accept != "*/*" {
 		return false
 	}
-	// By TCP the SDK looks at the host, too.
+	// The SDK checks the host of requests over TCP, too.
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, tcp := addr.(*net.TCPAddr); !ok || !tcp {
 		return true
@@ -107,8 +106,7 @@ func plainCall(r *http.Request) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// A directCall is a call of a tool as it was sent; parts of it are parts of the
-// message.
+// A directCall is a parsed tool call.
 type directCall struct {
 	id        []byte // as JSON
 	name      string
@@ -116,8 +114,8 @@ type directCall struct {
 	arguments json.RawMessage // an object; nil for none
 }
 
-// parseCall reads a message that is a call of a tool, each of its parts there once and
-// as it has to be. It reports false for any other: that may be one, too.
+// parseCall parses a plain tool call: each member is known, valid and there once. It
+// returns false for other messages, which may still be valid.
 func parseCall(b []byte) (c directCall, ok bool) {
 	if !json.Valid(b) || bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) > directDepth {
 		return c, false
@@ -140,7 +138,7 @@ func parseCall(b []byte) (c directCall, ok bool) {
 	return c, all
 }
 
-// What clients say of themselves; those that say more are the SDK's.
+// The usual members of what clients say about themselves.
 var (
 	clientInfo = map[string]func([]byte) bool{
 		"name": isText, "version": isText, "title": isText, "websiteUrl": isText,
@@ -156,7 +154,7 @@ func is(want string) func([]byte) bool {
 
 func isText(v []byte) bool { return v[0] == '"' }
 
-// plainText returns what a string says that has nothing escaped and is ASCII.
+// plainText returns the value of a JSON string that is ASCII without escapes.
 func plainText(v []byte) (string, bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
@@ -170,7 +168,7 @@ func plainText(v []byte) (string, bool) {
 	return string(v), true
 }
 
-// isID reports whether v is an id that is written in one way only.
+// isID reports whether v is an id in canonical form, which the answer can repeat as it is.
 func isID(v []byte) bool {
 	if _, ok := plainText(v); ok {
 		return true
@@ -179,74 +177,27 @@ func isID(v []byte) bool {
 	return digits == "" && len(v) <= 15 && (v[0] != '0' || len(v) == 1)
 }
 
-// members calls the function of each member of an object, which is valid JSON, with
-// its value. It reports false if one of them does, if there are fewer than least, if a
-// name has no function, comes twice, or is not written plainly, and if b is no object.
+// members calls the function of each member of a JSON object with its value. It returns
+// false if a function does, if a name has none or comes twice, if there are fewer members
+// than least, or if b is no object.
 func members(b []byte, of map[string]func([]byte) bool, least int) bool {
-	at := space(b, 0)
-	if at == len(b) || b[at] != '{' {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return false
 	}
 	var seen []string
-	for at = space(b, at+1); b[at] != '}'; {
-		end := valueEnd(b, at)
-		name, ok := plainText(b[at:end])
+	for dec.More() {
+		t, err := dec.Token()
+		name, _ := t.(string)
 		fn := of[name]
-		if !ok || fn == nil {
-			return false
-		}
-		if slices.Contains(seen, name) {
+		if err != nil || fn == nil || slices.Contains(seen, name) {
 			return false
 		}
 		seen = append(seen, name)
-		at = space(b, space(b, end)+1) // behind the colon
-		end = valueEnd(b, at)
-		if !fn(b[at:end]) {
+		var value json.RawMessage
+		if dec.Decode(&value) != nil || !fn(value) {
 			return false
-		}
-		if at = space(b, end); b[at] == ',' {
-			at = space(b, at+1)
 		}
 	}
 	return len(seen) >= least
-}
-
-// space returns where the white space ends that begins at b[at].
-func space(b []byte, at int) int {
-	for at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\n' || b[at] == '\r') {
-		at++
-	}
-	return at
-}
-
-// valueEnd returns where the value ends that begins at b[at]. B is valid JSON.
-func valueEnd(b []byte, at int) int {
-	depth := 0
-	for ; at < len(b); at++ {
-		switch b[at] {
-		case '"':
-			for at++; b[at] != '"'; at++ {
-				if b[at] == '\\' {
-					at++
-				}
-			}
-			if depth == 0 {
-				return at + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return at // behind a number or a word
-			}
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		case ',', ' ', '\t', '\n', '\r', ':':
-			if depth == 0 {
-				return at
-			}
-		}
-	}
-	return at
 }

@@ -25,7 +25,7 @@ func TestStageText(t *testing.T) {
 // that grows with each notification, as the protocol asks.
 func TestProgressOnlyGrows(t *testing.T) {
 	t.Parallel()
-	var c climb
+	var c progress
 	last, told := -1.0, 0
 	for _, p := range []*wire.Progress{
 		nil, nil,

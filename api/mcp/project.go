@@ -13,10 +13,10 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// defaultProject returns the project meant where none is named. Whoever works in a
-// folder means the checkout it is in, or gets an ErrNotFound that says how to register
-// it: no other project is taken for it. Where no folder is known, as over HTTP, the only
-// project there is is meant; of several it returns an ErrInvalid that lists them.
+// defaultProject returns the project of a call that names none: that of the checkout which
+// contains the caller's folder, or ErrNotFound with a hint how to register it. If the
+// folder is not known, as over HTTP, it is the only project; if there are several, it
+// returns an ErrInvalid that lists them.
 func defaultProject(ctx context.Context, doors Doors, sc fold.Scope, h http.Header) (string, error) {
 	if slug := h.Get(headerProject); slug != "" {
 		return slug, nil

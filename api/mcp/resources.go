@@ -101,8 +101,8 @@ func (s *Server) indexText(ctx context.Context, sc fold.Scope, project string) (
 	return b.String(), nil
 }
 
-// listResources answers resources/list with the index of every project: which
-// there are is known to the doors, not to the SDK.
+// listResources answers resources/list with the index of every project, which the SDK
+// does not know.
 func (s *Server) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		res, err := next(ctx, method, req)
@@ -186,7 +186,7 @@ func eventIDs(e wire.Event) []string {
 	return out
 }
 
-// complete proposes projects and ids for resources and prompts.
+// complete completes projects and ids for resources and prompts.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	sc := s.scope(req.Extra)
 	arg := req.Params.Argument

@@ -16,8 +16,8 @@ type field struct {
 	optional bool
 }
 
-// hidden are properties of the bodies of wire that no agent may set: whether a
-// credential may be stored is for a person to say.
+// hidden are properties that no agent may set: only a person may allow a credential to be
+// stored.
 var hidden = map[string]bool{"allow_secret": true}
 
 func fieldsOf(t reflect.Type) []field {
@@ -51,8 +51,8 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
-// outputDepth is how deep the schemas of results go: deeper objects are told
-// only to be objects, since every client pays for tools/list in tokens.
+// outputDepth is how deep the schemas of results go. Deeper objects have no properties,
+// since every client pays for tools/list in tokens.
 const outputDepth = 2
 
 // inputSchema and outputSchema return the JSON schema of a struct. Maps marshal
@@ -87,9 +87,9 @@ func schemaOf(t reflect.Type, input bool, depth int) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-// objectSchema tells of parameters only what a client must know to call, since
-// every agent pays for it in tokens, in every session: what they mean is in the
-// server's instructions; limits and unknown names are refused in words.
+// objectSchema has only what a client must know to make a call, since every agent pays for
+// it in tokens in each session. The meaning of parameters is in the server's instructions;
+// errors name limits and unknown parameters.
 func objectSchema(t reflect.Type, input bool, depth int) map[string]any {
 	properties := map[string]any{}
 	required := []string{}

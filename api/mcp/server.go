@@ -12,9 +12,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/meta/lru"
 )
 
-// The headers by which the shim tells where it was started.
+// The headers in which the shim says where it was started.
 const (
 	headerProject = "X-Foldwatch-Project" // slug: --project or FOLDWATCH_PROJECT
 	headerPath    = "X-Foldwatch-Path"    // working directory, percent-encoded
@@ -25,12 +26,11 @@ const (
 // are dates and compare as text.
 const statelessVersion = "2026-07-28"
 
-// sessionTime is how long a session of an older client may be silent. A client
-// that comes back later gets 404 and begins anew; the shim does it by itself.
+// sessionTime is how long a session of an older client may be idle. A client that comes
+// back later gets 404 and must begin a new session, as the shim does by itself.
 const sessionTime = 4 * time.Hour
 
-// instructions hold what is the same for all tools, so that their descriptions
-// need not repeat it.
+// instructions say what holds for all tools, so that their descriptions do not repeat it.
 const instructions = `The memory of the user's projects: what files do, what was decided, what happened, what agents learned.
 Search it before you explore or decide (memory_search, codebase_search); read in full with memory_get; see what surrounds a memory with memory_context.
 Add what the next person needs and cannot read from the code (memory_add: decisions with their reasons, causes of bugs, conventions).
@@ -39,34 +39,34 @@ Parameters: project is a slug (default: the project you work in). id is 16 hex d
 
 // Options of a server. The zero value works.
 type Options struct {
-	// Version is that of the program, told to clients.
+	// Version is that of the program; clients get it.
 	Version string
-	// Log gets what goes wrong inside. Nil discards.
+	// Log gets the causes of internal errors. Nil discards.
 	Log *slog.Logger
-	// Caller says who a request comes from, by its context. Nil means
-	// [auth.CallerOf]: what stands in front of this server has put it there.
+	// Caller returns the caller of a request from its context. Nil means [auth.CallerOf]:
+	// the HTTP server in front has put it there.
 	Caller func(context.Context) auth.Caller
-	// Mount, if not nil, adds to what is served. The program adds nothing; the
-	// conformance suite asks for tools of its own on the handlers it judges.
+	// Mount, if not nil, adds tools and resources to the server. Only the conformance suite
+	// does, which needs tools of its own.
 	Mount func(*sdk.Server)
 }
 
 // A Server serves MCP at one URL to clients of every revision. It is safe for
 // concurrent use.
 type Server struct {
-	doors     Doors
-	opt       Options
-	mcp       *sdk.Server
-	about     *sdk.Implementation
-	tools     map[string]tool // by name, those of ours
-	known     http.Handler    // tells the SDK who calls, then hands over
-	stateless http.Handler
-	stateful  http.Handler
-	greeted   greeted
+	doors         Doors
+	opt           Options
+	mcp           *sdk.Server
+	about         *sdk.Implementation
+	tools         map[string]tool // by name, those of ours
+	authenticated http.Handler    // passes the caller to the SDK, then dispatches
+	stateless     http.Handler
+	stateful      http.Handler
+	seenSessions  seenSessions
 }
 
-// Handler returns a server of doors. [Server.Run] must run for subscriptions
-// to be told of changes; everything else works without.
+// Handler returns a server that calls doors. [Server.Run] must run for notifications of
+// changes; everything else works without.
 func Handler(doors Doors, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -75,6 +75,7 @@ func Handler(doors Doors, opt Options) *Server {
 		opt.Caller = auth.CallerOf
 	}
 	s := &Server{doors: doors, opt: opt, tools: map[string]tool{}}
+	s.seenSessions.ids.MaxLen = 1024
 	quiet := slog.New(slog.DiscardHandler) // the SDK logs every notification
 	s.about = &sdk.Implementation{Name: "foldwatch", Title: "foldwatch", Version: opt.Version}
 	s.mcp = sdk.NewServer(s.about, &sdk.ServerOptions{
@@ -99,7 +100,7 @@ func Handler(doors Doors, opt Options) *Server {
 		opt.Mount(s.mcp)
 	}
 	s.mcp.AddReceivingMiddleware(withExtra, s.aliases, s.listResources)
-	s.known = sdkauth.RequireBearerToken(s.identify, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(http.HandlerFunc(s.dispatch))
+	s.authenticated = sdkauth.RequireBearerToken(s.identify, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(http.HandlerFunc(s.dispatch))
 	one := func(*http.Request) *sdk.Server { return s.mcp }
 	s.stateless = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{
 		Stateless: true, Logger: quiet, MaxRequestBodyBytes: bodyLimit, PropagateRequestCancellation: true,
@@ -113,19 +114,19 @@ func Handler(doors Doors, opt Options) *Server {
 // bodyLimit is how many bytes one message may have: files_upload carries files.
 const bodyLimit = 10 << 20
 
-// ServeHTTP answers for the caller that Options.Caller finds. What the request
-// says about that itself stays in front: a token is not handed on.
+// ServeHTTP answers a request of the caller that Options.Caller returns. A token in the
+// request is not passed on.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.direct(w, r) {
 		return
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer checked")
-	s.known.ServeHTTP(w, r)
+	s.authenticated.ServeHTTP(w, r)
 }
 
-// identify tells the SDK who calls. By that it keeps each session to the one who
-// began it, and hands the caller on to what answers.
+// identify passes the caller to the SDK, which lets each session be used only by the
+// caller that began it, and passes the caller on to the tools.
 func (s *Server) identify(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 	who := s.opt.Caller(ctx)
 	return &sdkauth.TokenInfo{UserID: "caller " + who.ID, Extra: map[string]any{callerExtra: who}}, nil
@@ -133,7 +134,7 @@ func (s *Server) identify(ctx context.Context, _ string, _ *http.Request) (*sdka
 
 const callerExtra = "caller"
 
-// callerOf returns who a message comes from; nobody where that is not known.
+// callerOf returns the caller of a message; nobody if it is not known.
 func callerOf(extra *sdk.RequestExtra) auth.Caller {
 	if extra == nil || extra.TokenInfo == nil {
 		return auth.Caller{}
@@ -142,8 +143,8 @@ func callerOf(extra *sdk.RequestExtra) auth.Caller {
 	return who
 }
 
-// dispatch hands a request to the SDK's handler for its revision: neither of
-// them serves the clients of the other.
+// dispatch passes a request to the SDK's handler for its revision; neither of them serves
+// the clients of the other.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessVersion {
 		s.stateless.ServeHTTP(w, r)
@@ -162,28 +163,24 @@ func (s *Server) aliases(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// greeted remembers which sessions have had their first result, the last 1024.
-type greeted struct {
-	mu    sync.Mutex
-	seen  map[string]bool
-	order []string
+// seenSessions has the sessions that have had their first result, as far as they were
+// used lately.
+type seenSessions struct {
+	mu  sync.Mutex // guards ids
+	ids lru.Cache[string, struct{}]
 }
 
-// first reports whether id is new. Without an id nothing is ever first: it
-// would be told with every result.
-func (g *greeted) first(id string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if id == "" || g.seen[id] {
+// first reports whether id is new. It is false for a request without an id, which would
+// otherwise get the notices with every result.
+func (s *seenSessions) first(id string) bool {
+	if id == "" {
 		return false
 	}
-	if g.seen == nil {
-		g.seen = map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, seen := s.ids.Get(id)
+	if !seen {
+		s.ids.Put(id, struct{}{})
 	}
-	if len(g.order) == 1024 {
-		delete(g.seen, g.order[0])
-		g.order = g.order[1:]
-	}
-	g.seen[id], g.order = true, append(g.order, id)
-	return true
+	return !seen
 }

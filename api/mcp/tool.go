@@ -102,12 +102,12 @@ func (t tool) addTo(s *Server) {
 	s.tools[t.Name] = t
 }
 
-// answer checks who calls, and runs the tool.
+// answer checks the caller, and runs the tool.
 func (t tool) answer(ctx context.Context, s *Server, c *call, raw json.RawMessage) *sdk.CallToolResult {
 	if !t.access.Allows(c.scope) {
 		return s.refuse(ctx, t.Name, fmt.Errorf("%s needs a caller with scope %s: %w", t.Name, t.access, fold.ErrForbidden))
 	}
-	res, err := t.guarded(ctx, c, raw)
+	res, err := t.safely(ctx, c, raw)
 	if err != nil {
 		return s.refuse(ctx, t.Name, err)
 	}
@@ -118,9 +118,9 @@ func (t tool) answer(ctx context.Context, s *Server, c *call, raw json.RawMessag
 	return out
 }
 
-// guarded runs the tool. A panic in it is an error of this one call: the SDK
-// would let it end the daemon.
-func (t tool) guarded(ctx context.Context, c *call, raw json.RawMessage) (res result, err error) {
+// safely runs the tool and turns a panic into an error of the call; the SDK would let it
+// end the daemon.
+func (t tool) safely(ctx context.Context, c *call, raw json.RawMessage) (res result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
@@ -129,14 +129,14 @@ func (t tool) guarded(ctx context.Context, c *call, raw json.RawMessage) (res re
 	return t.run(ctx, c, raw)
 }
 
-// notices returns, with the first result of a session, what its user should
-// know: what is paused, set aside, or waits.
+// notices returns what the user should know, for the first result of a session: what is
+// paused, left out, or waits.
 func (s *Server) notices(ctx context.Context, c *call) string {
 	id := c.header.Get("Mcp-Session-Id")
 	if id == "" {
 		id = c.header.Get(headerClient)
 	}
-	if !s.greeted.first(id) {
+	if !s.seenSessions.first(id) {
 		return ""
 	}
 	st, err := s.doors.Status(ctx, c.scope)
@@ -162,7 +162,7 @@ func (s *Server) notices(ctx context.Context, c *call) string {
 	return "Tell the user about foldwatch: " + clip(plain(strings.Join(lines, " · ")), 600)
 }
 
-// refuse tells a model what went wrong and what it can do.
+// refuse returns the result for an error: what went wrong and what the model can do.
 func (s *Server) refuse(ctx context.Context, tool string, err error) *sdk.CallToolResult {
 	p := wire.NewProblem(err)
 	k := wire.KindOf(err)
@@ -214,8 +214,8 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// project returns the slug that a call is about: its argument, what the shim
-// was told, or the checkout that the shim was started in.
+// project returns the slug that a call is about: its argument, the one the shim was started
+// with, or that of the checkout the shim was started in.
 func (c *call) project(ctx context.Context, arg string) (string, error) {
 	if arg != "" {
 		return arg, nil

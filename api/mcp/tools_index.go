@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// indexWait is how long codebase_index reports progress before it answers with
-// what has been reached: less than the minute after which clients give up.
+// indexWait is how long codebase_index reports progress before it answers with the state
+// so far: less than the minute after which clients give up.
 const indexWait = 50 * time.Second
 
 type inIndex struct {
@@ -89,7 +89,7 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 	defer cancel()
 	var events <-chan wire.Event
 	if token != nil {
-		events = c.doors.Subscribe(wait, c.scope, 0) // before the job begins: nothing is missed
+		events = c.doors.Subscribe(wait, c.scope, 0) // earlierStages the job begins: nothing is missed
 	}
 	ref, err := c.doors.Reindex(ctx, c.scope, slug, wire.Reindex{Full: in.Full, History: in.History})
 	if err != nil {
@@ -100,8 +100,8 @@ func codebaseIndex(ctx context.Context, c *call, in inIndex) (indexing, string, 
 		return indexing{}, "", err
 	}
 	base, _, _ := strings.Cut(slug, "@") // events name the project, not one of its checkouts
-	for told := (climb{}); token != nil && !ended(job); {
-		told.tell(ctx, c, token, job)
+	for p := (progress{}); token != nil && !ended(job); {
+		p.notify(ctx, c, token, job)
 		e, ok := <-events
 		if !ok {
 			break
@@ -131,46 +131,46 @@ func ended(j wire.Job) bool {
 	return j.Status == "completed" || j.Status == "failed" || j.Status == "cancelled"
 }
 
-// A climb makes one count that only grows, as the protocol wants it, of the stages
-// of a job, each of which begins at 0.
-type climb struct {
-	stage  string
-	before int // done in earlier stages
-	done   int // of this one
-	told   float64
-	any    bool // something was told
+// progress sums up the stages of a job, each of which counts from 0, into one count that
+// only grows, as the protocol demands.
+type progress struct {
+	stage         string
+	earlierStages int // stageDone in earlier stages
+	stageDone     int // of the current stage
+	reported      float64
+	started       bool // something was reported
 }
 
-// tell tells the client how far a job is, if that is news. A client that is gone
-// does not matter: the job goes on.
-func (t *climb) tell(ctx context.Context, c *call, token any, j wire.Job) {
+// notify notifies the client of progress, if there is any. The job goes on without the
+// client.
+func (t *progress) notify(ctx context.Context, c *call, token any, j wire.Job) {
 	if p := t.next(j); p != nil {
 		p.ProgressToken = token
 		_ = c.request.Session.NotifyProgress(ctx, p)
 	}
 }
 
-// next returns what there is to tell, nil if nothing has grown.
-func (t *climb) next(j wire.Job) *sdk.ProgressNotificationParams {
+// next returns the progress to report, nil if there is none.
+func (t *progress) next(j wire.Job) *sdk.ProgressNotificationParams {
 	p := &sdk.ProgressNotificationParams{Message: j.Status}
 	if j.Progress != nil {
 		if j.Progress.Stage != t.stage {
-			*t = climb{stage: j.Progress.Stage, before: t.before + t.done, told: t.told, any: t.any}
+			*t = progress{stage: j.Progress.Stage, earlierStages: t.earlierStages + t.stageDone, reported: t.reported, started: t.started}
 		}
-		t.done = max(t.done, j.Progress.Done)
-		p.Progress, p.Message = float64(t.before+t.done), stageText(*j.Progress)
+		t.stageDone = max(t.stageDone, j.Progress.Done)
+		p.Progress, p.Message = float64(t.earlierStages+t.stageDone), stageText(*j.Progress)
 		if j.Progress.Total > 0 {
-			p.Total = float64(t.before + max(j.Progress.Total, t.done))
+			p.Total = float64(t.earlierStages + max(j.Progress.Total, t.stageDone))
 		}
 	}
-	if t.any && p.Progress <= t.told {
+	if t.started && p.Progress <= t.reported {
 		return nil
 	}
-	t.told, t.any = p.Progress, true
+	t.reported, t.started = p.Progress, true
 	return p
 }
 
-// stageText tells how far a stage has come, in one line.
+// stageText describes the progress of a stage in one line.
 func stageText(p wire.Progress) string {
 	text := line(p.Stage)
 	if p.Total > 0 {

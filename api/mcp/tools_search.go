@@ -87,7 +87,7 @@ func search(ctx context.Context, c *call, tool string, in inSearchBase, req wire
 	if err != nil {
 		return found{}, "", err
 	}
-	out, text, ok := fitIn(roomOf(in.TokenBudget), len(r.Results), func(snippet, n int) (found, string) {
+	out, text, ok := fitIn(tokenLimitOf(in.TokenBudget), len(r.Results), func(snippet, n int) (found, string) {
 		return foundText(tool, slug, r, snippet, n)
 	})
 	if !ok {
@@ -232,7 +232,7 @@ func memoryContext(ctx context.Context, c *call, in inContext) (surroundings, st
 	if err != nil {
 		return surroundings{}, "", err
 	}
-	out, text, ok := fitIn(roomOf(in.TokenBudget), len(r.RelatedMemories)+len(r.SimilarMemories), func(snippet, n int) (surroundings, string) {
+	out, text, ok := fitIn(tokenLimitOf(in.TokenBudget), len(r.RelatedMemories)+len(r.SimilarMemories), func(snippet, n int) (surroundings, string) {
 		related := min(n, len(r.RelatedMemories))
 		return contextText(r, snippet, related, n-related)
 	})

@@ -15,61 +15,63 @@ import (
 // first is sent at once, and what happens within the gap is one more at its end.
 const updateGap = time.Second
 
-// A pacer decides when subscribers are told of changes, by what they are told:
-// the address of a resource, or listKey.
-type pacer struct {
-	told map[string]time.Time // when last, while that is less than updateGap ago
-	due  map[string]bool      // changed since
+// A pacer limits how often subscribers are notified, by key: the URI of a resource, or
+// listKey.
+type throttle struct {
+	notified map[string]time.Time // when last, while that is less than updateGap ago
+	due      map[string]bool      // changed since
 }
 
 // listKey stands for the list of resources.
 const listKey = ""
 
-func newPacer() *pacer { return &pacer{told: map[string]time.Time{}, due: map[string]bool{}} }
+func newThrottle() *throttle {
+	return &throttle{notified: map[string]time.Time{}, due: map[string]bool{}}
+}
 
-// changed notes a change, and reports whether to tell of it now.
-func (p *pacer) changed(key string, now time.Time) bool {
-	if at, ok := p.told[key]; ok && now.Sub(at) < updateGap {
+// changed notes a change, and reports whether to notify now.
+func (p *throttle) changed(key string, now time.Time) bool {
+	if at, ok := p.notified[key]; ok && now.Sub(at) < updateGap {
 		p.due[key] = true
 		return false
 	}
 	delete(p.due, key)
-	p.told[key] = now
+	p.notified[key] = now
 	return true
 }
 
-// ripe returns what is due by now, and forgets what nothing happened to.
-func (p *pacer) ripe(now time.Time) []string {
+// takeDue returns the keys to notify now, and forgets those without a change.
+func (p *throttle) takeDue(now time.Time) []string {
 	var out []string
-	for key, at := range p.told {
+	for key, at := range p.notified {
 		switch {
 		case now.Sub(at) < updateGap:
 		case p.due[key]:
 			delete(p.due, key)
-			p.told[key] = now
+			p.notified[key] = now
 			out = append(out, key)
 		default:
-			delete(p.told, key)
+			delete(p.notified, key)
 		}
 	}
 	return out
 }
 
-// Run tells subscribers of resources that changed, and everyone when the list of
-// resources did, until ctx ends.
+// Run notifies subscribers of changed resources, and all clients when the list of
+// resources changed, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	events := s.doors.Subscribe(ctx, fold.LocalScope(), 0)
-	p, last := newPacer(), uint64(0)
+	p, last := newThrottle(), uint64(0)
 	tick := time.NewTicker(updateGap / 4)
 	defer tick.Stop()
-	tick.Stop() // runs only while something was told a moment ago
+	tick.Stop() // runs only for a moment after a notification
 	for running := false; ; {
 		select {
 		case e, ok := <-events:
 			if !ok && ctx.Err() != nil {
 				return nil
 			}
-			if !ok { // this one did not keep up: it goes on where it stopped
+			if !ok { // the subscription did not keep up: continue where it stopped
 				events = s.doors.Subscribe(ctx, fold.LocalScope(), last)
 				continue
 			}
@@ -80,11 +82,11 @@ func (s *Server) Run(ctx context.Context) error {
 				}
 			}
 		case now := <-tick.C:
-			for _, key := range p.ripe(now) {
+			for _, key := range p.takeDue(now) {
 				s.tell(ctx, key)
 			}
 		}
-		switch busy := len(p.told) > 0; {
+		switch busy := len(p.notified) > 0; {
 		case busy && !running:
 			tick.Reset(updateGap / 4)
 			running = true
@@ -95,7 +97,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// changedBy returns what an event changes.
+// changedBy returns the resources that an event changes.
 func changedBy(e wire.Event) []string {
 	switch {
 	case e.Type == "events:missed":

@@ -15,18 +15,18 @@ import (
 // firstInherited is the first descriptor that systemd passes (sd_listen_fds(3)).
 const firstInherited = 3
 
-// InheritedVariables returns the names of what [Inherited] reads, so that who
-// starts other programs can take them out of their environment.
+// InheritedVariables returns the names of the variables that [Inherited] reads, to be
+// removed from the environment of other programs.
 func InheritedVariables() []string { return []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} }
 
-// Inherited returns the listener that the system opened for the process pid and
-// passed on, or nil if it passed none. Its peers are checked as those of
-// [Listen] are; its file is the system's, and stays when it is closed, see also
-// [Listener.Renew]. It returns ErrForeign if what was passed is not one listening unix socket.
+// Inherited returns the listener that the service manager opened for the process pid, or
+// nil if there is none. Peers are checked as by [Listen]; the socket file belongs to the
+// system and stays after Close, see also [Listener.Renew]. It returns ErrForeign if it is
+// not one listening unix socket.
 func Inherited(getenv func(string) string, pid int, opt Options) (*Listener, error) {
 	passed := getenv("LISTEN_FDS")
 	if passed == "" || passed == "0" || getenv("LISTEN_PID") != strconv.Itoa(pid) {
-		return nil, nil // nothing, or meant for who started us
+		return nil, nil // none, or meant for our parent
 	}
 	if passed != "1" {
 		return nil, fmt.Errorf("LISTEN_FDS %q: one socket is expected: %w", passed, ErrForeign)

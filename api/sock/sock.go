@@ -1,5 +1,5 @@
-// Package sock opens the door that only the owner of the daemon may use: a unix
-// socket, or a named pipe on Windows, whose peers are checked one by one.
+// Package sock listens and connects at the socket that only the owner of the daemon may
+// use: a unix socket, or a named pipe on Windows. Each peer is checked.
 package sock
 
 import (
@@ -15,8 +15,7 @@ var ErrInUse = errors.New("another process listens there")
 // ErrNobody says that nothing listens at the path.
 var ErrNobody = errors.New("nothing listens there")
 
-// ErrForeign says that what lies at the path, or the folder around it, is not
-// ours to replace.
+// ErrForeign says that the file at the path, or its folder, belongs to somebody else.
 var ErrForeign = errors.New("not ours")
 
 // maxPath is the longest socket path in bytes that we use as it is: the kernel
@@ -25,7 +24,7 @@ const maxPath = 100
 
 // Options of a listener. The zero value works.
 type Options struct {
-	// Log is told of every peer that is refused. Nil discards.
+	// Log gets each refused peer. Nil discards.
 	Log *slog.Logger
 }
 

@@ -20,9 +20,9 @@ import (
 // umask guards the process-wide file mode mask while a socket is bound.
 var umask sync.Mutex
 
-// Path returns where the socket meant for path really lies: path itself, or,
-// where that is over 100 bytes, a short hashed name in <temp>/foldwatch-<uid>/.
-// Equal arguments give equal results as long as TMPDIR stays.
+// Path returns the path of the socket for path: path itself, or, if that is over 100
+// bytes, a short hashed name in <temp>/foldwatch-<uid>/. It is the same each time as long
+// as TMPDIR stays.
 func Path(path string) string {
 	if len(path) <= maxPath {
 		return path
@@ -38,24 +38,22 @@ func Path(path string) string {
 // safe for concurrent use.
 type Listener struct {
 	path   string
-	system bool // the system opened it, in a folder that need not be for it alone
+	system bool // opened by the service manager, in a folder that others may use too
 	log    *slog.Logger
 
 	mu     sync.Mutex        // guards the fields below
-	net    *net.UnixListener // what listens now
-	old    *net.UnixListener // what listened before Renew, nil if nothing did
-	at     fs.FileInfo       // the socket as it was made; nil if it is the system's
+	net    *net.UnixListener // the current listener
+	old    *net.UnixListener // the listener before Renew, nil if there is none
+	at     fs.FileInfo       // the socket file we made; nil if the system made it
 	closed bool
 }
 
-// drainTime is for how long what waits at a socket whose file is gone is still
-// accepted. Nobody can come to it any more.
+// drainTime is how long connections that wait at a deleted socket are still accepted.
 const drainTime = 100 * time.Millisecond
 
-// Listen makes the folder of path if need be (0700) and listens at path (0600).
-// A dead socket of our own is replaced. It returns ErrInUse if another process
-// listens there, and ErrForeign if path is anything but a socket of ours or if
-// its folder belongs to somebody else.
+// Listen creates the folder of path if needed (0700) and listens at path (0600). A dead
+// socket of our own is replaced. It returns ErrInUse if another process listens there,
+// and ErrForeign if path is not a socket of ours or its folder belongs to somebody else.
 func Listen(path string, opt Options) (*Listener, error) {
 	if err := ownDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
@@ -75,15 +73,15 @@ func Listen(path string, opt Options) (*Listener, error) {
 	return &Listener{path: path, net: l, at: at, log: opt.log()}, nil
 }
 
-// Renew listens anew at the same path if the file there is not the socket any more
-// that was made, as where somebody deleted it, or the folder around it. Accepted
-// connections stay, and what waits for Accept is accepted. It reports whether it
-// did anything; errors are those of [Listen], and then nothing has changed.
+// Renew listens again at the same path if the socket file, or its folder, was deleted or
+// replaced. Accepted connections stay, and those that wait for Accept are accepted. It
+// reports whether it listened again; on an error, which is one of [Listen], nothing has
+// changed.
 //
-// Of a socket that the system opened only the missing file is put in place again,
-// and only where its folder is ours and nobody else may write there; its mode stays:
-// it may be a home, or /run. The system itself listens at a file that is
-// no more until its socket unit is restarted, and would not be told otherwise.
+// A socket that the system opened is only replaced if the file is missing, and if its
+// folder is ours and nobody else may write there; the mode of the folder stays, since it
+// may be a home or /run. The system itself listens at the deleted file until its socket
+// unit is restarted.
 func (l *Listener) Renew() (renewed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,9 +102,9 @@ func (l *Listener) Renew() (renewed bool, err error) {
 	if err := clear(l.path); err != nil {
 		return false, fmt.Errorf("socket %s: %w", l.path, err)
 	}
-	// No umask here: it is the whole process's, which makes folders meanwhile. The
-	// folder lets nobody else in; in the system's, others are refused by Accept until
-	// the mode is set, as they are after it.
+	// No umask here: it is that of the whole process, which may create folders meanwhile.
+	// Nobody else can enter our folder; in one of the system, Accept refuses others
+	// before and after the mode is set.
 	next, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.path, Net: "unix"})
 	if err != nil {
 		return false, fmt.Errorf("socket %s: %w", l.path, err)
@@ -120,26 +118,25 @@ func (l *Listener) Renew() (renewed bool, err error) {
 		return false, fmt.Errorf("socket %s: %w", l.path, errors.Join(err, next.Close()))
 	}
 	if l.old != nil {
-		_ = l.old.Close() // it has been accepted from since, or nobody accepts
+		_ = l.old.Close() // all of its connections were accepted, or nobody accepts any
 	}
 	l.old, l.net, l.at = l.net, next, info
-	_ = l.old.SetDeadline(time.Now().Add(drainTime)) // then a waiting Accept turns to the other
+	_ = l.old.SetDeadline(time.Now().Add(drainTime)) // wakes a waiting Accept, which then uses the new listener
 	return true, nil
 }
 
-// listening returns what the next connection comes from: first what waits where
-// nobody can come to any more.
+// listening returns the listener to accept from: the old one until it is drained.
 func (l *Listener) listening() *net.UnixListener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.old != nil {
-		_ = l.old.SetDeadline(time.Now().Add(drainTime)) // fails where it is closed, as Accept then does
+		_ = l.old.SetDeadline(time.Now().Add(drainTime)) // fails if it is closed; then Accept fails too
 		return l.old
 	}
 	return l.net
 }
 
-// left reports whether ln listened before Renew, and has nothing more to give.
+// left reports whether ln is no longer the listener, and drops it if it was the old one.
 func (l *Listener) left(ln *net.UnixListener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +159,7 @@ func bind(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// ownDir makes dir, or checks that it is a folder of ours, and makes it nobody else's.
+// ownDir creates dir, or checks that it is ours, and removes the access of others.
 func ownDir(dir string) error {
 	info, err := oursAt(dir)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -171,8 +168,7 @@ func ownDir(dir string) error {
 	return err
 }
 
-// guardedDir makes dir, or checks that it is a folder of ours in which nobody else may
-// put anything.
+// guardedDir creates dir, or checks that it is ours and nobody else may write there.
 func guardedDir(dir string) error {
 	info, err := oursAt(dir)
 	if err == nil && info.Mode().Perm()&0o022 != 0 {
@@ -181,7 +177,7 @@ func guardedDir(dir string) error {
 	return err
 }
 
-// oursAt makes the folder dir if there is none, and returns ErrForeign if it is not ours.
+// oursAt creates the folder dir if needed, and returns ErrForeign if it is not ours.
 func oursAt(dir string) (fs.FileInfo, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -204,7 +200,7 @@ func ours(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// clear removes a dead socket of our own from path, and nothing else.
+// clear removes a dead socket of our own at path, and nothing else.
 func clear(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,7 +226,7 @@ func clear(path string) error {
 	return removeSame(path, info)
 }
 
-// removeSame unlinks path if it is still the file that info tells of.
+// removeSame removes path if it is still the file of info.
 func removeSame(path string, info fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,8 +241,8 @@ func removeSame(path string, info fs.FileInfo) error {
 	return os.Remove(path)
 }
 
-// Accept returns the next connection of our own user; others are closed and
-// logged, whatever the mode of the socket says.
+// Accept returns the next connection of our own user. Others are closed and logged,
+// whatever the mode of the socket.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		ln := l.listening()
@@ -266,13 +262,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops listening and removes the socket if it is still the one we made.
+// Close stops listening and removes the socket file if it is still the one we made.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 	if l.old != nil {
-		_ = l.old.Close() // it has been accepted from since, or nobody accepts
+		_ = l.old.Close() // all of its connections were accepted, or nobody accepts any
 	}
 	err := l.net.Close()
 	if errors.Is(err, net.ErrClosed) || l.at == nil {
@@ -287,8 +283,8 @@ func (l *Listener) Close() error {
 // Addr returns the path of the socket.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
-// Dial connects to the daemon at path. It returns ErrNobody if nothing listens
-// there, and ErrForeign if what listens runs as another user.
+// Dial connects to the daemon at path. It returns ErrNobody if nothing listens there, and
+// ErrForeign if the listener runs as another user.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)

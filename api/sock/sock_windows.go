@@ -14,8 +14,8 @@ import (
 
 const pipePrefix = `\\.\pipe\`
 
-// Path returns the named pipe meant for path: path itself if it is one, else a
-// pipe named after its hash.
+// Path returns the named pipe for path: path itself if it is one, else a pipe named after
+// its hash.
 func Path(path string) string {
 	if strings.HasPrefix(path, pipePrefix) {
 		return path
@@ -23,9 +23,9 @@ func Path(path string) string {
 	return pipePrefix + "foldwatch-" + strings.TrimSuffix(shortName(strings.ToLower(path)), ".sock")
 }
 
-// A Listener is a named pipe that only its owner and the system may open:
-// Windows checks the peer against the DACL, remote clients are rejected, and
-// the first instance is ours or Listen fails.
+// A Listener is a named pipe that only its owner and the system may open: Windows checks
+// peers by the DACL and rejects remote clients, and Listen fails unless the first
+// instance is ours.
 type Listener struct{ net.Listener }
 
 // Listen listens on the named pipe. It returns ErrInUse if another process does.
@@ -46,7 +46,7 @@ func Listen(path string, _ Options) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Renew does nothing: a named pipe has no file that somebody could delete.
+// Renew does nothing: a named pipe has no file that could be deleted.
 func (l *Listener) Renew() (renewed bool, err error) { return false, nil }
 
 // Dial connects to the daemon at path. It returns ErrNobody if nothing listens

@@ -12,8 +12,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// The fields of what the forges send that count. Addresses are read for the names
-// in them, and never opened.
+// The fields of the forges' bodies that are used. Only names are taken from URLs, which
+// are never opened.
 type (
 	gitHubRepository struct {
 		FullName string `json:"full_name"`
@@ -85,9 +85,8 @@ type (
 	}
 )
 
-// readGitHub returns what a body of GitHub tells; an empty Event is nothing that
-// counts, and the reply then says why. It returns ErrInvalid for what is no such
-// body.
+// readGitHub parses a body of GitHub. An empty Event is one that does not matter; the
+// reply then says why. It returns ErrInvalid for other bodies.
 func readGitHub(h http.Header, body []byte) (d wire.Delivery, no wire.DeliveryReply, err error) {
 	switch event := once(h, "X-Github-Event"); event {
 	case "ping":
@@ -161,7 +160,7 @@ func readGitLab(h http.Header, body []byte) (d wire.Delivery, no wire.DeliveryRe
 	}
 }
 
-// gitLabTime reads a time in either of the forms that GitLab has sent.
+// gitLabTime parses a time in either of the formats that GitLab has sent.
 func gitLabTime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -177,7 +176,7 @@ func ignored(why string) wire.DeliveryReply {
 	return wire.DeliveryReply{Status: "ignored", Reason: why}
 }
 
-// decode reads JSON. It returns ErrInvalid without what was sent.
+// decode parses JSON. It returns ErrInvalid without quoting the body.
 func decode(body []byte, into any) error {
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("the body is not what such an event has: %w", fold.ErrInvalid)
@@ -185,7 +184,7 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// pushed is what a push of a branch or tag tells.
+// pushed returns the event of a push to a branch or tag.
 func pushed(ref, after string) (d wire.Delivery, no wire.DeliveryReply, err error) {
 	d = wire.Delivery{Event: wire.EventPush, Ref: ref, After: after}
 	switch {
@@ -201,7 +200,7 @@ func pushed(ref, after string) (d wire.Delivery, no wire.DeliveryReply, err erro
 	return d, no, nil
 }
 
-// merged checks what is to become a memory.
+// merged checks a merge that may become a memory.
 func merged(m *wire.MergeRequest) (d wire.Delivery, no wire.DeliveryReply, err error) {
 	m.Repo, m.Title = strings.ToLower(m.Repo), strings.TrimSpace(m.Title)
 	if m.Commit != "" && !isOid(m.Commit) || m.Number <= 0 || m.Title == "" || m.Host == "" || !isRepo(m.Repo) || m.At.Year() < 1990 || m.At.Year() > 9999 {
@@ -210,12 +209,12 @@ func merged(m *wire.MergeRequest) (d wire.Delivery, no wire.DeliveryReply, err e
 	return wire.Delivery{Event: wire.EventMerged, Ref: "refs/heads/" + m.Onto, Merged: m}, no, nil
 }
 
-// isOid reports whether s is the name of an object.
+// isOid reports whether s is an object id.
 func isOid(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// isRepo reports whether s is owner/name, perhaps with groups in between.
+// isRepo reports whether s is owner/name; groups may come between.
 func isRepo(s string) bool {
 	parts := strings.Split(s, "/")
 	for _, p := range parts {
@@ -226,8 +225,7 @@ func isRepo(s string) bool {
 	return len(parts) > 1 && len(s) <= 512
 }
 
-// hostOf returns the host that an address names, with its port; "" if it names
-// none.
+// hostOf returns the host of a URL with its port; "" if it has none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(u.Host) > 255 || strings.ContainsAny(u.Host, " /#@") {

@@ -13,15 +13,13 @@ import (
 )
 
 const (
-	// tolerance is how far the time of a signed webhook may be from ours, as
-	// Standard Webhooks advises.
+	// tolerance is how old a signed webhook may be, as Standard Webhooks advises.
 	tolerance = 5 * time.Minute
 	// maxID is how long the id of a delivery may be, in bytes.
 	maxID = 256
 )
 
-// once returns the one value of a header, "" if it is missing or there are
-// several.
+// once returns the only value of a header, "" if it is missing or there are several.
 func once(h http.Header, name string) string {
 	if v := h.Values(name); len(v) == 1 {
 		return v[0]
@@ -29,9 +27,9 @@ func once(h http.Header, name string) string {
 	return ""
 }
 
-// fromGitHub reports whether the body was signed with the secret, as
-// X-Hub-Signature-256 says, and returns what is said only once. The id of a
-// delivery is not signed, so that the body counts as one, too.
+// fromGitHub reports whether X-Hub-Signature-256 is the signature of the body, and
+// returns the values that identify the delivery. The id of a delivery is not signed, so
+// the body is one of them.
 func fromGitHub(h http.Header, body []byte, secret string) (said []string, ok bool) {
 	text, isSHA256 := strings.CutPrefix(once(h, "X-Hub-Signature-256"), "sha256=")
 	sent, err := hex.DecodeString(text)
@@ -48,14 +46,15 @@ func fromGitHub(h http.Header, body []byte, secret string) (said []string, ok bo
 	return said, true
 }
 
-// fromGitLab is fromGitHub for the two forms of GitLab: signed as in Standard
-// Webhooks, where the secret is a signing token, or with the secret as it is in
-// X-Gitlab-Token. What is signed must be signed right, whatever the token.
+// fromGitLab is fromGitHub for both forms of GitLab: signed by Standard Webhooks, if the
+// secret is a signing token, or with the secret itself in X-Gitlab-Token. A signature
+// must be valid, whatever the token.
 func fromGitLab(h http.Header, body []byte, secret string, now time.Time) (said []string, ok bool) {
 	if h.Values("Webhook-Signature") != nil {
 		return signed(h, body, secret, now)
 	}
-	// Hashes have one length: how long the secret is shows in no time either.
+	// Hashes have equal lengths, so the time of the comparison does not reveal that of
+	// the secret.
 	is, want := sha256.Sum256([]byte(once(h, "X-Gitlab-Token"))), sha256.Sum256([]byte(secret))
 	if subtle.ConstantTimeCompare(is[:], want[:]) != 1 {
 		return nil, false
@@ -69,8 +68,8 @@ func fromGitLab(h http.Header, body []byte, secret string, now time.Time) (said 
 	return []string{"body " + hex.EncodeToString(sum[:])}, true
 }
 
-// signed checks a webhook by the specification Standard Webhooks 1.0: the
-// HMAC-SHA256 of id, time and body, with what the secret has after whsec_.
+// signed checks a webhook by Standard Webhooks 1.0: HMAC-SHA256 of id, time and body with
+// the key after whsec_.
 func signed(h http.Header, body []byte, secret string, now time.Time) (said []string, ok bool) {
 	id, at := once(h, "Webhook-Id"), once(h, "Webhook-Timestamp")
 	sec, err := strconv.ParseInt(at, 10, 64)
@@ -97,15 +96,14 @@ func signed(h http.Header, body []byte, secret string, now time.Time) (said []st
 	return []string{"id " + id}, ok
 }
 
-// signingPrefix is what a signing token of Standard Webhooks begins with.
+// signingPrefix is the prefix of a signing token of Standard Webhooks.
 const signingPrefix = "whsec_"
 
-// leastSecret is how long a secret must be, in bytes: shorter ones can be guessed
-// by who has seen one signature.
+// leastSecret is the least length of a secret in bytes; a shorter one could be guessed
+// from one signature.
 const leastSecret = 16
 
-// CheckSecret returns what is wrong with a secret, without showing it; "" if
-// nothing is.
+// CheckSecret returns what is wrong with a secret, without showing it; "" if nothing is.
 func CheckSecret(secret string) string {
 	text, is := strings.CutPrefix(secret, signingPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)

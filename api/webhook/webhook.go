@@ -1,6 +1,6 @@
-// Package webhook listens to what forges send when somebody pushed or merged. It
-// finds out whether a request is genuine before it looks into it, and hands on that
-// something happened: that, and no address, is all that leaves it.
+// Package webhook serves webhooks of forges about pushes and merges. It verifies a
+// request before it parses it, and passes on what happened; no address in it is ever
+// opened.
 package webhook
 
 import (
@@ -29,51 +29,50 @@ const (
 	// A repository may send burst webhooks at once, and one each refill after.
 	burst  = 60
 	refill = time.Second
-	// loggedEvery is how often a refusal is told in the log.
+	// loggedEvery is the least time between two log lines about refusals.
 	loggedEvery = time.Minute
 )
 
-// Repositories are what may be told of. Its methods are safe for concurrent use.
+// Repositories are the repositories that send webhooks. Its methods are safe for
+// concurrent use.
 type Repositories interface {
-	// WebhookSecret returns the secret by which what is said of a repository is
-	// signed; "" if nothing may be, for whatever reason.
+	// WebhookSecret returns the secret of the webhooks of a repository; "" if it may send
+	// none.
 	WebhookSecret(repository string) string
-	// TakeDelivery does what a webhook is for, or has it done. It returns
-	// ErrConflict if the delivery was taken before.
+	// TakeDelivery does what a webhook asks for, or starts it. It returns ErrConflict if
+	// the delivery was taken before.
 	TakeDelivery(ctx context.Context, repository string, in wire.Delivery) (wire.DeliveryReply, error)
 }
 
 // Options of a listener. The zero value works.
 type Options struct {
-	// Log is told why requests were refused, but never what they held. Nil
-	// discards.
+	// Log gets the reasons of refusals, but never the content of requests. Nil discards.
 	Log *slog.Logger
-	// Now is the clock by which signatures expire. Nil means time.Now.
+	// Now is the clock for the age of signatures. Nil means time.Now.
 	Now func() time.Time
 }
 
-// A Listener answers webhooks, and nothing else. Whoever is not known gets one and
-// the same answer, whatever was asked and whatever is here. It is an http.Handler,
-// safe for concurrent use.
+// A Listener serves webhooks, and nothing else. All unknown senders get the same answer.
+// It is an http.Handler, safe for concurrent use.
 type Listener struct {
 	of     Repositories
 	opt    Options
-	nobody string        // the secret of what has none
-	bodies chan struct{} // held while a body is read
+	nobody string        // secret used for repositories that have none
+	bodies chan struct{} // a semaphore of bodies that are read
 
 	mu      sync.Mutex        // guards the fields below
 	budgets map[string]budget // by repository
-	logged  time.Time         // when a refusal was last told
-	untold  int               // refusals since
+	logged  time.Time         // when a refusal was last logged
+	untold  int               // refusals since then
 }
 
-// A budget is how many webhooks may still come.
+// A budget is how many webhooks a repository may still send.
 type budget struct {
 	left float64
 	at   time.Time
 }
 
-// New returns what answers webhooks of repositories.
+// New returns the listener for webhooks of repositories.
 func New(of Repositories, opt Options) *Listener {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -126,8 +125,8 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answer(w, reply, err)
 }
 
-// read returns what a webhook may be about, or why it is none. A body that is too
-// long, or too long on its way, is not waited for.
+// read reads and parses the headers and body, or returns why they are no webhook. A body
+// that is too long or too slow is not read to the end.
 func (l *Listener) read(w http.ResponseWriter, r *http.Request) (forge, repository string, body []byte, why string) {
 	rest, isHook := strings.CutPrefix(r.URL.Path, "/webhooks/")
 	forge, repository, _ = strings.Cut(rest, "/")
@@ -141,7 +140,7 @@ func (l *Listener) read(w http.ResponseWriter, r *http.Request) (forge, reposito
 	case r.ContentLength > bodyLimit:
 		return forge, repository, nil, "its body is larger than 1 MB"
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // writers of tests know no deadlines
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // writers of tests have no deadlines
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return forge, repository, nil, "its body is larger than 1 MB"
@@ -154,8 +153,8 @@ func (l *Listener) read(w http.ResponseWriter, r *http.Request) (forge, reposito
 	return forge, repository, body, ""
 }
 
-// know returns what the sender says only once, or why nobody knows it. A repository
-// of which nothing may be said takes as long as others.
+// know returns the values that identify the delivery, or why the sender is unknown. A
+// repository without a secret takes as long as others.
 func (l *Listener) know(forge, repository string, h http.Header, body []byte) (said []string, why string) {
 	secret := l.of.WebhookSecret(repository)
 	known := CheckSecret(secret) == ""
@@ -177,7 +176,7 @@ func (l *Listener) know(forge, repository string, h http.Header, body []byte) (s
 	return said, ""
 }
 
-// idsOf returns hashes of what is said only once of a repository.
+// idsOf returns hashes of the values that identify a delivery to a repository.
 func idsOf(forge, repository string, said []string) (ids []string) {
 	for _, s := range said {
 		sum := sha256.Sum256([]byte(forge + "\x00" + repository + "\x00" + s))
@@ -186,7 +185,7 @@ func idsOf(forge, repository string, said []string) (ids []string) {
 	return ids
 }
 
-// mayCome reports whether a repository has not sent too many webhooks.
+// mayCome reports whether a repository is within its rate limit.
 func (l *Listener) mayCome(repository string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,11 +200,11 @@ func (l *Listener) mayCome(repository string) bool {
 	if may {
 		b.left--
 	}
-	l.budgets[repository] = b // few: only of repositories that are known
+	l.budgets[repository] = b // few, since only known repositories get here
 	return may
 }
 
-// refuse answers whoever is not known.
+// refuse answers an unknown sender.
 func (l *Listener) refuse(w http.ResponseWriter, r *http.Request, why string) {
 	l.mu.Lock()
 	now := l.opt.Now()
@@ -216,7 +215,7 @@ func (l *Listener) refuse(w http.ResponseWriter, r *http.Request, why string) {
 		l.logged, l.untold = now, 0
 	}
 	l.mu.Unlock()
-	if told { // anybody can send: the log must not grow with it
+	if told { // anybody can send, and must not fill the log
 		l.opt.Log.WarnContext(r.Context(), "Webhook refused", "reason", why, "count", n)
 	}
 	p := wire.NewProblem(fold.ErrUnauthenticated)
@@ -225,7 +224,7 @@ func (l *Listener) refuse(w http.ResponseWriter, r *http.Request, why string) {
 	_ = json.NewEncoder(w).Encode(p) // the client left: nobody to tell
 }
 
-// answer tells a known sender what becomes of it.
+// answer answers a known sender.
 func (l *Listener) answer(w http.ResponseWriter, reply wire.DeliveryReply, err error) {
 	switch {
 	case errors.Is(err, fold.ErrConflict):

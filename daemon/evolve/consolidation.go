@@ -12,33 +12,33 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex"
 )
 
-// What a memory is compared with.
+// Bounds of the comparison.
 const (
-	// Near is the least cosine of two memories that may say the same. It only finds
-	// them: two that are about one thing are often as near, and words decide.
+	// Near is the least cosine of two memories that are compared by their words. The
+	// cosine alone does not decide: memories about one thing are often as near.
 	Near = 0.95
-	// neighbours is how many memories near one are looked at.
+	// neighbours is how many near memories each memory is compared with.
 	neighbours = 16
-	// longest is how many bytes of text two memories may have together: what they
-	// become has to fit into one file with room to spare.
+	// longest is how many bytes of text two memories may have together, so that the
+	// merged one fits into one file.
 	longest = 256 << 10
 )
 
-// MakerConsolidation is who made the proposals of [Consolidation].
+// MakerConsolidation is the maker of the proposals of [Consolidation].
 const MakerConsolidation = "consolidation"
 
-// A Consolidation proposes to merge memories that say nearly the same, of those that
-// agents and people wrote. It compares vectors that are there and words, and asks
-// nobody. Its cost is one search of the vectors for each memory it is given.
+// A Consolidation proposes to merge memories with nearly the same text, among those that
+// agents and people wrote. It compares existing vectors, then words, and asks no model.
+// It costs one vector search for each memory.
 type Consolidation struct {
 	Index   *index.DB
 	Vectors *vecindex.Index
 	Now     func() time.Time
-	Waits   func() bool // has it stop early, since something waits; may be nil
+	Waits   func() bool // reports that other work waits, to stop early; may be nil
 }
 
-// Propose compares memories with all others. It returns one proposal for a pair, and
-// whether it came to the end: if not, it is to be done again.
+// Propose compares memories with all others. It returns one proposal for each pair, and
+// whether it finished; if not, it is to be called again.
 func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []state.Proposal, whole bool, err error) {
 	rows, err := c.Index.Memories(ctx, ids)
 	if err != nil {
@@ -94,10 +94,9 @@ func (c *Consolidation) Propose(ctx context.Context, ids []fold.ID) (made []stat
 	return made, true, nil
 }
 
-// mayMerge reports whether a memory can be one of two that say the same. Facts,
-// episodes and the like are told apart by a word, or by when they were told; those of
-// a session are its course; notes of people, and what describes a source, are no
-// memories of their own.
+// mayMerge reports whether a memory may be merged with another. Not facts and episodes,
+// which may differ by a word or by their time; not memories of a session, which are its
+// course; not notes of people and descriptions of sources.
 func mayMerge(row *index.Row) bool {
 	switch row.Type {
 	case "fact", "episode", "association", "relationship", "scratchpad", "session", "commit", "pr", "codebase":
@@ -106,9 +105,9 @@ func mayMerge(row *index.Row) bool {
 	return row.Source == fold.SourceAgent && row.Described == "fold" && !row.Note && !row.Deleted && row.Session == "" && row.Commit == ""
 }
 
-// apart reports whether two memories are not to become one, whatever they say: they
-// are of two kinds, not for the same readers, about other days or other files,
-// written under slugs of their own, or linked as versions that contradict each other.
+// apart reports whether two memories must not be merged, whatever they say: they differ
+// in kind, readers, day or files, have slugs of their own, or are linked as versions that
+// contradict each other.
 func apart(a, b *index.Row, out map[fold.ID][]fold.Link) bool {
 	differ := func(x, y string) bool { return x != "" && y != "" && x != y }
 	shared := func(v string) bool { return v == "" || v == "shared" }
@@ -124,7 +123,7 @@ func apart(a, b *index.Row, out map[fold.ID][]fold.Link) bool {
 	return linked(a.ID, b.ID) || linked(b.ID, a.ID)
 }
 
-// superseded reports whether another memory took the place of id.
+// superseded reports whether another memory superseded id.
 func superseded(id fold.ID, in map[fold.ID][]fold.Link) bool {
 	return slices.ContainsFunc(in[id], func(l fold.Link) bool { return l.Type == fold.LinkSupersedes && !l.Derived })
 }
@@ -158,8 +157,8 @@ func (c *Consolidation) pair(a, b index.Row, cosine float64) (state.Proposal, bo
 	}, true
 }
 
-// stays reports whether a rather than b is what is kept of two that say the same: the
-// one whose id is asked for by its slug, else the one that says more, else the newer.
+// stays reports whether a is kept rather than b: the one with a slug, else the one that
+// says more, else the newer one.
 func stays(a, b *index.Row, wa, wb *saying) bool {
 	if (a.Slug != "") != (b.Slug != "") {
 		return a.Slug != ""

@@ -11,27 +11,27 @@ import (
 
 // When one memory says all that another says.
 const (
-	// fewestWords is how many telling words a memory has at least: of fewer, nothing
-	// follows from their being the same.
+	// fewestWords is the least number of telling words of a memory: with fewer, equality
+	// means nothing.
 	fewestWords = 5
-	// mayLack is how many telling words of the one the other may lack: one of this
-	// many. A short memory may lack none, since one word makes it another.
+	// mayLack bounds how many telling words may be missing: one of this many. So none of
+	// a short memory may be, since one word makes it another.
 	mayLack = 20
-	// inOrder is the least share of neighbouring words of the one that are neighbours
-	// in the other: "a before b" is not "b before a".
+	// inOrder is the least share of neighbouring words that must be neighbours in the
+	// other memory too: "a before b" is not "b before a".
 	inOrder = 0.8
 )
 
-// A saying is what a memory says, as far as words tell it.
+// A saying is the content of a memory as a set of words.
 type saying struct {
 	count   int             // telling words
 	words   map[string]int  // by how often they occur
 	pairs   map[string]bool // of neighbours
-	names   map[string]bool // numbers, paths, identifiers: what is never said in other words
+	names   map[string]bool // numbers, paths, identifiers, which have no synonyms
 	denials int             // not, never, without
 }
 
-// sayingOf reads a memory: its title and its text, not what was made of them.
+// sayingOf reads the title and the text of a memory, not what was derived from them.
 func sayingOf(row *index.Row) *saying {
 	text := withoutTitle(row.Body, row.Title)
 	if !strings.HasPrefix(strings.TrimSpace(text), strings.TrimRight(row.Title, "….:")) { // else it is the beginning of the text
@@ -59,7 +59,7 @@ func sayingOf(row *index.Row) *saying {
 	return s
 }
 
-// withoutTitle takes the heading off that repeats the title.
+// withoutTitle removes the heading that repeats the title.
 func withoutTitle(body, title string) string {
 	first, rest, _ := strings.Cut(strings.TrimLeft(body, "\n"), "\n")
 	if strings.TrimSpace(strings.TrimPrefix(first, "# ")) == title {
@@ -68,8 +68,8 @@ func withoutTitle(body, title string) string {
 	return body
 }
 
-// name reports whether a word is said in one way only: it has a digit, joins words
-// by a mark, or has a capital behind a small letter.
+// name reports whether a word is an identifier: it has a digit, a mark inside, or a
+// capital after a small letter.
 func name(w string) bool {
 	small := false
 	for i, r := range w {
@@ -86,16 +86,15 @@ func name(w string) bool {
 	return len(w) > 1 && (w[0] == '-' || w[0] == '/' || w[0] == '$' || w[0] == '@' || w[0] == '.')
 }
 
-// denies reports whether a word, in lower case, turns what is said into its contrary,
-// or bounds it.
+// denies reports whether a word, in lower case, negates or restricts a statement.
 func denies(w string) bool {
 	return strings.HasSuffix(w, "n't") || slices.Contains([]string{
 		"not", "no", "never", "none", "nothing", "neither", "nor", "without", "cannot", "unless", "except", "instead", "only", "revert", "reverts", "reverted",
 	}, w)
 }
 
-// missing returns how many telling words of other s does not have, each as often as
-// it occurs.
+// missing counts the telling words of other that s does not have, each as often as it
+// occurs.
 func (s *saying) missing(other *saying) int {
 	n := 0
 	for w, k := range other.words {
@@ -104,7 +103,7 @@ func (s *saying) missing(other *saying) int {
 	return n
 }
 
-// saysAll reports whether s says what other says, and which share of its words it has.
+// saysAll reports whether s says all that other says, and which share of its words s has.
 func (s *saying) saysAll(other *saying) (share float64, ok bool) {
 	if other.count < fewestWords {
 		return 0, false

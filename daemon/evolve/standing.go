@@ -8,18 +8,18 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// Standing says what an open proposal is worth now.
+// A Standing says whether an open proposal still applies.
 type Standing int
 
-// What an open proposal may be worth.
+// The standings of a proposal.
 const (
-	Current Standing = iota // its memories are as they were
-	Changed                 // one of them is not, or is gone
-	Done                    // it is as if it had been accepted
+	Current Standing = iota // its memories are unchanged
+	Changed                 // one of them was changed or deleted
+	Done                    // its changes were made already
 )
 
-// StandingOf says what an open proposal is worth, by what the index holds of its
-// memories.
+// StandingOf returns whether an open proposal still applies, by the memories in the
+// index.
 func StandingOf(p state.Proposal, rows map[fold.ID]index.Row) Standing {
 	changed := false
 	for _, e := range p.Memories {
@@ -30,7 +30,7 @@ func StandingOf(p state.Proposal, rows map[fold.ID]index.Row) Standing {
 		return Current
 	}
 	if p.Kind == state.ProposeMerge && len(p.Memories) == 2 {
-		// A crash may have come between the files and the note that it was accepted.
+		// A crash may have come between writing the files and recording the acceptance.
 		_, there := rows[p.Memories[1].ID]
 		if keep, ok := rows[p.Memories[0].ID]; ok && !there && supersedes(keep, p.Memories[1].ID) {
 			return Done

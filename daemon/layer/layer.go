@@ -1,5 +1,5 @@
-// Package layer keeps what happens in a session for as long as it lasts: the
-// first layer of seed 003. Nothing of it is stored.
+// Package layer keeps the events of sessions in memory while they last: the first layer
+// of seed 003. Nothing is stored on disk.
 package layer
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The bounds of seed 003, layer 1, and one on what all sessions hold together.
+// The bounds of seed 003, layer 1, and one for all sessions together.
 const (
 	TTL      = time.Hour // after which an item is forgotten
 	PerOwner = 1000      // items of a session
@@ -18,14 +18,14 @@ const (
 // A Key names a session of a project.
 type Key struct{ Project, Session string }
 
-// An Item is one thing that happened. Data is not looked at.
+// An Item is one event of a session. Data is not interpreted.
 type Item struct {
 	At   time.Time
 	Type string
 	Data []byte
 }
 
-// A Memory holds the items of all sessions. It is safe for concurrent use.
+// A Memory has the items of all sessions. It is safe for concurrent use.
 type Memory struct {
 	now func() time.Time
 
@@ -40,7 +40,7 @@ type held struct {
 	item Item
 }
 
-// New returns a memory with nothing in it. Now is the clock; nil means time.Now.
+// New returns an empty Memory. Now is the clock; nil means time.Now.
 func New(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
@@ -48,8 +48,8 @@ func New(now func() time.Time) *Memory {
 	return &Memory{now: now, all: list.New(), by: map[Key][]*list.Element{}}
 }
 
-// Add keeps an item, for [TTL] at most: the oldest goes where a session has more
-// than [PerOwner], or all have more than [MaxBytes].
+// Add adds an item for [TTL]. The oldest is dropped if a session has more than
+// [PerOwner], or all together more than [MaxBytes].
 func (m *Memory) Add(key Key, typ string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *Memory) Add(key Key, typ string, data []byte) {
 	}
 }
 
-// Items returns what a session holds, oldest first.
+// Items returns the items of a session, oldest first.
 func (m *Memory) Items(key Key) []Item {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,14 +77,14 @@ func (m *Memory) Items(key Key) []Item {
 	return items
 }
 
-// forget removes what is too old.
+// forget removes expired items.
 func (m *Memory) forget() {
 	for e := m.all.Front(); e != nil && m.now().Sub(e.Value.(*held).item.At) > TTL; e = m.all.Front() {
 		m.remove(e)
 	}
 }
 
-// remove takes out the oldest item of a session.
+// remove removes the oldest item of a session.
 func (m *Memory) remove(e *list.Element) {
 	h := e.Value.(*held)
 	m.bytes -= size(e)

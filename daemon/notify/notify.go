@@ -1,5 +1,6 @@
-// Package notify tells the system that started the daemon how it is, where
-// that system asks for it: the notification protocol of systemd (sd_notify(3)).
+// Package notify reports the state of the daemon to the service manager, by the
+// notification protocol of systemd (sd_notify(3)). It has no state beside the socket, and
+// sends a datagram a call.
 package notify
 
 import (
@@ -12,30 +13,28 @@ import (
 	"time"
 )
 
-// What the system says to the daemon in its environment. The programs that the
-// daemon starts are none of its business: see [Variables].
+// The environment variables of the protocol. Programs that the daemon starts must not get
+// them, see [Variables].
 const (
 	socketVariable   = "NOTIFY_SOCKET"
 	intervalVariable = "WATCHDOG_USEC"
 	pidVariable      = "WATCHDOG_PID"
 )
 
-// Variables returns the names of what [From] reads, so that who starts other
-// programs can take them out of their environment.
+// Variables returns the names of the variables that [From] reads, to be removed from the
+// environment of other programs.
 func Variables() []string { return []string{socketVariable, intervalVariable, pidVariable} }
 
-// A Notifier tells one system. The nil Notifier is that of a daemon whose
-// system does not ask: it says nothing, and is never wrong. It is safe for
-// concurrent use.
+// A Notifier sends notifications to the service manager. The nil Notifier sends none and
+// returns no errors. It is safe for concurrent use.
 type Notifier struct {
 	addr  net.UnixAddr
-	limit time.Duration // between two signs of life; 0 if none are awaited
+	limit time.Duration // watchdog interval; 0 if there is none
 }
 
-// From returns the Notifier that the environment asks for, or nil if it asks for
-// none. Pid is the daemon's own: what was meant for another process, which
-// started this one, is not ours to answer. It returns an error if what the
-// environment says makes no sense.
+// From returns the Notifier for the environment, or nil if it asks for none. Pid is that
+// of the daemon: variables for another process, which started this one, are ignored. It
+// returns an error if the variables are invalid.
 func From(getenv func(string) string, pid int) (*Notifier, error) {
 	at := getenv(socketVariable)
 	if at == "" {
@@ -60,17 +59,17 @@ func From(getenv func(string) string, pid int) (*Notifier, error) {
 	return n, nil
 }
 
-// Ready says that the daemon answers, and in one line how it is.
+// Ready reports that the daemon answers, with a status line.
 func (n *Notifier) Ready(status string) error { return n.send("READY=1", "STATUS="+line(status)) }
 
-// Status says in one line how the daemon is.
+// Status reports a status line.
 func (n *Notifier) Status(status string) error { return n.send("STATUS=" + line(status)) }
 
-// Stopping says that the daemon is about to end.
+// Stopping reports that the daemon is about to end.
 func (n *Notifier) Stopping() error { return n.send("STOPPING=1", "STATUS=stopping") }
 
-// Limit returns how long the system waits for a sign of life before it kills
-// the daemon; 0 if it does not.
+// Limit returns the watchdog interval, after which the service manager kills a daemon
+// that was silent; 0 if there is none.
 func (n *Notifier) Limit() time.Duration {
 	if n == nil {
 		return 0
@@ -78,11 +77,10 @@ func (n *Notifier) Limit() time.Duration {
 	return n.limit
 }
 
-// Watch gives a sign of life three times within the limit, each time that alive
-// returns without error, and says the line it returns as the status. It has a
-// third of the limit to do so: who does not answer by then is taken for dead
-// only after three such failures. Watch returns when ctx ends, at once if no
-// sign is awaited.
+// Watch calls alive three times within the limit, and if it returns no error within a
+// third of the limit, notifies the watchdog with the returned status line. So only three
+// failures in a row kill the daemon. Watch returns when ctx ends, at once if there is no
+// watchdog.
 func (n *Notifier) Watch(ctx context.Context, alive func(context.Context) (status string, err error)) error {
 	if n.Limit() == 0 {
 		return nil
@@ -107,12 +105,12 @@ func (n *Notifier) sign(ctx context.Context, within time.Duration, alive func(co
 	defer cancel()
 	status, err := alive(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // to say nothing is how this is said
+		return nil //nolint:nilerr // not to notify is how a failure is reported
 	}
 	return n.send("WATCHDOG=1", "STATUS="+line(status))
 }
 
-// send gives the system its assignments, one datagram.
+// send sends assignments in one datagram.
 func (n *Notifier) send(assignments ...string) error {
 	if n == nil {
 		return nil
@@ -128,7 +126,7 @@ func (n *Notifier) send(assignments ...string) error {
 	return nil
 }
 
-// line keeps a status within the one line it has.
+// line keeps a status within one line.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// When the breaker opens, and for how long: after breakAfter failures in a row,
-// doubling with each further one.
+// The breaker opens after breakAfter failures in a row, for a time that doubles with each
+// further one.
 const (
 	breakAfter = 5
 	breakFirst = 30 * time.Second
 	breakMost  = 10 * time.Minute
 )
 
-// A breaker keeps a client from asking a provider that keeps failing. When its
-// time is over one request is let through; that one decides.
+// A breaker stops requests to a provider that keeps failing. When its time is over, one
+// request is let through and decides.
 type breaker struct {
 	mu     sync.Mutex // guards the fields below
 	failed int        // in a row
 	until  time.Time
-	trying bool // the one request after until is under way
+	trying bool // the one request after until is running
 }
 
-// enter reports whether a request may be made, else when.
+// enter reports whether a request may be made, or else when.
 func (b *breaker) enter(now time.Time) (until time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,7 +39,7 @@ func (b *breaker) enter(now time.Time) (until time.Time, ok bool) {
 	return time.Time{}, true
 }
 
-// held reports whether no request may be made now, and when one may.
+// held reports whether requests are stopped, and until when.
 func (b *breaker) held(now time.Time) (until time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +52,7 @@ func (b *breaker) succeed() {
 	b.failed, b.until, b.trying = 0, time.Time{}, false
 }
 
-// fail counts a failure. After is how long the provider asked to be left alone.
+// fail counts a failure. After is the Retry-After of the provider.
 func (b *breaker) fail(now time.Time, after time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *breaker) fail(now time.Time, after time.Duration) {
 	}
 }
 
-// cancel takes back what enter allowed, where nothing was learned.
+// cancel takes back an enter whose request had no outcome.
 func (b *breaker) cancel() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,28 +8,28 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Budget is what may be sent to a provider on one day, all projects together.
-// Zero is no limit.
+// A Budget is what may be sent to a provider in one day, by all projects together. Zero
+// is no limit.
 type Budget struct {
 	Texts  int64
-	Tokens int64 // about: a token is taken for 3 bytes
+	Tokens int64 // estimated: 3 bytes a token
 }
 
-// Spent is what was sent on one day.
+// Spent is what was sent in one day.
 type Spent struct {
 	Day    string `json:"day"` // 2006-01-02, in UTC
 	Texts  int64  `json:"texts"`
 	Tokens int64  `json:"tokens"`
 }
 
-// A Ledger remembers what was spent, so that a restart is not a new day.
+// A Ledger stores what was spent, so that a restart does not reset the budget.
 type Ledger interface {
 	Spent(ctx context.Context, provider string) (Spent, error)
 	SetSpent(ctx context.Context, provider string, s Spent) error
 }
 
-// spend takes a call out of the day's budget. It returns ErrUnavailable if not
-// enough is left.
+// spend takes a call out of the day's budget. It returns ErrUnavailable if not enough is
+// left.
 func (c *Client) spend(ctx context.Context, call Call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,27 +24,27 @@ type Options struct {
 	Name string // as the user calls it
 	URL  string // what paths are added to
 
-	// KeyHeader is the header that carries Key; Authorization gets "Bearer "
-	// before it. Empty means Authorization.
+	// KeyHeader is the header with the Key; in Authorization, "Bearer " comes before it.
+	// Empty means Authorization.
 	KeyHeader string
 	Key       Key
 
-	// Allowed says why a project may not send anything to this provider, or nil.
-	// It is asked before every request to another machine. Nil allows nobody.
+	// Allowed returns why a project may not send anything to this provider, or nil. It is
+	// called before each request to another machine. Nil allows nobody.
 	Allowed func(project string) error
 
-	// Forwards says that a program on this machine passes on what it gets, so that
-	// it is another machine after all.
+	// Forwards says that a program on this machine forwards requests to another machine,
+	// so that the provider counts as remote.
 	Forwards bool
 
 	Daily  Budget
 	Ledger Ledger // what was spent; nil keeps it in memory
-	// Audit records a request to another machine that was made. On an error the
-	// call ends: what cannot be recorded is not sent again.
+	// Audit records a request that was made to another machine. An error ends the call:
+	// what cannot be recorded is not sent again.
 	Audit func(ctx context.Context, r Record) error
 
-	// Timeout bounds one attempt. Zero means a minute, and three on this machine,
-	// where the first request may have to load a model.
+	// Timeout bounds one attempt. Zero means one minute; three on this machine, where the
+	// first request may have to load a model.
 	Timeout time.Duration
 	// Attempts is how often a request is made at most. Zero means 4.
 	Attempts int
@@ -54,7 +54,7 @@ type Options struct {
 	Now       func() time.Time  // the day of the budget, the time of a record; nil is the clock
 }
 
-// A Record is one request that left this machine. It never holds what was sent.
+// A Record is one request that left this machine, without its content.
 type Record struct {
 	At       time.Time
 	Project  string
@@ -130,14 +130,13 @@ func New(opt Options) (*Client, error) {
 	return c, nil
 }
 
-// Local reports whether the provider runs on this machine, so that nothing
-// leaves it.
+// Local reports whether the provider runs on this machine, so that nothing leaves it.
 func (c *Client) Local() bool { return c.local }
 
-// Reset forgets failures, so that the provider is asked at once.
+// Reset forgets failures, so that the next request is made at once.
 func (c *Client) Reset() { c.breaker.succeed() }
 
-// Held reports whether the provider is left alone since it failed too often, and
+// Held reports whether requests are stopped because the provider failed too often, and
 // until when.
 func (c *Client) Held() (until time.Time, held bool) { return c.breaker.held(time.Now()) }
 
@@ -147,8 +146,8 @@ func (c *Client) Host() string { return c.base.Host }
 // Encrypted reports whether what is sent is.
 func (c *Client) Encrypted() bool { return c.base.Scheme == "https" }
 
-// IsLocal reports whether an address is one of this machine: localhost or a
-// loopback literal. Any other name could mean another machine tomorrow.
+// IsLocal reports whether an address is on this machine: localhost or a loopback literal.
+// Other names could mean another machine tomorrow.
 func IsLocal(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isLocal(u)
@@ -163,7 +162,7 @@ func isLocal(u *url.URL) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// errRedirect says that a provider sent us elsewhere.
+// errRedirect says that the provider redirected the request.
 var errRedirect = errors.New("it redirects to another host")
 
 func (c *Client) redirect(req *http.Request, via []*http.Request) error {
@@ -176,11 +175,10 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Do makes the request until it succeeds, fails for good, or Options.Attempts is
-// reached, and decodes the answer into out. It returns an *Error for what the
-// provider answered, or did not; ErrForbidden if the project may not use it;
-// ErrUnavailable if the budget of the day is spent or the provider has failed too
-// often of late.
+// Do makes the request until it succeeds, fails for good, or Options.Attempts is reached,
+// and decodes the answer into out. It returns an *Error for a failed answer or none;
+// ErrForbidden if the project may not use the provider; ErrUnavailable if the budget of
+// the day is spent or the provider has failed too often.
 func (c *Client) Do(ctx context.Context, call Call, out any) error {
 	var body []byte
 	if call.Body != nil {
@@ -203,7 +201,8 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 		}
 		wait := c.backoff(attempt)
 		if pe.After > 0 {
-			// A bit later than it said, so that not all whom it told come at once.
+			// A bit later than the header says, so that not all clients come back at
+			// once.
 			wait = pe.After + time.Duration(c.opt.Jitter()*float64(min(pe.After/4, mostLater)))
 		}
 		if !pe.Again || attempt == c.opt.Attempts || pe.After > maxWait {
@@ -219,9 +218,9 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 	}
 }
 
-// How long is waited between two attempts: doubling from firstWait, a random half
-// of it dropped, so that many clients do not come back at once. A Retry-After of
-// more than maxWait is left to whoever called.
+// The wait between two attempts doubles from firstWait, with a random half of it dropped
+// so that clients do not come back at once. A Retry-After of more than maxWait is left to
+// the caller.
 const (
 	firstWait = 500 * time.Millisecond
 	maxWait   = time.Minute
@@ -233,7 +232,7 @@ func (c *Client) backoff(attempt int) time.Duration {
 	return d/2 + time.Duration(c.opt.Jitter()*float64(d/2))
 }
 
-// permit asks everything that may forbid a request.
+// permit checks consent, breaker and budget of a request.
 func (c *Client) permit(ctx context.Context, call Call) error {
 	if !c.local {
 		if c.opt.Allowed == nil {
@@ -257,13 +256,13 @@ func (c *Client) permit(ctx context.Context, call Call) error {
 	return nil
 }
 
-// once makes one attempt and tells the breaker and the audit how it went.
+// once makes one attempt and reports its outcome to the breaker and the audit.
 func (c *Client) once(ctx context.Context, call Call, body []byte, out any) error {
 	outcome, err := c.send(ctx, call, body, out)
 	var pe *Error
 	switch {
 	case ctx.Err() != nil:
-		c.breaker.cancel() // the caller gave up: that says nothing about the provider
+		c.breaker.cancel() // the caller gave up: no sign of the provider's state
 	case errors.As(err, &pe) && pe.Again:
 		c.breaker.fail(time.Now(), pe.After)
 	default:
@@ -339,8 +338,8 @@ func (c *Client) sign(req *http.Request) {
 	}
 }
 
-// dialler returns a transport that, for a provider on this machine, connects to
-// nothing else, whatever the name resolves to.
+// dialler returns a transport that, for a provider on this machine, connects to nothing
+// else, whatever the name resolves to.
 func dialler(local bool) http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 4

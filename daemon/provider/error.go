@@ -15,9 +15,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// An Error is what a provider answered instead of a result, or why there was no
-// answer. Its text never holds anything that was sent, nor the key: of the
-// provider's own words only short codes are quoted.
+// An Error is a failed answer of a provider, or why there was none. Its text never
+// contains what was sent, nor the key: of the provider's text only short codes are
+// quoted.
 type Error struct {
 	Provider string
 	Status   int    // of HTTP; 0 if there was no answer
@@ -25,7 +25,7 @@ type Error struct {
 	Reason   string
 	Hint     string
 	Again    bool          // it may work later
-	After    time.Duration // when, if the provider said so
+	After    time.Duration // when, by the Retry-After of the provider
 	kind     error
 }
 
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("provider %s %s: %v", e.Provider, e.Reason, e.kind)
 }
 
-// Unwrap returns the kind of error, with the way out where there is one.
+// Unwrap returns the kind of the error, with a hint if there is one.
 func (e *Error) Unwrap() error {
 	if e.Hint != "" {
 		return fold.WithHint(e.kind, e.Hint)
@@ -41,13 +41,13 @@ func (e *Error) Unwrap() error {
 	return e.kind
 }
 
-// TooLong reports whether the request may have been refused for its size, so
-// that less of it could pass.
+// TooLong reports whether the request may have been too large, so that a smaller one
+// could succeed.
 func (e *Error) TooLong() bool {
 	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
 }
 
-// failure is for a request without an answer.
+// failure returns the error of a request without an answer.
 func (c *Client) failure(err error) *Error {
 	e := &Error{Provider: c.opt.Name, Again: true, kind: fold.ErrUnavailable}
 	var ne net.Error
@@ -69,13 +69,13 @@ func (c *Client) failure(err error) *Error {
 	return e
 }
 
-// bad is for an answer that is none. It may be a page of a proxy that is gone in a
-// minute.
+// bad returns the error of an answer that cannot be read, which may be the page of a
+// proxy that is gone in a minute.
 func (c *Client) bad(reason string) *Error {
 	return &Error{Provider: c.opt.Name, Status: http.StatusOK, Reason: reason, Again: true, kind: fold.ErrUnavailable}
 }
 
-// refusal is for a status other than 200.
+// refusal returns the error of a status other than 200.
 func (c *Client) refusal(resp *http.Response) *Error {
 	e := &Error{Provider: c.opt.Name, Status: resp.StatusCode, kind: fold.ErrUnavailable, Code: errorCode(resp.Body)}
 	e.Reason = "answered " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
@@ -87,7 +87,7 @@ func (c *Client) refusal(resp *http.Response) *Error {
 		e.kind = fold.ErrForbidden
 		e.Hint = "check the key: the variable that key_env names must be set where the daemon starts, or key_file name a file with it"
 	case resp.StatusCode == http.StatusNotFound:
-		e.kind = fold.ErrNotFound // the model, or the URL: whoever asked knows the command
+		e.kind = fold.ErrNotFound // the model, or the URL: the caller knows the right command
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode >= 500:
 		e.Again = true
 		e.After = retryAfter(resp.Header.Get("Retry-After"), time.Now())
@@ -97,7 +97,7 @@ func (c *Client) refusal(resp *http.Response) *Error {
 	return e
 }
 
-// retryAfter reads the header: seconds, or a date. Zero is nothing said.
+// retryAfter parses the header: seconds, or a date. Zero means there is none.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && n > 0 && n < 1e6 {
 		return time.Duration(n * float64(time.Second))
@@ -108,8 +108,8 @@ func retryAfter(s string, now time.Time) time.Duration {
 	return 0
 }
 
-// errorCode finds the short code in an answer: a message could repeat what was
-// sent, or a part of the key.
+// errorCode finds the short code in an answer. A message could repeat what was sent, or a
+// part of the key.
 func errorCode(r io.Reader) string {
 	b, err := io.ReadAll(io.LimitReader(r, 64<<10))
 	if err != nil {
@@ -133,7 +133,7 @@ func errorCode(r io.Reader) string {
 	return ""
 }
 
-// isCode reports whether s is a word of a program, such as insufficient_quota.
+// isCode reports whether s is an identifier such as insufficient_quota.
 func isCode(s string) bool {
 	if s == "" || len(s) > 40 {
 		return false

@@ -2,8 +2,8 @@ package provider
 
 import "log/slog"
 
-// A Key opens a provider. It is shown as "(set)" by everything that prints or
-// logs values.
+// A Key is the secret for a provider. Everything that prints or logs values shows it as
+// "(set)".
 type Key string
 
 const shownKey = "(set)"

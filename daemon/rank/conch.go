@@ -49,7 +49,7 @@ func Conch(r Recall) []Scored {
 		found []Scored
 		share float64
 	}{{r.Words, 1}, {near, 1}, {r.Associated, conchAssociated}} {
-		for _, s := range Fuse(FuseK, places(l.found)) {
+		for _, s := range Fuse(fuseK, places(l.found)) {
 			sum[s.Key] += l.share * s.Score
 		}
 	}

@@ -1,6 +1,6 @@
-// Package rank decides the order of what was found: it normalises and sums the
-// channels of a search, lets chunks, parents and neighbours support each
-// other, and blends relevance with strength.
+// Package rank orders the candidates of a search: it normalises and sums the features
+// of each, among them those of its file, chunks and neighbours, and blends relevance with
+// strength.
 //
 // The package is pure: no clock, no disk, no randomness. All of its functions
 // are total, and safe for concurrent use as long as nobody changes their

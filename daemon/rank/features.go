@@ -7,8 +7,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Feature is one kind of evidence for a candidate. Its value is in [0, 1]: 1 is
-// the best that any candidate of the search has, 0 is no evidence.
+// A Feature is one kind of evidence for a candidate. Its value is in [0, 1]: 1 for the
+// candidate of the search that has most of it, 0 for none.
 type Feature int
 
 // The features. Scores are those of the text index: BM25 of the document itself
@@ -40,10 +40,10 @@ const (
 	Session                     // of a memory: the three best of its session
 	Vector                      // cosine
 	Associated                  // Conch's associations
-	Person                      // of what was said: by whom the question names
-	Time                        // of what was said: when the question says, or it tells when
-	Asks                        // of what was said: it asks
-	Linked                      // of what was said: to one of the best
+	Person                      // of a memory of a session: see [Hint]; so are the next three
+	Time
+	Asks
+	Linked
 	numFeatures
 )
 
@@ -66,8 +66,8 @@ func Features() []Feature {
 	return out
 }
 
-// A Row holds a number for every feature: the values of a candidate, or the
-// weights of a kind of candidates.
+// A Row has a number for each feature: the values of a candidate, or the weights of a
+// kind of candidates.
 type Row [numFeatures]float64
 
 // A Sample is one candidate with its values.
@@ -84,26 +84,26 @@ type samples struct {
 	at   map[string]int
 }
 
-// A Room is what searches are ranked in, one after the other: the samples of one are
-// as much as all else that it makes. The zero value is ready; nil makes all anew. It is
-// used by one search at a time.
-type Room struct{ free, used []*samples }
+// Buffers are memory for the samples of a search, to be reused by the next one: samples
+// are half of what a search allocates. The zero value is ready; nil allocates each time.
+// They serve one search at a time.
+type Buffers struct{ free, used []*samples }
 
-// Release lets the next search have the room. What was ranked in it says nothing any
-// more of what made a relevance: its [Evidence] must not be asked.
-func (r *Room) Release() {
-	r.free = append(r.free, r.used...)
-	r.used = r.used[:0]
+// Release frees the buffers for the next search. The [Evidence] of what was ranked with
+// them must not be used any more.
+func (b *Buffers) Release() {
+	b.free = append(b.free, b.used...)
+	b.used = b.used[:0]
 }
 
-// samples returns room for n candidates.
-func (r *Room) samples(n int) *samples {
+// samples returns an empty list with capacity for n candidates.
+func (b *Buffers) samples(n int) *samples {
 	s := &samples{}
-	if r != nil {
-		if last := len(r.free) - 1; last >= 0 {
-			s, r.free = r.free[last], r.free[:last]
+	if b != nil {
+		if last := len(b.free) - 1; last >= 0 {
+			s, b.free = b.free[last], b.free[:last]
 		}
-		r.used = append(r.used, s)
+		b.used = append(b.used, s)
 	}
 	s.rows = slices.Grow(s.rows[:0], n)
 	if s.at == nil {
@@ -155,7 +155,7 @@ func (h *Hit) share(score float64) float64 {
 	return score
 }
 
-// own sets what h says about the document itself.
+// own sets the features that come from the document itself.
 func (r *Row) own(h *Hit) {
 	set := func(f Feature, v float64) { r[f] = max(r[f], v) }
 	set(Words, h.share(h.Fielded))
@@ -173,7 +173,7 @@ func (r *Row) own(h *Hit) {
 
 // ChunkSamples returns the chunks among the candidates.
 func ChunkSamples(c Candidates) []Sample {
-	s := c.Room.samples(len(c.Chunks) + len(c.Vectors))
+	s := c.Buffers.samples(len(c.Chunks) + len(c.Vectors))
 	siblings := map[fold.ID][]float64{}
 	for i := range c.Chunks {
 		h := &c.Chunks[i]
@@ -213,7 +213,7 @@ func ChunkSamples(c Candidates) []Sample {
 		r.Values[File], r.Values[FileExact], r.Values[FileTop] = p.words, p.exact, tops[r.Memory]
 		r.Values[Votes] = c.Votes[r.Memory]
 	}
-	neighbours(s.rows, c.Places)
+	setNeighbours(s.rows, c.Places)
 	normalise(s.rows)
 	return s.rows
 }
@@ -257,10 +257,10 @@ func (c *Candidates) fileIDs() map[fold.ID]bool {
 	return files
 }
 
-// wholes returns the memories for which is holds, with what hits, their chunks and
-// the other channels say; about n of them.
+// wholes returns the memories for which is returns true, about n, with their features from
+// hits, from their chunks and from the other channels.
 func (c *Candidates) wholes(hits []Hit, n int, is func(fold.ID) bool) []Sample {
-	s := c.Room.samples(n)
+	s := c.Buffers.samples(n)
 	add := func(id fold.ID) *Row { return &s.add(string(id), id).Values }
 	prose := map[fold.ID]bool{}
 	for i := range hits {
@@ -305,25 +305,25 @@ func (c *Candidates) wholes(hits []Hit, n int, is func(fold.ID) bool) []Sample {
 			v[Associated] = max(v[Associated], 1/float64(1+i))
 		}
 	}
-	for id, cue := range c.Cues {
+	for id, hint := range c.Hints {
 		if i, ok := s.at[string(id)]; ok {
 			v := &s.rows[i].Values
-			v[Person], v[Time], v[Asks], v[Linked] = cue.Person, cue.Time, cue.Asks, cue.Linked
+			v[Person], v[Time], v[Asks], v[Linked] = hint.Person, hint.Time, hint.Asks, hint.Linked
 		}
 	}
-	// The maps above have no order.
+	// The maps were read in random order.
 	sortLarge(s.rows, func(a, b *Sample) int { return strings.Compare(a.Key, b.Key) })
 	for i := range s.rows {
 		s.rows[i].Values[ChunkTop] = TopSum(chunks[s.rows[i].Memory])
 		s.rows[i].Prose = prose[s.rows[i].Memory]
 	}
-	sessions(s.rows, hits, c.Places)
+	setSessionFeatures(s.rows, hits, c.Places)
 	normalise(s.rows)
 	return s.rows
 }
 
-// neighbours sets the mean score of the chunks before and after each one.
-func neighbours(rows []Sample, places map[string]Place) {
+// setNeighbours sets the mean score of the chunks before and after each one.
+func setNeighbours(rows []Sample, places map[string]Place) {
 	at := make(map[Place]int, len(rows))
 	for i := range rows {
 		if p, ok := places[rows[i].Key]; ok {

@@ -22,8 +22,8 @@ func sortScored(s []Scored) {
 	})
 }
 
-// FuseK is the k of reciprocal rank fusion in the literature.
-const FuseK = 60
+// fuseK is the k of reciprocal rank fusion in the literature.
+const fuseK = 60
 
 // Fuse merges rankings by reciprocal rank fusion: a key scores the sum over
 // rankings of 1/(k+rank), rank from 1 (Cormack, Clarke, Büttcher, SIGIR 2009).

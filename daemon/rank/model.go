@@ -40,8 +40,8 @@ func newModel(samples []Sample, fusion Fusion, weights func(*Sample) *Row) *mode
 	return m
 }
 
-// found reports whether any evidence that counts speaks for s. A vector of no
-// weight finds nothing.
+// found reports whether s has evidence of its own that counts. A vector without weight
+// finds nothing.
 func (m *model) found(s *Sample) bool {
 	w := m.weights(s)
 	for f, v := range s.Values {
@@ -50,8 +50,8 @@ func (m *model) found(s *Sample) bool {
 			if v > 0 && w[f] > 0 {
 				return true
 			}
-		case File, FileExact, FileTop, Neighbour, Session: // of others
-		case Person, Time, Asks, Linked: // help to order what was found
+		case File, FileExact, FileTop, Neighbour, Session: // evidence of others
+		case Person, Time, Asks, Linked: // hints only order what was found
 		default:
 			if v > 0 {
 				return true
@@ -61,8 +61,7 @@ func (m *model) found(s *Sample) bool {
 	return false
 }
 
-// relevance returns the weighted mean of the values of s times share, and what
-// made it.
+// relevance returns the weighted mean of the values of s times share, with its evidence.
 func (m *model) relevance(s *Sample, share float64) (float64, Evidence) {
 	e := Evidence{m, s, share, 1}
 	if m.fused != nil {
@@ -78,19 +77,19 @@ func (m *model) relevance(s *Sample, share float64) (float64, Evidence) {
 		}
 	}
 	if !(sum > 0) {
-		return 0, Evidence{} // what speaks against it outweighs what speaks for it
+		return 0, Evidence{} // negative weights outweigh the others
 	}
 	return unit(sum), e
 }
 
-// terms returns the summands of the relevance of s, with the weights they have in it.
+// terms returns the summands of the relevance of s.
 func (m *model) terms(s *Sample, share float64) []Term {
 	if m.fused != nil {
 		return []Term{{fused, m.fused[s.Key], share}}
 	}
 	weights, terms := m.weights(s), make([]Term, 0, 16)
 	for f, v := range s.Values {
-		// What it lacks is told too, so that scores can be compared.
+		// Values of 0 are listed too, so that scores can be compared.
 		if w := weights[f] / m.total * share; w != 0 && m.live[f] {
 			terms = append(terms, Term{featureNames[f], v, w})
 		}
@@ -98,12 +97,11 @@ func (m *model) terms(s *Sample, share float64) []Term {
 	return terms
 }
 
-// channels are the features that vote where rankings are fused: one for each way
-// to find.
+// channels are the features whose rankings are fused: one for each channel of a search.
 var channels = []Feature{Words, Window, Exact, ChunkTop, Votes, Vector, Associated}
 
-// fuse makes the relevances from the reciprocal rank fusion of the channels that
-// have a weight; the first of a ranking has 1.
+// fuse computes the relevances by reciprocal rank fusion of the channels that have a
+// weight; the first of the ranking has 1.
 func (m *model) fuse() {
 	var rankings [][]string
 	for _, f := range channels {
@@ -124,7 +122,7 @@ func (m *model) fuse() {
 	}
 	m.fused = make(map[string]float64, len(m.samples))
 	best := 0.0
-	for _, s := range Fuse(FuseK, rankings...) {
+	for _, s := range Fuse(fuseK, rankings...) {
 		m.fused[s.Key] = s.Score
 		best = max(best, s.Score)
 	}
@@ -133,11 +131,11 @@ func (m *model) fuse() {
 	}
 }
 
-// A share says how the scores of files and of other memories compare. Each kind
-// is divided by its own best, times how much of the question that best one has:
-// BM25 of different kinds is not on one scale, coverage is. For files it is the
-// best chunk that is asked, since a whole file has a bit of everything. Where
-// cosines count in all kinds, a kind may have as much as its nearest.
+// A share makes the scores of files and of other memories comparable. BM25 of the two
+// kinds is not on one scale, but coverage is: the best of each kind gets the share of the
+// question that it covers, relative to the other kind. For files the best chunk counts,
+// since a whole file has a bit of everything. Where cosines count in all kinds, a kind gets
+// at least the cosine of its nearest.
 type share struct{ files, others float64 }
 
 func shares(c Candidates, w Weights) share {
@@ -159,11 +157,11 @@ func shares(c Candidates, w Weights) share {
 	return share{s.files / most, s.others / most}
 }
 
-// coverage returns that of the best of hits, and a trace if there is none.
+// coverage returns the coverage of the best of hits, and at least a minimum.
 func coverage(hits []Hit) float64 {
-	const trace = .01
+	const least = .01
 	if len(hits) == 0 {
-		return trace
+		return least
 	}
 	best := slices.MaxFunc(hits, func(a, b Hit) int {
 		switch {
@@ -174,8 +172,8 @@ func coverage(hits []Hit) float64 {
 		}
 		return strings.Compare(b.Key, a.Key)
 	})
-	if !(best.Coverage > trace) {
-		return trace
+	if !(best.Coverage > least) {
+		return least
 	}
 	return unit(best.Coverage)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Hit is what the text index says about one document.
+// A Hit is one document that the text index found.
 type Hit struct {
 	Key       string // "m:<memory id>" or "c:<chunk id>"
 	Memory    fold.ID
 	Fielded   float64 // BM25F over all fields
-	Expanded  float64 // the same with synonyms; what is less than Fielded counts as it
+	Expanded  float64 // the same with synonyms; at least Fielded
 	Exact     float64 // BM25 of joined identifiers and word pairs
 	Name      float64 // BM25F of symbol and heading alone
 	Body      float64 // BM25 of the text alone
@@ -19,11 +19,11 @@ type Hit struct {
 	Path      float64 // BM25 of the path alone
 	NameShare float64 // share of the terms of symbol and title that the question has
 	Coverage  float64 // share of the question's terms that occur, in [0, 1]
-	Ideal     float64 // what Fielded is at most; 0 if not known
+	Ideal     float64 // maximum of Fielded for this question; 0 if not known
 	Prose     bool    // text for people (a section, a manual), not code
 
-	// Terms are the question's terms in a memory, in the order of the question,
-	// those too that it does not have. Nil where its neighbours do not matter.
+	// Terms are all terms of the question, in its order, with how often the memory has
+	// each. Nil if the memory has no neighbours.
 	Terms []TermCount
 	K1    float64 // of the BM25 that Terms are for
 }
@@ -34,47 +34,46 @@ type TermCount struct {
 	Count float64 // weighted frequency over all fields, see BM25F
 }
 
-// A Near is what the vector index says about one document.
+// A Near is one document that the vector index found.
 type Near struct {
 	Key    string
 	Memory fold.ID
 	Score  float64 // cosine
 }
 
-// A Place says where a document stands among its neighbours: those of the same
-// group with the ordinal before and after. A chunk's group is its memory, a
-// memory's its session.
+// A Place is the position of a document in its group; neighbours have the ordinals before
+// and after. The group of a chunk is its memory, that of a memory its session.
 type Place struct {
 	Group   string
 	Ordinal int
 }
 
-// A Cue is what a question says of a memory of a session beside its words. All
-// are in [0, 1].
-type Cue struct {
-	Person float64 // the question names who said it
-	Time   float64 // it was said when the question says, or tells when, which is asked
+// A Hint is what a question says of a memory of a session, other than by its words. All
+// fields are in [0, 1].
+type Hint struct {
+	Person float64 // the question names the author
+	Time   float64 // the question names its time, or asks when and it mentions a time
 	Asks   float64 // it ends with a question
 	Linked float64 // a written link ties it to one of the best
 }
 
-// Candidates are what the channels of one search found. Nothing needs to be
-// sorted; every part may be nil.
+// Candidates are what the channels of one search found, in any order. Each field may be
+// nil.
 type Candidates struct {
 	Files    []Hit // memories of source files
 	Memories []Hit // all other memories
 	Chunks   []Hit
 	Vectors  []Near // of memories and chunks
 
-	Votes      map[fold.ID]float64 // by memory; larger is better
-	Messages   map[fold.ID]float64 // score of files with the messages of their commits
-	Associated []fold.ID           // best first
-	Cues       map[fold.ID]Cue     // by memory of a session
-	Places     map[string]Place    // by key; those that are missing have no neighbours
-	Strength   map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
-	Beside     map[fold.ID]fold.ID // by memory that has none of the words: which one beside it has
+	Votes             map[fold.ID]float64 // by memory; larger is better
+	Messages          map[fold.ID]float64 // score of files with the messages of their commits
+	Associated        []fold.ID           // best first
+	Hints             map[fold.ID]Hint    // by memory of a session
+	Places            map[string]Place    // by key; those that are missing have no neighbours
+	Strength          map[fold.ID]float64 // in [0, 1]; those that are missing count as 1
+	MatchingNeighbour map[fold.ID]fold.ID // by memory without words of the question: a neighbour that has some
 
-	Room *Room // where they are ranked; may be nil
+	Buffers *Buffers // for the samples; may be nil
 }
 
 // Fusion is how channels become one score.
@@ -108,14 +107,13 @@ type Term struct {
 	Weight float64
 }
 
-// An Evidence is what made a relevance. Of the hundreds that are ranked a few are
-// shown, so that its terms are worked out when they are asked for. The zero value
-// has none.
+// An Evidence explains a relevance. Its terms are computed when they are asked for, since
+// only a few of the ranked candidates are shown. The zero value has none.
 type Evidence struct {
 	model  *model
 	sample *Sample
-	scale  float64 // of the weights of the model
-	times  float64 // of the weights after that
+	share  float64 // of the weights of the model
+	factor float64 // of the weights after that
 }
 
 // Terms returns the summands of the relevance.
@@ -123,22 +121,22 @@ func (e Evidence) Terms() []Term {
 	if e.model == nil {
 		return nil
 	}
-	terms := e.model.terms(e.sample, e.scale)
+	terms := e.model.terms(e.sample, e.share)
 	for i := range terms {
-		terms[i].Weight *= e.times
+		terms[i].Weight *= e.factor
 	}
 	return terms
 }
 
-// Times returns the evidence of f times the relevance.
-func (e Evidence) Times(f float64) Evidence {
-	e.times *= f
+// Scaled returns the evidence of f times the relevance.
+func (e Evidence) Scaled(f float64) Evidence {
+	e.factor *= f
 	return e
 }
 
-// Beside reports whether it has no word of the question, nor is near it in meaning: what
-// stands beside it in a session, or is tied to it, has made it a result.
-func (e Evidence) Beside() bool {
+// OnlyNeighbour reports whether nothing of the candidate itself was found, neither a word
+// nor a vector: only a neighbour in its session or an association made it a result.
+func (e Evidence) OnlyNeighbour() bool {
 	if e.sample == nil {
 		return false
 	}

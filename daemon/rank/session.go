@@ -1,14 +1,14 @@
 package rank
 
-// nearShare is what a term counts that stands in the memory before or after,
-// beside one of the memory's own (retrieval.md 2, set d).
-const nearShare = .3
+// neighbourShare is how much a term of the memory before or after counts, compared with
+// one of the memory itself (retrieval.md 2, set d).
+const neighbourShare = .3
 
-// sessions sets what memories have from those of the same session: answers lie
-// next to the words of the question as often as in them. A memory without a place
-// is a session of its own.
-func sessions(rows []Sample, hits []Hit, places map[string]Place) {
-	if !placed(rows, places) {
+// setSessionFeatures sets the features that memories get from others of their session: an
+// answer stands as often next to the words of the question as among them. A memory without
+// a place is a session of its own.
+func setSessionFeatures(rows []Sample, hits []Hit, places map[string]Place) {
+	if !anyPlaced(rows, places) {
 		for i := range rows {
 			v := &rows[i].Values
 			v[Window], v[Session] = v[Words], v[Words]
@@ -47,8 +47,8 @@ func sessions(rows []Sample, hits []Hit, places map[string]Place) {
 	}
 }
 
-// placed reports whether one of rows has a place in a session.
-func placed(rows []Sample, places map[string]Place) bool {
+// anyPlaced reports whether one of rows has a place in a session.
+func anyPlaced(rows []Sample, places map[string]Place) bool {
 	for i := range rows {
 		if _, ok := places["m:"+rows[i].Key]; ok {
 			return true
@@ -71,7 +71,7 @@ func window(own, before, after *Hit) float64 {
 			if i == 0 {
 				count += h.Terms[term].Count
 			} else {
-				count += nearShare * h.Terms[term].Count
+				count += neighbourShare * h.Terms[term].Count
 			}
 		}
 		if !any {

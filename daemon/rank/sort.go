@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// sortLarge is [slices.SortStableFunc] for elements of many bytes: it sorts their
-// numbers, and moves each element once.
+// sortLarge is [slices.SortStableFunc] for large elements: it sorts their indexes, then
+// moves each element once.
 func sortLarge[T any](list []T, compare func(a, b *T) int) {
 	order := make([]int32, len(list))
 	for i := range order {

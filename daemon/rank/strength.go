@@ -12,8 +12,8 @@ const DefaultHalfLife = 30 * 24 * time.Hour
 // MinStrength is the least strength a memory has: it fades, it does not vanish.
 const MinStrength = 0.01
 
-// Faded is the strength below which a memory has faded, where nobody says
-// otherwise: it was not used for more than four half-lives.
+// Faded is the default strength below which a memory has faded: it was not used for more
+// than four half-lives.
 const Faded = 0.05
 
 // HalfLife returns the half-life of memories of the given memory_type: an
@@ -31,7 +31,7 @@ func HalfLife(memoryType string) time.Duration {
 	return DefaultHalfLife
 }
 
-// Strength says how alive a memory is, in [0.01, 1]:
+// Strength returns the strength of a memory, in [0.01, 1]:
 //
 //	recency  = 2^(-age / halfLife), age = now - max(updated, lastAccessed) >= 0
 //	strength = clamp(recency * (1 + log10(1 + n)), 0.01, 1)
@@ -57,12 +57,9 @@ func Strength(now, updated, lastAccessed time.Time, n int, halfLife time.Duratio
 	return min(max(recency*(1+math.Log10(1+float64(max(n, 0)))), MinStrength), 1)
 }
 
-// DefaultStrengthWeight is w of [Blend] where a project does not set its own.
-// Seed 001 has 0.3, which costs 0.044 nDCG@10 on LoCoMo; 0.05 costs 0.001.
-const DefaultStrengthWeight = 0.05
-
 // Blend returns (1-w)*relevance + w*strength with all three clamped to [0, 1];
-// NaN counts as 0.
+// NaN counts as 0. The default of w is 0.05, which costs 0.001 nDCG@10 on LoCoMo; the 0.3
+// of seed 001 costs 0.044.
 func Blend(w, relevance, strength float64) float64 {
 	w, relevance, strength = unit(w), unit(relevance), unit(strength)
 	return (1-w)*relevance + w*strength

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
@@ -18,74 +17,67 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// Links from chunks: two memories are linked where each is among the first few
-// whose chunks have the other's rare words. They are found when somebody looks at
-// a memory, from the text index as it is then, and are kept nowhere: a first
-// index, a save and a branch switch do no work for them, and a rebuilt index
-// answers the same. A term that comes up anywhere changes how rare it is
-// everywhere, so that links that were stored would be out of step with each save.
+// Associations are links derived from chunks: two memories are linked if each is among
+// the most similar few of the other, by the rare words their chunks share. They are
+// computed when a memory is read, and not stored: each new term changes how rare all
+// terms are, so that stored ones would be outdated with each save.
 const (
-	associated   = 5   // links from chunks that a memory has at most
-	leastAlike   = .25 // of a chunk's rare words, at least
-	aloneAlike   = .4  // where it is the only one, and of the same folder
-	betterAlike  = 1.5 // of the same folder: as much closer than the best of others
-	fromOneChunk = 3   // of them that one chunk of the memory makes
-	looked       = 24  // memories of which the first few are chosen
-	mostPassages = 400 // chunks of a memory that are compared
-	keptLeanings = 512 // memories whose outcome is kept until the index changes
+	maxAssociations      = 5   // of one memory at most
+	minSimilarity        = .25 // share of a chunk's rare words that two chunks have in common, at least
+	minSimilarityAlone   = .4  // the same for a memory of the same folder
+	nearbyFactor         = 1.5 // how much closer one of the same folder must be than the best of others
+	maxPerChunk          = 3   // associations that one chunk makes at most
+	similarityCandidates = 24  // memories that the associations are chosen from
+	maxPassages          = 400 // chunks of a memory that are compared
+	maxSimilarities      = 512 // memories whose similarities are cached
 )
 
-// A leaning is what one memory's chunks find: another, and the two chunks that
-// are most alike.
-type leaning struct {
+// A similarity is one memory that another one's chunks are similar to, and the two most
+// similar chunks.
+type similarity struct {
 	to    fold.ID
 	share float64
-	here  end
-	there end
+	here  chunkEnd
+	there chunkEnd
 	words []string // that both have
 }
 
-// An end is one of two chunks that are alike.
-type end struct {
+// A chunkEnd is one of two similar chunks.
+type chunkEnd struct {
 	key   string // of the text index
 	chunk fold.Chunk
 }
 
-// leanings remembers what was found in the index as it is.
-type leanings struct {
-	mu    sync.Mutex // guards the fields below
-	state leaningState
-	found map[fold.ID][]leaning
-}
-
-// A leaningState is all on which an outcome depends beside the files themselves.
-type leaningState struct {
+// A similarityKey is a memory and all that its similarities depend on beside the source
+// files.
+type similarityKey struct {
+	id      fold.ID
 	seq     int64 // of the index
-	words   int64 // seq of the text index, which follows
-	meaning *Meaning
+	words   int64 // seq of the text index, which follows that of the index
+	model   *Meaning
 	vectors int64 // seq of the vectors, where they count
 }
 
-// An association is a link from chunks.
+// An association is a link derived from chunks.
 type association struct {
 	fold.Link
 
-	chunks [2]end // of From and of To
+	chunks [2]chunkEnd // of From and of To
 }
 
-// associations returns the links from chunks of the memory id, the closest first.
-func (d *Door) associations(ctx context.Context, id fold.ID) ([]association, error) {
-	own, err := d.leanings(ctx, id)
+// associations returns the associations of the memory id, the closest first.
+func (s *Door) associations(ctx context.Context, id fold.ID) ([]association, error) {
+	own, err := s.similarities(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var out []association
 	for _, l := range own {
-		back, err := d.leanings(ctx, l.to)
+		back, err := s.similarities(ctx, l.to)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(back, func(b leaning) bool { return b.to == id })
+		i := slices.IndexFunc(back, func(b similarity) bool { return b.to == id })
 		if i < 0 {
 			continue
 		}
@@ -95,15 +87,15 @@ func (d *Door) associations(ctx context.Context, id fold.ID) ([]association, err
 	return out, nil
 }
 
-// associate makes the link of two memories that lean to each other. It is the
-// same seen from either.
-func associate(id fold.ID, l, back leaning) association {
+// associate makes the association of two memories that are similar to each other. It is
+// the same from both sides.
+func associate(id fold.ID, l, back similarity) association {
 	a := association{
 		Link:   fold.Link{From: id, To: l.to, Type: fold.LinkRelated, Derived: true, Weight: math.Sqrt(l.share * back.share)},
-		chunks: [2]end{l.here, l.there},
+		chunks: [2]chunkEnd{l.here, l.there},
 	}
 	if back.share > l.share || back.share == l.share && l.to < id {
-		a.chunks, l.words = [2]end{back.there, back.here}, back.words
+		a.chunks, l.words = [2]chunkEnd{back.there, back.here}, back.words
 	}
 	if a.To < a.From {
 		a.From, a.To = a.To, a.From
@@ -116,42 +108,35 @@ func associate(id fold.ID, l, back leaning) association {
 	return a
 }
 
-// leanings returns the first few memories whose chunks are like those of id.
-func (d *Door) leanings(ctx context.Context, id fold.ID) ([]leaning, error) {
-	m := d.meaning.Load()
-	state := leaningState{meaning: m}
-	if m.tie() > 0 {
-		state.vectors = m.Vectors.Seq()
+// similarities returns the few memories whose chunks are most similar to those of id.
+func (s *Door) similarities(ctx context.Context, id fold.ID) ([]similarity, error) {
+	m := s.model.Load()
+	key := similarityKey{id: id, words: s.Text.Seq(), model: m}
+	if m.cosineWeight() > 0 {
+		key.vectors = m.Vectors.Seq()
 	}
 	var err error
-	if state.seq, err = d.Index.Seq(ctx); err != nil {
+	if key.seq, err = s.Index.Seq(ctx); err != nil {
 		return nil, err
 	}
-	state.words = d.Text.Seq()
-	c := &d.leaned
-	c.mu.Lock()
-	if c.found == nil || c.state != state || len(c.found) >= keptLeanings {
-		c.state, c.found = state, map[fold.ID][]leaning{}
-	}
-	found, ok := c.found[id]
-	c.mu.Unlock()
+	s.mu.Lock()
+	found, ok := s.similar.Get(key)
+	s.mu.Unlock()
 	if ok {
 		return found, nil
 	}
-	if found, err = d.compare(ctx, id, m); err != nil {
+	if found, err = s.compare(ctx, id, m); err != nil {
 		return nil, fmt.Errorf("compare the chunks of %s: %w", id, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == state {
-		c.found[id] = found
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.similar.Put(key, found)
 	return found, nil
 }
 
-// compare finds what the chunks of one memory are like.
-func (d *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]leaning, error) {
-	rows, err := d.Index.Memories(ctx, []fold.ID{id})
+// compare computes the similarities of one memory.
+func (s *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]similarity, error) {
+	rows, err := s.Index.Memories(ctx, []fold.ID{id})
 	if err != nil {
 		return nil, err
 	}
@@ -159,66 +144,66 @@ func (d *Door) compare(ctx context.Context, id fold.ID, m *Meaning) ([]leaning, 
 	if !ok {
 		return nil, nil
 	}
-	if d.Compared != nil {
-		d.Compared.Add(1)
+	if s.Compared != nil {
+		s.Compared.Add(1)
 	}
-	ends, passages, err := d.passages(ctx, row)
+	ends, passages, err := s.passages(ctx, row)
 	if err != nil || len(passages) == 0 {
 		return nil, err
 	}
-	alike, err := d.Text.Alike(ctx, passages)
+	alike, err := s.Text.Alike(ctx, passages)
 	if err != nil {
 		return nil, err
 	}
-	addNear(m, id, ends, alike)
-	best := map[fold.ID]leaning{}
+	addVectorSimilarities(m, id, ends, alike)
+	best := map[fold.ID]similarity{}
 	for i, list := range alike {
 		for _, a := range list {
-			if a.Share < leastAlike {
+			if a.Share < minSimilarity {
 				break
 			}
 			if was, ok := best[a.Memory]; !ok || a.Share > was.share {
-				best[a.Memory] = leaning{to: a.Memory, share: a.Share, here: ends[i], there: end{key: a.Key}, words: a.Terms}
+				best[a.Memory] = similarity{to: a.Memory, share: a.Share, here: ends[i], there: chunkEnd{key: a.Key}, words: a.Terms}
 			}
 		}
 	}
-	if err := d.dropLinked(ctx, id, best); err != nil {
+	if err := s.dropLinked(ctx, id, best); err != nil {
 		return nil, err
 	}
-	found := slices.SortedFunc(maps.Values(best), func(a, b leaning) int {
+	found := slices.SortedFunc(maps.Values(best), func(a, b similarity) int {
 		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.to, b.to))
 	})
-	if found, err = d.choose(ctx, row, found[:min(len(found), looked)]); err != nil {
+	if found, err = s.choose(ctx, row, found[:min(len(found), similarityCandidates)]); err != nil {
 		return nil, err
 	}
-	return found, d.placeEnds(ctx, found)
+	return found, s.placeEnds(ctx, found)
 }
 
-// passages returns the chunks of a memory and what they say; of one that has no
-// chunks, all of it.
-func (d *Door) passages(ctx context.Context, row index.Row) ([]end, []textindex.Passage, error) {
-	chunks, err := d.Index.ChunksOf(ctx, []fold.ID{row.ID})
+// passages returns the chunks of a memory with their texts; the whole text of a memory
+// without chunks.
+func (s *Door) passages(ctx context.Context, row index.Row) ([]chunkEnd, []textindex.Passage, error) {
+	chunks, err := s.Index.ChunksOf(ctx, []fold.ID{row.ID})
 	if err != nil {
 		return nil, nil, err
 	}
 	own := chunks[row.ID]
 	if len(own) == 0 && row.Source != fold.SourceFile {
-		return []end{{key: "m:" + string(row.ID)}},
+		return []chunkEnd{{key: "m:" + string(row.ID)}},
 			[]textindex.Passage{{Memory: row.ID, Name: row.Title, Text: withoutTitle(row.Body, row.Title)}}, nil
 	}
-	src, _ := d.Source(ctx, row.FilePath)
+	src, _ := s.Source(ctx, row.FilePath)
 	if src == nil {
-		return nil, nil, nil // it went since, or cannot be read now: the links of others do not fail for that
+		return nil, nil, nil // deleted or unreadable: no reason to fail for the links of others
 	}
-	licence := chunker.Licence(src) // what many files begin with says nothing of one
-	var ends []end
+	licence := chunker.Licence(src) // the same text begins many files
+	var ends []chunkEnd
 	var passages []textindex.Passage
-	for _, c := range own[:min(len(own), mostPassages)] {
+	for _, c := range own[:min(len(own), maxPassages)] {
 		if c.Hidden || c.EndByte > len(src) {
 			continue
 		}
 		if text := src[c.StartByte:c.EndByte]; fold.ChunkHash(text) == c.Hash {
-			ends = append(ends, end{"c:" + c.ID, c})
+			ends = append(ends, chunkEnd{"c:" + c.ID, c})
 			text = text[min(max(licence-c.StartByte, 0), len(text)):]
 			passages = append(passages, textindex.Passage{Memory: row.ID, Name: c.NodeName, Text: string(text)})
 		}
@@ -226,9 +211,9 @@ func (d *Door) passages(ctx context.Context, row index.Row) ([]end, []textindex.
 	return ends, passages, nil
 }
 
-// dropLinked leaves out what a link in either direction leads to already.
-func (d *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]leaning) error {
-	out, in, err := d.Index.LinksOf(ctx, []fold.ID{id})
+// dropLinked removes the memories that id is linked with already.
+func (s *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]similarity) error {
+	out, in, err := s.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return err
 	}
@@ -241,46 +226,45 @@ func (d *Door) dropLinked(ctx context.Context, id fold.ID, found map[fold.ID]lea
 	return nil
 }
 
-// choose takes the first few of found, which are sorted: files of one folder, and
-// what was said in one session, are alike anyway, and one of them at most is
-// among the chosen, where it is much closer than any other; nor may one chunk,
-// such as a notice that many files have, take all places.
-func (d *Door) choose(ctx context.Context, row index.Row, found []leaning) ([]leaning, error) {
+// choose takes the best few of found, which is sorted. Files of one folder and memories
+// of one session are similar anyway: at most one of them is chosen, if it is much closer
+// than the others. One chunk, such as a licence, may not make all of them.
+func (s *Door) choose(ctx context.Context, row index.Row, found []similarity) ([]similarity, error) {
 	ids := make([]fold.ID, len(found))
 	for i, l := range found {
 		ids[i] = l.to
 	}
-	rows, err := d.Index.Memories(ctx, ids)
+	rows, err := s.Index.Memories(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var out []leaning
-	var beside *leaning
+	var out []similarity
+	var beside *similarity
 	made := map[string]int{}
-	best, home := 0.0, surroundings(row)
+	best, home := 0.0, locality(row)
 	for i, l := range found {
 		other, ok := rows[l.to]
 		switch {
 		case !ok || other.Deleted:
-		case home != "" && surroundings(other) == home:
+		case home != "" && locality(other) == home:
 			if beside == nil {
 				beside = &found[i]
 			}
-		case made[l.here.key] < fromOneChunk:
+		case made[l.here.key] < maxPerChunk:
 			made[l.here.key]++
 			best = max(best, l.share)
 			out = append(out, l)
 		}
 	}
-	if beside != nil && beside.share >= max(betterAlike*best, aloneAlike) {
-		out = append([]leaning{*beside}, out...)
+	if beside != nil && beside.share >= max(nearbyFactor*best, minSimilarityAlone) {
+		out = append([]similarity{*beside}, out...)
 	}
-	return out[:min(len(out), associated)], nil
+	return out[:min(len(out), maxAssociations)], nil
 }
 
-// surroundings is what a memory has in common with its neighbours: the folder of
-// its source, or its session.
-func surroundings(row index.Row) string {
+// locality returns what a memory has in common with its neighbours: the folder of its
+// source, or its session.
+func locality(row index.Row) string {
 	switch {
 	case row.FilePath != "":
 		return "folder " + path.Dir(row.FilePath)
@@ -290,8 +274,8 @@ func surroundings(row index.Row) string {
 	return ""
 }
 
-// placeEnds says where the chunks lie that were found.
-func (d *Door) placeEnds(ctx context.Context, found []leaning) error {
+// placeEnds sets the chunks that were found, from their keys.
+func (s *Door) placeEnds(ctx context.Context, found []similarity) error {
 	var ids []string
 	var owners []fold.ID
 	for _, l := range found {
@@ -302,7 +286,7 @@ func (d *Door) placeEnds(ctx context.Context, found []leaning) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	chunks, err := d.Index.ChunksByID(ctx, owners, ids)
+	chunks, err := s.Index.ChunksByID(ctx, owners, ids)
 	if err != nil {
 		return err
 	}
@@ -312,8 +296,8 @@ func (d *Door) placeEnds(ctx context.Context, found []leaning) error {
 	return nil
 }
 
-// wireAssociation is a as seen from the memory id; rows have both ends.
-func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
+// wireAssociation returns a as seen from the memory id; rows have both memories.
+func (s *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index.Row) wire.Link {
 	direction, other := "out", a.To
 	if a.To == id {
 		direction, other = "in", a.From
@@ -340,9 +324,9 @@ func (d *Door) wireAssociation(a association, id fold.ID, rows map[fold.ID]index
 	return l
 }
 
-// associatedLinks are the links from chunks of the memory id as it is shown.
-func (d *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
-	found, err := d.associations(ctx, id)
+// associatedLinks returns the associations of the memory id for a reply.
+func (s *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, error) {
+	found, err := s.associations(ctx, id)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -350,13 +334,13 @@ func (d *Door) associatedLinks(ctx context.Context, id fold.ID) ([]wire.Link, er
 	for _, a := range found {
 		ends = append(ends, a.From, a.To)
 	}
-	rows, err := d.Index.Memories(ctx, ends)
+	rows, err := s.Index.Memories(ctx, ends)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]wire.Link, len(found))
 	for i, a := range found {
-		out[i] = d.wireAssociation(a, id, rows)
+		out[i] = s.wireAssociation(a, id, rows)
 	}
 	return out, nil
 }

@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	nearPassages = 16 // chunks of a memory whose vectors are asked, the longest
-	nearLooked   = 48 // chunks near each; the farthest says what is near anyway
-	nearTaken    = 8  // of them that may be alike
+	vectorPassages   = 16 // chunks of a memory whose vectors are searched for, the longest ones
+	vectorCandidates = 48 // hits for each; the farthest of them is the baseline of the cosines
+	vectorTaken      = 8  // hits that may count as similar
 )
 
-// tie is what a cosine counts between chunks: what was measured for a model. Those
-// of the built-in embedder find nothing alone, here as in a search.
-func (m *Meaning) tie() float64 {
+// cosineWeight returns the measured weight of a cosine between chunks. Cosines of the
+// built-in embedder count nothing here.
+func (m *Meaning) cosineWeight() float64 {
 	if m.Weights == nil {
 		return 0
 	}
 	return m.Weights.Part
 }
 
-// addNear adds to what the rare words of a memory's chunks find what is near them
-// in meaning, as far as cosines count in this checkout: where they count nothing,
-// words alone decide.
-func addNear(m *Meaning, id fold.ID, ends []end, alike [][]textindex.Alike) {
-	w := m.tie()
+// addVectorSimilarities adds chunks with a close vector to those that share rare words,
+// as far as cosines count for this model.
+func addVectorSimilarities(m *Meaning, id fold.ID, ends []chunkEnd, alike [][]textindex.Alike) {
+	w := m.cosineWeight()
 	if w <= 0 {
 		return
 	}
@@ -41,25 +40,24 @@ func addNear(m *Meaning, id fold.ID, ends []end, alike [][]textindex.Alike) {
 		x, y := ends[a].chunk, ends[b].chunk
 		return cmp.Compare(y.EndByte-y.StartByte, x.EndByte-x.StartByte)
 	})
-	for _, i := range order[:min(len(order), nearPassages)] {
+	for _, i := range order[:min(len(order), vectorPassages)] {
 		v, ok := m.Vectors.Vector(ends[i].key)
 		if !ok {
 			continue // not embedded yet
 		}
-		hits := m.Vectors.Search(v, nearLooked, &vecindex.Filter{Not: map[fold.ID]bool{id: true}})
-		alike[i] = nearer(alike[i], hits, w)
+		hits := m.Vectors.Search(v, vectorCandidates, &vecindex.Filter{Not: map[fold.ID]bool{id: true}})
+		alike[i] = withVectorHits(alike[i], hits, w)
 	}
 }
 
-// nearer returns what words say is alike with what hits, best first, add to it: a
-// share of what is left to one, by the weight w of a cosine and how much nearer a
-// chunk is than the farthest of hits.
-func nearer(alike []textindex.Alike, hits []vecindex.Hit, w float64) []textindex.Alike {
+// withVectorHits adds to alike the share of each hit: the weight w times how much closer
+// it is than the farthest hit, of what is missing to 1. Hits come best first.
+func withVectorHits(alike []textindex.Alike, hits []vecindex.Hit, w float64) []textindex.Alike {
 	if len(hits) == 0 {
 		return alike
 	}
 	floor := max(hits[len(hits)-1].Score, 0)
-	for _, h := range hits[:min(len(hits), nearTaken)] {
+	for _, h := range hits[:min(len(hits), vectorTaken)] {
 		if !strings.HasPrefix(h.Key, "c:") || floor >= 1 {
 			continue
 		}

@@ -22,7 +22,7 @@ func TestNearChunksAreAlikeByTheirWeight(t *testing.T) {
 		{Key: "m:whole", Memory: "d", Score: .8},
 		{Key: "c:far", Memory: "e", Score: .6},
 	}
-	got := nearer(words(), hits, .4)
+	got := withVectorHits(words(), hits, .4)
 	share := map[fold.ID]float64{}
 	for _, a := range got {
 		share[a.Memory] = a.Share
@@ -36,9 +36,9 @@ func TestNearChunksAreAlikeByTheirWeight(t *testing.T) {
 	if _, ok := share["d"]; ok {
 		t.Error("a file as a whole is no chunk")
 	}
-	ends := []end{{key: "c:own"}}
+	ends := []chunkEnd{{key: "c:own"}}
 	alike := [][]textindex.Alike{words()}
-	addNear(&Meaning{Weights: &rank.Vectors{}}, "o", ends, alike) // asks no index
+	addVectorSimilarities(&Meaning{Weights: &rank.Vectors{}}, "o", ends, alike) // asks no index
 	if len(alike[0]) != 2 || alike[0][0].Share != .5 {
 		t.Errorf("cosines that count nothing change %+v", alike[0])
 	}
@@ -64,8 +64,8 @@ func TestVectorsTieWhatSharesNoWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	alike := [][]textindex.Alike{nil, nil}
-	addNear(&Meaning{Vectors: x, Weights: &rank.Vectors{Part: .5}}, "o", []end{{key: "c:own"}, {key: "c:unknown"}}, alike)
-	if len(alike[0]) == 0 || alike[0][0].Memory != "n" || alike[0][0].Share < leastAlike || len(alike[1]) != 0 {
+	addVectorSimilarities(&Meaning{Vectors: x, Weights: &rank.Vectors{Part: .5}}, "o", []chunkEnd{{key: "c:own"}, {key: "c:unknown"}}, alike)
+	if len(alike[0]) == 0 || alike[0][0].Memory != "n" || alike[0][0].Share < minSimilarity || len(alike[1]) != 0 {
 		t.Errorf("alike are %+v", alike)
 	}
 	for _, a := range alike[0] {

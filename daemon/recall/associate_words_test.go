@@ -32,19 +32,19 @@ func TestLinksAreLookedForAgainWhenWordsCome(t *testing.T) {
 	}
 	var compared atomic.Int64
 	d := New(Options{Index: rows, Text: words, Compared: &compared})
-	look := func(want int64) {
+	compare := func(want int64) {
 		t.Helper()
-		if _, err := d.leanings(ctx, m.ID); err != nil {
+		if _, err := d.similarities(ctx, m.ID); err != nil {
 			t.Fatal(err)
 		}
 		if n := compared.Load(); n != want {
 			t.Errorf("compared %d times, want %d", n, want)
 		}
 	}
-	look(1)
-	look(1)
+	compare(1)
+	compare(1)
 	if err := words.Apply(ctx, done.Seq, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	look(2)
+	compare(2)
 }

@@ -21,13 +21,13 @@ const (
 	Commits Channel = "commits"
 )
 
-// Channels are those a search asks; none means all that have a weight.
+// Channels are the channels that a search asks; none means all that have a weight.
 type Channels []Channel
 
 // have reports whether a search asks a channel.
 func (cs Channels) have(ch Channel) bool { return len(cs) == 0 || slices.Contains(cs, ch) }
 
-// only takes out of c what other channels than these found.
+// only removes from c what other channels found.
 func (cs Channels) only(c *rank.Candidates) {
 	if !cs.have(Words) {
 		c.Files, c.Memories, c.Chunks = nil, nil, nil
@@ -40,12 +40,11 @@ func (cs Channels) only(c *rank.Candidates) {
 	}
 }
 
-// A Place says what a key of the candidates stands for: lines of a source file,
-// which count from 1, or a memory as a whole.
+// A Place is where a candidate is: lines of a source file, or a memory as a whole.
 type Place struct {
 	Memory     fold.ID
 	Path       string // of the source file; "" if the memory is not about one
-	Start, End int    // lines of a chunk, both included; 0 for a memory
+	Start, End int    // lines of a chunk, from 1, both included; 0 for a memory
 }
 
 // Found is what one search found, before it is ranked.
@@ -55,23 +54,23 @@ type Found struct {
 	At map[string]Place // by key of a candidate
 }
 
-// Candidates returns what the channels find for req: that from which [Search]
-// ranks the same request. Weights are measured and fitted on it.
-func (d *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels Channels) (Found, error) {
+// Candidates returns what the channels find for req, before it is ranked. Weights are
+// measured and fitted on it.
+func (s *Door) Candidates(ctx context.Context, req wire.SearchRequest, channels Channels) (Found, error) {
 	f, err := checkSearch(&req)
 	if err != nil {
 		return Found{}, fmt.Errorf("search: %w", err)
 	}
-	c, _, _, err := d.gather(ctx, req, nil, f, channels, d.Now())
+	p, err := s.gather(ctx, req, nil, f, channels, s.Now())
 	if err != nil {
-		return Found{}, fmt.Errorf("search %s: %w", d.Slug, err)
+		return Found{}, fmt.Errorf("search %s: %w", s.Slug, err)
 	}
-	at, err := d.locate(ctx, c)
-	return Found{c, at}, err
+	at, err := s.locate(ctx, p.found)
+	return Found{p.found, at}, err
 }
 
-// locate returns where the candidates lie.
-func (d *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place, error) {
+// locate returns the places of the candidates, by their keys.
+func (s *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place, error) {
 	at := map[string]Place{}
 	var chunkIDs []string
 	var owners []fold.ID
@@ -100,11 +99,11 @@ func (d *Door) locate(ctx context.Context, c rank.Candidates) (map[string]Place,
 	}
 	slices.Sort(owners)
 	owners = slices.Compact(owners)
-	rows, err := d.Index.Memories(ctx, owners)
+	rows, err := s.Index.Memories(ctx, owners)
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := d.Index.ChunksByID(ctx, owners, chunkIDs)
+	chunks, err := s.Index.ChunksByID(ctx, owners, chunkIDs)
 	if err != nil {
 		return nil, err
 	}

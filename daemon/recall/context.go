@@ -17,10 +17,10 @@ const (
 	contextMost    = 100
 )
 
-// Context returns the memory id and what surrounds it: what is linked, in both
-// directions and breadth first, each memory once, then what is close in meaning
-// and not linked.
-func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
+// Context returns the memory id with its surroundings: linked memories in both
+// directions, breadth first and each once, then the nearest in meaning that are not
+// linked.
+func (s *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest) (wire.ContextReply, error) {
 	if req.Depth <= 0 {
 		req.Depth = 1
 	}
@@ -31,83 +31,82 @@ func (d *Door) Context(ctx context.Context, id fold.ID, req wire.ContextRequest)
 		req.Limit = contextDefault
 	}
 	req.Limit = min(req.Limit, contextMost)
-	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
-		return wire.ContextReply{}, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
+	if req.TokenBudget != 0 && req.TokenBudget < minTokenBudget {
+		return wire.ContextReply{}, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, minTokenBudget, fold.ErrInvalid)
 	}
-	m, err := d.Get(ctx, id)
+	m, err := s.Get(ctx, id)
 	if err != nil {
 		return wire.ContextReply{}, err
 	}
-	id = fold.ID(m.ID) // another, where it was merged into that
+	id = fold.ID(m.ID) // differs if it was merged into another
 	reply := wire.ContextReply{Memory: m, RelatedMemories: []wire.RelatedMemory{}, SimilarMemories: []wire.SimilarMemory{}}
 	seen := map[fold.ID]bool{id: true}
-	if err := d.walk(ctx, id, req, seen, &reply); err != nil {
+	if err := s.walk(ctx, id, req, seen, &reply); err != nil {
 		return reply, err
 	}
-	if err := d.similar(ctx, id, seen, &reply); err != nil {
+	if err := s.addSimilar(ctx, id, seen, &reply); err != nil {
 		return reply, err
 	}
 	if req.TokenBudget > 0 {
-		narrow(&reply, req.TokenBudget)
+		fitContext(&reply, req.TokenBudget)
 	}
 	return reply, nil
 }
 
-// step is a memory to be reached over a link.
+// A step is a memory to be reached by a link.
 type step struct {
 	id, via   fold.ID
 	link      fold.Link
 	direction string
 }
 
-// walk goes over the links breadth first, nearest memories first, written links
-// before derived ones.
-func (d *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+// walk follows the links breadth first, written ones before derived ones.
+func (s *Door) walk(ctx context.Context, start fold.ID, req wire.ContextRequest, seen map[fold.ID]bool, reply *wire.ContextReply) error {
 	frontier := []fold.ID{start}
 	for depth := 1; depth <= req.Depth && len(frontier) > 0; depth++ {
-		steps, err := d.steps(ctx, frontier, seen)
+		steps, err := s.steps(ctx, frontier, seen)
 		if err != nil {
 			return err
 		}
-		if depth == 1 { // farther ones would compare half a project
-			more, err := d.associatedSteps(ctx, start, seen)
+		if depth == 1 { // associations of all others would compare half a project
+			more, err := s.associatedSteps(ctx, start, seen)
 			if err != nil {
 				return err
 			}
 			steps = append(steps, more...)
 		}
 		ids := make([]fold.ID, len(steps))
-		for i, s := range steps {
-			ids[i] = s.id
+		for i, st := range steps {
+			ids[i] = st.id
 		}
-		rows, err := d.Index.Memories(ctx, ids)
+		rows, err := s.Index.Memories(ctx, ids)
 		if err != nil {
 			return err
 		}
 		frontier = frontier[:0]
-		for _, s := range steps {
-			row, ok := rows[s.id]
+		for _, st := range steps {
+			row, ok := rows[st.id]
 			if !ok {
-				continue // the link dangles
+				continue // the link is dangling
 			}
 			if len(reply.RelatedMemories) == req.Limit {
 				reply.Truncated = true
 				return nil
 			}
-			frontier = append(frontier, s.id)
+			frontier = append(frontier, st.id)
 			reply.RelatedMemories = append(reply.RelatedMemories, wire.RelatedMemory{
-				MemoryItem: d.item(row), Relationship: string(s.link.Type), Direction: s.direction, Depth: depth,
-				Via: string(s.via), Derived: s.link.Derived, Context: s.link.Context, Evidence: s.link.Evidence,
+				MemoryItem: s.item(row), Relationship: string(st.link.Type), Direction: st.direction, Depth: depth,
+				Via: string(st.via), Derived: st.link.Derived, Context: st.link.Context, Evidence: st.link.Evidence,
 			})
 		}
 	}
 	return nil
 }
 
-// steps returns what the links of frontier lead to and was not seen, and marks
-// it seen.
-func (d *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
-	out, in, err := d.Index.LinksOf(ctx, frontier)
+// steps returns the memories that the links of frontier lead to, without those in seen,
+// to which it adds them.
+func (s *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]bool) ([]step, error) {
+	out, in, err := s.Index.LinksOf(ctx, frontier)
 	if err != nil {
 		return nil, err
 	}
@@ -127,39 +126,39 @@ func (d *Door) steps(ctx context.Context, frontier []fold.ID, seen map[fold.ID]b
 			}
 			return a.Weight > b.Weight
 		})
-		for _, s := range here {
-			if !seen[s.id] {
-				seen[s.id] = true
-				all = append(all, s)
+		for _, st := range here {
+			if !seen[st.id] {
+				seen[st.id] = true
+				all = append(all, st)
 			}
 		}
 	}
 	return all, nil
 }
 
-// associatedSteps is steps over links from chunks.
-func (d *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
-	links, err := d.associatedLinks(ctx, id)
+// associatedSteps is steps for associations.
+func (s *Door) associatedSteps(ctx context.Context, id fold.ID, seen map[fold.ID]bool) ([]step, error) {
+	links, err := s.associatedLinks(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var all []step
 	for _, l := range links {
-		s := step{fold.ID(l.TargetID), id, fold.Link{Type: fold.LinkType(l.Type), Derived: true, Evidence: l.Evidence, Weight: l.Weight}, l.Direction}
+		st := step{fold.ID(l.TargetID), id, fold.Link{Type: fold.LinkType(l.Type), Derived: true, Evidence: l.Evidence, Weight: l.Weight}, l.Direction}
 		if l.Direction == "in" {
-			s.id = fold.ID(l.SourceID)
+			st.id = fold.ID(l.SourceID)
 		}
-		if !seen[s.id] {
-			seen[s.id] = true
-			all = append(all, s)
+		if !seen[st.id] {
+			seen[st.id] = true
+			all = append(all, st)
 		}
 	}
 	return all, nil
 }
 
-// similar adds the memories nearest in meaning that are not linked.
-func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
-	m := d.meaning.Load()
+// addSimilar adds the memories nearest in meaning that are not linked.
+func (s *Door) addSimilar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, reply *wire.ContextReply) error {
+	m := s.model.Load()
 	v, ok := m.Vectors.Vector("m:" + string(id))
 	if !ok {
 		return nil // not embedded yet
@@ -169,26 +168,26 @@ func (d *Door) similar(ctx context.Context, id fold.ID, seen map[fold.ID]bool, r
 	for i, h := range hits {
 		ids[i] = h.Memory
 	}
-	rows, err := d.Index.Memories(ctx, ids)
+	rows, err := s.Index.Memories(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, h := range hits {
 		if row, ok := rows[h.Memory]; ok && h.Score > 0 {
-			reply.SimilarMemories = append(reply.SimilarMemories, wire.SimilarMemory{MemoryItem: d.item(row), Relevance: min(h.Score, 1)})
+			reply.SimilarMemories = append(reply.SimilarMemories, wire.SimilarMemory{MemoryItem: s.item(row), Relevance: min(h.Score, 1)})
 		}
 	}
 	return nil
 }
 
-// TaskContext ranks what helps with a task and says why each is there.
-func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
+// TaskContext returns what helps with a task, ranked, with a reason for each item.
+func (s *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wire.TaskContextReply, error) {
 	if req.Limit <= 0 {
 		req.Limit = contextDefault
 	}
 	reply := wire.TaskContextReply{Task: req.Task, Context: []wire.TaskContextItem{}}
-	if req.TokenBudget != 0 && req.TokenBudget < leastBudget {
-		return reply, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, leastBudget, fold.ErrInvalid)
+	if req.TokenBudget != 0 && req.TokenBudget < minTokenBudget {
+		return reply, fmt.Errorf("token_budget %d: at least %d: %w", req.TokenBudget, minTokenBudget, fold.ErrInvalid)
 	}
 	sources := req.Sources
 	if len(sources) == 0 {
@@ -196,7 +195,7 @@ func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wi
 	}
 	seen := map[string]bool{}
 	for _, source := range sources {
-		found, err := d.Search(ctx, wire.SearchRequest{Query: req.Task, Source: source, Limit: min(req.Limit, maxResults)})
+		found, err := s.Search(ctx, wire.SearchRequest{Query: req.Task, Source: source, Limit: min(req.Limit, maxResults)})
 		if err != nil {
 			return reply, err
 		}
@@ -208,12 +207,12 @@ func (d *Door) TaskContext(ctx context.Context, req wire.TaskContextRequest) (wi
 		}
 	}
 	sort.SliceStable(reply.Context, func(i, j int) bool { return reply.Context[i].Relevance > reply.Context[j].Relevance })
-	if err := d.linkedToTask(ctx, seen, &reply); err != nil {
+	if err := s.linkedToTask(ctx, seen, &reply); err != nil {
 		return reply, err
 	}
 	reply.Context = reply.Context[:min(len(reply.Context), req.Limit)]
 	if req.TokenBudget > 0 {
-		narrowTask(&reply, req.TokenBudget)
+		fitTaskContext(&reply, req.TokenBudget)
 	}
 	return reply, nil
 }
@@ -231,11 +230,11 @@ func taskItem(res wire.SearchResult) wire.TaskContextItem {
 	return item
 }
 
-// linkedToTask adds what the three best results link to by hand: decisions and
-// commits that say why.
-func (d *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
+// linkedToTask adds memories that the three best results have written links to: decisions
+// and commits that give reasons.
+func (s *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wire.TaskContextReply) error {
 	for _, top := range reply.Context[:min(3, len(reply.Context))] {
-		links, err := d.storedLinks(ctx, fold.ID(top.ID))
+		links, err := s.storedLinks(ctx, fold.ID(top.ID))
 		if err != nil {
 			return err
 		}
@@ -247,9 +246,9 @@ func (d *Door) linkedToTask(ctx context.Context, seen map[string]bool, reply *wi
 			if l.Derived || seen[other] {
 				continue
 			}
-			row, err := d.Index.Memory(ctx, fold.ID(other))
+			row, err := s.Index.Memory(ctx, fold.ID(other))
 			if err != nil {
-				continue // dangles
+				continue // the link is dangling
 			}
 			seen[other] = true
 			reply.Context = append(reply.Context, wire.TaskContextItem{

@@ -22,22 +22,22 @@ type FadedMemory struct {
 	Pulse    index.Stats
 }
 
-// Faded is what has faded of the memories that agents and people wrote.
+// Faded lists the faded memories among those that agents and people wrote.
 type Faded struct {
-	Checked int           // how many were looked at
-	Kept    int           // have faded, but one that has not links to them
+	Checked int           // how many memories were checked
+	Kept    int           // have faded, but a memory that has not links to them
 	Items   []FadedMemory // weakest first
 }
 
 // Faded returns the memories whose strength is below threshold, a [rank.Strength].
-// Only those count that agents or people wrote through foldwatch: a description
-// goes with its file, a commit stays told, and a note made by hand is its
-// writer's. What a memory that lives links to is kept, so that no link comes to
-// lead nowhere.
-func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
+// Only memories count that agents or people wrote through foldwatch: a description
+// goes with its file, a commit stays in the history, and a note made by hand belongs to
+// its writer. A memory that one above the threshold links to is not returned, so that no
+// link is left dangling.
+func (s *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	var out Faded
 	rows := map[fold.ID]*FadedMemory{}
-	err := d.Index.EachMemory(ctx, func(r index.Row) error {
+	err := s.Index.EachMemory(ctx, func(r index.Row) error {
 		if r.Source != fold.SourceAgent || r.Note || r.Path == "" {
 			return nil
 		}
@@ -54,21 +54,21 @@ func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	for id := range rows {
 		ids = append(ids, id)
 	}
-	access, err := d.State.Access(ctx, d.Slug, ids)
+	access, err := s.State.Access(ctx, s.Slug, ids)
 	if err != nil {
 		return out, err
 	}
-	now, own := d.Now(), d.HalfLife()
+	now, own := s.Now(), s.HalfLife()
 	for i, id := range ids {
 		m := rows[id]
 		m.Access = access[i]
-		m.Strength = rank.Strength(now, m.Pulse.Updated, m.Access.Last, m.Access.Count, halfLife(own, m.Type), false)
+		m.Strength = rank.Strength(now, m.Pulse.Updated, m.Access.Last, m.Access.Count, halfLifeOf(own, m.Type), false)
 		if m.Strength >= threshold {
 			delete(rows, id)
 		}
 	}
 	faded := len(rows)
-	if err := d.keepLinked(ctx, rows); err != nil {
+	if err := s.keepLinked(ctx, rows); err != nil {
 		return out, err
 	}
 	out.Kept = faded - len(rows)
@@ -81,14 +81,14 @@ func (d *Door) Faded(ctx context.Context, threshold float64) (Faded, error) {
 	return out, nil
 }
 
-// keepLinked takes out of faded what is linked from a memory that is not in it,
-// and what those link to, until nothing more is.
-func (d *Door) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
+// keepLinked removes from faded each memory that one outside of it links to, and again
+// those that the removed ones link to.
+func (s *Door) keepLinked(ctx context.Context, faded map[fold.ID]*FadedMemory) error {
 	ids := make([]fold.ID, 0, len(faded))
 	for id := range faded {
 		ids = append(ids, id)
 	}
-	_, in, err := d.Index.LinksOf(ctx, ids)
+	_, in, err := s.Index.LinksOf(ctx, ids)
 	if err != nil {
 		return err
 	}

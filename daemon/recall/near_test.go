@@ -17,7 +17,7 @@ func TestWhatIsOnlyNearIsNotRelevant(t *testing.T) {
 		Strength: map[fold.ID]float64{"0/a": 1, "0/b": 1},
 	}
 	for _, chunksFirst := range []bool{false, true} {
-		got := order(near, wire.SearchRequest{ChunksFirst: chunksFirst}, rank.Options{StrengthWeight: .05})
+		got := rankCandidates(near, wire.SearchRequest{ChunksFirst: chunksFirst}, rank.Options{StrengthWeight: .05})
 		if len(got) != 2 || got[0].ID != "0/a" {
 			t.Fatalf("order = %+v", got)
 		}
@@ -31,12 +31,12 @@ func TestWhatIsOnlyNearIsNotRelevant(t *testing.T) {
 			}
 		}
 	}
-	if got := order(near, wire.SearchRequest{}, rank.Options{MinScore: .5}); len(got) != 0 {
+	if got := rankCandidates(near, wire.SearchRequest{}, rank.Options{MinScore: .5}); len(got) != 0 {
 		t.Errorf("order with a minimum = %+v", got)
 	}
 	worded := near
 	worded.Memories = []rank.Hit{{Key: "m:0/b", Memory: "0/b", Fielded: 3, Coverage: 1}}
-	if got := order(worded, wire.SearchRequest{}, rank.Options{}); got[0].ID != "0/b" || got[0].Relevance < .5 {
+	if got := rankCandidates(worded, wire.SearchRequest{}, rank.Options{}); got[0].ID != "0/b" || got[0].Relevance < .5 {
 		t.Errorf("order with a word = %+v", got)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
-// leastBudget is the fewest tokens a caller may ask for: the frame of a reply and
+// minTokenBudget is the fewest tokens a caller may ask for: the frame of a reply and
 // one short result.
-const leastBudget = 300
+const minTokenBudget = 300
 
-// frameTokens is kept for what is filled in around the results after they are
-// chosen: two cursors and three numbers.
+// frameTokens is reserved for what is filled in after the results are chosen: two
+// cursors and three numbers.
 const frameTokens = 90
 
-// keyTokens is kept for the names of what is told of the query itself.
+// keyTokens is reserved for the JSON keys of what the reply says of the query.
 const keyTokens = 16
 
-// cursorOf returns where the page that req asks for begins, in the search of
-// projects. That of a first page has no time yet. It returns ErrInvalid for a
-// cursor of another search.
+// cursorOf returns the cursor of the page that req asks for, in a search of projects.
+// The cursor of a first page has no time yet. It returns ErrInvalid for a cursor of
+// another search.
 func cursorOf(req wire.SearchRequest, projects []string) (wire.SearchCursor, error) {
 	sum := req.Sum(projects...)
 	if req.Cursor == "" {
@@ -38,7 +38,7 @@ func cursorOf(req wire.SearchRequest, projects []string) (wire.SearchCursor, err
 	return c, err
 }
 
-// without returns ranked without those of gone, in order.
+// without returns ranked without the memories in gone.
 func without(ranked []rank.Ranked, gone []fold.ID) []rank.Ranked {
 	if len(gone) == 0 {
 		return ranked
@@ -52,11 +52,11 @@ func without(ranked []rank.Ranked, gone []fold.ID) []rank.Ranked {
 	return out
 }
 
-// goneOf returns what of a page is no result any more since it was ranked. What lies
-// behind a door that was not open is no such.
-func goneOf(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []fold.ID) {
+// missingFrom returns the memories of a page that were deleted or changed since they were
+// ranked. Those of a checkout that could not be opened do not count.
+func missingFrom(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []fold.ID) {
 	for _, r := range page {
-		i, id := untag(r.ID)
+		i, id := splitProjectID(r.ID)
 		if _, ok := shown[i][id]; !ok && shown[i] != nil {
 			gone = append(gone, r.ID)
 		}
@@ -64,26 +64,26 @@ func goneOf(page []rank.Ranked, shown []map[fold.ID]wire.SearchResult) (gone []f
 	return gone
 }
 
-// fill puts what is shown of a page into reply. It returns for each result how many
-// places of the page stand before it, and at last how many the page has. In an order
-// that is held what is gone has no place any more; one that is ranked anew for the
-// next page may have it again.
-func fill(reply *wire.SearchReply, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, held bool) (before []int) {
+// addResults puts the shown results of a page into reply. It returns for each result how
+// many places of the page come before it, and as last element how many the page has. If
+// the order of the search is stored, memories that are gone have no place in it; if the
+// next page is ranked anew, they may come again and keep theirs.
+func addResults(reply *wire.SearchReply, page []rank.Ranked, shown []map[fold.ID]wire.SearchResult, stored bool) (before []int) {
 	n := 0
 	for _, r := range page {
-		i, id := untag(r.ID)
+		i, id := splitProjectID(r.ID)
 		res, ok := shown[i][id]
 		if ok {
 			reply.Results, before = append(reply.Results, res), append(before, n)
 		}
-		if ok || !held || shown[i] == nil {
+		if ok || !stored || shown[i] == nil {
 			n++
 		}
 	}
 	return append(before, n)
 }
 
-// note adds what holds of all results.
+// note adds a sentence to the notice of the reply.
 func note(reply *wire.SearchReply, text string) {
 	if reply.Notice != "" {
 		reply.Notice += "; "
@@ -91,26 +91,26 @@ func note(reply *wire.SearchReply, text string) {
 	reply.Notice += text
 }
 
-// turn keeps as many results as budget has room for, all if it is 0, and says
-// where the next page begins. The page began at c; before is what fill returned, and
-// the search has so many places.
-func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, budget int) {
+// finishPage cuts the results to the token budget, 0 being no limit, and sets the
+// cursors. The page began at c; before is what addResults returned, and the search has
+// so many places in all.
+func finishPage(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, budget int) {
 	if len(reply.Results) > 0 {
 		reply.Cursor = c.String()
 	}
 	if budget > 0 {
 		budget -= frameTokens + tokens.Count(reply.Query) + tokens.Count(reply.Notice)
 		if len(reply.NotFound) > 0 {
-			budget -= cost(reply.NotFound) + keyTokens
+			budget -= tokenCost(reply.NotFound) + keyTokens
 		}
-		if told := cost(reply.Words) + cost(reply.Filters) + keyTokens; 2*told > budget {
-			reply.Words, reply.Filters = nil, nil // results are what was asked for
+		if explained := tokenCost(reply.Words) + tokenCost(reply.Filters) + keyTokens; 2*explained > budget {
+			reply.Words, reply.Filters = nil, nil // results matter more
 		} else if len(reply.Words)+len(reply.Filters) > 0 {
-			budget -= told
+			budget -= explained
 		}
 		budget = max(budget, 1)
 	}
-	if kept := within(reply.Results, budget); kept < len(reply.Results) {
+	if kept := fitBudget(reply.Results, budget); kept < len(reply.Results) {
 		reply.Omitted = len(reply.Results) - kept
 		reply.Results = reply.Results[:kept]
 	}
@@ -119,14 +119,14 @@ func turn(reply *wire.SearchReply, c wire.SearchCursor, before []int, places, bu
 	}
 }
 
-// within returns how many of results, as JSON, are at most budget tokens, 0 is
-// any number. They are made shorter where they are too much: without spans but the
-// best, and if not even one fits then, without texts.
-func within(results []wire.SearchResult, budget int) int {
+// fitBudget returns how many of results fit into budget tokens as JSON; 0 is no limit.
+// If not all fit, it first drops all chunks but the best of each, and if then not even
+// one fits, all texts.
+func fitBudget(results []wire.SearchResult, budget int) int {
 	if budget <= 0 {
 		return len(results)
 	}
-	kept := fitting(results, budget)
+	kept := countFitting(results, budget)
 	if kept == len(results) {
 		return kept
 	}
@@ -137,7 +137,7 @@ func within(results []wire.SearchResult, budget int) int {
 			r.Snippet, r.Highlights = "", nil
 		}
 	}
-	if kept = fitting(results, budget); kept > 0 {
+	if kept = countFitting(results, budget); kept > 0 {
 		return kept
 	}
 	for i := range results {
@@ -148,83 +148,81 @@ func within(results []wire.SearchResult, budget int) int {
 			c.Snippet, c.SnippetLines, c.Highlights = "", nil, nil
 		}
 	}
-	return fitting(results, budget)
+	return countFitting(results, budget)
 }
 
-// fitting returns how many of items, in order, are at most budget tokens as JSON.
-func fitting[T any](items []T, budget int) int {
+// countFitting returns how many of items, in order, fit into budget tokens as JSON.
+func countFitting[T any](items []T, budget int) int {
 	for i := range items {
-		if budget -= cost(&items[i]) + 1; budget < 0 {
+		if budget -= tokenCost(&items[i]) + 1; budget < 0 {
 			return i
 		}
 	}
 	return len(items)
 }
 
-// narrow makes a context at most budget tokens as JSON: the memory's own text is
-// cut to half of them where others stand beside it, then what is farthest is left
-// out.
-func narrow(r *wire.ContextReply, budget int) {
+// fitContext cuts a context to budget tokens as JSON: the memory's own text to half of
+// them if other memories come with it, then the farthest memories are left out.
+func fitContext(r *wire.ContextReply, budget int) {
 	left := budget - frameTokens
 	content := r.Memory.Content
 	r.Memory.Content = ""
-	if cost(r.Memory) > left/2 { // its links are among what follows
+	if tokenCost(r.Memory) > left/2 { // its links are among what follows
 		r.Memory.Links, r.Memory.Backlinks, r.Truncated = []wire.Link{}, []wire.Link{}, true
 	}
-	left -= cost(r.Memory)
-	room := left
+	left -= tokenCost(r.Memory)
+	most := left
 	if len(r.RelatedMemories)+len(r.SimilarMemories) > 0 {
-		room /= 2
+		most /= 2
 	}
 	r.Memory.Content = content
-	if cost(content) > room {
+	if tokenCost(content) > most {
 		runes := []rune(content)
-		n := sort.Search(len(runes), func(n int) bool { return cost(string(runes[:n+1])+"…") > room })
+		n := sort.Search(len(runes), func(n int) bool { return tokenCost(string(runes[:n+1])+"…") > most })
 		r.Memory.Content, r.Truncated = "", true
 		if n > 0 {
 			r.Memory.Content = string(runes[:n]) + "…"
 		}
 	}
-	left -= cost(r.Memory.Content)
+	left -= tokenCost(r.Memory.Content)
 	related, similar := len(r.RelatedMemories), len(r.SimilarMemories)
 	for i := range r.RelatedMemories {
-		if left -= cost(&r.RelatedMemories[i]) + 1; left < 0 {
+		if left -= tokenCost(&r.RelatedMemories[i]) + 1; left < 0 {
 			r.RelatedMemories = r.RelatedMemories[:i]
 			break
 		}
 	}
-	r.SimilarMemories = r.SimilarMemories[:fitting(r.SimilarMemories, left)]
+	r.SimilarMemories = r.SimilarMemories[:countFitting(r.SimilarMemories, left)]
 	r.Omitted = related - len(r.RelatedMemories) + similar - len(r.SimilarMemories)
 	r.Truncated = r.Truncated || r.Omitted > 0
 }
 
-// narrowTask makes what helps with a task at most budget tokens as JSON: what
-// helps least is left out, and where not even the first fits, texts are.
-func narrowTask(r *wire.TaskContextReply, budget int) {
+// fitTaskContext cuts a task context to budget tokens as JSON: the least relevant items
+// are left out, and if not even the first fits, all texts.
+func fitTaskContext(r *wire.TaskContextReply, budget int) {
 	all := len(r.Context)
-	left := max(budget-frameTokens-cost(r.Task), 1)
-	n := fitting(r.Context, left)
+	left := max(budget-frameTokens-tokenCost(r.Task), 1)
+	n := countFitting(r.Context, left)
 	if n == 0 {
 		for i := range r.Context {
 			r.Context[i].Content = ""
 		}
-		n = fitting(r.Context, left)
+		n = countFitting(r.Context, left)
 	}
 	r.Context, r.Omitted = r.Context[:n], all-n
 }
 
-// cost is how many tokens v has as JSON.
-func cost(v any) int {
+// tokenCost returns how many tokens v has as JSON.
+func tokenCost(v any) int {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return 0 // it cannot be sent either
+		return 0 // then it cannot be sent either
 	}
 	return tokens.Count(string(b))
 }
 
-// mostResults returns how many results a search has that asks for at most n; 0 asks for
-// what is usual.
-func mostResults(n int) int {
+// resultLimit returns how many results a search shows that asks for n; 0 is the default.
+func resultLimit(n int) int {
 	if n <= 0 {
 		n = defaultResults
 	}

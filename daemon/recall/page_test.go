@@ -16,7 +16,7 @@ func TestCursorsCountPlaces(t *testing.T) {
 	of := func(places ...int) []map[fold.ID]wire.SearchResult {
 		shown := []map[fold.ID]wire.SearchResult{{}, {}}
 		for _, n := range places {
-			door, id := untag(page[n].ID)
+			door, id := splitProjectID(page[n].ID)
 			shown[door][id] = wire.SearchResult{ID: string(id)}
 		}
 		return shown
@@ -24,10 +24,10 @@ func TestCursorsCountPlaces(t *testing.T) {
 	away := of(0, 2)
 	away[1] = nil
 	for name, tc := range map[string]struct {
-		shown []map[fold.ID]wire.SearchResult
-		held  bool
-		gone  int
-		next  int // offset, from 3
+		shown  []map[fold.ID]wire.SearchResult
+		stored bool
+		gone   int
+		next   int // offset, from 3
 	}{
 		"all shown":               {of(0, 1, 2, 3), true, 0, 7},
 		"one gone":                {of(0, 1, 3), true, 1, 6},
@@ -39,8 +39,8 @@ func TestCursorsCountPlaces(t *testing.T) {
 		"all doors away, at last": {make([]map[fold.ID]wire.SearchResult, 2), true, 0, 7},
 	} {
 		c, reply := wire.SearchCursor{Offset: 3, At: time.UnixMilli(1)}, wire.SearchReply{}
-		gone := goneOf(page, tc.shown)
-		turn(&reply, c, fill(&reply, page, tc.shown, tc.held), 10, 0)
+		gone := missingFrom(page, tc.shown)
+		finishPage(&reply, c, addResults(&reply, page, tc.shown, tc.stored), 10, 0)
 		next, err := wire.ParseSearchCursor(reply.NextCursor)
 		if err != nil || len(gone) != tc.gone || next.Offset != tc.next {
 			t.Errorf("%s: %d are gone, the next page begins at %d, %v; want %d, %d", name, len(gone), next.Offset, err, tc.gone, tc.next)

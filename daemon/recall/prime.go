@@ -12,15 +12,15 @@ import (
 	"github.com/foldwatch/foldwatch/meta/tokens"
 )
 
-// primeTokens is how long a brief is where nobody says.
+// primeTokens is the default length of a brief.
 const primeTokens = 1500
 
 const (
 	primeTitle = 120 // runes of a title
-	primeText  = 160 // runes of what a memory begins with
+	primeText  = 160 // runes of the beginning of its text
 )
 
-// primeParts are the lists of a brief, the most telling first.
+// primeParts are the lists of a brief, the most important first.
 var primeParts = []struct {
 	title  string
 	filter index.Filter
@@ -33,25 +33,25 @@ var primeParts = []struct {
 	{"Lately committed", index.Filter{Source: fold.SourceGit, Limit: 6}},
 }
 
-// Prime completes out, which says how the project is, by the memories that an agent
-// should know of when its session begins, within budget tokens of text; 0 means
-// 1,500. Lists grow in turn, so that a long one leaves room for the others.
-func (d *Door) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
+// Prime completes out, which has the state of the project, with the memories that an
+// agent should know when its session begins, within budget tokens of text; 0 means 1,500.
+// The lists are filled in turn, so that a long one leaves room for the others.
+func (s *Door) Prime(ctx context.Context, out wire.Prime, budget int) (wire.Prime, error) {
 	if budget <= 0 {
 		budget = primeTokens
 	}
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	parts := make([][]wire.PrimeItem, len(primeParts))
 	for i, part := range primeParts {
-		rows, _, _, err := d.Index.List(ctx, part.filter)
+		rows, _, _, err := s.Index.List(ctx, part.filter)
 		if err != nil {
 			return out, err
 		}
 		for _, r := range rows {
-			if told[string(r.ID)] {
+			if listed[string(r.ID)] {
 				continue
 			}
-			told[string(r.ID)] = true
+			listed[string(r.ID)] = true
 			text := r.Context
 			if text == "" {
 				text = firstText(r.Body, primeText)
@@ -119,7 +119,7 @@ func primeLine(m wire.PrimeItem) string {
 	if m.Author != "" {
 		of = append(of, "by "+m.Author)
 	}
-	// Many memories begin with their title: it is not said again.
+	// Many memories begin with their title, which is not repeated.
 	text := strings.TrimSpace(strings.TrimPrefix(m.Text, m.Title))
 	if strings.HasPrefix(text, strings.TrimSuffix(m.Title, "…")) {
 		text = ""

@@ -19,53 +19,54 @@ const (
 	readBytes   = 64 << 10 // of the same
 )
 
-// A question is what a search asks, as far as it can be seen in a text.
+// A question is a parsed query: the words it has, and the forms in which a text may have
+// them.
 type question struct {
-	forms map[string]form // as the analyser sees them
-	asks  int             // how many forms have a number
-	parts int             // how many of those are looked for to the end
-	words []askedWord     // in order, each once
-	asked []string        // the forms that have a number
-	sift  *sift           // what may have them
-	room  *quoteRoom
+	forms         map[string]form // by the term or joined form that the analyser makes
+	formCount     int             // how many forms have a number
+	partCount     int             // how many forms are required
+	words         []askedWord     // in order, each once
+	numberedForms []string        // the forms that have a number
+	prefilter     *prefilter      // finds lines that may have them
+	buffers       *quoteBuffers
 }
 
-// A form is what a term or joined form of a text says of a question.
+// A form is what a term or joined form of a text stands for in the question.
 type form struct {
-	bit    uint64 // of a term; the last has all after the 64th
-	joined bool   // an identifier or word pair without its separators
-	number int    // among what [question.has] asks for, from 1; 0 for none
-	part   bool   // it is that of a word or name, and looked for until it is found
+	bit      uint64 // of a term; the last bit stands for all after the 63rd
+	joined   bool   // an identifier or word pair without its separators
+	number   int    // index in what [question.match] looks for, from 1; 0 for none
+	required bool   // it belongs to a word or name; matching ends when all of these are found
 }
 
-// A quoteRoom is what quotes of one search are worked out in, one after the other.
-type quoteRoom struct {
+// quoteBuffers are reused from one quote to the next.
+type quoteBuffers struct {
 	analysis words.Analysis
 	lines    []quotedLine
 	found    []uint64
 	windows  []span
-	has      []bool // by number of a form
+	has      []bool // by number of a form, see match
 	starts   []int  // see runeStarts
 }
 
-// rooms of quotes that no search works in.
-var quoteRooms = sync.Pool{New: func() any { return &quoteRoom{} }}
+// quoteBufferPool holds buffers for reuse.
+var quoteBufferPool = sync.Pool{New: func() any { return &quoteBuffers{} }}
 
-// release lets the next search have the room of q, which asks no more.
+// release returns the buffers of q, which must not be used afterwards.
 func (q question) release() {
-	clear(q.room.lines[:cap(q.room.lines)]) // they hold texts
-	quoteRooms.Put(q.room)
+	clear(q.buffers.lines[:cap(q.buffers.lines)]) // they point to texts
+	quoteBufferPool.Put(q.buffers)
 }
 
-// An askedWord is one word of a question as it was typed, and those it is made
-// of: getUser of get and User, but not is-a of is and a, which say nothing alone.
+// An askedWord is one word of a question as it was typed, and the words it is made of:
+// getUser of get and User. A word such as is-a, made of stop words, has no parts.
 type askedWord struct {
 	text   string
 	parts  []wordPart
-	number int    // of the form of the whole, or of text in small letters
-	whole  string // the joined form of a name; "" of a word that is none
-	loose  bool   // its words are joined by hyphens, as in prose, rather than as in code
-	stops  bool   // words that say nothing alone are among its own
+	number int    // of the form of the whole, or of text in lower case
+	whole  string // the joined form of a name; "" if the word is no name
+	loose  bool   // joined by hyphens, as in prose, rather than as in code
+	stops  bool   // it contains stop words
 }
 
 type wordPart struct {
@@ -73,13 +74,13 @@ type wordPart struct {
 	number     int // of the form term
 }
 
-// name reports whether w is several words written as one.
+// name reports whether w is an identifier: several words written as one.
 func (w *askedWord) name() bool { return w.whole != "" }
 
-// asked analyses a query.
-func asked(query string) question {
-	q := question{forms: map[string]form{}, sift: &sift{}, room: quoteRooms.Get().(*quoteRoom)}
-	a := &q.room.analysis
+// parseQuestion analyses a query. The caller must release the question.
+func parseQuestion(query string) question {
+	q := question{forms: map[string]form{}, prefilter: &prefilter{}, buffers: quoteBufferPool.Get().(*quoteBuffers)}
+	a := &q.buffers.analysis
 	a.Reset(query)
 	var names []words.Span
 	for _, j := range a.Joined {
@@ -88,7 +89,7 @@ func asked(query string) question {
 		}
 		b := string(a.Bytes(j))
 		q.forms[b] = form{joined: true}
-		q.sift.joined(b)
+		q.prefilter.addJoined(b)
 	}
 	terms, nameEnd := 0, uint32(0)
 	for _, t := range a.Terms {
@@ -97,11 +98,11 @@ func asked(query string) question {
 		if f.bit == 0 {
 			f.bit = 1 << min(terms, 63)
 			terms++
-			q.sift.term(term)
+			q.prefilter.addTerm(term)
 		}
-		if !f.part {
-			f.part = true
-			q.parts++
+		if !f.required {
+			f.required = true
+			q.partCount++
 		}
 		f.number = q.numbered(f)
 		q.forms[term] = f
@@ -135,76 +136,75 @@ func asked(query string) question {
 		}
 		w.stops = letters > 0
 		f := q.forms[whole]
-		if w.name() && !f.part {
-			f.part = true
-			q.parts++
+		if w.name() && !f.required {
+			f.required = true
+			q.partCount++
 		}
 		f.number = q.numbered(f)
 		q.forms[whole], w.number = f, f.number
 	}
 	for form, f := range q.forms {
 		if f.number > 0 {
-			q.asked = append(q.asked, form)
-			q.sift.joined(form)
+			q.numberedForms = append(q.numberedForms, form)
+			q.prefilter.addJoined(form)
 		}
 	}
 	return q
 }
 
-// numbered returns the number of f, a new one if it has none.
+// numbered returns the number of f, the next one if it has none.
 func (q *question) numbered(f form) int {
 	if f.number == 0 {
-		q.asks++
-		return q.asks
+		q.formCount++
+		return q.formCount
 	}
 	return f.number
 }
 
-// A span is a part of a line in bytes, [start, end).
+// A span is a part of a text in bytes, [start, end).
 type span struct{ start, end int }
 
-// marks returns where words of the question stand in line, in order, no two of
-// them touching, and the bits of the terms that do. It notes in seen what forms
-// there are. Where a joined form may go on in the next line, it begins at open; that is
-// len(line) if none does.
-func (q question) marks(line string, seen *seenForms) (out []span, found uint64, open int) {
-	windows := q.sift.windows(line, q.room.windows[:0])
-	q.room.windows = windows
+// marks returns where words of the question occur in line, in order and not touching, and
+// the bits of their terms. It adds the forms to seen. A joined form that may continue on
+// the next line begins at open; open is len(line) if there is none.
+func (q question) marks(line string, seen *formSet) (out []span, found uint64, open int) {
+	windows := q.prefilter.windows(line, q.buffers.windows[:0])
+	q.buffers.windows = windows
 	for _, w := range windows {
 		out, found = q.marksIn(line, w, seen, out, found)
 	}
 	open = len(line)
-	if last := len(windows) - 1; last >= 0 && windows[last].end == len(line) && q.goesOn(line[windows[last].start:]) {
+	if last := len(windows) - 1; last >= 0 && windows[last].end == len(line) && q.continues(line[windows[last].start:]) {
 		open = windows[last].start
 	}
 	return merged(out), found, open
 }
 
-// goesOn reports whether the last word of text, which was analysed last, is the
-// beginning of a form of the question that has more letters.
-func (q question) goesOn(text string) bool {
-	last := len(q.room.analysis.Terms) - 1
+// continues reports whether the last word of text, which was analysed last, is the
+// beginning of a longer form of the question.
+func (q question) continues(text string) bool {
+	last := len(q.buffers.analysis.Terms) - 1
 	if last < 0 {
 		return false
 	}
-	t := q.room.analysis.Terms[last]
+	t := q.buffers.analysis.Terms[last]
 	word := text[t.Start:t.End]
-	return slices.ContainsFunc(q.asked, func(form string) bool {
+	return slices.ContainsFunc(q.numberedForms, func(form string) bool {
 		return len(form) > len(word) && strings.EqualFold(form[:len(word)], word)
 	}) || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// marksIn is marks for a part of line, which it adds to out and found.
-func (q question) marksIn(line string, part span, seen *seenForms, out []span, found uint64) ([]span, uint64) {
-	a := &q.room.analysis
+// marksIn is marks for a part of line; it adds to out and found.
+func (q question) marksIn(line string, part span, seen *formSet, out []span, found uint64) ([]span, uint64) {
+	a := &q.buffers.analysis
 	a.Reset(line[part.start:part.end])
 	for _, t := range a.Terms {
 		b := a.Bytes(t)
-		if !q.sift.begins(b) {
+		if !q.prefilter.formMayMatch(b) {
 			continue
 		}
 		if f := q.forms[string(b)]; f.bit|uint64(f.number) != 0 {
-			seen.note(f.number)
+			seen.add(f.number)
 			if found |= f.bit; f.bit != 0 {
 				out = append(out, span{part.start + int(t.Start), part.start + int(t.End)})
 			}
@@ -212,11 +212,11 @@ func (q question) marksIn(line string, part span, seen *seenForms, out []span, f
 	}
 	for _, j := range a.Joined {
 		b := a.Bytes(j)
-		if !q.sift.begins(b) {
+		if !q.prefilter.formMayMatch(b) {
 			continue
 		}
 		if f := q.forms[string(b)]; f.joined || f.number != 0 {
-			if seen.note(f.number); f.joined {
+			if seen.add(f.number); f.joined {
 				out = append(out, span{part.start + int(j.Start), part.start + int(j.End)})
 			}
 		}
@@ -224,9 +224,9 @@ func (q question) marksIn(line string, part span, seen *seenForms, out []span, f
 	return out, found
 }
 
-// across notes in seen the forms that begin in the last n bytes of text[:end], which
-// is where a line of it ends, and go on behind it.
-func (q question) across(text string, end, n int, seen *seenForms) {
+// noteAcrossLines adds to seen the forms that begin in the last n bytes of text[:end],
+// the end of a line, and continue on the next line.
+func (q question) noteAcrossLines(text string, end, n int, seen *formSet) {
 	if end == len(text) || n == 0 {
 		return
 	}
@@ -236,32 +236,32 @@ func (q question) across(text string, end, n int, seen *seenForms) {
 	q.marksIn(text, span{start, stop}, seen, nil, 0)
 }
 
-// SeenForms are which forms of a question stand in a text, of the first that
-// have a number; and whether a text has no others.
-type seenForms uint64
+// A formSet says which forms of a question occur in a text, by their numbers up to a
+// maximum, and whether the set is complete.
+type formSet uint64
 
 const (
-	mostSeen           = 63
-	seenAll  seenForms = 1 << mostSeen
+	maxFormSet          = 63
+	completeSet formSet = 1 << maxFormSet
 )
 
-func (s *seenForms) note(number int) {
-	if number > 0 && number <= mostSeen {
+func (s *formSet) add(number int) {
+	if number > 0 && number <= maxFormSet {
 		*s |= 1 << (number - 1)
 	}
 }
 
-func (s seenForms) has(number int) bool { return number <= mostSeen && s>>(number-1)&1 == 1 }
+func (s formSet) has(number int) bool { return number <= maxFormSet && s>>(number-1)&1 == 1 }
 
-// unread is text, of which s was seen; "" where that is all it has.
-func (s seenForms) unread(text string) string {
-	if s&seenAll != 0 {
+// unread returns text, or "" if s is complete and text has nothing more to find.
+func (s formSet) unread(text string) string {
+	if s&completeSet != 0 {
 		return ""
 	}
 	return text
 }
 
-// merged sorts spans and makes those one that overlap or touch.
+// merged sorts spans and merges those that overlap or touch.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
 	out := spans[:0]
@@ -275,39 +275,37 @@ func merged(spans []span) []span {
 	return out
 }
 
-// A quotedLine is one line of a text, and what of a question stands in it.
+// A quotedLine is one line of a text with the words of the question marked.
 type quotedLine struct {
-	n     int // its number in the text, from 1
-	at    int // byte of the text where it begins
+	n     int // number of the line in the text, from 1
+	at    int // byte of the text at which it begins
 	text  string
 	marks []span
-	plain bool // text is as it is shown
+	shown bool // text was prepared by cleanUp
 }
 
-// A quote is the best lines of a text, [quotedLines] at most, each cut around
-// what it is quoted for.
+// A quote is the best lines of a text, [quotedLines] at most, each cut around its marks.
 type quote []quotedLine
 
-// quoteOf returns the lines of text that together have most of the question,
-// early ones before late ones, without empty lines. White space that all of them
-// begin with is left out, tabs are two spaces, bytes that are not UTF-8 are
-// U+FFFD. What is read of text for that has the forms seen.
-func quoteOf(text string, q question) (_ quote, seen seenForms) {
+// quoteOf returns the consecutive lines of text that together have most of the question,
+// the earliest such. Empty lines and common indentation are left out, tabs are two
+// spaces, invalid UTF-8 is U+FFFD. Seen are the forms that were found on the way.
+func quoteOf(text string, q question) (_ quote, seen formSet) {
 	text = text[:min(len(text), readBytes)]
-	lines, whole := readable(text, q.room.lines[:0])
-	found := append(q.room.found[:0], make([]uint64, len(lines))...)
-	q.room.lines, q.room.found = lines, found
+	lines, whole := readable(text, q.buffers.lines[:0])
+	found := append(q.buffers.found[:0], make([]uint64, len(lines))...)
+	q.buffers.lines, q.buffers.found = lines, found
 	for i := range lines {
-		if l := &lines[i]; q.sift.may(l.text) {
+		if l := &lines[i]; q.prefilter.mayMatch(l.text) {
 			end := l.at + len(l.text)
-			l.show()
+			l.cleanUp()
 			var open int
 			l.marks, found[i], open = q.marks(l.text, &seen)
-			q.across(text, end, len(l.text)-open, &seen)
+			q.noteAcrossLines(text, end, len(l.text)-open, &seen)
 		}
 	}
-	if whole && q.sift != nil && q.asks <= mostSeen {
-		seen |= seenAll
+	if whole && q.prefilter != nil && q.formCount <= maxFormSet {
+		seen |= completeSet
 	}
 	best, at := -1, 0
 	for i := range lines {
@@ -316,24 +314,24 @@ func quoteOf(text string, q question) (_ quote, seen seenForms) {
 			all |= terms
 			sum += bits.OnesCount64(terms)
 		}
-		// A line that says again what another said is worth less than a new word.
+		// A word that is new counts more than one that another line has too.
 		if sum += quotedLines * bits.OnesCount64(all); sum > best {
 			best, at = sum, i
 		}
 	}
 	out := slices.Clone(lines[at:min(at+quotedLines, len(lines))])
 	for i := range out {
-		out[i].show()
+		out[i].cleanUp()
 	}
 	dedent(out)
 	for i := range out {
-		out[i], q.room.starts = out[i].cropped(quotedRunes, q.room.starts)
+		out[i], q.buffers.starts = out[i].crop(quotedRunes, q.buffers.starts)
 	}
 	return out, seen
 }
 
-// readable appends the lines of text that are not empty to lines, as they stand
-// there, and reports whether that is all of them.
+// readable appends the lines of text that are not empty to lines, and reports whether
+// that is all of them.
 func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
 	n, at := 0, 0
 	for line := range strings.Lines(text) {
@@ -350,16 +348,16 @@ func readable(text string, lines []quotedLine) (_ []quotedLine, whole bool) {
 	return lines, true
 }
 
-// show makes the text of l what is shown: tabs are two spaces, bytes that are not
-// UTF-8 are U+FFFD.
-func (l *quotedLine) show() {
-	if !l.plain {
+// cleanUp prepares the text of l for display: tabs are two spaces, invalid UTF-8 is
+// U+FFFD.
+func (l *quotedLine) cleanUp() {
+	if !l.shown {
 		line := strings.ToValidUTF8(l.text, "\uFFFD")
-		l.text, l.plain = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " "), true
+		l.text, l.shown = strings.ReplaceAll(strings.ReplaceAll(line, "\t", "  "), "\r", " "), true
 	}
 }
 
-// dedent takes the spaces that all lines begin with off them.
+// dedent removes the spaces that all lines begin with.
 func dedent(lines []quotedLine) {
 	indent := -1
 	for _, l := range lines {
@@ -376,20 +374,21 @@ func dedent(lines []quotedLine) {
 	}
 }
 
-// cropped returns l cut to at most n runes, n > 2, around the marks it has most
-// of within so many. What was cut off is an ellipsis. It returns room for the next.
-func (l quotedLine) cropped(n int, room []int) (quotedLine, []int) {
+// crop returns l cut to at most n runes, n > 2, where it covers most of the marks, with
+// ellipses for what is cut off. It takes a buffer and returns it for the
+// next call.
+func (l quotedLine) crop(n int, buffer []int) (quotedLine, []int) {
 	if utf8.RuneCountInString(l.text) <= n {
-		return l, room
+		return l, buffer
 	}
-	n -= 2                             // an ellipsis on either side
-	starts := runeStarts(l.text, room) // byte of each rune, and the end
+	n -= 2                               // room for two ellipses
+	starts := runeStarts(l.text, buffer) // byte of each rune, and the end
 	total := len(starts) - 1
 	from, most := 0, 0
 	for i, m := range l.marks {
 		at, _ := slices.BinarySearch(starts, m.start)
-		// What stands before belongs to it too. A line is read from its beginning
-		// where that is near.
+		// Some context before the mark is shown too; the beginning of the line, if it is
+		// near.
 		s := max(at-n/4, 0)
 		if at < n/2 {
 			s = 0
@@ -405,12 +404,12 @@ func (l quotedLine) cropped(n int, room []int) (quotedLine, []int) {
 		}
 	}
 	from = l.wordStart(starts, min(from, total-n), n/8)
-	return l.between(starts[from], starts[min(from+n, total)]), starts
+	return l.slice(starts[from], starts[min(from+n, total)]), starts
 }
 
-// wordStart moves a cut at rune from, not 0, to the next beginning of a word
-// within reach runes, unless a mark would be lost, and never between a letter and
-// its marks.
+// wordStart moves a cut at rune from to the next beginning of a word within reach runes,
+// unless a mark would be lost, and never between a letter and its combining marks. A cut
+// at 0 stays.
 func (l quotedLine) wordStart(starts []int, from, reach int) int {
 	if from == 0 {
 		return 0
@@ -424,17 +423,16 @@ func (l quotedLine) wordStart(starts []int, from, reach int) int {
 			return i
 		}
 	}
-	for from < total && unicode.Is(unicode.M, rune1(l.text[starts[from]:])) {
+	for from < total && unicode.Is(unicode.M, firstRune(l.text[starts[from]:])) {
 		from++
 	}
 	return from
 }
 
-// between returns the bytes [start, end) of l, with an ellipsis for what is
-// missing.
-func (l quotedLine) between(start, end int) quotedLine {
+// slice returns the bytes [start, end) of l, with ellipses for what is missing.
+func (l quotedLine) slice(start, end int) quotedLine {
 	const ellipsis = "…"
-	out := quotedLine{n: l.n, text: l.text[start:end], plain: true}
+	out := quotedLine{n: l.n, text: l.text[start:end], shown: true}
 	shift := -start
 	if start > 0 {
 		out.text = ellipsis + out.text
@@ -452,24 +450,23 @@ func (l quotedLine) between(start, end int) quotedLine {
 	return out
 }
 
-func rune1(s string) rune {
+func firstRune(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)
 	return r
 }
 
-// runeStarts returns where each rune of s begins, and where the last one ends, in
-// room if that is enough.
-func runeStarts(s string, room []int) []int {
-	starts := slices.Grow(room[:0], len(s)+1)
+// runeStarts returns the byte at which each rune of s begins, and the length of s, in
+// buffer if that is large enough.
+func runeStarts(s string, buffer []int) []int {
+	starts := slices.Grow(buffer[:0], len(s)+1)
 	for i := range s {
 		starts = append(starts, i)
 	}
 	return append(starts, len(s))
 }
 
-// wire returns the lines of the quote joined by line feeds, the number of each
-// when the first line of the whole text has the number first, and what is marked
-// in characters.
+// wire returns the lines of the quote joined by line feeds, their numbers if the whole
+// text begins at line first, and the marks in runes.
 func (qu quote) wire(first int) (text string, numbers []int, marks []wire.Range) {
 	var b strings.Builder
 	runes := 0
@@ -489,8 +486,8 @@ func (qu quote) wire(first int) (text string, numbers []int, marks []wire.Range)
 	return b.String(), numbers, marks
 }
 
-// withoutTitle returns body without a heading at its start that repeats title,
-// which stands beside every quote anyway.
+// withoutTitle returns body without a heading at its start that repeats title, which is
+// shown beside every quote.
 func withoutTitle(body, title string) string {
 	line, rest, _ := strings.Cut(strings.TrimLeft(body, "\r\n"), "\n")
 	heading := strings.TrimLeft(line, "#")

@@ -21,7 +21,7 @@ func TestAQuoteDoesNotRepeatTheTitle(t *testing.T) {
 		{"empty", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			quote, _ := quoteOf(withoutTitle(tc.body, "Session policy"), asked("days"))
+			quote, _ := quoteOf(withoutTitle(tc.body, "Session policy"), parseQuestion("days"))
 			if got, _, _ := quote.wire(1); got != tc.want {
 				t.Errorf("quote = %q, want %q", got, tc.want)
 			}
@@ -59,7 +59,7 @@ func TestAQuoteShowsWhatWasAskedFor(t *testing.T) {
 		{"where most of it stands", "zebra " + far + "zebra sleeps", "zebra sleeps", "[zebra sleeps]", "1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			quote, _ := quoteOf(tc.text, asked(tc.query))
+			quote, _ := quoteOf(tc.text, parseQuestion(tc.query))
 			text, lines, marks := quote.wire(1)
 			got := marked(text, marks)
 			long := utf8.RuneCountInString(tc.text) > quotedRunes
@@ -91,7 +91,7 @@ func FuzzQuote(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, text, query string) {
-		q := asked(query)
+		q := parseQuestion(query)
 		quote, _ := quoteOf(text, q)
 		got, numbers, marks := quote.wire(1)
 		var lines []string

@@ -1,5 +1,9 @@
-// Package recall is the way out: search, get, list, context and links of one
-// checkout's memories, for whichever surface asks.
+// Package recall reads the memories of a checkout: search, get, list, context and
+// links, for every surface.
+//
+// It owns no files and no database: the stores it reads are opened by package daemon
+// and lent to it. Its own state is caches in memory: past commits, similar memories,
+// result orders. Every call may block on the disk or on an embedding model.
 package recall
 
 import (
@@ -8,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +21,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/meta/lru"
 	"github.com/foldwatch/foldwatch/meta/shown"
 	"github.com/foldwatch/foldwatch/meta/state"
 	"github.com/foldwatch/foldwatch/meta/textindex"
@@ -23,31 +29,30 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
-// Options are the parts a [Door] reads from.
+// Options are the stores and settings of a [Door].
 type Options struct {
 	Slug    string
 	Index   *index.DB
 	Text    *textindex.Index
-	Vectors *vecindex.Index // and Embed: until [Door.Use] names others
+	Vectors *vecindex.Index // with Embed the first model, see [Door.Use]
 	State   *state.DB
 	Embed   embed.Embedder
 	Fold    disk.Folder
-	Lexicon *embed.Table // widens questions; nil does not
+	Lexicon *embed.Table // finds synonyms of the words of a question; may be nil
 
-	// Source returns a source file as it lies in the checkout, nil if it is not
-	// what was indexed.
+	// Source returns the content of a source file of the checkout, nil if it is not
+	// the content that was indexed.
 	Source func(ctx context.Context, path string) ([]byte, error)
-	// SourceParts reads parts of one, as [disk.ReadParts] does.
+	// SourceParts reads parts of a source file, as [disk.ReadParts] does.
 	SourceParts func(ctx context.Context, path string, parts [][2]int, fn func(i int, part []byte)) error
-	// Allowed returns the rules by which the memory id may hold what looks like
-	// a secret. Nil allows none.
+	// Allowed returns the secret rules that were allowed for the memory id. Nil
+	// allows none.
 	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
-	// StrengthWeight and HalfLife are the project's settings at the time of the
-	// call.
+	// StrengthWeight and HalfLife return the current settings of the project.
 	StrengthWeight func() float64
 	HalfLife       func() time.Duration
 	TouchOnSearch  bool
-	Compared       *atomic.Int64 // counts memories whose chunks were compared with others; nil does not
+	Compared       *atomic.Int64 // counts memories whose chunks were compared with others; may be nil
 	Fusion         string        // weighted or rrf
 	Now            func() time.Time
 }
@@ -55,41 +60,44 @@ type Options struct {
 // A Door reads the memories of one checkout. It is safe for concurrent use.
 type Door struct {
 	Options
-	meaning atomic.Pointer[Meaning]
-	past    past
-	leaned  leanings
+	model   atomic.Pointer[Meaning]
+	history commitHistory
+
+	mu      sync.Mutex // guards similar
+	similar lru.Cache[similarityKey, []similarity]
 }
 
-// New returns the way out of one checkout.
+// New returns the service of one checkout.
 func New(opt Options) *Door {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	d := &Door{Options: opt}
-	d.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed})
-	return d
+	s := &Door{Options: opt, similar: lru.Cache[similarityKey, []similarity]{MaxLen: maxSimilarities}}
+	s.Use(Meaning{Vectors: opt.Vectors, Embed: opt.Embed})
+	return s
 }
 
-// Resolve returns the id that s means: an id in either case, or the beginning
+// Resolve returns the id that text means: an id in either case, or the beginning
 // of exactly one of at least 4 digits. It returns ErrInvalid for what cannot be
 // an id and ErrNotFound where none begins so.
-func (d *Door) Resolve(ctx context.Context, s string) (fold.ID, error) {
-	s = strings.TrimSpace(s)
-	if id, err := fold.ParseID(s); err == nil {
+func (s *Door) Resolve(ctx context.Context, text string) (fold.ID, error) {
+	text = strings.TrimSpace(text)
+	if id, err := fold.ParseID(text); err == nil {
 		return id, nil
 	}
-	if len(s) < 4 || len(s) > 16 || strings.Trim(strings.ToLower(s), "0123456789abcdef") != "" {
-		return "", fmt.Errorf("%.40q is no id: 16 hex digits, or the first 4 or more of one: %w", s, fold.ErrInvalid)
+	prefix := strings.ToLower(text)
+	if len(text) < 4 || len(text) > 16 || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%.40q is no id: 16 hex digits, or the first 4 or more of one: %w", text, fold.ErrInvalid)
 	}
-	ids, err := d.Index.IDsByPrefix(ctx, strings.ToLower(s), mostMeant+1)
+	ids, err := s.Index.IDsByPrefix(ctx, prefix, maxAmbiguous+1)
 	switch {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", fmt.Errorf("memory %s: %w", s, fold.ErrNotFound)
+		return "", fmt.Errorf("memory %s: %w", text, fold.ErrNotFound)
 	case len(ids) > 1:
-		return "", Ambiguous(s, ids, func(id fold.ID) string {
-			row, err := d.Index.Memory(ctx, id)
+		return "", Ambiguous(text, ids, func(id fold.ID) string {
+			row, err := s.Index.Memory(ctx, id)
 			if err != nil {
 				return ""
 			}
@@ -99,13 +107,13 @@ func (d *Door) Resolve(ctx context.Context, s string) (fold.ID, error) {
 	return ids[0], nil
 }
 
-// mostMeant is of how many memories an ambiguous id names.
-const mostMeant = 5
+// maxAmbiguous is how many memories the error about an ambiguous id names.
+const maxAmbiguous = 5
 
-// Ambiguous says which memories s may mean: an error that is ErrInvalid.
-func Ambiguous(s string, ids []fold.ID, title func(fold.ID) string) error {
+// Ambiguous returns an ErrInvalid that names the memories whose ids begin with prefix.
+func Ambiguous(prefix string, ids []fold.ID, title func(fold.ID) string) error {
 	var list []string
-	for _, id := range ids[:min(len(ids), mostMeant)] {
+	for _, id := range ids[:min(len(ids), maxAmbiguous)] {
 		if t := title(id); t != "" {
 			list = append(list, fmt.Sprintf("%s (%s)", id, shown.Clip(shown.Line(t), 60)))
 		} else {
@@ -113,17 +121,17 @@ func Ambiguous(s string, ids []fold.ID, title func(fold.ID) string) error {
 		}
 	}
 	more := ""
-	if len(ids) > mostMeant {
+	if len(ids) > maxAmbiguous {
 		more = ", and more"
 	}
-	return fmt.Errorf("more than one id begins with %s: %s%s: %w", s, strings.Join(list, ", "), more, fold.ErrInvalid)
+	return fmt.Errorf("more than one id begins with %s: %s%s: %w", prefix, strings.Join(list, ", "), more, fold.ErrInvalid)
 }
 
-// row returns the memory id: the file as it lies on disk where it has one, so
-// that what was acknowledged is seen at once. It returns ErrSecret for one that
-// holds a credential nobody allowed.
-func (d *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
-	row, err := d.Index.Memory(ctx, id)
+// row returns the memory id. If it has a file, the file on disk counts rather than the
+// index, so that a write can be read as soon as it was acknowledged. It returns
+// ErrSecret if the file holds a credential that was not allowed.
+func (s *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
+	row, err := s.Index.Memory(ctx, id)
 	known := err == nil
 	if err != nil && !errors.Is(err, fold.ErrNotFound) {
 		return row, err
@@ -132,7 +140,7 @@ func (d *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
 	if known && row.Path != "" {
 		path = row.Path
 	}
-	b, _, rerr := d.Fold.Read(path, 1<<20)
+	b, _, rerr := s.Fold.Read(path, 1<<20)
 	if errors.Is(rerr, fs.ErrNotExist) {
 		if known && row.Described == "index" {
 			return row, nil
@@ -145,54 +153,54 @@ func (d *Door) row(ctx context.Context, id fold.ID) (index.Row, error) {
 	if hash := fold.ContentHash(b); known && hash == row.ContentHash {
 		return row, nil
 	}
-	m, err := fold.Decode(d.Slug, path, b)
+	m, err := fold.Decode(s.Slug, path, b)
 	if err != nil {
 		return row, err
 	}
 	if m.Deleted {
 		return index.Row{}, fmt.Errorf("memory %s: %w", id, fold.ErrNotFound)
 	}
-	if err := d.withheld(ctx, m.ID, b); err != nil {
+	if err := s.checkSecrets(ctx, m.ID, b); err != nil {
 		return index.Row{}, err
 	}
 	return index.Row{Memory: *m, Described: "fold", ContentHash: fold.ContentHash(b), Stale: row.Stale}, nil
 }
 
-// Get returns one memory with its links, and notes that it was used. Of one that was
-// merged into another it returns that.
-func (d *Door) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
-	m, err := d.get(ctx, id)
+// Get returns one memory with its links, and records the access. For a memory that was
+// merged into another it returns the other.
+func (s *Door) Get(ctx context.Context, id fold.ID) (wire.Memory, error) {
+	m, err := s.get(ctx, id)
 	if errors.Is(err, fold.ErrNotFound) {
-		if heir, ok := d.heir(ctx, id); ok {
-			m, err = d.get(ctx, heir)
+		if target, ok := s.redirect(ctx, id); ok {
+			m, err = s.get(ctx, target)
 		}
 	}
 	if err != nil {
 		return m, err
 	}
-	now := d.Now()
-	if err := d.State.Touch(ctx, d.Slug, fold.ID(m.ID), now); err == nil { // a lost count is no reason to fail
+	now := s.Now()
+	if err := s.State.Touch(ctx, s.Slug, fold.ID(m.ID), now); err == nil { // an access that was not counted is no reason to fail
 		m.RetrievalCount++
 		m.LastAccessed = &now
 	}
 	return m, nil
 }
 
-func (d *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
-	row, err := d.row(ctx, id)
+func (s *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
+	row, err := s.row(ctx, id)
 	if err != nil {
 		return wire.Memory{}, err
 	}
-	links, err := d.Links(ctx, id)
+	links, err := s.Links(ctx, id)
 	if err != nil {
 		return wire.Memory{}, err
 	}
-	access, err := d.State.Access(ctx, d.Slug, []fold.ID{id})
+	access, err := s.State.Access(ctx, s.Slug, []fold.ID{id})
 	if err != nil {
 		return wire.Memory{}, err
 	}
 	m := memory(row)
-	m.Project = d.Slug
+	m.Project = s.Slug
 	m.Links, m.Backlinks = []wire.Link{}, []wire.Link{}
 	for _, l := range links.Items {
 		if l.Direction == "out" {
@@ -207,13 +215,44 @@ func (d *Door) get(ctx context.Context, id fold.ID) (wire.Memory, error) {
 		last := a.Last
 		m.LastAccessed = &last
 	}
-	m.Strength = d.strength(row, a)
+	m.Strength = s.strength(row, a)
 	m.State = wire.WriteState{Durable: row.Path != "", Indexed: row.Seq > 0}
 	return m, nil
 }
 
-func (d *Door) strength(row index.Row, a state.Access) float64 {
-	return rank.Strength(d.Now(), row.UpdatedAt, a.Last, a.Count, halfLife(d.HalfLife(), row.Type), row.Pinned)
+// maxRedirects bounds how many memories a chain of merges may have.
+const maxRedirects = 16
+
+// redirect returns the memory into which the memory id, which no longer exists, was
+// merged: the one that supersedes it, followed to the end of the chain. A link or a
+// person that still has the old id gets there.
+func (s *Door) redirect(ctx context.Context, id fold.ID) (fold.ID, bool) {
+	at := id
+	for range maxRedirects {
+		_, in, err := s.Index.LinksOf(ctx, []fold.ID{at})
+		if err != nil {
+			return "", false
+		}
+		var next fold.ID
+		for _, l := range in[at] {
+			if l.Type == fold.LinkSupersedes && !l.Derived {
+				next = l.From
+				break
+			}
+		}
+		if next == "" || next == id {
+			return "", false
+		}
+		if _, err := s.row(ctx, next); err == nil {
+			return next, true
+		}
+		at = next
+	}
+	return "", false
+}
+
+func (s *Door) strength(row index.Row, a state.Access) float64 {
+	return rank.Strength(s.Now(), row.UpdatedAt, a.Last, a.Count, halfLifeOf(s.HalfLife(), row.Type), row.Pinned)
 }
 
 func memory(row index.Row) wire.Memory {
@@ -228,32 +267,32 @@ func memory(row index.Row) wire.Memory {
 	}
 }
 
-func (d *Door) item(row index.Row) wire.MemoryItem {
+func (s *Door) item(row index.Row) wire.MemoryItem {
 	return wire.MemoryItem{
 		ID: string(row.ID), Title: row.Title, Type: row.Type, Source: string(row.Source), Author: row.Author, Tags: row.Tags,
 		FilePath: row.FilePath, Path: row.Path, Snippet: firstText(row.Body, 160), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-		Stale: row.Stale, Project: d.Slug,
+		Stale: row.Stale, Project: s.Slug,
 	}
 }
 
 // List returns one page of memories.
-func (d *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, error) {
+func (s *Door) List(ctx context.Context, q wire.ListQuery) (wire.MemoryList, error) {
 	f, err := filterOf(q)
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
-	rows, next, total, err := d.Index.List(ctx, f)
+	rows, next, total, err := s.Index.List(ctx, f)
 	if err != nil {
 		return wire.MemoryList{}, err
 	}
 	list := wire.MemoryList{Items: make([]wire.MemoryItem, 0, len(rows)), Total: total, NextCursor: next}
 	for _, row := range rows {
-		list.Items = append(list.Items, d.item(row))
+		list.Items = append(list.Items, s.item(row))
 	}
 	return list, nil
 }
 
-// filterOf reads what a list is asked for.
+// filterOf checks a list query and returns it as a filter of the index.
 func filterOf(q wire.ListQuery) (index.Filter, error) {
 	f := index.Filter{
 		Source: fold.Source(q.Source), Type: q.Type, Author: q.Author, Tags: q.Tags, Q: q.Q,
@@ -280,10 +319,10 @@ func filterOf(q wire.ListQuery) (index.Filter, error) {
 	return f, nil
 }
 
-// Notes returns the ids of all notes that people made and nobody adopted.
-func (d *Door) Notes(ctx context.Context) ([]fold.ID, error) {
+// Notes returns the ids of all notes that people wrote by hand and nobody adopted.
+func (s *Door) Notes(ctx context.Context) ([]fold.ID, error) {
 	var ids []fold.ID
-	err := d.Index.EachMemory(ctx, func(row index.Row) error {
+	err := s.Index.EachMemory(ctx, func(row index.Row) error {
 		if row.Note {
 			ids = append(ids, row.ID)
 		}
@@ -292,34 +331,34 @@ func (d *Door) Notes(ctx context.Context) ([]fold.ID, error) {
 	return ids, err
 }
 
-// parseTime reads RFC 3339 or a bare date, which is its first moment in UTC.
-func parseTime(name, s string) (time.Time, error) {
-	if s == "" {
+// parseTime parses RFC 3339, or a date alone, which means its first moment in UTC.
+func parseTime(name, text string) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s %.40q is no date: give 2026-02-03 or 2026-02-03T10:30:00Z: %w", name, s, fold.ErrInvalid)
+	return time.Time{}, fmt.Errorf("%s %.40q is no date: give 2026-02-03 or 2026-02-03T10:30:00Z: %w", name, text, fold.ErrInvalid)
 }
 
-// Links returns the links of a memory in both directions, written ones first,
-// those from chunks last.
-func (d *Door) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
-	list, err := d.storedLinks(ctx, id)
+// Links returns the links of a memory in both directions: first those of the index,
+// then the associations, which are derived from similar chunks.
+func (s *Door) Links(ctx context.Context, id fold.ID) (wire.LinkList, error) {
+	list, err := s.storedLinks(ctx, id)
 	if err != nil {
 		return list, err
 	}
-	found, err := d.associatedLinks(ctx, id)
+	found, err := s.associatedLinks(ctx, id)
 	list.Items = append(list.Items, found...)
 	return list, err
 }
 
-// storedLinks returns the links of a memory that the index keeps.
-func (d *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, error) {
-	out, in, err := d.Index.LinksOf(ctx, []fold.ID{id})
+// storedLinks returns the links of a memory that are in the index.
+func (s *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, error) {
+	out, in, err := s.Index.LinksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return wire.LinkList{}, err
 	}
@@ -330,13 +369,13 @@ func (d *Door) storedLinks(ctx context.Context, id fold.ID) (wire.LinkList, erro
 	for _, l := range in[id] {
 		ends = append(ends, l.From)
 	}
-	titles, err := d.Index.Titles(ctx, ends)
+	titles, err := s.Index.Titles(ctx, ends)
 	if err != nil {
 		return wire.LinkList{}, err
 	}
 	list := wire.LinkList{Items: make([]wire.Link, 0, len(ends))}
 	for _, l := range out[id] {
-		if _, there := titles[l.To]; there || !l.Derived { // nobody wrote the others for what may come
+		if _, exists := titles[l.To]; exists || !l.Derived { // a written link may point to a memory that is yet to come
 			list.Items = append(list.Items, link(l, "out", titles[l.To]))
 		}
 	}
@@ -355,23 +394,23 @@ func link(l fold.Link, direction, title string) wire.Link {
 
 // SourceText returns lines start to end (from 1, inclusive; 0 means the first
 // and the last) of the source file that the memory id describes. Lines that hold
-// a credential are withheld and say so.
-func (d *Door) SourceText(ctx context.Context, id fold.ID, start, end int) (wire.SourceText, error) {
-	row, err := d.row(ctx, id)
+// a credential are replaced by a note.
+func (s *Door) SourceText(ctx context.Context, id fold.ID, start, end int) (wire.SourceText, error) {
+	row, err := s.row(ctx, id)
 	if err != nil {
 		return wire.SourceText{}, err
 	}
-	if row.Source != fold.SourceFile || row.FilePath == "" || fold.FileID(d.Slug, row.FilePath) != row.ID {
+	if row.Source != fold.SourceFile || row.FilePath == "" || fold.FileID(s.Slug, row.FilePath) != row.ID {
 		return wire.SourceText{}, fmt.Errorf("memory %s describes no source file: %w", id, fold.ErrInvalid)
 	}
-	src, err := d.Source(ctx, row.FilePath)
+	src, err := s.Source(ctx, row.FilePath)
 	if err != nil {
 		return wire.SourceText{}, fmt.Errorf("source of %s: %w", id, err)
 	}
 	if src == nil {
 		return wire.SourceText{}, fmt.Errorf("source file %s is not in this checkout: %w", row.FilePath, fold.ErrNotFound)
 	}
-	if src, err = d.withoutSecrets(ctx, id, src); err != nil {
+	if src, err = s.redact(ctx, id, src); err != nil {
 		return wire.SourceText{}, fmt.Errorf("source of %s: %w", id, err)
 	}
 	lines := strings.SplitAfter(string(src), "\n")

@@ -8,30 +8,30 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// inSession begins the group of what was said in a session.
+// inSession begins the names of groups that are sessions.
 const inSession = "session "
 
-// sessions tells the ranker which memories followed each other in a session, and
-// adds those next to a candidate that pass f: an answer may share no word with
-// the question it follows.
-func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
+// addSessionNeighbours tells the ranker the order of memories in their sessions, and adds
+// the neighbours of candidates that pass f: an answer may share no word with the question
+// before it.
+func (s *Door) addSessionNeighbours(ctx context.Context, f textindex.Filter, c *rank.Candidates) error {
 	ids := make([]fold.ID, len(c.Memories))
 	for i := range c.Memories {
 		ids[i] = c.Memories[i].Memory
 	}
-	members, err := d.Index.Sessions(ctx, ids)
+	members, err := s.Index.Sessions(ctx, ids)
 	if err != nil || len(members) == 0 {
 		return err
 	}
 	found, has := make(map[fold.ID]bool, len(ids)), make(map[fold.ID]bool, len(ids))
 	for i, id := range ids {
 		found[id] = true
-		if h := &c.Memories[i]; h.Coverage > 0 || h.Exact > 0 { // else it has synonyms alone
+		if h := &c.Memories[i]; h.Coverage > 0 || h.Exact > 0 { // other hits only have synonyms
 			has[id] = true
 		}
 	}
 	var near []fold.ID
-	c.Beside = map[fold.ID]fold.ID{}
+	c.MatchingNeighbour = map[fold.ID]fold.ID{}
 	if c.Places == nil {
 		c.Places = map[string]rank.Place{}
 	}
@@ -44,16 +44,16 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 			switch {
 			case has[id]:
 			case i > 0 && has[all[i-1]]:
-				c.Beside[id] = all[i-1]
+				c.MatchingNeighbour[id] = all[i-1]
 			case i+1 < len(all) && has[all[i+1]]:
-				c.Beside[id] = all[i+1]
+				c.MatchingNeighbour[id] = all[i+1]
 			}
 		}
 	}
 	if len(near) == 0 {
 		return nil
 	}
-	allowed, err := d.Text.Passing(ctx, f)
+	allowed, err := s.Text.Passing(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -65,19 +65,19 @@ func (d *Door) sessions(ctx context.Context, f textindex.Filter, c *rank.Candida
 	return nil
 }
 
-// lookUpWords is how many words a question has at most that looks something up, rather
-// than asks.
-const lookUpWords = 2
+// maxLookupWords is up to how many words a query looks something up rather than asks a
+// question.
+const maxLookupWords = 2
 
-// wordsFirst puts what has words of the question before what only stands beside such in
-// a session. That answers questions as often as not (retrieval.md 1.9), but who looks up
-// a name or two wants what has them. What steps back scores no more than what it stands
-// behind.
-func wordsFirst(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
+// demoteNeighbours moves results that only stand next to a match in a session behind
+// those that have words of the query. Neighbours answer questions as often as not
+// (retrieval.md 1.9), but who looks up a name wants what has it. A demoted result scores
+// no more than the one before it.
+func demoteNeighbours(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	var beside []rank.Ranked
 	out := make([]rank.Ranked, 0, len(ranked))
 	for _, r := range ranked {
-		if r.Beside() {
+		if r.OnlyNeighbour() {
 			beside = append(beside, r)
 		} else {
 			out = append(out, r)
@@ -89,7 +89,7 @@ func wordsFirst(ranked []rank.Ranked, opt rank.Options) []rank.Ranked {
 	most := out[len(out)-1].Score
 	for _, r := range beside {
 		if least := opt.Score(r.ID, 0, r.Strength); r.Score > most && r.Score > least {
-			r = lessSure(r, max(most-least, 0)/(r.Score-least), opt)
+			r = scaleRelevance(r, max(most-least, 0)/(r.Score-least), opt)
 		}
 		out = append(out, r)
 	}

@@ -30,7 +30,7 @@ func TestWordsFirst(t *testing.T) {
 	if len(ranked) != 4 || ranked[2].ID != "b" {
 		t.Fatalf("ranked: %+v", ranked)
 	}
-	got := wordsFirst(ranked, opt)
+	got := demoteNeighbours(ranked, opt)
 	if len(got) != 4 || got[2].ID != "d" || got[3].ID != "b" || got[3].Score > got[2].Score+1e-9 {
 		t.Errorf("words first: %+v", got)
 	}
@@ -41,7 +41,7 @@ func TestWordsFirst(t *testing.T) {
 	if math.Abs(sum-got[3].Score) > 1e-9 {
 		t.Errorf("the terms of what steps back are %v, its score is %v", sum, got[3].Score)
 	}
-	if one := wordsFirst(ranked[2:3], opt); len(one) != 1 || one[0].Score != ranked[2].Score {
+	if one := demoteNeighbours(ranked[2:3], opt); len(one) != 1 || one[0].Score != ranked[2].Score {
 		t.Errorf("alone it keeps its score: %+v", one)
 	}
 }

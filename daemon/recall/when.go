@@ -10,40 +10,39 @@ import (
 
 const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
 
-// later compiles an expression when it is first needed, once: each command is this
-// program too, and asks nothing of the kind.
-func later(expr string) func() *regexp.Regexp {
+// lazyRegexp compiles an expression when it is first used. Most commands run this program
+// without a search, and should not pay for it.
+func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// whenAsked begins a question whose answer is a time.
-var whenAsked = later(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
+// timeQuestion matches the beginning of a question whose answer is a time.
+var timeQuestion = lazyRegexp(`(?i)^\W*(since when|when|how long ago|how recently|((in|on) )?(what|which) (year|season|month|week|weekday|day|date))\b`)
 
 // asksWhen reports whether a question asks for a time.
-func asksWhen(query string) bool { return whenAsked().MatchString(query) }
+func asksWhen(query string) bool { return timeQuestion().MatchString(query) }
 
-// whenTold are words that say when something was or will be. May is a month with
-// a capital letter only.
-var whenTold = later(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
+// timeWords match words that say when something was or will be. May counts as a month
+// with a capital letter only.
+var timeWords = lazyRegexp(`(?i:\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|since|` +
 	`this (week|weekend|month|year|morning|spring|summer|autumn|fall|winter)|` +
 	`monday|tuesday|wednesday|thursday|friday|saturday|sunday|` +
 	`january|february|march|april|june|july|august|september|october|november|december|(19|20)\d\d)\b)|\bMay\b`)
 
-// tellsWhen reports whether a text tells when something was or will be.
-func tellsWhen(text string) bool { return whenTold().MatchString(text) }
+// mentionsTime reports whether a text says when something was or will be.
+func mentionsTime(text string) bool { return timeWords().MatchString(text) }
 
 var (
-	dayISO     = later(`\b(\d{4})-(\d{2})-(\d{2})\b`)
-	dayFirst   = later(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `),? (\d{4})\b`)
-	monthFirst = later(`\b(` + monthNames + `) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
-	monthOnly  = later(`\b(` + monthNames + `),? (?:of )?(\d{4})\b`)
-	relative   = later(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
+	dayISO     = lazyRegexp(`\b(\d{4})-(\d{2})-(\d{2})\b`)
+	dayFirst   = lazyRegexp(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `),? (\d{4})\b`)
+	monthFirst = lazyRegexp(`\b(` + monthNames + `) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
+	monthOnly  = lazyRegexp(`\b(` + monthNames + `),? (?:of )?(\d{4})\b`)
+	relative   = lazyRegexp(`(?i)\b(today|yesterday|(this|last) (week|month|year)|(\d{1,3}|an?|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
 )
 
-// spanOf returns the time that a question names, from its first moment to that
-// after its last, in UTC: a day, a month, or one that is counted back from now.
-// Both are zero if it names none.
-func spanOf(query string, now time.Time) (from, to time.Time) {
+// timeSpan returns the time that a question names, [from, to) in UTC: a day, a month, or
+// a time relative to now. Both are zero if it names none.
+func timeSpan(query string, now time.Time) (from, to time.Time) {
 	day := func(year, month, day string) (time.Time, time.Time) {
 		at, err := time.Parse("2006 January 2", year+" "+month+" "+day)
 		if err != nil {
@@ -68,14 +67,14 @@ func spanOf(query string, now time.Time) (from, to time.Time) {
 		}
 	}
 	if m := relative().FindStringSubmatch(query); m != nil {
-		return back(m, now.UTC())
+		return relativeSpan(m, now.UTC())
 	}
 	return time.Time{}, time.Time{}
 }
 
-// back returns the time that a match of relative means at now: the day, the week
-// from Monday, the month or the year that lies so far back.
-func back(m []string, now time.Time) (from, to time.Time) {
+// relativeSpan returns the time that a match of relative means: the day, the week from
+// Monday, the month or the year that many units before now.
+func relativeSpan(m []string, now time.Time) (from, to time.Time) {
 	today := now.Truncate(24 * time.Hour)
 	n, unit := 1, strings.ToLower(m[5])
 	switch strings.ToLower(m[1]) {
@@ -103,7 +102,7 @@ func back(m []string, now time.Time) (from, to time.Time) {
 	return first.AddDate(-n, 0, 0), first.AddDate(1-n, 0, 0)
 }
 
-// count reads a small number as people write it.
+// count parses a small number in digits or words.
 func count(s string) int {
 	for i, word := range []string{"two", "three", "four", "five", "six"} {
 		if strings.EqualFold(s, word) {

@@ -11,41 +11,41 @@ import (
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
-// A held is what of a question stands in some texts.
-type held struct {
+// matchedWords are the words of a question that occur in some texts.
+type matchedWords struct {
 	words  []string // as they were typed, each once
-	text   string   // the same for people, who are told of which name a word is a part
-	weight int      // of what is held; that of all is question.most
+	text   string   // for people; it says which name a word is a part of
+	weight int      // of these words; that of the whole question is question.totalWeight
 }
 
-// has returns the words of the question that stand in texts, of which some are
-// known to. A name is held where it stands there as it is: max and conns of a
-// maxConns are not the name, wherever they stand.
-func (q question) has(known seenForms, texts ...string) held {
-	found := append(q.room.has[:0], make([]bool, q.asks+1)...)
-	q.room.has = found
-	lacking := q.parts
+// match returns the words of the question that occur in texts, beside those already
+// known. A name matches if it occurs as it is; max and conns alone are only parts of
+// maxConns.
+func (q question) match(known formSet, texts ...string) matchedWords {
+	found := append(q.buffers.has[:0], make([]bool, q.formCount+1)...)
+	q.buffers.has = found
+	lacking := q.partCount
 	for _, f := range q.forms {
 		if f.number > 0 && known.has(f.number) {
-			if found[f.number] = true; f.part {
+			if found[f.number] = true; f.required {
 				lacking--
 			}
 		}
 	}
 	for _, text := range texts {
 		if lacking == 0 {
-			break // more than all cannot be found
+			break // all are found
 		}
-		q.sift.passing(text[:min(len(text), readBytes)], func(part string) bool {
-			lacking -= q.note(part, found)
+		q.prefilter.eachMatchingPart(text[:min(len(text), readBytes)], func(part string) bool {
+			lacking -= q.noteForms(part, found)
 			return lacking > 0
 		})
 	}
-	return q.held(found)
+	return q.matched(found)
 }
 
-// held says which words of the question were found, by number of their forms.
-func (q question) held(found []bool) (h held) {
+// matched returns the words of the question whose forms were found, by number.
+func (q question) matched(found []bool) (h matchedWords) {
 	add := func(word string) bool {
 		if slices.Contains(h.words, word) {
 			return false
@@ -53,13 +53,13 @@ func (q question) held(found []bool) (h held) {
 		h.words = append(h.words, word)
 		return true
 	}
-	var told []string
+	var texts []string
 	for i := range q.words {
 		w := &q.words[i]
 		if found[w.number] || !w.name() && found[w.parts[0].number] {
 			h.weight += w.weight()
 			if add(w.text) {
-				told = append(told, w.text)
+				texts = append(texts, w.text)
 			}
 			continue
 		}
@@ -75,25 +75,25 @@ func (q question) held(found []bool) (h held) {
 		switch {
 		case len(parts) == 0:
 		case w.loose:
-			told = append(told, parts...)
+			texts = append(texts, parts...)
 		default:
-			told = append(told, strings.Join(parts, " and ")+" of "+w.text)
+			texts = append(texts, strings.Join(parts, " and ")+" of "+w.text)
 		}
 	}
-	h.text = strings.Join(told, ", ")
+	h.text = strings.Join(texts, ", ")
 	return h
 }
 
-// lacks returns the words of the question, as they were typed, that stand neither in
-// what names a memory nor in its own text, of which body was seen, or the chunks that
-// matched.
-func (q question) lacks(row *index.Summary, chunks []shownChunk, body seenForms) (out []string) {
+// unmatched returns the words of the question, as they were typed, that occur neither in
+// the names of a memory, nor in its text, of which body is known, nor in its matched
+// chunks.
+func (q question) unmatched(row *index.Summary, chunks []quotedChunk, body formSet) (out []string) {
 	texts := []string{row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body)}
 	for _, c := range chunks {
 		texts = append(texts, c.seen.unread(c.text))
 		body |= c.seen
 	}
-	h := q.has(body, texts...)
+	h := q.match(body, texts...)
 	for i := range q.words {
 		if text := q.words[i].text; !slices.Contains(h.words, text) && !slices.Contains(out, text) {
 			out = append(out, text)
@@ -102,19 +102,19 @@ func (q question) lacks(row *index.Summary, chunks []shownChunk, body seenForms)
 	return out
 }
 
-// note marks in found the forms of the question that part has, and returns how many
-// parts of words are among those that were not marked.
-func (q question) note(part string, found []bool) (parts int) {
-	a := &q.room.analysis
+// noteForms marks in found the forms of the question that part has, and returns how many
+// required ones are new.
+func (q question) noteForms(part string, found []bool) (parts int) {
+	a := &q.buffers.analysis
 	a.Reset(part)
 	for _, spans := range [...][]words.Span{a.Terms, a.Joined} {
 		for _, s := range spans {
 			b := a.Bytes(s)
-			if !q.sift.begins(b) {
+			if !q.prefilter.formMayMatch(b) {
 				continue
 			}
 			if f := q.forms[string(b)]; f.number > 0 && !found[f.number] {
-				if found[f.number] = true; f.part {
+				if found[f.number] = true; f.required {
 					parts++
 				}
 			}
@@ -123,7 +123,7 @@ func (q question) note(part string, found []bool) (parts int) {
 	return parts
 }
 
-// weight is how much w counts in [held] where it stands somewhere as it is.
+// weight is how much w counts in [matchedWords] if it occurs as it is.
 func (w *askedWord) weight() int {
 	if w.name() {
 		return len(w.parts) + 1
@@ -131,31 +131,31 @@ func (w *askedWord) weight() int {
 	return 1
 }
 
-// most is the weight of all of the question.
-func (q question) most() (n int) {
+// totalWeight is the weight of all words of the question.
+func (q question) totalWeight() (n int) {
 	for i := range q.words {
 		n += q.words[i].weight()
 	}
 	return n
 }
 
-// why says what made a memory a result, from what a reader may see of it: a chunk
-// that is withheld speaks by its name only. The chunks come in the order of those of
-// res; body is what was seen of the memory's own text. Beside is what has words of the
-// question next to it, nil if that does not matter.
-func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []shownChunk, body seenForms, q question, past []voter, beside *index.Summary) []wire.Reason {
+// why returns the reasons why a memory is a result, from what the reader may see: a
+// hidden chunk only gives its name. Chunks are in the order of those of res; body is
+// known of the memory's own text. Beside is a neighbour with words of the question, or
+// nil.
+func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []quotedChunk, body formSet, q question, past []commitVote, beside *index.Summary) []wire.Reason {
 	var out []wire.Reason
 	first := 0 // weight of what the first chunk has
 	for i, c := range res.MatchedChunks {
-		if i > 0 && first == q.most() {
-			break // no other says more
+		if i > 0 && first == q.totalWeight() {
+			break // another chunk can add nothing
 		}
 		name := strings.TrimSpace(c.NodeType + " " + c.NodeName)
-		in := q.has(chunks[i].seen, c.NodeName, chunks[i].seen.unread(chunks[i].text))
+		in := q.match(chunks[i].seen, c.NodeName, chunks[i].seen.unread(chunks[i].text))
 		if i == 0 {
 			first = in.weight
 		} else if in.weight <= first {
-			continue // the first says as much
+			continue // the first chunk has as much
 		}
 		text := name
 		if len(in.words) > 0 {
@@ -166,30 +166,30 @@ func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []sho
 			break
 		}
 	}
-	var in held
+	var in matchedWords
 	if len(res.MatchedChunks) == 0 {
-		in = q.has(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body))
+		in = q.match(body, row.Title, row.FilePath, strings.Join(row.Tags, " "), body.unread(row.Body))
 	}
 	if len(in.words) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its text has " + in.text, Words: in.words})
-	} else if in := q.has(0, row.Title, row.FilePath); len(in.words) > 0 {
+	} else if in := q.match(0, row.Title, row.FilePath); len(in.words) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "its name has " + in.text, Words: in.words})
-	} else if in := q.has(0, row.Author); len(out) == 0 && len(in.words) > 0 {
+	} else if in := q.match(0, row.Author); len(out) == 0 && len(in.words) > 0 {
 		out = append(out, wire.Reason{Kind: wire.WhyText, Text: "it is by " + in.text, Words: in.words})
 	}
 	adds := map[string]float64{}
 	for _, t := range r.Terms() {
-		adds[rank.AboutTerm(t.Name).Channel] += t.Value * t.Weight
+		adds[rank.DescribeTerm(t.Name).Channel] += t.Value * t.Weight
 	}
-	if v := votedFor(past, r.ID); v != nil && adds["commits"] > 0 {
+	if v := bestVote(past, r.ID); v != nil && adds["commits"] > 0 {
 		out = append(out, wire.Reason{
-			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.has(0, v.subject).words, Commit: v.oid, Subject: v.subject,
+			Kind: wire.WhyCommit, Text: "commit " + v.oid[:min(len(v.oid), 7)] + " \"" + v.subject + "\" touched this file", Words: q.match(0, v.subject).words, Commit: v.oid, Subject: v.subject,
 		})
 	}
 	if len(out) == 0 && adds["neighbours"] > 0 {
 		reason := wire.Reason{Kind: wire.WhySession, Text: "said next to what matched, in the same session"}
 		if beside != nil {
-			in := q.has(0, beside.Title, strings.Join(beside.Tags, " "), beside.Body)
+			in := q.match(0, beside.Title, strings.Join(beside.Tags, " "), beside.Body)
 			reason.Text, reason.Words = "has none of the words; said next to \""+clip(beside.Title, subjectRunes)+"\"", in.words
 			if len(in.words) > 0 {
 				reason.Text += ", which has " + in.text
@@ -206,15 +206,15 @@ func why(r rank.Ranked, row *index.Summary, res *wire.SearchResult, chunks []sho
 	return out
 }
 
-// A voter is a past commit whose message is like a question.
-type voter struct {
+// A commitVote is a past commit whose message is similar to a question.
+type commitVote struct {
 	oid, subject string
 	files        []fold.ID
 }
 
-// votedFor returns the commit most like the question that touched the file id,
-// nil if none did. Voters come most like it first.
-func votedFor(voters []voter, id fold.ID) *voter {
+// bestVote returns the commit most similar to the question that touched the file id, nil
+// if none did. Voters come most similar first.
+func bestVote(voters []commitVote, id fold.ID) *commitVote {
 	for i := range voters {
 		if slices.Contains(voters[i].files, id) {
 			return &voters[i]
@@ -223,13 +223,13 @@ func votedFor(voters []voter, id fold.ID) *voter {
 	return nil
 }
 
-// explain lists the addends of a score: they sum up to it. Those of one channel
-// stand together, channels that add most first, strength last.
+// explain lists the summands of a score, grouped by channel, the largest channel first
+// and strength last.
 func explain(r rank.Ranked, weight float64) []wire.ScoreTerm {
 	var out []wire.ScoreTerm
 	sums := map[string]float64{}
 	for _, t := range r.Terms() {
-		w, a := t.Weight*(1-weight), rank.AboutTerm(t.Name)
+		w, a := t.Weight*(1-weight), rank.DescribeTerm(t.Name)
 		out = append(out, wire.ScoreTerm{Name: t.Name, Channel: a.Channel, About: a.Text, Value: t.Value, Weight: w, Adds: t.Value * w})
 		sums[a.Channel] += t.Value * w
 	}

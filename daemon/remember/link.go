@@ -13,8 +13,8 @@ import (
 
 var linkWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// newLinks checks links as they were asked for: the type is one word, the
-// target is there.
+// newLinks checks the links of a request: their types are single words, and their targets
+// exist.
 func (d *Door) newLinks(ctx context.Context, from fold.ID, asked []wire.NewLink) ([]fold.Link, error) {
 	var out []fold.Link
 	for _, a := range asked {
@@ -77,8 +77,8 @@ func (d *Door) AddLink(ctx context.Context, sc fold.Scope, id fold.ID, req wire.
 	return wire.Link{}, fmt.Errorf("link memory %s: it kept changing: %w", id, fold.ErrConflict)
 }
 
-// RemoveLink takes the written link with that id out of its memory. Links that
-// are derived, or stand in the text, cannot be removed this way.
+// RemoveLink removes the written link with that id from its memory. Links that are
+// derived, or written in the text, cannot be removed this way.
 func (d *Door) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) error {
 	if fold.IsAlikeID(linkID) {
 		return fmt.Errorf("remove link %.40s: this link is derived, made from what the texts share; it goes when they differ: %w", linkID, fold.ErrInvalid)
@@ -109,9 +109,9 @@ func (d *Door) RemoveLink(ctx context.Context, sc fold.Scope, linkID string) err
 	return fmt.Errorf("remove link %s: its memory kept changing: %w", linkID, fold.ErrConflict)
 }
 
-// Adopt gives notes made by people an id and a place of their own, and rewrites
-// the links that named them by path. Notes that are adopted already are left
-// out of the answer.
+// Adopt gives notes that people wrote an id and a path of their own, and rewrites the
+// links that name them by their old paths. Notes that are adopted already are left out of
+// the answer.
 func (d *Door) Adopt(ctx context.Context, sc fold.Scope, ids []fold.ID) (wire.Adopted, error) {
 	out := wire.Adopted{Moved: []wire.AdoptedNote{}}
 	for _, id := range ids {
@@ -176,8 +176,8 @@ func (d *Door) freeID(ctx context.Context, m *fold.Memory) fold.ID {
 	}
 }
 
-// relink rewrites, in every memory that links to the note, the links that name
-// it by its path or file name to its new place.
+// relink rewrites the links to the note in other memories, from its old path or file name
+// to its new path.
 func (d *Door) relink(ctx context.Context, sc fold.Scope, note, now *fold.Memory) error {
 	_, in, err := d.Index.LinksOf(ctx, []fold.ID{note.ID})
 	if err != nil {
@@ -192,7 +192,7 @@ func (d *Door) relink(ctx context.Context, sc fold.Scope, note, now *fold.Memory
 		seen[l.From] = true
 		old, b, err := d.current(ctx, l.From)
 		if err != nil {
-			continue // set aside or gone: its link dangles as a broken link does in any editor
+			continue // invalid or deleted: its link dangles
 		}
 		next, ok := fold.Retarget(old, entry, now.ID)
 		if !ok {

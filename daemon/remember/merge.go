@@ -12,31 +12,31 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// maxRelinked is how many memories may link to one that is merged into another:
-// all of them are changed with it.
+// maxRelinked is how many memories may link to one that is merged into another: all of
+// them change in the same commit.
 const maxRelinked = 1000
 
-// Seen is a memory as a caller knew it: its id, and the content hash of its file.
+// Seen is a memory as the caller read it: its id, and the content hash of its file.
 type Seen struct {
 	ID   fold.ID
 	Hash string
 }
 
-// A Merger is what makes one memory of two, not done yet.
+// A Merger is the planned merge of two memories.
 type Merger struct {
 	Keep, Gone *fold.Memory // as they are
 	Subject    string       // of the commit
-	// Writes are the files it changes: that of Keep first, then those that link to
-	// Gone, and Gone's last, which is deleted.
+	// Writes are the changed files: that of Keep first, then those that link to Gone, and
+	// Gone's last, which is deleted.
 	Writes []gitops.Write
 }
 
-// PlanMerge makes out how the memory keep takes in all that the memory gone says.
-// What gone has and keep lacks is added to keep: tags, keywords, links, and its
-// text below a heading that names gone; what a key cannot hold stands there too. keep
-// supersedes gone, the links of other memories that led to gone lead to keep, and
-// gone is deleted. It returns a *fold.ConflictError if one of the two is not what the
-// caller knew, and ErrNotFound if one is not there.
+// PlanMerge plans how the memory gone is merged into the memory keep. Tags, keywords,
+// links and text that only gone has are added to keep, the text under a heading that
+// names gone, with all that has no field in keep. Then keep supersedes gone, links of
+// other memories to gone lead to keep, and gone is deleted. PlanMerge returns a
+// *fold.ConflictError if one of the two is not as the caller read it, and ErrNotFound if
+// one does not exist.
 func (d *Door) PlanMerge(ctx context.Context, keep, gone Seen) (*Merger, error) {
 	if keep.ID == gone.ID {
 		return nil, fmt.Errorf("merge memory %s with itself: %w", keep.ID, fold.ErrInvalid)
@@ -84,8 +84,8 @@ func (d *Door) PlanMerge(ctx context.Context, keep, gone Seen) (*Merger, error) 
 	return m, nil
 }
 
-// relinked returns the writes by which the written links of other memories to gone
-// lead to the memory keep. What superseded gone goes on to say so.
+// relinked returns the writes that change the written links of other memories from gone
+// to keep. A memory that superseded gone still does.
 func (d *Door) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([]gitops.Write, error) {
 	_, in, err := d.Index.LinksOf(ctx, []fold.ID{gone.ID})
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Door) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([
 		seen[l.From] = true
 		old, b, err := d.current(ctx, l.From)
 		if err != nil {
-			continue // set aside or gone: whoever reads gone is led to keep
+			continue // invalid or deleted: a reader of gone is redirected to keep
 		}
 		next, ok := fold.Retarget(old, entry, keep)
 		if !ok {
@@ -119,9 +119,9 @@ func (d *Door) relinked(ctx context.Context, gone *fold.Memory, keep fold.ID) ([
 	return ws, nil
 }
 
-// Merge has the memory keep take in the memory gone, see [Door.PlanMerge], as one
-// commit, rev, which an undo takes back. All of it is done, or nothing. Where it was
-// done before, the answer is what keep is now, and no commit.
+// Merge merges the memory gone into keep, see [Door.PlanMerge], in one commit, rev, which
+// an undo reverts. All of it is done, or nothing. If it was done before, it returns keep
+// as it is now and no commit.
 func (d *Door) Merge(ctx context.Context, sc fold.Scope, keep, gone Seen) (reply wire.WriteReply, rev string, err error) {
 	if was, b, ok := d.merged(ctx, keep.ID, gone.ID); ok {
 		return d.reply(was, b, false), "", nil
@@ -148,7 +148,7 @@ func (d *Door) Merge(ctx context.Context, sc fold.Scope, keep, gone Seen) (reply
 	return reply, rev, nil
 }
 
-// Stands answers what the memory id is now, as a write of it would have.
+// Stands returns the current state of the memory id, as the answer to a write.
 func (d *Door) Stands(ctx context.Context, id fold.ID) (wire.WriteReply, error) {
 	m, b, err := d.current(ctx, id)
 	if err != nil {
@@ -157,7 +157,7 @@ func (d *Door) Stands(ctx context.Context, id fold.ID) (wire.WriteReply, error) 
 	return d.reply(m, b, false), nil
 }
 
-// Unchanged returns a *fold.ConflictError if a memory is not what the caller knew.
+// Unchanged returns a *fold.ConflictError if a memory is not as the caller read it.
 func (d *Door) Unchanged(ctx context.Context, s Seen) error {
 	_, b, err := d.current(ctx, s.ID)
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *Door) Unchanged(ctx context.Context, s Seen) error {
 	return nil
 }
 
-// merged reports whether keep superseded gone already, which is not there any more.
+// merged reports whether keep already superseded gone, and gone no longer exists.
 func (d *Door) merged(ctx context.Context, keep, gone fold.ID) (*fold.Memory, []byte, bool) {
 	if _, _, err := d.current(ctx, gone); !errors.Is(err, fold.ErrNotFound) {
 		return nil, nil, false
@@ -181,13 +181,13 @@ func (d *Door) merged(ctx context.Context, keep, gone fold.ID) (*fold.Memory, []
 	return m, b, true
 }
 
-// Supersedes reports whether m says that it supersedes the memory gone.
+// Supersedes reports whether m has a link that supersedes the memory gone.
 func Supersedes(m *fold.Memory, gone fold.ID) bool {
 	return slices.ContainsFunc(m.Links, func(l fold.Link) bool { return l.To == gone && l.Type == fold.LinkSupersedes && !l.Derived })
 }
 
-// allowAs allows for the memory id what its user allowed for the memory of, whose
-// text it takes in.
+// allowAs allows for the memory id the secrets that were allowed for the memory of, whose
+// text it gets.
 func (d *Door) allowAs(ctx context.Context, id, of fold.ID) error {
 	if d.Allowed == nil || d.AllowSecret == nil {
 		return nil
@@ -204,11 +204,11 @@ func (d *Door) allowAs(ctx context.Context, id, of fold.ID) error {
 	return nil
 }
 
-// absorbed returns keep with all that gone says. foreign are the lines of gone's
-// frontmatter that are not ours.
+// absorbed returns keep with all that gone has. Foreign are the lines of gone's front
+// matter that are not ours.
 func absorbed(keep, gone *fold.Memory, foreign string) *fold.Memory {
 	entry := fold.ResolverEntry{ID: gone.ID, Path: gone.Path, Title: gone.Title, Aliases: gone.Aliases}
-	next, _ := fold.Retarget(keep, entry, keep.ID) // who was linked to gone is gone and keep at once
+	next, _ := fold.Retarget(keep, entry, keep.ID) // a memory that linked to gone may now link to keep twice
 	var rest leftover
 	next.Aliases = joined(append([]string{}, keep.Aliases...), append([]string{gone.Title}, gone.Aliases...))
 	next.Aliases = slices.DeleteFunc(next.Aliases, func(a string) bool {

@@ -1,10 +1,9 @@
-// Package remember is the way in: every memory that a person or an agent adds,
-// changes, links or deletes goes through it, from whichever surface.
+// Package remember writes memories: everything that a person or an agent adds, changes,
+// links or deletes goes through it, from every surface.
 //
-// A write is answered when it cannot be lost (git.md G3): it is checked,
-// searched for secrets, compared with what the caller saw, and put through the
-// one store that holds the write-ahead log. The index follows like that of any
-// other change on disk.
+// A write returns when it cannot be lost (git.md G3): it is checked, scanned for secrets,
+// compared with the version that the caller read, and put into the store with the
+// write-ahead log. The index follows as for any change on disk.
 package remember
 
 import (
@@ -32,23 +31,22 @@ const (
 	MaxContent  = 960 << 10 // bytes; a file is at most 1 MiB with its frontmatter
 )
 
-// Options are the parts a [Door] works with.
+// Options are the parts of a [Door].
 type Options struct {
 	Slug  string
 	Store *gitops.Store
 	Index *index.DB
 	State *state.DB
 
-	// Describe returns the memory file of a source file that is described in
-	// the index only, made anew from its blob (git.md G2).
+	// Describe returns the memory file of a source file that is described in the index
+	// only, made from its blob (git.md G2).
 	Describe func(ctx context.Context, id fold.ID) ([]byte, error)
-	// Keywords returns at most 15 telling words of a text.
+	// Keywords returns at most 15 keywords of a text.
 	Keywords func(text string) []string
-	// AllowSecret records that rule was allowed for the memory id, so that the
-	// gate before commit lets it pass too.
+	// AllowSecret records that rule was allowed for the memory id, so that the check
+	// before a commit allows it too.
 	AllowSecret func(ctx context.Context, id fold.ID, rule string) error
-	// Allowed returns the rules that were allowed for the memory id. Nil allows
-	// none.
+	// Allowed returns the rules that were allowed for the memory id; nil allows none.
 	Allowed func(ctx context.Context, id fold.ID) (map[string]bool, error)
 	Now     func() time.Time
 }
@@ -56,7 +54,7 @@ type Options struct {
 // A Door writes the memories of one checkout. It is safe for concurrent use.
 type Door struct{ Options }
 
-// New returns the way in to one checkout.
+// New returns the service of one checkout.
 func New(opt Options) *Door {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -64,15 +62,15 @@ func New(opt Options) *Door {
 	return &Door{opt}
 }
 
-// Add makes a memory of req and returns when it is durable. The same text
-// again, or the same slug with the same text, is answered with the memory that
-// is there; the same slug with another text updates it.
+// Add makes a memory of req and returns when it is durable. If the same text exists, or
+// the slug with the same text, it returns that memory; a slug with another text is
+// updated.
 func (d *Door) Add(ctx context.Context, sc fold.Scope, req wire.MemoryCreate) (wire.WriteReply, error) {
 	m, err := d.fromRequest(sc, req)
 	if err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
 	}
-	// Before there is a file, so that the line named is that of the text.
+	// Checked before the file is made, so that the reported line is one of the text.
 	if err := scan([]byte(m.Body), "text", ruleSet(req.AllowSecret)); err != nil {
 		return wire.WriteReply{}, fmt.Errorf("add memory: %w", err)
 	}
@@ -112,9 +110,9 @@ func (d *Door) create(ctx context.Context, m *fold.Memory, req wire.MemoryCreate
 	return d.reply(m, b, true), nil
 }
 
-// upsert adds under a slug: the memory that has it is changed to the new text.
+// upsert adds under a slug: an existing memory with the slug gets the new text.
 func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate) (wire.WriteReply, error) {
-	for range 3 { // someone else may write between our read and our put
+	for range 3 { // another write may come between the read and the put
 		old, b, err := d.current(ctx, m.ID)
 		if errors.Is(err, fold.ErrNotFound) {
 			reply, err := d.create(ctx, m, req)
@@ -161,7 +159,7 @@ func (d *Door) upsert(ctx context.Context, m *fold.Memory, req wire.MemoryCreate
 func (d *Door) Update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.MemoryUpdate) (wire.WriteReply, error) {
 	var reply wire.WriteReply
 	var err error
-	for range 3 { // who names no version means the one that is there, also if somebody else writes meanwhile
+	for range 3 { // without an expected version the current one counts, even if others write meanwhile
 		reply, err = d.update(ctx, sc, id, req)
 		if req.ExpectedHash != "" || !errors.Is(err, fold.ErrConflict) {
 			break
@@ -198,8 +196,7 @@ func (d *Door) update(ctx context.Context, sc fold.Scope, id fold.ID, req wire.M
 	return d.change(ctx, b, old, next, reason("Update", next), author)
 }
 
-// change puts next in place of old, whose bytes are b. Nothing is written when
-// nothing differs.
+// change replaces old, whose file is b, by next. It writes nothing if they are equal.
 func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why, author string) (wire.WriteReply, error) {
 	if next.UpdatedAt.Equal(old.UpdatedAt) {
 		next.UpdatedAt = d.stamp()
@@ -224,9 +221,9 @@ func (d *Door) change(ctx context.Context, b []byte, old, next *fold.Memory, why
 	return d.reply(next, now, false), nil
 }
 
-// Delete removes the memory id. A description that was deleted is not made
-// again until `foldwatch index --full`. It returns fold.ErrNotFound, and
-// fold.ErrInvalid for a memory that has no file.
+// Delete removes the memory id. A deleted description is not made again until `foldwatch
+// index --full`. It returns fold.ErrNotFound, and fold.ErrInvalid for a memory without a
+// file.
 func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHash string) (wire.WriteReply, error) {
 	m, b, err := d.current(ctx, id)
 	if errors.Is(err, fold.ErrNotFound) {
@@ -246,8 +243,8 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 		return wire.WriteReply{}, fmt.Errorf("delete memory %s: %w", id, err)
 	}
 	if m.Source == fold.SourceFile || m.Source == fold.SourceGit {
-		// Only now: one whose deletion was refused is described again as ever. A
-		// caller that has left changes nothing about what is deleted.
+		// Only now, so that a source whose deletion was refused is still described. That
+		// the caller has left changes nothing.
 		if err := d.State.SetGone(context.WithoutCancel(ctx), d.Slug, id, true); err != nil {
 			return wire.WriteReply{}, fmt.Errorf("memory %s is deleted, but will be described again: %w", id, err)
 		}
@@ -257,8 +254,8 @@ func (d *Door) Delete(ctx context.Context, sc fold.Scope, id fold.ID, expectedHa
 	return reply, nil
 }
 
-// put writes one file: every way in ends here, and nothing passes that holds a
-// credential nobody allowed.
+// put writes one file. Every write ends here, and none passes with a credential that was
+// not allowed.
 func (d *Door) put(ctx context.Context, w gitops.Write) error {
 	if err := d.check(ctx, w.ID, w.New); err != nil {
 		return err
@@ -267,7 +264,7 @@ func (d *Door) put(ctx context.Context, w gitops.Write) error {
 	return err
 }
 
-// current returns the memory id as it lies on disk, with its bytes.
+// current returns the memory id as it is on disk, with the bytes of its file.
 func (d *Door) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
 	path := id.Path()
 	b, err := d.Store.Read(path)
@@ -288,8 +285,8 @@ func (d *Door) current(ctx context.Context, id fold.ID) (*fold.Memory, []byte, e
 	return m, b, err
 }
 
-// materialise is current, and makes the file of a memory that is described in
-// the index only.
+// materialise is current, but creates the file of a memory that is described in the index
+// only.
 func (d *Door) materialise(ctx context.Context, id fold.ID) (*fold.Memory, []byte, error) {
 	m, b, err := d.current(ctx, id)
 	if !errors.Is(err, fold.ErrNotFound) {
@@ -335,7 +332,7 @@ func (d *Door) allow(ctx context.Context, id fold.ID, rule string) error {
 	return nil
 }
 
-// titles returns the names that the Related block shows for links.
+// titles returns the titles for the links in the Related block.
 func (d *Door) titles(ctx context.Context, links []fold.Link) func(fold.ID) string {
 	ids := make([]fold.ID, 0, len(links))
 	for _, l := range links {
@@ -343,12 +340,12 @@ func (d *Door) titles(ctx context.Context, links []fold.Link) func(fold.ID) stri
 	}
 	names, err := d.Index.Titles(ctx, ids)
 	if err != nil {
-		names = nil // an alias is decoration: the id alone resolves too
+		names = nil // the titles are optional: the id alone resolves
 	}
 	return func(id fold.ID) string { return names[id] }
 }
 
-// reason is the subject of the commit that will hold the write (git.md G12).
+// reason returns the subject of the commit with the write (git.md G12).
 func reason(verb string, m *fold.Memory) string {
 	kind := m.Type
 	if kind == "" || kind == "general" {

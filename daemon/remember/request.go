@@ -9,7 +9,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// fromRequest returns the memory that req asks for, without id and links.
+// fromRequest returns the memory of a request, without id and links.
 func (d *Door) fromRequest(sc fold.Scope, req wire.MemoryCreate) (*fold.Memory, error) {
 	if strings.TrimSpace(req.Content) == "" {
 		return nil, fmt.Errorf("content is empty: %w", fold.ErrInvalid)
@@ -37,8 +37,8 @@ func (d *Door) fromRequest(sc fold.Scope, req wire.MemoryCreate) (*fold.Memory, 
 	return m, valid(m)
 }
 
-// titled returns the title of a text and the text under its heading. Without a
-// given title it is the first heading, else the first line.
+// titled returns the title of a text, and the text without its heading. If no title is
+// given, it is the first heading, or else the first line.
 func titled(title, content string) (string, string) {
 	content = strings.Trim(content, "\n")
 	first, _, _ := strings.Cut(content, "\n")
@@ -56,7 +56,7 @@ func titled(title, content string) (string, string) {
 	return title, "# " + title + "\n\n" + content + "\n"
 }
 
-// clip cuts s to n runes, at a word if one ends near.
+// clip cuts s to n runes, at a word boundary if one is near.
 func clip(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -93,7 +93,7 @@ func valid(m *fold.Memory) error {
 	return fmt.Errorf("source %q is none of file, agent, git: %w", m.Source, fold.ErrInvalid)
 }
 
-// applied returns a copy of old with the fields of req in place.
+// applied returns a copy of old with the fields that req sets.
 func (d *Door) applied(ctx context.Context, old *fold.Memory, req wire.MemoryUpdate) (*fold.Memory, error) {
 	m := *old
 	body, err := editedBody(old, req)
@@ -136,7 +136,7 @@ func editedBody(old *fold.Memory, req wire.MemoryUpdate) (string, error) {
 			return "", fmt.Errorf("content is empty: %w", fold.WithHint(fold.ErrInvalid, "to remove the memory, delete it"))
 		}
 		title := old.Title
-		if req.Title != nil { // its heading may be there already
+		if req.Title != nil { // the text may have the heading already
 			title = strings.TrimSpace(*req.Title)
 		}
 		_, body = titled(title, strings.ReplaceAll(*req.Content, "\r\n", "\n"))
@@ -169,8 +169,8 @@ func editedBody(old *fold.Memory, req wire.MemoryUpdate) (string, error) {
 	return body, nil
 }
 
-// withSection returns body with text under heading: in place of what stands
-// there up to the next heading of the same or a higher rank, else at the end.
+// withSection returns body with text under heading: it replaces what is there up to the
+// next heading of the same or a higher level, or is added at the end.
 func withSection(body, heading, text string) string {
 	name := strings.TrimSpace(strings.TrimLeft(heading, "#"))
 	lines := strings.Split(body, "\n")
@@ -201,7 +201,7 @@ func withSection(body, heading, text string) string {
 	return out
 }
 
-// retitled gives the first heading of body the new title if it had the old.
+// retitled changes the first heading of body to the new title if it was the old one.
 func retitled(body, old, title string) string {
 	if rest, ok := strings.CutPrefix(body, "# "+old+"\n"); ok {
 		return "# " + title + "\n" + rest

@@ -12,8 +12,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-// check returns ErrSecret if the bytes of a memory's file hold a credential by a
-// rule that was not allowed for it.
+// check returns ErrSecret if the file of a memory holds a credential of a rule that was
+// not allowed for it.
 func (d *Door) check(ctx context.Context, id fold.ID, b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -28,8 +28,8 @@ func (d *Door) check(ctx context.Context, id fold.ID, b []byte) error {
 	return scan(b, "file", allowed)
 }
 
-// scan returns ErrSecret, naming rule and line but never the value. what is what
-// the line is counted in.
+// scan returns ErrSecret with rule and line, but never the value. What names the text
+// that the line is in.
 func scan(b []byte, what string, allowed map[string]bool) error {
 	for _, f := range secret.Scan(b, slices.Collect(maps.Keys(allowed))...) {
 		return fmt.Errorf("the %s holds a credential (rule %s, line %d): %w", what, f.Rule, f.Line, fold.WithHint(fold.ErrSecret,
@@ -47,10 +47,9 @@ func ruleSet(list string) map[string]bool {
 	return out
 }
 
-// Restore brings the file at path (below fold/) back as it was at revision at,
-// or, where that is empty, as the newest that differs from what is there. It
-// returns ErrNotFound if there is no such version, and ErrSecret if that holds
-// a credential.
+// Restore brings the file at path (below fold/) back as it was at revision at; if at is
+// empty, as the newest version that differs from the current one. It returns ErrNotFound
+// if there is no such version, and ErrSecret if that holds a credential.
 func (d *Door) Restore(ctx context.Context, path, at string) (gitops.Put, error) {
 	id, _ := fold.OwnPath(path)
 	return d.Store.Restore(ctx, path, at, func(b []byte) error { return d.check(ctx, id, b) })

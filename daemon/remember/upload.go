@@ -12,8 +12,8 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Upload makes one memory of each file, under the slug `upload:<path>`, so that
-// the same path again updates it. One bad file does not stop the others.
+// Upload makes one memory of each file, under the slug `upload:<path>`, so that a later
+// upload of the same path updates it. An error in one file does not stop the others.
 func (d *Door) Upload(ctx context.Context, sc fold.Scope, req wire.FilesUpload) (wire.FilesUploaded, error) {
 	if len(req.Files) == 0 {
 		return wire.FilesUploaded{}, fmt.Errorf("upload: no files: %w", fold.ErrInvalid)

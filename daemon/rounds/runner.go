@@ -11,15 +11,15 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// A Remote is what polls and rounds are made with. One call runs at a time.
+// A Remote makes polls and rounds. One call runs at a time.
 type Remote interface {
-	// Poll reports whether the remote stands elsewhere than when it was last synced.
+	// Poll reports whether the remote has moved since it was last synced.
 	Poll(ctx context.Context) (moved bool, err error)
-	// Round makes one round. An error that is no *Error counts as Offline.
+	// Round makes one round. An error other than *Error counts as Offline.
 	Round(ctx context.Context, in Ask) (Outcome, error)
 }
 
-// An Ask says how a round is to be made.
+// An Ask is how a round is to be made.
 type Ask struct {
 	Publish bool // push what is new here
 	Resync  bool // take over a remote whose history was replaced
@@ -40,13 +40,13 @@ type Options struct {
 	Limits  Limits
 	Asked   bool // the first deed is one that the user is about to ask for
 	Stopped Kind // pause that was in force when the daemon stopped
-	// Done is told of each deed after it ended, with its error. Nil is fine.
+	// Done is called after each deed, with its error. May be nil.
 	Done func(d Deed, out Outcome, err error)
 	// Random returns a number in [0, 1). Nil means math/rand.
 	Random func() float64
 }
 
-// A Runner makes the polls and rounds of one remote, by a Table. It is safe for
+// A Runner makes the polls and rounds of one remote, as its Table decides. It is safe for
 // concurrent use.
 type Runner struct {
 	remote Remote
@@ -55,8 +55,8 @@ type Runner struct {
 
 	mu      sync.Mutex // guards the fields below; not held during a deed
 	table   Table
-	waiters []waiter // who asked for a round that has not begun
-	resync  bool     // one of them wants that
+	waiters []waiter // callers of Ask whose round has not begun
+	resync  bool     // one of them asked for it
 	last    *Error   // of the last deed; nil if it succeeded
 	synced  time.Time
 }
@@ -83,7 +83,7 @@ func NewRunner(remote Remote, opt Options) *Runner {
 	return r
 }
 
-// change applies an event and has Run look at the table again.
+// change applies an event and wakes Run.
 func (r *Runner) change(event func(Table) Table) {
 	r.mu.Lock()
 	r.table = event(r.table)
@@ -99,20 +99,20 @@ func (r *Runner) poke() {
 	}
 }
 
-// Changed tells of something to publish.
+// Changed says that there is something to publish.
 func (r *Runner) Changed() { r.change(func(t Table) Table { return t.Changed(time.Now()) }) }
 
-// Used tells that the project is worked on.
+// Used says that the project is in use.
 func (r *Runner) Used() { r.change(func(t Table) Table { return t.Used(time.Now()) }) }
 
-// Told tells that the remote has something new.
+// Told says that the remote has something new.
 func (r *Runner) Told() { r.change(Table.Told) }
 
-// Hooked tells so for a webhook.
+// Hooked is Told for a webhook.
 func (r *Runner) Hooked() { r.change(func(t Table) Table { return t.Hooked(time.Now()) }) }
 
-// Held says why nothing may be done for now; "" if it may again. It reports whether
-// that is news.
+// Held sets why nothing may be done for now; "" if it may again. It reports whether that
+// is new.
 func (r *Runner) Held(why string) (news bool) {
 	r.change(func(t Table) Table {
 		news = t.held != why
@@ -121,9 +121,9 @@ func (r *Runner) Held(why string) (news bool) {
 	return news
 }
 
-// Ask has a round made now and returns what it did. It ends pauses as Table.Asked
-// says; where it cannot, it returns their *Error at once. It returns
-// fold.ErrUnavailable while nothing may be done, or if Run or ctx ends before the round.
+// Ask waits for a round made now and returns its outcome. It ends pauses as Table.Asked
+// does; for a pause that stays it returns its *Error at once. It returns
+// fold.ErrUnavailable while the runner is held, or if Run or ctx ends before the round.
 func (r *Runner) Ask(ctx context.Context, resync bool) (Outcome, error) {
 	w := make(waiter, 1)
 	r.mu.Lock()
@@ -145,7 +145,7 @@ func (r *Runner) Ask(ctx context.Context, resync bool) (Outcome, error) {
 	}
 }
 
-// refusal is why who asks cannot have a round by t, nil if they can. r.mu is held.
+// refusal returns why nobody can have a round by t, nil if they can. r.mu is held.
 func (r *Runner) refusal(t Table) *Error {
 	f := t.refuses(time.Now())
 	if f != nil && f.Err == nil && r.last != nil {
@@ -154,8 +154,7 @@ func (r *Runner) refusal(t Table) *Error {
 	return f
 }
 
-// refuseWaiters answers who asked, where something has got in the way since. r.mu is
-// held.
+// refuseWaiters answers the waiters if a round has become impossible. r.mu is held.
 func (r *Runner) refuseWaiters() {
 	if len(r.waiters) == 0 {
 		return
@@ -166,7 +165,7 @@ func (r *Runner) refuseWaiters() {
 	}
 }
 
-// A Standing is how a runner stands.
+// A Standing is the state of a runner.
 type Standing struct {
 	Synced time.Time // when the last round succeeded; zero before the first
 	Next   Plan
@@ -175,7 +174,7 @@ type Standing struct {
 	Last   *Error // of the last deed; nil if it succeeded
 }
 
-// Standing returns how the runner stands now.
+// Standing returns the state of the runner.
 func (r *Runner) Standing() Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,8 +183,8 @@ func (r *Runner) Standing() Standing {
 	return s
 }
 
-// Run makes polls and rounds until ctx ends, which ends one under way. Who waits for
-// a round then is told so.
+// Run makes polls and rounds until ctx ends, which also ends the running one. Waiters
+// then get an error.
 func (r *Runner) Run(ctx context.Context) error {
 	defer func() {
 		r.answer(r.takeWaiters(), answer{err: fmt.Errorf("the sync was ended: %w", fold.ErrUnavailable)})
@@ -215,14 +214,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// do makes the poll or round that is due, and tells the table how it went.
+// do makes the poll or round that is due, and updates the table.
 func (r *Runner) do(ctx context.Context) {
 	var out Outcome
 	var moved bool
 	var err error
 	var waiting []waiter
 	r.mu.Lock()
-	plan := r.table.Next() // something may have happened since the timer was set
+	plan := r.table.Next() // the table may have changed since the timer was set
 	if plan.At.After(time.Now()) {
 		plan = Plan{}
 	}
@@ -240,7 +239,7 @@ func (r *Runner) do(ctx context.Context) {
 	default:
 		out, err = r.remote.Round(ctx, in)
 	}
-	if err != nil && ctx.Err() != nil { // nothing that the remote did
+	if err != nil && ctx.Err() != nil { // not an error of the remote
 		r.answer(waiting, answer{err: fmt.Errorf("the sync was ended: %w", fold.ErrUnavailable)})
 		return
 	}

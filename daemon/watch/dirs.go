@@ -36,11 +36,11 @@ const (
 type place struct {
 	dir  string // absolute, as the system writes it
 	kind kind
-	name string // of a source: as it is reported; "" for Root
-	cost int    // taken of watchBudget
+	name string // of a source: its reported name; "" for Root
+	cost int    // of the watch, see watchBudget
 }
 
-// A dirSet knows which directories have a watch, by absolute path.
+// A dirSet has the directories with and without a watch, by absolute path.
 type dirSet struct {
 	watched map[string]place
 	below   map[string]map[string]bool // directory → watched directories in it
@@ -64,7 +64,7 @@ func (d *dirSet) put(p place) {
 	d.below[up][p.dir] = true
 }
 
-// drop forgets dir and all below it, calling gone for each that had a watch.
+// drop removes dir and all below it, and calls gone for each that had a watch.
 func (d *dirSet) drop(dir string, gone func(string)) {
 	for sub := range d.below[dir] {
 		d.drop(sub, gone)
@@ -82,8 +82,8 @@ func (d *dirSet) drop(dir string, gone func(string)) {
 	gone(dir)
 }
 
-// polled returns the names of the source directories without a watch, sorted;
-// nil if they are too many, or something else than source has none.
+// polled returns the names of the source directories without a watch, sorted; nil if they
+// are too many, or if another kind of directory has none.
 func (d *dirSet) polled() []string {
 	if len(d.failed) == 0 || len(d.failed) > maxPolledDirs {
 		return nil
@@ -99,7 +99,7 @@ func (d *dirSet) polled() []string {
 	return names
 }
 
-// clean returns a directory's name as it is reported: "" for the root.
+// clean returns the reported name of a directory: "" for the root.
 func clean(dir string) string {
 	if dir = path.Clean("/" + filepath.ToSlash(dir)); dir == "/" {
 		return ""
@@ -107,9 +107,8 @@ func clean(dir string) string {
 	return dir[1:]
 }
 
-// watchAll sets every watch that is not there yet: fold/ and git first, since
-// there may be too few for the source. It returns the names of the directories
-// that are listed, nil if they are not or cannot be.
+// watchAll sets all missing watches: fold/ and git first, since there may be too few for
+// the source. It returns the names of the listed directories, nil if there is no list.
 func (l *loop) watchAll(ctx context.Context) map[string]bool {
 	defer func() { l.schedulePoll(time.Now()) }()
 	defer l.report()
@@ -153,8 +152,8 @@ func (l *loop) watchAll(ctx context.Context) map[string]bool {
 	return listed
 }
 
-// watch sets the watch on one directory, or notes that it must be swept. It
-// reports whether the directory is there.
+// watch sets the watch of one directory, or notes that it must be polled. It reports
+// whether the directory exists.
 func (l *loop) watch(p place) bool {
 	if _, ok := l.dirs.watched[p.dir]; ok {
 		return true
@@ -190,13 +189,13 @@ func (l *loop) watch(p place) bool {
 	return true
 }
 
-// watchTree watches a directory and what is below it. Where found is not nil
-// it is called for each file that is already there.
+// watchTree watches a directory and all below it. Found, if not nil, is called for each
+// file that exists already.
 func (l *loop) watchTree(p place, found func(name string)) {
 	if p.kind == source && p.name != "" && l.pruned(p) {
 		return
 	}
-	if !l.watch(p) { // before reading it, so that nothing falls in between
+	if !l.watch(p) { // before it is read, so that no file is missed
 		return
 	}
 	entries, err := os.ReadDir(p.dir)
@@ -237,7 +236,7 @@ func inside(dir, tree string) bool {
 	return dir == tree || strings.HasPrefix(dir, tree+string(filepath.Separator))
 }
 
-// event takes up one event of the system.
+// event handles one event of the system.
 func (l *loop) event(ev fsnotify.Event) {
 	if ev.Name == "" || ev.Op == fsnotify.Chmod {
 		return // a changed mode or time is not a changed content
@@ -306,9 +305,9 @@ func (l *loop) event(ev fsnotify.Event) {
 	l.settle.add(now, p.name)
 }
 
-// cameUp watches a directory that was created or moved here, and reports what
-// is in it already: `mkdir -p a/b` and a file in it cause one event, for a. It
-// reports whether p is a directory.
+// cameUp watches a directory that was created or moved here, and reports the files in it:
+// `mkdir -p a/b` and a file in it cause one event, for a. It reports whether p is a
+// directory.
 func (l *loop) cameUp(now time.Time, p place) bool {
 	fi, err := os.Lstat(p.dir)
 	if err != nil || !fi.IsDir() {
@@ -333,8 +332,8 @@ func (l *loop) cameUp(now time.Time, p place) bool {
 	return true
 }
 
-// gitName reports whether a name in a git directory tells that something moved.
-// Lock files only count when they go: then what waits for git may go on.
+// gitName reports whether a name in a git directory means that HEAD, a ref or the index
+// changed. A lock file only counts when it is removed: then git has finished.
 func gitName(base string, op fsnotify.Op) bool {
 	switch base {
 	case "HEAD", "index", "packed-refs", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer":
@@ -345,8 +344,8 @@ func gitName(base string, op fsnotify.Op) bool {
 	return false
 }
 
-// retryFailed tries to set the watches that could not be set, until one fails
-// again: limits are raised, other programs end.
+// retryFailed tries to set the missing watches until one fails again; limits may have
+// been raised, or other programs ended.
 func (l *loop) retryFailed(ctx context.Context) {
 	if l.n == nil {
 		return
@@ -371,7 +370,7 @@ func (l *loop) retryFailed(ctx context.Context) {
 	l.report()
 }
 
-// schedulePoll starts or ends the sweeps of directories without a watch.
+// schedulePoll starts or stops the polling of directories without a watch.
 func (l *loop) schedulePoll(now time.Time) {
 	if l.n != nil && len(l.dirs.failed) == 0 && l.network == "" {
 		l.pollAt = time.Time{}
@@ -389,7 +388,7 @@ func (l *loop) schedulePoll(now time.Time) {
 	}
 }
 
-// report makes what the loop knows visible in State.
+// report updates State.
 func (l *loop) report() {
 	s := State{Watched: len(l.dirs.watched), Polled: len(l.dirs.failed)}
 	switch {
@@ -409,7 +408,7 @@ func (l *loop) report() {
 	l.state = s
 }
 
-// reasonOf says in words why a watch could not be set.
+// reasonOf describes why a watch could not be set.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

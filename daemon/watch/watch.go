@@ -116,11 +116,6 @@ func New(opt Options) *Watcher {
 	return &Watcher{opt: opt, make: newSystem, wake: make(chan struct{}, 1)}
 }
 
-// Run watches until ctx is done; see [Watcher.Run].
-func Run(ctx context.Context, opt Options, out chan<- Batch) error {
-	return New(opt).Run(ctx, out)
-}
-
 // State returns how changes are noticed now. It may be called at any time, from
 // any goroutine.
 func (w *Watcher) State() State {

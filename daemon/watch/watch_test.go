@@ -312,7 +312,7 @@ func TestAStormIsOneBatch(t *testing.T) {
 }
 
 func TestRunNeedsARoot(t *testing.T) {
-	if err := watch.Run(t.Context(), watch.Options{Root: filepath.Join(t.TempDir(), "none")}, nil); err == nil {
+	if err := watch.New(watch.Options{Root: filepath.Join(t.TempDir(), "none")}).Run(t.Context(), nil); err == nil {
 		t.Error("Run of a folder that is not there returned nil")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/foldwatch/foldwatch/api/auth"
 )
 
-// logged returns a writer that knows what was answered, and what tells the log of
-// it; that is for who looks for a fault, and costs nothing else.
-func (s *Server) logged(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, func(route Route, who auth.Caller)) {
+// logAnswer returns a writer that notes the status, and a function that logs the answer
+// at level debug. If that level is off, they do nothing.
+func (s *Server) logAnswer(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, func(route Route, who auth.Caller)) {
 	if !s.opt.Log.Enabled(r.Context(), slog.LevelDebug) {
 		return w, func(Route, auth.Caller) {}
 	}
@@ -41,7 +41,7 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController, Flush for those who know only that.
+// Unwrap is for http.ResponseController, Flush for callers that use http.Flusher.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }

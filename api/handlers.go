@@ -1,11 +1,11 @@
-// Package api is the HTTP face of the two doors: it turns requests into calls
-// of [Doors] and answers, errors and events into HTTP. It decides nothing about
-// memories itself.
+// Package api serves the daemon over HTTP: it turns requests into calls of [Handlers],
+// and replies, errors and events into HTTP. It decides nothing about memories itself. Its
+// state is in memory: rate limits, and answers stored for idempotency keys.
 //
 // # What holds on every route
 //
 // Who may call a route stands beside it in one table, see [Routes]. Errors are
-// problem documents (RFC 9457) made from one table of kinds, see [Kind]. Bodies
+// problem documents (RFC 9457) made from one table of kinds, see [wire.Kind]. Bodies
 // are those of package wire. A POST with an Idempotency-Key is done once. A
 // memory has its content hash as strong ETag; a write with a stale If-Match is
 // answered 412, one with a stale expected_hash 409, both with the two versions.
@@ -18,17 +18,17 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Doors is what the daemon does for a caller. Every method checks the scope by
-// itself, wraps errors with the kinds of package fold, and is safe for
-// concurrent use. A slug is "" only where said.
-type Doors interface {
-	ProjectDoors
-	RepositoryDoors
-	MemoryDoors
-	ProposalDoors
-	HistoryDoors
+// Handlers is what the daemon does for a caller. Every method checks the scope, wraps
+// errors with the kinds of package fold, and is safe for concurrent use. A slug is ""
+// only where a comment says so.
+type Handlers interface {
+	ProjectHandlers
+	RepositoryHandlers
+	MemoryHandlers
+	ProposalHandlers
+	HistoryHandlers
 
-	// Search finds in one project, SearchAll in all that the scope may read.
+	// Search searches one project, SearchAll all projects that the scope may read.
 	Search(ctx context.Context, sc fold.Scope, slug string, in wire.SearchRequest) (wire.SearchReply, error)
 	SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchRequest) (wire.SearchReply, error)
 	// Context returns what surrounds one memory, TaskContext what helps with a task.
@@ -53,8 +53,8 @@ type Doors interface {
 	Subscribe(ctx context.Context, sc fold.Scope, after uint64) <-chan wire.Event
 }
 
-// ProjectDoors keep the registry of checkouts.
-type ProjectDoors interface {
+// ProjectHandlers are those of the registry of checkouts.
+type ProjectHandlers interface {
 	Projects(ctx context.Context, sc fold.Scope) (wire.ProjectList, error)
 	Project(ctx context.Context, sc fold.Scope, slug string) (wire.Project, error)
 	AddProject(ctx context.Context, sc fold.Scope, in wire.ProjectCreate) (wire.ProjectAdded, error)
@@ -64,14 +64,14 @@ type ProjectDoors interface {
 	ProjectStatus(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
 	Health(ctx context.Context) wire.Health
 	Problems(ctx context.Context, sc fold.Scope, slug string, in wire.ProblemQuery) (wire.ProblemList, error)
-	// Drift compares what is derived of a project with its files; it reads all of both.
+	// Drift compares the derived data of a project with its files; it reads all of both.
 	Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Drift, error)
 	Algorithm(ctx context.Context, sc fold.Scope, slug string) (wire.Algorithm, error)
 	SetAlgorithm(ctx context.Context, sc fold.Scope, slug string, in wire.Algorithm) (wire.Algorithm, error)
 	Pause(ctx context.Context, sc fold.Scope, slug string, in wire.Pause) (wire.ProjectStatus, error)
 	Resume(ctx context.Context, sc fold.Scope, slug string) (wire.ProjectStatus, error)
-	// ReloadModels takes over what the user file says now about models and what
-	// projects may use, and has their vectors made.
+	// ReloadModels applies what the user file now says about models and the projects that
+	// may use them, and starts to make their vectors.
 	ReloadModels(ctx context.Context, sc fold.Scope) (wire.EmbedderList, error)
 	// Audit lists the requests that left this machine.
 	Audit(ctx context.Context, sc fold.Scope, in wire.AuditQuery) (wire.AuditList, error)
@@ -80,19 +80,18 @@ type ProjectDoors interface {
 	ProjectOfPath(ctx context.Context, sc fold.Scope, path string) (slug string, err error)
 }
 
-// RepositoryDoors keep memories in step with a remote. An id is that of a
-// [wire.Repository].
-type RepositoryDoors interface {
+// RepositoryHandlers sync memories with a remote. An id is that of a [wire.Repository].
+type RepositoryHandlers interface {
 	Repositories(ctx context.Context, sc fold.Scope, slug string) (wire.RepositoryList, error)
 	// AddRepository turns sync on, RemoveRepository off.
 	AddRepository(ctx context.Context, sc fold.Scope, slug string, in wire.RepositoryCreate) (wire.RepositoryAdded, error)
 	RemoveRepository(ctx context.Context, sc fold.Scope, slug, id string) error
-	// Sync makes one round and returns when what came is found by searches.
+	// Sync makes one round and returns when searches find what was received.
 	Sync(ctx context.Context, sc fold.Scope, slug, id string, in wire.SyncRequest) (wire.SyncReply, error)
 }
 
-// MemoryDoors read and write memories and their links.
-type MemoryDoors interface {
+// MemoryHandlers read and write memories and their links.
+type MemoryHandlers interface {
 	AddMemory(ctx context.Context, sc fold.Scope, slug string, in wire.MemoryCreate) (wire.WriteReply, error)
 	GetMemory(ctx context.Context, sc fold.Scope, slug, id string) (wire.Memory, error) // counts as use
 	ListMemories(ctx context.Context, sc fold.Scope, slug string, in wire.ListQuery) (wire.MemoryList, error)
@@ -109,30 +108,31 @@ type MemoryDoors interface {
 	Upload(ctx context.Context, sc fold.Scope, slug string, in wire.FilesUpload) (wire.FilesUploaded, error)
 }
 
-// ProposalDoors decide about changes of memories that were proposed. An id is that of
-// a proposal, or the beginning of one.
-type ProposalDoors interface {
+// ProposalHandlers decide about proposed changes of memories. An id is that of a proposal,
+// or a prefix of one.
+type ProposalHandlers interface {
 	Proposals(ctx context.Context, sc fold.Scope, slug string, in wire.ProposalQuery) (wire.ProposalList, error)
-	// Proposal returns one, with what accepting it would change.
+	// Proposal returns a proposal with the changes that accepting it would make.
 	Proposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error)
-	// AcceptProposal does what is proposed; what was accepted before is answered again.
+	// AcceptProposal makes the changes; if it was accepted before, it returns the same
+	// answer again.
 	AcceptProposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.ProposalAccepted, error)
-	// RejectProposal remembers that it is not wanted: it does not come again.
+	// RejectProposal records that it is not wanted, so that it is not made again.
 	RejectProposal(ctx context.Context, sc fold.Scope, slug, id string) (wire.Proposal, error)
 }
 
-// HistoryDoors read the history of the memories and bring them back.
-type HistoryDoors interface {
+// HistoryHandlers read and restore the history of the memories.
+type HistoryHandlers interface {
 	// Log lists commits newest first, of one memory if id is not "".
 	Log(ctx context.Context, sc fold.Scope, slug, id string, limit int) (wire.LogReply, error)
 	Diff(ctx context.Context, sc fold.Scope, slug, rev string) (wire.DiffReply, error)
 	Restore(ctx context.Context, sc fold.Scope, slug string, in wire.Restore) (wire.WriteReply, error)
-	// Lost lists what was written in tracked mode and is nowhere any more but in the journal.
+	// Lost lists memories written in tracked mode that only the journal still has.
 	Lost(ctx context.Context, sc fold.Scope, slug string) (wire.LostList, error)
-	// ForgetLost ends the matter of what is lost.
+	// ForgetLost removes the lost memories from the list.
 	ForgetLost(ctx context.Context, sc fold.Scope, slug string) (wire.LostForgotten, error)
 	// Undo takes back what one commit changed.
 	Undo(ctx context.Context, sc fold.Scope, slug string, in wire.Undo) (wire.Undone, error)
-	// Decay tells which memories have faded, and archives them if asked to.
+	// Decay lists the faded memories, and archives them if asked to.
 	Decay(ctx context.Context, sc fold.Scope, slug string, in wire.DecayRequest) (wire.DecayReply, error)
 }

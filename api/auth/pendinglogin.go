@@ -26,26 +26,25 @@ import (
 const (
 	// loginTime is how long a login may take.
 	loginTime = 10 * time.Minute
-	// mostEnded is how many logins that ended are remembered, so that none ends
-	// twice. Beyond that the oldest are forgotten, which only the browser that has
-	// their cookie could make use of.
-	mostEnded = 10_000
-	// mostTabs is how many logins one browser may have under way, and longestTab what
-	// the cookie of none is longer than, in bytes. They come with every request, whose
-	// head must not grow too long: a page that begins logins must not shut a browser out.
-	mostTabs   = 4
-	longestTab = 1536
-	// mostReturn is how long a path may be that a login ends at, in bytes. A longer
-	// one is not worth its place in the cookie.
-	mostReturn = 300
+	// maxEndedLogins is how many finished logins are stored, so that none is used twice.
+	// The oldest are forgotten; only the browser with their cookie could use them again.
+	maxEndedLogins = 10_000
+	// maxPendingLogins is how many logins one browser may have pending, and
+	// maxLoginCookie bounds the bytes of their cookies. All are sent with each request,
+	// whose header must not grow too long even if a page begins many logins.
+	maxPendingLogins = 4
+	maxLoginCookie   = 1536
+	// maxReturnTo is the longest path to return to after a login, in bytes; a longer one
+	// is left out of the cookie.
+	maxReturnTo = 300
 
-	loginCookie = "foldwatch-login-" // and the first letters of its state: two tabs log in side by side
+	loginCookie = "foldwatch-login-" // and the first letters of its state, so that two tabs can log in
 	stateShown  = 8
 )
 
-// A begun is a login under way. It is kept by the browser that began it, sealed, and
-// nowhere else: strangers can begin as many as they like, and leave nothing here.
-type begun struct {
+// A pendingLogin is stored, encrypted, in a cookie of the browser that began it, and
+// nowhere else, so that strangers who begin logins use no memory here.
+type pendingLogin struct {
 	State    string `json:"s"`
 	Provider string `json:"p"`
 	Nonce    string `json:"n"`
@@ -54,8 +53,8 @@ type begun struct {
 	Expires  int64  `json:"e"` // microseconds
 }
 
-// openSeal reads the key that logins under way are sealed with, or makes it. Where it
-// cannot be kept, logins that are under way at a restart begin again.
+// openSeal reads the key for the cookies of pending logins, or makes one. If it cannot be
+// stored, logins that are pending at a restart must begin again.
 func (l *Logins) openSeal(ctx context.Context) error {
 	file := filepath.Join(l.opt.Secrets, "seal.key")
 	key, err := os.ReadFile(file)
@@ -78,12 +77,12 @@ func (l *Logins) openSeal(ctx context.Context) error {
 	return err
 }
 
-// sealed returns the cookie that keeps b.
-func (l *Logins) sealed(b begun) (*http.Cookie, error) {
+// sealed returns the cookie with b.
+func (l *Logins) sealed(b pendingLogin) (*http.Cookie, error) {
 	name := loginCookie + b.State[:stateShown]
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // one byte would be six
+	enc.SetEscapeHTML(false) // escaped characters are six bytes each
 	if err := enc.Encode(b); err != nil {
 		return nil, err
 	}
@@ -92,8 +91,8 @@ func (l *Logins) sealed(b begun) (*http.Cookie, error) {
 	return l.cookie(name, unpadded.EncodeToString(l.seal.Seal(once, once, text.Bytes(), []byte(name))), loginTime), nil
 }
 
-// opened reads the login that r has a cookie of.
-func (l *Logins) opened(r *http.Request, state string) (b begun, ok bool) {
+// opened returns the login in a cookie of r.
+func (l *Logins) opened(r *http.Request, state string) (b pendingLogin, ok bool) {
 	name := loginCookie + state[:stateShown]
 	raw, err := unpadded.DecodeString(l.sent(r, name))
 	if n := l.seal.NonceSize(); err == nil && len(raw) > n {
@@ -103,16 +102,16 @@ func (l *Logins) opened(r *http.Request, state string) (b begun, ok bool) {
 	return b, ok
 }
 
-// crowded returns what makes a browser forget its oldest logins, if it has many, and
-// what is called like one and is none of ours.
-func (l *Logins) crowded(r *http.Request) (drop []*http.Cookie) {
-	left := mostTabs - 1
-	for _, c := range slices.Backward(r.Cookies()) { // those that were set first come first (RFC 6265, 5.4)
+// oldLoginCookies returns cookies that make a browser forget its oldest logins if it has
+// too many, and cookies of such a name that are not ours.
+func (l *Logins) oldLoginCookies(r *http.Request) (drop []*http.Cookie) {
+	left := maxPendingLogins - 1
+	for _, c := range slices.Backward(r.Cookies()) { // the oldest come first (RFC 6265, 5.4)
 		name, ok := strings.CutPrefix(c.Name, l.cookieName(loginCookie))
 		if !ok {
 			continue
 		}
-		if left > 0 && len(c.Name)+len(c.Value) <= longestTab {
+		if left > 0 && len(c.Name)+len(c.Value) <= maxLoginCookie {
 			left--
 		} else {
 			drop = append(drop, l.gone(loginCookie+name))
@@ -121,11 +120,10 @@ func (l *Logins) crowded(r *http.Request) (drop []*http.Cookie) {
 	return drop
 }
 
-// stateError is one of our database.
+// stateError is an error of our database.
 type stateError struct{ error }
 
-// resume finds the login that an answer belongs to. From here on it cannot be
-// used again.
+// resume returns the pending login that an answer belongs to, and marks it as used.
 func (l *Logins) resume(r *http.Request, p *provider, answer url.Values) (a attempt, returnTo string, err error) {
 	for _, name := range []string{"state", "code", "iss", "error"} {
 		if len(answer[name]) > 1 {
@@ -146,7 +144,7 @@ func (l *Logins) resume(r *http.Request, p *provider, answer url.Values) (a atte
 	if !a.now.Before(expires) {
 		return a, "", errors.New("the login took too long")
 	}
-	switch err := l.ended(r.Context(), state, b.Provider, expires, a.now); {
+	switch err := l.markEnded(r.Context(), state, b.Provider, expires, a.now); {
 	case errors.Is(err, fold.ErrConflict):
 		return a, "", errors.New("state is unknown or was used")
 	case err != nil:
@@ -159,7 +157,7 @@ func (l *Logins) resume(r *http.Request, p *provider, answer url.Values) (a atte
 	return a, b.ReturnTo, nil
 }
 
-// ended notes that a login goes on, which it does once.
-func (l *Logins) ended(ctx context.Context, state, provider string, expires, now time.Time) error {
-	return l.state.UseOAuthState(ctx, hashText(state), provider, expires, now, mostEnded)
+// markEnded marks a login as used; it returns an error the second time.
+func (l *Logins) markEnded(ctx context.Context, state, provider string, expires, now time.Time) error {
+	return l.state.UseOAuthState(ctx, hashText(state), provider, expires, now, maxEndedLogins)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func ranking(doors, n int) (ranked []rank.Ranked) {
+func ranking(checkouts, n int) (ranked []rank.Ranked) {
 	for i := range n {
 		id := fold.ID(fmt.Sprintf("%016x", 1<<63+uint64(i)))
-		if doors > 1 {
-			id = tag(i%doors, id)
+		if checkouts > 1 {
+			id = projectID(i%checkouts, id)
 		}
 		ranked = append(ranked, rank.Ranked{ID: id, Score: 1 / float64(i+1), Relevance: 0.5, Strength: 0.25})
 	}
@@ -39,13 +39,13 @@ func sumOf(i int) (of [sha256.Size]byte) {
 
 func TestKeptOrder(t *testing.T) {
 	t.Parallel()
-	for _, doors := range []int{1, 3} {
+	for _, checkouts := range []int{1, 3} {
 		var k Kept
 		at := time.UnixMilli(1000)
-		was := ranking(doors, 9)
+		was := ranking(checkouts, 9)
 		of := sumOf(7)
 		c, held := k.begin(wire.SearchCursor{At: at, Of: 7}, of, was)
-		if other, _ := k.begin(wire.SearchCursor{At: at, Of: 7}, of, ranking(doors, 2)); other == c || !held {
+		if other, _ := k.begin(wire.SearchCursor{At: at, Of: 7}, of, ranking(checkouts, 2)); other == c || !held {
 			t.Errorf("two searches have one cursor; the first is kept: %v", held)
 		}
 		now := slices.Clone(was[2:]) // the first two were pushed out of the candidates
@@ -53,22 +53,22 @@ func TestKeptOrder(t *testing.T) {
 		for i := range now {
 			now[i].Chunks = []rank.RankedChunk{{Relevance: 1}}
 		}
-		got, known := k.order(keyOf(c.Plus(4), of), now, doors)
+		got, known := k.apply(orderKeyOf(c.Plus(4), of), now, checkouts)
 		if !known || !slices.Equal(idsOf(got), idsOf(was)) {
-			t.Errorf("%d doors: %v, %q, want %q", doors, known, idsOf(got), idsOf(was))
+			t.Errorf("%d checkouts: %v, %q, want %q", checkouts, known, idsOf(got), idsOf(was))
 		}
 		if got[1].Score != 0.5 || got[1].Relevance != 0.5 || got[1].Strength != 0.25 || len(got[1].Chunks) != 0 || len(got[2].Chunks) != 1 {
-			t.Errorf("%d doors: the second is %+v, the third %+v", doors, got[1], got[2])
+			t.Errorf("%d checkouts: the second is %+v, the third %+v", checkouts, got[1], got[2])
 		}
-		k.replace(keyOf(c, of), without(was, []fold.ID{was[3].ID}))
-		if got, _ := k.order(keyOf(c, of), now, doors); len(got) != 8 || got[3].ID != was[4].ID {
-			t.Errorf("%d doors: without the fourth: %q", doors, idsOf(got))
+		k.replace(orderKeyOf(c, of), without(was, []fold.ID{was[3].ID}))
+		if got, _ := k.apply(orderKeyOf(c, of), now, checkouts); len(got) != 8 || got[3].ID != was[4].ID {
+			t.Errorf("%d checkouts: without the fourth: %q", checkouts, idsOf(got))
 		}
-		if got, known := k.order(keyOf(c, sumOf(8)), now, doors); known || !slices.Equal(idsOf(got), idsOf(now)) {
-			t.Errorf("%d doors: a search that nobody began, with the cursor of another, is known: %q", doors, idsOf(got))
+		if got, known := k.apply(orderKeyOf(c, sumOf(8)), now, checkouts); known || !slices.Equal(idsOf(got), idsOf(now)) {
+			t.Errorf("%d checkouts: a search that nobody began, with the cursor of another, is known: %q", checkouts, idsOf(got))
 		}
-		if got, _ := k.order(keyOf(c, of), nil, doors-1); doors > 1 && slices.ContainsFunc(got, func(r rank.Ranked) bool { d, _ := untag(r.ID); return d >= doors-1 }) {
-			t.Errorf("places behind a door that is not there: %q", idsOf(got))
+		if got, _ := k.apply(orderKeyOf(c, of), nil, checkouts-1); checkouts > 1 && slices.ContainsFunc(got, func(r rank.Ranked) bool { d, _ := splitProjectID(r.ID); return d >= checkouts-1 }) {
+			t.Errorf("places behind a checkout that is not there: %q", idsOf(got))
 		}
 	}
 }
@@ -80,13 +80,13 @@ func TestKeptIsBounded(t *testing.T) {
 	ranked := ranking(1, 1000)
 	first, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(1), ranked)
 	second, _ := k.begin(wire.SearchCursor{At: time.UnixMilli(1)}, sumOf(2), ranked)
-	for i := range 3 * mostKept / len(ranked) {
+	for i := range 3 * maxPlaces / len(ranked) {
 		k.begin(wire.SearchCursor{At: time.UnixMilli(2)}, sumOf(i), ranked)
-		if _, known := k.order(keyOf(first, sumOf(1)), nil, 1); !known {
+		if _, known := k.apply(orderKeyOf(first, sumOf(1)), nil, 1); !known {
 			t.Fatalf("after %d searches what was asked for a moment ago is forgotten", i)
 		}
 	}
-	if _, known := k.order(keyOf(second, sumOf(2)), nil, 1); known || k.orders.Len() != mostKept/len(ranked) {
+	if _, known := k.apply(orderKeyOf(second, sumOf(2)), nil, 1); known || k.orders.Len() != maxPlaces/len(ranked) {
 		t.Errorf("%d searches of %d places each are kept, the second known: %v", k.orders.Len(), len(ranked), known)
 	}
 }
@@ -95,15 +95,15 @@ func TestKeptIsBounded(t *testing.T) {
 func TestInventedCursorsLeaveLittle(t *testing.T) {
 	t.Parallel()
 	var k Kept
-	for i := range 3 * mostOrders {
+	for i := range 3 * maxOrders {
 		for n := range 2 {
-			if k.replace(keptKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {
+			if k.replace(orderKey{at: int64(i), of: sumOf(n)}, ranking(1, n)) {
 				t.Fatalf("an order of %d places is kept", n)
 			}
 		}
-		k.replace(keptKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
+		k.replace(orderKey{at: int64(i), of: sumOf(2)}, ranking(1, 2))
 	}
-	if k.orders.Len() != mostOrders {
-		t.Errorf("%d orders are kept, want %d", k.orders.Len(), mostOrders)
+	if k.orders.Len() != maxOrders {
+		t.Errorf("%d orders are kept, want %d", k.orders.Len(), maxOrders)
 	}
 }

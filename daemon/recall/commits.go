@@ -13,33 +13,32 @@ import (
 	"github.com/foldwatch/foldwatch/meta/textindex"
 )
 
-// voters is how many of the past commits that are most like a question vote for
-// their files (retrieval.md 3.5).
+// voters is how many past commits, those most similar to a question, vote for their files
+// (retrieval.md 3.5).
 const voters = 50
 
-// subjectRunes is how much is kept of the first line of a message, to say which
-// commit it was.
+// subjectRunes is how many characters of a commit's subject are kept, to be shown.
 const subjectRunes = 100
 
-// A past is what past commits say, made when it is first asked for and again
-// when the history was read on.
-type past struct {
-	mu   sync.Mutex // guards the fields below
-	tip  string
-	told *told
+// A commitHistory caches the index of past commits. It is rebuilt when more of the
+// history was read.
+type commitHistory struct {
+	mu    sync.Mutex // guards the fields below
+	tip   string
+	index *commitIndex
 }
 
-// A told is the past up to one commit. It does not change.
-type told struct {
+// A commitIndex finds past commits, up to one of them, by their messages. It is immutable.
+type commitIndex struct {
 	messages *textindex.Messages
-	commits  []voter             // in the order of messages
-	subjects *textindex.Messages // of files: the first lines of all their commits
+	commits  []commitVote        // in the order of messages
+	subjects *textindex.Messages // of each file: the subjects of all its commits
 	files    []fold.ID           // in the order of subjects
 }
 
-// at returns what the commits tell that lead to the newest one that was read; nil
-// if none was.
-func (p *past) at(ctx context.Context, d *Door) (*told, error) {
+// load returns the index of the commits up to the newest one that was read; nil if none
+// was.
+func (p *commitHistory) load(ctx context.Context, d *Door) (*commitIndex, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	tip, err := d.Index.CommitsTip(ctx)
@@ -51,20 +50,20 @@ func (p *past) at(ctx context.Context, d *Door) (*told, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.tip, p.told = tip, tellPast(d.Slug, commits)
+		p.tip, p.index = tip, indexCommits(d.Slug, commits)
 	}
-	return p.told, nil
+	return p.index, nil
 }
 
-// tellPast indexes commits, which come oldest first.
-func tellPast(slug string, commits []index.Commit) *told {
-	t := &told{commits: make([]voter, len(commits))}
+// indexCommits makes the index of commits, which come oldest first.
+func indexCommits(slug string, commits []index.Commit) *commitIndex {
+	t := &commitIndex{commits: make([]commitVote, len(commits))}
 	numbers := map[string]int{} // of files
 	var subjects []*strings.Builder
-	for i, c := range slices.Backward(commits) { // the newest are read of a file that has many
+	for i, c := range slices.Backward(commits) { // the index keeps the first part of a long text, so the newest come first
 		subject, _, _ := strings.Cut(c.Message, "\n")
 		v := &t.commits[i]
-		// A copy, so that the rest of the message can go.
+		// A copy, so that the rest of the message can be freed.
 		v.oid, v.subject = c.Oid, strings.Clone(clip(strings.TrimSpace(subject), subjectRunes))
 		for _, f := range c.Files {
 			n, ok := numbers[f]
@@ -83,17 +82,17 @@ func tellPast(slug string, commits []index.Commit) *told {
 	return t
 }
 
-// votes sets what past commits say of files: those that are like the question vote,
-// each with the square of how much it is like it, and all that was said of a file
-// may be like it. It returns the commits that voted, most like it first. Files that
-// are not indexed, or do not pass the filter, get nothing.
-func (d *Door) votes(ctx context.Context, query string, f textindex.Filter, c *rank.Candidates) ([]voter, error) {
-	t, err := d.past.at(ctx, d)
+// votes sets what past commits say of files. Commits similar to the question vote for
+// their files, with the square of the similarity as weight; besides, the subjects of all
+// commits of a file are compared with the question. It returns the commits that voted, the
+// most similar first. Files that are not indexed, or do not pass the filter, get nothing.
+func (s *Door) votes(ctx context.Context, query string, f textindex.Filter, c *rank.Candidates) ([]commitVote, error) {
+	t, err := s.history.load(ctx, s)
 	if err != nil || t == nil {
 		return nil, err
 	}
 	votes, messages := map[fold.ID]float64{}, map[fold.ID]float64{}
-	var like []voter
+	var like []commitVote
 	for _, l := range t.messages.Like(query, voters) {
 		like = append(like, t.commits[l.Text])
 		for _, id := range t.commits[l.Text].files {
@@ -112,11 +111,11 @@ func (d *Door) votes(ctx context.Context, query string, f textindex.Filter, c *r
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	allowed, err := d.Text.Passing(ctx, f)
+	allowed, err := s.Text.Passing(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	known, err := d.Index.Stats(ctx, ids)
+	known, err := s.Index.Stats(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

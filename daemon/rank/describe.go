@@ -1,13 +1,13 @@
 package rank
 
-// An About says what a feature is to people who read a score.
-type About struct {
-	Channel string // the way of finding it belongs to
+// A Description says what a feature is, to people who read the explanation of a score.
+type Description struct {
+	Channel string // the channel it comes from
 	Text    string // what it measures, in at most 44 characters
 }
 
-// about is what explanations say of the features.
-var about = map[Feature]About{
+// descriptions has those of all features.
+var descriptions = map[Feature]Description{
 	Words:        {"words", "BM25 over all fields"},
 	Expanded:     {"words", "BM25 over all fields, with synonyms"},
 	Body:         {"words", "BM25 of the text alone"},
@@ -40,21 +40,21 @@ var about = map[Feature]About{
 	Linked:       {"links", "linked to one of the best"},
 }
 
-// fused is the only term where rankings are fused.
+// fused is the name of the only term of a score made by rank fusion.
 const fused = "rrf"
 
-// AboutTerm returns what the term of that name is. A name that is no feature's
-// has a channel of its own.
-func AboutTerm(name string) About {
+// DescribeTerm returns the description of the term with that name. A name that is no
+// feature's is taken for a channel.
+func DescribeTerm(name string) Description {
 	if name == fused {
-		return About{"fusion", "its places in the rankings of all channels"}
+		return Description{"fusion", "its places in the rankings of all channels"}
 	}
 	for f, n := range featureNames {
 		if n == name {
-			if a, ok := about[Feature(f)]; ok {
+			if a, ok := descriptions[Feature(f)]; ok {
 				return a
 			}
 		}
 	}
-	return About{Channel: name}
+	return Description{Channel: name}
 }

@@ -17,7 +17,7 @@ func TestCuesOfAQuestion(t *testing.T) {
 		}
 		return d
 	}
-	told := map[fold.ID]index.Statement{
+	statements := map[fold.ID]index.Statement{
 		"ann asks":  {Author: "Ann Lee", At: at("2026-05-08"), Text: "Where is the wombat?\n\n[a wombat by a river.]\n"},
 		"bob tells": {Author: "Bob", At: at("2026-05-09"), Text: "It left? It did, last Saturday."},
 		"ann tells": {Author: "Ann Lee", At: at("2026-06-03"), Text: "It may be by the river."},
@@ -25,20 +25,20 @@ func TestCuesOfAQuestion(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		query string
-		want  map[fold.ID]rank.Cue
+		want  map[fold.ID]rank.Hint
 	}{
-		{"where is the wombat", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"What does Ann say?", map[fold.ID]rank.Cue{"ann asks": {Person: 1, Asks: 1}, "ann tells": {Person: 1}}},
-		{"What did Ann and Bob see?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"Is Annual the name the agent has?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"When did it leave?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "bob tells": {Time: 1}}},
-		{"what happens when it left", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}}},
-		{"What left in May 2026?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: 1}, "ann tells": {Time: .5}}},
-		{"What left on 8 May, 2026?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: .5}}},
-		{"What left last month?", map[fold.ID]rank.Cue{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
+		{"where is the wombat", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"What does Ann say?", map[fold.ID]rank.Hint{"ann asks": {Person: 1, Asks: 1}, "ann tells": {Person: 1}}},
+		{"What did Ann and Bob see?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"Is Annual the name the agent has?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"When did it leave?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}, "bob tells": {Time: 1}}},
+		{"what happens when it left", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}}},
+		{"What left in May 2026?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: 1}, "ann tells": {Time: .5}}},
+		{"What left on 8 May, 2026?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1, Time: 1}, "bob tells": {Time: .5}}},
+		{"What left last month?", map[fold.ID]rank.Hint{"ann asks": {Asks: 1}, "ann tells": {Time: 1}, "agent": {Time: .5}}},
 	} {
 		t.Run(tc.query, func(t *testing.T) {
-			got := cuesOf(tc.query, told, at("2026-07-20"))
+			got := hintsOf(tc.query, statements, at("2026-07-20"))
 			if len(got) != len(tc.want) {
 				t.Errorf("cues %v, want %v", got, tc.want)
 			}
@@ -77,7 +77,7 @@ func TestSpanOfAQuestion(t *testing.T) {
 			}
 			return at.Format(time.DateOnly)
 		}
-		from, to := spanOf(tc.query, now)
+		from, to := timeSpan(tc.query, now)
 		if text(from) != tc.from || text(to) != tc.to {
 			t.Errorf("spanOf(%q) = %s to %s, want %s to %s", tc.query, text(from), text(to), tc.from, tc.to)
 		}

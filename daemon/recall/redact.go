@@ -9,17 +9,17 @@ import (
 	"github.com/foldwatch/foldwatch/meta/secret"
 )
 
-// withheld returns ErrSecret if the file of a memory holds a credential that was
-// not allowed: the index has set it aside, and nobody is shown it.
-func (d *Door) withheld(ctx context.Context, id fold.ID, b []byte) error {
+// checkSecrets returns ErrSecret if the file of a memory holds a credential that was
+// not allowed. The index leaves such a memory out, and nothing shows it.
+func (s *Door) checkSecrets(ctx context.Context, id fold.ID, b []byte) error {
 	findings := secret.Scan(b)
 	if len(findings) == 0 {
 		return nil
 	}
 	var allowed map[string]bool
-	if d.Allowed != nil {
+	if s.Allowed != nil {
 		var err error
-		if allowed, err = d.Allowed(ctx, id); err != nil {
+		if allowed, err = s.Allowed(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -32,17 +32,17 @@ func (d *Door) withheld(ctx context.Context, id fold.ID, b []byte) error {
 	return nil
 }
 
-// withoutSecrets is src with the lines of the hidden chunks of the memory id,
-// and of what is found in it now, left empty; the first of each says why. There
-// are as many lines as before.
-func (d *Door) withoutSecrets(ctx context.Context, id fold.ID, src []byte) ([]byte, error) {
-	chunks, err := d.Index.ChunksOf(ctx, []fold.ID{id})
+// redact returns src without the lines that hold credentials: those of the hidden
+// chunks of the memory id, and those that a scan of src finds now. The first line of
+// each run says why, the others are empty, so that the number of lines stays.
+func (s *Door) redact(ctx context.Context, id fold.ID, src []byte) ([]byte, error) {
+	chunks, err := s.Index.ChunksOf(ctx, []fold.ID{id})
 	if err != nil {
 		return nil, err
 	}
 	lines := strings.SplitAfter(string(src), "\n")
 	hide := make([]bool, len(lines))
-	mark := func(start, end int) { // from 1, inclusive
+	hideLines := func(start, end int) { // from 1, inclusive
 		for i := max(start, 1); i <= min(end, len(lines)); i++ {
 			hide[i-1] = true
 		}
@@ -51,18 +51,18 @@ func (d *Door) withoutSecrets(ctx context.Context, id fold.ID, src []byte) ([]by
 	for _, c := range chunks[id] {
 		if c.Hidden {
 			found = true
-			mark(c.StartLine, c.EndLine)
+			hideLines(c.StartLine, c.EndLine)
 		}
 	}
 	for _, f := range secret.Scan(src) {
 		found = true
 		end := f.Line
-		if strings.Contains(lines[f.Line-1], "-----BEGIN") { // the file may have changed since it was cut
+		if strings.Contains(lines[f.Line-1], "-----BEGIN") { // a key block; the file may have changed since its chunks were made
 			for end < len(lines) && !strings.Contains(lines[end-1], "-----END") {
 				end++
 			}
 		}
-		mark(f.Line, end)
+		hideLines(f.Line, end)
 	}
 	if !found {
 		return src, nil

@@ -12,11 +12,11 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// TestARoomChangesNothing ranks many searches in one room, one after the other, and
-// each without one: places, scores and what made them are the same.
-func TestARoomChangesNothing(t *testing.T) {
+// TestBuffersChangeNothing ranks many searches with the same buffers, one after the other,
+// and each without: order, scores and terms are the same.
+func TestBuffersChangeNothing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	room := &rank.Room{}
+	buffers := &rank.Buffers{}
 	for n := range 60 {
 		c := rank.Candidates{Votes: map[fold.ID]float64{}, Strength: map[fold.ID]float64{}, Places: map[string]rank.Place{}}
 		hits := func(prefix string, most int) (out []rank.Hit) {
@@ -36,7 +36,7 @@ func TestARoomChangesNothing(t *testing.T) {
 		}
 		opt := rank.Options{StrengthWeight: .05, Fusion: []rank.Fusion{rank.Linear, rank.RRF}[n/2%2]}
 		want, chunks := rank.Rank(c, opt), rank.RankChunks(c, opt)
-		c.Room = room
+		c.Buffers = buffers
 		got, gotChunks := rank.Rank(c, opt), rank.RankChunks(c, opt)
 		evidence := cmpopts.IgnoreTypes(rank.Evidence{})
 		if d := cmp.Diff(want, got, evidence) + cmp.Diff(chunks, gotChunks, evidence); d != "" {
@@ -47,6 +47,6 @@ func TestARoomChangesNothing(t *testing.T) {
 				t.Fatalf("search %d, what made result %d: -want +got %s", n, i, d)
 			}
 		}
-		room.Release()
+		buffers.Release()
 	}
 }

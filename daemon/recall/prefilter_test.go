@@ -9,28 +9,28 @@ import (
 	"testing"
 )
 
-// unsifted is q, which looks at every line.
-func unsifted(q question) question {
-	q.sift, q.room = nil, &quoteRoom{}
+// unfiltered is q, which looks at every line.
+func unfiltered(q question) question {
+	q.prefilter, q.buffers = nil, &quoteBuffers{}
 	return q
 }
 
-// checkSift compares what a question finds in text with what it finds where every
+// checkPrefilter compares what a question finds in text with what it finds where every
 // line is looked at.
-func checkSift(t *testing.T, text, query string) {
+func checkPrefilter(t *testing.T, text, query string) {
 	t.Helper()
-	q := asked(query)
-	all := unsifted(q)
-	want := all.has(0, text)
-	if got := q.has(0, text); !reflect.DeepEqual(got, want) {
+	q := parseQuestion(query)
+	all := unfiltered(q)
+	want := all.match(0, text)
+	if got := q.match(0, text); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q has %+v of %q, want %+v", text, got, query, want)
 	}
 	quoted, seen := quoteOf(text, q)
-	if got := q.has(seen, seen.unread(text)); !reflect.DeepEqual(got, want) {
+	if got := q.match(seen, seen.unread(text)); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q has %+v of %q after it was quoted, want %+v", text, got, query, want)
 	}
 	for line := range strings.Lines(text) {
-		if marks, found, _ := all.marks(line, new(seenForms)); (len(marks) > 0 || found != 0) && !q.sift.may(line) {
+		if marks, found, _ := all.marks(line, new(formSet)); (len(marks) > 0 || found != 0) && !q.prefilter.mayMatch(line) {
 			t.Fatalf("%q is left out, and has %v of %q", line, marks, query)
 		}
 	}
@@ -42,8 +42,8 @@ func checkSift(t *testing.T, text, query string) {
 	}
 }
 
-// TestSiftLosesNothing asks for words of this package's own source, in it.
-func TestSiftLosesNothing(t *testing.T) {
+// TestPrefilterLosesNothing asks for words of this package's own source, in it.
+func TestPrefilterLosesNothing(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
@@ -70,10 +70,10 @@ func TestSiftLosesNothing(t *testing.T) {
 		if rnd.IntN(2) == 0 {
 			query = strings.ToLower(strings.ReplaceAll(query, ".", ""))
 		}
-		checkSift(t, text, query)
-		q := asked("decode json struct")
+		checkPrefilter(t, text, query)
+		q := parseQuestion("decode json struct")
 		for line := range strings.Lines(text) {
-			if lines++; q.sift.may(line) {
+			if lines++; q.prefilter.mayMatch(line) {
 				passed++
 			}
 		}
@@ -83,9 +83,9 @@ func TestSiftLosesNothing(t *testing.T) {
 	}
 }
 
-// TestSiftLosesNoShortWord asks for pieces of texts of few letters, where words of
+// TestPrefilterLosesNoShortWord asks for pieces of texts of few letters, where words of
 // one and two, joined in all ways, are many.
-func TestSiftLosesNoShortWord(t *testing.T) {
+func TestPrefilterLosesNoShortWord(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	piece := func(letters string, n int) string {
@@ -107,13 +107,13 @@ func TestSiftLosesNoShortWord(t *testing.T) {
 				return r
 			}, query)
 		}
-		checkSift(t, text, strings.ToLower(query)+" "+piece("abc12", 1+rnd.IntN(4)))
+		checkPrefilter(t, text, strings.ToLower(query)+" "+piece("abc12", 1+rnd.IntN(4)))
 	}
 }
 
-// TestSiftLooksIntoFewParagraphs: the lines of a text for people are paragraphs,
+// TestPrefilterLooksIntoFewParagraphs: the lines of a text for people are paragraphs,
 // which have many words each.
-func TestSiftLooksIntoFewParagraphs(t *testing.T) {
+func TestPrefilterLooksIntoFewParagraphs(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, 8))
 	word := func() string {
@@ -134,13 +134,13 @@ func TestSiftLooksIntoFewParagraphs(t *testing.T) {
 			}
 			text.WriteString(".\n\n")
 		}
-		checkSift(t, text.String(), query)
-		q := asked(query)
+		checkPrefilter(t, text.String(), query)
+		q := parseQuestion(query)
 		for line := range strings.Lines(text.String()) {
 			if len(line) < 2 {
 				continue
 			}
-			if lines++; q.sift.may(line) {
+			if lines++; q.prefilter.mayMatch(line) {
 				passed++
 			}
 		}
@@ -150,7 +150,7 @@ func TestSiftLooksIntoFewParagraphs(t *testing.T) {
 	}
 }
 
-func FuzzSift(f *testing.F) {
+func FuzzPrefilter(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"time\n\n  out of the\nbox", "timeout outbox"},
 		{"x_data := s_foo(HTTPServer2)", "xdata sfoo http server x"},
@@ -163,7 +163,7 @@ func FuzzSift(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	f.Fuzz(checkSift)
+	f.Fuzz(checkPrefilter)
 }
 
 // BenchmarkQuote quotes this package's files and says what they have of a question,
@@ -184,13 +184,13 @@ func BenchmarkQuote(b *testing.B) {
 	for _, bc := range []struct {
 		name string
 		q    question
-	}{{"sifted", asked("decode json into struct")}, {"every line", unsifted(asked("decode json into struct"))}} {
+	}{{"prefilter", parseQuestion("decode json into struct")}, {"every line", unfiltered(parseQuestion("decode json into struct"))}} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, text := range texts {
 					_, seen := quoteOf(text, bc.q)
-					_ = bc.q.has(seen, seen.unread(text))
+					_ = bc.q.match(seen, seen.unread(text))
 				}
 			}
 		})

@@ -8,9 +8,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// TestCuesOrderWhatWasFound has four memories with the same words.
-func TestCuesOrderWhatWasFound(t *testing.T) {
-	c := rank.Candidates{Cues: map[fold.ID]rank.Cue{
+// TestHintsOrderCandidates has memories with the same words and different hints.
+func TestHintsOrderCandidates(t *testing.T) {
+	c := rank.Candidates{Hints: map[fold.ID]rank.Hint{
 		"a asks": {Asks: 1}, "c named": {Person: 1}, "d then": {Time: 1}, "e alone": {Person: 1, Time: 1, Linked: 1}, "f linked": {Linked: 1},
 	}}
 	for _, id := range []fold.ID{"a asks", "b plain", "c named", "d then", "f linked"} {

@@ -30,7 +30,7 @@ func TestDoorsAreOpenedSomeAtATime(t *testing.T) {
 				asked = append(asked, i)
 				inside++
 				most = max(most, inside)
-				if inside == lentAtOnce && len(asked) == lentAtOnce {
+				if inside == maxLeases && len(asked) == maxLeases {
 					close(full)
 				}
 				mu.Unlock()
@@ -50,8 +50,8 @@ func TestDoorsAreOpenedSomeAtATime(t *testing.T) {
 	if err != nil || len(reply.Results) != 0 {
 		t.Errorf("a search of what cannot be opened: %+v, %v", reply, err)
 	}
-	if most != lentAtOnce {
-		t.Errorf("%d doors were open at once, want %d", most, lentAtOnce)
+	if most != maxLeases {
+		t.Errorf("%d doors were open at once, want %d", most, maxLeases)
 	}
 	first := slices.Sorted(slices.Values(asked[:len(ready)]))
 	if !slices.Equal(first, ready) {
@@ -69,7 +69,7 @@ func TestASearchThatEndsOpensNoMoreDoors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var doors []Lender
-	for range 3 * lentAtOnce {
+	for range 3 * maxLeases {
 		doors = append(doors, Lender{Lend: func(ctx context.Context) (*Door, func(), error) {
 			cancel()
 			<-ctx.Done()
