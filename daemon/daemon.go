@@ -20,7 +20,6 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/cache"
@@ -59,7 +58,7 @@ type Options struct {
 	// Zero means 3 minutes.
 	RestAfter time.Duration
 	// Faults, if not nil, is asked before each operation by its name ("open",
-	// "enqueue", "check"): an error is what a full disk or the like would give. Nil in
+	// "job", "check"): an error is what a full disk or the like would give. Nil in
 	// production.
 	Faults func(op string) error
 }
@@ -148,7 +147,7 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
 		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
-		seats: newSeats(opt.MostOpen, func(co *checkout) { jobs.Poke(co.rouse) }),
+		seats: newSeats(opt.MostOpen, func(co *checkout) { poke(co.rouse) }),
 	}
 	if d.parts.restAfter <= 0 {
 		d.parts.restAfter = restAfter

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -93,7 +92,7 @@ func (d *Daemon) RetrySoon(path string) {
 			co.mu.Lock()
 			co.retries.at = time.Now()
 			co.mu.Unlock()
-			jobs.Poke(co.writes)
+			poke(co.wake)
 		}
 	}
 }

@@ -2,16 +2,12 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // A hold keeps the stores of a checkout open until it is let go: what goes on in
@@ -50,7 +46,7 @@ func (co *checkout) waitOpen(ctx context.Context, opened <-chan struct{}) (*hold
 	select {
 	case <-opened:
 	default:
-		jobs.Poke(co.rouse)
+		poke(co.rouse)
 		co.seats.hurry(co)
 	}
 	for {
@@ -146,103 +142,5 @@ func (co *checkout) tellUse() { co.seats.used(co, co.inUse()) }
 
 // inUse is what the stores are open for. co.mu is held.
 func (co *checkout) inUse() use {
-	return use{holds: co.holds, work: co.openJobs > 0 || len(co.owed) > 0 || co.unswept || co.paying, last: co.lastUse}
-}
-
-// An owedJob is work that is queued when the stores are opened the next time.
-type owedJob struct {
-	kind    string
-	prio    int
-	payload []byte
-	dedupe  string
-}
-
-// later queues work that nobody waits for. Stores that rest are opened for it when
-// there is room: the caller does not wait for that.
-func (co *checkout) later(ctx context.Context, kind string, prio int, payload any, dedupe string) error {
-	if h := co.holdIfOpen(); h != nil {
-		defer h.letGo()
-		_, err := co.enqueueIn(ctx, h.stores, kind, prio, payload, dedupe)
-		return err
-	}
-	b, err := json.Marshal(payload)
-	if err != nil {
-		return err
-	}
-	co.mu.Lock()
-	co.owe(owedJob{kind, prio, b, dedupe})
-	co.mu.Unlock()
-	jobs.Poke(co.rouse)
-	return nil
-}
-
-// owe notes work that is to be queued. What is of the same key is done once, the
-// way the queue does it: by the newest payload. co.mu is held.
-func (co *checkout) owe(j owedJob) {
-	same := func(o owedJob) bool { return j.dedupe != "" && o.kind == j.kind && o.dedupe == j.dedupe }
-	if i := slices.IndexFunc(co.owed, same); i >= 0 {
-		j.prio = max(j.prio, co.owed[i].prio)
-		co.owed[i] = j
-	} else {
-		co.owed = append(co.owed, j)
-	}
-	co.recount()
-}
-
-// payOwed queues what is owed.
-func (co *checkout) payOwed(ctx context.Context, st *stores) error {
-	co.mu.Lock()
-	owed := co.owed
-	co.owed = nil
-	co.paying = true // recount goes on counting them
-	co.mu.Unlock()
-	var err error
-	for i, j := range owed {
-		if _, err = st.index.Enqueue(ctx, index.NewJob{Type: j.kind, Project: co.rec.Slug, Priority: j.prio, Payload: j.payload, DedupeKey: j.dedupe}); err != nil {
-			err = fmt.Errorf("queue %s: %w", j.kind, err)
-			owed = owed[i:]
-			break
-		}
-	}
-	co.mu.Lock()
-	co.paying = false
-	if err != nil {
-		co.owed = append(owed, co.owed...)
-	}
-	co.mu.Unlock()
-	co.countPending(ctx, st)
-	jobs.Poke(co.wake)
-	return err
-}
-
-// countsForSearch reports whether jobs of that kind change what search finds by
-// words.
-func countsForSearch(kind string) bool { return !slices.Contains(behind[:], kind) }
-
-// behind are the jobs that do not.
-var behind = [...]string{jobEmbed, jobMeasure, jobDescribe, jobConsolidate}
-
-// recount keeps how much will still change what search finds by words, and wakes
-// who waits for none. co.mu is held.
-func (co *checkout) recount() {
-	n := co.searchJobs
-	if co.unswept || co.paying {
-		n++
-	}
-	if len(co.wrote) > 0 || co.queueing {
-		n++
-	}
-	for _, j := range co.owed {
-		if countsForSearch(j.kind) {
-			n++
-		}
-	}
-	was := co.pending
-	co.pending = n
-	switch {
-	case was == 0 && n > 0:
-		co.idle = make(chan struct{})
-	case was > 0 && n == 0:
-		close(co.idle)
-	}
+	return use{holds: co.holds, work: co.work.Busy(time.Now()), last: co.lastUse}
 }

@@ -208,14 +208,15 @@ func (co *checkout) answer() {
 	co.waiters = nil
 }
 
-// setClosed makes callers wait for the next turn, whose sweep does what is owed.
+// setClosed makes callers wait for the next turn, whose sweep does what was left.
 func (co *checkout) setClosed() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	co.kept, co.failed, co.state = nil, nil, "starting"
-	co.unswept, co.owed, co.rested, co.counted, co.jobsDue = true, nil, false, nil, time.Time{}
-	co.searchJobs, co.openJobs = 0, 0
-	co.recount()
+	co.rested, co.counted = false, nil
+	co.work.Cancel(time.Now(), "covered by the sweep at start")
+	co.work.Add(time.Now(), sweepAtStart())
+	co.workChanged()
 }
 
 // fail says why nothing is open, until an opening succeeds.
@@ -284,36 +285,6 @@ func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
 		g.Go(func() error { return co.archiveDaily(ctx) })
 	}
 	return g.Wait()
-}
-
-// firstSweep queues the sweep at start. During a pause it is left for the end of
-// the pause, unless nothing could be found without it; only what was queued
-// before and acknowledged writes are seen to.
-func (co *checkout) firstSweep(ctx context.Context, st *stores) error {
-	if co.isPaused() {
-		co.miss()
-		c, err := st.index.Counts(ctx)
-		if err != nil {
-			return err
-		}
-		if c.Memories > 0 {
-			co.written(st.sidecar.store.Uncommitted()) // the loop queues it
-			co.setState("ready")
-			return co.started(ctx, st)
-		}
-	}
-	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
-		return err
-	}
-	return co.started(ctx, st)
-}
-
-// started notes that the sweep at the start is queued, or not needed.
-func (co *checkout) started(ctx context.Context, st *stores) error {
-	co.mu.Lock()
-	co.unswept = false
-	co.mu.Unlock()
-	return co.payOwed(ctx, st)
 }
 
 // hasFailed reports whether the checkout waits to be opened after a failure.

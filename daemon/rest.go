@@ -1,22 +1,18 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
 // drainMost is how long stores that must be closed wait for calls under way.
 const drainMost = 2 * time.Second
-
-// runsIn is the key under which the context of a job has the stores it runs in.
-type runsIn struct{}
 
 // errAnew says that stores were found begun anew where they had been left: all
 // that is known of them is to be learned again.
@@ -52,17 +48,14 @@ func (co *checkout) keepStores(ctx context.Context, k *standing, first *stores) 
 func (co *checkout) openAgain(ctx context.Context) (*stores, error) {
 	for {
 		co.mu.Lock()
-		needed, urgent, due := co.holds > 0 || len(co.owed) > 0 || co.unswept, co.holds > 0, co.jobsDue
+		due, work := co.work.Due()
+		wait, urgent := time.Until(due), co.holds > 0 || co.work.Urgent(time.Now())
 		co.mu.Unlock()
 		var timer <-chan time.Time
-		if !due.IsZero() {
-			if wait := time.Until(due); wait > 0 {
-				timer = time.After(wait)
-			} else {
-				needed = true
-			}
+		if work {
+			timer = time.After(wait)
 		}
-		if needed {
+		if urgent || work && wait <= 0 {
 			if err := co.seats.take(ctx, co, urgent); err != nil {
 				return nil, err
 			}
@@ -84,115 +77,108 @@ func (co *checkout) openAgain(ctx context.Context) (*stores, error) {
 // publish gives the opened stores to all who wait for them. After the first opening
 // of a turn, what a crash left is covered by one sweep.
 func (co *checkout) publish(ctx context.Context, k *standing, st *stores, first bool) error {
-	attached := false
 	switch {
 	case !first && k.generation != "" && (st.begun() || st.index.Generation != k.generation):
 		co.restart()
 		return errAnew
 	case first:
 		st.attach(co, k)
-		attached = true
 		co.recoverAcknowledged(ctx, st)
-		if co.isPaused() {
-			break
-		}
-		// This comes before anybody can ask for a job, which it would take for a
-		// leftover.
-		if err := st.index.CancelOpen(ctx, "covered by the sweep at start", co.now()); err != nil {
-			return err
-		}
-	}
-	k.generation = st.index.Generation
-	if !attached {
+	default:
 		st.attach(co, k)
 	}
+	k.generation = st.index.Generation
 	st.index.OnDamage(co.damaged)
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.st, co.working, co.rested, co.jobsDue, co.lastUse = st, st, false, time.Time{}, time.Now()
+	co.st, co.rested, co.lastUse = st, false, time.Now()
 	close(co.opened)
 	co.tellUse()
 	return nil
 }
 
-// catchUp queues what is to be done in stores that were just opened.
-func (co *checkout) catchUp(ctx context.Context, st *stores, first bool) error {
-	if first {
-		return co.firstSweep(ctx, st)
-	}
+// catchUp adds what is to be done in stores that were just opened again.
+func (co *checkout) catchUp(ctx context.Context, st *stores) error {
 	seq, err := st.index.Seq(ctx)
 	if err != nil {
 		return err
 	}
-	co.mu.Lock()
-	if co.sweepDue || st.text.Seq() < seq { // the words of a change are not there: it finds them out
-		co.owe(owedJob{jobSweep, prioSoon, []byte("{}"), jobSweep})
+	wanted, err := co.wantsVectors(ctx, st)
+	if err != nil {
+		return err
 	}
+	co.mu.Lock()
+	due := co.sweepDue || st.text.Seq() < seq // the words of a change are not there: it finds them out
 	co.sweepDue = false
 	co.mu.Unlock()
-	if wanted, err := co.wantsVectors(ctx, st); err != nil {
-		return err
-	} else if wanted {
-		if _, err := co.enqueueIn(ctx, st, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
+	if due {
+		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	}
+	if wanted {
+		co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	}
+	return nil
+}
+
+// runJobs runs the jobs, one after the other, until the stores are to rest, and
+// returns nil then.
+func (co *checkout) runJobs(ctx context.Context, st *stores, first bool) (err error) {
+	if !first {
+		if err := co.catchUp(ctx, st); err != nil {
 			return err
 		}
 	}
-	return co.payOwed(ctx, st)
-}
-
-// runJobs runs the jobs of the opened stores until they are to rest, and returns
-// nil then.
-func (co *checkout) runJobs(ctx context.Context, st *stores, first bool) error {
-	if err := co.catchUp(ctx, st, first); err != nil {
-		return err
-	}
-	runner := &jobs.Runner{
-		Index: st.index, Wake: co.wake, Log: co.log, Owner: fmt.Sprintf("pid %d", os.Getpid()),
-		Handlers: map[string]jobs.Handler{
-			jobSweep: co.doSweep, jobSource: co.doSource, jobFold: co.doFold, jobTip: co.doTip, jobEmbed: co.doEmbed, jobMeasure: co.doMeasure, jobDescribe: co.doDescribe, jobRetry: co.doRetry,
-			jobConsolidate: co.doConsolidate,
-		},
-		Changed: co.jobChanged,
-	}
-	// What a job queues goes where it runs, also while these stores step back.
-	ctx, end := context.WithCancel(context.WithValue(ctx, runsIn{}, st))
-	defer end()
-	ran := make(chan error, 1)
-	go func() { ran <- runner.Run(ctx) }()
+	ctx, stop := context.WithCancel(ctx)
+	var ended <-chan error // of the job that runs; nil if none does
+	defer func() {
+		stop()
+		if ended != nil {
+			err = cmp.Or(<-ended, err)
+		}
+	}()
 	idle := time.NewTimer(co.restAfter)
 	defer idle.Stop()
 	for {
+		if ended == nil {
+			ended = co.startJob(ctx, st)
+		}
+		var due <-chan time.Time
+		if ended == nil {
+			due = co.workDue()
+		}
 		select {
-		case err := <-ran:
-			return err
-		case <-co.rouse:
-			if co.seats.told(co) {
-				if !co.stepBack(ctx, st, true) {
-					continue
-				}
-				break
-			}
-			if err := co.payOwed(ctx, st); err != nil { // it was owed while they stepped back
-				co.log.WarnContext(ctx, "Work not queued", "err", err)
-				co.miss()
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			if ended = nil; err != nil {
+				return err
 			}
 			continue
+		case <-due:
+			continue
+		case <-co.rouse:
+			if !co.seats.told(co) || !co.stepBack(true, st) {
+				continue
+			}
 		case <-idle.C:
 			if wait := co.restAfter - time.Since(co.usedLast()); wait > 0 {
 				idle.Reset(wait)
 				continue
 			}
-			if !co.stepBack(ctx, st, false) {
+			if !co.stepBack(false, st) {
 				idle.Reset(co.restAfter)
 				continue
 			}
 		}
-		end()
-		if err := <-ran; !errors.Is(err, context.Canceled) {
-			return err
+		whole := context.WithoutCancel(ctx)
+		stop()
+		if ended != nil {
+			err, ended = <-ended, nil
 		}
-		co.keepCounted(context.WithoutCancel(ctx), st)
-		return nil
+		if err == nil {
+			co.keepCounted(whole, st)
+		}
+		return err
 	}
 }
 
@@ -200,8 +186,8 @@ func (co *checkout) runJobs(ctx context.Context, st *stores, first bool) error {
 func (co *checkout) usedLast() time.Time {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.holds > 0 || co.openJobs > 0 {
-		return time.Now()
+	if now := time.Now(); co.holds > 0 || co.work.Busy(now) {
+		return now
 	}
 	return co.lastUse
 }
@@ -210,7 +196,7 @@ func (co *checkout) usedLast() time.Time {
 // checkout wants the seat, calls under way are waited for: who is asked all the time
 // must leave too. Else nothing may be under way, no call, no job, and no vectors that
 // are being built.
-func (co *checkout) stepBack(ctx context.Context, st *stores, wanted bool) bool {
+func (co *checkout) stepBack(wanted bool, st *stores) bool {
 	co.mu.Lock()
 	if co.holds > 0 && !wanted {
 		co.mu.Unlock()
@@ -221,17 +207,15 @@ func (co *checkout) stepBack(ctx context.Context, st *stores, wanted bool) bool 
 	if wanted && co.drained() {
 		return true
 	}
-	if !wanted {
-		if n, err := st.index.OpenJobs(ctx); err == nil && n == 0 && !st.serves().vectors.Building() {
-			return true
-		}
-	}
+	building := st.serves().vectors.Building()
 	co.mu.Lock()
 	defer co.mu.Unlock()
+	if !wanted && !building && !co.work.Busy(time.Now()) {
+		return true
+	}
 	co.st = st
 	close(co.opened)
 	co.seats.stay(co, co.inUse())
-	jobs.Poke(co.rouse) // for what is owed since
 	return false
 }
 
@@ -250,18 +234,12 @@ func (co *checkout) drained() bool {
 	return true
 }
 
-// keepCounted notes what status tells of stores that rest, and when a job is due
-// that is left in them. No job runs any more.
+// keepCounted notes what status tells of stores that rest. No job runs any more.
 func (co *checkout) keepCounted(ctx context.Context, st *stores) {
-	due, err := st.index.NextDue(ctx)
-	if err != nil {
-		co.log.WarnContext(ctx, "Queue not read", "err", err)
-		due = time.Now() // it is looked into again
-	}
 	co.countsOf(ctx, st, new(wire.ProjectStatus))
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.rested, co.restedAt, co.jobsDue = true, co.now(), due
+	co.rested, co.restedAt = true, co.now()
 }
 
 // closeStores takes the stores from callers and jobs, closes them and gives the
@@ -273,7 +251,6 @@ func (co *checkout) closeStores(ctx context.Context, st *stores) error {
 	if co.st != nil {
 		co.st, co.opened = nil, make(chan struct{})
 	}
-	co.working = nil
 	co.mu.Unlock()
 	co.drained()
 	if st.standing != nil {

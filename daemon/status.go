@@ -142,7 +142,7 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
 		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeOf(co.rec), Sync: "off", Chunker: chunker.Engine(),
-		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
+		Queued: co.work.ForSearch(), Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {
 		w := co.watcher.State()

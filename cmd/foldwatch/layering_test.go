@@ -29,10 +29,10 @@ func levels() map[string]int {
 		"vecindex/token": 1, "vecindex/weights": 1,
 		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
-		"meta/state": 2, "meta/cache": 2, "meta/index": 2,
+		"meta/state": 2, "meta/cache": 2, "meta/index": 2, "daemon/work": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
 		"daemon/ingest": 5, "daemon/evolve": 5, "daemon/remember": 5, "daemon/recall": 5,
-		"daemon/jobs": 5, "daemon/port": 5, "api/auth": 5, "api/client": 5,
+		"daemon/port": 5, "api/auth": 5, "api/client": 5,
 		"daemon": 7, "api/mcp": 7, "api/agents": 7,
 		"api": 8, "daemon/eval/corpus": 8,
 		// What tests of several packages share; see testHelpers.
