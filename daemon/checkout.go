@@ -210,7 +210,7 @@ func (co *checkout) take(b watch.Batch) {
 		if k := co.keeps(); k != nil {
 			co.commits.addSeen(k, memories)
 		}
-		co.add(work.Task{Kind: work.Fold, Priority: work.Urgent, Paths: memories})
+		co.addMemories(memories)
 	}
 	if len(source) > 0 {
 		co.add(work.Task{Kind: work.Source, Priority: work.Urgent, Paths: source})
@@ -270,6 +270,12 @@ func (co *checkout) written(paths []string) {
 		return
 	}
 	co.commits.add(paths)
+	co.addMemories(paths)
+}
+
+// addMemories adds the work of memory files that changed, beside a crowd of searches
+// together with what comes a moment later.
+func (co *checkout) addMemories(paths []string) {
 	t := work.Task{Kind: work.Fold, Priority: work.Urgent, Paths: paths}
 	if co.desk.crowded() {
 		t.At = time.Now().Add(gatherWrites)
