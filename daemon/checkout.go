@@ -18,6 +18,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/daemon/watch"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -44,11 +45,7 @@ type checkout struct {
 	mode      string             // that was set since; "" if none was
 	kept      *standing          // nil between turns
 	stood     bool               // it was opened before, or registered by an earlier start
-	st        *stores            // nil unless they are open to callers
-	opened    chan struct{}      // closed when st or failed is set
 	failed    error
-	holds     int       // calls that need the stores, or wait for them
-	lastUse   time.Time // when what the stores are open for changed
 	work      *work.Queue
 	sweepDue  bool                // at the next opening: nothing was seen to have changed
 	counted   *wire.ProjectStatus // what was counted last in the stores; nil before
@@ -77,9 +74,8 @@ type checkout struct {
 	asked     []chan struct{} // wait for a turn that begins from now on
 	waiters   []chan struct{} // wait for this turn to be open, or to have failed
 
-	users   atomic.Int64  // holds of opened stores
-	unused  chan struct{} // pokes who waits for them to end
-	rouse   chan struct{} // pokes keepStores
+	slot    *storepool.Slot[*stores]
+	rouse   chan struct{} // pokes runJobs
 	claimed atomic.Bool   // by run, which begins once
 	began   chan struct{} // closed when run began
 	relist  atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
@@ -90,9 +86,9 @@ type checkout struct {
 func newCheckout(rec state.Checkout, p *parts) *checkout {
 	co := &checkout{
 		parts: p, rec: rec, batches: make(chan watch.Batch), wake: make(chan struct{}, 1),
-		opened: make(chan struct{}), state: "starting", notices: map[string]string{},
+		slot: storepool.NewSlot[*stores](p.pool), state: "starting", notices: map[string]string{},
 		work: work.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))), idle: make(chan struct{}),
-		unused: make(chan struct{}, 1), rouse: make(chan struct{}, 1), began: make(chan struct{}),
+		rouse: make(chan struct{}, 1), began: make(chan struct{}),
 		ended: make(chan struct{}), wanted: make(chan struct{}, 1), known: make(chan struct{}),
 		paused: rec.Paused, until: rec.PausedUntil,
 	}
@@ -239,7 +235,7 @@ const sweepAtLeast = 6 * time.Hour
 func (co *checkout) putsOffSweep() bool {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.st != nil || !co.rested || co.now().Sub(co.restedAt) > sweepAtLeast {
+	if co.slot.IsOpen() || !co.rested || co.now().Sub(co.restedAt) > sweepAtLeast {
 		return false
 	}
 	co.sweepDue = true

@@ -22,6 +22,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -99,11 +100,7 @@ type parts struct {
 	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
 	syncsMu   sync.Mutex                          // guards syncs
 	syncs     map[string]*syncing                 // by common git directory
-	seats     *seats
-	restAfter time.Duration
-	// storesOpen is how many checkouts have stores open, or just being opened or
-	// closed.
-	storesOpen gauge
+	pool      *storepool.Pool
 	// gitProcesses counts starts of the git program on behalf of no checkout.
 	gitProcesses atomic.Int64
 	stopped      chan struct{}         // closed when the daemon is told to stop
@@ -146,13 +143,10 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(time.Now()), working: layer.New(opt.Now),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
-		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
-		seats: newSeats(opt.MostOpen, func(co *checkout) { poke(co.rouse) }),
-	}
-	if d.parts.restAfter <= 0 {
-		d.parts.restAfter = restAfter
+		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts
+	p.pool = storepool.New(storepool.Options{Most: opt.MostOpen, Rest: opt.RestAfter, Stopped: p.stopped})
 	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
 	}

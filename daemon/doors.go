@@ -62,9 +62,7 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 	case modeOf(co.record()) == modeTracked:
 		r.BlockedReason = blockedInTracked
 	default:
-		co.commits.mu.Lock()
-		r.BlockedReason = co.commits.guarded
-		co.commits.mu.Unlock()
+		r.BlockedReason = co.commits.guardedBy()
 	}
 	if r.BlockedReason == "" {
 		r.BlockedReason = co.sync.unpushed()
@@ -297,7 +295,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	var doors []recall.Lender
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].isOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].slot.IsOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
 			st, err := holdAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it

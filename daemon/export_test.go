@@ -145,8 +145,8 @@ func (d *Daemon) Stopped() <-chan struct{} { return d.parts.stopped }
 // StoresOpen tells how many checkouts have their stores open, or just being opened
 // or closed, how many had at most at once, and how often stores were opened.
 func (d *Daemon) StoresOpen() (now, most, opened int64) {
-	_, _, opened = d.parts.seats.counted()
-	return d.parts.storesOpen.now.Load(), d.parts.storesOpen.most.Load(), opened
+	n, peak, opened := d.parts.pool.Open()
+	return int64(n), int64(peak), opened
 }
 
 // Mislay takes the words of one memory out of a project's index, and gives it a

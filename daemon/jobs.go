@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
@@ -35,14 +36,13 @@ func (co *checkout) add(t work.Task) string {
 	co.mu.Unlock()
 	if t.Priority >= work.Urgent {
 		co.sync.used()
-		co.seats.hurry(co)
+		co.slot.Hurry()
 	}
 	poke(co.rouse)
 	return id
 }
 
-// workChanged tells who waits for work to be done, or for the stores it is done in.
-// co.mu is held.
+// workChanged tells who waits for work to be done. co.mu is held.
 func (co *checkout) workChanged() {
 	left := co.work.ForSearch() > 0
 	select {
@@ -55,8 +55,6 @@ func (co *checkout) workChanged() {
 			close(co.idle)
 		}
 	}
-	co.lastUse = time.Now()
-	co.tellUse()
 }
 
 // settled waits until every change that was known at the call is searchable.
@@ -79,29 +77,67 @@ func (co *checkout) busy() bool {
 	return co.work.ForSearch() > 0
 }
 
-// workDue returns a channel that is ready when the next job is due, nil if none is.
-func (co *checkout) workDue() <-chan time.Time {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	at, ok := co.work.Due()
-	if !ok {
-		return nil
+// runJobs does the work that is due, in stores that are opened for it, until ctx ends
+// or the turn cannot go on.
+func (co *checkout) runJobs(ctx context.Context) error {
+	for ctx.Err() == nil {
+		co.mu.Lock()
+		at, some := co.work.Due()
+		co.mu.Unlock()
+		var due <-chan time.Time
+		if wait := time.Until(at); some && wait <= 0 {
+			if err := co.runDue(ctx); err != nil {
+				return err
+			}
+			continue
+		} else if some {
+			due = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-co.rouse:
+		case <-due:
+		}
 	}
-	return time.After(time.Until(at))
+	return ctx.Err()
 }
 
-// startJob runs the next job that is due in the stores, and returns where its end is
-// told of, with an error if the turn cannot go on. It returns nil if none is due.
-func (co *checkout) startJob(ctx context.Context, st *stores) <-chan error {
+// runDue does the work that is due, one job after the other, or as much of it as can
+// be done before others need the place of the stores.
+func (co *checkout) runDue(ctx context.Context) error {
 	co.mu.Lock()
-	defer co.mu.Unlock()
-	j, ok := co.work.Start(time.Now())
-	if !ok {
-		return nil
+	urgent := co.work.Urgent(time.Now())
+	co.mu.Unlock()
+	if urgent {
+		co.slot.Hurry()
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- co.runJob(ctx, st, j) }()
-	return ended
+	l, err := co.slot.Acquire(ctx, storepool.Task)
+	if err != nil { // the daemon stops
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	defer l.Release()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-l.Wanted():
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	for ctx.Err() == nil {
+		co.mu.Lock()
+		j, ok := co.work.Start(time.Now())
+		co.mu.Unlock()
+		if !ok {
+			return nil
+		}
+		if err := co.runJob(ctx, l.Stores, j); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runJob does one job and notes how it went.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
@@ -36,6 +37,7 @@ func (co *checkout) run(parent context.Context) {
 	ctx, cancel := context.WithCancel(usergit.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
 	defer close(co.ended)
+	defer co.slot.Fail(storepool.ErrStopped)
 	co.mu.Lock()
 	co.cancel = cancel
 	co.dropIndex = co.cfg.RebuildOnStart
@@ -113,7 +115,7 @@ func (co *checkout) turn(parent context.Context) (ctx context.Context, end conte
 
 // opening keeps the checkout, until ctx ends or something fails. A search needs the
 // derived stores, a write the history too: neither waits for the other, which is
-// mostly for git, if there is a seat for the stores at once.
+// mostly for git, if there is a place for the stores at once.
 func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 	if co.faults != nil {
 		err = co.faults("open")
@@ -124,29 +126,11 @@ func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 	if err == nil {
 		_, err = os.Lstat(co.rec.Path) // else what is derived would be opened for nothing
 	}
-	var k *standing
-	var st *stores
+	var kept *standing
 	if err == nil {
-		var g errgroup.Group
-		g.Go(func() (err error) {
-			k, err = openStanding(ctx, co)
-			return err
-		})
-		if co.seats.tryTake(co) {
-			g.Go(func() (err error) {
-				if st, err = openDerived(ctx, co); err != nil {
-					st = nil
-					co.seats.leave(co)
-				}
-				return err
-			})
-		}
-		if err = g.Wait(); err != nil && st != nil {
-			err = errors.Join(err, st.close(co))
-			co.seats.leave(co)
-		}
+		kept, err = co.keep(ctx)
 	}
-	if err != nil {
+	if kept == nil {
 		if ctx.Err() != nil { // not a failure: the next turn does what this one was to do
 			co.mu.Lock()
 			co.dropIndex = co.dropIndex || drop
@@ -154,13 +138,40 @@ func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 		}
 		return err
 	}
-	co.setKept(k)
-	err = co.loops(ctx, k, st)
 	co.setClosed()
-	if err := k.close(co); err != nil {
+	if err := kept.close(co); err != nil {
 		co.log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
 	}
 	return err
+}
+
+// keep opens everything and runs the loops. It returns why they have ended, and what
+// of the checkout is open still, nil if it could not be opened.
+func (co *checkout) keep(ctx context.Context) (kept *standing, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	opened := make(chan struct{})
+	g.Go(func() error {
+		return co.slot.Run(ctx, co.source(ctx, func(ctx context.Context) (*standing, error) {
+			select {
+			case <-opened:
+				return kept, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}))
+	})
+	g.Go(func() error {
+		k, err := openStanding(ctx, co)
+		if err != nil {
+			return err
+		}
+		kept = k
+		co.setKept(k)
+		close(opened)
+		return co.loops(ctx, k)
+	})
+	err = g.Wait()
+	return kept, err
 }
 
 // retryAfter is how long to wait after so many failures in a row.
@@ -191,11 +202,7 @@ func (co *checkout) setKept(k *standing) {
 	defer co.mu.Unlock()
 	co.kept, co.stood, co.state = k, true, "starting"
 	co.failed = nil
-	select {
-	case <-co.opened: // it had failed before
-		co.opened = make(chan struct{})
-	default:
-	}
+	co.slot.Fail(nil)
 	co.answer()
 }
 
@@ -228,11 +235,7 @@ func (co *checkout) fail(ctx context.Context, err error) {
 	if missing(err) {
 		co.state = "missing"
 	}
-	select {
-	case <-co.opened: // it had failed before
-	default:
-		close(co.opened)
-	}
+	co.slot.Fail(err)
 	co.answer()
 }
 
@@ -273,9 +276,9 @@ func (co *checkout) openAnew(ctx context.Context, drop bool) error {
 	return nil
 }
 
-func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
+func (co *checkout) loops(ctx context.Context, k *standing) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return co.keepStores(ctx, k, st) })
+	g.Go(func() error { return co.runJobs(ctx) })
 	g.Go(func() error { return co.watch(ctx, k) })
 	g.Go(func() error { return co.commits.run(ctx, k) })
 	g.Go(func() error { return co.loop(ctx) })

@@ -27,7 +27,7 @@ func levels() map[string]int {
 		"chunker/source": 0, "chunker/syntax": 1, "chunker/worker": 1, "chunker": 2,
 		"gitops/usergit": 1, "gitops/objdb": 1, "gitops/wal": 1, "gitops/transport": 2, "gitops/history": 2, "gitops/commits": 2, "gitops/upstream": 3, "gitops/gitsync": 3, "gitops": 4,
 		"vecindex/token": 1, "vecindex/weights": 1,
-		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/notify": 1,
+		"daemon/watch": 1, "daemon/rank": 1, "daemon/clock": 1, "daemon/layer": 1, "daemon/bus": 1, "daemon/rounds": 1, "daemon/storepool": 1, "daemon/notify": 1,
 		"daemon/provider": 1, "packaging/unit": 1, "api/wire": 1, "api/sock": 1, "api/ui": 1,
 		"meta/state": 2, "meta/cache": 2, "meta/index": 2, "daemon/work": 2,
 		"vecindex/embed": 2, "vecindex/qdrant": 2, "daemon/llm": 2, "daemon/eval": 2, "api/webhook": 2,
