@@ -40,34 +40,28 @@ type checkout struct {
 	sync    *syncing // of its repository
 	count   counts   // what was done for it
 
-	mu        sync.Mutex         // guards the fields below
-	changed   wire.ProjectUpdate // of rec since it was registered or read
-	mode      string             // that was set since; "" if none was
-	kept      *standing          // nil between turns
-	stood     bool               // it was opened before, or registered by an earlier start
-	failed    error
-	work      *work.Queue
-	sweepDue  bool                // at the next opening: nothing was seen to have changed
-	counted   *wire.ProjectStatus // what was counted last in the stores; nil before
-	countedOf *meaning            // whose vectors then answered, without them
-	countedAt time.Time           // when that ended
-	counts    int                 // how often it was counted, since start
-	wanted    chan struct{}       // pokes keepCounts
-	rested    bool                // the stores rest
-	restedAt  time.Time           // since when
-	state     string
-	pace      pace
-	retries   retries
-	late      lateness                // of vectors
-	asking    context.CancelCauseFunc // ends what a model is asked for now; nil if nothing is
-	notices   map[string]string       // by subject
-	idle      chan struct{}           // closed when no work is left that changes what search finds by words
-	watcher   *watch.Watcher          // nil before the stores are open
-	paused    bool
-	until     time.Time
-	missed    bool               // changes came during a pause
-	cancel    context.CancelFunc // ends run
-	reopen    context.CancelFunc // ends the turn
+	mu       sync.Mutex         // guards the fields below
+	changed  wire.ProjectUpdate // of rec since it was registered or read
+	mode     string             // that was set since; "" if none was
+	kept     *standing          // nil between turns
+	stood    bool               // it was opened before, or registered by an earlier start
+	failed   error
+	work     *work.Queue
+	tally    tally
+	sweepDue bool      // at the next opening: nothing was seen to have changed
+	rested   bool      // the stores rest
+	restedAt time.Time // since when
+	state    string
+	pace     pace
+	retries  retries
+	late     lateness                // of vectors
+	asking   context.CancelCauseFunc // ends what a model is asked for now; nil if nothing is
+	notices  map[string]string       // by subject
+	idle     chan struct{}           // closed when no work is left that changes what search finds by words
+	watcher  *watch.Watcher          // nil before the stores are open
+	pause    pause
+	cancel   context.CancelFunc // ends run
+	reopen   context.CancelFunc // ends the turn
 	// dropIndex says that the next turn begins with empty derived stores.
 	dropIndex bool
 	damage    error           // of the index, found in this turn
@@ -80,7 +74,6 @@ type checkout struct {
 	began   chan struct{} // closed when run began
 	relist  atomic.Bool   // what is indexed changed: watches follow a sweep that begins from now on
 	ended   chan struct{} // closed when run returned
-	known   chan struct{} // of mu: closed when counted is set, and then another
 }
 
 func newCheckout(rec state.Checkout, p *parts) *checkout {
@@ -89,8 +82,8 @@ func newCheckout(rec state.Checkout, p *parts) *checkout {
 		slot: storepool.NewSlot[*stores](p.pool), state: "starting", notices: map[string]string{},
 		work: work.New(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))), idle: make(chan struct{}),
 		rouse: make(chan struct{}, 1), began: make(chan struct{}),
-		ended: make(chan struct{}), wanted: make(chan struct{}, 1), known: make(chan struct{}),
-		paused: rec.Paused, until: rec.PausedUntil,
+		ended: make(chan struct{}), tally: newTally(),
+		pause: pause{on: rec.Paused, until: rec.PausedUntil},
 	}
 	co.work.Add(time.Now(), sweepAtStart())
 	co.log = p.log.With("project", rec.Slug)
@@ -153,14 +146,13 @@ func hintAfter(err error) string {
 func (co *checkout) miss() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.missed = true
+	co.pause.missed = true
 }
 
 // sweepMissed adds a sweep if changes were missed.
 func (co *checkout) sweepMissed() {
 	co.mu.Lock()
-	missed := co.missed
-	co.missed = false
+	missed := co.pause.takeMissed()
 	co.mu.Unlock()
 	if missed {
 		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
@@ -380,23 +372,24 @@ func gitDirs(k *standing) []string {
 func (co *checkout) pauseEnds() <-chan time.Time {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if !co.paused || co.until.IsZero() {
+	at, ok := co.pause.ends()
+	if !ok {
 		return nil
 	}
-	return time.After(time.Until(co.until))
+	return time.After(time.Until(at))
 }
 
 // extendPause has a pause that could not be ended last a while longer.
 func (co *checkout) extendPause(d time.Duration) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	co.until = time.Now().Add(d)
+	co.pause.until = time.Now().Add(d)
 }
 
 func (co *checkout) isPaused() bool {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	return co.paused
+	return co.pause.on
 }
 
 // setPaused stops or resumes watching and committing, and remembers it.
@@ -405,7 +398,7 @@ func (co *checkout) setPaused(ctx context.Context, paused bool, until time.Time)
 		return err
 	}
 	co.mu.Lock()
-	co.paused, co.until = paused, until
+	co.pause.on, co.pause.until = paused, until
 	k := co.kept
 	co.mu.Unlock()
 	if k != nil {

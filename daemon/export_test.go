@@ -176,16 +176,16 @@ func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (c
 		}
 		nobody := make(chan struct{}, n)
 		co.mu.Lock()
-		state, wanted, before := co.state, co.wanted, co.counts
-		co.state, co.wanted, co.countedAt = "indexing", nobody, time.Now().Add(-countPause)
+		state, wanted, before := co.state, co.tally.wanted, co.tally.times
+		co.state, co.tally.wanted, co.tally.at = "indexing", nobody, time.Now().Add(-countPause)
 		co.mu.Unlock()
 		for range n {
 			co.status(ctx)
 		}
 		co.mu.Lock()
 		defer co.mu.Unlock()
-		co.state, co.wanted = state, wanted
-		return co.counts - before, len(nobody)
+		co.state, co.tally.wanted = state, wanted
+		return co.tally.times - before, len(nobody)
 	}
 	return -1, -1
 }
@@ -198,13 +198,13 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 			continue
 		}
 		co.mu.Lock()
-		state, before := co.state, co.counts
-		co.state, co.countedAt = "indexing", time.Time{}
+		state, before := co.state, co.tally.times
+		co.state, co.tally.at = "indexing", time.Time{}
 		co.mu.Unlock()
 		for !counted && ctx.Err() == nil {
 			co.status(ctx)
 			co.mu.Lock()
-			counted = co.counts > before
+			counted = co.tally.times > before
 			co.mu.Unlock()
 		}
 		co.mu.Lock()
@@ -235,12 +235,13 @@ const GatherWrites = gatherWrites
 // waited and whether its counts are new. In a bubble of synctest only.
 func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Duration, fresh bool) {
 	was := &wire.ProjectStatus{}
-	co := &checkout{state: "indexing", counted: was, countedAt: time.Now().Add(-age), wanted: make(chan struct{}, 1), known: make(chan struct{})}
+	co := &checkout{state: "indexing", tally: newTally()}
+	co.tally.last, co.tally.at = was, time.Now().Add(-age)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-co.wanted:
+		case <-co.tally.wanted:
 		case <-ctx.Done():
 			return
 		}
@@ -251,8 +252,7 @@ func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Du
 		}
 		co.mu.Lock()
 		defer co.mu.Unlock()
-		close(co.known)
-		co.known, co.counted, co.countedAt = make(chan struct{}), &wire.ProjectStatus{}, time.Now()
+		co.tally.set(time.Now(), wire.ProjectStatus{}, &meaning{})
 	}()
 	began := time.Now()
 	within, enough := context.WithTimeout(ctx, countWait)
@@ -260,7 +260,7 @@ func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Du
 	co.haveCounted(within)
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	return time.Since(began), co.counted != was
+	return time.Since(began), co.tally.last != was
 }
 
 // Starting returns how many checkouts are to be run.

@@ -15,17 +15,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/sqlite"
 )
 
-// How long a checkout that could not be opened waits before the next attempt:
-// doubled with each, up to a bound. One whose folder is not there is looked for
-// more often, since whoever mounts it again waits for it. After openFor in good
-// order the next failure is a first one again.
-const (
-	retryFirst   = time.Second
-	retryMissing = 30 * time.Second
-	retryMost    = time.Minute
-	openFor      = time.Minute
-)
-
 // run keeps the checkout until ctx ends or it is removed: it opens what is needed
 // for that, and opens it anew when asked to or when something failed.
 // One that is added while the daemon begins to run is started twice: with those that
@@ -43,28 +32,19 @@ func (co *checkout) run(parent context.Context) {
 	co.dropIndex = co.cfg.RebuildOnStart
 	co.mu.Unlock()
 	close(co.began)
-	failures := 0
+	var o openings
 	for ctx.Err() == nil {
 		turn, end, drop := co.turn(ctx)
 		began := time.Now()
 		err := co.opening(turn, drop)
-		if time.Since(began) > openFor {
-			failures = 0
-		}
+		until := turn // who asks for another turn does not wait
 		damage := co.tookDamage(ctx, err)
-		switch {
-		case damage != nil && failures == 0: // nothing to wait for: all of it can be made again
-			failures++
-		case damage != nil:
-			failures++
-			co.fail(ctx, damage)
-			wait(ctx, retryAfter(failures, damage))
-		case turn.Err() == nil: // nobody asked for the end
-			failures++
+		if damage != nil {
+			err, until = damage, ctx
+		}
+		if pause, failed := o.ended(time.Since(began), err, damage != nil, turn.Err() != nil); failed {
 			co.fail(ctx, err)
-			wait(turn, retryAfter(failures, err))
-		default:
-			failures = 0
+			wait(until, pause)
 		}
 		end()
 	}
@@ -174,19 +154,6 @@ func (co *checkout) keep(ctx context.Context) (kept *standing, err error) {
 	return kept, err
 }
 
-// retryAfter is how long to wait after so many failures in a row.
-func retryAfter(failures int, err error) time.Duration {
-	most := retryMost
-	if missing(err) {
-		most = retryMissing
-	}
-	return min(most, retryFirst<<min(failures-1, 10))
-}
-
-func missing(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, fold.ErrNotFound)
-}
-
 // wait waits for d, or for the end of ctx.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
@@ -220,7 +187,7 @@ func (co *checkout) setClosed() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	co.kept, co.failed, co.state = nil, nil, "starting"
-	co.rested, co.counted = false, nil
+	co.rested, co.tally.last = false, nil
 	co.work.Cancel(time.Now(), "covered by the sweep at start")
 	co.work.Add(time.Now(), sweepAtStart())
 	co.workChanged()

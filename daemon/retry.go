@@ -56,7 +56,7 @@ func (co *checkout) watchFailures(ctx context.Context, st *stores, tried bool) {
 func (co *checkout) retryDue() <-chan time.Time {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.retries.at.IsZero() || co.paused {
+	if co.retries.at.IsZero() || co.pause.on {
 		return nil
 	}
 	return time.After(time.Until(co.retries.at))
