@@ -152,6 +152,9 @@ func (co *checkout) doFold(ctx context.Context, st *stores, j work.Job) error {
 
 func (co *checkout) doTip(ctx context.Context, st *stores, j work.Job) error {
 	if j.Task.Moved {
+		if st.tracked {
+			co.note(modeNotice, "") // a commit or a switch since: it was told in time
+		}
 		if err := co.checkTracking(ctx, st); err != nil {
 			return err
 		}
