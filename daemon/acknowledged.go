@@ -2,11 +2,7 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"time"
-
-	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // What a crash leaves of acknowledged writes is indexed before anybody is answered, within
@@ -18,8 +14,7 @@ const (
 
 // recoverAcknowledged finds by search what was acknowledged before the last life of the
 // daemon ended: the text index takes what the database has, and the index takes the
-// files of writes that no commit or ended job tells of. It comes before the jobs that
-// were left are cancelled, and the sweep does what does not end well.
+// files of writes that no commit tells of. The sweep does what does not end well.
 func (co *checkout) recoverAcknowledged(ctx context.Context, st *stores) {
 	ctx, cancel := context.WithTimeout(ctx, recoverTime)
 	defer cancel()
@@ -43,19 +38,6 @@ func (co *checkout) indexAcknowledged(ctx context.Context, st *stores) error {
 		}
 	}
 	paths := st.sidecar.store.Uncommitted()
-	left, err := st.index.Jobs(ctx, recoverMost)
-	if err != nil {
-		return err
-	}
-	for _, j := range left {
-		ended := j.Status == index.JobCompleted || j.Status == index.JobCancelled
-		var w pathWork
-		if j.Type == jobFold && !ended && json.Unmarshal(j.Payload, &w) == nil {
-			paths = append(paths, w.Paths...)
-		}
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
 	if len(paths) == 0 || len(paths) > recoverMost {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,16 +40,9 @@ type committer struct {
 	poke  chan struct{}
 	busy  chan struct{} // holds one while a commit is made
 
-	mu      sync.Mutex // guards the fields below
-	pending map[string]bool
-	all     bool // a full scan is due
-	first   time.Time
-	last    time.Time
-	retry   time.Time // nothing is due before
-	went    time.Time // when the newest file was seen to be gone; zero if none waits
-	wentOld time.Time // when the oldest of those was
-	guarded string    // why nothing is committed; "" if it is
-	lost    bool      // in tracked mode: a look for lost memories is due
+	mu   sync.Mutex // guards the fields below
+	todo uncommitted
+	lost bool // in tracked mode: a look for lost memories is due
 }
 
 func newCommitter(co *checkout) *committer {
@@ -57,21 +50,21 @@ func newCommitter(co *checkout) *committer {
 	if quiet <= 0 {
 		quiet = 300 * time.Millisecond
 	}
-	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), busy: make(chan struct{}, 1), pending: map[string]bool{}}
+	return &committer{co: co, quiet: quiet, poke: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
+}
+
+// note changes what is to be committed.
+func (c *committer) note(change func(todo *uncommitted, now time.Time)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.todo, time.Now())
+	c.nudge()
 }
 
 // add notes paths of files below fold/ that changed.
 func (c *committer) add(paths []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range paths {
-		if fold.ValidPath(p) == nil {
-			c.pending[p] = true
-		}
-	}
-	if len(c.pending) > 0 || c.all {
-		c.touch()
-	}
+	valid := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return fold.ValidPath(p) != nil })
+	c.note(func(todo *uncommitted, now time.Time) { todo.add(now, valid...) })
 }
 
 // addSeen notes what the watcher saw. Of a folder that came, the files in it are
@@ -81,14 +74,14 @@ func (c *committer) addSeen(k *standing, paths []string) {
 		if fold.ValidPath(p) == nil || disk.IsTemp(p) || path.Ext(p) != "" {
 			if _, err := k.fold.Lstat(p); errors.Is(err, fs.ErrNotExist) && !disk.IsTemp(p) {
 				k.sidecar.store.SawGone(p)
-				c.sawGone()
+				c.note((*uncommitted).sawGone)
 			}
 			c.add([]string{p})
 			continue
 		}
 		files, err := k.filesBelow(p)
 		if err != nil {
-			c.sawGone()
+			c.note((*uncommitted).sawGone)
 			c.addAll()
 			return
 		}
@@ -96,31 +89,8 @@ func (c *committer) addSeen(k *standing, paths []string) {
 	}
 }
 
-// sawGone holds the next commit back until no more files go.
-func (c *committer) sawGone() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.went = time.Now()
-	if c.wentOld.IsZero() {
-		c.wentOld = c.went
-	}
-}
-
 // addAll asks for a full scan: at start, after a sweep, after a bulk write.
-func (c *committer) addAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = true
-	c.touch()
-}
-
-func (c *committer) touch() {
-	c.last = time.Now()
-	if c.first.IsZero() {
-		c.first = c.last
-	}
-	c.nudge()
-}
+func (c *committer) addAll() { c.note((*uncommitted).addAll) }
 
 func (c *committer) nudge() {
 	select {
@@ -132,32 +102,13 @@ func (c *committer) nudge() {
 // due returns when the pending changes shall be committed; false if there are
 // none.
 func (c *committer) due() (time.Time, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.pending) == 0 && !c.all {
-		return time.Time{}, false
-	}
-	at := c.last.Add(c.quiet)
 	longest := settleMost
 	if c.co.desk.crowded() {
 		longest = crowdMost
 	}
-	if most := c.first.Add(max(longest, c.quiet)); most.Before(at) {
-		at = most
-	}
-	if !c.went.IsZero() {
-		hold := c.went.Add(goneQuiet)
-		if most := c.wentOld.Add(goneMost); most.Before(hold) {
-			hold = most
-		}
-		if at.Before(hold) {
-			at = hold
-		}
-	}
-	if at.Before(c.retry) {
-		at = c.retry
-	}
-	return at, true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.todo.due(c.quiet, longest)
 }
 
 // rest waits until the commit that is being made has ended. One that begins later
@@ -242,15 +193,8 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 		return false
 	}
 	c.mu.Lock()
-	all := c.all
-	paths := make([]string, 0, len(c.pending))
-	for p := range c.pending {
-		paths = append(paths, p)
-	}
-	c.pending, c.all, c.first, c.retry = map[string]bool{}, false, time.Time{}, time.Time{}
-	c.went, c.wentOld = time.Time{}, time.Time{}
+	paths, all := c.todo.take()
 	c.mu.Unlock()
-	sort.Strings(paths)
 	var res gitops.Recorded
 	var err error
 	if all {
@@ -268,31 +212,17 @@ func (c *committer) commit(ctx context.Context, k *standing) bool {
 	if err != nil {
 		c.co.log.WarnContext(ctx, "Not committed", "err", err)
 		c.co.note("commit", "memories are not committed: "+err.Error()+"; they are safe on disk and in the log, and it is tried again")
-		for _, p := range paths {
-			c.pending[p] = true
-		}
-		c.all = c.all || all
-		c.first, c.retry = time.Now(), time.Now().Add(10*time.Second)
+		c.todo.putBack(time.Now(), paths, all, 10*time.Second)
 		return false
 	}
 	c.co.note("commit", "")
 	if res.Later {
-		for _, p := range paths {
-			c.pending[p] = true
-		}
-		c.all = c.all || all
-		c.first, c.retry = time.Now(), time.Now().Add(time.Second)
+		c.todo.putBack(time.Now(), paths, all, time.Second)
 		return false
 	}
-	for _, p := range res.Unsettled {
-		c.pending[p] = true
-	}
-	if len(c.pending) > 0 && c.first.IsZero() {
-		c.first = time.Now()
-		c.last = c.first
-	}
+	c.todo.unsettled(time.Now(), res.Unsettled)
 	if res.Guarded {
-		c.all, c.retry = true, time.Now().Add(guardLook)
+		c.todo.lookAt(time.Now().Add(guardLook))
 		return false
 	}
 	if k.tracked { // also what the journal does not take for a deletion may be lost
@@ -318,11 +248,12 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 		c.warn(ctx, "vanish guard failed", err)
 		return false
 	}
-	c.mu.Lock()
-	c.guarded = ""
+	why := ""
 	if v.Guarded {
-		c.guarded = v.Reason
+		why = v.Reason
 	}
+	c.mu.Lock()
+	c.todo.guarded = why
 	c.mu.Unlock()
 	c.co.sync.hold()
 	if !v.Guarded {
@@ -338,13 +269,7 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 		c.restore(ctx, k)
 		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all, c.retry = true, time.Now().Add(guardLook)
-	if c.first.IsZero() {
-		c.first, c.last = c.retry, c.retry
-	}
-	c.nudge()
+	c.note(func(todo *uncommitted, now time.Time) { todo.lookAt(now.Add(guardLook)) })
 	return true
 }
 
@@ -352,7 +277,7 @@ func (c *committer) guard(ctx context.Context, k *standing) bool {
 func (c *committer) guardedBy() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.guarded
+	return c.todo.guarded
 }
 
 // restore brings vanished files back.
@@ -367,11 +292,8 @@ func (c *committer) restore(ctx context.Context, k *standing) {
 // unguard is told that the guard was lowered: commits and syncs go on at once.
 func (c *committer) unguard() {
 	c.co.note("vanished", "")
-	c.mu.Lock()
-	c.guarded, c.retry = "", time.Time{}
-	c.mu.Unlock()
+	c.note(func(todo *uncommitted, _ time.Time) { todo.lower() })
 	c.co.sync.hold()
-	c.nudge()
 }
 
 // settleAtMost is how long a sync waits for files that are just being written, or
@@ -390,7 +312,7 @@ func (c *committer) settle(ctx context.Context, k *standing) {
 	for c.wanted() {
 		c.commit(ctx, k)
 		c.mu.Lock()
-		left := len(c.pending) > 0 || c.all
+		left := c.todo.some()
 		c.mu.Unlock()
 		if !left {
 			return

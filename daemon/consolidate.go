@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/foldwatch/foldwatch/daemon/evolve"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
@@ -77,18 +77,17 @@ func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
 			return err
 		}
 	}
-	_, err = co.enqueue(ctx, jobConsolidate, prioLater, struct{}{}, jobConsolidate)
-	return err
+	co.add(work.Task{Kind: work.Consolidate, Priority: work.Later})
+	return nil
 }
 
 // doConsolidate compares memories that changed with all others, a part at a time, and
 // proposes to merge those that say the same. Proposals about what has changed are
 // dropped before: where they hold still, they are made anew. It gives way to
 // everything that somebody waits for.
-func (co *checkout) doConsolidate(ctx context.Context, _ *index.Job, _ func(index.JobProgress)) error {
-	st, err := co.stores(ctx)
-	if err != nil || co.busy() {
-		return err // what keeps it busy asks for it again, at the end of its vectors
+func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
+	if co.busy() {
+		return nil // what keeps it busy asks for it again, at the end of its vectors
 	}
 	mode := co.cfg.For(co.rec.Slug).Evolve
 	if mode == evolveAuto && st.tracked {
@@ -136,8 +135,8 @@ func (co *checkout) doConsolidate(ctx context.Context, _ *index.Job, _ func(inde
 	if err := co.parts.state.SetNote(ctx, co.rec.Key, noteConsolidated, string(b)); err != nil || !more {
 		return err
 	}
-	_, err = co.enqueue(ctx, jobConsolidate, prioLater, struct{}{}, "")
-	return err
+	co.add(work.Task{Kind: work.Consolidate, Priority: work.Later})
+	return nil
 }
 
 // dropChanged forgets open proposals whose memories have changed, and notes of those

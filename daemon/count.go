@@ -10,7 +10,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/daemon/work"
 )
 
 // counts is what was done for one checkout since the start of the daemon.
@@ -33,23 +33,19 @@ func (t *counts) values() map[string]int64 {
 }
 
 // took notes an attempt of a job that has ended.
-func (t *counts) took(j index.Job, now time.Time) {
+func (t *counts) took(j work.Job, now time.Time) {
 	if t.times == nil {
 		t.times = map[string]wire.JobTimes{}
 	}
-	jt := t.times[j.Type]
-	jt.Type = j.Type
+	kind := string(j.Task.Kind)
+	jt := t.times[kind]
+	jt.Type = kind
 	jt.Ended++
-	if j.Status != index.JobCompleted {
+	if j.Status != work.Completed {
 		jt.Failed++
 	}
-	if end := j.EndedAt; !j.StartedAt.IsZero() {
-		if end.IsZero() {
-			end = now
-		}
-		jt.Seconds += max(end.Sub(j.StartedAt).Seconds(), 0)
-	}
-	t.times[j.Type] = jt
+	jt.Seconds += max(now.Sub(j.Started).Seconds(), 0)
+	t.times[kind] = jt
 }
 
 // jobTimes returns the times by type, sorted.

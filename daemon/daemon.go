@@ -20,9 +20,9 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/layer"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/meta/cache"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
@@ -59,7 +59,7 @@ type Options struct {
 	// Zero means 3 minutes.
 	RestAfter time.Duration
 	// Faults, if not nil, is asked before each operation by its name ("open",
-	// "enqueue", "check"): an error is what a full disk or the like would give. Nil in
+	// "job", "check"): an error is what a full disk or the like would give. Nil in
 	// production.
 	Faults func(op string) error
 }
@@ -100,11 +100,7 @@ type parts struct {
 	errands   chan func(context.Context, *Daemon) // what a checkout cannot do itself
 	syncsMu   sync.Mutex                          // guards syncs
 	syncs     map[string]*syncing                 // by common git directory
-	seats     *seats
-	restAfter time.Duration
-	// storesOpen is how many checkouts have stores open, or just being opened or
-	// closed.
-	storesOpen gauge
+	pool      *storepool.Pool
 	// gitProcesses counts starts of the git program on behalf of no checkout.
 	gitProcesses atomic.Int64
 	stopped      chan struct{}         // closed when the daemon is told to stop
@@ -147,13 +143,10 @@ func Open(ctx context.Context, opt Options) (_ *Daemon, err error) {
 		cfg: opt.Config, origins: opt.Origins, dirs: opt.Dirs, bus: newBus(time.Now()), working: layer.New(opt.Now),
 		now: opt.Now, log: opt.Log, cutter: inProcess{}, sidecars: newSidecars(), turns: vecindex.NewSlots(1), desk: &desk{cores: runtime.GOMAXPROCS(0)},
 		errands: make(chan func(context.Context, *Daemon)), syncs: map[string]*syncing{},
-		stopped: make(chan struct{}), faults: opt.Faults, restAfter: opt.RestAfter,
-		seats: newSeats(opt.MostOpen, func(co *checkout) { jobs.Poke(co.rouse) }),
-	}
-	if d.parts.restAfter <= 0 {
-		d.parts.restAfter = restAfter
+		stopped: make(chan struct{}), faults: opt.Faults,
 	}
 	p := d.parts
+	p.pool = storepool.New(storepool.Options{Most: opt.MostOpen, Rest: opt.RestAfter, Stopped: p.stopped})
 	if p.state, err = state.Open(ctx, opt.Dirs.State); err != nil {
 		return nil, err
 	}

@@ -218,16 +218,16 @@ func TestACrowdMakesCommitsRarer(t *testing.T) {
 	now := time.Now()
 	c := &committer{
 		co: &checkout{parts: &parts{desk: d}}, quiet: 300 * time.Millisecond,
-		pending: map[string]bool{"0/1/0123456789abcdef.md": true}, first: now.Add(-settleMost), last: now,
+		todo: uncommitted{paths: map[string]bool{"0/1/0123456789abcdef.md": true}, first: now.Add(-settleMost), last: now},
 	}
 	if at, ok := c.due(); !ok || !at.Equal(now.Add(c.quiet)) {
 		t.Errorf("beside a crowd due in %v, want when it has been quiet for %v", at.Sub(now), c.quiet)
 	}
-	c.first = now.Add(-crowdMost)
+	c.todo.first = now.Add(-crowdMost)
 	if at, ok := c.due(); !ok || !at.Equal(now) {
 		t.Errorf("after %v beside a crowd due in %v, want now", crowdMost, at.Sub(now))
 	}
-	d.searches, c.first = 0, now.Add(-settleMost)
+	d.searches, c.todo.first = 0, now.Add(-settleMost)
 	if at, ok := c.due(); !ok || !at.Equal(now) {
 		t.Errorf("without a crowd due in %v, want now", at.Sub(now))
 	}

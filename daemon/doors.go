@@ -3,17 +3,17 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // AddMemory writes a new memory and returns when it is durable.
@@ -62,9 +62,7 @@ func (co *checkout) answered(r wire.WriteReply, err error) (wire.WriteReply, err
 	case modeOf(co.record()) == modeTracked:
 		r.BlockedReason = blockedInTracked
 	default:
-		co.commits.mu.Lock()
-		r.BlockedReason = co.commits.guarded
-		co.commits.mu.Unlock()
+		r.BlockedReason = co.commits.guardedBy()
 	}
 	if r.BlockedReason == "" {
 		r.BlockedReason = co.sync.unpushed()
@@ -297,7 +295,7 @@ func (d *Daemon) SearchAll(ctx context.Context, sc fold.Scope, in wire.SearchReq
 	var doors []recall.Lender
 	var stale atomic.Bool
 	for _, cos := range d.bySlug(sc) {
-		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].isOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
+		doors = append(doors, recall.Lender{Project: cos[0].rec.Slug, Ready: cos[0].slot.IsOpen, Lend: func(ctx context.Context) (*recall.Door, func(), error) {
 			st, err := holdAny(ctx, cos)
 			if err != nil {
 				return nil, nil, err // one that cannot be opened does not hide the others; status names it
@@ -370,43 +368,25 @@ func (d *Daemon) Reindex(ctx context.Context, sc fold.Scope, slug string, in wir
 	defer st.letGo()
 	co := st.co
 	if in.RetryFailed {
-		id, err := co.enqueueIn(ctx, st.stores, jobRetry, prioSoon, retryWork{All: true}, jobRetry)
-		return wire.JobRef{JobID: id}, err
+		return wire.JobRef{JobID: co.add(work.Task{Kind: work.Retry, Priority: work.Soon, All: true})}, nil
 	}
-	key := jobSweep
-	if in.Full || in.History > 0 {
-		key = ""
-		if in.Full {
-			if err := d.parts.state.ClearGone(ctx, co.rec.Slug); err != nil {
-				return wire.JobRef{}, err
-			}
+	if in.Full {
+		if err := d.parts.state.ClearGone(ctx, co.rec.Slug); err != nil {
+			return wire.JobRef{}, err
 		}
 	}
-	id, err := co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{Full: in.Full, History: in.History}, key)
-	return wire.JobRef{JobID: id}, err
+	return wire.JobRef{JobID: co.add(work.Task{Kind: work.Sweep, Priority: work.Soon, Full: in.Full, History: in.History})}, nil
 }
 
-// Jobs lists queued work, newest first.
-func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int) (wire.JobList, error) {
+// Jobs lists work that is done, waits, or ended lately, newest first.
+func (d *Daemon) Jobs(_ context.Context, sc fold.Scope, slug string, limit int) (wire.JobList, error) {
 	if limit <= 0 || limit > 500 {
 		limit = 50
 	}
 	list := wire.JobList{Items: []wire.Job{}}
 	for _, co := range d.sorted() {
-		if base, _, _ := strings.Cut(slug, "@"); !sc.CanRead(co.rec.Slug) || slug != "" && co.rec.Slug != base {
-			continue
-		}
-		st, err := co.holdOpen(ctx)
-		if err != nil {
-			continue
-		}
-		jobs, err := st.index.Jobs(ctx, limit)
-		st.letGo()
-		if err != nil {
-			return list, err
-		}
-		for _, j := range jobs {
-			list.Items = append(list.Items, co.wireJob(j))
+		if base, _, _ := strings.Cut(slug, "@"); sc.CanRead(co.rec.Slug) && (slug == "" || co.rec.Slug == base) {
+			list.Items = append(list.Items, co.jobs()...)
 		}
 	}
 	sort.SliceStable(list.Items, func(i, j int) bool { return list.Items[i].CreatedAt.After(list.Items[j].CreatedAt) })
@@ -414,56 +394,18 @@ func (d *Daemon) Jobs(ctx context.Context, sc fold.Scope, slug string, limit int
 	return list, nil
 }
 
-// Job returns one piece of queued work.
-func (d *Daemon) Job(ctx context.Context, sc fold.Scope, id string) (wire.Job, error) {
-	// What waits or runs is in stores that are open; others are opened only for a
-	// job that is in none of those.
-	seen := map[*checkout]bool{}
-	for _, opened := range []bool{true, false} {
-		for _, co := range d.sorted() {
-			if !sc.CanRead(co.rec.Slug) || seen[co] {
-				continue
-			}
-			st := co.holdIfOpen()
-			if st == nil && !opened {
-				st, _ = co.holdOpen(ctx) // status names what cannot be opened
-			}
-			if st == nil {
-				continue
-			}
-			seen[co] = true
-			j, err := st.index.Job(ctx, id)
-			st.letGo()
-			if err == nil {
-				return co.wireJob(j), nil
-			}
-			if !errors.Is(err, fold.ErrNotFound) {
-				return wire.Job{}, err
-			}
+// Job returns one piece of work.
+func (d *Daemon) Job(_ context.Context, sc fold.Scope, id string) (wire.Job, error) {
+	for _, co := range d.sorted() {
+		if !sc.CanRead(co.rec.Slug) {
+			continue
+		}
+		all := co.jobs()
+		if i := slices.IndexFunc(all, func(j wire.Job) bool { return j.ID == id }); i >= 0 {
+			return all[i], nil
 		}
 	}
 	return wire.Job{}, fmt.Errorf("job %s: %w", id, fold.ErrNotFound)
-}
-
-func (co *checkout) wireJob(j index.Job) wire.Job {
-	out := wire.Job{
-		ID: j.ID, Type: j.Type, Project: j.Project, Status: string(j.Status), Priority: j.Priority, Attempts: j.Attempts, Error: j.Error, CreatedAt: j.CreatedAt,
-	}
-	if !j.StartedAt.IsZero() {
-		out.StartedAt = &j.StartedAt
-	}
-	if !j.EndedAt.IsZero() {
-		out.EndedAt = &j.EndedAt
-	}
-	if !j.NextRetry.IsZero() {
-		out.NextRetry = &j.NextRetry
-	}
-	if out.Progress = co.progressOf(j.ID); out.Progress == nil && j.Progress != nil {
-		stored := wire.Progress(*j.Progress)
-		stored.PerSecond, stored.BytesPerSecond, stored.ETASeconds = 0, 0, 0 // of then
-		out.Progress = &stored
-	}
-	return out
 }
 
 // Subscribe sends events of the projects sc may read.

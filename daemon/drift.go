@@ -28,7 +28,7 @@ func (d *Daemon) Drift(ctx context.Context, sc fold.Scope, slug string) (wire.Dr
 		return wire.Drift{}, err
 	}
 	st.co.mu.Lock()
-	drift.Queued = st.co.pending
+	drift.Queued = st.co.work.ForSearch()
 	st.co.mu.Unlock()
 	if drift.WithoutVector > 0 && drift.VectorsDue == 0 && drift.Queued == 0 && m.spec == builtinProvider {
 		drift.Differences = append(drift.Differences, fmt.Sprintf("%d memories and chunks have no vector", drift.WithoutVector))

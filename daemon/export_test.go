@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -93,7 +92,7 @@ func (d *Daemon) RetrySoon(path string) {
 			co.mu.Lock()
 			co.retries.at = time.Now()
 			co.mu.Unlock()
-			jobs.Poke(co.writes)
+			poke(co.wake)
 		}
 	}
 }
@@ -146,8 +145,8 @@ func (d *Daemon) Stopped() <-chan struct{} { return d.parts.stopped }
 // StoresOpen tells how many checkouts have their stores open, or just being opened
 // or closed, how many had at most at once, and how often stores were opened.
 func (d *Daemon) StoresOpen() (now, most, opened int64) {
-	_, _, opened = d.parts.seats.counted()
-	return d.parts.storesOpen.now.Load(), d.parts.storesOpen.most.Load(), opened
+	n, peak, opened := d.parts.pool.Open()
+	return int64(n), int64(peak), opened
 }
 
 // Mislay takes the words of one memory out of a project's index, and gives it a
@@ -177,16 +176,16 @@ func (d *Daemon) StatusWhileIndexing(ctx context.Context, path string, n int) (c
 		}
 		nobody := make(chan struct{}, n)
 		co.mu.Lock()
-		state, wanted, before := co.state, co.wanted, co.counts
-		co.state, co.wanted, co.countedAt = "indexing", nobody, time.Now().Add(-countPause)
+		state, wanted, before := co.state, co.tally.wanted, co.tally.times
+		co.state, co.tally.wanted, co.tally.at = "indexing", nobody, time.Now().Add(-countPause)
 		co.mu.Unlock()
 		for range n {
 			co.status(ctx)
 		}
 		co.mu.Lock()
 		defer co.mu.Unlock()
-		co.state, co.wanted = state, wanted
-		return co.counts - before, len(nobody)
+		co.state, co.tally.wanted = state, wanted
+		return co.tally.times - before, len(nobody)
 	}
 	return -1, -1
 }
@@ -199,13 +198,13 @@ func (d *Daemon) CountWhileIndexing(ctx context.Context, path string) (counted b
 			continue
 		}
 		co.mu.Lock()
-		state, before := co.state, co.counts
-		co.state, co.countedAt = "indexing", time.Time{}
+		state, before := co.state, co.tally.times
+		co.state, co.tally.at = "indexing", time.Time{}
 		co.mu.Unlock()
 		for !counted && ctx.Err() == nil {
 			co.status(ctx)
 			co.mu.Lock()
-			counted = co.counts > before
+			counted = co.tally.times > before
 			co.mu.Unlock()
 		}
 		co.mu.Lock()
@@ -236,12 +235,13 @@ const GatherWrites = gatherWrites
 // waited and whether its counts are new. In a bubble of synctest only.
 func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Duration, fresh bool) {
 	was := &wire.ProjectStatus{}
-	co := &checkout{state: "indexing", counted: was, countedAt: time.Now().Add(-age), wanted: make(chan struct{}, 1), known: make(chan struct{})}
+	co := &checkout{state: "indexing", tally: newTally()}
+	co.tally.last, co.tally.at = was, time.Now().Add(-age)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-co.wanted:
+		case <-co.tally.wanted:
 		case <-ctx.Done():
 			return
 		}
@@ -252,8 +252,7 @@ func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Du
 		}
 		co.mu.Lock()
 		defer co.mu.Unlock()
-		close(co.known)
-		co.known, co.counted, co.countedAt = make(chan struct{}), &wire.ProjectStatus{}, time.Now()
+		co.tally.set(time.Now(), wire.ProjectStatus{}, &meaning{})
 	}()
 	began := time.Now()
 	within, enough := context.WithTimeout(ctx, countWait)
@@ -261,7 +260,7 @@ func LookAtCounts(ctx context.Context, age, takes time.Duration) (waited time.Du
 	co.haveCounted(within)
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	return time.Since(began), co.counted != was
+	return time.Since(began), co.tally.last != was
 }
 
 // Starting returns how many checkouts are to be run.

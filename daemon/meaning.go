@@ -15,8 +15,8 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/index"
 	"github.com/foldwatch/foldwatch/vecindex"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
@@ -154,22 +154,19 @@ func (st *stores) closeMeanings() error {
 // doEmbed gives vectors to what changed, a part at a time, so that a save that
 // comes meanwhile is not held up: first those that answer searches, then those of
 // the model that the user wants instead.
-func (co *checkout) doEmbed(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
-	st, err := co.stores(ctx)
-	if err != nil {
-		return err
-	}
+func (co *checkout) doEmbed(ctx context.Context, st *stores, j work.Job) error {
 	defer co.endProgress()
 	want, m := co.embedders.choice(co.rec.Slug), st.serves()
 	quick := m.spec == builtinProvider && want.spec() == builtinProvider
-	if !quick && co.embedPauses() {
-		return nil // it is asked for again when the pause is over
+	if until := co.lateUntil(); !quick && !until.IsZero() {
+		co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: until})
+		return nil
 	}
 	bound, done := co.yielding(ctx, quick)
 	defer done()
-	more, err := co.embedInto(bound, st, m, co.watched(j, tell))
+	more, err := co.embedInto(bound, st, m, co.watched())
 	if !more && (err == nil || m.spec != want.spec() || want.refused != nil) { // a model that does not answer does not keep another from coming
-		more, err = co.embedNext(bound, st, want, co.watched(j, tell))
+		more, err = co.embedNext(bound, st, want, co.watched())
 	}
 	if quick {
 		if err != nil {
@@ -179,12 +176,10 @@ func (co *checkout) doEmbed(ctx context.Context, j *index.Job, tell func(index.J
 		return err
 	}
 	if more {
-		_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, "")
-		return err
+		co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+		return nil
 	}
-	if err := co.measureLater(ctx, st); err != nil {
-		return err
-	}
+	co.measureLater(ctx, st)
 	return co.consolidateLater(ctx, st)
 }
 
@@ -194,8 +189,8 @@ func (co *checkout) doEmbed(ctx context.Context, j *index.Job, tell func(index.J
 func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool, _ error) {
 	switch cause := context.Cause(bound); {
 	case err != nil && errors.Is(cause, errHurried):
-		_, err := co.enqueue(ctx, jobEmbed, prioSoon, struct{}{}, "")
-		return true, err
+		co.add(work.Task{Kind: work.Embed, Priority: work.Soon})
+		return true, nil
 	case errors.Is(cause, errYield):
 		err = errYield
 	}
@@ -211,23 +206,12 @@ func (co *checkout) embedEnded(ctx, bound context.Context, err error) (done bool
 	co.late.failures++
 	wait := min(firstLate<<min(co.late.failures-1, 20), mostLate)
 	co.late.until = time.Now().Add(wait)
+	at := co.late.until
 	co.mu.Unlock()
 	co.note(noteModel, fmt.Sprintf("vectors are late, words find everything: %v%s", err, hintAfter(err)))
 	co.log.InfoContext(ctx, "Vectors pause", "err", err, "wait", wait)
-	time.AfterFunc(wait, co.embedAgain)
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later, At: at})
 	return true, nil
-}
-
-// embedAgain queues what was put off.
-func (co *checkout) embedAgain() {
-	if co.keeps() == nil {
-		return // closed, or not open: the sweep of the next opening asks for it
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := co.later(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
-		co.log.InfoContext(ctx, "Vectors not asked for", "err", err)
-	}
 }
 
 // lateness says how long a model that failed is left alone.
@@ -241,10 +225,14 @@ const (
 	mostLate  = 15 * time.Minute
 )
 
-func (co *checkout) embedPauses() bool {
+// lateUntil returns when the pause of a model ends, zero if there is none.
+func (co *checkout) lateUntil() time.Time {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	return time.Now().Before(co.late.until)
+	if until := co.late.until; time.Now().Before(until) {
+		return until
+	}
+	return time.Time{}
 }
 
 // hurry ends the pause of a model, and what it is asked for now: the user mended it,

@@ -12,7 +12,7 @@ import (
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/rank"
 	"github.com/foldwatch/foldwatch/daemon/recall"
-	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/vecindex/embed"
 )
 
@@ -109,10 +109,9 @@ func (co *checkout) owesWeight(ctx context.Context, st *stores) bool {
 
 // doMeasure measures what the vectors of a model are worth on this checkout. It
 // gives way to a save, and begins again then; what was embedded is in the cache.
-func (co *checkout) doMeasure(ctx context.Context, _ *index.Job, _ func(index.JobProgress)) error {
-	st, err := co.stores(ctx)
-	if err != nil || !co.owesWeight(ctx, st) {
-		return err
+func (co *checkout) doMeasure(ctx context.Context, st *stores) error {
+	if !co.owesWeight(ctx, st) {
+		return nil
 	}
 	m := st.serves()
 	bound, done := co.yielding(ctx, false)
@@ -286,13 +285,9 @@ func measured(on string, trials []trial) measuredWeight {
 	}
 }
 
-// measureLater queues the measurement, when vectors are complete.
-func (co *checkout) measureLater(ctx context.Context, st *stores) error {
-	if !co.owesWeight(ctx, st) {
-		return nil
+// measureLater adds the measurement, when vectors are complete.
+func (co *checkout) measureLater(ctx context.Context, st *stores) {
+	if co.owesWeight(ctx, st) {
+		co.add(work.Task{Kind: work.Measure, Priority: work.Later})
 	}
-	bound, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	_, err := co.enqueue(bound, jobMeasure, prioLater, struct{}{}, jobMeasure)
-	return err
 }

@@ -182,7 +182,6 @@ func (co *checkout) goOver(ctx context.Context) error {
 func (co *checkout) checkTracking(ctx context.Context, st *stores) error {
 	st.heads = st.headStamps()
 	if st.tracked {
-		co.note(modeNotice, "") // a commit or a switch since: it was told in time
 		co.findLost(ctx, st.standing)
 		co.noteDriver(st.standing)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -46,9 +47,7 @@ func (d *Daemon) ReloadModels(ctx context.Context, sc fold.Scope) (wire.Embedder
 		}
 		if co.keeps() != nil {
 			co.hurry()
-			if err := co.later(ctx, jobEmbed, prioSoon, struct{}{}, jobEmbed); err != nil {
-				return list, err
-			}
+			co.add(work.Task{Kind: work.Embed, Priority: work.Soon})
 		}
 		list.Items = append(list.Items, item)
 	}

@@ -9,20 +9,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/foldwatch/foldwatch/daemon/storepool"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/sqlite"
-)
-
-// How long a checkout that could not be opened waits before the next attempt:
-// doubled with each, up to a bound. One whose folder is not there is looked for
-// more often, since whoever mounts it again waits for it. After openFor in good
-// order the next failure is a first one again.
-const (
-	retryFirst   = time.Second
-	retryMissing = 30 * time.Second
-	retryMost    = time.Minute
-	openFor      = time.Minute
 )
 
 // run keeps the checkout until ctx ends or it is removed: it opens what is needed
@@ -36,33 +26,25 @@ func (co *checkout) run(parent context.Context) {
 	ctx, cancel := context.WithCancel(usergit.WithCounter(parent, &co.count.gitProcesses))
 	defer cancel()
 	defer close(co.ended)
+	defer co.slot.Fail(storepool.ErrStopped)
 	co.mu.Lock()
 	co.cancel = cancel
 	co.dropIndex = co.cfg.RebuildOnStart
 	co.mu.Unlock()
 	close(co.began)
-	failures := 0
+	var o openings
 	for ctx.Err() == nil {
 		turn, end, drop := co.turn(ctx)
 		began := time.Now()
 		err := co.opening(turn, drop)
-		if time.Since(began) > openFor {
-			failures = 0
-		}
+		until := turn // who asks for another turn does not wait
 		damage := co.tookDamage(ctx, err)
-		switch {
-		case damage != nil && failures == 0: // nothing to wait for: all of it can be made again
-			failures++
-		case damage != nil:
-			failures++
-			co.fail(ctx, damage)
-			wait(ctx, retryAfter(failures, damage))
-		case turn.Err() == nil: // nobody asked for the end
-			failures++
+		if damage != nil {
+			err, until = damage, ctx
+		}
+		if pause, failed := o.ended(time.Since(began), err, damage != nil, turn.Err() != nil); failed {
 			co.fail(ctx, err)
-			wait(turn, retryAfter(failures, err))
-		default:
-			failures = 0
+			wait(until, pause)
 		}
 		end()
 	}
@@ -113,7 +95,7 @@ func (co *checkout) turn(parent context.Context) (ctx context.Context, end conte
 
 // opening keeps the checkout, until ctx ends or something fails. A search needs the
 // derived stores, a write the history too: neither waits for the other, which is
-// mostly for git, if there is a seat for the stores at once.
+// mostly for git, if there is a place for the stores at once.
 func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 	if co.faults != nil {
 		err = co.faults("open")
@@ -124,29 +106,11 @@ func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 	if err == nil {
 		_, err = os.Lstat(co.rec.Path) // else what is derived would be opened for nothing
 	}
-	var k *standing
-	var st *stores
+	var kept *standing
 	if err == nil {
-		var g errgroup.Group
-		g.Go(func() (err error) {
-			k, err = openStanding(ctx, co)
-			return err
-		})
-		if co.seats.tryTake(co) {
-			g.Go(func() (err error) {
-				if st, err = openDerived(ctx, co); err != nil {
-					st = nil
-					co.seats.leave(co)
-				}
-				return err
-			})
-		}
-		if err = g.Wait(); err != nil && st != nil {
-			err = errors.Join(err, st.close(co))
-			co.seats.leave(co)
-		}
+		kept, err = co.keep(ctx)
 	}
-	if err != nil {
+	if kept == nil {
 		if ctx.Err() != nil { // not a failure: the next turn does what this one was to do
 			co.mu.Lock()
 			co.dropIndex = co.dropIndex || drop
@@ -154,26 +118,40 @@ func (co *checkout) opening(ctx context.Context, drop bool) (err error) {
 		}
 		return err
 	}
-	co.setKept(k)
-	err = co.loops(ctx, k, st)
 	co.setClosed()
-	if err := k.close(co); err != nil {
+	if err := kept.close(co); err != nil {
 		co.log.WarnContext(ctx, "Checkout not closed cleanly", "err", err)
 	}
 	return err
 }
 
-// retryAfter is how long to wait after so many failures in a row.
-func retryAfter(failures int, err error) time.Duration {
-	most := retryMost
-	if missing(err) {
-		most = retryMissing
-	}
-	return min(most, retryFirst<<min(failures-1, 10))
-}
-
-func missing(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, fold.ErrNotFound)
+// keep opens everything and runs the loops. It returns why they have ended, and what
+// of the checkout is open still, nil if it could not be opened.
+func (co *checkout) keep(ctx context.Context) (kept *standing, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	opened := make(chan struct{})
+	g.Go(func() error {
+		return co.slot.Run(ctx, co.source(ctx, func(ctx context.Context) (*standing, error) {
+			select {
+			case <-opened:
+				return kept, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}))
+	})
+	g.Go(func() error {
+		k, err := openStanding(ctx, co)
+		if err != nil {
+			return err
+		}
+		kept = k
+		co.setKept(k)
+		close(opened)
+		return co.loops(ctx, k)
+	})
+	err = g.Wait()
+	return kept, err
 }
 
 // wait waits for d, or for the end of ctx.
@@ -191,11 +169,7 @@ func (co *checkout) setKept(k *standing) {
 	defer co.mu.Unlock()
 	co.kept, co.stood, co.state = k, true, "starting"
 	co.failed = nil
-	select {
-	case <-co.opened: // it had failed before
-		co.opened = make(chan struct{})
-	default:
-	}
+	co.slot.Fail(nil)
 	co.answer()
 }
 
@@ -208,14 +182,15 @@ func (co *checkout) answer() {
 	co.waiters = nil
 }
 
-// setClosed makes callers wait for the next turn, whose sweep does what is owed.
+// setClosed makes callers wait for the next turn, whose sweep does what was left.
 func (co *checkout) setClosed() {
 	co.mu.Lock()
 	defer co.mu.Unlock()
 	co.kept, co.failed, co.state = nil, nil, "starting"
-	co.unswept, co.owed, co.rested, co.counted, co.jobsDue = true, nil, false, nil, time.Time{}
-	co.searchJobs, co.openJobs = 0, 0
-	co.recount()
+	co.rested, co.tally.last = false, nil
+	co.work.Cancel(time.Now(), "covered by the sweep at start")
+	co.work.Add(time.Now(), sweepAtStart())
+	co.workChanged()
 }
 
 // fail says why nothing is open, until an opening succeeds.
@@ -227,11 +202,7 @@ func (co *checkout) fail(ctx context.Context, err error) {
 	if missing(err) {
 		co.state = "missing"
 	}
-	select {
-	case <-co.opened: // it had failed before
-	default:
-		close(co.opened)
-	}
+	co.slot.Fail(err)
 	co.answer()
 }
 
@@ -272,9 +243,9 @@ func (co *checkout) openAnew(ctx context.Context, drop bool) error {
 	return nil
 }
 
-func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
+func (co *checkout) loops(ctx context.Context, k *standing) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return co.keepStores(ctx, k, st) })
+	g.Go(func() error { return co.runJobs(ctx) })
 	g.Go(func() error { return co.watch(ctx, k) })
 	g.Go(func() error { return co.commits.run(ctx, k) })
 	g.Go(func() error { return co.loop(ctx) })
@@ -284,36 +255,6 @@ func (co *checkout) loops(ctx context.Context, k *standing, st *stores) error {
 		g.Go(func() error { return co.archiveDaily(ctx) })
 	}
 	return g.Wait()
-}
-
-// firstSweep queues the sweep at start. During a pause it is left for the end of
-// the pause, unless nothing could be found without it; only what was queued
-// before and acknowledged writes are seen to.
-func (co *checkout) firstSweep(ctx context.Context, st *stores) error {
-	if co.isPaused() {
-		co.miss()
-		c, err := st.index.Counts(ctx)
-		if err != nil {
-			return err
-		}
-		if c.Memories > 0 {
-			co.written(st.sidecar.store.Uncommitted()) // the loop queues it
-			co.setState("ready")
-			return co.started(ctx, st)
-		}
-	}
-	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
-		return err
-	}
-	return co.started(ctx, st)
-}
-
-// started notes that the sweep at the start is queued, or not needed.
-func (co *checkout) started(ctx context.Context, st *stores) error {
-	co.mu.Lock()
-	co.unswept = false
-	co.mu.Unlock()
-	return co.payOwed(ctx, st)
 }
 
 // hasFailed reports whether the checkout waits to be opened after a failure.

@@ -6,56 +6,38 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
-	"github.com/foldwatch/foldwatch/meta/index"
 )
 
-const (
-	// tellEvery is the least time between two events about one stage.
-	tellEvery = 250 * time.Millisecond
-	// storeEvery is the least time between two writes of a job's progress: what
-	// is asked for meanwhile is answered from memory, and a write of it holds up
-	// those of the index.
-	storeEvery = 5 * time.Second
-)
+// tellEvery is the least time between two events about one stage.
+const tellEvery = 250 * time.Millisecond
 
 // A pace is how far the work of one checkout has come, as status, jobs and
 // events tell it. checkout.mu guards it.
 type pace struct {
-	job    string // that works; "" for none
-	now    wire.Progress
-	meter  meter
-	told   time.Time // the last event
-	stored time.Time // the last write
+	works bool // a job does
+	now   wire.Progress
+	meter meter
+	told  time.Time // the last event
 	// embedded is how many memories were given vectors since the last time there
 	// was nothing to give: jobs of that kind do a part each.
 	embedded int
 }
 
-// watched returns a progress that keeps what j reaches, for status and events,
-// and stores it with tell from time to time. End it with co.endProgress.
-func (co *checkout) watched(j *index.Job, tell func(index.JobProgress)) ingest.Progress {
+// watched returns a progress that keeps what the job which runs reaches, for status,
+// jobs and events. End it with co.endProgress.
+func (co *checkout) watched() ingest.Progress {
 	return func(s ingest.Step) {
-		if p, store := co.paced(j.ID, s); store {
-			tell(index.JobProgress(p))
+		co.mu.Lock()
+		defer co.mu.Unlock()
+		now, p := co.now(), &co.pace
+		fresh := !p.works || p.now.Stage != s.Stage
+		p.works, p.now = true, p.meter.take(now, s)
+		job := co.work.Report(p.now)
+		if fresh || now.Sub(p.told) >= tellEvery {
+			p.told = now
+			co.bus.publish("indexing:progress", co.rec.Slug, eventOf(job, p.now))
 		}
 	}
-}
-
-// paced takes a step of a job. It reports whether that is to be stored.
-func (co *checkout) paced(job string, s ingest.Step) (p wire.Progress, store bool) {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	now, c := co.now(), &co.pace
-	fresh := c.job != job || c.now.Stage != s.Stage
-	c.job, c.now = job, c.meter.take(now, s)
-	if fresh || now.Sub(c.told) >= tellEvery {
-		c.told = now
-		co.bus.publish("indexing:progress", co.rec.Slug, eventOf(job, c.now))
-	}
-	if store = fresh || now.Sub(c.stored) >= storeEvery; store {
-		c.stored = now
-	}
-	return c.now, store
 }
 
 // eventOf is the data of an event: the job, and the fields of its progress.
@@ -93,20 +75,9 @@ func (co *checkout) embedded(n int) int {
 // progress returns how far the job has come that works now, nil if none does.
 // co.mu is held.
 func (co *checkout) progress() *wire.Progress {
-	if co.pace.job == "" {
+	if !co.pace.works {
 		return nil
 	}
 	p := co.pace.now
 	return &p
-}
-
-// progressOf returns how far the job of that id has come, nil if it does not
-// work.
-func (co *checkout) progressOf(id string) *wire.Progress {
-	co.mu.Lock()
-	defer co.mu.Unlock()
-	if co.pace.job != id {
-		return nil
-	}
-	return co.progress()
 }

@@ -44,7 +44,7 @@ func TestAFullDiskIsWaitedOut(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": mainGo})
 	op := failing(p.machine)
 	p.settle()
-	op.Store("enqueue")
+	op.Store("job")
 	p.write("late.go", "package main\n\n// Numbat digs.\nfunc Numbat() {}\n")
 	r := p.addMemory(wire.MemoryCreate{Content: "Durable, though the disk of the index is full."})
 	p.eventually("status says why, and what to do", func() bool {

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -135,8 +136,8 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
 	d.parts.bus.publish("project:added", rec.Slug, nil)
-	added.JobID, err = co.enqueueIn(ctx, st.stores, jobSweep, prioSoon, sweepWork{}, jobSweep)
-	return co, added, err
+	added.JobID = co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	return co, added, nil
 }
 
 // addAgain answers for a checkout that is registered already.
@@ -152,14 +153,18 @@ func (d *Daemon) addAgain(ctx context.Context, sc fold.Scope, co *checkout, in w
 		}
 	}
 	added := wire.ProjectAdded{Project: d.project(co.rec.Slug)}
-	var err error
-	added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+	h, err := co.holdOpen(ctx)
 	if err != nil && co.hasFailed() { // just now: it learned only then that it stands anew
 		if err = co.openAnew(ctx, false); err == nil {
-			added.JobID, err = co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep)
+			h, err = co.holdOpen(ctx)
 		}
 	}
-	return added, err
+	if err != nil {
+		return added, err
+	}
+	defer h.letGo()
+	added.JobID = co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	return added, nil
 }
 
 // changeRegistry waits until no other checkout is being added or removed: each

@@ -2,22 +2,11 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/foldwatch/foldwatch/chunker"
-	"github.com/foldwatch/foldwatch/daemon/jobs"
-	"github.com/foldwatch/foldwatch/meta/index"
+	"github.com/foldwatch/foldwatch/daemon/work"
 )
-
-// jobRetry reads again what an attempt failed on: payload retryWork.
-const jobRetry = "retry"
-
-type retryWork struct {
-	// All is what a person asked for: also what no further attempt is made at by
-	// itself.
-	All bool `json:"all,omitempty"`
-}
 
 // How long files that could not be read or cut wait before the next attempt by
 // itself: doubled with each, up to a bound.
@@ -59,7 +48,7 @@ func (co *checkout) watchFailures(ctx context.Context, st *stores, tried bool) {
 	co.mu.Lock()
 	co.retries.after(time.Now(), len(source)+len(memories), tried)
 	co.mu.Unlock()
-	jobs.Poke(co.writes) // the loop looks at the time anew
+	poke(co.wake) // the loop looks at the time anew
 }
 
 // retryDue returns a channel that is ready when files are to be tried again, nil
@@ -67,39 +56,32 @@ func (co *checkout) watchFailures(ctx context.Context, st *stores, tried bool) {
 func (co *checkout) retryDue() <-chan time.Time {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.retries.at.IsZero() || co.paused {
+	if co.retries.at.IsZero() || co.pause.on {
 		return nil
 	}
 	return time.After(time.Until(co.retries.at))
 }
 
-// retryFailed queues the attempt that is due.
-func (co *checkout) retryFailed(ctx context.Context) error {
+// retryFailed adds the attempt that is due.
+func (co *checkout) retryFailed() {
 	co.mu.Lock()
 	co.retries.at = time.Time{} // the attempt sets the next
 	co.mu.Unlock()
-	return co.later(ctx, jobRetry, prioLater, retryWork{}, jobRetry)
+	co.add(work.Task{Kind: work.Retry, Priority: work.Later})
 }
 
-func (co *checkout) doRetry(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
-	var w retryWork
-	if err := json.Unmarshal(j.Payload, &w); err != nil {
-		return err
-	}
-	st, err := co.stores(ctx)
-	if err != nil {
-		return err
-	}
-	if p, ok := co.cutter.(*chunker.Pool); ok && w.All {
+// doRetry reads again what an attempt failed on.
+func (co *checkout) doRetry(ctx context.Context, st *stores, j work.Job) error {
+	if p, ok := co.cutter.(*chunker.Pool); ok && j.Task.All {
 		p.Forgive()
 	}
 	defer co.endProgress()
-	r, err := st.in.Retry(ctx, w.All, co.watched(j, tell))
+	r, err := st.in.Retry(ctx, j.Task.All, co.watched())
 	co.after(ctx, st, r)
 	if err != nil {
 		return err
 	}
 	co.watchFailures(ctx, st, true)
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }

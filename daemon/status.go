@@ -142,7 +142,7 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	co.mu.Lock()
 	p := wire.ProjectStatus{
 		Slug: co.rec.Slug, Key: co.rec.Key, Path: co.rec.Path, State: co.state, Mode: modeOf(co.rec), Sync: "off", Chunker: chunker.Engine(),
-		Queued: co.pending, Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
+		Queued: co.work.ForSearch(), Watch: "off", Counters: co.count.values(), JobTimes: co.count.jobTimes(),
 	}
 	if co.watcher != nil {
 		w := co.watcher.State()
@@ -169,10 +169,9 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 			p.Hint = "it is tried again by itself; to try now: foldwatch add " + co.rec.Path
 		}
 	}
-	if co.paused && co.state != "missing" {
+	if co.pause.on && co.state != "missing" {
 		p.State, p.Reason, p.Hint = "paused", "paused by the user", "foldwatch resume -p "+co.rec.Slug
-		if !co.until.IsZero() {
-			until := co.until
+		if until, ok := co.pause.ends(); ok {
 			p.PausedUntil = &until
 		}
 	}
@@ -184,70 +183,6 @@ func (co *checkout) brief() (wire.ProjectStatus, *standing) {
 	}
 	p.Mode = k.mode()
 	return p, k
-}
-
-// While a checkout is indexed, each batch changes what is counted, to count reads
-// whole tables beside the one who writes them, and whoever watches asks several
-// times a second. So status does not wait for it: keepCounts counts, when asked to
-// and after a pause. How far the indexing is stands in Progress, which is always of now.
-const (
-	countPause = time.Second
-	// oldCounts is from when on counts are waited for: who looks once, after a while,
-	// is not told of a time that has long gone. Who watches never comes to it.
-	oldCounts = 3 * time.Second
-	// countWait is how long one status waits for counts that are old, or were never
-	// made, of all checkouts together. A command that asks has to be there within 100 ms.
-	countWait = 40 * time.Millisecond
-)
-
-// haveCounted asks keepCounts to count, unless it did so lately, and waits for that
-// until ctx ends where what is known is old, or nothing.
-func (co *checkout) haveCounted(ctx context.Context) {
-	next, old := co.wantCounts()
-	if !old {
-		return
-	}
-	select {
-	case <-next:
-	case <-ctx.Done():
-	}
-}
-
-// wantCounts asks keepCounts to count, unless it did so lately. It tells whether what is
-// known is old, or nothing, and what is closed when there are other counts.
-func (co *checkout) wantCounts() (next <-chan struct{}, old bool) {
-	co.mu.Lock()
-	age := time.Since(co.countedAt)
-	next, old = co.known, co.counted == nil || age >= oldCounts
-	due, wanted := old || age >= countPause, co.wanted
-	indexed := co.state == "indexing"
-	co.mu.Unlock()
-	if due && indexed {
-		select {
-		case wanted <- struct{}{}:
-		default: // it is asked already
-		}
-	}
-	return next, old
-}
-
-// keepCounts counts what the stores hold when haveCounted asks for it, until ctx ends.
-func (co *checkout) keepCounts(ctx context.Context) error {
-	co.mu.Lock()
-	wanted := co.wanted
-	co.mu.Unlock()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-wanted:
-		}
-		if st := co.holdIfOpen(); st != nil {
-			p, _ := co.brief()
-			co.countsOf(ctx, st.stores, &p)
-			st.letGo()
-		}
-	}
 }
 
 // missingSays tells that the checkout is not there, and what to do. co.mu is held.
@@ -268,7 +203,7 @@ func (co *checkout) missingSays() (reason, hint string) {
 // lastCounts is countsOf for stores that are closed: what they held then, and hold.
 func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 	co.mu.Lock()
-	was, m := co.counted, co.countedOf
+	was, m := co.tally.last, co.tally.of
 	co.mu.Unlock()
 	if was == nil {
 		return // not opened yet, or just being opened
@@ -287,7 +222,7 @@ func (co *checkout) lastCounts(ctx context.Context, p *wire.ProjectStatus) {
 // countsOf counts what opened stores hold. The caller holds them.
 func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectStatus) {
 	co.mu.Lock()
-	co.counts++
+	co.tally.times++
 	co.mu.Unlock()
 	m := st.serves()
 	if m == nil {
@@ -315,13 +250,9 @@ func (co *checkout) countsOf(ctx context.Context, st *stores, p *wire.ProjectSta
 		p.ProblemCount = total
 		p.Problems = co.problems(problems)
 	}
-	last, of := *p, *m
-	of.vectors = nil
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	close(co.known)
-	co.known = make(chan struct{})
-	co.counted, co.countedOf, co.countedAt = &last, &of, time.Now()
+	co.tally.set(time.Now(), *p, m)
 }
 
 // historyOf tells what the history holds.

@@ -90,10 +90,9 @@ func openStanding(ctx context.Context, co *checkout) (_ *standing, err error) {
 // anew, and the sweep that follows fills it.
 func openDerived(ctx context.Context, co *checkout) (_ *stores, err error) {
 	st := &stores{}
-	co.storesOpen.Add(1)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, st.close(co))
+			err = errors.Join(err, st.close())
 		}
 	}()
 	dir := co.indexDir()
@@ -451,8 +450,7 @@ func (k *standing) present(paths []string) []string {
 }
 
 // close closes what was opened, also when only part of it was.
-func (st *stores) close(co *checkout) error {
-	defer co.storesOpen.Add(-1)
+func (st *stores) close() error {
 	errs := []error{st.closeMeanings()}
 	if st.text != nil {
 		errs = append(errs, st.text.Close())

@@ -11,6 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/tip"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops/transport"
 	"github.com/foldwatch/foldwatch/gitops/upstream"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
@@ -205,9 +206,7 @@ func (y *syncing) fetchTold(ctx context.Context, co *checkout, k *standing) erro
 		}
 	}
 	if moved || merged {
-		if err := co.later(ctx, jobTip, prioSoon, tipWork{}, jobTip); err != nil {
-			return err
-		}
+		co.add(work.Task{Kind: work.Tip, Priority: work.Soon, Moved: true})
 	}
 	return y.state.DeliveriesDone(ctx, done)
 }
@@ -236,8 +235,8 @@ func (co *checkout) rememberAhead(ctx context.Context, st *stores) error {
 	if err != nil || len(r.Memories)+len(pulls.Memories) == 0 {
 		return err
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }
 
 // rememberPulls makes memories of the merged requests that webhooks brought.

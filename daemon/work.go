@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,21 +12,18 @@ import (
 
 	"github.com/foldwatch/foldwatch/daemon/ingest"
 	"github.com/foldwatch/foldwatch/daemon/ingest/selection"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
-	"github.com/foldwatch/foldwatch/meta/index"
 )
 
 // doSweep compares disk with the database, describes what the default branch
 // holds, and leaves vectors to a job of their own.
-func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.JobProgress)) (err error) {
-	var w sweepWork
-	if err := json.Unmarshal(j.Payload, &w); err != nil {
-		return err
-	}
-	st, err := co.stores(ctx)
-	if err != nil {
-		return err
+func (co *checkout) doSweep(ctx context.Context, st *stores, j work.Job) (err error) {
+	if j.Task.AtStart {
+		if off, err := co.putOff(ctx, st); off || err != nil {
+			return err
+		}
 	}
 	relist := co.relist.Swap(false)
 	defer func() {
@@ -38,7 +34,7 @@ func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.J
 	co.setState("indexing")
 	defer co.setState("ready")
 	defer co.endProgress()
-	progress := co.watched(j, tell)
+	progress := co.watched()
 	// A branch that was switched before the watches stood was seen by nobody.
 	if now := st.headStamps(); !slices.EqualFunc(st.heads, now, usergit.HeadStamp.Same) {
 		if err := co.checkTracking(ctx, st); err != nil {
@@ -55,10 +51,10 @@ func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.J
 			return nil
 		}
 		co.noteFileMemories(ctx, st)
-		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{History: w.History, Full: w.Full}, progress); err != nil {
+		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{History: j.Task.History, Full: j.Task.Full}, progress); err != nil {
 			return err
 		}
-		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: w.Full}, progress)
+		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: j.Task.Full}, progress)
 		co.after(ctx, st, d)
 		return err
 	}
@@ -82,7 +78,7 @@ func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.J
 	}
 	co.noteLeftOut(st)
 	co.readPast(ctx, st)
-	if err := co.describeAnew(ctx, st, jobDescribe); err != nil {
+	if err := co.describeAnew(st); err != nil {
 		return err
 	}
 	if wanted, err := co.wantsVectors(ctx, st); err != nil {
@@ -90,15 +86,28 @@ func (co *checkout) doSweep(ctx context.Context, j *index.Job, tell func(index.J
 	} else if !wanted {
 		return co.consolidateLater(ctx, st)
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }
 
-func (co *checkout) doSource(ctx context.Context, j *index.Job, _ func(index.JobProgress)) error {
-	st, paths, err := co.pathsOf(ctx, j)
-	if err != nil {
-		return err
+// putOff reports whether a pause puts off the sweep at start: what was found before is
+// found without it, and only acknowledged writes are seen to.
+func (co *checkout) putOff(ctx context.Context, st *stores) (bool, error) {
+	if !co.isPaused() {
+		return false, nil
 	}
+	co.miss()
+	c, err := st.index.Counts(ctx)
+	if err != nil || c.Memories == 0 {
+		return false, err
+	}
+	co.written(st.sidecar.store.Uncommitted())
+	co.setState("ready")
+	return true, nil
+}
+
+func (co *checkout) doSource(ctx context.Context, st *stores, j work.Job) error {
+	paths := j.Task.Paths
 	saved := func() {}
 	if len(paths) <= saveMost {
 		saved = co.desk.save()
@@ -108,9 +117,7 @@ func (co *checkout) doSource(ctx context.Context, j *index.Job, _ func(index.Job
 	co.after(ctx, st, r)
 	if r.Rules {
 		co.relist.Store(true)
-		if _, err := co.enqueue(ctx, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
-			return err
-		}
+		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	}
 	if r.Failed > 0 {
 		co.watchFailures(ctx, st, false)
@@ -119,19 +126,14 @@ func (co *checkout) doSource(ctx context.Context, j *index.Job, _ func(index.Job
 		return err
 	}
 	if st.in.FromWorkTree() {
-		if _, err := co.enqueue(ctx, jobTip, prioSoon, tipWork{Saved: true}, "saved"); err != nil {
-			return err
-		}
+		co.add(work.Task{Kind: work.Tip, Priority: work.Soon})
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }
 
-func (co *checkout) doFold(ctx context.Context, j *index.Job, _ func(index.JobProgress)) error {
-	st, paths, err := co.pathsOf(ctx, j)
-	if err != nil {
-		return err
-	}
+func (co *checkout) doFold(ctx context.Context, st *stores, j work.Job) error {
+	paths := j.Task.Paths
 	if co.commits.guard(ctx, st.standing) {
 		paths = st.present(paths) // what vanished may come back: it stays in the index
 	}
@@ -145,34 +147,18 @@ func (co *checkout) doFold(ctx context.Context, j *index.Job, _ func(index.JobPr
 	if err != nil || len(r.Memories)+r.Removed+r.Failed == 0 { // what failed has left the index
 		return err
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }
 
-func (co *checkout) pathsOf(ctx context.Context, j *index.Job) (*stores, []string, error) {
-	var w pathWork
-	if err := json.Unmarshal(j.Payload, &w); err != nil {
-		return nil, nil, err
-	}
-	st, err := co.stores(ctx)
-	return st, w.Paths, err
-}
-
-func (co *checkout) doTip(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
-	var w tipWork
-	if err := json.Unmarshal(j.Payload, &w); err != nil {
-		return err
-	}
-	st, err := co.stores(ctx)
-	if err != nil {
-		return err
-	}
-	if !w.Saved {
+func (co *checkout) doTip(ctx context.Context, st *stores, j work.Job) error {
+	if j.Task.Moved {
+		if st.tracked {
+			co.note(modeNotice, "") // a commit or a switch since: it was told in time
+		}
 		if err := co.checkTracking(ctx, st); err != nil {
 			return err
 		}
-	}
-	if !w.Saved {
 		co.readPast(ctx, st)
 	}
 	if co.isPaused() {
@@ -180,14 +166,14 @@ func (co *checkout) doTip(ctx context.Context, j *index.Job, tell func(index.Job
 		return nil
 	}
 	defer co.endProgress()
-	if !w.Saved {
-		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{}, co.watched(j, tell)); err != nil {
+	if j.Task.Moved {
+		if err := co.rememberCommits(ctx, st, ingest.CommitOptions{}, co.watched()); err != nil {
 			return err
 		}
 	}
-	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched(j, tell))
+	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched())
 	co.after(ctx, st, r)
-	if err != nil || w.Saved {
+	if err != nil || !j.Task.Moved {
 		return err
 	}
 	return st.in.RefreshStale(ctx)
@@ -210,9 +196,7 @@ func (co *checkout) rememberCommits(ctx context.Context, st *stores, opt ingest.
 	}
 	co.note("commits", text)
 	if len(r.Memories) > 0 {
-		if _, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed); err != nil {
-			return err
-		}
+		co.add(work.Task{Kind: work.Embed, Priority: work.Later})
 	}
 	return co.rememberAhead(ctx, st)
 }
@@ -227,7 +211,7 @@ func (co *checkout) readPast(ctx context.Context, st *stores) {
 
 // describeAnew queues a part of the work that a newer describer makes, if there
 // is any.
-func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string) error {
+func (co *checkout) describeAnew(st *stores) error {
 	if co.isPaused() {
 		return nil
 	}
@@ -235,33 +219,32 @@ func (co *checkout) describeAnew(ctx context.Context, st *stores, dedupe string)
 	if err != nil || !owed {
 		return err
 	}
-	_, err = co.enqueue(ctx, jobDescribe, prioLater, struct{}{}, dedupe)
-	return err
+	co.add(work.Task{Kind: work.Describe, Priority: work.Later})
+	return nil
 }
 
 // doDescribe makes descriptions anew that an older describer made, a part at a
 // time.
-func (co *checkout) doDescribe(ctx context.Context, j *index.Job, tell func(index.JobProgress)) error {
-	st, err := co.stores(ctx)
-	if err != nil || co.isPaused() || co.commits.guard(ctx, st.standing) {
-		return err // the next sweep asks for it again
+func (co *checkout) doDescribe(ctx context.Context, st *stores, j work.Job) error {
+	if co.isPaused() || co.commits.guard(ctx, st.standing) {
+		return nil // the next sweep asks for it again
 	}
 	defer co.endProgress()
-	r, more, err := st.in.DescribeAnew(ctx, co.busy, co.watched(j, tell))
+	r, more, err := st.in.DescribeAnew(ctx, co.busy, co.watched())
 	co.after(ctx, st, r)
 	if err != nil {
 		return err
 	}
 	if more {
-		if err := co.describeAnew(ctx, st, ""); err != nil {
+		if err := co.describeAnew(st); err != nil {
 			return err
 		}
 	}
 	if len(r.Memories) == 0 {
 		return nil
 	}
-	_, err = co.enqueue(ctx, jobEmbed, prioLater, struct{}{}, jobEmbed)
-	return err
+	co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	return nil
 }
 
 // snapshotAfter is how much work a crash may cost the vectors.
@@ -373,9 +356,7 @@ func (co *checkout) loadRules(ctx context.Context, st *stores) {
 	}
 	st.in.SetRules(now)
 	co.relist.Store(true)
-	if _, err := co.enqueueIn(ctx, st, jobSweep, prioSoon, sweepWork{}, jobSweep); err != nil {
-		co.log.WarnContext(ctx, "Sweep not queued", "err", err)
-	}
+	co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 }
 
 // rulesMissing says why the project file is not in force.

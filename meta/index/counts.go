@@ -16,7 +16,6 @@ type Counts struct {
 	Chunks      int
 	Links       int
 	Conflicts   int // memories that hold another version of one, see [fold.Promote]
-	Queued      int // jobs pending, waiting to be retried, or running
 }
 
 // countedAt is what was counted, and as of which version of the index.
@@ -25,25 +24,22 @@ type countedAt struct {
 	counts  Counts
 }
 
-// Counts counts. As long as nothing changed but the queue it counts that alone:
-// status is asked for far more often than anything changes.
+// Counts counts. Status is asked for far more often than anything changes: what was
+// counted last is kept.
 func (x *DB) Counts(ctx context.Context) (Counts, error) {
 	version := x.version.Load()
-	last := x.counted.Load()
-	if last == nil || last.version != version {
-		c, err := x.count(ctx)
-		if err != nil {
-			return Counts{}, err
-		}
-		last = &countedAt{version, c}
-		x.counted.Store(last)
+	if last := x.counted.Load(); last != nil && last.version == version {
+		return last.counts, nil
 	}
-	c := last.counts
-	err := x.db.Row(ctx, "count", `select count(*) from jobs where status in ('pending', 'retry', 'running')`).Scan(&c.Queued)
-	return c, err
+	c, err := x.count(ctx)
+	if err != nil {
+		return Counts{}, err
+	}
+	x.counted.Store(&countedAt{version, c})
+	return c, nil
 }
 
-// count counts all but the queue from the tables.
+// count counts from the tables.
 func (x *DB) count(ctx context.Context) (Counts, error) {
 	var c Counts
 	err := x.db.Row(ctx, "count", `select

@@ -1,6 +1,5 @@
 // Package index keeps index.db of one checkout: what its files say, as rows of
-// memories, chunks and links, the manifest of the files they come from, and the
-// queue of jobs. All of it can be made again from the files, so the file may be
+// memories, chunks and links, and the manifest of the files they come from. All of it can be made again from the files, so the file may be
 // deleted at any time: one that is damaged or of another format is begun anew.
 package index
 
@@ -51,7 +50,7 @@ var schema string
 
 // format is the number of schema.sql and deferred.sql. A file of another number is
 // deleted and rebuilt.
-const format = 12
+const format = 13
 
 // What is held of what was read lately: memories, where each takes little (stats
 // some 170 bytes, spans 16 for a chunk), else bytes.

@@ -10,8 +10,8 @@ import (
 )
 
 // Dump writes what the index says as sorted lines of JSON, without what depends
-// on when or how it was built (numbers of changes, sizes and times of files,
-// jobs): two indexes of the same files dump equal bytes.
+// on when or how it was built (numbers of changes, sizes and times of files): two
+// indexes of the same files dump equal bytes.
 func (x *DB) Dump(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)

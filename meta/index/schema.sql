@@ -120,30 +120,6 @@ create table gone (
 ) strict, without rowid;
 create index gone_seq on gone (seq);
 
-create table jobs (
-    n            integer primary key, -- age
-    id           text not null unique,
-    type         text not null,
-    project      text not null,
-    status       text not null check (status in ('pending', 'running', 'completed', 'failed', 'retry', 'cancelled', 'paused')),
-    priority     integer not null,    -- larger first
-    payload      blob not null,
-    attempts     integer not null,
-    max_attempts integer not null,
-    owner        text not null,       -- who holds the lease
-    lease_until  integer not null,
-    heartbeat    integer not null,
-    next_retry   integer not null,
-    dedupe_key   text not null,
-    progress     text not null,       -- JSON, '' if none
-    error        text not null,
-    created_at   integer not null,
-    started_at   integer not null,    -- 0 if not yet
-    ended_at     integer not null
-) strict;
-create index jobs_queue on jobs (status, priority desc, n);
-create index jobs_dedupe on jobs (dedupe_key, status) where dedupe_key <> '';
-
 -- Past commits of the default branch: a question that is like a message is
 -- likely about its files. Those up to meta 'commits' were read.
 create table commits (

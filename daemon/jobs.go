@@ -1,0 +1,260 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
+	"github.com/foldwatch/foldwatch/daemon/work"
+	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
+)
+
+// poke wakes who waits for c. It never blocks, and many pokes are one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// sweepAtStart finds whatever changed before a turn.
+func sweepAtStart() work.Task {
+	return work.Task{Kind: work.Sweep, Priority: work.Soon, AtStart: true}
+}
+
+// add adds what is to be done and returns the id of its job. It waits for nothing:
+// stores that rest are opened for it.
+func (co *checkout) add(t work.Task) string {
+	co.mu.Lock()
+	id := co.work.Add(time.Now(), t)
+	co.workChanged()
+	co.mu.Unlock()
+	if t.Priority >= work.Urgent {
+		co.sync.used()
+		co.slot.Hurry()
+	}
+	poke(co.rouse)
+	return id
+}
+
+// workChanged tells who waits for work to be done. co.mu is held.
+func (co *checkout) workChanged() {
+	left := co.work.ForSearch() > 0
+	select {
+	case <-co.idle:
+		if left {
+			co.idle = make(chan struct{})
+		}
+	default:
+		if !left {
+			close(co.idle)
+		}
+	}
+}
+
+// settled waits until every change that was known at the call is searchable.
+func (co *checkout) settled(ctx context.Context) error {
+	co.mu.Lock()
+	idle := co.idle
+	co.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for pending changes: %w", fold.ErrUnavailable)
+	}
+}
+
+// busy reports whether work is left that changes what search finds by words.
+func (co *checkout) busy() bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return co.work.ForSearch() > 0
+}
+
+// runJobs does the work that is due, in stores that are opened for it, until ctx ends
+// or the turn cannot go on.
+func (co *checkout) runJobs(ctx context.Context) error {
+	for ctx.Err() == nil {
+		co.mu.Lock()
+		at, some := co.work.Due()
+		co.mu.Unlock()
+		var due <-chan time.Time
+		if wait := time.Until(at); some && wait <= 0 {
+			if err := co.runDue(ctx); err != nil {
+				return err
+			}
+			continue
+		} else if some {
+			due = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-co.rouse:
+		case <-due:
+		}
+	}
+	return ctx.Err()
+}
+
+// runDue does the work that is due, one job after the other, or as much of it as can
+// be done before others need the place of the stores.
+func (co *checkout) runDue(ctx context.Context) error {
+	co.mu.Lock()
+	urgent := co.work.Urgent(time.Now())
+	co.mu.Unlock()
+	if urgent {
+		co.slot.Hurry()
+	}
+	l, err := co.slot.Acquire(ctx, storepool.Task)
+	if err != nil { // the daemon stops
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	defer l.Release()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-l.Wanted():
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	for ctx.Err() == nil {
+		co.mu.Lock()
+		j, ok := co.work.Start(time.Now())
+		co.mu.Unlock()
+		if !ok {
+			return nil
+		}
+		if err := co.runJob(ctx, l.Stores, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runJob does one job and notes how it went.
+func (co *checkout) runJob(ctx context.Context, st *stores, j work.Job) error {
+	err := co.attempt(ctx, st, j)
+	now := time.Now()
+	co.mu.Lock()
+	if err != nil && ctx.Err() != nil { // the daemon stops, or the stores are to rest
+		co.work.GiveBack()
+		co.workChanged()
+		co.mu.Unlock()
+		return nil
+	}
+	j = co.work.End(now, err)
+	co.count.took(j, now)
+	co.workChanged()
+	co.mu.Unlock()
+	co.tellEnd(ctx, j, err, now)
+	if errors.Is(err, sqlite.ErrDamaged) {
+		return err
+	}
+	if j.Status == work.Failed { // its attempts are used up, but the work is still to be done
+		if err := co.gone(); err != nil {
+			return err
+		}
+		co.sweepAgain(now, j)
+	}
+	return nil
+}
+
+// attempt does the work of one job. A panic is an error of that job only.
+func (co *checkout) attempt(ctx context.Context, st *stores, j work.Job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			co.log.ErrorContext(ctx, "Job panicked", "job", j.ID, "type", j.Task.Kind, "stack", string(debug.Stack()))
+			err = fmt.Errorf("job %s panicked: %v", j.Task.Kind, p)
+		}
+	}()
+	if co.faults != nil {
+		if err := co.faults("job"); err != nil {
+			return err
+		}
+	}
+	switch j.Task.Kind {
+	case work.Sweep:
+		return co.doSweep(ctx, st, j)
+	case work.Source:
+		return co.doSource(ctx, st, j)
+	case work.Fold:
+		return co.doFold(ctx, st, j)
+	case work.Tip:
+		return co.doTip(ctx, st, j)
+	case work.Embed:
+		return co.doEmbed(ctx, st, j)
+	case work.Measure:
+		return co.doMeasure(ctx, st)
+	case work.Describe:
+		return co.doDescribe(ctx, st, j)
+	case work.Retry:
+		return co.doRetry(ctx, st, j)
+	case work.Consolidate:
+		return co.doConsolidate(ctx, st)
+	}
+	return fmt.Errorf("job type %q: %w", j.Task.Kind, fold.ErrNotFound)
+}
+
+// tellEnd tells how an attempt ended: the log, those who listen, and status.
+func (co *checkout) tellEnd(ctx context.Context, j work.Job, err error, now time.Time) {
+	log := co.log.With("job", j.ID, "type", j.Task.Kind, "attempt", j.Attempts, "took", now.Sub(j.Started))
+	switch j.Status {
+	case work.Completed:
+		log.DebugContext(ctx, "Job completed")
+		co.bus.publish("job:completed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind})
+		co.note("job "+string(j.Task.Kind), "")
+		return
+	case work.Failed:
+		log.WarnContext(ctx, "Job failed", "err", err)
+		co.bus.publish("job:failed", co.rec.Slug, map[string]any{"job_id": j.ID, "job_type": j.Task.Kind, "error": j.Error})
+	default:
+		log.InfoContext(ctx, "Job will be tried again", "err", err, "wait", j.Task.At.Sub(now))
+	}
+	co.note("job "+string(j.Task.Kind), fmt.Sprintf("the last %s failed: %s; it is tried again by itself%s", j.Task.Kind, j.Error, hintAfter(err)))
+}
+
+// sweepAgain has a sweep do, after a while, what a job could not.
+func (co *checkout) sweepAgain(now time.Time, j work.Job) {
+	if co.isPaused() {
+		co.miss()
+		return
+	}
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.work.Again(now, work.Task{Kind: work.Sweep, Priority: work.Soon, At: now.Add(retryMost)}, j.Error)
+}
+
+// wireJob is a job as users see it.
+func (co *checkout) wireJob(j work.Job) wire.Job {
+	out := wire.Job{
+		ID: j.ID, Type: string(j.Task.Kind), Project: co.rec.Slug, Status: string(j.Status), Priority: j.Task.Priority, Attempts: j.Attempts,
+		Error: j.Error, Progress: j.Progress, CreatedAt: j.Created.UTC(),
+	}
+	for of, t := range map[**time.Time]time.Time{&out.StartedAt: j.Started, &out.EndedAt: j.Ended, &out.NextRetry: j.Task.At} {
+		if !t.IsZero() {
+			t = t.UTC()
+			*of = &t
+		}
+	}
+	return out
+}
+
+// jobs returns the jobs of the checkout, newest first.
+func (co *checkout) jobs() []wire.Job {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	var out []wire.Job
+	for _, j := range co.work.Jobs() {
+		out = append(out, co.wireJob(j))
+	}
+	return out
+}

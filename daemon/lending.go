@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/daemon/storepool"
+	"github.com/foldwatch/foldwatch/daemon/work"
+	"github.com/foldwatch/foldwatch/meta/sqlite"
+)
+
+// errAnew says that stores were found begun anew where they had been left: all
+// that is known of them is to be learned again.
+var errAnew = errors.New("the index was begun anew")
+
+// source opens and closes the derived stores of a turn, for which kept waits until the
+// rest of the checkout is open.
+func (co *checkout) source(turn context.Context, kept func(context.Context) (*standing, error)) storepool.Source[*stores] {
+	first := true
+	return storepool.Source[*stores]{
+		Open: func(ctx context.Context) (*stores, error) {
+			st, err := openDerived(ctx, co)
+			if err != nil {
+				return nil, err
+			}
+			k, err := kept(ctx)
+			if err == nil {
+				err = co.attach(ctx, k, st, first)
+			}
+			if err != nil {
+				return nil, errors.Join(err, co.closeStores(ctx, st))
+			}
+			first = false
+			return st, nil
+		},
+		Close: func(st *stores) error {
+			if turn.Err() == nil {
+				co.keepCounted(turn, st)
+				co.log.DebugContext(turn, "Stores rest")
+			}
+			return co.closeStores(turn, st)
+		},
+		Busy: func(st *stores) bool { return st.serves().vectors.Building() },
+	}
+}
+
+// attach ties opened stores to what of the checkout is open. At the first opening of a
+// turn what a crash left is covered by one sweep; at later ones work is added for what
+// they lack.
+func (co *checkout) attach(ctx context.Context, k *standing, st *stores, first bool) error {
+	if !first && k.generation != "" && (st.begun() || st.index.Generation != k.generation) {
+		co.restart()
+		return errAnew
+	}
+	st.attach(co, k)
+	k.generation = st.index.Generation
+	st.index.OnDamage(co.damaged)
+	if first {
+		co.recoverAcknowledged(ctx, st)
+	} else if err := co.catchUp(ctx, st); err != nil {
+		return err
+	}
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.rested = false
+	return nil
+}
+
+// catchUp adds what is to be done in stores that were just opened again.
+func (co *checkout) catchUp(ctx context.Context, st *stores) error {
+	seq, err := st.index.Seq(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := co.wantsVectors(ctx, st)
+	if err != nil {
+		return err
+	}
+	co.mu.Lock()
+	due := co.sweepDue || st.text.Seq() < seq // the words of a change are not there: it finds them out
+	co.sweepDue = false
+	co.mu.Unlock()
+	if due {
+		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
+	}
+	if wanted {
+		co.add(work.Task{Kind: work.Embed, Priority: work.Later})
+	}
+	return nil
+}
+
+// keepCounted notes what status tells of stores that rest. No job runs any more.
+func (co *checkout) keepCounted(ctx context.Context, st *stores) {
+	co.countsOf(ctx, st, new(wire.ProjectStatus))
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	co.rested, co.restedAt = true, co.now()
+}
+
+// closeStores closes stores that nobody uses any more. It returns an error if they
+// turned out to be damaged.
+func (co *checkout) closeStores(ctx context.Context, st *stores) error {
+	st.index.OnDamage(nil)
+	if st.standing != nil {
+		st.in.Rest()
+	}
+	err := st.close()
+	if err != nil {
+		co.log.WarnContext(ctx, "Stores not closed cleanly", "err", err)
+	}
+	if errors.Is(err, sqlite.ErrDamaged) {
+		return err
+	}
+	return nil
+}
