@@ -11,9 +11,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/state"
 )
 
-// jobConsolidate compares memories that changed, and proposes what to merge.
-const jobConsolidate = "consolidate"
-
 const (
 	// proposalsOpen is how many proposals of a project wait at most: nobody reviews
 	// more, and what is left out is found again when there is room.

@@ -145,16 +145,18 @@ func (co *checkout) runJob(ctx context.Context, st *stores, j work.Job) error {
 	err := co.attempt(ctx, st, j)
 	now := time.Now()
 	co.mu.Lock()
-	if err != nil && ctx.Err() != nil { // the daemon stops, or the stores are to rest
+	brokenOff := err != nil && ctx.Err() != nil // the daemon stops, or the stores are to rest
+	if brokenOff {
 		co.work.GiveBack()
-		co.workChanged()
-		co.mu.Unlock()
-		return nil
+	} else {
+		j = co.work.End(now, err)
+		co.count.took(j, now)
 	}
-	j = co.work.End(now, err)
-	co.count.took(j, now)
 	co.workChanged()
 	co.mu.Unlock()
+	if brokenOff {
+		return nil
+	}
 	co.tellEnd(ctx, j, err, now)
 	if errors.Is(err, sqlite.ErrDamaged) {
 		return err
@@ -191,11 +193,11 @@ func (co *checkout) attempt(ctx context.Context, st *stores, j work.Job) (err er
 	case work.Tip:
 		return co.doTip(ctx, st, j)
 	case work.Embed:
-		return co.doEmbed(ctx, st, j)
+		return co.doEmbed(ctx, st)
 	case work.Measure:
 		return co.doMeasure(ctx, st)
 	case work.Describe:
-		return co.doDescribe(ctx, st, j)
+		return co.doDescribe(ctx, st)
 	case work.Retry:
 		return co.doRetry(ctx, st, j)
 	case work.Consolidate:

@@ -37,6 +37,8 @@ func TestJobsEndWithTheirTurn(t *testing.T) {
 			t.Errorf("runJobs = %v", err)
 		}
 		cancel()
-		<-closed
+		if err := <-closed; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v", err)
+		}
 	})
 }

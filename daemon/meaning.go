@@ -154,7 +154,7 @@ func (st *stores) closeMeanings() error {
 // doEmbed gives vectors to what changed, a part at a time, so that a save that
 // comes meanwhile is not held up: first those that answer searches, then those of
 // the model that the user wants instead.
-func (co *checkout) doEmbed(ctx context.Context, st *stores, j work.Job) error {
+func (co *checkout) doEmbed(ctx context.Context, st *stores) error {
 	defer co.endProgress()
 	want, m := co.embedders.choice(co.rec.Slug), st.serves()
 	quick := m.spec == builtinProvider && want.spec() == builtinProvider

@@ -418,7 +418,7 @@ func (d *Daemon) UpdateProject(ctx context.Context, sc fold.Scope, slug string, 
 			if err != nil {
 				return wire.Project{}, err
 			}
-			co.loadRules(ctx, st.stores)
+			co.loadRules(st.stores)
 			st.letGo()
 		}
 	}

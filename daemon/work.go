@@ -225,7 +225,7 @@ func (co *checkout) describeAnew(st *stores) error {
 
 // doDescribe makes descriptions anew that an older describer made, a part at a
 // time.
-func (co *checkout) doDescribe(ctx context.Context, st *stores, j work.Job) error {
+func (co *checkout) doDescribe(ctx context.Context, st *stores) error {
 	if co.isPaused() || co.commits.guard(ctx, st.standing) {
 		return nil // the next sweep asks for it again
 	}
@@ -298,7 +298,7 @@ func leftOutText(files map[string]int, dirs []string) string {
 // after follows up what one piece of ingest did.
 func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
 	if r.ProjectFile {
-		co.loadRules(ctx, st)
+		co.loadRules(st)
 	}
 	if r.Kept > 0 {
 		co.note("kept memories", fmt.Sprintf("%d memories of files that are not indexed any more hold words of yours: they are kept as memories "+
@@ -338,7 +338,7 @@ func changedData(ids []fold.ID) iter.Seq[map[string]any] {
 
 // loadRules reads the project file anew. After an error the last good one stays
 // in force.
-func (co *checkout) loadRules(ctx context.Context, st *stores) {
+func (co *checkout) loadRules(st *stores) {
 	before := st.in.Rules()
 	p, notices, err := st.projectFile()
 	if err != nil {

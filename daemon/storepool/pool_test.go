@@ -80,6 +80,7 @@ func (f *shelf) call(i int) *storepool.Lease[string] {
 	f.t.Helper()
 	return f.acquire(i, storepool.Call)
 }
+
 func (f *shelf) task(i int) *storepool.Lease[string] {
 	f.t.Helper()
 	return f.acquire(i, storepool.Task)
