@@ -10,10 +10,10 @@ import (
 )
 
 // TestRegistryOfCodes holds the one table of codes, which REST, MCP and the
-// command line tell errors by: it is complete, and the README explains each row.
+// command line tell errors by: it is complete, and the manual explains each row.
 func TestRegistryOfCodes(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../README.md")
+	b, err := os.ReadFile("../cmd/foldwatch/help/programs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestRegistryOfCodes(t *testing.T) {
 		}
 		want := fmt.Sprintf("%s | %d | ", status, k.Exit)
 		if !strings.HasPrefix(rows[k.Code], want) {
-			t.Errorf("README.md has no row | `%s` | %s: %q", k.Code, want, rows[k.Code])
+			t.Errorf("help/programs.md has no row | `%s` | %s: %q", k.Code, want, rows[k.Code])
 		}
 		if k.Title == "" || k.Status < 400 || k.Exit < 1 || k.Err == nil && k.Code != "internal" {
 			t.Errorf("row is not complete: %+v", k)

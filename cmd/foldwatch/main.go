@@ -59,7 +59,8 @@ func newRoot(app *App) *cobra.Command {
 		Short: "A memory for your project and its agents, in git",
 		Long: "foldwatch indexes the source of your git checkouts, keeps what was learned as\n" +
 			"markdown under fold/, and answers you and your coding agents from both.\n\n" +
-			"Start with: foldwatch up",
+			"Start with: foldwatch up\n\n" +
+			"The manual, by foldwatch help TOPIC: " + topicNames() + ".",
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -95,6 +96,7 @@ func newRoot(app *App) *cobra.Command {
 		}
 	}
 	root.AddCommand(chunkWorkerCommand(app), assetsCommand(), manCommand(app))
+	root.AddCommand(topicCommands(app)...)
 	refuseShells(root)
 	completeValues(app, root)
 	return root

@@ -38,10 +38,10 @@ func TestWhatWasFixedIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestNumbersOfChecks: each has a number and a name of its own, and the README names
+// TestNumbersOfChecks: each has a number and a name of its own, and the manual names
 // them all.
 func TestNumbersOfChecks(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
+	manual, err := os.ReadFile("../help/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func TestNumbersOfChecks(t *testing.T) {
 			t.Errorf("check %d, %s: number or name is used twice", ch.number, ch.name)
 		}
 		numbers[ch.number], names[ch.name] = true, true
-		if row := "| " + strconv.Itoa(ch.number) + " | `" + ch.name + "` |"; !strings.Contains(string(readme), row) {
-			t.Errorf("README.md has no row %q", row)
+		if row := "| " + strconv.Itoa(ch.number) + " | `" + ch.name + "` |"; !strings.Contains(string(manual), row) {
+			t.Errorf("help/troubleshooting.md has no row %q", row)
 		}
 		if len(ch.name) > nameWidth {
 			t.Errorf("%s is longer than its column", ch.name)

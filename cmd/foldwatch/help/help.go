@@ -1,4 +1,4 @@
-// Package help makes the pages of the manual from the command tree.
+// Package help holds the manual: man pages, made from the command tree, and topics.
 package help
 
 import (
