@@ -43,6 +43,6 @@ func (co *checkout) indexAcknowledged(ctx context.Context, st *stores) error {
 	}
 	// What is gone may have vanished, which the sweep finds out.
 	r, err := st.in.Fold(ctx, st.present(paths), nil)
-	co.after(ctx, st, r)
+	co.after(st, r)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/foldwatch/foldwatch/daemon/evolve"
 	"github.com/foldwatch/foldwatch/daemon/work"
@@ -84,7 +85,8 @@ func (co *checkout) consolidateLater(ctx context.Context, st *stores) error {
 // everything that somebody waits for.
 func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
 	if co.busy() {
-		return nil // what keeps it busy asks for it again, at the end of its vectors
+		co.consolidateAgain()
+		return nil
 	}
 	mode := co.cfg.For(co.rec.Slug).Evolve
 	if mode == evolveAuto && st.tracked {
@@ -122,6 +124,7 @@ func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
 		co.acceptAll(ctx, st)
 	}
 	if !whole {
+		co.consolidateAgain()
 		return nil
 	}
 	at.Seq = max(at.Seq, upTo)
@@ -134,6 +137,14 @@ func (co *checkout) doConsolidate(ctx context.Context, st *stores) error {
 	}
 	co.add(work.Task{Kind: work.Consolidate, Priority: work.Later})
 	return nil
+}
+
+// consolidateGap is how long the comparison waits after it gave way to others.
+const consolidateGap = time.Second
+
+// consolidateAgain goes on with the comparison once others had their turn.
+func (co *checkout) consolidateAgain() {
+	co.add(work.Task{Kind: work.Consolidate, Priority: work.Later, At: time.Now().Add(consolidateGap)})
 }
 
 // dropChanged forgets open proposals whose memories have changed, and notes of those

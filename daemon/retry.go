@@ -77,7 +77,7 @@ func (co *checkout) doRetry(ctx context.Context, st *stores, j work.Job) error {
 	}
 	defer co.endProgress()
 	r, err := st.in.Retry(ctx, j.Task.All, co.watched())
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func (co *checkout) fetchedAhead(ctx context.Context, k *standing) (b upstream.B
 // were merged there.
 func (co *checkout) rememberAhead(ctx context.Context, st *stores) error {
 	r, err := st.in.RememberAhead(ctx, co.fetchedAhead(ctx, st.standing))
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -262,7 +262,7 @@ func (co *checkout) rememberPulls(ctx context.Context, st *stores) (r ingest.Rep
 		return r, nil
 	}
 	r, err = st.in.RememberPulls(ctx, list)
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil {
 		return r, err
 	}

@@ -55,11 +55,11 @@ func (co *checkout) doSweep(ctx context.Context, st *stores, j work.Job) (err er
 			return err
 		}
 		d, err := st.in.DescribeTip(ctx, ingest.TipOptions{Gaps: true, Full: j.Task.Full}, progress)
-		co.after(ctx, st, d)
+		co.after(st, d)
 		return err
 	}
 	r, err := st.in.Sweep(ctx, vanished, describe, progress)
-	co.after(ctx, st, r)
+	co.after(st, r)
 	co.watchFailures(ctx, st, false)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (co *checkout) doSource(ctx context.Context, st *stores, j work.Job) error 
 	}
 	r, err := st.in.Saved(ctx, paths)
 	saved() // its words are found
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if r.Rules {
 		co.relist.Store(true)
 		co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
@@ -143,7 +143,7 @@ func (co *checkout) doFold(ctx context.Context, st *stores, j work.Job) error {
 	}
 	r, err := st.in.Fold(ctx, paths, nil)
 	saved() // its words are found
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil || len(r.Memories)+r.Removed+r.Failed == 0 { // what failed has left the index
 		return err
 	}
@@ -172,7 +172,7 @@ func (co *checkout) doTip(ctx context.Context, st *stores, j work.Job) error {
 		}
 	}
 	r, err := st.in.DescribeTip(ctx, ingest.TipOptions{}, co.watched())
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil || !j.Task.Moved {
 		return err
 	}
@@ -182,7 +182,7 @@ func (co *checkout) doTip(ctx context.Context, st *stores, j work.Job) error {
 // rememberCommits makes memories of new commits, and says which got none.
 func (co *checkout) rememberCommits(ctx context.Context, st *stores, opt ingest.CommitOptions, progress ingest.Progress) error {
 	r, err := st.in.RememberCommits(ctx, opt, progress)
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (co *checkout) doDescribe(ctx context.Context, st *stores) error {
 	}
 	defer co.endProgress()
 	r, more, err := st.in.DescribeAnew(ctx, co.busy, co.watched())
-	co.after(ctx, st, r)
+	co.after(st, r)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func leftOutText(files map[string]int, dirs []string) string {
 }
 
 // after follows up what one piece of ingest did.
-func (co *checkout) after(ctx context.Context, st *stores, r ingest.Report) {
+func (co *checkout) after(st *stores, r ingest.Report) {
 	if r.ProjectFile {
 		co.loadRules(st)
 	}

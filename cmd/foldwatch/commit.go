@@ -292,14 +292,12 @@ func (c *committer) decode(rel string, b []byte) *fold.Memory {
 // check returns why a file may not enter a commit (git.md G7), or "".
 func (c *committer) check(ctx context.Context, m memoryChange) (reason string, err error) {
 	if m.rel == fold.ProjectFile {
-		if _, _, err := conf.ParseProject(m.b); err != nil {
-			return err.Error(), nil
-		}
-		return "", nil
+		_, _, refused := conf.ParseProject(m.b)
+		return textOf(refused), nil
 	}
-	memory, err := fold.Decode(c.tree.name, m.rel, m.b) // reports conflict markers too
-	if err != nil {
-		return err.Error(), nil
+	memory, refused := fold.Decode(c.tree.name, m.rel, m.b) // reports conflict markers too
+	if memory == nil {
+		return textOf(refused), nil
 	}
 	if memory.Visibility == "local" {
 		return "its visibility is local, and a commit is for all who have the repository", nil
@@ -311,6 +309,14 @@ func (c *committer) check(ctx context.Context, m memoryChange) (reason string, e
 		return fmt.Sprintf("line %d looks like a credential (%s); take it out, or if it is none commit the file by git itself", found[0].Line, found[0].Rule), nil
 	}
 	return "", nil
+}
+
+// textOf is what an error says, "" for none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // allowed reports whether the daemon shows the memory with these bytes, which it does of

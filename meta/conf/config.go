@@ -215,7 +215,7 @@ func Default() Config {
 // seeds (QDRANT_URL, EMBEDDING_*, …) stands below the file. The origins name
 // every key that has a value, sorted.
 //
-// It returns a [*Errors], which is ErrInvalid, for syntax errors, unknown keys
+// It returns a [*SettingsError], which is ErrInvalid, for syntax errors, unknown keys
 // and values that cannot be. Config and origins are then those without what is wrong:
 // enough to show and to look for a daemon by, not to serve with.
 func Load(path string, env []string, flags map[string]string) (Config, []Origin, error) {
@@ -233,7 +233,7 @@ func Load(path string, env []string, flags map[string]string) (Config, []Origin,
 	if unread == nil {
 		return c, origins, err
 	}
-	return c, origins, &Errors{append([]error{unread}, Slips(err)...)}
+	return c, origins, &SettingsError{append([]error{unread}, Slips(err)...)}
 }
 
 // parse is Load of a file that was read.
@@ -279,7 +279,7 @@ func parse(path string, b []byte, env []string, flags map[string]string) (Config
 		}))
 	}
 	if len(errs) > 0 {
-		return c, c.origins(from), &Errors{errs}
+		return c, c.origins(from), &SettingsError{errs}
 	}
 	return c, c.origins(from), nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// Errors are all that is wrong with user file, environment and flags: each names
+// A SettingsError is all that is wrong with user file, environment and flags: each names
 // where it stands, and its hint what to do.
-type Errors struct{ All []error }
+type SettingsError struct{ All []error }
 
-func (e *Errors) Error() string {
+func (e *SettingsError) Error() string {
 	lines := make([]string, len(e.All))
 	for i, err := range e.All {
 		lines[i] = err.Error()
@@ -20,15 +20,15 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (e *Errors) Unwrap() []error { return e.All }
+func (e *SettingsError) Unwrap() []error { return e.All }
 
 // Is reports whether target is fold.ErrInvalid: nobody can serve with any of them.
-func (e *Errors) Is(target error) bool { return target == fold.ErrInvalid }
+func (e *SettingsError) Is(target error) bool { return target == fold.ErrInvalid }
 
 // Slips returns the single things that are wrong by an error of [Load]: nil for none,
 // err itself where it is another.
 func Slips(err error) []error {
-	if s, ok := errors.AsType[*Errors](err); ok {
+	if s, ok := errors.AsType[*SettingsError](err); ok {
 		return s.All
 	}
 	if err != nil {
