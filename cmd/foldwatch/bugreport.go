@@ -20,6 +20,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/chunker"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // reportLines is how much of the log a bug report has.
@@ -131,10 +132,11 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 			r.Log = append(r.Log, d.log(lastOf(b, reportLines))...)
 		}
 	}
-	if s, err := e.unitSpec(unitFlags{}); err == nil {
-		u := e.unitReport(ctx, s)
-		r.Service = d.value(u)
-		if command, _ := s.Logs(reportLines, false); u.Installed && command != nil {
+	if s, st, err := e.openService(unit.User); err == nil {
+		if u, err := e.serviceReport(ctx, unit.User); err == nil {
+			r.Service = d.value(u)
+		}
+		if command := s.LogCommand(reportLines, false); st.Installed && command != nil {
 			if b, err := exec.CommandContext(ctx, command[0], command[1:]...).Output(); err == nil {
 				r.Log = append(r.Log, d.log(b)...)
 			}

@@ -230,7 +230,7 @@ func checkVersion(_ context.Context, p *patient) finding {
 		return fail(fold.Hint(p.slips)+", then: foldwatch doctor --fix", "the daemon is %s, this program is %s", p.stat.Version, fullVersion())
 	}
 	f := fail(p.e.restartHint(), "the daemon is %s, this program is %s", p.stat.Version, fullVersion())
-	if use, is := p.e.machineUse(); is && use.same {
+	if p.e.ofMachine() {
 		return f // ours to end, and not to start
 	}
 	return f.fixedBy("restart the daemon", func(ctx context.Context) error { return p.restart(ctx) })
@@ -258,7 +258,7 @@ func (p *patient) newerProgram() string {
 // restart ends the daemon and starts one of this program's version. One that a
 // service manager runs is that one's to restart.
 func (p *patient) restart(ctx context.Context) error {
-	if use, is := p.e.machineUse(); is && use.same {
+	if p.e.ofMachine() {
 		return fold.WithHint(fmt.Errorf("the service of the machine is root's to restart: %w", fold.ErrForbidden), p.e.restartHint())
 	}
 	c, err := p.e.restartService(ctx, p.stat.PID)

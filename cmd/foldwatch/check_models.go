@@ -46,7 +46,7 @@ func checkEmbedder(ctx context.Context, p *patient) []finding {
 		if !chosen || seen[at] {
 			continue
 		}
-		if !provider.IsLocal(at) && (!slices.Contains(cfg.Allowed, want.Provider) || p.proxied(ctx, at)) {
+		if !provider.IsLocal(at) && (!slices.Contains(cfg.Allowed, want.Provider) || p.proxied(at)) {
 			continue // it is not called at all, or by way of another
 		}
 		seen[at] = true
@@ -73,8 +73,8 @@ func (p *patient) providerURL(name string) (string, bool) {
 
 // proxied reports whether the daemon may call a URL by way of a proxy: what NO_PROXY
 // leaves out of that is not looked into.
-func (p *patient) proxied(ctx context.Context, at string) bool {
-	getenv, _ := p.environment(ctx)
+func (p *patient) proxied(at string) bool {
+	getenv, _ := p.environment()
 	name := "HTTP_PROXY"
 	if strings.HasPrefix(at, "https:") {
 		name = "HTTPS_PROXY"

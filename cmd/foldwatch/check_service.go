@@ -2,171 +2,99 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
-// checkUnit looks at the services that are of concern here: this user's; and the
-// machine's, for root and the account of it.
-func checkUnit(ctx context.Context, p *patient) []finding {
-	specs, err := p.units()
-	if err != nil {
-		return []finding{skipped("%v", err)}
+// checkUnit looks whether the service of these folders runs, is as it would be installed
+// now, and has the daemon that answers.
+func checkUnit(_ context.Context, p *patient) []finding {
+	scope := unit.User
+	if p.e.ofMachine() {
+		scope = unit.System
 	}
-	var found []finding
-	for _, s := range specs {
-		found = append(found, p.examineUnit(ctx, s)...)
-	}
-	return found
-}
-
-// units are the services that are looked at. Root and the account of the machine's
-// service have one of their own only where it is installed.
-func (p *patient) units() ([]unit.Spec, error) {
-	own, err := p.e.unitSpec(unitFlags{})
-	if err != nil {
-		return nil, err
-	}
-	machine, _, there := p.e.machineUnit()
-	if !there {
-		return []unit.Spec{own}, nil
-	}
-	_, account := p.e.machineUse()
-	if now, _ := p.e.installed(machine); !account && (os.Geteuid() != 0 || !now.Installed) {
-		return []unit.Spec{own}, nil
-	}
-	if now, _ := p.e.installed(own); now.Installed {
-		return []unit.Spec{own, machine}, nil
-	}
-	return []unit.Spec{machine}, nil
-}
-
-// examineUnit looks whether a service is as it would be installed now, runs, and has
-// the daemon that answers.
-func (p *patient) examineUnit(ctx context.Context, s unit.Spec) []finding {
-	install := "foldwatch service install" + scopeFlag(s.Scope)
-	now, _ := p.e.installed(s)
-	if !now.Installed && now.Packaged == "" {
+	install := "foldwatch service install" + scopeFlag(scope)
+	s, st, err := p.e.openService(scope)
+	switch {
+	case errors.Is(err, fold.ErrUnavailable) && !st.Installed:
+		return []finding{ok("none is installed, and none can be: %v", err)}
+	case err != nil:
+		return []finding{warn("log in as the user whose service it is", "the service manager does not answer: %v", err)}
+	case !st.Installed && st.Packaged:
+		return []finding{ok("a package brought %s, which nobody has enabled; to have the daemon started: %s", st.Path, install)}
+	case !st.Installed:
 		return []finding{ok("none is installed; to have the daemon after each login: %s", install)}
 	}
 	var found []finding
-	now, text, state, err := p.e.standing(ctx, s)
-	if !now.Installed {
-		return []finding{ok("a package brought %s, which nobody has enabled; to have the daemon started: %s", now.Packaged, install)}
-	}
-	if err != nil {
-		found = append(found, warn("log in as the user whose service it is", "the service manager does not answer: %v", err))
-	}
-	if now.Own && s.Path() != "" && text != s.Text() && (s.Scope == unit.User || os.Geteuid() == 0) && !p.older() {
+	if !st.Packaged && !st.Current && st.Path != "" && !p.older() {
 		found = append(found, warn(install, "this session would install it otherwise (program, environment or version)"))
 	}
-	inUse, used := p.e.serviceInUse()
 	switch {
-	case state.State == "failed":
-		found = append(found, fail(fmt.Sprintf("foldwatch service logs%[1]s, then: foldwatch service restart%[1]s", scopeFlag(s.Scope)), "it has failed: %s, exit code %d", state.Result, state.Code))
-	case p.stat != nil && used && inUse.Scope == s.Scope && state.PID > 0 && p.stat.PID != state.PID:
-		found = append(found, fail("foldwatch service restart"+scopeFlag(s.Scope), "the daemon that answers is pid %d, the service's is %d", p.stat.PID, state.PID))
-	case err == nil && s.OS == "linux" && state.State != "" && !state.Enabled:
+	case st.State == "failed":
+		found = append(found, fail(fmt.Sprintf("foldwatch service logs%[1]s, then: foldwatch service restart%[1]s", scopeFlag(scope)), "it has failed: %s, exit code %d", st.Result, st.Code))
+	case p.stat != nil && st.PID > 0 && p.stat.PID != st.PID:
+		found = append(found, fail("foldwatch service restart"+scopeFlag(scope), "the daemon that answers is pid %d, the service's is %d", p.stat.PID, st.PID))
+	case !st.Enabled:
 		found = append(found, warn(install, "it is installed, and not started by itself"))
 	}
-	if s.OS == "linux" && s.Scope == unit.User && !p.e.lingering(s.Account) {
-		return orOK(found, "%s, %s; it stops when you log out", s.Manager(), fileOf(s, now))
-	}
-	return orOK(found, "%s, %s", s.Manager(), fileOf(s, now))
+	return orOK(found, "%s, %s", s.Manager(), st.Path)
 }
 
-// checkRecorded looks at the environment that the service was installed with; it
-// has no other.
-func checkRecorded(ctx context.Context, p *patient) []finding {
-	specs, err := p.units()
-	if err != nil {
-		return []finding{skipped("%v", err)}
+// checkEnvironment looks whether the daemon has in its environment what git needs: a
+// service has not that of a session.
+func checkEnvironment(_ context.Context, p *patient) []finding {
+	getenv, known := p.environment()
+	if !known {
+		return []finding{skipped("that of a daemon is not looked at here")}
 	}
+	const again = "foldwatch service install, from a session where it is right; without a service: foldwatch service restart"
 	var found []finding
-	for _, s := range specs {
-		if vars, recorded := p.environmentOf(ctx, s); recorded {
-			found = append(found, examineRecorded(s, vars)...)
-		}
+	if path := getenv("PATH"); !onPath("git", path) && !noGit() {
+		found = append(found, fail(again, "git is in no folder of the daemon's PATH (%s)", path))
 	}
-	return orOK(found, "that of this session; a service would record PATH, HOME and SSH_AUTH_SOCK")
+	if a := getenv("SSH_AUTH_SOCK"); a != "" && !exists(a) {
+		found = append(found, warn(again, "the daemon's ssh agent is not there (SSH_AUTH_SOCK=%s)", a))
+	}
+	if info, err := os.Stat(getenv("HOME")); err != nil || !info.IsDir() {
+		found = append(found, fail(again, "the daemon's HOME is no folder (%s)", getenv("HOME")))
+	}
+	return orOK(found, "the daemon has PATH and HOME as it needs them")
 }
 
-func examineRecorded(s unit.Spec, vars map[string]string) []finding {
-	if len(vars) == 0 {
-		return []finding{skipped("the service manager does not say what a unit of a package is given")}
+// environment returns how the daemon's environment looks variables up, as the kernel
+// has it; that of this session, and false, where no daemon runs or no kernel tells.
+func (p *patient) environment() (getenv func(string) string, known bool) {
+	if p.stat == nil {
+		return p.e.getenv, false
 	}
-	install := "foldwatch service install" + scopeFlag(s.Scope)
-	again := install + ", from a session where it is right"
-	var found []finding
-	if path, there := vars["PATH"]; (!there || !onPath("git", path)) && !noGit() {
-		found = append(found, fail("install git, then: "+install, "git is in no folder of the service's PATH (%s)", path))
-	}
-	if a := vars["SSH_AUTH_SOCK"]; a != "" && !exists(a) {
-		found = append(found, warn(again, "the service's ssh agent is not there (SSH_AUTH_SOCK=%s)", a))
-	}
-	if info, err := os.Stat(vars["HOME"]); runtime.GOOS != "windows" && (err != nil || !info.IsDir()) {
-		found = append(found, fail(again, "the service's HOME is no folder (%s)", vars["HOME"]))
-	}
-	if program := vars[recordedProgram]; program != "" && !exists(program) {
-		found = append(found, fail(install, "the service's program is not there any more (%s)", program))
-	}
-	var names []string
-	for name := range vars {
-		if name != recordedProgram {
-			names = append(names, name)
-		}
-	}
-	return orOK(found, "the service was installed with %s", sortedWords(names))
-}
-
-// recordedProgram is under what serviceEnvironment tells of the program; no
-// variable has such a name.
-const recordedProgram = "="
-
-// environmentOf is the environment that a service was installed with; false where
-// there is none. A unit of a package records none and has that of the
-// service manager; empty where that does not answer.
-func (p *patient) environmentOf(ctx context.Context, s unit.Spec) (map[string]string, bool) {
-	if s.Path() == "" {
-		return nil, false
-	}
-	now, text := p.e.installed(s)
-	if !now.Installed {
-		return nil, false
+	b, err := p.kernel(strconv.Itoa(p.stat.PID), "environ")
+	if err != nil || len(b) == 0 {
+		return p.e.getenv, false
 	}
 	vars := map[string]string{}
-	if ask := s.AskEnvironment(); !now.Own && ask != nil {
-		out, err := p.e.machine(s).Output(ctx, ask)
-		if err != nil {
-			return nil, true
-		}
-		for _, v := range unit.ParseEnvironment(out) {
-			vars[v.Name] = v.Value
-		}
+	for kv := range strings.SplitSeq(string(b), "\x00") {
+		name, value, _ := strings.Cut(kv, "=")
+		vars[name] = value
 	}
-	vars[recordedProgram] = programOf(text)
-	for _, v := range unit.Recorded(text) {
-		vars[v.Name] = v.Value
-	}
-	return vars, true
+	return func(name string) string { return vars[name] }, true
 }
 
-// environment returns how the daemon's environment looks variables up: that of the
-// service, else that of this session.
-func (p *patient) environment(ctx context.Context) (getenv func(string) string, whose string) {
-	if s, used := p.e.serviceInUse(); used {
-		if vars, recorded := p.environmentOf(ctx, s); recorded && len(vars) > 0 {
-			return func(name string) string { return vars[name] }, "the service"
-		}
-	}
-	return p.e.getenv, "the daemon"
+// onPath reports whether one of the folders of list has the program.
+func onPath(program, list string) bool {
+	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool {
+		found, err := exec.LookPath(filepath.Join(dir, program))
+		return err == nil && found != ""
+	})
 }
 
 // checkCredentials looks whether the daemon can log in where memories are synced
@@ -204,7 +132,7 @@ func checkCredentials(ctx context.Context, p *patient) []finding {
 // lacksLogin reports what a login at remote would need, and is not to be had in the
 // daemon's environment.
 func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (finding, bool) {
-	getenv, whose := p.environment(ctx)
+	getenv, _ := p.environment()
 	switch remoteScheme(remote) {
 	case "ssh":
 		return p.lacksSSH(ctx, slug, remote)
@@ -230,7 +158,7 @@ func (p *patient) lacksLogin(ctx context.Context, slug, remote, dir string) (fin
 			return finding{}, false
 		}
 		// Not the rest of it: that may be a secret.
-		return warn("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by %s", slug, name, whose), true
+		return warn("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by the daemon", slug, name), true
 	}
 	return finding{}, false
 }

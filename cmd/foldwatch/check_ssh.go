@@ -19,9 +19,9 @@ import (
 // the daemon's environment. It asks ssh itself what it would do: a host may be an alias,
 // and have a key or an agent of its own. Nothing is connected to.
 func (p *patient) lacksSSH(ctx context.Context, slug, remote string) (finding, bool) {
-	getenv, whose := p.environment(ctx)
+	getenv, _ := p.environment()
 	if !onPath("ssh", getenv("PATH")) {
-		return fail("install ssh, then: foldwatch service install", "%s: ssh is in no folder of PATH of %s, and %s asks for it", slug, whose, remote), true
+		return fail("install ssh, then: foldwatch service install", "%s: ssh is in no folder of the daemon's PATH, and %s asks for it", slug, remote), true
 	}
 	if command, err := p.git(ctx, string(filepath.Separator), "config", "--get", "core.sshCommand"); err == nil && command != "" {
 		return finding{}, false // whoever sets that says which key
@@ -34,15 +34,12 @@ func (p *patient) lacksSSH(ctx context.Context, slug, remote string) (finding, b
 	if way.unknown || way.agent != "" && exists(way.agent) || slices.ContainsFunc(way.keys, exists) {
 		return finding{}, false // whether they have a passphrase, the sync tells
 	}
-	mend := "make a key (ssh-keygen), or name yours as IdentityFile in ~/.ssh/config"
-	if whose == "the service" {
-		mend = "start an ssh agent, then from there: foldwatch service install; or name a key as IdentityFile in ~/.ssh/config"
-	}
+	const mend = "make a key (ssh-keygen), or name yours as IdentityFile in ~/.ssh/config; or start an ssh agent, then from there: foldwatch service install"
 	where := "in ~/.ssh"
 	if asked {
 		where = "that ssh would use for " + remote
 	}
-	return warn(mend, "%s: %s has neither an ssh agent nor a key %s", slug, whose, where), true
+	return warn(mend, "%s: the daemon has neither an ssh agent nor a key %s", slug, where), true
 }
 
 // A sshWay is by what ssh would log in somewhere.

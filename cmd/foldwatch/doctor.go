@@ -44,7 +44,7 @@ func checks() []check {
 		{14, "open-files", one(checkOpenFiles)},
 		{15, "watches", checkWatches},
 		{16, "service", checkUnit},
-		{17, "environment", checkRecorded},
+		{17, "environment", checkEnvironment},
 		{18, "identity", byGit(checkIdentity)},
 		{19, "credentials", checkCredentials},
 		{20, "folder", one(checkFolder)},

@@ -44,12 +44,9 @@ func usagef(hint, format string, args ...any) error {
 // exitCode maps an error to the code that scripts see.
 func exitCode(err error) int {
 	var u *usageError
-	var a *accountError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &a):
-		return a.code
 	case errors.As(err, &u):
 		return exitUsage
 	case errors.Is(err, errDegraded):

@@ -83,7 +83,7 @@ func newRoot(e *environment) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), unitCommand(e))
+	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), serviceCommand(e))
 	group("ask", "Ask", searchCommand(e), showCommand(e), contextCommand(e), sourceCommand(e), statusCommand(e))
 	group("write", "Write", memoryCommand(e), linkCommand(e), proposalsCommand(e), decayCommand(e))
 	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), commitCommand(e),

@@ -76,7 +76,6 @@ func (e *environment) absolute(path string) (string, error) {
 
 func addCommand(e *environment) *cobra.Command {
 	var in wire.ProjectCreate
-	var system bool
 	c := &cobra.Command{
 		Use:   "add PATH",
 		Short: "Register a checkout; it is indexed in the background",
@@ -88,9 +87,6 @@ func addCommand(e *environment) *cobra.Command {
 			}
 			if err := e.needRepository(cmd.Context(), path, "add"); err != nil {
 				return err
-			}
-			if system {
-				return e.addToSystem(cmd, path)
 			}
 			in.Path = path
 			if in.Remote, err = e.remote(in.Remote); err != nil {
@@ -120,7 +116,6 @@ func addCommand(e *environment) *cobra.Command {
 		},
 	}
 	registrationFlags(c, &in)
-	systemFlag(c, &system)
 	return c
 }
 
@@ -161,7 +156,7 @@ func (c *choice) Set(s string) error {
 }
 
 func removeCommand(e *environment) *cobra.Command {
-	var purge, yes, system bool
+	var purge, yes bool
 	c := &cobra.Command{
 		Use:   "remove",
 		Short: "Unregister a checkout; fold/ and its history stay",
@@ -171,9 +166,6 @@ func removeCommand(e *environment) *cobra.Command {
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			if system {
-				return e.removeFromSystem(cmd)
-			}
 			return e.inProject(ctx, func(cl daemonClient, slug string) error {
 				pr, err := cl.Project(ctx, slug)
 				if err != nil {
@@ -204,7 +196,6 @@ func removeCommand(e *environment) *cobra.Command {
 	}
 	c.Flags().BoolVar(&purge, "purge", false, "also delete fold/, history, index and mirror")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	systemFlag(c, &system)
 	return c
 }
 

@@ -336,8 +336,8 @@ func serveCommand(e *environment) *cobra.Command {
 				}
 				return err
 			}
-			if asked, err := unit.RunSCM(ctx, run, final); asked {
-				return err
+			if by == "scm" {
+				return unit.RunSCM(ctx, run, final)
 			}
 			err := run(ctx)
 			if by != "" && final(err) {
