@@ -18,15 +18,5 @@ func freeSpace(dir string) (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // types differ between systems
 }
 
-// ownerOf returns the number of the user whom a file belongs to; false where it is not
-// known.
-func ownerOf(info os.FileInfo) (uid int, known bool) {
-	st, known := info.Sys().(*syscall.Stat_t)
-	if !known {
-		return 0, false
-	}
-	return int(st.Uid), true
-}
-
 // terminate asks a process to end.
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

@@ -19,9 +19,6 @@ func freeSpace(dir string) (int64, error) {
 	return int64(free), nil
 }
 
-// ownerOf is not asked here, where nothing is bound.
-func ownerOf(os.FileInfo) (uid int, known bool) { return 0, false }
-
 // terminate ends a process. Windows has no signal to ask with; what the daemon
 // has acknowledged is durable.
 func terminate(p *os.Process) error { return p.Kill() }

@@ -88,23 +88,24 @@ func (e *environment) serviceConfig(scope unit.Scope) (c unit.Config, left []str
 	if err != nil {
 		return c, nil, fmt.Errorf("who we are: %w", err)
 	}
+	c.Account, c.Home = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir)
+	if scope == unit.System {
+		return c, nil, e.systemConfig(&c) // root may have neither HOME nor folders of ours
+	}
 	dirs, err := conf.Locate(e.getenv)
 	if err != nil {
 		return c, nil, err
 	}
-	c.Account, c.Home, c.State = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir), dirs.State
-	switch {
-	case scope == unit.System:
-		err = e.systemConfig(&c)
-	case c.OS == "windows": // a task has the environment of the session
+	c.State = dirs.State
+	if c.OS == "windows" { // a task has the environment of the session
 		if dirs.Home != "" {
 			c.Env = []unit.Var{{Name: "FOLDWATCH_HOME", Value: dirs.Home}}
 		}
-	default:
-		c.Env, left = unit.Environment(e.getenv, c.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
-		left = append(left, e.unrecorded()...)
+		return c, nil, nil
 	}
-	return c, left, err
+	c.Env, left = unit.Environment(e.getenv, c.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
+	left = append(left, e.unrecorded()...)
+	return c, left, nil
 }
 
 // systemConfig makes c the service of the machine: on macOS that of the account that
@@ -341,16 +342,19 @@ func (e *environment) serviceUninstall(ctx context.Context, fl serviceFlags) err
 // kept returns the folders and files that --purge deletes: those that foldwatch makes.
 // FOLDWATCH_HOME may hold more than them.
 func (e *environment) kept(scope unit.Scope) ([]string, error) {
+	if scope == unit.System {
+		home := unit.SystemHome(runtime.GOOS)
+		if home == "" || !exists(home) {
+			return nil, nil // they are those of an account, which may have more than the service
+		}
+		return []string{home}, nil
+	}
 	d, err := conf.Locate(e.getenv)
 	if err != nil {
 		return nil, err
 	}
 	dirs := []string{d.State, d.Cache, d.Data, d.Config}
-	switch home := unit.SystemHome(runtime.GOOS); {
-	case scope == unit.System && home == "":
-		return nil, nil // they are those of an account, which may have more than the service
-	case scope == unit.System:
-		dirs = []string{home}
+	switch {
 	case runtime.GOOS == "windows":
 	case d.Home != "":
 		dirs = append(dirs, d.Socket)

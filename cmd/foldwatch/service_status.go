@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
@@ -116,16 +117,20 @@ func (e *environment) serviceLogs(ctx context.Context, fl serviceFlags) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := e.folders()
-	if err != nil {
-		return err
+	state := filepath.Join(unit.SystemHome(runtime.GOOS), "state")
+	if !fl.system || unit.SystemHome(runtime.GOOS) == "" {
+		dirs, err := e.folders()
+		if err != nil {
+			return err
+		}
+		state = dirs.State
 	}
-	file := filepath.Join(dirs.State, "daemon.log")
+	file := filepath.Join(state, "daemon.log")
 	switch {
 	case !st.Installed && fl.system:
 		return notInstalled(fl.scope())
 	case !st.Installed && !exists(file):
-		if file = filepath.Join(dirs.State, "start.log"); !exists(file) {
+		if file = filepath.Join(state, "start.log"); !exists(file) {
 			return notInstalled(fl.scope())
 		}
 		fallthrough
@@ -135,9 +140,6 @@ func (e *environment) serviceLogs(ctx context.Context, fl serviceFlags) error {
 	}
 	command := s.LogCommand(fl.lines, fl.follow)
 	if command == nil {
-		if home := unit.SystemHome(s.OS); fl.system && home != "" {
-			file = filepath.Join(home, "state", "daemon.log")
-		}
 		return e.tail(ctx, file, fl.lines, fl.follow)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

@@ -357,6 +357,17 @@ func TestFolderWithALineBreakIsNamed(t *testing.T) {
 	}
 }
 
+// TestServiceOfTheMachineNeedsNoHome: root's login by a script may have none.
+func TestServiceOfTheMachineNeedsNoHome(t *testing.T) {
+	u := newServiceWard(t, "ActiveState=active", "MainPID=1", "UnitFileState=enabled", "LoadState=loaded", "FragmentPath=/usr/lib/systemd/system/foldwatch.service")
+	u.onPath("journalctl", "echo 'now foldwatch: Listening'")
+	clear(u.vars)
+	u.tells(u.said(0, "service", "status", "--system"), "active, ready", "as foldwatch")
+	for _, args := range [][]string{{"install"}, {"restart"}, {"logs"}, {"stop"}, {"start"}, {"uninstall"}} {
+		u.said(0, append(append([]string{"service"}, args...), "--system")...)
+	}
+}
+
 // TestFoldersOfTheMachineAreItsService: a command with the folders of the machine's
 // service starts no daemon beside it and ends none, and says how root does.
 func TestFoldersOfTheMachineAreItsService(t *testing.T) {

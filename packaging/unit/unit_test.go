@@ -145,7 +145,8 @@ func TestEnvironmentIsWhatTheNextSessionHas(t *testing.T) {
 	}{
 		"folders and nothing else": {
 			map[string]string{"PATH": "/usr/bin:bin:/usr/bin:.:/bin", "AWS_SECRET_ACCESS_KEY": "hush", "FOLDWATCH_HOME": "/srv/fw"},
-			[]unit.Var{{Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "FOLDWATCH_HOME", Value: "/srv/fw"}}, nil,
+			[]unit.Var{{Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "FOLDWATCH_HOME", Value: "/srv/fw"}},
+			nil,
 		},
 		"an agent of this session": {map[string]string{"SSH_AUTH_SOCK": "/tmp/ssh-X/agent.7"}, nil, []string{"/tmp/ssh-X/agent.7, which the next session will not have"}},
 		"an agent that lasts": {
@@ -153,11 +154,13 @@ func TestEnvironmentIsWhatTheNextSessionHas(t *testing.T) {
 		},
 		"proxies": {
 			map[string]string{"HTTPS_PROXY": proxy.Value, "http_proxy": "ada:hush@proxy.example.invalid:3128", "NO_PROXY": "me@localhost"},
-			[]unit.Var{proxy, {Name: "NO_PROXY", Value: "me@localhost"}}, []string{"http_proxy has a login"},
+			[]unit.Var{proxy, {Name: "NO_PROXY", Value: "me@localhost"}},
+			[]string{"http_proxy has a login"},
 		},
 		"several lines": {
 			map[string]string{"PATH": "/usr/bin:/opt/a\nb:/bin", "no_proxy": "localhost\n10.0.0.1", "SSL_CERT_FILE": "/etc/\x7fhush.pem"},
-			[]unit.Var{{Name: "PATH", Value: "/usr/bin:/bin"}}, []string{"no_proxy is left out", "SSL_CERT_FILE is left out"},
+			[]unit.Var{{Name: "PATH", Value: "/usr/bin:/bin"}},
+			[]string{"no_proxy is left out", "SSL_CERT_FILE is left out"},
 		},
 	} {
 		got, left := unit.Environment(func(name string) string { return tc.session[name] }, home, run)
