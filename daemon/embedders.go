@@ -161,7 +161,7 @@ func consent(cfg conf.Config, name, slug string) error {
 		return nil
 	}
 	return fold.WithHint(fmt.Errorf("project %s may not send anything to %s: %w", slug, name, fold.ErrForbidden),
-		fmt.Sprintf("foldwatch allow %s -p %s", name, slug))
+		fmt.Sprintf("foldwatch provider allow %s -p %s", name, slug))
 }
 
 // open opens the model of a choice. Known is what was learned about it before, nil

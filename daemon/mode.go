@@ -88,9 +88,16 @@ func (co *checkout) mayUntrack(ctx context.Context) error {
 	}
 	defer st.letGo()
 	waiting, lost, err := st.sidecar.store.AwaitingCommit(ctx)
+	if err != nil {
+		return err
+	}
+	leftOut, err := st.sidecar.store.LeftOut(ctx)
 	switch {
 	case err != nil:
 		return err
+	case leftOut > 0:
+		return fold.WithHint(fmt.Errorf("%d files of %s are left out of the work tree %s by a sparse checkout, and untrack would record them as deleted: %w", leftOut, co.rec.FoldDir, co.rec.Path, fold.ErrConflict),
+			"git sparse-checkout disable, or git sparse-checkout add "+co.rec.FoldDir+"; then untrack again")
 	case lost > 0:
 		return fold.WithHint(fmt.Errorf("%d memories written in %s are lost, and untrack would end the matter: %w", lost, co.rec.Path, fold.ErrConflict),
 			"in that folder: foldwatch restore --lost lists them, restore ID brings one back, restore --lost --forget gives them up")

@@ -182,10 +182,10 @@ func TestNothingLeavesWithoutConsent(t *testing.T) {
 	p.settle()
 	// Ollama passes what it gets for such a model on to another machine.
 	config := "[providers.near]\nkind = \"ollama\"\nurl = \"" + f.URL + "\"\n[embedding]\nprovider = \"near\"\nmodel = \"big-cloud\"\nweight = 0.3\n"
-	if got := p.choose(config); !strings.Contains(got.Notice, "foldwatch allow near -p app") {
+	if got := p.choose(config); !strings.Contains(got.Notice, "foldwatch provider allow near -p app") {
 		t.Errorf("notice %q", got.Notice)
 	}
-	p.eventually("status says so", func() bool { return strings.Contains(fmt.Sprint(p.status().Notices), "foldwatch allow near") })
+	p.eventually("status says so", func() bool { return strings.Contains(fmt.Sprint(p.status().Notices), "foldwatch provider allow near") })
 	p.write("more.go", otterGo)
 	p.settle()
 	if n := f.Sent(); n != 0 {

@@ -3,12 +3,31 @@ package gitops
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/foldwatch/foldwatch/gitops/commits"
+	"github.com/foldwatch/foldwatch/gitops/wal"
+	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
+
+// A change is one path of a commit in the making.
+type change struct {
+	path   string
+	old    plumbing.Hash // in the tip's tree; zero if not there
+	disk   []byte        // what the file holds; nil if it is gone
+	info   disk.Info     // of the bytes in disk; zero if they are not the file's
+	at     time.Time     // when it was looked at
+	apart  bool          // the file itself stays out: disk is our own last write
+	ours   *wal.Entry    // newest acknowledged write, if not yet in the journal
+	lost   [][]byte      // older ones that somebody overwrote before the newest
+	author string
+	reason string
+
+	described []byte // of the newest write that describes; see Write.Described
+}
 
 // A draft is the content of a commit to be.
 type draft struct{ files []draftFile }

@@ -10,6 +10,11 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
+// IgnoreText makes fold/ hide itself from git and from packers, in every work
+// tree, without a byte of the user's own files changing.
+const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
+	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
+
 // foldDir is the name of the folder of memories.
 func (s *Store) foldDir() string {
 	if s.opt.FoldDir == "" {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -51,7 +50,7 @@ func (s *Store) commitNow(ctx context.Context, paths []string, message string) (
 
 // CommitAll compares all of fold/ with the journal and records what differs:
 // for start-up and after lost events. Files whose stat data is that of the
-// last look are not read.
+// last scan are not read.
 func (s *Store) CommitAll(ctx context.Context) (Recorded, error) {
 	if s.bulks.Load() > 0 {
 		return Recorded{Later: true}, nil
@@ -91,22 +90,6 @@ func (s *Store) recordAll(ctx context.Context, paths []string, message string) (
 			return all, err
 		}
 	}
-}
-
-// A change is one path of a commit in the making.
-type change struct {
-	path   string
-	old    plumbing.Hash // in the tip's tree; zero if not there
-	disk   []byte        // what the file holds; nil if it is gone
-	info   disk.Info     // of the bytes in disk; zero if they are not the file's
-	at     time.Time     // when it was looked at
-	apart  bool          // the file itself stays out: disk is our own last write
-	ours   *wal.Entry    // newest acknowledged write, if not yet in the journal
-	lost   [][]byte      // older ones that somebody overwrote before the newest
-	author string
-	reason string
-
-	described []byte // of the newest write that describes; see Write.Described
 }
 
 // record is one commit, with the lock held.
@@ -198,16 +181,8 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 	if err != nil {
 		return nil, err
 	}
-	var committed map[string]string
-	if s.opt.Tracked {
-		if _, committed, err = s.user.Head(ctx); err != nil {
-			return nil, err
-		}
-		if committed == nil {
-			committed = map[string]string{}
-		}
-	}
 	var list []*change
+	git := takenByGit{user: s.user, off: !s.opt.Tracked}
 	for _, p := range slices.Sorted(maps.Keys(byPath)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -220,8 +195,15 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 		if root != nil {
 			b, info, err = root.ReadNamed(p, fold.MaxFile)
 		}
+		taken := false
+		if errors.Is(err, fs.ErrNotExist) {
+			var gitErr error
+			if taken, gitErr = git.took(ctx, c); gitErr != nil {
+				return nil, gitErr
+			}
+		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && takenByGit(c, committed):
+		case taken:
 			if c.ours == nil {
 				continue
 			}
@@ -261,13 +243,6 @@ func (s *Store) collect(ctx context.Context, root *disk.Root, paths []string, en
 	return list, nil
 }
 
-// takenByGit reports whether the file of c, which is missing, was not deleted: in
-// tracked mode, where committed is what HEAD has, one that HEAD lacks went with a branch
-// that has it. What was deleted through the API was.
-func takenByGit(c *change, committed map[string]string) bool {
-	return committed != nil && committed[c.path] == "" && (c.ours == nil || c.ours.New != nil)
-}
-
 // oldBlobs returns what the tip's tree holds at the paths of m.
 func (s *Store) oldBlobs(m map[string]*change) (map[string]plumbing.Hash, error) {
 	tree, err := s.tipTree()
@@ -303,6 +278,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	tip := s.tip
 	s.mu.Unlock()
 	first, second := &draft{}, &draft{}
+	var held []*change // of which the journal gets what we wrote
 	for _, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -328,6 +304,9 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 		// What may not enter is done with once somebody has replaced it by what may.
 		if c.ours != nil && (diskErr == nil || !mine && oursErr == nil) {
 			done = append(done, c.ours.Seq)
+			if oursErr == nil {
+				held = append(held, c)
+			}
 		}
 	}
 	before := tip
@@ -355,7 +334,7 @@ func (s *Store) write(ctx context.Context, changes []*change, message string, ou
 	for _, c := range changes {
 		s.noteSeen(c)
 	}
-	return s.upTo(done), s.notePending(changes, done)
+	return s.upTo(done), s.notePending(held)
 }
 
 // overwritten returns, oldest first, the acknowledged writes that the newest of

@@ -97,28 +97,21 @@ func (s *Store) remembered() map[string]pendingWrite {
 	return maps.Clone(s.pending)
 }
 
-// notePending remembers the acknowledged writes among changes that the journal has by
-// now, whose entries in the wal are done. An acknowledged deletion ends what was
-// remembered of its file.
-func (s *Store) notePending(changes []*change, done []uint64) error {
+// notePending remembers the acknowledged writes of changes, which the journal has by now.
+// An acknowledged deletion ends what was remembered of its file.
+func (s *Store) notePending(changes []*change) error {
 	if !s.opt.Tracked {
 		return nil
 	}
-	ended := make(map[uint64]bool, len(done))
-	for _, seq := range done {
-		ended[seq] = true
-	}
 	next := s.remembered()
 	for _, c := range changes {
-		switch {
-		case c.ours == nil || !ended[c.ours.Seq]:
-		case c.ours.New == nil:
+		if c.ours.New == nil {
 			delete(next, c.path)
-		default:
-			next[c.path] = pendingWrite{
-				ID: c.ours.ID, At: s.opt.Now().UTC(),
-				Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
-			}
+			continue
+		}
+		next[c.path] = pendingWrite{
+			ID: c.ours.ID, At: s.opt.Now().UTC(),
+			Blob: plumbing.ComputeHash(plumbing.BlobObject, c.ours.New).String(),
 		}
 	}
 	return s.setPending(next)
@@ -232,6 +225,7 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 		return err
 	}
 	missed := map[string]string{} // path → git's name of what is not there
+	others := map[string]string{} // path → git's name of what is there instead
 	for _, path := range slices.Sorted(maps.Keys(next)) {
 		p := next[path]
 		there, err := s.blobOnDisk(root, path)
@@ -251,18 +245,36 @@ func (s *Store) decidePending(ctx context.Context, next map[string]pendingWrite)
 			delete(next, path)
 			continue
 		case there.name == want:
-		case there.b != nil && (head == "" || usergit.BlobName(there.b, len(head) == 64) != committed[path]):
-			delete(next, path) // somebody edited it since: the journal has what was before
-			continue
 		default:
 			missed[path] = name
+			if there.b != nil {
+				others[path] = usergit.BlobName(there.b, len(head) == 64)
+			}
 		}
 		next[path] = p
 	}
-	if len(missed) == 0 {
-		return nil
+	if err := s.dropEdited(ctx, next, missed, others, committed); err != nil || len(missed) == 0 {
+		return err
 	}
 	return s.decideMissed(ctx, root, next, missed, committed)
+}
+
+// dropEdited drops what somebody edited since, of which the journal has what was before.
+// Where a commit or a stash has what the file holds now, git put it there instead, as
+// git checkout REVISION -- FILE does.
+func (s *Store) dropEdited(ctx context.Context, next map[string]pendingWrite, missed, holds, committed map[string]string) error {
+	maps.DeleteFunc(holds, func(path, name string) bool { return committed[path] == name })
+	inRefs, stashed, err := s.user.InHistory(ctx, holds)
+	if err != nil {
+		return err
+	}
+	for path := range holds {
+		if !inRefs[path] && !stashed[path] {
+			delete(next, path)
+			delete(missed, path)
+		}
+	}
+	return nil
 }
 
 // decideMissed decides on what the work tree does not have: a reference may, a stash until
@@ -280,7 +292,7 @@ func (s *Store) decideMissed(ctx context.Context, root *disk.Root, next map[stri
 	if err != nil {
 		return err
 	}
-	others, err := s.uncommitted(root, committed)
+	others, err := s.uncommitted(root, committed, missed)
 	if err != nil {
 		return err
 	}
@@ -331,14 +343,15 @@ func (s *Store) userName(head string, blob plumbing.Hash) (string, error) {
 }
 
 // uncommitted returns the ids and the blobs of files of the work tree that HEAD does not
-// have: a memory that is among them was moved by a person.
-func (s *Store) uncommitted(root *disk.Root, committed map[string]string) (map[string]bool, error) {
+// have, and that are not at one of the missed paths: a memory that is among them was moved
+// by a person.
+func (s *Store) uncommitted(root *disk.Root, committed, missed map[string]string) (map[string]bool, error) {
 	found := map[string]bool{}
 	if root == nil {
 		return found, nil
 	}
 	err := root.Walk(func(path string, _ disk.Info) error {
-		if committed[path] != "" || !allowed(path) {
+		if _, is := missed[path]; is || committed[path] != "" || !allowed(path) {
 			return nil
 		}
 		if b, err := readFile(root, path); err == nil && b != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
-// seenName is a file of stat data as of the last look, as git's index keeps it.
+// seenName is a file of stat data as of the last scan, as git's index keeps it.
 // It may be deleted: the next full scan then reads every file.
 const seenName = "seen.json"
 
@@ -28,7 +28,7 @@ type seenFile struct {
 }
 
 // scan returns the paths at which fold/ may differ from the journal: files
-// whose stat data is not that of the last look, and files that are gone. An
+// whose stat data is not that of the last scan, and files that are gone. An
 // error of the walk ends it: what was not seen is not deleted.
 func (s *Store) scan(ctx context.Context) ([]string, error) {
 	tree, err := s.tipTree()

@@ -25,11 +25,6 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// IgnoreText makes fold/ hide itself from git and from packers, in every work
-// tree, without a byte of the user's own files changing.
-const IgnoreText = "# Memories are kept in a repository of their own (.git/foldwatch), not in this one.\n" +
-	"# foldwatch wrote this file; without it git would show fold/ as untracked.\n*\n"
-
 // StoreOptions say which store to open. Repo is required; the zero value of
 // the rest works.
 type StoreOptions struct {

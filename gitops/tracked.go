@@ -53,3 +53,33 @@ func (s *Store) headNow() string {
 	}
 	return head
 }
+
+// takenByGit tells which missing files git took out of the work tree in tracked mode:
+// those that went with a branch that has them, and what a sparse checkout leaves out.
+type takenByGit struct {
+	user   *usergit.Folder
+	off    bool            // in sidecar mode git takes no file
+	sparse map[string]bool // nil until it is asked for
+}
+
+// took reports whether git took the file of c, which is missing. What was deleted through
+// the API was not.
+func (t *takenByGit) took(ctx context.Context, c *change) (bool, error) {
+	if t.off || c.ours != nil && c.ours.New == nil {
+		return false, nil
+	}
+	_, committed, err := t.user.Head(ctx)
+	if err != nil || committed[c.path] == "" {
+		return err == nil, err
+	}
+	if t.sparse == nil {
+		t.sparse, err = t.user.Sparse(ctx)
+	}
+	return t.sparse[c.path], err
+}
+
+// LeftOut returns how many files of fold/ a sparse checkout keeps out of the work tree.
+func (s *Store) LeftOut(ctx context.Context) (int, error) {
+	out, err := s.user.Sparse(ctx)
+	return len(out), err
+}

@@ -203,6 +203,30 @@ func TestTrackedLost(t *testing.T) {
 			u.commit()
 			u.wantLost()
 		},
+		"an older version checked out": func(u *trackedUser) {
+			write(u.t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Twenty", 1))
+			u.git("commit", "-qam", "Less")
+			u.edit()
+			u.git("checkout", "-q", "HEAD~1", "--", "fold")
+			u.commit()
+			u.wantLost(u.path)
+		},
+		"the version of another branch checked out": func(u *trackedUser) {
+			u.git("switch", "-q", "-c", "topic")
+			path := u.add("Second")
+			u.git("add", "-A")
+			u.git("commit", "-qm", "More")
+			first := read(u.t, u.file(path))
+			u.git("switch", "-q", "main")
+			u.commit()
+			u.wantLost()
+			_, err := u.Put(u.t.Context(), gitops.Write{Path: path, New: edited(string(first), "x", "y")})
+			must(u.t, err)
+			u.commit()
+			u.git("checkout", "-q", "topic", "--", "fold")
+			u.commit()
+			u.wantLost(path)
+		},
 		"moved by a person": func(u *trackedUser) {
 			path := u.add("Second")
 			must(u.t, os.Rename(u.file(path), u.file("second.md")))
@@ -279,6 +303,32 @@ func TestTrackedLostAfterACrash(t *testing.T) {
 	}
 }
 
+// TestTrackedRefused: what may not enter the journal, and was replaced by a person, is not
+// counted as lost: there is nothing to bring back.
+func TestTrackedRefused(t *testing.T) {
+	t.Parallel()
+	u := newTracked(t)
+	must(t, u.Close())
+	refuse := false
+	u.Store = openStore(t, u.dir, func(o *gitops.StoreOptions) {
+		tracked(o)
+		o.Check = func(_ string, b []byte) error {
+			if refuse && strings.Contains(string(b), "Forty") {
+				return fmt.Errorf("it says forty: %w", fold.ErrSecret)
+			}
+			return nil
+		}
+	})
+	_, err := u.Put(t.Context(), gitops.Write{Path: u.path, Base: u.base, New: edited(string(u.base), "Thirty", "Forty")})
+	must(t, err)
+	refuse = true
+	u.commit()
+	write(t, u.file(u.path), strings.Replace(string(u.base), "Thirty", "Fifty", 1))
+	u.git("commit", "-qam", "Fifty")
+	u.commit()
+	u.wantLost()
+}
+
 // TestTrackedFollowsGit: the journal takes edits and deletions, and what git takes away is
 // no deletion; nothing comes back by itself, and without fold/ nothing is written (T3).
 func TestTrackedFollowsGit(t *testing.T) {
@@ -330,6 +380,60 @@ func TestTrackedFollowsGit(t *testing.T) {
 	}
 	if _, err := os.Lstat(u.file(".gitignore")); err == nil {
 		t.Error("fold/ hides itself")
+	}
+}
+
+// TestTrackedSparse: what a sparse checkout takes out of the work tree is neither deleted
+// nor lost, by whichever look it is found; a file that is deleted beside it is (I8).
+func TestTrackedSparse(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string][]string{
+		"cone":         {"sparse-checkout", "set", "--cone", "src"},
+		"sparse index": {"sparse-checkout", "set", "--cone", "--sparse-index", "src"},
+		"patterns":     {"sparse-checkout", "set", "--no-cone", "/*", "!/fold/*/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTracked(t)
+			ctx := t.Context()
+			write(t, filepath.Join(u.dir, "src/a.go"), "package src\n")
+			second := u.add("Second")
+			u.git("add", "-A")
+			u.git("commit", "-qm", "More")
+			edited := u.edit()
+			u.git("commit", "-qam", "Edited")
+			before := u.History()
+			want, err := before.At(ctx, "", u.path)
+			must(t, err)
+			u.git(set...)
+			if _, err := os.Lstat(u.file(u.path)); err == nil {
+				t.Fatal("git left the memory there: the test shows nothing")
+			}
+			for range 2 { // by events, and by a scan
+				_, err := u.Commit(ctx, []string{u.path, second}, "")
+				must(t, err)
+				u.commit()
+			}
+			for _, path := range []string{u.path, second} {
+				if b, err := u.History().At(ctx, "", path); err != nil || len(b) == 0 {
+					t.Errorf("the journal took %s for deleted: %q, %v", path, b, err)
+				}
+			}
+			u.wantLost()
+			u.reopen()
+			u.commit()
+			u.wantLost()
+			u.git("sparse-checkout", "disable")
+			u.commit()
+			if b, err := u.History().At(ctx, "", u.path); err != nil || string(b) != string(want) || string(b) != string(edited) {
+				t.Errorf("the journal has %q, %v, want %q", b, err, want)
+			}
+			must(t, os.Remove(u.file(second)))
+			u.commit()
+			if b, err := u.History().At(ctx, "", second); err == nil && len(b) > 0 {
+				t.Error("a deletion is not recorded")
+			}
+		})
 	}
 }
 

@@ -71,7 +71,7 @@ func Kinds() []Kind {
 		{Err: ErrNoDaemon, Code: "no_daemon", Title: "Not running", Status: 503, Exit: 3, Tell: "Ask the user to run: foldwatch serve"},
 		{Err: fold.ErrConflict, Code: "conflict", Title: "Changed since it was read", Status: 409, Also: 412, Exit: 5, Tell: "Read it again with memory_get, merge, and send its content_hash as expected_hash."},
 		{Err: fold.ErrSecret, Code: "secret", Title: "Holds a credential", Status: 422, Exit: 6, Tell: "Remove the credential from the text and try again; nothing was stored."},
-		{Err: fold.ErrQuarantined, Code: "quarantined", Title: "File set aside", Status: 422, Exit: 1, Tell: "The file must be mended by hand first; foldwatch quarantine says why it is set aside."},
+		{Err: fold.ErrQuarantined, Code: "quarantined", Title: "File set aside", Status: 422, Exit: 1, Tell: "The file must be mended by hand first; foldwatch problems says why it is set aside."},
 		{Err: fold.ErrUnauthenticated, Code: "unauthenticated", Title: "Who is calling is not known", Status: 401, Exit: 6},
 		{Err: fold.ErrForbidden, Code: "forbidden", Title: "Not allowed", Status: 403, Exit: 6},
 		{Err: fold.ErrNotFound, Code: "not_found", Title: "Not found", Status: 404, Exit: 4, Tell: "memory_search and memory_list give the ids that exist, project_list the projects."},

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/help"
 	"github.com/foldwatch/foldwatch/packaging/unit"
+	"github.com/spf13/cobra"
 )
 
 // assetsCommand writes what packages have beside the program. It is the program
@@ -61,8 +63,8 @@ func assets(root *cobra.Command, program, date string) (map[string][]byte, error
 		return nil, err
 	}
 	files["windows/service.json"] = append(row, '\n')
-	for _, p := range manPages(root, date) {
-		files["usr/share/man/man1/"+p.name+".1"] = []byte(p.text)
+	for _, p := range help.Pages(root, date) {
+		files["usr/share/man/man1/"+p.Name+".1"] = []byte(p.Text)
 	}
 	for path, write := range map[string]func(io.Writer) error{
 		"usr/share/bash-completion/completions/foldwatch":    func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
@@ -76,4 +78,25 @@ func assets(root *cobra.Command, program, date string) (map[string][]byte, error
 		files[path] = b.Bytes()
 	}
 	return files, nil
+}
+
+// manCommand prints a page as packages have it, for systems without one.
+func manCommand(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:    "man [COMMAND]",
+		Short:  "Print the man page of foldwatch, or of a command",
+		Long:   "Print a man page: foldwatch man | man -l -",
+		Hidden: true,
+		Args:   between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := strings.Join(append([]string{cmd.Root().Name()}, args...), "-")
+			for _, p := range help.Pages(cmd.Root(), buildDate(setDate, debug.ReadBuildInfo)) {
+				if p.Name == name {
+					_, err := io.WriteString(app.Stdout, p.Text)
+					return err
+				}
+			}
+			return usagef("foldwatch --help", "there is no command %q", args[0])
+		},
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/help"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -16,13 +17,13 @@ import (
 // Each command has a page, and the page each flag; twice gives the same.
 func TestAssets(t *testing.T) {
 	t.Parallel()
-	e := newEnvironment(strings.NewReader(""), io.Discard, io.Discard)
-	root := newRoot(e)
+	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	root := newRoot(app)
 	files, err := assets(root, "/opt/foldwatch", "2026-01-31")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := assets(newRoot(e), "/opt/foldwatch", "2026-01-31")
+	again, err := assets(newRoot(app), "/opt/foldwatch", "2026-01-31")
 	if err != nil || !maps.EqualFunc(files, again, bytes.Equal) {
 		t.Errorf("assets twice differ (%v)", err)
 	}
@@ -33,7 +34,7 @@ func TestAssets(t *testing.T) {
 		}
 		for _, s := range append([]*cobra.Command{c}, c.Commands()...) {
 			s.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if c.IsAvailableCommand() && s.IsAvailableCommand() && !f.Hidden && f.Name != "help" && !strings.Contains(page, roffEscape("--"+f.Name)) {
+				if c.IsAvailableCommand() && s.IsAvailableCommand() && !f.Hidden && f.Name != "help" && !strings.Contains(page, strings.ReplaceAll("--"+f.Name, "-", `\-`)) {
 					t.Errorf("the page of %s lacks --%s of %s", c.Name(), f.Name, s.CommandPath())
 				}
 			})
@@ -58,9 +59,9 @@ func TestManPagesAreRoff(t *testing.T) {
 		t.Skip("SKIP: groff is missing (Debian: apt-get install groff-base)")
 	}
 	var all strings.Builder
-	pages := manPages(newRoot(newEnvironment(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
+	pages := help.Pages(newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard)), "2026-01-31")
 	for _, p := range pages {
-		all.WriteString(p.text)
+		all.WriteString(p.Text)
 	}
 	warnings := func(text string) string {
 		cmd := exec.CommandContext(t.Context(), "groff", "-man", "-ww", "-k", "-Tutf8", "-z")
@@ -76,17 +77,6 @@ func TestManPagesAreRoff(t *testing.T) {
 	}
 	if warnings(all.String()+".nonsense\n") == "" {
 		t.Error("groff says nothing of a request that is none")
-	}
-}
-
-func TestRoffEscape(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"a-b": `a\-b`, `C:\x`: `C:\ex`, ".env files": `\&.env files`, "a\n'b": "a\n\\&'b", `say "x"`: `say \(dqx\(dq`,
-	} {
-		if got := roffEscape(in); got != want {
-			t.Errorf("roffEscape(%q) = %q, want %q", in, got, want)
-		}
 	}
 }
 
@@ -130,7 +120,7 @@ func TestManCommand(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) (string, int) {
 		var out strings.Builder
-		code := newEnvironment(strings.NewReader(""), &out, io.Discard).run(t.Context(), args)
+		code := newApp(strings.NewReader(""), &out, io.Discard).run(t.Context(), args)
 		return out.String(), code
 	}
 	date := buildDate(setDate, debug.ReadBuildInfo)
@@ -142,17 +132,5 @@ func TestManCommand(t *testing.T) {
 	}
 	if out, code := run("man", "dance"); code != 2 || out != "" {
 		t.Errorf("man dance: exit %d, %q", code, out)
-	}
-}
-
-func TestTooOldGit(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		major, minor int
-		want         bool
-	}{{0, 0, false}, {1, 99, true}, {2, 25, true}, {2, 30, true}, {2, 31, false}, {2, 100, false}, {3, 0, false}} {
-		if got := tooOld(tc.major, tc.minor); got != tc.want {
-			t.Errorf("tooOld(%d, %d) = %t", tc.major, tc.minor, got)
-		}
 	}
 }

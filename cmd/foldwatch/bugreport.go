@@ -19,6 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -56,7 +59,7 @@ type reportedKey struct {
 	Value string `json:"value"`
 }
 
-func bugreportCommand(e *environment) *cobra.Command {
+func bugreportCommand(app *App) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "bugreport",
@@ -65,27 +68,27 @@ func bugreportCommand(e *environment) *cobra.Command {
 			"texts, addresses or keys. Read it before you send it.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e.noticesTold = true
-			b, err := json.MarshalIndent(e.bugReport(cmd.Context()), "", "  ")
+			app.daemon.HideNotices()
+			b, err := json.MarshalIndent(newBugReport(cmd.Context(), app), "", "  ")
 			if err != nil {
 				return err
 			}
 			b = append(b, '\n')
 			if out == "-" {
-				e.messages(false).printf("%s\n", readItFirst)
-				_, err := e.stdout.Write(b)
+				app.Messages(false).Printf("%s\n", readItFirst)
+				_, err := app.Stdout.Write(b)
 				return err
 			}
-			path, err := e.reportFile(out)
+			path, err := reportFile(app, out)
 			if err != nil {
 				return err
 			}
 			if err := disk.WriteFile(path, b, 0o600); err != nil {
 				return err
 			}
-			return e.emit(map[string]any{"file": path, "bytes": len(b)}, func(p printer) {
-				p.printf("%s\n", path)
-				e.messages(false).printf("%s\n", readItFirst)
+			return app.Emit(map[string]any{"file": path, "bytes": len(b)}, func(p terminal.Printer) {
+				p.Printf("%s\n", path)
+				app.Messages(false).Printf("%s\n", readItFirst)
 			})
 		},
 	}
@@ -97,43 +100,43 @@ func bugreportCommand(e *environment) *cobra.Command {
 // folder, or where that cannot be written into a new folder of our own below that of
 // temporary files, in which others may have put a link under a name that they foresee.
 // What is here may be a checkout, and take the report along with the next commit.
-func (e *environment) reportFile(named string) (string, error) {
+func reportFile(app *App, named string) (string, error) {
 	if named != "" {
-		return e.absolute(named)
+		return app.absolute(named)
 	}
-	name := "foldwatch-bugreport-" + e.now().UTC().Format("20060102-150405") + ".json"
-	if dirs, err := e.folders(); err == nil && writable(dirs.State) == nil {
+	name := "foldwatch-bugreport-" + app.now().UTC().Format("20060102-150405") + ".json"
+	if dirs, err := app.config.Dirs(); err == nil && local.Writable(dirs.State) == nil {
 		return filepath.Join(dirs.State, name), nil
 	}
 	dir, err := os.MkdirTemp("", "foldwatch-bugreport-*")
 	return filepath.Join(dir, name), err
 }
 
-func (e *environment) bugReport(ctx context.Context) bugReport {
+func newBugReport(ctx context.Context, app *App) bugReport {
 	d := newDigester()
 	r := bugReport{
-		Made:    e.now().UTC().Format(time.RFC3339),
+		Made:    app.now().UTC().Format(time.RFC3339),
 		Program: versionReply{Version: version, Commit: commit, Go: runtime.Version(), Platform: platform(), Parsers: chunker.Engine()},
 		Cores:   runtime.NumCPU(), Checks: []reportedCheck{}, Config: []reportedKey{}, Log: []string{},
 	}
 	if v, err := exec.CommandContext(ctx, "git", "--version").Output(); err == nil {
 		r.Git = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`).FindString(string(v))
 	}
-	for _, f := range examine(ctx, e, false) {
+	for _, f := range doctor.Run(ctx, app.doctorHost(), false) {
 		r.Checks = append(r.Checks, reportedCheck{f.Number, f.Name, f.Status})
 	}
-	if st, err := e.settings(); err == nil || st.dirs.State != "" {
-		for _, o := range st.origins {
+	if st, err := app.config.Settings(); err == nil || st.Dirs.State != "" {
+		for _, o := range st.Origins {
 			if o.From != "default" {
 				r.Config = append(r.Config, reportedKey{d.dotted(o.Key), d.text(o.Value)})
 			}
 		}
-		if b, err := os.ReadFile(filepath.Join(st.dirs.State, "daemon.log")); err == nil {
+		if b, err := os.ReadFile(filepath.Join(st.Dirs.State, "daemon.log")); err == nil {
 			r.Log = append(r.Log, d.log(lastOf(b, reportLines))...)
 		}
 	}
-	if s, st, err := e.openService(unit.User); err == nil {
-		if u, err := e.serviceReport(ctx, unit.User); err == nil {
+	if s, st, err := app.openService(unit.User); err == nil {
+		if u, err := app.serviceReport(ctx, unit.User); err == nil {
 			r.Service = d.value(u)
 		}
 		if command := s.LogCommand(reportLines, false); st.Installed && command != nil {
@@ -142,8 +145,8 @@ func (e *environment) bugReport(ctx context.Context) bugReport {
 			}
 		}
 	}
-	if c, err := e.running(ctx); err == nil && c != nil {
-		if st, err := answer(ctx, e.patience.daemon, c.Status); err == nil {
+	if c, err := app.daemon.Running(ctx); err == nil && c != nil {
+		if st, err := local.Answer(ctx, app.daemon.Timeout, c.Status); err == nil {
 			r.Status = d.value(st)
 		}
 	}

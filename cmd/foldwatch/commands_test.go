@@ -15,13 +15,15 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // A fakeDaemon answers as a daemon with some projects would. Methods that no
 // test uses are those of the nil interface.
 type fakeDaemon struct {
-	daemonClient
+	local.Client
 	version  string
 	notices  []string
 	projects map[string]string // slug → checkout
@@ -143,7 +145,7 @@ func (f *fakeDaemon) AddMemory(_ context.Context, slug string, in wire.MemoryCre
 
 // A trial is a run of the program against a fake daemon.
 type trial struct {
-	env      *environment
+	app      *App
 	out, err bytes.Buffer
 }
 
@@ -151,19 +153,19 @@ func newTrial(t *testing.T, f *fakeDaemon, wd string) *trial {
 	t.Helper()
 	tr := &trial{}
 	home := t.TempDir()
-	e := newEnvironment(strings.NewReader(""), &tr.out, &tr.err)
+	app := newApp(strings.NewReader(""), &tr.out, &tr.err)
 	vars := map[string]string{"FOLDWATCH_HOME": home}
-	e.getenv = func(name string) string { return vars[name] }
-	e.environ = nil
-	e.workDir = func() (string, error) { return wd, nil }
-	e.dial = func(context.Context, *environment) (daemonClient, error) { return f, nil }
-	e.serve = func(context.Context, *environment, serveOptions) error { return errors.New("not in this test") }
-	tr.env = e
+	app.Getenv = func(name string) string { return vars[name] }
+	app.config.Environ = nil
+	app.workDir = func() (string, error) { return wd, nil }
+	app.daemon.Dial = func(context.Context) (local.Client, error) { return f, nil }
+	app.serve = func(context.Context, *App, serveOptions) error { return errors.New("not in this test") }
+	tr.app = app
 	return tr
 }
 
 func (tr *trial) run(args ...string) int {
-	return tr.env.run(context.Background(), args)
+	return tr.app.run(context.Background(), args)
 }
 
 // A trigger is a stream that calls fire when word has been written to it.
@@ -336,8 +338,8 @@ func TestRestartIsOffered(t *testing.T) {
 		f := twoProjects()
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.stdin = strings.NewReader("n\n")
-		tr.env.tty = func(any) bool { return tc.person }
+		tr.app.Stdin = strings.NewReader("n\n")
+		tr.app.TTY = func(any) bool { return tc.person }
 		if code := tr.run(append([]string{"projects"}, tc.args...)...); code != 0 {
 			t.Errorf("%s: exit code %d: %s", tc.name, code, tr.err.String())
 		}
@@ -359,8 +361,8 @@ func TestEditKeepsTheTextOfAConflict(t *testing.T) {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+text+"' > \"$1\"\n"), 0o700); err != nil { //nolint:gosec // it must run
 			t.Fatal(err)
 		}
-		home := tr.env.getenv("FOLDWATCH_HOME")
-		tr.env.getenv = func(name string) string {
+		home := tr.app.Getenv("FOLDWATCH_HOME")
+		tr.app.Getenv = func(name string) string {
 			return map[string]string{"EDITOR": script, "FOLDWATCH_HOME": home}[name]
 		}
 	}
@@ -405,7 +407,7 @@ func TestRemovePurgeAsks(t *testing.T) {
 	} {
 		f := twoProjects()
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.stdin = strings.NewReader(tc.stdin)
+		tr.app.Stdin = strings.NewReader(tc.stdin)
 		if code := tr.run(tc.args...); code != tc.code || (len(f.asked) == 1) != (tc.code == 0) {
 			t.Errorf("%v with stdin %q: code %d, asked %v; want code %d", tc.args, tc.stdin, code, f.asked, tc.code)
 		}
@@ -425,7 +427,7 @@ func TestUpWithARunningDaemon(t *testing.T) {
 	}
 	tr := newTrial(t, f, repo)
 	at := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
-	tr.env.now = func() time.Time {
+	tr.app.now = func() time.Time {
 		at = at.Add(time.Second) // what is done at once is not told
 		return at
 	}
@@ -451,14 +453,14 @@ func TestUpWithARunningDaemon(t *testing.T) {
 	f.state.Progress = &wire.Progress{Stage: "indexing text", Done: 2, Total: 4}
 	f.jobs = []wire.Job{{ID: "j1", Status: "pending"}, {ID: "j1", Status: "completed"}}
 	tr = newTrial(t, f, repo)
-	tr.env.now = func() time.Time {
+	tr.app.now = func() time.Time {
 		at = at.Add(time.Second)
 		return at
 	}
 	if code := tr.run("up"); code != 0 || !strings.Contains(tr.out.String(), "5 files not indexed, or not whole (0 failed, 2 skipped, 3 in part)") {
 		t.Errorf("up: code %d, prints %q", code, tr.out.String())
 	}
-	for _, want := range []string{"why: foldwatch quarantine -p my-app\n", "handled\" -p my-app\n"} {
+	for _, want := range []string{"why: foldwatch problems -p my-app\n", "handled\" -p my-app\n"} {
 		if !strings.Contains(tr.out.String(), want) {
 			t.Errorf("up for a checkout elsewhere prints %q, want %q in it", tr.out.String(), want)
 		}
@@ -486,13 +488,13 @@ func TestUpServesHere(t *testing.T) {
 	f.jobs = []wire.Job{{ID: "j1", Status: "completed"}}
 	served := func(tr *trial) {
 		up := false
-		tr.env.dial = func(context.Context, *environment) (daemonClient, error) {
+		tr.app.daemon.Dial = func(context.Context) (local.Client, error) {
 			if !up {
 				return nil, nil
 			}
 			return f, nil
 		}
-		tr.env.serve = func(ctx context.Context, _ *environment, opt serveOptions) error {
+		tr.app.serve = func(ctx context.Context, _ *App, opt serveOptions) error {
 			up = true
 			opt.OnReady("/run/fw.sock")
 			<-ctx.Done()
@@ -511,14 +513,14 @@ func TestUpServesHere(t *testing.T) {
 	defer cancel()
 	// Ctrl-C comes when it says that it watches: before that it must not end.
 	watching := &trigger{word: "watching; Ctrl-C stops", fire: cancel}
-	tr.env.stderr = watching
-	if code := tr.env.run(ctx, []string{"up"}); code != 0 || !watching.fired {
+	tr.app.Stderr = watching
+	if code := tr.app.run(ctx, []string{"up"}); code != 0 || !watching.fired {
 		t.Errorf("up until Ctrl-C: code %d, watching %v, stderr %q", code, watching.fired, watching.seen.String())
 	}
 
 	tr = newTrial(t, f, repo)
-	tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
-	tr.env.serve = func(context.Context, *environment, serveOptions) error {
+	tr.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
+	tr.app.serve = func(context.Context, *App, serveOptions) error {
 		return fold.WithHint(fmt.Errorf("another daemon runs, pid 7: %w", fold.ErrUnavailable), "kill 7")
 	}
 	if code := tr.run("up"); code != 1 || !strings.Contains(tr.err.String(), "pid 7") {
@@ -568,7 +570,7 @@ func TestStatusShowsFewProblems(t *testing.T) {
 	if n := strings.Count(out, "skipped   big"); n != 4 || !strings.Contains(out, "quarantined  fold/x.md") {
 		t.Errorf("status names %d skipped files, want 4 after the quarantined one:\n%s", n, out)
 	}
-	if want := "and 35 more: foldwatch quarantine -p my-app"; !strings.Contains(out, want) {
+	if want := "and 35 more: foldwatch problems -p my-app"; !strings.Contains(out, want) {
 		t.Errorf("status has no %q:\n%s", want, out)
 	}
 	tr = newTrial(t, f, "/")
@@ -581,7 +583,7 @@ func TestStatusShowsFewProblems(t *testing.T) {
 // not repeat the same advice for each.
 func TestWhatMendsIsSaidOnce(t *testing.T) {
 	var out bytes.Buffer
-	printProblems(printer{w: &out}, "  ", 8, []wire.FileProblem{
+	printProblems(terminal.Printer{W: &out}, "  ", 8, []wire.FileProblem{
 		{Path: "a", State: "failed", Reason: "read: denied", Hint: "try again"},
 		{Path: "b", State: "failed", Reason: "read: denied", Hint: "try again"},
 		{Path: "c", State: "partial", Reason: "too large"},
@@ -596,7 +598,7 @@ func TestWhatMendsIsSaidOnce(t *testing.T) {
 func TestLogIsShort(t *testing.T) {
 	for n, want := range map[int]int{1: 2, 10: 11, 11: 11, 3000: 11} {
 		var out bytes.Buffer
-		printCommit(printer{w: &out}, wire.CommitInfo{Rev: "b9d13ce7fa39", Message: "fold: Index", Paths: make([]string, n)})
+		printCommit(terminal.Printer{W: &out}, wire.CommitInfo{Rev: "b9d13ce7fa39", Message: "fold: Index", Paths: make([]string, n)})
 		if got := strings.Count(out.String(), "\n"); got != want {
 			t.Errorf("a commit of %d files takes %d lines, want %d:\n%s", n, got, want, out.String())
 		}

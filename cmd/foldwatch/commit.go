@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/commits"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
@@ -36,7 +38,7 @@ type committedFile struct {
 	Reason string `json:"reason,omitempty"` // why it is left out
 }
 
-func commitCommand(e *environment) *cobra.Command {
+func commitCommand(app *App) *cobra.Command {
 	var message string
 	var dry bool
 	c := &cobra.Command{
@@ -49,15 +51,15 @@ func commitCommand(e *environment) *cobra.Command {
 		Example: "foldwatch commit --dry-run\nfoldwatch commit -m \"Decide on sessions\" 1f2e3d4c5b6a7988",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
-				w, err := e.workTree(cmd.Context(), c, slug)
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				w, err := app.workTree(cmd.Context(), c, slug)
 				if err != nil {
 					return err
 				}
 				if err := w.mustBeTracked("commit"); err != nil {
 					return err
 				}
-				cm := committer{e: e, tree: w, message: message, dry: dry}
+				cm := committer{e: app, daemon: c, tree: w, message: message, dry: dry}
 				return cm.commit(cmd.Context(), args)
 			})
 		},
@@ -70,7 +72,8 @@ func commitCommand(e *environment) *cobra.Command {
 
 // A committer commits memories of one work tree.
 type committer struct {
-	e       *environment
+	e       *App
+	daemon  local.Client
 	tree    workTree
 	message string
 	dry     bool
@@ -113,7 +116,7 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	defer root.Close()
-	changes, err := c.changes(ctx, root)
+	changes, err := c.settled(ctx, root)
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -150,15 +153,15 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 	}
 	if len(files) > 0 && !c.dry {
 		reply.Commit, err = c.tree.CommitPaths(ctx, &usergit.PathCommit{
-			Paths: paths, Message: commits.Message(c.tree.name, c.message, files), Stdin: c.e.stdin, Output: c.e.stderr,
+			Paths: paths, Message: commits.Message(c.tree.name, c.message, files), Stdin: c.e.Stdin, Output: c.e.Stderr,
 		})
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := c.e.emit(reply, func(out printer) {
+	if err := c.e.Emit(reply, func(out terminal.Printer) {
 		for _, f := range reply.Files {
-			out.printf("%-8s %s\n", f.Change, f.Path)
+			out.Printf("%-8s %s\n", f.Change, f.Path)
 		}
 	}); err != nil {
 		return err
@@ -173,18 +176,44 @@ func (c *committer) commit(ctx context.Context, names []string) error {
 // tell says what was done, and what was left out.
 func (c *committer) tell(r committed) {
 	for _, s := range r.Skipped {
-		c.e.messages(true).printf("left out: %s: %s\n", s.Path, s.Reason)
+		c.e.Messages(true).Printf("left out: %s: %s\n", s.Path, s.Reason)
 	}
-	msg := c.e.messages(false)
+	msg := c.e.Messages(false)
 	switch {
 	case r.Commit != "":
-		msg.printf("committed %s; nothing is pushed\n", r.Commit[:min(12, len(r.Commit))])
+		msg.Printf("committed %s; nothing is pushed\n", r.Commit[:min(12, len(r.Commit))])
 	case len(r.Files) > 0:
-		msg.printf("nothing was committed (--dry-run)\n")
+		msg.Printf("nothing was committed (--dry-run)\n")
 	case len(r.Skipped) > 0:
-		msg.printf("nothing was committed\n")
+		msg.Printf("nothing was committed\n")
 	default:
-		msg.printf("nothing to commit: HEAD has the memories as they are\n")
+		msg.Printf("nothing to commit: HEAD has the memories as they are\n")
+	}
+}
+
+// Files have to be left alone for debounce before they are committed (git.md G7). Such as
+// were saved a moment ago are waited for as often as settleTries; what is still being
+// written then is left out.
+const (
+	debounce    = 300 * time.Millisecond
+	settleTries = 5
+)
+
+const reasonUnsettled = "it is still being written"
+
+// settled returns the changes once nobody writes the files any more.
+func (c *committer) settled(ctx context.Context, root *os.Root) ([]memoryChange, error) {
+	for try := 1; ; try++ {
+		changes, err := c.changes(ctx, root)
+		unsettled := func(m memoryChange) bool { return m.reason == reasonUnsettled }
+		if err != nil || try == settleTries || !slices.ContainsFunc(changes, unsettled) {
+			return changes, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(debounce):
+		}
 	}
 }
 
@@ -214,13 +243,29 @@ func (c *committer) changes(ctx context.Context, root *os.Root) ([]memoryChange,
 		default:
 			m.b, m.reason = readPlain(root, ch.Path)
 			m.memory = c.decode(m.rel, m.b)
+			if m.reason == "" && c.beingWritten(root, ch.Path) {
+				m.reason = reasonUnsettled
+			}
 			if m.reason == "" {
-				m.reason = c.check(m)
+				m.reason, err = c.check(ctx, m)
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// beingWritten reports whether somebody may still be writing the file at p.
+func (c *committer) beingWritten(root *os.Root, p string) bool {
+	info, err := root.Lstat(p)
+	if err != nil {
+		return true // it went away after it was read
+	}
+	age := c.e.now().Sub(info.ModTime())
+	return age >= 0 && age < debounce
 }
 
 // ourAttributes reports whether the attributes that changed are those that
@@ -231,28 +276,6 @@ func (c *committer) ourAttributes(ctx context.Context, root *os.Root, m memoryCh
 		b, err = c.tree.HeadFile(ctx, m.Path)
 	}
 	return err == nil && string(b) == usergit.MergeAttributes
-}
-
-// readPlain reads a file of the work tree, through no link, or says why not.
-func readPlain(root *os.Root, p string) (b []byte, reason string) {
-	info, err := root.Lstat(p)
-	switch {
-	case err != nil:
-		return nil, err.Error()
-	case !info.Mode().IsRegular():
-		return nil, "it is no plain file"
-	case info.Size() > fold.MaxFile:
-		return nil, "it is larger than 1 MiB"
-	}
-	f, err := root.Open(p)
-	if err != nil {
-		return nil, err.Error()
-	}
-	defer f.Close()
-	if b, err = io.ReadAll(io.LimitReader(f, fold.MaxFile+1)); err != nil {
-		return nil, err.Error()
-	}
-	return b, ""
 }
 
 func (c *committer) decode(rel string, b []byte) *fold.Memory {
@@ -267,24 +290,37 @@ func (c *committer) decode(rel string, b []byte) *fold.Memory {
 }
 
 // check returns why a file may not enter a commit (git.md G7), or "".
-func (c *committer) check(m memoryChange) string {
+func (c *committer) check(ctx context.Context, m memoryChange) (reason string, err error) {
 	if m.rel == fold.ProjectFile {
 		if _, _, err := conf.ParseProject(m.b); err != nil {
-			return err.Error()
+			return err.Error(), nil
 		}
-		return ""
+		return "", nil
 	}
 	memory, err := fold.Decode(c.tree.name, m.rel, m.b) // reports conflict markers too
 	if err != nil {
-		return err.Error()
+		return err.Error(), nil
 	}
 	if memory.Visibility == "local" {
-		return "its visibility is local, and a commit is for all who have the repository"
+		return "its visibility is local, and a commit is for all who have the repository", nil
 	}
 	if found := secret.Scan(m.b); len(found) > 0 {
-		return fmt.Sprintf("line %d looks like a credential (%s); take it out, or if it is none commit the file by git itself", found[0].Line, found[0].Rule)
+		if allowed, err := c.allowed(ctx, memory.ID, m.b); allowed || err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("line %d looks like a credential (%s); take it out, or if it is none commit the file by git itself", found[0].Line, found[0].Rule), nil
 	}
-	return ""
+	return "", nil
+}
+
+// allowed reports whether the daemon shows the memory with these bytes, which it does of
+// one with a credential only where its rule was allowed for that memory.
+func (c *committer) allowed(ctx context.Context, id fold.ID, b []byte) (bool, error) {
+	m, err := c.daemon.GetMemory(ctx, c.tree.slug, string(id))
+	if errors.Is(err, fold.ErrSecret) || errors.Is(err, fold.ErrNotFound) || errors.Is(err, fold.ErrQuarantined) {
+		return false, nil
+	}
+	return err == nil && m.ContentHash == fold.ContentHash(b), err
 }
 
 // vanished refuses to commit that much of fold/ is gone (git.md G8): more likely a
@@ -313,7 +349,7 @@ func (c *committer) vanished(ctx context.Context, changes []memoryChange) error 
 		return nil
 	}
 	return fold.WithHint(fmt.Errorf("commit: %d of %d memories are gone from %s/; nothing was committed: %w", gone, total, c.tree.fold, fold.ErrConflict),
-		"git restore "+quoteArg(c.tree.fold)+" brings them back; if they are to go: git commit -- "+quoteArg(c.tree.fold))
+		"git restore "+terminal.Quote(c.tree.fold)+" brings them back; if they are to go: git commit -- "+terminal.Quote(c.tree.fold))
 }
 
 // named returns those of the changes that are meant by ids, paths, slugs, titles or
@@ -441,8 +477,8 @@ func (c *committer) unchanged(ctx context.Context, root *os.Root, name string) e
 		return fmt.Errorf("commit: %w", err)
 	}
 	if ignored[found] {
-		return fold.WithHint(fmt.Errorf("commit: nothing was committed: git ignores %s: %w", found, fold.ErrConflict), "git check-ignore -v "+quoteArg(found)+" says by which rule")
+		return fold.WithHint(fmt.Errorf("commit: nothing was committed: git ignores %s: %w", found, fold.ErrConflict), "git check-ignore -v "+terminal.Quote(found)+" says by which rule")
 	}
-	c.e.messages(false).printf("%s has not changed since HEAD\n", found)
+	c.e.Messages(false).Printf("%s has not changed since HEAD\n", found)
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -25,7 +27,7 @@ const idsCompleted = 50
 
 // completeValues has a shell complete what flags and arguments take: the words of a
 // choice, types, projects and memories.
-func completeValues(e *environment, root *cobra.Command) {
+func completeValues(app *App, root *cobra.Command) {
 	fixed := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -49,25 +51,25 @@ func completeValues(e *environment, root *cobra.Command) {
 		}
 		c.Flags().VisitAll(each)
 		if _, arg, _ := strings.Cut(c.Use, " "); c.ValidArgsFunction == nil && (strings.HasPrefix(arg, "ID") || strings.HasPrefix(arg, "[ID") || arg == "SRC DST") &&
-			c.Parent() != nil && !slices.Contains([]string{"token", "jobs", "quarantine"}, c.Parent().Name()) && c.Name() != "jobs" && c.Name() != "quarantine" {
-			c.ValidArgsFunction = e.completeIDs
+			c.Parent() != nil && !slices.Contains([]string{"token", "jobs", "problems"}, c.Parent().Name()) && c.Name() != "jobs" && c.Name() != "problems" {
+			c.ValidArgsFunction = completion(app, completeIDs)
 		}
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
 	}
 	walk(root)
-	_ = root.RegisterFlagCompletionFunc("project", e.completeProjects) // the flag is defined by newRoot
+	_ = root.RegisterFlagCompletionFunc("project", completion(app, completeProjects)) // the flag is defined by newRoot
 }
 
 // completing returns a client of the daemon that runs, nil where none does.
-func (e *environment) completing(cmd *cobra.Command) (context.Context, context.CancelFunc, daemonClient) {
+func completing(app *App, cmd *cobra.Command) (context.Context, context.CancelFunc, local.Client) {
 	ctx := cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
-	c, err := e.dial(ctx, e)
+	c, err := app.daemon.Dialed(ctx)
 	if err != nil {
 		c = nil
 	}
@@ -75,8 +77,8 @@ func (e *environment) completing(cmd *cobra.Command) (context.Context, context.C
 }
 
 // completeProjects offers the slugs of the projects.
-func (e *environment) completeProjects(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel, c := e.completing(cmd)
+func completeProjects(app *App, cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel, c := completing(app, cmd)
 	defer cancel()
 	if c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -84,24 +86,31 @@ func (e *environment) completeProjects(cmd *cobra.Command, _ []string, _ string)
 	list, _ := c.Projects(ctx) // nothing is offered
 	var out []cobra.Completion
 	for _, p := range list.Items {
-		out = append(out, cobra.CompletionWithDesc(p.Slug, clean(p.Name)))
+		out = append(out, cobra.CompletionWithDesc(p.Slug, terminal.Clean(p.Name)))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeIDs offers the memories that changed last, with their titles.
-func (e *environment) completeIDs(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel, c := e.completing(cmd)
+func completeIDs(app *App, cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel, c := completing(app, cmd)
 	defer cancel()
 	if c == nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var out []cobra.Completion
-	if slug, err := e.project(ctx, c); err == nil {
+	if slug, err := app.project(ctx, c); err == nil {
 		list, _ := c.ListMemories(ctx, slug, wire.ListQuery{Limit: idsCompleted}) // nothing is offered
 		for _, m := range list.Items {
-			out = append(out, cobra.CompletionWithDesc(m.ID, short(clean(m.Title), 60)))
+			out = append(out, cobra.CompletionWithDesc(m.ID, terminal.Short(terminal.Clean(m.Title), 60)))
 		}
 	}
 	return out, cobra.ShellCompDirectiveKeepOrder
+}
+
+// completion has a shell be offered what fn finds.
+func completion(app *App, fn func(app *App, cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return fn(app, cmd, args, word)
+	}
 }

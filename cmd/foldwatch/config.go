@@ -3,22 +3,25 @@ package main
 import (
 	"errors"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
 )
 
-func configCommand(e *environment) *cobra.Command {
-	return parent("config", "Show the configuration", configShowCommand(e))
+func configCommand(app *App) *cobra.Command {
+	c := parent("config", "Show the configuration", configShowCommand(app))
+	c.SuggestFor = []string{"settings"}
+	return c
 }
 
-func configShowCommand(e *environment) *cobra.Command {
+func configShowCommand(app *App) *cobra.Command {
 	var origin bool
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Print every key with its value",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			st, slips := e.settings()
-			if slips != nil && st.origins == nil {
+			st, slips := app.config.Settings()
+			if slips != nil && st.Origins == nil {
 				return slips
 			}
 			type key struct {
@@ -26,24 +29,24 @@ func configShowCommand(e *environment) *cobra.Command {
 				Value string `json:"value"`
 				From  string `json:"from,omitempty"`
 			}
-			keys := make([]key, len(st.origins))
-			for i, o := range st.origins {
+			keys := make([]key, len(st.Origins))
+			for i, o := range st.Origins {
 				keys[i] = key{Key: o.Key, Value: o.Value}
 				if origin {
 					keys[i].From = o.From
 				}
 			}
-			err := e.emit(map[string]any{"file": st.dirs.ConfigFile(), "keys": keys}, func(p printer) {
-				var t table
+			err := app.Emit(map[string]any{"file": st.Dirs.ConfigFile(), "keys": keys}, func(p terminal.Printer) {
+				var t terminal.Table
 				for _, k := range keys {
 					if origin {
-						t.row(k.Key, "= "+k.Value, k.From)
+						t.Row(k.Key, "= "+k.Value, k.From)
 						continue
 					}
-					t.row(k.Key, "= "+k.Value)
+					t.Row(k.Key, "= "+k.Value)
 				}
-				t.print(p)
-				e.messages(false).printf("user file: %s\n", st.dirs.ConfigFile())
+				t.Print(p)
+				app.Messages(false).Printf("user file: %s\n", st.Dirs.ConfigFile())
 			})
 			return errors.Join(err, slips) // the keys have what they have without what is wrong
 		},

@@ -7,9 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func decayCommand(e *environment) *cobra.Command {
+func decayCommand(app *App) *cobra.Command {
 	var in wire.DecayRequest
 	c := &cobra.Command{
 		Use:   "decay",
@@ -19,12 +21,12 @@ func decayCommand(e *environment) *cobra.Command {
 			"and what a living memory links to is kept. Archived memories stay in the history.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Decay(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(r, func(p printer) { printDecay(p, e.messages(false), r, in.Archive && !in.DryRun) })
+				return app.Emit(r, func(p terminal.Printer) { printDecay(p, app.Messages(false), r, in.Archive && !in.DryRun) })
 			})
 		},
 	}
@@ -35,31 +37,31 @@ func decayCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printDecay(p, say printer, r wire.DecayReply, archive bool) {
-	var t table
+func printDecay(p, say terminal.Printer, r wire.DecayReply, archive bool) {
+	var t terminal.Table
 	for _, m := range r.Items {
 		used := "never read"
 		if m.LastAccessed != nil {
-			used = "read " + ago(*m.LastAccessed, time.Now())
+			used = "read " + terminal.Ago(*m.LastAccessed, time.Now())
 		}
-		t.row(m.ID, fmt.Sprintf("%.3f", m.Strength), m.Type, short(m.Title, 60), "changed "+ago(m.UpdatedAt, time.Now()), used)
+		t.Row(m.ID, fmt.Sprintf("%.3f", m.Strength), m.Type, terminal.Short(m.Title, 60), "changed "+terminal.Ago(m.UpdatedAt, time.Now()), used)
 	}
-	t.print(p)
+	t.Print(p)
 	if more := r.Decayed - len(r.Items); more > 0 {
-		say.printf("and %d more\n", more)
+		say.Printf("and %d more\n", more)
 	}
 	kept := ""
 	if r.Kept > 0 {
 		kept = fmt.Sprintf("; %d more are kept, since memories that live link to them", r.Kept)
 	}
-	say.printf("%d of %s below strength %g%s\n", r.Decayed, plural(r.Checked, "memory"), r.Threshold, kept)
+	say.Printf("%d of %s below strength %g%s\n", r.Decayed, terminal.Plural(r.Checked, "memory"), r.Threshold, kept)
 	switch {
 	case r.Deleted > 0:
-		say.printf("archived %d; to bring them back: foldwatch restore --commit %.12s\n", r.Deleted, r.Rev)
+		say.Printf("archived %d; to bring them back: foldwatch restore --commit %.12s\n", r.Deleted, r.Rev)
 		if left := r.Decayed - r.Deleted; left > 0 {
-			say.printf("%d are left: foldwatch decay --archive\n", left)
+			say.Printf("%d are left: foldwatch decay --archive\n", left)
 		}
 	case r.Decayed > 0 && !archive:
-		say.printf("to move them out of fold/: foldwatch decay --archive\n")
+		say.Printf("to move them out of fold/: foldwatch decay --archive\n")
 	}
 }

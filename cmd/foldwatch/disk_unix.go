@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +16,3 @@ func freeSpace(dir string) (int64, error) {
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // types differ between systems
 }
-
-// terminate asks a process to end.
-func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

@@ -18,7 +18,3 @@ func freeSpace(dir string) (int64, error) {
 	}
 	return int64(free), nil
 }
-
-// terminate ends a process. Windows has no signal to ask with; what the daemon
-// has acknowledged is durable.
-func terminate(p *os.Process) error { return p.Kill() }

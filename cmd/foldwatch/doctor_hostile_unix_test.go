@@ -4,14 +4,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 )
 
 // TestDoctorReadsOnlyPlainFiles has what doctor reads of a checkout be FIFOs and links
@@ -28,11 +27,11 @@ func TestDoctorReadsOnlyPlainFiles(t *testing.T) {
 	for _, path := range []string{"pyproject.toml", "MANIFEST.in", ".obsidian/app.json", ".obsidian/plugins/obsidian-linter/data.json"} {
 		w.must(os.Symlink("/dev/zero", filepath.Join(w.co, path)))
 	}
-	done := make(chan []finding, 1)
+	done := make(chan []doctor.Result, 1)
 	go func() { done <- append(w.look("packers", true), w.look("obsidian", true)...) }()
 	select {
 	case found := <-done:
-		if !has(found, isFail, "does not hide memories") || !has(found, isSkipped, "app.json is no plain file") || !has(found, isWarn, "obsidian-linter rewrites") {
+		if !has(found, doctor.Fail, "does not hide memories") || !has(found, doctor.Skipped, "app.json is no plain file") || !has(found, doctor.Warn, "obsidian-linter rewrites") {
 			t.Errorf("%+v", found)
 		}
 	case <-time.After(20 * time.Second):
@@ -48,51 +47,15 @@ func TestFixStaysInTheCheckout(t *testing.T) {
 	ignore := filepath.Join(w.co, "fold", ".gitignore")
 	w.must(os.Remove(ignore))
 	w.must(os.Symlink(filepath.Join(other, "x"), ignore))
-	if found := w.look("packers", true); !has(found, isFail, "does not hide memories") {
+	if found := w.look("packers", true); !has(found, doctor.Fail, "does not hide memories") {
 		t.Errorf("with a linked .gitignore: %+v", found)
 	}
 	w.must(os.RemoveAll(filepath.Join(w.co, "fold")))
 	w.must(os.Symlink(other, filepath.Join(w.co, "fold")))
-	if found := w.look("packers", true); !has(found, isWarn, "is no folder") {
+	if found := w.look("packers", true); !has(found, doctor.Warn, "is no folder") {
 		t.Errorf("with a linked folder: %+v", found)
 	}
 	if got, err := os.ReadDir(other); err != nil || len(got) > 0 {
 		t.Errorf("the other folder has %v, %v", got, err)
-	}
-}
-
-// TestMendsCannotBeMadeToRunAnything gives names that are commands to files, and runs
-// what is then offered.
-func TestMendsCannotBeMadeToRunAnything(t *testing.T) {
-	dir := t.TempDir()
-	name := "Dockerfile;touch pwned;'$(touch pwned)"
-	fsys := fstest.MapFS{
-		name:                   &fstest.MapFile{Data: []byte("COPY . /app")},
-		name + ".dockerignore": &fstest.MapFile{Data: []byte("x")},
-	}
-	got := shippers(fsys, "a'; touch pwned; '", false)
-	if len(got) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	if out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+quoteArg(dir)+" && "+got[0].mend).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v, %s", got[0].mend, err, out)
-	}
-	if b, err := os.ReadFile(filepath.Join(dir, name+".dockerignore")); err != nil || string(b) != "a'; touch pwned; '\n" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if exists(filepath.Join(dir, "pwned")) {
-		t.Errorf("it ran: %s", got[0].mend)
-	}
-}
-
-// TestHidesAll: what leaves out all of a folder, and what a part of it.
-func TestHidesAll(t *testing.T) {
-	for text, want := range map[string]bool{
-		"*\n": true, "# x\n/*": true, "**\r\n": true, "*\n!project.toml\n": true,
-		"": false, "*.log\n": false, "# *\n": false, "*\n!*\n": false, "a*\n": false,
-	} {
-		if got := hidesAll([]byte(text)); got != want {
-			t.Errorf("hidesAll(%q) = %v", strings.TrimSpace(text), got)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -15,13 +14,16 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // nobody is a dial that finds no daemon.
-func nobody(context.Context, *environment) (daemonClient, error) { return nil, nil }
+func nobody(context.Context) (local.Client, error) { return nil, nil }
 
 // shortHome has everything lie where a path is short enough for a socket.
 func (w *ward) shortHome() string {
@@ -41,17 +43,17 @@ func TestDoctorOfASilentDaemon(t *testing.T) {
 	}
 	w := newWard(t)
 	dir := w.shortHome()
-	st, err := w.env.settings()
+	st, err := w.app.config.Settings()
 	w.must(err)
-	w.must(os.MkdirAll(st.dirs.State, 0o700))
-	ln, err := sock.Listen(st.dirs.Socket, sock.Options{}) // the system takes connections
+	w.must(os.MkdirAll(st.Dirs.State, 0o700))
+	ln, err := sock.Listen(st.Dirs.Socket, sock.Options{}) // the system takes connections
 	w.must(err)
 	t.Cleanup(func() { _ = ln.Close() })
-	lock, err := disk.Lock(filepath.Join(st.dirs.State, "daemon.lock"), "pid 4711")
+	lock, err := disk.Lock(filepath.Join(st.Dirs.State, "daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.old(filepath.Join(st.dirs.State, "daemon.lock.holder"))
-	w.env.dial, w.env.patience.daemon = dialSocket, 30*time.Millisecond
+	w.old(filepath.Join(st.Dirs.State, "daemon.lock.holder"))
+	w.app.daemon.Dial, w.app.daemon.Timeout = w.app.daemon.DialSocket, 30*time.Millisecond
 
 	for _, args := range [][]string{{"doctor"}, {"bugreport", "-o", filepath.Join(dir, "report.json")}, {"projects"}} {
 		done := make(chan int, 1)
@@ -81,16 +83,16 @@ func TestLockOfWhoIsStarting(t *testing.T) {
 	lock, err := disk.Lock(w.state("daemon.lock"), "pid 4711")
 	w.must(err)
 	t.Cleanup(func() { _ = lock.Close() })
-	w.env.dial = nobody
+	w.app.daemon.Dial = nobody
 	for age, fix := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
 		at := time.Now().Add(-age)
 		w.must(os.Chtimes(w.state("daemon.lock.holder"), at, at))
 		found := w.look("lock", false)
-		if !has(found, isFail, "pid 4711 holds the state") || (found[0].fix != nil) != fix {
+		if !has(found, doctor.Fail, "pid 4711 holds the state") || (found[0].Fix != "") != fix {
 			t.Errorf("for %s: %+v", age, found)
 		}
 	}
-	if !exists(w.state("daemon.lock.holder")) {
+	if !local.Exists(w.state("daemon.lock.holder")) {
 		t.Error("to look took the holder's note away")
 	}
 }
@@ -115,18 +117,18 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 		_ = daemon.Wait() // it was told to end
 		_ = lock.Close()
 	}()
-	w.env.dial = nobody
+	w.app.daemon.Dial = nobody
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 	before := time.Now().Add(-time.Minute)
 	w.must(os.Chtimes(w.state("socket"), before, before))
-	if d := w.env.deaf(); d != nil {
+	if d := w.app.daemon.Unreachable(); d != nil {
 		t.Fatalf("one that is starting: %v", d)
 	}
 	w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 
 	began := time.Now()
-	_, err = w.env.connect(t.Context())
-	if took := time.Since(began); took > startDeadline/4 {
+	_, err = w.app.daemon.Connect(t.Context())
+	if took := time.Since(began); took > local.StartDeadline/4 {
 		t.Errorf("it took %v to say so", took)
 	}
 	if want := "pid " + pid + "), and cannot be reached: its socket /gone/foldwatch.sock is not there any more"; err == nil || !strings.Contains(err.Error(), want) {
@@ -136,11 +138,11 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 		t.Errorf("hint %q", hint)
 	}
 	found := w.look("lock", true)
-	if !has(found, isFixed, "is not there any more") {
+	if !has(found, doctor.Fixed, "is not there any more") {
 		t.Fatalf("--fix: %+v", found)
 	}
 	<-ended
-	if found := w.look("lock", false); has(found, isFail, "") {
+	if found := w.look("lock", false); has(found, doctor.Fail, "") {
 		t.Errorf("after it was mended: %+v", found)
 	}
 }
@@ -148,8 +150,8 @@ func TestDeafDaemonIsEnded(t *testing.T) {
 // TestNoDaemonIsStartedAgainstAutoStart: --fix obeys it too.
 func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 	w := newWard(t)
-	w.env.environ, w.env.dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
-	if found := w.look("daemon", false); len(found) != 1 || found[0].Status != isFail || found[0].fix != nil {
+	w.app.config.Environ, w.app.daemon.Dial = []string{"FOLDWATCH_AUTO_START=false"}, nobody
+	if found := w.look("daemon", false); len(found) != 1 || found[0].Status != doctor.Fail || found[0].Fix != "" {
 		t.Errorf("%+v", found)
 	}
 }
@@ -157,64 +159,30 @@ func TestNoDaemonIsStartedAgainstAutoStart(t *testing.T) {
 // sickMended is what was once told wrongly, or not at all.
 func sickMended() []sick {
 	return []sick{
-		{check: "lock", name: "holder unknown", status: isWarn, text: "does not say what it is", make: func(w *ward) {
-			was := w.env.dial
-			w.env.dial = nobody
+		{check: "lock", name: "holder unknown", status: doctor.Warn, text: "does not say what it is", make: func(w *ward) {
+			was := w.app.daemon.Dial
+			w.app.daemon.Dial = nobody
 			lock, err := disk.Lock(w.state("daemon.lock"), "somebody")
 			w.must(err)
 			w.old(w.state("daemon.lock.holder"))
-			w.mend = func() { w.must(lock.Close()); w.env.dial = was }
+			w.mend = func() { w.must(lock.Close()); w.app.daemon.Dial = was }
 		}},
-		{check: "lock", name: "socket file, to be written anew", status: isWarn, text: "nothing answers any more", fixes: true, make: func(w *ward) {
-			w.env.dial = nobody
+		{check: "lock", name: "socket file, to be written anew", status: doctor.Warn, text: "nothing answers any more", fixes: true, make: func(w *ward) {
+			w.app.daemon.Dial = nobody
 			w.write(w.state("socket"), "/gone/foldwatch.sock\n")
 		}},
-		{check: "history", name: "slow", status: isSkipped, text: "takes longer than 100ms", make: func(w *ward) {
+		{check: "history", name: "slow", status: doctor.Skipped, text: "takes longer than 100ms", make: func(w *ward) {
 			l, err := usergit.Locate(w.t.Context(), w.co)
 			w.must(err)
 			w.must(os.MkdirAll(l.Journal(), 0o700))
-			was := w.env.patience.git
-			w.env.patience.git = 100 * time.Millisecond
+			was := w.app.git
+			w.app.git = 100 * time.Millisecond
 			real, err := exec.LookPath("git")
 			w.must(err)
-			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+quoteArg(real)+` "$@"`)
+			w.onPath("git", `case "$*" in *fsck*) echo error: interrupted >&2; exec sleep 20;; esac; exec `+terminal.Quote(real)+` "$@"`)
 			unpath := w.mend
-			w.mend = func() { unpath(); w.env.patience.git = was; w.must(os.RemoveAll(l.Journal())) }
+			w.mend = func() { unpath(); w.app.git = was; w.must(os.RemoveAll(l.Journal())) }
 		}},
-	}
-}
-
-// TestGitOfTheCheckout: what a hook's environment says of its own repository is not
-// believed of another.
-func TestGitOfTheCheckout(t *testing.T) {
-	w := newWard(t)
-	other := filepath.Join(t.TempDir(), "other")
-	w.write(filepath.Join(other, "HEAD"), "ref: refs/heads/main\n")
-	w.write(filepath.Join(other, "config"), "[core]\n\tbare = true\n[zoo]\n\tanimal = emu\n")
-	w.must(os.MkdirAll(filepath.Join(other, "objects"), 0o700))
-	w.must(os.MkdirAll(filepath.Join(other, "refs"), 0o700))
-	w.git("config", "zoo.animal", "quokka")
-	t.Setenv("GIT_DIR", other)
-	if got, err := (&patient{e: w.env}).git(t.Context(), w.co, "config", "zoo.animal"); err != nil || got != "quokka" {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// TestFirstWord: what a shell would run, where no shell is needed to know.
-func TestFirstWord(t *testing.T) {
-	for command, want := range map[string]string{
-		"store": "store", "store --file x": "store", "/usr/bin/gh auth git-credential": "/usr/bin/gh",
-		`/opt/my\ tools/helper get`: "/opt/my tools/helper", `"/opt/my tools/helper" get`: "/opt/my tools/helper",
-		`'/opt/it'"'"'s' x`: "/opt/it's", ` gh`: "gh",
-	} {
-		if got, plain := firstWord(command); got != want || !plain {
-			t.Errorf("firstWord(%s) = %q, %v, want %q", command, got, plain, want)
-		}
-	}
-	for _, command := range []string{"f() { echo password=x; }; f", "TOKEN=x helper", "$HOME/bin/helper", "`x`", `"open`, "a;b", "", `x\`} {
-		if got, plain := firstWord(command); plain {
-			t.Errorf("firstWord(%s) = %q", command, got)
-		}
 	}
 }
 
@@ -226,11 +194,11 @@ func TestNoSecretOfAHelper(t *testing.T) {
 		w.sync(wire.Repository{Sync: "on", Remote: "https://example.invalid/zoo.git"})
 		found := w.look("credentials", false)
 		for _, f := range found {
-			if f.Status == isFail || strings.Contains(f.Text+f.Mend, "secret") {
+			if f.Status == doctor.Fail || strings.Contains(f.Text+f.Mend, "secret") {
 				t.Errorf("%s: %+v", helper, f)
 			}
 		}
-		if judged := !strings.Contains(helper, "()"); has(found, isWarn, "is not to be found") != judged {
+		if judged := strings.HasPrefix(helper, "nowhere "); has(found, doctor.Warn, "is not to be found") != judged {
 			t.Errorf("%s: %+v", helper, found)
 		}
 	}
@@ -241,7 +209,7 @@ func TestOneRebuildForAllDifferences(t *testing.T) {
 	w := newWard(t)
 	w.f.drift = wire.Drift{Differences: []string{"2 vectors are of what has no row", "1 file has no row"}}
 	found := w.look("index", true)
-	if !has(found, isFixed, "2 vectors are of what has no row; 1 file has no row") {
+	if !has(found, doctor.Fixed, "2 vectors are of what has no row; 1 file has no row") {
 		t.Errorf("%+v", found)
 	}
 	if n := strings.Count(strings.Join(w.f.asked, "\n"), "reindex"); n != 1 {
@@ -255,28 +223,14 @@ func TestFilesTheIndexLacks(t *testing.T) {
 	w := newWard(t)
 	w.f.drift = wire.Drift{Behind: []string{`files not in the index: 1, first ["fresh.go"]`}}
 	found := w.look("index", false)
-	if !has(found, isFail, `zoo: files not in the index: 1, first ["fresh.go"]`) || found[0].Mend != "foldwatch index -p zoo" {
+	if !has(found, doctor.Fail, `zoo: files not in the index: 1, first ["fresh.go"]`) || found[0].Mend != "foldwatch index -p zoo" {
 		t.Errorf("%+v", found)
 	}
-	if found = w.look("index", true); !has(found, isFixed, "fresh.go") {
+	if found = w.look("index", true); !has(found, doctor.Fixed, "fresh.go") {
 		t.Errorf("%+v", found)
 	}
 	if asked := strings.Join(w.f.asked, "\n"); strings.Count(asked, "reindex") != 1 || !strings.Contains(asked, "rebuild=false") {
 		t.Errorf("asked for: %s", asked)
-	}
-}
-
-// TestWhatWasFixedIsToldOnce also where the next thing cannot be.
-func TestWhatWasFixedIsToldOnce(t *testing.T) {
-	ch := check{40, "x", func(context.Context, *patient) []finding {
-		return []finding{
-			fail("do it", "one").fixedBy("mend it", func(context.Context) error { return nil }),
-			fail("do it", "two").fixedBy("mend it", func(context.Context) error { return errors.New("no way") }),
-		}
-	}}
-	got := ch.on(t.Context(), &patient{}, true)
-	if len(got) != 2 || got[0].Status != isFixed || got[1].Status != isFail {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -303,7 +257,7 @@ func TestEmbedderIsReachedAsTheDaemonDoes(t *testing.T) {
 		w.vars["HTTPS_PROXY"] = tc.proxy
 		w.f.state.Embedder = &wire.Embedder{Provider: "mine", Model: "m", Dimension: 384}
 		found := w.look("embedder", false)
-		if has(found, isFail, "cannot be reached") != tc.fails || has(found, isFail, "secret") || has(found, isSkipped, "") {
+		if has(found, doctor.Fail, "cannot be reached") != tc.fails || has(found, doctor.Fail, "secret") || has(found, doctor.Skipped, "") {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -321,10 +275,10 @@ func TestAgentsEntryIsNotTakenOver(t *testing.T) {
 		"ours is temporary":    {filepath.Join(os.TempDir(), "go-build1", "foldwatch"), "/gone/foldwatch", false},
 	} {
 		w := newWard(t)
-		w.env.program = func() (string, error) { return tc.ours, nil }
+		w.app.program = func() (string, error) { return tc.ours, nil }
 		file := filepath.Join(w.home, ".cursor", "mcp.json")
 		w.write(file, `{"mcpServers": {"foldwatch": {"command": "`+tc.its+`", "args": ["mcp"]}}}`)
-		if found := w.look("agents", true); has(found, isFixed, "lies elsewhere") != tc.fix || has(found, isWarn, "lies elsewhere") == tc.fix {
+		if found := w.look("agents", true); has(found, doctor.Fixed, "lies elsewhere") != tc.fix || has(found, doctor.Warn, "lies elsewhere") == tc.fix {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

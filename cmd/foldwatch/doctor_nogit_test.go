@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 )
 
 // TestWithoutGit that is told once, and nothing is made up about what git would say.
@@ -26,13 +27,13 @@ func TestWithoutGit(t *testing.T) {
 		t.Errorf("doctor says:\n%s", w.out.String())
 	}
 	for _, name := range []string{"identity", "credentials", "git-lock", "history", "branch", "merge-driver"} {
-		if found := w.look(name, false); len(found) != 1 || !has(found, isSkipped, "see check 7") {
+		if found := w.look(name, false); len(found) != 1 || !has(found, doctor.Skipped, "see check 7") {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	w.env.dial = nobody
-	w.env.environ = []string{"FOLDWATCH_AUTO_START=false"}
-	if found := w.look("packers", false); !has(found, isSkipped, "no git program") {
+	w.app.daemon.Dial = nobody
+	w.app.config.Environ = []string{"FOLDWATCH_AUTO_START=false"}
+	if found := w.look("packers", false); !has(found, doctor.Skipped, "no git program") {
 		t.Errorf("without a daemon: %+v", found)
 	}
 }
@@ -46,11 +47,11 @@ func TestCheckoutOfAnotherUser(t *testing.T) {
 	w.f.projects = nil
 	w.must(os.Chown(w.co, 12345, 12345))
 	found := w.look("folder", false)
-	if !has(found, isFail, "belongs to another user") || !strings.Contains(found[0].Mend, "safe.directory "+w.co) {
+	if !has(found, doctor.Fail, "belongs to another user") || !strings.Contains(found[0].Mend, "safe.directory "+w.co) {
 		t.Errorf("folder: %+v", found)
 	}
 	w.f.projects = map[string]string{"zoo": w.co}
-	if found := w.look("identity", false); !has(found, isSkipped, "see check 21") {
+	if found := w.look("identity", false); !has(found, doctor.Skipped, "see check 21") {
 		t.Errorf("identity: %+v", found)
 	}
 	if found := w.look("history", false); !strings.Contains(found[0].Mend, "safe.directory") {

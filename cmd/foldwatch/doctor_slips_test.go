@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
 )
 
 // TestSlipInTheConfiguration: it is told with its place and what to do, keeps no other
@@ -25,26 +26,26 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	w.must(os.Chmod(w.state(), 0o755))
 
 	found := w.look("configuration", false)
-	if len(found) != 2 || !has(found, isFail, file+`:1: unknown key "auto_stat", did you mean "auto_start"`) || !has(found, isFail, file+":2: strength_weight") || found[0].Mend != "edit "+file {
+	if len(found) != 2 || !has(found, doctor.Fail, file+`:1: unknown key "auto_stat", did you mean "auto_start"`) || !has(found, doctor.Fail, file+":2: strength_weight") || found[0].Mend != "edit "+file {
 		t.Errorf("configuration: %+v", found)
 	}
 	for _, name := range []string{"daemon", "state-folder", "disk-space", "clock", "listen", "index"} {
-		if found := w.look(name, false); slices.ContainsFunc(found, func(f finding) bool { return f.Status == isSkipped }) {
+		if found := w.look(name, false); slices.ContainsFunc(found, func(f doctor.Result) bool { return f.Status == doctor.Skipped }) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	if found := w.look("state-folder", true); !has(found, isFixed, "can be read by other users") {
+	if found := w.look("state-folder", true); !has(found, doctor.Fixed, "can be read by other users") {
 		t.Errorf("--fix: %+v", found)
 	}
 
 	// Another daemon would not start: that which runs is left alone, and none is offered.
 	w.f.version = "0.0.1"
-	if found := w.look("version", true); !has(found, isFail, "the daemon is 0.0.1") || has(found, isFixed, "") {
+	if found := w.look("version", true); !has(found, doctor.Fail, "the daemon is 0.0.1") || has(found, doctor.Fixed, "") {
 		t.Errorf("version: %+v", found)
 	}
-	w.env.tty = func(any) bool { return true }
-	w.env.stdin = strings.NewReader("y\n")
-	w.env.loaded = nil
+	w.app.TTY = func(any) bool { return true }
+	w.app.Stdin = strings.NewReader("y\n")
+	w.app.config.Forget()
 	if code := w.run("projects"); code != exitOK || strings.Contains(w.err.String(), "Restart it now?") {
 		t.Errorf("projects: exit code %d, %s", code, w.err.String())
 	}
@@ -57,8 +58,8 @@ func TestSlipInTheConfiguration(t *testing.T) {
 	}
 
 	// Where none runs, none starts; that is told once, and not as a fault of its own.
-	w.env.dial = nobody
-	if found := w.look("daemon", true); len(found) != 1 || !has(found, isFail, "see check 2") {
+	w.app.daemon.Dial = nobody
+	if found := w.look("daemon", true); len(found) != 1 || !has(found, doctor.Fail, "see check 2") {
 		t.Errorf("daemon: %+v", found)
 	}
 }
@@ -69,32 +70,16 @@ func TestOlderProgramLeavesTheDaemon(t *testing.T) {
 	w := newWard(t)
 	w.f.version = "99.1.0"
 	found := w.look("version", true)
-	if len(found) != 1 || !has(found, isFail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
+	if len(found) != 1 || !has(found, doctor.Fail, "this program is older than the daemon") || !strings.Contains(found[0].Mend, "update it") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
-	w.env.tty = func(any) bool { return true }
-	w.env.stdin = strings.NewReader("y\n")
+	w.app.TTY = func(any) bool { return true }
+	w.app.Stdin = strings.NewReader("y\n")
 	if code := w.run("projects"); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if told := w.err.String(); strings.Contains(told, "Restart it now?") || strings.Count(told, "update this program") != 1 {
 		t.Errorf("projects says %q", told)
-	}
-}
-
-func TestOlderVersion(t *testing.T) {
-	rising := []string{"0.1.0-dev", "0.1.0-dev.2", "0.1.0-dev.10", "0.1.0-rc", "0.1.0", "0.1.1-0.20260101000000-1f2e3d4c5b6a", "0.9.0", "0.10.0", "1.0.0"}
-	for i, a := range rising {
-		for j, b := range rising {
-			if got := olderVersion(a+"+1f2e3d4", b+"+5c6b7a8"); got != (i < j) {
-				t.Errorf("olderVersion(%s, %s) = %v", a, b, got)
-			}
-		}
-	}
-	for _, odd := range []string{"", "unknown", "1.2", "(devel)"} {
-		if olderVersion(odd, "1.0.0") || olderVersion("1.0.0", odd) {
-			t.Errorf("%q is older or newer than a version", odd)
-		}
 	}
 }
 
@@ -104,21 +89,21 @@ func TestStoresThatAreOpening(t *testing.T) {
 	w := newWard(t)
 	w.f.state.State = "starting"
 	asked := 0
-	w.env.wait = func(context.Context, time.Duration) error {
+	w.app.wait = func(context.Context, time.Duration) error {
 		if asked++; asked == 3 {
 			w.f.state.State, w.f.state.Files = "ready", wire.FileCounts{Indexed: 12}
 		}
 		return nil
 	}
-	if found := w.look("projects", false); len(found) != 1 || !has(found, isOK, "zoo: 12 files") || asked != 3 {
+	if found := w.look("projects", false); len(found) != 1 || !has(found, doctor.OK, "zoo: 12 files") || asked != 3 {
 		t.Errorf("after %d looks: %+v", asked, found)
 	}
 
 	w.f.state = wire.ProjectStatus{Slug: "zoo", Path: w.co, State: "starting", Watch: "events"}
 	w.f.drift = wire.Drift{Differences: []string{"1 file has no row"}}
-	w.env.wait = func(context.Context, time.Duration) error { return nil }
+	w.app.wait = func(context.Context, time.Duration) error { return nil }
 	for _, name := range []string{"projects", "index"} {
-		if found := w.look(name, true); len(found) != 1 || !has(found, isSkipped, "still opening") {
+		if found := w.look(name, true); len(found) != 1 || !has(found, doctor.Skipped, "still opening") {
 			t.Errorf("%s of what opens for long: %+v", name, found)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// edit opens text in the user's editor and returns what it was saved as, and
+// editText opens text in the user's editor and returns what it was saved as, and
 // the file that holds it. Whoever is done with the text removes the file with
 // discard; until then nothing that was typed is lost.
-func (e *environment) edit(ctx context.Context, name, text string) (edited, path string, err error) {
-	argv, err := e.editor()
+func editText(ctx context.Context, app *App, name, text string) (edited, path string, err error) {
+	argv, err := editor(app)
 	if err != nil {
 		return "", "", err
 	}
@@ -28,7 +28,7 @@ func (e *environment) edit(ctx context.Context, name, text string) (edited, path
 		return "", "", fmt.Errorf("edit: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stderr, e.stderr // stdout is for data
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = app.Stdin, app.Stderr, app.Stderr // stdout is for data
 	if err := cmd.Run(); err != nil {
 		return "", "", fmt.Errorf("editor %s: %w\nyour text is kept in %s", argv[0], err, path)
 	}
@@ -41,13 +41,13 @@ func (e *environment) edit(ctx context.Context, name, text string) (edited, path
 
 // editor returns the command of $VISUAL or $EDITOR, or what every system has,
 // where somebody can use it.
-func (e *environment) editor() ([]string, error) {
+func editor(app *App) ([]string, error) {
 	for _, v := range []string{"VISUAL", "EDITOR"} {
-		if argv := strings.Fields(e.getenv(v)); len(argv) > 0 {
+		if argv := strings.Fields(app.Getenv(v)); len(argv) > 0 {
 			return argv, nil
 		}
 	}
-	if !e.interactive() {
+	if !app.Interactive() {
 		return nil, usage(errors.New("there is no editor: EDITOR is not set"), "EDITOR=nano foldwatch memory edit ID")
 	}
 	if runtime.GOOS == "windows" {

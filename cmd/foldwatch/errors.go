@@ -44,9 +44,12 @@ func usagef(hint, format string, args ...any) error {
 // exitCode maps an error to the code that scripts see.
 func exitCode(err error) int {
 	var u *usageError
+	var a interface{ exitStatus() int }
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &a):
+		return a.exitStatus()
 	case errors.As(err, &u):
 		return exitUsage
 	case errors.Is(err, errDegraded):
@@ -63,20 +66,20 @@ func final(err error) bool {
 }
 
 // report tells a person what went wrong and what to do about it.
-func (e *environment) report(err error) {
+func (app *App) report(err error) {
 	text := err.Error()
 	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
-	p := e.messages(true)
+	p := app.Messages(true)
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if i == 0 {
-			p.printf("foldwatch: %s\n", line)
+			p.Printf("foldwatch: %s\n", line)
 			continue
 		}
-		p.printf("  %s\n", line)
+		p.Printf("  %s\n", line)
 	}
 	if hint := fold.Hint(err); hint != "" {
-		p.printf("hint: %s\n", hint)
+		p.Printf("hint: %s\n", hint)
 	}
 }

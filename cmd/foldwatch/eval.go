@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/eval"
 	"github.com/foldwatch/foldwatch/daemon/eval/corpus"
+	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/daemon/recall"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -33,7 +36,7 @@ type evalFlags struct {
 	whole   bool
 }
 
-func evalCommand(e *environment) *cobra.Command {
+func evalCommand(app *App) *cobra.Command {
 	var fl evalFlags
 	c := &cobra.Command{
 		Use:   "eval",
@@ -51,9 +54,9 @@ func evalCommand(e *environment) *cobra.Command {
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fl.sets == "" {
-				return e.evalCheckout(cmd.Context(), fl)
+				return evalCheckout(cmd.Context(), app, fl)
 			}
-			return e.evalSets(cmd.Context(), fl)
+			return evalSets(cmd.Context(), app, fl)
 		},
 	}
 	f := c.Flags()
@@ -116,7 +119,7 @@ type evalCorpus struct {
 	Embedder *wire.Embedder `json:"embedder,omitempty"` // whose vectors are asked
 }
 
-func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
+func evalSets(ctx context.Context, app *App, fl evalFlags) (err error) {
 	sets, err := corpus.ReadSets(fl.sets)
 	if err != nil {
 		return err
@@ -128,14 +131,14 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	if len(sets.Queries(only, fl.repos...)) == 0 {
 		return fmt.Errorf("no question is asked of %s: %w", strings.Join(append(fl.repos, fl.only...), ", "), fold.ErrNotFound)
 	}
-	st, err := e.settings()
+	st, err := app.config.Settings()
 	if err != nil {
 		return err
 	}
-	say := e.messages(false)
-	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.dirs.Cache, "eval"), corpus.Choice{
+	say := app.Messages(false)
+	corpora, missing, err := sets.Prepare(ctx, filepath.Join(st.Dirs.Cache, "eval"), corpus.Choice{
 		Sets: only, Repos: fl.repos, History: !fl.noPast, Clones: fl.clones, Whole: fl.whole,
-		Progress: func(what string) { say.printf("%s\n", what) },
+		Progress: func(what string) { say.Printf("%s\n", what) },
 	})
 	if err != nil {
 		return err
@@ -144,13 +147,13 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 	questions := sets.Queries(only, fl.repos...)
 	for _, m := range missing {
 		r.Skipped = append(r.Skipped, evalSkip{m.Repo, m.Sets, m.Why})
-		say.printf("SKIP: %s, set %s: %s\n", m.Repo, m.Sets, m.Why)
+		say.Printf("SKIP: %s, set %s: %s\n", m.Repo, m.Sets, m.Why)
 		questions = slices.DeleteFunc(questions, func(q eval.Query) bool { return q.Repo == m.Repo && strings.Contains(m.Sets, q.Set) })
 	}
 	if len(questions) == 0 {
 		return fmt.Errorf("none of the corpora can be had here: %w", fold.ErrUnavailable)
 	}
-	s, err := e.openCorpora(ctx, e.evalConfig(st, ""), fl.scratch, corpora)
+	s, err := openCorpora(ctx, app, evalConfig(app, st, ""), fl.scratch, corpora)
 	if err != nil {
 		return err
 	}
@@ -160,24 +163,24 @@ func (e *environment) evalSets(ctx context.Context, fl evalFlags) (err error) {
 		past = past || len(c.Past) > 0
 		r.Corpora = append(r.Corpora, evalCorpus{Project: c.Slug, Commits: len(c.Past), Memories: len(c.Memories), Note: c.Note})
 	}
-	if r.Ways, err = e.askAll(ctx, s, questions, ways(past), fl); err != nil {
+	if r.Ways, err = askAll(ctx, app, s, questions, ways(past), fl); err != nil {
 		return err
 	}
-	return e.emit(r, func(p printer) { printEval(p, r) })
+	return app.Emit(r, func(p terminal.Printer) { printEval(p, r) })
 }
 
 // evalCheckout measures search on the checkout of the project.
-func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error) {
+func evalCheckout(ctx context.Context, app *App, fl evalFlags) (err error) {
 	for name, set := range map[string]bool{"set": len(fl.only) > 0, "repo": len(fl.repos) > 0, "clones": fl.clones != "", "scratch": fl.scratch != "", "whole": fl.whole} {
 		if set {
 			return usagef("foldwatch eval --sets DIR", "--%s needs --sets", name)
 		}
 	}
-	path, slug, err := e.checkoutPath(ctx)
+	path, slug, err := checkoutPath(ctx, app)
 	if err != nil {
 		return err
 	}
-	st, err := e.settings()
+	st, err := app.config.Settings()
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	e.messages(false).printf("looking for questions in %s\n", path)
+	app.Messages(false).Printf("looking for questions in %s\n", path)
 	c, questions, err := corpus.Mine(ctx, path, dir, []string{exe, "chunk-worker"})
 	if err != nil {
 		return err
@@ -198,7 +201,7 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 	if fl.noPast {
 		c.Past = nil
 	}
-	s, err := e.openCorpora(ctx, e.evalConfig(st, slug), "", []corpus.Corpus{c})
+	s, err := openCorpora(ctx, app, evalConfig(app, st, slug), "", []corpus.Corpus{c})
 	if err != nil {
 		return err
 	}
@@ -209,19 +212,19 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 		return err
 	}
 	r.Corpora[0].Embedder = status.Embedder
-	if r.Ways, err = e.askAll(ctx, s, questions, ways(len(c.Past) > 0), fl); err != nil {
+	if r.Ways, err = askAll(ctx, app, s, questions, ways(len(c.Past) > 0), fl); err != nil {
 		return err
 	}
-	return e.emit(r, func(p printer) {
+	return app.Emit(r, func(p terminal.Printer) {
 		printEval(p, r)
-		e.messages(false).printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
+		app.Messages(false).Printf("\nset a: commit message -> files it changed; set b: first sentence of a doc comment -> function\n")
 		m := status.Embedder
 		if m == nil {
 			return
 		}
-		e.messages(false).printf("vectors of %s %s weigh %.2g for files, %.2g for functions in the blend\n", m.Provider, m.Model, m.Weight, m.ChunkWeight)
+		app.Messages(false).Printf("vectors of %s %s weigh %.2g for files, %.2g for functions in the blend\n", m.Provider, m.Model, m.Weight, m.ChunkWeight)
 		if m.Next != "" {
-			e.messages(true).printf("foldwatch: %s did not give its vectors: %s\n", m.Next, strings.Join(status.Notices, "; "))
+			app.Messages(true).Printf("foldwatch: %s did not give its vectors: %s\n", m.Next, strings.Join(status.Notices, "; "))
 		}
 	})
 }
@@ -229,43 +232,43 @@ func (e *environment) evalCheckout(ctx context.Context, fl evalFlags) (err error
 // evalConfig is the configuration of a scratch copy of the project called slug, or of
 // corpora. Nothing of a copy is sent to another machine: there nobody agreed to it,
 // and it would be neither counted nor recorded where the user looks.
-func (e *environment) evalConfig(st settings, slug string) conf.Config {
-	cfg := st.cfg.For(slug).WithoutProjects()
+func evalConfig(app *App, st local.Settings, slug string) conf.Config {
+	cfg := st.Config.For(slug).WithoutProjects()
 	m := &cfg.Embedding
 	switch m.Provider {
 	case "", "builtin":
 		return cfg
 	case "local":
 		if !filepath.IsAbs(m.Model) {
-			m.Model = filepath.Join(st.dirs.Models(), filepath.FromSlash(m.Model))
+			m.Model = filepath.Join(st.Dirs.Models(), filepath.FromSlash(m.Model))
 		}
 		return cfg
 	}
 	p, ok := cfg.Provider(m.Provider)
 	name := cmp.Or(m.Model, p.Model)
-	if ok && local(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
+	if ok && provider.IsLocal(addressOf(p)) && !strings.HasSuffix(name, "cloud") { // Ollama's names for models elsewhere
 		return cfg
 	}
-	e.messages(true).printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
+	app.Messages(true).Printf("foldwatch: the copy is not sent to %s: vectors are the builtin ones; what those of %s are worth is in: foldwatch status\n", m.Provider, m.Provider)
 	m.Provider, m.Model, m.Dimension = "builtin", "", 0
 	return cfg
 }
 
 // checkoutPath returns where the project lies that was named, else the working
 // directory, and its slug if that is known.
-func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err error) {
-	if e.flags.project == "" {
-		if path, err = e.workDir(); err != nil {
+func checkoutPath(ctx context.Context, app *App) (path, slug string, err error) {
+	if app.slug == "" {
+		if path, err = app.workDir(); err != nil {
 			return "", "", err
 		}
-		if c, err := e.running(ctx); err == nil && c != nil {
+		if c, err := app.daemon.Running(ctx); err == nil && c != nil {
 			if p, err := c.ProjectOfPath(ctx, path); err == nil {
 				slug = p.Slug
 			}
 		}
 		return path, slug, nil
 	}
-	c, err := e.connect(ctx)
+	c, err := app.daemon.Connect(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -274,32 +277,32 @@ func (e *environment) checkoutPath(ctx context.Context) (path, slug string, err 
 		return "", "", err
 	}
 	for _, p := range list.Items {
-		if p.Slug == e.flags.project && len(p.Checkouts) > 0 {
+		if p.Slug == app.slug && len(p.Checkouts) > 0 {
 			return p.Checkouts[0].Path, p.Slug, nil
 		}
 	}
-	return "", "", fold.WithHint(fmt.Errorf("project %q: %w", e.flags.project, fold.ErrNotFound), "foldwatch projects")
+	return "", "", fold.WithHint(fmt.Errorf("project %q: %w", app.slug, fold.ErrNotFound), "foldwatch projects")
 }
 
 // openCorpora indexes the corpora.
-func (e *environment) openCorpora(ctx context.Context, cfg conf.Config, scratch string, corpora []corpus.Corpus) (*corpus.Searcher, error) {
+func openCorpora(ctx context.Context, app *App, cfg conf.Config, scratch string, corpora []corpus.Corpus) (*corpus.Searcher, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	b := e.newBar()
-	defer b.clear()
+	b := app.NewBar(app.now)
+	defer b.Clear()
 	return corpus.Open(ctx, corpus.Options{
 		Dir: scratch, Worker: []string{exe, "chunk-worker"}, Config: &cfg,
 		Progress: func(slug string, p wire.Progress) {
 			p.Stage = slug + ": " + p.Stage
-			b.show(p)
+			b.Show(p)
 		},
 	}, corpora...)
 }
 
 // askAll asks all questions in all ways.
-func (e *environment) askAll(ctx context.Context, s *corpus.Searcher, questions []eval.Query, ways []way, fl evalFlags) ([]wayReply, error) {
+func askAll(ctx context.Context, app *App, s *corpus.Searcher, questions []eval.Query, ways []way, fl evalFlags) ([]wayReply, error) {
 	var out []wayReply
 	var words eval.Run
 	for _, w := range ways {
@@ -310,11 +313,11 @@ func (e *environment) askAll(ctx context.Context, s *corpus.Searcher, questions 
 		if len(qs) == 0 {
 			continue
 		}
-		b := e.newBar()
+		b := app.NewBar(app.now)
 		run, err := s.Run(ctx, qs, w.channels, func(done int) {
-			b.show(wire.Progress{Stage: "asking by " + w.name, Done: done, Total: len(qs)})
+			b.Show(wire.Progress{Stage: "asking by " + w.name, Done: done, Total: len(qs)})
 		})
-		b.clear()
+		b.Clear()
 		if err != nil {
 			return nil, err
 		}
@@ -359,7 +362,7 @@ func writeRuns(dir, way string, run eval.Run, questions []eval.Query) (err error
 }
 
 // printEval prints a line for each set, way of search and corpus.
-func printEval(p printer, r evalReply) {
+func printEval(p terminal.Printer, r evalReply) {
 	var sets []string
 	for _, w := range r.Ways {
 		for _, s := range w.Sets {
@@ -371,9 +374,9 @@ func printEval(p printer, r evalReply) {
 	slices.Sort(sets)
 	for i, set := range sets {
 		if i > 0 {
-			p.printf("\n")
+			p.Printf("\n")
 		}
-		p.printf("set %s%*s  %-21s %-21s %-10s %-10s %-10s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
+		p.Printf("set %s%*s  %-21s %-21s %-10s %-10s %-10s  %s\n", set, 22, "questions", "nDCG@10", "MRR@10", "R@5", "R@10", "R@20", "nDCG@10 over words")
 		for _, w := range r.Ways {
 			for _, s := range w.Sets {
 				if s.Set != set {
@@ -396,12 +399,12 @@ func printEval(p printer, r evalReply) {
 	}
 }
 
-func figuresLine(p printer, name string, n int, f eval.Figures, gain *eval.Figures) {
+func figuresLine(p terminal.Printer, name string, n int, f eval.Figures, gain *eval.Figures) {
 	more := ""
 	if gain != nil {
 		more = "  " + signed(gain.NDCG10)
 	}
-	p.printf("  %-22s %4d  %-21s %-21s %s %s %s%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
+	p.Printf("  %-22s %4d  %-21s %-21s %s %s %s%s\n", name, n, interval(f.NDCG10), interval(f.MRR10),
 		around(f.Recall5), around(f.Recall10), around(f.Recall20), more)
 }
 

@@ -21,21 +21,21 @@ func TestEvalSendsNoCopy(t *testing.T) {
 		{"none", "provider = \"builtin\"\n", "builtin", "", ""},
 	} {
 		tr := newTrial(t, twoProjects(), "/")
-		st, err := tr.env.settings()
+		st, err := tr.app.config.Settings()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(filepath.Dir(st.dirs.ConfigFile()), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(st.Dirs.ConfigFile()), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(st.dirs.ConfigFile(), []byte("[embedding]\n"+tc.embedding+rest), 0o600); err != nil {
+		if err := os.WriteFile(st.Dirs.ConfigFile(), []byte("[embedding]\n"+tc.embedding+rest), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tr.env.loaded = nil
-		if st, err = tr.env.settings(); err != nil {
+		tr.app.config.Forget()
+		if st, err = tr.app.config.Settings(); err != nil {
 			t.Fatal(err)
 		}
-		cfg := tr.env.evalConfig(st, "my-app")
+		cfg := evalConfig(tr.app, st, "my-app")
 		of := cfg.For("checkout")
 		if len(of.Allowed) != 0 || of.Embedding.Provider != tc.provider || !strings.HasSuffix(filepath.ToSlash(of.Embedding.Model), tc.model) || of.Chunk.MinLines != 9 {
 			t.Errorf("%s: allowed %q, embedding %+v, at least %d lines", tc.name, of.Allowed, of.Embedding, of.Chunk.MinLines)

@@ -21,7 +21,7 @@ var errEnough = errors.New("enough")
 // comeBack is how long events waits before it asks for another daemon.
 const comeBack = time.Second
 
-func eventsCommand(e *environment) *cobra.Command {
+func eventsCommand(app *App) *cobra.Command {
 	var after uint64
 	var count int
 	c := &cobra.Command{
@@ -31,7 +31,7 @@ func eventsCommand(e *environment) *cobra.Command {
 			"It goes on when the daemon is started again.",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.followEvents(cmd.Context(), after, count)
+			return followEvents(cmd.Context(), app, after, count)
 		},
 	}
 	c.Flags().Uint64Var(&after, "after", 0, "begin after the event with that NUMBER, as far as events are kept (default: from now on)")
@@ -41,18 +41,18 @@ func eventsCommand(e *environment) *cobra.Command {
 
 // followEvents prints events until ctx ends or there were count of them, 0 being
 // any number.
-func (e *environment) followEvents(ctx context.Context, after uint64, count int) error {
-	c, err := e.connect(ctx)
+func followEvents(ctx context.Context, app *App, after uint64, count int) error {
+	c, err := app.daemon.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	seen := 0
 	show := func(ev wire.Event) error {
 		after = ev.ID
-		if slug := e.flags.project; slug != "" && ev.Project != "" && ev.Project != slug {
+		if slug := app.slug; slug != "" && ev.Project != "" && ev.Project != slug {
 			return nil
 		}
-		if err := e.showEvent(ev); err != nil {
+		if err := showEvent(app, ev); err != nil {
 			return err
 		}
 		if seen++; seen == count {
@@ -68,13 +68,13 @@ func (e *environment) followEvents(ctx context.Context, after uint64, count int)
 		case err != nil && refused(err):
 			return err
 		}
-		e.messages(false).printf("foldwatch: the daemon ended the stream; waiting for it\n")
+		app.Messages(false).Printf("foldwatch: the daemon ended the stream; waiting for it\n")
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(comeBack):
 		}
-		if next, err := e.running(ctx); err == nil && next != nil {
+		if next, err := app.daemon.Running(ctx); err == nil && next != nil {
 			c = next
 		}
 	}
@@ -87,9 +87,9 @@ func refused(err error) bool {
 }
 
 // showEvent prints one event on one line.
-func (e *environment) showEvent(ev wire.Event) error {
-	if e.flags.json {
-		return json.NewEncoder(e.stdout).Encode(ev)
+func showEvent(app *App, ev wire.Event) error {
+	if app.JSON {
+		return json.NewEncoder(app.Stdout).Encode(ev)
 	}
 	var more []string
 	for _, key := range slices.Sorted(maps.Keys(ev.Data)) {
@@ -102,6 +102,6 @@ func (e *environment) showEvent(ev wire.Event) error {
 		}
 		more = append(more, key+"="+text)
 	}
-	e.data().printf("%s  %-18s %-16s %s\n", ev.Time.Local().Format(time.TimeOnly), ev.Type, ev.Project, strings.Join(more, "  "))
+	app.Data().Printf("%s  %-18s %-16s %s\n", ev.Time.Local().Format(time.TimeOnly), ev.Type, ev.Project, strings.Join(more, "  "))
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // breaking streams one part of its events at a time, then ends, as a daemon does
 // that is restarted.
 type breaking struct {
-	daemonClient
+	local.Client
 	parts  [][]wire.Event
 	refuse error
 	asked  []uint64 // after which event
@@ -52,10 +53,10 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 		{{ID: 9, Type: "health:changed", Time: at}, {ID: 10, Type: "never shown", Time: at}},
 	}}
 	tr := newTrial(t, &fakeDaemon{}, t.TempDir())
-	tr.env.flags.project = "zoo"
-	tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return b, nil }
+	tr.app.slug = "zoo"
+	tr.app.daemon.Dial = func(context.Context) (local.Client, error) { return b, nil }
 	synctest.Test(t, func(t *testing.T) {
-		if err := tr.env.followEvents(t.Context(), 0, 2); err != nil {
+		if err := followEvents(t.Context(), tr.app, 0, 2); err != nil {
 			t.Error(err)
 		}
 	})
@@ -67,7 +68,7 @@ func TestEventsGoOnAfterARestart(t *testing.T) {
 		t.Errorf("asked for what came after %v", b.asked)
 	}
 	b.refuse = fold.ErrForbidden
-	if err := tr.env.followEvents(t.Context(), 0, 0); err == nil {
+	if err := followEvents(t.Context(), tr.app, 0, 0); err == nil {
 		t.Error("a refusal was waited for")
 	}
 }

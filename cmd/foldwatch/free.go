@@ -16,7 +16,7 @@ const stopDeadline = 15 * time.Second
 // openWhenFree opens the daemon. Where another one holds the state that does not
 // answer any more, or not yet, it waits for its end: a stop takes a moment after
 // its socket is gone.
-func openWhenFree(ctx context.Context, e *environment, opt daemon.Options) (*daemon.Daemon, error) {
+func openWhenFree(ctx context.Context, app *App, opt daemon.Options) (*daemon.Daemon, error) {
 	late := time.NewTimer(stopDeadline)
 	defer late.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -26,10 +26,10 @@ func openWhenFree(ctx context.Context, e *environment, opt daemon.Options) (*dae
 		if _, held := errors.AsType[*disk.LockedError](err); !held {
 			return d, err
 		}
-		if c, rerr := e.running(ctx); rerr != nil || c != nil {
+		if c, rerr := app.daemon.Running(ctx); rerr != nil || c != nil {
 			return nil, err
 		}
-		if c, deaf := e.hear(ctx); deaf != nil {
+		if c, deaf := app.daemon.AwaitReachable(ctx); deaf != nil {
 			return nil, deaf
 		} else if c != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -20,36 +21,36 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 		t.Skip("SKIP: runs a daemon")
 	}
 	home := t.TempDir()
-	newOne := func() *environment {
-		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-		e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
-		e.environ = nil
-		return e
+	newOne := func() *App {
+		app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+		app.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+		app.config.Environ = nil
+		return app
 	}
-	e := newOne()
-	st, err := e.settings()
+	app := newOne()
+	st, err := app.config.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(st.dirs.State, 0o700); err != nil {
+	if err := os.MkdirAll(st.Dirs.State, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := disk.Lock(filepath.Join(st.dirs.State, "daemon.lock"), "pid 1")
+	lock, err := disk.Lock(filepath.Join(st.Dirs.State, "daemon.lock"), "pid 1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	looked := make(chan struct{}, 1)
-	dial := e.dial
-	e.dial = func(ctx context.Context, e *environment) (daemonClient, error) {
+	dial := app.daemon.Dial
+	app.daemon.Dial = func(ctx context.Context) (local.Client, error) {
 		select {
 		case looked <- struct{}{}:
 		default:
 		}
-		return dial(ctx, e)
+		return dial(ctx)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- serve(ctx, e, serveOptions{OnReady: func(string) { close(ready) }}) }()
+	go func() { done <- serve(ctx, app, serveOptions{OnReady: func(string) { close(ready) }}) }()
 	late := time.After(time.Minute)
 	for range 2 { // it looks again, so it did not give up
 		select {
@@ -88,10 +89,10 @@ func TestServeWaitsForADaemonThatStops(t *testing.T) {
 func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	e.getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
-	e.environ = nil
-	paths, err := e.socketPaths()
+	app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	app.Getenv = func(name string) string { return map[string]string{"FOLDWATCH_HOME": home}[name] }
+	app.config.Environ = nil
+	paths, err := app.daemon.SocketPaths()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestDaemonThatEndsWhileItIsAsked(t *testing.T) {
 		}
 	}()
 	for range 5 { // it is told in one of several ways
-		if c, err := dialSocket(t.Context(), e); c != nil || err != nil {
+		if c, err := app.daemon.Dialed(t.Context()); c != nil || err != nil {
 			t.Fatalf("dialSocket = %v, %v, want neither a client nor an error", c, err)
 		}
 	}

@@ -7,18 +7,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 // shownPaths is how many lines the paths of one commit take at most: that of a
 // first index has thousands.
 const shownPaths = 10
 
-func logCommand(e *environment) *cobra.Command {
+func logCommand(app *App) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
-		Use:   "log [ID]",
-		Short: "Print the history of all memories, or of one",
-		Args:  between(0, 1),
+		Use:        "log [ID]",
+		Aliases:    []string{"history"},
+		SuggestFor: []string{"commits"},
+		Short:      "Print the history of all memories, or of one",
+		Args:       between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {
@@ -27,17 +31,17 @@ func logCommand(e *environment) *cobra.Command {
 					return err
 				}
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.Log(cmd.Context(), slug, id, limit)
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
+				return app.Emit(list, func(p terminal.Printer) {
 					for _, ci := range list.Items {
 						printCommit(p, ci)
 					}
 					if len(list.Items) == 0 {
-						e.messages(false).printf("no history yet\n")
+						app.Messages(false).Printf("no history yet\n")
 					}
 				})
 			})
@@ -47,17 +51,17 @@ func logCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printCommit(p printer, ci wire.CommitInfo) {
-	p.printf("%s  %s  %s%s\n", dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message, dim(writtenBy(ci)))
+func printCommit(p terminal.Printer, ci wire.CommitInfo) {
+	p.Printf("%s  %s  %s%s\n", terminal.Dim(ci.Rev[:min(12, len(ci.Rev))]), ci.Time.Local().Format(time.DateTime), ci.Message, terminal.Dim(writtenBy(ci)))
 	shown := ci.Paths
 	if len(shown) > shownPaths {
 		shown = shown[:shownPaths-1]
 	}
 	for _, path := range shown {
-		p.printf("    %s\n", path)
+		p.Printf("    %s\n", path)
 	}
 	if more := len(ci.Paths) - len(shown); more > 0 {
-		p.printf("    and %d more files\n", more)
+		p.Printf("    and %d more files\n", more)
 	}
 }
 
@@ -75,22 +79,22 @@ func writtenBy(ci wire.CommitInfo) string {
 	return "  (" + ci.Author + ")"
 }
 
-func diffCommand(e *environment) *cobra.Command {
+func diffCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [REV]",
 		Short: "Print what changed in fold/ since a revision (default: the last commit)",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rev := strings.Join(args, "")
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				d, err := c.Diff(cmd.Context(), slug, rev)
 				if err != nil {
 					return err
 				}
-				return e.emit(d, func(p printer) {
-					p.printf("%s", block(d.Diff))
+				return app.Emit(d, func(p terminal.Printer) {
+					p.Printf("%s", terminal.Block(d.Diff))
 					if d.Diff == "" {
-						e.messages(false).printf("no difference\n")
+						app.Messages(false).Printf("no difference\n")
 					}
 				})
 			})
@@ -98,37 +102,38 @@ func diffCommand(e *environment) *cobra.Command {
 	}
 }
 
-func restoreCommand(e *environment) *cobra.Command {
+func restoreCommand(app *App) *cobra.Command {
 	var in wire.Restore
 	var rev string
 	var lost, forget bool
 	c := &cobra.Command{
-		Use:   "restore ID|--commit REV|--lost",
-		Short: "Bring a memory back as it was, or take back a whole commit",
-		Args:  between(0, 1),
+		Use:        "restore ID|--commit REV|--lost",
+		SuggestFor: []string{"undo", "revert"},
+		Short:      "Bring a memory back as it was, or take back a whole commit",
+		Args:       between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lost || forget {
 				if !lost || rev != "" || in.At != "" || len(args) > 0 {
 					return usagef("foldwatch restore --help", "--lost stands alone, or with --forget, and --forget only with --lost")
 				}
-				return e.lost(cmd, forget)
+				return showLost(app, cmd, forget)
 			}
 			if (rev != "") == (len(args) > 0) || rev != "" && in.At != "" {
 				return usagef("foldwatch restore --help", "give the id of a memory, --commit REV or --lost")
 			}
 			if rev != "" {
-				return e.undo(cmd, rev)
+				return undoCommit(app, cmd, rev)
 			}
 			var err error
 			if in.ID, err = memoryID(args[0]); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Restore(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emitWrite(r, "restored")
+				return emitWrite(app, r, "restored")
 			})
 		},
 	}
@@ -139,50 +144,50 @@ func restoreCommand(e *environment) *cobra.Command {
 	return c
 }
 
-// lost lists the memories that git took away before they were committed, or ends the
+// showLost lists the memories that git took away before they were committed, or ends the
 // matter.
-func (e *environment) lost(cmd *cobra.Command, forget bool) error {
-	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+func showLost(app *App, cmd *cobra.Command, forget bool) error {
+	return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		if forget {
 			r, err := c.ForgetLost(cmd.Context(), slug)
 			if err != nil {
 				return err
 			}
-			return e.emit(r, func(printer) {
-				e.messages(false).printf("%s forgotten; foldwatch log ID has the text still\n", plural(r.Count, "memory"))
+			return app.Emit(r, func(terminal.Printer) {
+				app.Messages(false).Printf("%s forgotten; foldwatch log ID has the text still\n", terminal.Plural(r.Count, "memory"))
 			})
 		}
 		list, err := c.Lost(cmd.Context(), slug)
 		if err != nil {
 			return err
 		}
-		return e.emit(list, func(p printer) {
-			var t table
+		return app.Emit(list, func(p terminal.Printer) {
+			var t terminal.Table
 			for _, m := range list.Items {
-				t.row(m.ID, m.WrittenAt.Local().Format(time.DateTime), short(clean(m.Title), 60), "fold/"+m.Path)
+				t.Row(m.ID, m.WrittenAt.Local().Format(time.DateTime), terminal.Short(terminal.Clean(m.Title), 60), "fold/"+m.Path)
 			}
-			t.print(p)
+			t.Print(p)
 			if len(list.Items) == 0 {
-				e.messages(false).printf("nothing is lost\n")
+				app.Messages(false).Printf("nothing is lost\n")
 			} else {
-				e.messages(false).printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
+				app.Messages(false).Printf("to bring one back: foldwatch restore ID; to end the matter: foldwatch restore --lost --forget\n")
 			}
 		})
 	})
 }
 
-// undo takes back what revision rev changed.
-func (e *environment) undo(cmd *cobra.Command, rev string) error {
-	return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+// undoCommit takes back what revision rev changed.
+func undoCommit(app *App, cmd *cobra.Command, rev string) error {
+	return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 		r, err := c.Undo(cmd.Context(), slug, wire.Undo{Rev: rev})
 		if err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) {
+		return app.Emit(r, func(p terminal.Printer) {
 			for _, path := range r.Paths {
-				p.printf("fold/%s\n", path)
+				p.Printf("fold/%s\n", path)
 			}
-			e.messages(false).printf("took back %s: %s\n", rev, plural(len(r.Paths), "file"))
+			app.Messages(false).Printf("took back %s: %s\n", rev, terminal.Plural(len(r.Paths), "file"))
 		})
 	})
 }

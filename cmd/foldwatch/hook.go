@@ -21,7 +21,7 @@ const (
 	hookField   = 4 << 10  // of a field, where the whole is larger
 )
 
-func hookCommand(e *environment) *cobra.Command {
+func hookCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hook EVENT",
 		Short: "Take an event of an agent's hook (JSON on stdin); never fails, never waits",
@@ -35,7 +35,7 @@ func hookCommand(e *environment) *cobra.Command {
 			done := make(chan struct{})
 			go func() { // stdin may never end
 				defer close(done)
-				e.hook(ctx, args)
+				runHook(ctx, app, args)
 			}()
 			select {
 			case <-done:
@@ -46,10 +46,10 @@ func hookCommand(e *environment) *cobra.Command {
 	}
 }
 
-// hook reports one event. What goes wrong is nobody's business: an agent's work
+// runHook reports one event. What goes wrong is nobody's business: an agent's work
 // must not depend on it.
-func (e *environment) hook(ctx context.Context, args []string) {
-	b, err := io.ReadAll(io.LimitReader(e.stdin, hookInput))
+func runHook(ctx context.Context, app *App, args []string) {
+	b, err := io.ReadAll(io.LimitReader(app.Stdin, hookInput))
 	if err != nil || len(args) == 0 {
 		return
 	}
@@ -64,18 +64,18 @@ func (e *environment) hook(ctx context.Context, args []string) {
 			return
 		}
 	}
-	if _, err := e.folders(); err != nil {
+	if _, err := app.config.Dirs(); err != nil {
 		return
 	}
-	c, err := e.dial(ctx, e)
+	c, err := app.daemon.Dialed(ctx)
 	if err != nil || c == nil {
 		return
 	}
-	slug := cmp.Or(e.flags.project, e.getenv("FOLDWATCH_PROJECT"))
+	slug := cmp.Or(app.slug, app.Getenv("FOLDWATCH_PROJECT"))
 	if slug == "" {
 		dir := about.Cwd
 		if dir == "" {
-			if dir, err = e.workDir(); err != nil {
+			if dir, err = app.workDir(); err != nil {
 				return
 			}
 		}

@@ -7,15 +7,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func indexCommand(e *environment) *cobra.Command {
+func indexCommand(app *App) *cobra.Command {
 	var in wire.Reindex
 	var wait bool
 	c := &cobra.Command{
-		Use:   "index",
-		Short: "Look at every file again; what has not changed costs nothing",
-		Args:  between(0, 0),
+		Use:        "index",
+		Aliases:    []string{"reindex"},
+		SuggestFor: []string{"embed"},
+		Short:      "Look at every file again; what has not changed costs nothing",
+		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if in.RetryFailed && (in.Full || in.History > 0) {
 				return usagef("foldwatch index --retry-failed", "--retry-failed looks at nothing else: leave out --full and --history")
@@ -23,7 +27,7 @@ func indexCommand(e *environment) *cobra.Command {
 			if in.History < 0 {
 				return usagef("foldwatch index --history 100", "--history %d: how many of the last commits", in.History)
 			}
-			return e.reindex(cmd.Context(), in, wait)
+			return reindex(cmd.Context(), app, in, wait)
 		},
 	}
 	c.Flags().BoolVar(&in.Full, "full", false, "also describe anew what was deleted by hand")
@@ -33,13 +37,13 @@ func indexCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func rebuildCommand(e *environment) *cobra.Command {
+func rebuildCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rebuild",
 		Short: "Drop the derived stores and make them anew from fold/ and source",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.reindex(cmd.Context(), wire.Reindex{Rebuild: true}, true)
+			return reindex(cmd.Context(), app, wire.Reindex{Rebuild: true}, true)
 		},
 	}
 }
@@ -50,47 +54,47 @@ type reindexReply struct {
 	Status *wire.ProjectStatus `json:"status,omitempty"` // with --wait
 }
 
-func (e *environment) reindex(ctx context.Context, in wire.Reindex, wait bool) error {
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
+func reindex(ctx context.Context, app *App, in wire.Reindex, wait bool) error {
+	return app.inProject(ctx, func(c local.Client, slug string) error {
 		ref, err := c.Reindex(ctx, slug, in)
 		if err != nil {
 			return err
 		}
 		r := reindexReply{JobID: ref.JobID}
 		if !wait {
-			return e.emit(r, func(p printer) {
-				p.printf("queued %s\n", r.JobID)
-				e.messages(false).printf("to watch it: foldwatch jobs %s\n", r.JobID)
+			return app.Emit(r, func(p terminal.Printer) {
+				p.Printf("queued %s\n", r.JobID)
+				app.Messages(false).Printf("to watch it: foldwatch jobs %s\n", r.JobID)
 			})
 		}
-		b := e.newBar()
-		if err := e.follow(ctx, c, ref.JobID, b); err != nil {
+		b := app.NewBar(app.now)
+		if err := follow(ctx, c, ref.JobID, b); err != nil {
 			return err
 		}
-		st, err := e.settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
+		st, err := settled(ctx, c, wire.ProjectAdded{Project: wire.Project{Slug: slug}}, b)
 		if err != nil {
 			return err
 		}
 		r.Status = &st
-		return e.emit(r, func(p printer) {
+		return app.Emit(r, func(p terminal.Printer) {
 			f := st.Files
-			p.printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
-				plural(st.Memories, "memory"), plural(st.Chunks, "chunk"))
+			p.Printf("%s: %d indexed, %d skipped, %d failed; %s, %s\n", slug, f.Indexed, f.Skipped, f.Failed,
+				terminal.Plural(st.Memories, "memory"), terminal.Plural(st.Chunks, "chunk"))
 			if f.Failed > 0 {
-				e.messages(false).printf("why: foldwatch quarantine\n")
+				app.Messages(false).Printf("why: foldwatch problems\n")
 			}
 		})
 	})
 }
 
-func jobsCommand(e *environment) *cobra.Command {
+func jobsCommand(app *App) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "jobs [ID]",
 		Short: "Print the queue, or one job",
 		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -99,20 +103,20 @@ func jobsCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(j, func(p printer) { printJob(p, j) })
+				return app.Emit(j, func(p terminal.Printer) { printJob(p, j) })
 			}
-			list, err := cl.Jobs(cmd.Context(), e.flags.project, limit)
+			list, err := cl.Jobs(cmd.Context(), app.slug, limit)
 			if err != nil {
 				return err
 			}
-			return e.emit(list, func(p printer) {
-				var t table
+			return app.Emit(list, func(p terminal.Printer) {
+				var t terminal.Table
 				for _, j := range list.Items {
-					t.row(j.ID, j.Status, j.Type, j.Project, ago(j.CreatedAt, e.now()), j.Error)
+					t.Row(j.ID, j.Status, j.Type, j.Project, terminal.Ago(j.CreatedAt, app.now()), j.Error)
 				}
-				t.print(p)
-				if len(t.rows) == 0 {
-					e.messages(false).printf("no jobs\n")
+				t.Print(p)
+				if len(t.Rows) == 0 {
+					app.Messages(false).Printf("no jobs\n")
 				}
 			})
 		},
@@ -121,19 +125,19 @@ func jobsCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printJob(p printer, j wire.Job) {
-	p.printf("%s  %s %s  %s\n", bold(j.ID), j.Type, j.Project, j.Status)
+func printJob(p terminal.Printer, j wire.Job) {
+	p.Printf("%s  %s %s  %s\n", terminal.Bold(j.ID), j.Type, j.Project, j.Status)
 	if j.Progress != nil {
-		p.printf("  progress  %s\n", progressLine(*j.Progress))
+		p.Printf("  progress  %s\n", terminal.ProgressLine(*j.Progress))
 	}
-	p.printf("  attempts  %d\n", j.Attempts)
+	p.Printf("  attempts  %d\n", j.Attempts)
 	if j.StartedAt != nil && j.EndedAt != nil {
-		p.printf("  took      %s\n", fmt.Sprintf("%.1f s", j.EndedAt.Sub(*j.StartedAt).Seconds()))
+		p.Printf("  took      %s\n", fmt.Sprintf("%.1f s", j.EndedAt.Sub(*j.StartedAt).Seconds()))
 	}
 	if j.Error != "" {
-		p.printf("  error     %s\n", j.Error)
+		p.Printf("  error     %s\n", j.Error)
 	}
 	if j.NextRetry != nil {
-		p.printf("  retry at  %s\n", j.NextRetry.Local().Format("15:04:05"))
+		p.Printf("  retry at  %s\n", j.NextRetry.Local().Format("15:04:05"))
 	}
 }

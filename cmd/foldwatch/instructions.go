@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 )
 
 // setupInstructions is setup for the files in which agents read how to work in a
 // checkout.
-func (e *environment) setupInstructions(ctx context.Context, names []string, f setupFlags) error {
+func setupInstructions(ctx context.Context, app *App, names []string, f setupFlags) error {
 	if err := f.valid(); err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (e *environment) setupInstructions(ctx context.Context, names []string, f s
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	root, err := e.checkoutRoot(ctx)
+	root, err := checkoutRoot(ctx, app)
 	if err != nil {
 		return err
 	}
@@ -54,11 +55,11 @@ func (e *environment) setupInstructions(ctx context.Context, names []string, f s
 		}
 		results = append(results, r)
 	}
-	if err := e.emit(results, func(p printer) { e.printSetup(p, results, f.check) }); err != nil {
+	if err := app.Emit(results, func(p terminal.Printer) { printSetup(app, p, results, f.check) }); err != nil {
 		return err
 	}
 	if missing > 0 {
-		return fmt.Errorf("%s without our text", plural(missing, "file"))
+		return fmt.Errorf("%s without our text", terminal.Plural(missing, "file"))
 	}
 	return nil
 }
@@ -82,8 +83,8 @@ func instruct(root string, in agents.Instruction, f setupFlags, r *setupResult) 
 
 // checkoutRoot returns the root of the checkout that contains the working
 // directory.
-func (e *environment) checkoutRoot(ctx context.Context) (string, error) {
-	dir, err := e.workDir()
+func checkoutRoot(ctx context.Context, app *App) (string, error) {
+	dir, err := app.workDir()
 	if err != nil {
 		return "", fmt.Errorf("find the working directory: %w", err)
 	}

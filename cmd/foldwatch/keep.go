@@ -8,15 +8,12 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/sock"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/daemon"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
-
-// lookEvery is how often a daemon looks whether it can still be found. A look is
-// three system calls, which read nothing.
-const lookEvery = time.Second
 
 // keepListening has the daemon be found for as long as ctx lasts: where its socket or
 // the note of where that is was deleted, it puts them in place again. It ends with an
@@ -25,7 +22,7 @@ const lookEvery = time.Second
 func keepListening(ctx context.Context, d *daemon.Daemon, ln *sock.Listener, dirs conf.Dirs, log *slog.Logger) error {
 	socket, file := ln.Addr().String(), dirs.SocketFile()
 	noted, _ := os.Lstat(file) // written again if it is not there
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(local.LookEvery)
 	defer tick.Stop()
 	for said := ""; ; {
 		select {

@@ -37,6 +37,8 @@ func levels() map[string]int {
 		"api": 8, "daemon/eval/corpus": 8,
 		// What tests of several packages share; see testHelpers.
 		"api/apitest": 2, "vecindex/embedtest": 1, "testdata/fulltest": 0, "testdata/walktest": 6, "testdata/nocasetest": -1, "gitops/gittest": -1,
+		// Parts of the program.
+		"cmd/foldwatch/terminal": 2, "cmd/foldwatch/help": 2, "cmd/foldwatch/local": 6, "cmd/foldwatch/doctor": 8,
 		// Programs: nothing imports them.
 		"cmd/foldwatch": 9, "testdata/rig": 9,
 	}
@@ -80,13 +82,13 @@ func owners() []owner {
 		{"github.com/modelcontextprotocol/go-sdk", []string{"api/mcp"}, "two revisions of the protocol are served at one address there"},
 		{"github.com/danielgtaylor/huma/v2", []string{"api"}, "routes are declared there, and only there"},
 		{"github.com/Microsoft/go-winio", []string{"api/sock"}, "the pipe's access list is set there"},
-		{"github.com/spf13/cobra", []string{"cmd/foldwatch"}, "flags are the program's business"},
-		{"github.com/spf13/pflag", []string{"cmd/foldwatch"}, "flags are the program's business"},
-		{"github.com/charmbracelet", []string{"cmd/foldwatch"}, "looks are the program's business"},
+		{"github.com/spf13/cobra", []string{"cmd/foldwatch", "cmd/foldwatch/help"}, "flags are the program's business"},
+		{"github.com/spf13/pflag", []string{"cmd/foldwatch", "cmd/foldwatch/help"}, "flags are the program's business"},
+		{"github.com/charmbracelet", []string{"cmd/foldwatch", "cmd/foldwatch/terminal"}, "looks are the program's business"},
 		{"charm.land", []string{"cmd/foldwatch"}, "looks are the program's business"},
 		{"github.com/kardianos/service", []string{"packaging/unit"}, "it installs and controls services, with files of our own"},
 		{"gopkg.in/natefinch/lumberjack.v2", []string{"cmd/foldwatch"}, "where logs go is wiring"},
-		{"golang.org/x/term", []string{"cmd/foldwatch"}, "only the program talks to a terminal"},
+		{"golang.org/x/term", []string{"cmd/foldwatch/terminal"}, "only the program talks to a terminal"},
 	}
 }
 

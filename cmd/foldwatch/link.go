@@ -4,18 +4,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func linkCommand(e *environment) *cobra.Command {
-	return parent("link", "Link memories", linkAddCommand(e), linkListCommand(e), linkRemoveCommand(e))
+func linkCommand(app *App) *cobra.Command {
+	c := parent("link", "Link memories", linkAddCommand(app), linkListCommand(app), linkRemoveCommand(app))
+	c.SuggestFor = []string{"links", "relate"}
+	return c
 }
 
-func linkAddCommand(e *environment) *cobra.Command {
+func linkAddCommand(app *App) *cobra.Command {
 	var in wire.LinkCreate
 	c := &cobra.Command{
-		Use:   "add SRC DST",
-		Short: "Link one memory to another",
-		Args:  between(2, 2),
+		Use:     "add SRC DST",
+		Aliases: []string{"new", "create"},
+		Short:   "Link one memory to another",
+		Args:    between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, err := memoryID(args[0])
 			if err != nil {
@@ -24,12 +29,12 @@ func linkAddCommand(e *environment) *cobra.Command {
 			if in.TargetID, err = memoryID(args[1]); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				l, err := c.AddLink(cmd.Context(), slug, src, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(l, func(p printer) { p.printf("%s  %s %s %s\n", l.ID, l.SourceID, l.Type, l.TargetID) })
+				return app.Emit(l, func(p terminal.Printer) { p.Printf("%s  %s %s %s\n", l.ID, l.SourceID, l.Type, l.TargetID) })
 			})
 		},
 	}
@@ -38,28 +43,29 @@ func linkAddCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func linkListCommand(e *environment) *cobra.Command {
+func linkListCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list ID",
-		Short: "List the links of a memory, in both directions",
-		Args:  between(1, 1),
+		Use:     "list ID",
+		Aliases: []string{"ls", "show"},
+		Short:   "List the links of a memory, in both directions",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := memoryID(args[0])
 			if err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.Links(cmd.Context(), slug, id)
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
+				return app.Emit(list, func(p terminal.Printer) {
 					for _, l := range list.Items {
 						arrow := "→"
 						if l.Direction == "in" {
 							arrow = "←"
 						}
-						p.printf("%s  %s\n", l.ID, linkText(l, arrow))
+						p.Printf("%s  %s\n", l.ID, linkText(l, arrow))
 					}
 				})
 			})
@@ -67,17 +73,18 @@ func linkListCommand(e *environment) *cobra.Command {
 	}
 }
 
-func linkRemoveCommand(e *environment) *cobra.Command {
+func linkRemoveCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rm LINKID",
-		Short: "Remove a link; `link list` prints the ids",
-		Args:  between(1, 1),
+		Use:     "rm LINKID",
+		Aliases: []string{"delete", "del", "remove", "unlink"},
+		Short:   "Remove a link; `link list` prints the ids",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				if err := c.RemoveLink(cmd.Context(), slug, args[0]); err != nil {
 					return err
 				}
-				return e.emit(map[string]string{"removed": args[0]}, func(p printer) { p.printf("removed %s\n", args[0]) })
+				return app.Emit(map[string]string{"removed": args[0]}, func(p terminal.Printer) { p.Printf("removed %s\n", args[0]) })
 			})
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/auth"
 	"github.com/foldwatch/foldwatch/api/webhook"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/state"
@@ -105,20 +106,20 @@ func (t *tcpListener) notice(texts ...string) {
 
 // logins opens what people log in by, nil where they cannot connect. What the settings
 // of a provider give no more ends in any case.
-func (t *tcpListener) logins(ctx context.Context, state *state.DB, st settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
+func (t *tcpListener) logins(ctx context.Context, state *state.DB, st local.Settings, tokens *auth.Tokens, log *slog.Logger) (*auth.Logins, error) {
 	url := ""
 	if t.ln != nil && !t.ln.Nameless() {
 		url = t.ln.Called()
 	}
 	l, err := auth.OpenLogins(ctx, state, auth.LoginsOptions{
-		URL: url, Providers: st.cfg.Auth.Providers, Secrets: filepath.Join(st.dirs.State, "logins"),
-		Idle: st.cfg.Auth.SessionIdle, Max: st.cfg.Auth.SessionMax, Tokens: tokens, Log: log,
+		URL: url, Providers: st.Config.Auth.Providers, Secrets: filepath.Join(st.Dirs.State, "logins"),
+		Idle: st.Config.Auth.SessionIdle, Max: st.Config.Auth.SessionMax, Tokens: tokens, Log: log,
 	})
 	if err != nil || t.ln == nil {
 		return nil, err
 	}
 	if url == "" {
-		if len(st.cfg.Auth.Providers) > 0 {
+		if len(st.Config.Auth.Providers) > 0 {
 			t.notice("nobody can log in: listen has no address of its own; set auth.url to the one that browsers know")
 		}
 		return nil, nil

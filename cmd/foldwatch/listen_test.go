@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api"
 	"github.com/foldwatch/foldwatch/api/auth"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/state"
 )
@@ -56,7 +57,7 @@ func TestANamelessListenerLetsNobodyLogIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		logins, err := l.logins(t.Context(), state, settings{cfg: cfg, dirs: conf.Dirs{State: dir}}, tokens, slog.New(slog.DiscardHandler))
+		logins, err := l.logins(t.Context(), state, local.Settings{Config: cfg, Dirs: conf.Dirs{State: dir}}, tokens, slog.New(slog.DiscardHandler))
 		if err != nil || (logins != nil) != opens {
 			t.Errorf("auth.url %q: logins open: %v, %v", url, logins != nil, err)
 		}

@@ -9,20 +9,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"strings"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/charmbracelet/fang"
+	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/spf13/cobra"
 )
-
-// Set by the linker: -X main.setVersion=… -X main.setCommit=… -X main.setDate=….
-var setVersion, setCommit, setDate string
-
-// What this program calls itself. Built without the linker's flags it is what go
-// install asked for, or says that it is nothing that was released.
-var version, commit = identity(setVersion, setCommit, debug.ReadBuildInfo)
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
@@ -30,16 +26,16 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return newEnvironment(stdin, stdout, stderr).run(ctx, args)
+	return newApp(stdin, stdout, stderr).run(ctx, args)
 }
 
 // run executes one command line.
-func (e *environment) run(ctx context.Context, args []string) int {
-	root := newRoot(e)
+func (app *App) run(ctx context.Context, args []string) int {
+	root := newRoot(app)
 	root.SetArgs(args)
-	root.SetIn(e.stdin)
-	root.SetOut(e.stdout)
-	root.SetErr(e.stderr)
+	root.SetIn(app.Stdin)
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
 	err := fang.Execute(ctx, root,
 		fang.WithVersion(version),
 		fang.WithCommit(commit),
@@ -50,14 +46,14 @@ func (e *environment) run(ctx context.Context, args []string) int {
 		return exitCode(err)
 	}
 	if err != nil {
-		e.report(err)
+		app.report(err)
 	}
 	return exitCode(err)
 }
 
 // newRoot builds the command tree. Every command takes e, so that a test can
 // run it against a daemon of its own.
-func newRoot(e *environment) *cobra.Command {
+func newRoot(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "foldwatch",
 		Short: "A memory for your project and its agents, in git",
@@ -68,10 +64,10 @@ func newRoot(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	pf := root.PersistentFlags()
-	pf.StringVarP(&e.flags.project, "project", "p", "", "project SLUG (default: the checkout you are in)")
-	pf.BoolVar(&e.flags.json, "json", false, "print data as JSON")
-	pf.BoolVarP(&e.flags.quiet, "quiet", "q", false, "no messages, no progress")
-	pf.BoolVar(&e.flags.noInput, "no-input", false, "never ask")
+	pf.StringVarP(&app.slug, "project", "p", "", "project SLUG (default: the checkout you are in)")
+	pf.BoolVar(&app.JSON, "json", false, "print data as JSON")
+	pf.BoolVarP(&app.Quiet, "quiet", "q", false, "no messages, no progress")
+	pf.BoolVar(&app.NoInput, "no-input", false, "never ask")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(err, cmd.CommandPath()+" --help")
 	})
@@ -83,18 +79,24 @@ func newRoot(e *environment) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	group("start", "Start", upCommand(e), serveCommand(e), addCommand(e), removeCommand(e), projectsCommand(e), setupCommand(e), serviceCommand(e))
-	group("ask", "Ask", searchCommand(e), showCommand(e), contextCommand(e), sourceCommand(e), statusCommand(e))
-	group("write", "Write", memoryCommand(e), linkCommand(e), proposalsCommand(e), decayCommand(e))
-	group("history", "History", syncCommand(e), logCommand(e), diffCommand(e), restoreCommand(e), commitCommand(e),
-		trackCommand(e), untrackCommand(e), mergeDriverCommand(e), publishCommand(e))
-	group("care", "Care", indexCommand(e), jobsCommand(e), eventsCommand(e), rebuildCommand(e), pauseCommand(e), resumeCommand(e),
-		quarantineCommand(e), doctorCommand(e), bugreportCommand(e), evalCommand(e), configCommand(e), versionCommand(e))
-	group("models", "Models", modelCommand(e), allowCommand(e), denyCommand(e), auditCommand(e))
-	group("agents", "Agents and other programs", mcpCommand(e), primeCommand(e), hookCommand(e), tokenCommand(e))
-	root.AddCommand(chunkWorkerCommand(e), assetsCommand(), manCommand(e))
+	group("start", "Start", upCommand(app), serveCommand(app), addCommand(app), removeCommand(app), projectsCommand(app), setupCommand(app), serviceCommand(app))
+	group("ask", "Ask", searchCommand(app), showCommand(app), contextCommand(app), sourceCommand(app), statusCommand(app))
+	group("write", "Write", memoryCommand(app), linkCommand(app), proposalsCommand(app), decayCommand(app))
+	group("history", "History", syncCommand(app), logCommand(app), diffCommand(app), restoreCommand(app), commitCommand(app),
+		trackCommand(app), untrackCommand(app), mergeDriverCommand(app), publishCommand(app))
+	group("care", "Care", indexCommand(app), jobsCommand(app), eventsCommand(app), rebuildCommand(app), pauseCommand(app), resumeCommand(app),
+		problemsCommand(app), doctorCommand(app), bugreportCommand(app), evalCommand(app), configCommand(app), versionCommand(app))
+	group("models", "Models", modelCommand(app), providerCommand(app))
+	group("agents", "Agents and other programs", mcpCommand(app), primeCommand(app), hookCommand(app), tokenCommand(app))
+	for _, c := range serviceCommand(app).Commands() {
+		if slices.Contains([]string{"start", "stop", "restart", "logs"}, c.Name()) { // of every day, without "service" too
+			c.Hidden = true
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(chunkWorkerCommand(app), assetsCommand(), manCommand(app))
 	refuseShells(root)
-	completeValues(e, root)
+	completeValues(app, root)
 	return root
 }
 
@@ -114,46 +116,24 @@ func refuseShells(root *cobra.Command) {
 			for _, s := range cmd.Commands() {
 				shells = append(shells, s.Name())
 			}
-			return usagef("foldwatch completion bash", "there is no completion for %q; there is: %s", args[0], sortedWords(shells))
+			return usagef("foldwatch completion bash", "there is no completion for %q; there is: %s", args[0], terminal.Sorted(shells))
 		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }
 
-// noSuchCommand rejects arguments of a command that only has subcommands.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *App {
+	app := &App{
+		Streams: terminal.NewStreams(stdin, stdout, stderr),
+		workDir: os.Getwd, program: os.Executable, now: time.Now, wait: wait,
+		timeouts: timeouts{drift: time.Minute, git: 5 * time.Second}, // a large index is compared in some seconds
+		free:     freeSpace, parsers: chunker.Engine, serve: serve,
 	}
-	hint := cmd.CommandPath() + " --help"
-	cmd.SuggestionsMinimumDistance = 2
-	if means := guessed(cmd.CommandPath(), args); means != "" {
-		hint = means
-	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = cmd.CommandPath() + " " + near[0]
+	app.config = &local.Config{Environ: os.Environ(), Getenv: func(name string) string { return app.Getenv(name) }}
+	app.daemon = &local.Daemon{
+		Streams: app.Streams, Config: app.config, Service: daemonService{app}, Version: fullVersion(), Proc: "/proc",
+		Timeout: 10 * time.Second, AnswerWithin: 30 * time.Second, // a loaded machine answers in seconds
 	}
-	return usagef(hint, "unknown command %q", args[0])
+	app.daemon.Dial = app.daemon.DialSocket
+	return app
 }
-
-// parent returns a command that only holds others.
-func parent(use, short string, cmds ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short, Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(cmds...)
-	return c
-}
-
-// between accepts lo to hi arguments; hi < 0 is no upper bound.
-func between(lo, hi int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= lo && (hi < 0 || len(args) <= hi) {
-			return nil
-		}
-		return usagef(cmd.CommandPath()+" --help", "usage: foldwatch %s", trimProgram(cmd.UseLine()))
-	}
-}
-
-// trimProgram drops the program's name from a usage line.
-func trimProgram(line string) string { return strings.TrimPrefix(line, "foldwatch ") }

@@ -15,7 +15,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/wire"
 )
 
-func mcpCommand(e *environment) *cobra.Command {
+func mcpCommand(app *App) *cobra.Command {
 	var toolsets string
 	c := &cobra.Command{
 		Use:   "mcp",
@@ -29,17 +29,17 @@ func mcpCommand(e *environment) *cobra.Command {
 					return usagef("foldwatch mcp --toolsets core", "there is no toolset %q; there is: core", set)
 				}
 			}
-			opt := mcp.ShimOptions{Project: e.flags.project, Version: fullVersion()}
+			opt := mcp.ShimOptions{Project: app.slug, Version: fullVersion()}
 			if opt.Project == "" {
-				opt.Project = e.getenv("FOLDWATCH_PROJECT")
+				opt.Project = app.Getenv("FOLDWATCH_PROJECT")
 			}
 			var err error
-			if opt.Dir, err = e.workDir(); err != nil {
+			if opt.Dir, err = app.workDir(); err != nil {
 				return fmt.Errorf("find the working directory: %w", err)
 			}
 			// Standard output carries the protocol and nothing else.
-			opt.Log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			return mcp.Shim(cmd.Context(), e.stdin, e.stdout, e.dialConn, opt)
+			opt.Log = slog.New(slog.NewTextHandler(app.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			return mcp.Shim(cmd.Context(), app.Stdin, app.Stdout, func(ctx context.Context) (net.Conn, error) { return dialConn(ctx, app) }, opt)
 		},
 	}
 	c.Flags().StringVar(&toolsets, "toolsets", "core", "toolsets to offer, joined by commas")
@@ -48,21 +48,21 @@ func mcpCommand(e *environment) *cobra.Command {
 
 // dialConn connects to the daemon's socket, and starts the daemon if none
 // listens there and auto_start allows it.
-func (e *environment) dialConn(ctx context.Context) (net.Conn, error) {
-	conn, err := e.dialOnce(ctx)
+func dialConn(ctx context.Context, app *App) (net.Conn, error) {
+	conn, err := dialOnce(ctx, app)
 	if !errors.Is(err, wire.ErrNoDaemon) {
 		return conn, err
 	}
-	if _, err := e.start(ctx); err != nil {
+	if _, err := app.daemon.Start(ctx); err != nil {
 		return nil, err
 	}
-	return e.dialOnce(ctx)
+	return dialOnce(ctx, app)
 }
 
 // dialOnce connects to the daemon that runs now. It returns wire.ErrNoDaemon if
 // none does.
-func (e *environment) dialOnce(ctx context.Context) (net.Conn, error) {
-	paths, err := e.socketPaths()
+func dialOnce(ctx context.Context, app *App) (net.Conn, error) {
+	paths, err := app.daemon.SocketPaths()
 	if err != nil {
 		return nil, err
 	}

@@ -12,29 +12,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
 // maxText is the most that is read from stdin: a memory file is at most 1 MiB.
 const maxText = 1 << 20
 
-func memoryCommand(e *environment) *cobra.Command {
-	return parent("memory", "Write memories", memoryAddCommand(e), memoryEditCommand(e), memoryRemoveCommand(e), memoryListCommand(e), memoryAdoptCommand(e))
+func memoryCommand(app *App) *cobra.Command {
+	c := parent("memory", "Write memories", memoryAddCommand(app), memoryEditCommand(app), memoryRemoveCommand(app), memoryListCommand(app), memoryAdoptCommand(app))
+	c.SuggestFor = []string{"list", "ls", "memories", "edit", "update", "rm", "delete", "new", "create", "note", "remember", "forget", "export", "import"}
+	return c
 }
 
-func memoryAddCommand(e *environment) *cobra.Command {
+func memoryAddCommand(app *App) *cobra.Command {
 	var in wire.MemoryCreate
 	c := &cobra.Command{
 		Use:     "add [TEXT|-]",
+		Aliases: []string{"new", "create", "write", "remember"},
 		Short:   "Remember a text: an argument, stdin, or what your editor gives",
 		Example: "foldwatch memory add \"Sessions expire after 7 days.\" --type decision --tag auth\ngit log -1 --format=%B | foldwatch memory add -",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if in.Content, err = e.memoryText(cmd.Context(), args); err != nil {
+			if in.Content, err = memoryText(cmd.Context(), app, args); err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.AddMemory(cmd.Context(), slug, in)
 				if err != nil {
 					return err
@@ -43,7 +48,7 @@ func memoryAddCommand(e *environment) *cobra.Command {
 				if r.Created {
 					did = "added"
 				}
-				return e.emitWrite(r, did)
+				return emitWrite(app, r, did)
 			})
 		},
 	}
@@ -59,12 +64,12 @@ func memoryAddCommand(e *environment) *cobra.Command {
 
 // memoryText returns the text to remember: the arguments, stdin for "-" or
 // where stdin is no terminal, else what the editor gives.
-func (e *environment) memoryText(ctx context.Context, args []string) (string, error) {
+func memoryText(ctx context.Context, app *App, args []string) (string, error) {
 	text := strings.Join(args, " ")
 	switch {
 	case len(args) > 0 && text != "-":
-	case text == "-" || !isTerminal(e.stdin):
-		b, err := io.ReadAll(io.LimitReader(e.stdin, maxText+1))
+	case text == "-" || !terminal.IsTerminal(app.Stdin):
+		b, err := io.ReadAll(io.LimitReader(app.Stdin, maxText+1))
 		if err != nil {
 			return "", fmt.Errorf("read the text: %w", err)
 		}
@@ -72,9 +77,9 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 			return "", fmt.Errorf("the text is over 1 MiB: %w", fold.ErrInvalid)
 		}
 		text = string(b)
-	case e.flags.noInput:
+	case app.NoInput:
 	default:
-		edited, path, err := e.edit(ctx, "new", "")
+		edited, path, err := editText(ctx, app, "new", "")
 		if err != nil {
 			return "", err
 		}
@@ -89,46 +94,47 @@ func (e *environment) memoryText(ctx context.Context, args []string) (string, er
 
 // emitWrite prints the answer to a write: the id first, so that scripts can
 // take it.
-func (e *environment) emitWrite(r wire.WriteReply, did string) error {
+func emitWrite(app *App, r wire.WriteReply, did string) error {
 	switch reason := r.BlockedReason; {
 	case reason == "", strings.HasPrefix(reason, "not pushed"): // status and notices tell of that
 	case strings.HasPrefix(reason, "not committed"):
-		e.messages(false).printf("%s\n", reason)
+		app.Messages(false).Printf("%s\n", reason)
 	default:
-		e.messages(false).printf("held back from history: %s\n", reason)
+		app.Messages(false).Printf("held back from history: %s\n", reason)
 	}
-	return e.emit(r, func(p printer) {
-		if e.flags.quiet {
-			p.printf("%s\n", r.ID)
+	return app.Emit(r, func(p terminal.Printer) {
+		if app.Quiet {
+			p.Printf("%s\n", r.ID)
 			return
 		}
-		p.printf("%s  %s  %s\n", r.ID, did, r.Title)
+		p.Printf("%s  %s  %s\n", r.ID, did, r.Title)
 	})
 }
 
-func memoryEditCommand(e *environment) *cobra.Command {
+func memoryEditCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "edit ID",
-		Short: "Edit the text of a memory in $EDITOR",
-		Args:  between(1, 1),
+		Use:     "edit ID",
+		Aliases: []string{"update", "change"},
+		Short:   "Edit the text of a memory in $EDITOR",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := memoryID(args[0])
 			if err != nil {
 				return err
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				m, err := c.GetMemory(ctx, slug, id)
 				if err != nil {
 					return err
 				}
-				text, path, err := e.edit(ctx, m.ID, m.Content)
+				text, path, err := editText(ctx, app, m.ID, m.Content)
 				if err != nil {
 					return err
 				}
 				if text == m.Content {
 					discard(path)
-					e.messages(false).printf("no change\n")
+					app.Messages(false).Printf("no change\n")
 					return nil
 				}
 				r, err := c.UpdateMemory(ctx, slug, m.ID, editedMemory(m.Title, m.ContentHash, m.Content, text))
@@ -136,7 +142,7 @@ func memoryEditCommand(e *environment) *cobra.Command {
 					return keptText(err, m.ID, path)
 				}
 				discard(path)
-				return e.emitWrite(r, "updated")
+				return emitWrite(app, r, "updated")
 			})
 		},
 	}
@@ -174,29 +180,30 @@ func unhinted(err error) error {
 	return err
 }
 
-func memoryRemoveCommand(e *environment) *cobra.Command {
+func memoryRemoveCommand(app *App) *cobra.Command {
 	var missing bool
 	c := &cobra.Command{
-		Use:   "rm ID|--missing",
-		Short: "Delete a memory, or confirm that missing files were meant to go",
-		Args:  between(0, -1),
+		Use:     "rm ID|--missing",
+		Aliases: []string{"delete", "del", "remove"},
+		Short:   "Delete a memory, or confirm that missing files were meant to go",
+		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if missing == (len(args) > 0) {
 				return usagef("foldwatch memory rm --help", "give either ids or --missing")
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				if missing {
 					r, err := c.RemoveMissing(ctx, slug, wire.RemoveMissing{})
 					if err != nil {
 						return err
 					}
-					return e.emit(r, func(p printer) {
+					return app.Emit(r, func(p terminal.Printer) {
 						for _, id := range r.Removed {
-							p.printf("%s  removed\n", id)
+							p.Printf("%s  removed\n", id)
 						}
 						if len(r.Removed) == 0 {
-							e.messages(false).printf("nothing is missing\n")
+							app.Messages(false).Printf("nothing is missing\n")
 						}
 					})
 				}
@@ -209,11 +216,11 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					if err := e.emitWrite(r, "removed"); err != nil {
+					if err := emitWrite(app, r, "removed"); err != nil {
 						return err
 					}
 					// Whole: what is removed is not found by a part of its id.
-					e.messages(false).printf("to take it back: foldwatch restore %s\n", r.ID)
+					app.Messages(false).Printf("to take it back: foldwatch restore %s\n", r.ID)
 				}
 				return nil
 			})
@@ -223,33 +230,34 @@ func memoryRemoveCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func memoryListCommand(e *environment) *cobra.Command {
+func memoryListCommand(app *App) *cobra.Command {
 	var q wire.ListQuery
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "List memories",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List memories",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				list, err := c.ListMemories(cmd.Context(), slug, q)
 				if err != nil {
 					return err
 				}
-				return e.emit(list, func(p printer) {
-					var t table
+				return app.Emit(list, func(p terminal.Printer) {
+					var t terminal.Table
 					for _, m := range list.Items {
 						where := m.FilePath
 						if where == "" && m.Path != "" {
 							where = "fold/" + m.Path
 						}
-						t.row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, short(clean(m.Title), 60), where)
+						t.Row(m.ID, m.UpdatedAt.Local().Format(time.DateOnly), m.Type, terminal.Short(terminal.Clean(m.Title), 60), where)
 					}
-					t.print(p)
+					t.Print(p)
 					if len(list.Items) == 0 {
-						e.messages(false).printf("%s\n", cmp.Or(e.noSuchType(cmd.Context(), c, slug, q), "no memories"))
+						app.Messages(false).Printf("%s\n", cmp.Or(noSuchType(cmd.Context(), c, slug, q), "no memories"))
 					}
 					if list.NextCursor != "" {
-						e.messages(false).printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
+						app.Messages(false).Printf("%d of %d; more: %s\n", len(list.Items), list.Total, moreOf(q, list))
 					}
 				})
 			})
@@ -282,7 +290,7 @@ func moreOf(q wire.ListQuery, list wire.MemoryList) string {
 	return "--cursor " + list.NextCursor
 }
 
-func memoryAdoptCommand(e *environment) *cobra.Command {
+func memoryAdoptCommand(app *App) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "adopt ID|--all",
@@ -300,17 +308,17 @@ func memoryAdoptCommand(e *environment) *cobra.Command {
 				}
 				in.IDs = append(in.IDs, id)
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Adopt(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(r, func(p printer) {
+				return app.Emit(r, func(p terminal.Printer) {
 					for _, n := range r.Moved {
-						p.printf("%s  fold/%s → fold/%s\n", n.NewID, n.From, n.To)
+						p.Printf("%s  fold/%s → fold/%s\n", n.NewID, n.From, n.To)
 					}
 					if len(r.Moved) == 0 {
-						e.messages(false).printf("no note to adopt\n")
+						app.Messages(false).Printf("no note to adopt\n")
 					}
 				})
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,11 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/spf13/cobra"
 )
 
 // mergeDriverCommand has git merge memories as the daemon does, and is what git then
@@ -24,7 +26,7 @@ import (
 // That asks no daemon: git waits for it, file by file. The result takes the place of
 // the second file, and the exit code says whether git may go on: 0 it is merged, else
 // it is left as it was, and git calls it a conflict.
-func mergeDriverCommand(e *environment) *cobra.Command {
+func mergeDriverCommand(app *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge-driver",
 		Short: "Have git merge memories by their meaning (tracked mode)",
@@ -41,27 +43,27 @@ func mergeDriverCommand(e *environment) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return driveMerge(args[0], args[1], args[2], args[3], e.now())
+			return driveMerge(args[0], args[1], args[2], args[3], app.now())
 		},
 	}
 	c.AddCommand(
-		e.driverCommand("install", "Write the merge driver into this repository's configuration and fold/.gitattributes",
+		driverCommand(app, "install", "Write the merge driver into this repository's configuration and fold/.gitattributes",
 			"Writes merge.foldwatch.name and merge.foldwatch.driver into the configuration of this\n"+
 				"repository by git config, and a .gitattributes into the folder of memories.", (*driverInstaller).install),
-		e.driverCommand("remove", "Take out what merge-driver install has written",
+		driverCommand(app, "remove", "Take out what merge-driver install has written",
 			"Takes out what merge-driver install has written, and leaves every other byte.", (*driverInstaller).remove),
 	)
 	return c
 }
 
 // offerMergeDriver says how to have git merge memories, unless it does.
-func (e *environment) offerMergeDriver(ctx context.Context, dir string) {
+func offerMergeDriver(ctx context.Context, app *App, dir string) {
 	l, err := usergit.Locate(ctx, dir)
 	if err != nil {
 		return // the daemon tells what is wrong with it
 	}
 	if driver, err := l.MergeDriver(ctx); err == nil && driver == "" {
-		e.messages(false).printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
+		app.Messages(false).Printf("git merges memories line by line here; to have it merge them by their meaning: foldwatch merge-driver install\n")
 	}
 }
 
@@ -72,16 +74,16 @@ type driverReply struct {
 	Changed    bool   `json:"changed"`          // false if all was so already
 }
 
-func (e *environment) driverCommand(use, short, long string, run func(*driverInstaller, context.Context) error) *cobra.Command {
+func driverCommand(app *App, use, short, long string, run func(*driverInstaller, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
-				w, err := e.workTree(cmd.Context(), c, slug)
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				w, err := app.workTree(cmd.Context(), c, slug)
 				if err != nil {
 					return err
 				}
-				d := &driverInstaller{e: e, tree: w}
+				d := &driverInstaller{e: app, tree: w}
 				if err := run(d, cmd.Context()); err != nil {
 					return fmt.Errorf("merge-driver %s: %w", use, err)
 				}
@@ -93,7 +95,7 @@ func (e *environment) driverCommand(use, short, long string, run func(*driverIns
 
 // A driverInstaller writes the merge driver into a repository, or takes it out.
 type driverInstaller struct {
-	e    *environment
+	e    *App
 	tree workTree
 }
 
@@ -116,12 +118,12 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	if r.Driver, err = d.tree.MergeDriver(ctx); err != nil {
 		return err
 	}
-	if program, ours := driverProgram(r.Driver); !ours || !runnableProgram(program) {
+	if program, ours := driverProgram(r.Driver); !ours || !local.Runnable(program) {
 		if r.Driver != "" && !ours {
 			return fold.WithHint(fmt.Errorf("the configuration has merge.foldwatch.driver = %s, which is not ours: %w", r.Driver, fold.ErrConflict),
 				"git config --unset merge.foldwatch.driver, and again")
 		}
-		if r.Driver, err = d.e.driverLine(); err != nil {
+		if r.Driver, err = driverLine(d.e); err != nil {
 			return err
 		}
 		if err := d.tree.SetMergeDriver(ctx, "memories of foldwatch", r.Driver); err != nil {
@@ -132,7 +134,7 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	was, reason := readPlain(root, attributesFile)
 	switch {
 	case reason == "" && strings.Contains(string(was), usergit.MergeAttributes):
-	case reason == "" || !exists(filepath.Join(root.Name(), attributesFile)):
+	case reason == "" || !local.Exists(filepath.Join(root.Name(), attributesFile)):
 		// In front of the lines of others: those count more.
 		if err := root.WriteFile(attributesFile, append([]byte(usergit.MergeAttributes), was...), 0o666); err != nil {
 			return err
@@ -141,13 +143,13 @@ func (d *driverInstaller) install(ctx context.Context) error {
 	default:
 		return fmt.Errorf("%s: %s: %w", r.Attributes, reason, fold.ErrInvalid)
 	}
-	return d.e.emit(r, func(p printer) {
+	return d.e.Emit(r, func(p terminal.Printer) {
 		if !r.Changed {
-			p.printf("git merges memories by: %s (it did already)\n", r.Driver)
+			p.Printf("git merges memories by: %s (it did already)\n", r.Driver)
 			return
 		}
-		p.printf("git merges memories by: %s\n", r.Driver)
-		d.e.messages(false).printf("commit %s, so that it is there in every clone; each clone runs this command once\n", r.Attributes)
+		p.Printf("git merges memories by: %s\n", r.Driver)
+		d.e.Messages(false).Printf("commit %s, so that it is there in every clone; each clone runs this command once\n", r.Attributes)
 	})
 }
 
@@ -173,14 +175,14 @@ func (d *driverInstaller) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.e.emit(r, func(p printer) {
+	return d.e.Emit(r, func(p terminal.Printer) {
 		switch {
 		case r.Driver != "":
-			p.printf("merge.foldwatch.driver = %s is not ours, and stays\n", r.Driver)
+			p.Printf("merge.foldwatch.driver = %s is not ours, and stays\n", r.Driver)
 		case r.Changed:
-			p.printf("git merges memories line by line again\n")
+			p.Printf("git merges memories line by line again\n")
 		default:
-			p.printf("there is no merge driver of ours here\n")
+			p.Printf("there is no merge driver of ours here\n")
 		}
 	})
 }
@@ -215,15 +217,15 @@ const driverArgs = " merge-driver %O %A %B %P"
 
 // driverLine is how git is to run this program: by its name where that finds it, so
 // that another version may take its place.
-func (e *environment) driverLine() (string, error) {
-	self, err := e.program()
+func driverLine(app *App) (string, error) {
+	self, err := app.program()
 	if err != nil {
 		return "", err
 	}
 	if named, err := exec.LookPath("foldwatch"); err == nil && sameFile(named, self) {
 		return "foldwatch" + driverArgs, nil
 	}
-	return quoteArg(filepath.ToSlash(self)) + driverArgs, nil // git has a shell run it, on every system
+	return terminal.Quote(filepath.ToSlash(self)) + driverArgs, nil // git has a shell run it, on every system
 }
 
 func sameFile(a, b string) bool {
@@ -254,6 +256,10 @@ func driveMerge(base, ours, theirs, path string, now time.Time) error {
 		sides[i] = b
 	}
 	merged, err := mergeSides(sides, belowFold(path), now)
+	if errors.Is(err, fold.ErrQuarantined) {
+		name := terminal.Quote(path)
+		err = fold.WithHint(err, "git show :2:"+name+" and git show :3:"+name+" are both versions: write each into a file of its own, and git add them")
+	}
 	if err != nil {
 		return fmt.Errorf("merge %s: %w", path, err)
 	}
@@ -317,4 +323,26 @@ func belowFold(path string) string {
 		}
 	}
 	return parts[len(parts)-1]
+}
+
+// readPlain reads a file of the work tree, through no link, or says why not.
+func readPlain(root *os.Root, p string) (b []byte, reason string) {
+	info, err := root.Lstat(p)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case !info.Mode().IsRegular():
+		return nil, "it is no plain file"
+	case info.Size() > fold.MaxFile:
+		return nil, "it is larger than 1 MiB"
+	}
+	f, err := root.Open(p)
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer f.Close()
+	if b, err = io.ReadAll(io.LimitReader(f, fold.MaxFile+1)); err != nil {
+		return nil, err.Error()
+	}
+	return b, ""
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/google/go-cmp/cmp"
@@ -163,23 +164,73 @@ func TestDriverIsMerge3(t *testing.T) {
 	}
 }
 
-// TestDriverKeepsIDs: where git takes one memory for the renamed other, what it
-// brings is not put under that name.
-func TestDriverKeepsIDs(t *testing.T) {
-	t.Parallel()
-	const was, is = "1f2e3d4c5b6a7988", "4f2e3d4c5b6a7988"
+// TestDriverKeepsBothMemories: where one side deleted a memory that the other edited, and
+// has a new one of like text, git takes that for the first renamed and has the two merged.
+// Whoever renamed, and whatever has git merge: it is a conflict, and git has both.
+func TestDriverKeepsBothMemories(t *testing.T) {
+	const was, is, note = "1f2e3d4c5b6a7988", "4f2e3d4c5b6a7988", "fold/Ideas/New.md"
 	at := func(id string) string { return "fold/" + fold.ID(id).Path() }
 	body := strings.Repeat("a line that both have\n", 30)
-	d := newDriven(t)
-	d.commit("Base", map[string]string{at(was): driverMemory(was, "", body)})
-	d.git("checkout", "-q", "-b", "topic")
-	d.commit("Theirs", map[string]string{at(was): driverMemory(was, "", body+"theirs\n")})
-	d.git("checkout", "-q", "main")
-	d.git("rm", "-q", at(was))
-	d.commit("Ours", map[string]string{at(is): driverMemory(is, "", body)})
-	d.git("merge", "-q", "--no-edit", "topic")
-	if got, want := d.read(at(is)), driverMemory(is, "", body); got != want {
-		t.Errorf("memory %s is now\n%s", is, cmp.Diff(want, got))
+	edited, fresh := driverMemory(was, "", body+"edited\n"), driverMemory(is, "", body)
+	for merge, do := range map[string]func(d *driven, ours func()) (string, error){
+		"merge": func(d *driven, ours func()) (string, error) {
+			ours()
+			d.git("commit", "-q", "-m", "Ours")
+			return d.try("merge", "--no-edit", "topic")
+		},
+		"rebase": func(d *driven, ours func()) (string, error) {
+			ours()
+			d.git("commit", "-q", "-m", "Ours")
+			return d.try("rebase", "topic")
+		},
+		"cherry-pick": func(d *driven, ours func()) (string, error) {
+			ours()
+			d.git("commit", "-q", "-m", "Ours")
+			return d.try("cherry-pick", "topic")
+		},
+		"stash pop": func(d *driven, ours func()) (string, error) {
+			ours()
+			d.git("stash", "-q")
+			d.git("merge", "-q", "--ff-only", "topic")
+			return d.try("stash", "pop")
+		},
+	} {
+		for name, path := range map[string]string{"its own place": at(is), "a place that a person chose": note} {
+			for _, ours := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/renamed by us %v", merge, name, ours), func(t *testing.T) {
+					t.Parallel()
+					d := newDriven(t)
+					d.write(".gitattributes", "*.md merge=foldwatch\n")
+					d.commit("Base", map[string]string{at(was): driverMemory(was, "", body)})
+					edit := func() { d.write(at(was), edited); d.git("add", "-A") }
+					rename := func() { d.git("rm", "-q", at(was)); d.write(path, fresh); d.git("add", "-A") }
+					our, their := edit, rename
+					if ours {
+						our, their = rename, edit
+					}
+					d.git("checkout", "-q", "-b", "topic")
+					their()
+					d.git("commit", "-q", "-m", "Theirs")
+					d.git("checkout", "-q", "main")
+					out, err := do(d, our)
+					if err == nil || !strings.Contains(out, "CONFLICT") || !strings.Contains(out, "git took") {
+						t.Errorf("it is no conflict: %v\n%s", err, out)
+					}
+					if got := d.read(path); got != edited && got != fresh {
+						t.Errorf("%s holds neither memory:\n%s", path, got)
+					}
+					versions, err := d.try("ls-files", "--unmerged")
+					for _, want := range []string{edited, fresh} {
+						if blob := usergit.BlobName([]byte(want), false); err != nil || !strings.Contains(versions, blob) {
+							t.Errorf("the index has lost %s, %v:\n%s\n%s", want[:30], err, versions, out)
+						}
+					}
+					if stashes, _ := d.try("stash", "list"); merge == "stash pop" && stashes == "" {
+						t.Error("the stash is gone")
+					}
+				})
+			}
+		}
 	}
 }
 
@@ -218,7 +269,7 @@ func TestDriverRefuses(t *testing.T) {
 	d.git("checkout", "-q", "main")
 	d.commit("Ours", map[string]string{path: other("c\n")})
 	out, err := d.try("merge", "--no-edit", "topic")
-	if err == nil || !strings.Contains(out, "CONFLICT") || !strings.Contains(out, "neither side is memory "+id) {
+	if err == nil || !strings.Contains(out, "CONFLICT") || !strings.Contains(out, "neither side can be read") {
 		t.Errorf("git merge: %v\n%s", err, out)
 	}
 	if got := d.read(path); got != other("c\n") {

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
+	"github.com/foldwatch/foldwatch/daemon/provider"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -21,8 +24,10 @@ import (
 	"github.com/foldwatch/foldwatch/vecindex/weights"
 )
 
-func modelCommand(e *environment) *cobra.Command {
-	return parent("model", "Choose what turns text into vectors", modelListCommand(e), modelPullCommand(e), modelUseCommand(e))
+func modelCommand(app *App) *cobra.Command {
+	c := parent("model", "Choose what turns text into vectors", modelListCommand(app), modelPullCommand(app), modelUseCommand(app))
+	c.SuggestFor = []string{"models"}
+	return c
 }
 
 // A listedModel is one line of the list.
@@ -37,30 +42,31 @@ type listedModel struct {
 	Note      string  `json:"note,omitempty"`
 }
 
-func modelListCommand(e *environment) *cobra.Command {
+func modelListCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List models, with size, licence and milliseconds per text",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls", "show"},
+		Short:   "List models, with size, licence and milliseconds per text",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := e.settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
-			models := listModels(st, e.flags.project)
+			models := listModels(st, app.slug)
 			if models[0].MSPerText, err = pace(cmd.Context(), embed.Builtin(), 20*time.Millisecond); err != nil {
 				return err
 			}
-			return e.emit(map[string]any{"models": models, "folder": st.dirs.Models()}, func(p printer) {
-				var t table
-				t.row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
+			return app.Emit(map[string]any{"models": models, "folder": st.Dirs.Models()}, func(p terminal.Printer) {
+				var t terminal.Table
+				t.Row("MODEL", "KIND", "DIM", "SIZE", "LICENCE", "MS/TEXT", "STATE")
 				for _, m := range models {
 					dim, bytes, pace := "", "", ""
 					if m.Dim > 0 {
 						dim = fmt.Sprint(m.Dim)
 					}
 					if m.Bytes > 0 {
-						if bytes = size(m.Bytes); m.State == toFetch {
+						if bytes = terminal.Size(m.Bytes); m.State == toFetch {
 							bytes = "~" + bytes
 						}
 					}
@@ -72,10 +78,10 @@ func modelListCommand(e *environment) *cobra.Command {
 					case m.Bytes > 0:
 						pace = "not measured yet"
 					}
-					t.row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
+					t.Row(m.Name, m.Kind, dim, bytes, m.Licence, pace, strings.TrimSuffix(m.State+"; "+m.Note, "; "))
 				}
-				t.print(p)
-				e.messages(false).printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
+				t.Print(p)
+				app.Messages(false).Printf("MS/TEXT is for about 120 tokens, measured on this machine when a model is fetched.\n" +
 					"foldwatch model pull NAME fetches a model, foldwatch model use NAME chooses it.\n")
 			})
 		},
@@ -84,8 +90,8 @@ func modelListCommand(e *environment) *cobra.Command {
 
 // listModels returns the models that can be chosen: what is in the binary, what lies
 // on this machine, what can be fetched, and what providers have.
-func listModels(st settings, slug string) []listedModel {
-	cfg := st.cfg
+func listModels(st local.Settings, slug string) []listedModel {
+	cfg := st.Config
 	if slug != "" {
 		cfg = cfg.For(slug)
 	}
@@ -105,7 +111,7 @@ func listModels(st settings, slug string) []listedModel {
 	for _, m := range weights.List() {
 		l := listedModel{Name: m.Name, Kind: m.Kind, Dim: m.Dim, Bytes: m.Bytes, Licence: m.Licence, Note: m.Note}
 		l.State = state(used.Provider == "local" && used.Model == m.Name, toFetch)
-		if dir := filepath.Join(st.dirs.Models(), m.Name); isFolder(dir) {
+		if dir := filepath.Join(st.Dirs.Models(), m.Name); isFolder(dir) {
 			l.State, l.Bytes = state(l.State == "in use", "on this machine"), folderSize(dir)
 			if rec, err := weights.ReadRecord(dir); err == nil { // one that was copied there has none
 				l.MSPerText = rec.MSPerText
@@ -114,10 +120,10 @@ func listModels(st settings, slug string) []listedModel {
 		seen[m.Name] = true
 		out = append(out, l)
 	}
-	entries, err := os.ReadDir(st.dirs.Models())
+	entries, err := os.ReadDir(st.Dirs.Models())
 	for _, d := range entries {
 		if err == nil && d.IsDir() && !seen[d.Name()] && !strings.HasPrefix(d.Name(), ".") {
-			dir := filepath.Join(st.dirs.Models(), d.Name())
+			dir := filepath.Join(st.Dirs.Models(), d.Name())
 			out = append(out, listedModel{Name: d.Name(), Kind: "folder", Bytes: folderSize(dir), State: state(used.Provider == "local" && used.Model == d.Name(), "on this machine")})
 		}
 	}
@@ -161,7 +167,7 @@ func hostOf(p conf.Provider) string {
 	if at == "" {
 		at = embed.DefaultURL(p.Kind)
 	}
-	if local(at) {
+	if provider.IsLocal(at) {
 		return "this machine"
 	}
 	_, rest, _ := strings.Cut(at, "://")
@@ -182,12 +188,13 @@ func folderSize(dir string) int64 {
 	return n
 }
 
-func modelPullCommand(e *environment) *cobra.Command {
+func modelPullCommand(app *App) *cobra.Command {
 	var from string
 	var update bool
 	c := &cobra.Command{
-		Use:   "pull NAME",
-		Short: "Fetch a model of the list from its host, checked",
+		Use:     "pull NAME",
+		Aliases: []string{"add", "get", "install", "download"},
+		Short:   "Fetch a model of the list from its host, checked",
 		Long: "Fetches a model from its host and compares each file with the SHA-256 that the\n" +
 			"host's index gives for it (small files: with git's own checksum). The checksums are\n" +
 			"recorded; a later pull must give the same. Nothing about you or your code is sent.",
@@ -197,32 +204,32 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if !ok {
 				return fold.WithHint(fmt.Errorf("no model is called %q: %w", args[0], fold.ErrNotFound), "foldwatch model list")
 			}
-			st, err := e.settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
 			if from == "" {
 				from = weights.Host
 			}
-			e.messages(false).printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, size(m.Bytes), m.Licence, from, m.Repo)
-			opt := weights.PullOptions{Model: m, From: from, Dir: st.dirs.Models(), Update: update}
+			app.Messages(false).Printf("fetching %s, about %s, licence %s, from %s/%s\n", m.Name, terminal.Size(m.Bytes), m.Licence, from, m.Repo)
+			opt := weights.PullOptions{Model: m, From: from, Dir: st.Dirs.Models(), Update: update}
 			last := int64(-1) // percent that were told
-			if isTerminal(e.stderr) && !e.flags.quiet {
+			if terminal.IsTerminal(app.Stderr) && !app.Quiet {
 				opt.Progress = func(done, total int64) {
 					if percent := done * 100 / max(total, 1); percent != last {
 						last = percent
-						fmt.Fprintf(e.stderr, "\r%3d %% of %s", percent, size(total))
+						fmt.Fprintf(app.Stderr, "\r%3d %% of %s", percent, terminal.Size(total))
 					}
 				}
 			}
 			rec, err := weights.Pull(cmd.Context(), opt)
 			if last >= 0 {
-				fmt.Fprintln(e.stderr) // what comes next has a line of its own
+				fmt.Fprintln(app.Stderr) // what comes next has a line of its own
 			}
 			if err != nil {
 				return err
 			}
-			dir := filepath.Join(st.dirs.Models(), m.Name)
+			dir := filepath.Join(st.Dirs.Models(), m.Name)
 			model, err := embed.OpenLocal(cmd.Context(), dir)
 			if err != nil {
 				return fmt.Errorf("fetched, but of no use: %w", err)
@@ -233,12 +240,12 @@ func modelPullCommand(e *environment) *cobra.Command {
 			if err := weights.WriteRecord(dir, rec); err != nil {
 				return err
 			}
-			return e.emit(rec, func(p printer) {
-				p.printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
+			return app.Emit(rec, func(p terminal.Printer) {
+				p.Printf("%s  %s, commit %.12s, %.3g ms per text here\n", m.Name, dir, rec.Revision, rec.MSPerText)
 				for _, name := range slices.Sorted(maps.Keys(rec.Files)) {
-					p.printf("  %s  %s\n", rec.Files[name], name)
+					p.Printf("  %s  %s\n", rec.Files[name], name)
 				}
-				e.messages(false).printf("to use it: foldwatch model use %s\n", m.Name)
+				app.Messages(false).Printf("to use it: foldwatch model use %s\n", m.Name)
 			})
 		},
 	}
@@ -261,27 +268,28 @@ func pace(ctx context.Context, m embed.Embedder, most time.Duration) (float64, e
 	return float64(time.Since(start).Microseconds()) / 1000 / float64(n), nil
 }
 
-func modelUseCommand(e *environment) *cobra.Command {
+func modelUseCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "use NAME|DIR|PROVIDER[/MODEL]|builtin",
-		Short: "Choose the model that makes vectors",
+		Use:     "use NAME|DIR|PROVIDER[/MODEL]|builtin",
+		Aliases: []string{"set", "select"},
+		Short:   "Choose the model that makes vectors",
 		Long: "NAME is a model that was fetched, DIR any folder with a model, PROVIDER one of\n" +
 			"ollama, openai, openrouter, gemini, voyage or your own. With -p the choice is for\n" +
 			"that project, else for all. The vectors that answer now go on until the new ones\n" +
 			"are complete. A provider on another machine is asked for nothing before you say\n" +
-			"foldwatch allow PROVIDER.",
+			"foldwatch provider allow PROVIDER.",
 		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := e.settings()
+			st, err := app.config.Settings()
 			if err != nil {
 				return err
 			}
-			provider, model, err := e.chosen(cmd.Context(), st, args[0])
+			provider, model, err := chosenModel(cmd.Context(), app, st, args[0])
 			if err != nil {
 				return err
 			}
 			at := []string{"embedding"}
-			slug, _, _ := strings.Cut(e.flags.project, "@")
+			slug, _, _ := strings.Cut(app.slug, "@")
 			if slug != "" {
 				at = []string{"projects", slug, "embedding"}
 			}
@@ -289,25 +297,25 @@ func modelUseCommand(e *environment) *cobra.Command {
 			if model != "" {
 				changes[1].value = model
 			}
-			cfg, err := e.editConfig(changes...)
+			cfg, err := editConfig(app, changes...)
 			if err != nil {
 				return err
 			}
 			if now := cfg.For(slug).Embedding; now.Provider != provider || now.Model != model && model != "" {
-				e.messages(true).printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
+				app.Messages(true).Printf("foldwatch: the environment, or the project's own section, says %s %s: that goes before\n", now.Provider, now.Model)
 			}
-			return e.reloaded(cmd.Context(), fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
+			return reloadModels(cmd.Context(), app, fmt.Sprintf("chosen: %s", strings.TrimSuffix(provider+" "+model, " ")))
 		},
 	}
 }
 
-// chosen finds out what the user means, and makes sure that a model of this machine
+// chosenModel finds out what the user means, and makes sure that a model of this machine
 // can be used.
-func (e *environment) chosen(ctx context.Context, st settings, arg string) (provider, model string, err error) {
+func chosenModel(ctx context.Context, app *App, st local.Settings, arg string) (provider, model string, err error) {
 	if arg == "builtin" {
 		return arg, "", nil
 	}
-	if name := filepath.Join(st.dirs.Models(), arg); filepath.IsLocal(arg) && isFolder(name) {
+	if name := filepath.Join(st.Dirs.Models(), arg); filepath.IsLocal(arg) && isFolder(name) {
 		_, err := embed.OpenLocal(ctx, name)
 		return "local", arg, err
 	}
@@ -315,13 +323,13 @@ func (e *environment) chosen(ctx context.Context, st settings, arg string) (prov
 		return "", "", fold.WithHint(fmt.Errorf("model %s is not on this machine: %w", arg, fold.ErrNotFound), "foldwatch model pull "+arg)
 	}
 	name, rest, _ := strings.Cut(arg, "/")
-	if p, ok := st.cfg.Provider(name); ok && !isFolder(arg) {
+	if p, ok := st.Config.Provider(name); ok && !isFolder(arg) {
 		if embed.DefaultURL(p.Kind) == "" {
 			return "", "", fold.WithHint(fmt.Errorf("provider %s has no embeddings: %w", name, fold.ErrInvalid), "foldwatch model list")
 		}
 		return name, rest, nil
 	}
-	dir, err := e.absolute(arg)
+	dir, err := app.absolute(arg)
 	if err != nil {
 		return "", "", err
 	}
@@ -345,12 +353,12 @@ type change struct {
 
 // editConfig changes keys of the user file, every other byte stays, and returns the
 // configuration as it is then. A file that would not load is not written.
-func (e *environment) editConfig(changes ...change) (conf.Config, error) {
-	st, err := e.settings()
+func editConfig(app *App, changes ...change) (conf.Config, error) {
+	st, err := app.config.Settings()
 	if err != nil {
 		return conf.Config{}, err
 	}
-	name := st.dirs.ConfigFile()
+	name := st.Dirs.ConfigFile()
 	b, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return conf.Config{}, fmt.Errorf("read config: %w", err)
@@ -366,30 +374,30 @@ func (e *environment) editConfig(changes ...change) (conf.Config, error) {
 	if err := disk.WriteFile(name, b, 0o600); err != nil {
 		return conf.Config{}, err
 	}
-	e.loaded = nil
-	st, err = e.settings()
-	return st.cfg, err
+	app.config.Forget()
+	st, err = app.config.Settings()
+	return st.Config, err
 }
 
-// reloaded has a daemon that runs take over the user file, and says what came of
+// reloadModels has a daemon that runs take over the user file, and says what came of
 // it.
-func (e *environment) reloaded(ctx context.Context, done string) error {
+func reloadModels(ctx context.Context, app *App, done string) error {
 	var list wire.EmbedderList
-	c, err := e.running(ctx)
+	c, err := app.daemon.Running(ctx)
 	if err == nil && c != nil {
 		list, err = c.ReloadModels(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; the daemon has not taken it over: %w", done, err)
 	}
-	return e.emit(map[string]any{"done": done, "projects": list.Items}, func(p printer) {
-		p.printf("%s\n", done)
+	return app.Emit(map[string]any{"done": done, "projects": list.Items}, func(p terminal.Printer) {
+		p.Printf("%s\n", done)
 		for _, pr := range list.Items {
 			switch {
 			case pr.Notice != "":
-				p.printf("  %s  %s\n", pr.Slug, pr.Notice)
+				p.Printf("  %s  %s\n", pr.Slug, pr.Notice)
 			case pr.Embedder != nil && pr.Embedder.Next != "":
-				p.printf("  %s  vectors of %s are being made; those of %s answer until then\n", pr.Slug, pr.Embedder.Next, pr.Embedder.Model)
+				p.Printf("  %s  vectors of %s are being made; those of %s answer until then\n", pr.Slug, pr.Embedder.Next, pr.Embedder.Model)
 			}
 		}
 	})

@@ -45,11 +45,11 @@ func tinyModel(t *testing.T) string {
 // userFile is what the user file of a trial holds.
 func (tr *trial) userFile(t *testing.T) string {
 	t.Helper()
-	st, err := tr.env.settings()
+	st, err := tr.app.config.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(st.dirs.ConfigFile())
+	b, err := os.ReadFile(st.Dirs.ConfigFile())
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAllowAndDeny(t *testing.T) {
 	tr := newTrial(t, f, "/")
 	run := func(input string, want int, args ...string) string {
 		t.Helper()
-		tr.env.stdin = strings.NewReader(input)
+		tr.app.Stdin = strings.NewReader(input)
 		tr.out.Reset()
 		tr.err.Reset()
 		if code := tr.run(args...); code != want {
@@ -137,8 +137,8 @@ func TestAllowAndDeny(t *testing.T) {
 		}
 		return tr.out.String() + tr.err.String()
 	}
-	told := run("n\n", 6, "-p", "my-app", "allow", "openai")
-	for _, want := range []string{"api.openai.com would get from project my-app", "every indexed source file", "text of searches", "would not get: ignored files", "hint: foldwatch allow openai -p my-app --yes"} {
+	told := run("n\n", 6, "-p", "my-app", "provider", "allow", "openai")
+	for _, want := range []string{"api.openai.com would get from project my-app", "every indexed source file", "text of searches", "would not get: ignored files", "hint: foldwatch provider allow openai -p my-app --yes"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("told %q, want %q in it", told, want)
 		}
@@ -146,26 +146,26 @@ func TestAllowAndDeny(t *testing.T) {
 	if tr.userFile(t) != "" || len(f.asked) != 0 {
 		t.Errorf("refused, and yet %q, %q", tr.userFile(t), f.asked)
 	}
-	run("", 6, "-p", "my-app", "allow", "openai", "--no-input")
-	run("y\n", 0, "-p", "my-app", "allow", "openai")
-	run("", 0, "-p", "my-app", "allow", "gemini", "--yes")
-	run("", 0, "-p", "other", "allow", "gemini", "--yes")
+	run("", 6, "-p", "my-app", "provider", "allow", "openai", "--no-input")
+	run("y\n", 0, "-p", "my-app", "provider", "allow", "openai")
+	run("", 0, "-p", "my-app", "provider", "allow", "gemini", "--yes")
+	run("", 0, "-p", "other", "provider", "allow", "gemini", "--yes")
 	if got := tr.userFile(t); !strings.Contains(got, "[projects.my-app]\nproviders = [\"openai\", \"gemini\"]") || !strings.Contains(got, "[projects.other]\nproviders = [\"gemini\"]") {
 		t.Errorf("user file %q", got)
 	}
-	if told := run("", 0, "deny", "gemini"); !strings.Contains(told, "my-app, other") {
+	if told := run("", 0, "provider", "deny", "gemini"); !strings.Contains(told, "my-app, other") {
 		t.Errorf("told %q", told)
 	}
 	if got := tr.userFile(t); strings.Contains(got, "gemini") || !strings.Contains(got, "[\"openai\"]") {
 		t.Errorf("user file %q", got)
 	}
-	if told := run("", 0, "deny", "gemini"); !strings.Contains(told, "was not allowed anything") {
+	if told := run("", 0, "provider", "deny", "gemini"); !strings.Contains(told, "was not allowed anything") {
 		t.Errorf("told %q", told)
 	}
-	if told := run("y\n", 0, "-p", "other", "allow", "ollama"); !strings.Contains(told, "runs on this machine") {
+	if told := run("y\n", 0, "-p", "other", "provider", "allow", "ollama"); !strings.Contains(told, "runs on this machine") {
 		t.Errorf("told %q", told)
 	}
-	run("", 4, "-p", "other", "allow", "nobody")
+	run("", 4, "-p", "other", "provider", "allow", "nobody")
 }
 
 // Audit has three requests, and gives at most two at once.
@@ -187,10 +187,10 @@ func TestAudit(t *testing.T) {
 		lines int
 		asked string
 	}{
-		{[]string{"audit"}, 4, "[audit  50  audit  48 2]"},
-		{[]string{"audit", "--limit", "1"}, 2, "[audit  1 ]"},
-		{[]string{"-p", "my-app", "audit"}, 4, "[audit my-app 50  audit my-app 48 2]"},
-		{[]string{"-p", "other", "audit"}, 0, "[audit other 50 ]"},
+		{[]string{"provider", "log"}, 4, "[audit  50  audit  48 2]"},
+		{[]string{"provider", "log", "--limit", "1"}, 2, "[audit  1 ]"},
+		{[]string{"-p", "my-app", "provider", "log"}, 4, "[audit my-app 50  audit my-app 48 2]"},
+		{[]string{"-p", "other", "provider", "log"}, 0, "[audit other 50 ]"},
 	} {
 		f := twoProjects()
 		tr := newTrial(t, f, "/")
@@ -205,12 +205,12 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	tr := newTrial(t, twoProjects(), "/")
-	if code := tr.run("audit", "--limit", "0"); code != 2 {
+	if code := tr.run("provider", "log", "--limit", "0"); code != 2 {
 		t.Errorf("--limit 0: exit code %d", code)
 	}
 	tr.out.Reset()
 	var list wire.AuditList
-	if code := tr.run("audit", "--json"); code != 0 || json.Unmarshal(tr.out.Bytes(), &list) != nil || len(list.Items) != 3 || list.Items[0].Bytes != 20480 {
+	if code := tr.run("provider", "log", "--json"); code != 0 || json.Unmarshal(tr.out.Bytes(), &list) != nil || len(list.Items) != 3 || list.Items[0].Bytes != 20480 {
 		t.Errorf("--json: %d, %s", code, tr.out.String())
 	}
 }

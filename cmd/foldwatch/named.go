@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -19,16 +23,16 @@ var (
 
 // fileNamed returns the absolute path of the file that somebody names in place of a
 // memory, as search prints it, with a line or without; "" where no repository has such a file.
-func (e *environment) fileNamed(arg string) string {
+func fileNamed(app *App, arg string) string {
 	if wholeID().MatchString(arg) {
 		return ""
 	}
 	for _, name := range []string{arg, lineOfPath().ReplaceAllString(arg, "")} {
-		abs, err := e.absolute(name)
+		abs, err := app.absolute(name)
 		if err != nil {
 			return ""
 		}
-		if info, err := os.Stat(abs); err == nil && info.Mode().IsRegular() && inRepository(filepath.Dir(abs)) {
+		if info, err := os.Stat(abs); err == nil && info.Mode().IsRegular() && local.InRepository(filepath.Dir(abs)) {
 			return abs
 		}
 	}
@@ -37,8 +41,8 @@ func (e *environment) fileNamed(arg string) string {
 
 // memoryOf returns the id of the memory that arg names: by its id, by its own file, or
 // by the source file that it describes.
-func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg string) (string, error) {
-	file := e.fileNamed(arg)
+func memoryOf(ctx context.Context, app *App, c local.Client, slug, arg string) (string, error) {
+	file := fileNamed(app, arg)
 	if file == "" {
 		return memoryID(arg)
 	}
@@ -69,7 +73,7 @@ func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg st
 				return m.ID, nil
 			}
 		}
-		return "", fold.WithHint(fmt.Errorf("no memory describes %s: %w", rel, fold.ErrNotFound), "foldwatch search --path "+quoteArg(rel)+" QUERY")
+		return "", fold.WithHint(fmt.Errorf("no memory describes %s: %w", rel, fold.ErrNotFound), "foldwatch search --path "+terminal.Quote(rel)+" QUERY")
 	}
 	return "", fold.WithHint(fmt.Errorf("%s is in no checkout of %s: %w", file, slug, fold.ErrNotFound), "foldwatch projects")
 }
@@ -78,7 +82,7 @@ func (e *environment) memoryOf(ctx context.Context, c daemonClient, slug, arg st
 const typesListed = 5
 
 // noSuchType says which types there are, where a list of one is empty.
-func (e *environment) noSuchType(ctx context.Context, c daemonClient, slug string, q wire.ListQuery) string {
+func noSuchType(ctx context.Context, c local.Client, slug string, q wire.ListQuery) string {
 	if q.Type == "" {
 		return ""
 	}
@@ -101,5 +105,20 @@ func (e *environment) noSuchType(ctx context.Context, c daemonClient, slug strin
 	if len(types) == 0 || slices.Contains(types, q.Type) {
 		return ""
 	}
-	return fmt.Sprintf("no memory is of type %q; there are: %s", q.Type, sortedWords(types))
+	return fmt.Sprintf("no memory is of type %q; there are: %s", q.Type, terminal.Sorted(types))
+}
+
+// memoryID reads how people name a memory: its id, its file below fold/, or a
+// wiki link to it.
+func memoryID(arg string) (string, error) {
+	s := strings.TrimSuffix(strings.TrimPrefix(arg, "[["), "]]")
+	s, _, _ = strings.Cut(s, "|")
+	if regexp.MustCompile(`^(fold/)?([0-9a-f]/[0-9a-f]/)?[0-9a-fA-F]{16}(\.md)?$`).MatchString(s) {
+		s = strings.TrimSuffix(path.Base(s), ".md")
+		return strings.ToLower(s), nil
+	}
+	if regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(s) {
+		return s, nil // a foreign id; the daemon knows whether it is an alias
+	}
+	return "", fmt.Errorf("id %q is not 16 hex digits: %w", terminal.Short(arg, 40), fold.ErrInvalid)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/disk"
 )
 
@@ -18,7 +20,7 @@ func TestWhereABugReportGoes(t *testing.T) {
 	if code := w.run("bugreport"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, w.err.String())
 	}
-	if path := strings.TrimSpace(w.out.String()); filepath.Dir(path) != w.state() || !exists(path) {
+	if path := strings.TrimSpace(w.out.String()); filepath.Dir(path) != w.state() || !local.Exists(path) {
 		t.Errorf("it is at %q", path)
 	}
 	if left, err := filepath.Glob(filepath.Join(w.co, "*.json")); err != nil || len(left) > 0 {
@@ -28,7 +30,7 @@ func TestWhereABugReportGoes(t *testing.T) {
 	if code := w.run("bugreport", "-o", "-"); code != exitOK || !strings.HasPrefix(w.out.String(), "{\n") || !strings.Contains(w.out.String(), strconv.Quote("daemon")) {
 		t.Errorf("-o -: exit code %d, %s", code, w.out.String())
 	}
-	if exists(filepath.Join(w.co, "-")) {
+	if local.Exists(filepath.Join(w.co, "-")) {
 		t.Error("there is a file called -")
 	}
 }
@@ -43,13 +45,13 @@ func TestBugReportFollowsNoLinkOfOthers(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	w := newWard(t)
 	w.vars["FOLDWATCH_HOME"] = os.DevNull // in which no folder is
-	w.env.loaded = nil
-	mine, foreseen := filepath.Join(w.home, "mine"), "foldwatch-bugreport-"+w.env.now().UTC().Format("20060102-150405")+".json"
+	w.app.config.Forget()
+	mine, foreseen := filepath.Join(w.home, "mine"), "foldwatch-bugreport-"+w.app.now().UTC().Format("20060102-150405")+".json"
 	w.write(mine, "mine\n")
 	if err := os.Symlink(mine, filepath.Join(temp, foreseen)); err != nil {
 		t.Skipf("SKIP: no links are made here: %v", err)
 	}
-	path, err := w.env.reportFile("")
+	path, err := reportFile(w.app, "")
 	if err == nil {
 		err = disk.WriteFile(path, []byte("{}\n"), 0o600)
 	}
@@ -88,7 +90,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		t.Skip("SKIP: modes of unix are made here")
 	}
 	w := newWard(t)
-	w.env.dial = nobody
+	w.app.daemon.Dial = nobody
 	ro := filepath.Join(w.home, "ro")
 	w.must(os.Mkdir(ro, 0o500))
 	if os.Geteuid() == 0 { // whom no mode keeps out: a file where the folder should be does
@@ -96,11 +98,11 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		w.write(ro, "")
 	}
 	w.vars["FOLDWATCH_HOME"] = filepath.Join(ro, "fw")
-	w.env.loaded = nil
+	w.app.config.Forget()
 	if code := w.run("status"); code == exitOK || !strings.Contains(w.err.String(), filepath.Join(ro, "fw", "state")+" cannot be written: ") || !strings.Contains(w.err.String(), "set FOLDWATCH_HOME") {
 		t.Errorf("status: exit code %d, %s", code, w.err.String())
 	}
-	if found := w.look("daemon", false); !has(found, isFail, "cannot be written") || found[0].fix != nil {
+	if found := w.look("daemon", false); !has(found, doctor.Fail, "cannot be written") || found[0].Fix != "" {
 		t.Errorf("daemon: %+v", found)
 	}
 }

@@ -44,9 +44,9 @@ func TestNoticesComeByTheWay(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(ln) }()
 		var errs bytes.Buffer
-		e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &errs)
-		e.getenv, e.environ = w.env.getenv, nil
-		_, err = e.connect(t.Context())
+		app := newApp(strings.NewReader(""), &bytes.Buffer{}, &errs)
+		app.Getenv, app.config.Environ = w.app.Getenv, nil
+		_, err = app.daemon.Connect(t.Context())
 		w.must(err)
 		w.must(srv.Close())
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {

@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func pauseCommand(e *environment) *cobra.Command {
+func pauseCommand(app *App) *cobra.Command {
 	var in wire.Pause
 	c := &cobra.Command{
 		Use:   "pause",
@@ -20,17 +22,17 @@ func pauseCommand(e *environment) *cobra.Command {
 					return usagef("foldwatch pause --for 1h", "--for %q is not a duration such as 30m or 1h", in.For)
 				}
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				st, err := c.Pause(cmd.Context(), slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(st, func(p printer) {
+				return app.Emit(st, func(p terminal.Printer) {
 					until := "until: foldwatch resume"
 					if st.PausedUntil != nil {
 						until = "until " + st.PausedUntil.Local().Format(time.DateTime)
 					}
-					p.printf("paused %s %s\n", slug, until)
+					p.Printf("paused %s %s\n", slug, until)
 				})
 			})
 		},
@@ -39,18 +41,18 @@ func pauseCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func resumeCommand(e *environment) *cobra.Command {
+func resumeCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume",
 		Short: "Watch and commit again",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				st, err := c.Resume(cmd.Context(), slug)
 				if err != nil {
 					return err
 				}
-				return e.emit(st, func(p printer) { p.printf("resumed %s\n", slug) })
+				return app.Emit(st, func(p terminal.Printer) { p.Printf("resumed %s\n", slug) })
 			})
 		},
 	}

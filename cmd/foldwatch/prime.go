@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func primeCommand(e *environment) *cobra.Command {
+func primeCommand(app *App) *cobra.Command {
 	q := wire.PrimeQuery{Budget: 1500}
 	format := "md"
 	c := &cobra.Command{
@@ -21,16 +23,16 @@ func primeCommand(e *environment) *cobra.Command {
 			if q.Budget < 200 || q.Budget > 8000 {
 				return usagef("foldwatch prime --help", "a budget is between 200 and 8000 tokens")
 			}
-			e.noticesTold = true // the brief has them
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			app.daemon.HideNotices() // the brief has them
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				p, err := c.Prime(cmd.Context(), slug, q)
 				if err != nil {
 					return err
 				}
 				if format == "json" {
-					return writeJSON(e.stdout, p)
+					return terminal.WriteJSON(app.Stdout, p)
 				}
-				return e.emit(p, func(out printer) { out.printf("%s", block(strings.TrimRight(p.Text, "\n")+"\n")) })
+				return app.Emit(p, func(out terminal.Printer) { out.Printf("%s", terminal.Block(strings.TrimRight(p.Text, "\n")+"\n")) })
 			})
 		},
 	}

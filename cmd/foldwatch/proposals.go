@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func proposalsCommand(e *environment) *cobra.Command {
-	list := proposalsListCommand(e)
+func proposalsCommand(app *App) *cobra.Command {
+	list := proposalsListCommand(app)
 	c := &cobra.Command{
 		Use:   "proposals",
 		Short: "Print what is proposed for the memories, and decide about it",
@@ -26,11 +28,11 @@ func proposalsCommand(e *environment) *cobra.Command {
 		RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, proposalsShowCommand(e), proposalsAcceptCommand(e), proposalsRejectCommand(e))
+	c.AddCommand(list, proposalsShowCommand(app), proposalsAcceptCommand(app), proposalsRejectCommand(app))
 	return c
 }
 
-func proposalsListCommand(e *environment) *cobra.Command {
+func proposalsListCommand(app *App) *cobra.Command {
 	var q wire.ProposalQuery
 	var diffs bool
 	c := &cobra.Command{
@@ -44,7 +46,7 @@ func proposalsListCommand(e *environment) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				l, err := c.Proposals(ctx, slug, q)
 				if err != nil {
 					return err
@@ -56,14 +58,14 @@ func proposalsListCommand(e *environment) *cobra.Command {
 						}
 					}
 				}
-				return e.emit(l, func(p printer) {
+				return app.Emit(l, func(p terminal.Printer) {
 					for i, pr := range l.Items {
 						if i > 0 {
-							p.printf("\n")
+							p.Printf("\n")
 						}
 						printProposal(p, pr, time.Now())
 					}
-					e.tellProposals(l)
+					tellProposals(app, l)
 				})
 			})
 		},
@@ -77,37 +79,37 @@ func proposalsListCommand(e *environment) *cobra.Command {
 }
 
 // tellProposals says what can be done about those of a list.
-func (e *environment) tellProposals(l wire.ProposalList) {
-	say := e.messages(false)
+func tellProposals(app *App, l wire.ProposalList) {
+	say := app.Messages(false)
 	if len(l.Items) == 0 {
-		say.printf("nothing is proposed\n")
+		say.Printf("nothing is proposed\n")
 		return
 	}
 	if l.NextCursor != "" {
-		say.printf("more: foldwatch proposals list --cursor %s\n", l.NextCursor)
+		say.Printf("more: foldwatch proposals list --cursor %s\n", l.NextCursor)
 	}
 	for _, p := range l.Items {
 		if p.State == "open" && !p.Stale {
 			id := p.ID[:min(8, len(p.ID))]
-			say.printf("what it changes: foldwatch proposals show %s; to decide: foldwatch proposals accept %s, or reject\n", id, id)
+			say.Printf("what it changes: foldwatch proposals show %s; to decide: foldwatch proposals accept %s, or reject\n", id, id)
 			return
 		}
 	}
 }
 
 // printProposal prints one proposal: what, which memories, why.
-func printProposal(p printer, pr wire.Proposal, now time.Time) {
+func printProposal(p terminal.Printer, pr wire.Proposal, now time.Time) {
 	state := ""
 	switch {
 	case pr.Stale:
 		state = "  stale: a memory changed since"
 	case pr.DecidedAt != nil:
-		state = "  " + pr.State + " " + ago(*pr.DecidedAt, now)
+		state = "  " + pr.State + " " + terminal.Ago(*pr.DecidedAt, now)
 		if pr.DecidedBy != "" {
 			state += " by " + pr.DecidedBy
 		}
 	}
-	p.printf("%s  %s  %.0f %%%s\n", pr.ID, bold(pr.Kind), 100*pr.Confidence, state)
+	p.Printf("%s  %s  %.0f %%%s\n", pr.ID, terminal.Bold(pr.Kind), 100*pr.Confidence, state)
 	roles := map[string]string{"changed": "changes", "superseded": "merges in", "target": "links to"}
 	if pr.Kind == "merge" {
 		roles["changed"] = "keeps"
@@ -117,40 +119,40 @@ func printProposal(p printer, pr wire.Proposal, now time.Time) {
 		if title == "" {
 			title = "(gone)"
 		}
-		p.printf("    %-9s %s  %s\n", roles[m.Role], m.ID, short(title, 80))
+		p.Printf("    %-9s %s  %s\n", roles[m.Role], m.ID, terminal.Short(title, 80))
 	}
-	p.printf("    %-9s %s\n", "why", pr.Reason)
+	p.Printf("    %-9s %s\n", "why", pr.Reason)
 	if pr.Evidence != "" {
-		p.printf("    %-9s %s\n", "evidence", pr.Evidence)
+		p.Printf("    %-9s %s\n", "evidence", pr.Evidence)
 	}
 	if pr.State == "open" && !pr.Stale {
-		p.printf("    %-9s %s\n", "accepting", pr.Does)
+		p.Printf("    %-9s %s\n", "accepting", pr.Does)
 	}
 	if pr.Diff != "" {
-		p.printf("%s\n", block(strings.TrimRight(pr.Diff, "\n")))
+		p.Printf("%s\n", terminal.Block(strings.TrimRight(pr.Diff, "\n")))
 	}
 }
 
-func proposalsShowCommand(e *environment) *cobra.Command {
+func proposalsShowCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID",
 		Short:             "Print a proposal, and what accepting it would change",
 		Args:              between(1, 1),
-		ValidArgsFunction: e.proposalIDs,
+		ValidArgsFunction: completion(app, proposalIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				pr, err := c.Proposal(cmd.Context(), slug, args[0])
 				if err != nil {
 					return err
 				}
-				return e.emit(pr, func(p printer) { printProposal(p, pr, time.Now()) })
+				return app.Emit(pr, func(p terminal.Printer) { printProposal(p, pr, time.Now()) })
 			})
 		},
 	}
 }
 
-func proposalsAcceptCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c daemonClient, slug, id string) error {
+func proposalsAcceptCommand(app *App) *cobra.Command {
+	return proposalsDecideCommand(app, "accept", "Do what is proposed, each as one commit", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.AcceptProposal(ctx, slug, id)
 		if err != nil {
 			return err
@@ -159,55 +161,55 @@ func proposalsAcceptCommand(e *environment) *cobra.Command {
 		if r.Superseded != "" {
 			did = "merged"
 		}
-		if err := e.emitAccepted(r, did); err != nil || r.Rev == "" {
+		if err := emitAccepted(app, r, did); err != nil || r.Rev == "" {
 			return err
 		}
-		e.messages(false).printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
+		app.Messages(false).Printf("to take it back: foldwatch restore --commit %.12s\n", r.Rev)
 		return nil
 	})
 }
 
 // emitAccepted prints what was accepted, as a write is printed.
-func (e *environment) emitAccepted(r wire.ProposalAccepted, did string) error {
-	if e.flags.json {
-		return e.emit(r, nil)
+func emitAccepted(app *App, r wire.ProposalAccepted, did string) error {
+	if app.JSON {
+		return app.Emit(r, nil)
 	}
-	return e.emitWrite(r.WriteReply, did)
+	return emitWrite(app, r.WriteReply, did)
 }
 
-func proposalsRejectCommand(e *environment) *cobra.Command {
-	return proposalsDecideCommand(e, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c daemonClient, slug, id string) error {
+func proposalsRejectCommand(app *App) *cobra.Command {
+	return proposalsDecideCommand(app, "reject", "Remember that something is not wanted: it is not proposed again", func(ctx context.Context, c local.Client, slug, id string) error {
 		r, err := c.RejectProposal(ctx, slug, id)
 		if err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) { p.printf("%s  rejected\n", r.ID) })
+		return app.Emit(r, func(p terminal.Printer) { p.Printf("%s  rejected\n", r.ID) })
 	})
 }
 
 // proposalsDecideCommand decides about the proposals that are named, or about all
 // that wait. One that cannot be decided does not keep the others from it; the exit
 // code is that of the first.
-func proposalsDecideCommand(e *environment, use, says string, decide func(ctx context.Context, c daemonClient, slug, id string) error) *cobra.Command {
+func proposalsDecideCommand(app *App, use, says string, decide func(ctx context.Context, c local.Client, slug, id string) error) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:               use + " ID…|--all",
 		Short:             says,
 		Args:              between(0, -1),
-		ValidArgsFunction: e.proposalIDs,
+		ValidArgsFunction: completion(app, proposalIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return usagef("foldwatch proposals "+use+" --help", "give either ids of proposals or --all")
 			}
 			ctx := cmd.Context()
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				if all {
 					var err error
 					if args, err = openProposals(ctx, c, slug); err != nil {
 						return err
 					}
 					if len(args) == 0 {
-						e.messages(false).printf("nothing is proposed\n")
+						app.Messages(false).Printf("nothing is proposed\n")
 					}
 				}
 				var first error
@@ -217,11 +219,11 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 					case err == nil:
 					case all && (errors.Is(err, fold.ErrConflict) || errors.Is(err, fold.ErrNotFound)):
 						// One before it changed a memory that it is about.
-						e.messages(false).printf("%s is left: %s\n", id, err)
+						app.Messages(false).Printf("%s is left: %s\n", id, err)
 					case len(args) == 1 || ctx.Err() != nil:
 						return err
 					default:
-						e.report(err)
+						app.report(err)
 						if first == nil {
 							first = err
 						}
@@ -239,7 +241,7 @@ func proposalsDecideCommand(e *environment, use, says string, decide func(ctx co
 }
 
 // openProposals returns the ids of all that wait for a decision and can have one.
-func openProposals(ctx context.Context, c daemonClient, slug string) (ids []string, err error) {
+func openProposals(ctx context.Context, c local.Client, slug string) (ids []string, err error) {
 	q := wire.ProposalQuery{Limit: 200}
 	for {
 		l, err := c.Proposals(ctx, slug, q)
@@ -258,14 +260,14 @@ func openProposals(ctx context.Context, c daemonClient, slug string) (ids []stri
 }
 
 // proposalIDs completes ids of proposals, if a daemon runs that can tell.
-func (e *environment) proposalIDs(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func proposalIDs(app *App, cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	c, err := e.dialed(ctx)
+	c, err := app.daemon.Dialed(ctx)
 	if err != nil || c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	slug, err := e.project(ctx, c)
+	slug, err := app.project(ctx, c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -275,7 +277,7 @@ func (e *environment) proposalIDs(cmd *cobra.Command, args []string, _ string) (
 	}
 	var out []cobra.Completion
 	for _, p := range l.Items {
-		out = append(out, cobra.CompletionWithDesc(p.ID, clean(p.Kind+": "+p.Reason)))
+		out = append(out, cobra.CompletionWithDesc(p.ID, terminal.Clean(p.Kind+": "+p.Reason)))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }

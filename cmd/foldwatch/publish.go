@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/meta/secret"
@@ -41,7 +43,7 @@ type publishedFile struct {
 	Reason string `json:"reason,omitempty"` // why it is left out
 }
 
-func publishCommand(e *environment) *cobra.Command {
+func publishCommand(app *App) *cobra.Command {
 	var to, message string
 	var dry bool
 	c := &cobra.Command{
@@ -62,8 +64,8 @@ func publishCommand(e *environment) *cobra.Command {
 				}
 				ids = append(ids, id)
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
-				p := &publisher{e: e, c: c, slug: slug, message: message}
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				p := &publisher{e: app, c: c, slug: slug, message: message}
 				if err := p.open(cmd.Context(), to); err != nil {
 					return err
 				}
@@ -80,8 +82,8 @@ func publishCommand(e *environment) *cobra.Command {
 
 // A publisher copies memories of one checkout to a folder in it.
 type publisher struct {
-	e       *environment
-	c       daemonClient
+	e       *App
+	c       local.Client
 	slug    string
 	message string
 
@@ -152,7 +154,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	pub := &usergit.Publication{Files: p.copies(memories), Stdin: p.e.stdin, Output: p.e.stderr}
+	pub := &usergit.Publication{Files: p.copies(memories), Stdin: p.e.Stdin, Output: p.e.Stderr}
 	if len(ids) > 0 {
 		for _, s := range p.reply.Skipped {
 			return fold.WithHint(fmt.Errorf("memory %s is not published: %s: %w", s.ID, s.Reason, fold.ErrForbidden), "leave it out, or change the memory")
@@ -169,7 +171,7 @@ func (p *publisher) publish(ctx context.Context, ids []string, dry bool) error {
 			return err
 		}
 	}
-	return p.e.emit(p.reply, func(out printer) { p.print(out, dry) })
+	return p.e.Emit(p.reply, func(out terminal.Printer) { p.print(out, dry) })
 }
 
 // choose returns the memories that are meant.
@@ -313,7 +315,7 @@ func (p *publisher) commitMessage() string {
 	case p.message != "":
 		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(p.message))
 	case len(changed) == 1:
-		fmt.Fprintf(&b, "Publish memory %q\n", clean(changed[0].Title))
+		fmt.Fprintf(&b, "Publish memory %q\n", terminal.Clean(changed[0].Title))
 	default:
 		fmt.Fprintf(&b, "Publish %d memories to %s\n\n", len(changed), p.to)
 		for i, f := range changed {
@@ -321,29 +323,29 @@ func (p *publisher) commitMessage() string {
 				fmt.Fprintf(&b, "- and %d more\n", len(changed)-i)
 				break
 			}
-			fmt.Fprintf(&b, "- %s\n", clean(f.Title))
+			fmt.Fprintf(&b, "- %s\n", terminal.Clean(f.Title))
 		}
 	}
 	fmt.Fprintf(&b, "\n%s: %d\n", usergit.TrailerPublish, len(changed))
 	return b.String()
 }
 
-func (p *publisher) print(out printer, dry bool) {
+func (p *publisher) print(out terminal.Printer, dry bool) {
 	for _, f := range p.reply.Files {
 		if f.Change != "unchanged" {
-			out.printf("%-8s %s\n", f.Change, f.Path)
+			out.Printf("%-8s %s\n", f.Change, f.Path)
 		}
 	}
-	msg := p.e.messages(false)
+	msg := p.e.Messages(false)
 	for _, s := range p.reply.Skipped {
-		msg.printf("left out: %s %s: %s\n", s.ID, s.Title, s.Reason)
+		msg.Printf("left out: %s %s: %s\n", s.ID, s.Title, s.Reason)
 	}
 	switch {
 	case p.reply.Commit != "":
-		msg.printf("committed %s; nothing is pushed\n", p.reply.Commit[:min(12, len(p.reply.Commit))])
+		msg.Printf("committed %s; nothing is pushed\n", p.reply.Commit[:min(12, len(p.reply.Commit))])
 	case dry:
-		msg.printf("nothing was written (--dry-run)\n")
+		msg.Printf("nothing was written (--dry-run)\n")
 	default:
-		msg.printf("nothing changed since it was published\n")
+		msg.Printf("nothing changed since it was published\n")
 	}
 }

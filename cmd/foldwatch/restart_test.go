@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 )
 
 // A daemonWithoutStatus is one that cannot be restarted: who it is, it does not say.
@@ -27,15 +28,15 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 		f := twoProjects()
 		f.version = "0.0.1"
 		tr := newTrial(t, f, filepath.FromSlash("/src/app"))
-		tr.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonWithoutStatus{f}, nil }
-		tr.env.tty = func(any) bool { return true }
-		tr.env.stdin = strings.NewReader("y\n")
+		tr.app.daemon.Dial = func(context.Context) (local.Client, error) { return daemonWithoutStatus{f}, nil }
+		tr.app.TTY = func(any) bool { return true }
+		tr.app.Stdin = strings.NewReader("y\n")
 		return tr
 	}
 	const question = "Restart it now? [y/N]"
 
 	tr := trialOf()
-	tr.env.tty = func(stream any) bool { return stream != tr.env.stdout }
+	tr.app.TTY = func(stream any) bool { return stream != tr.app.Stdout }
 	if code := tr.run("projects"); code != exitOK || strings.Contains(tr.err.String(), question) {
 		t.Errorf("with stdout read by a program: exit code %d, %s", code, tr.err.String())
 	}
@@ -58,7 +59,7 @@ func TestRestartKeepsNobodyWaiting(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	tr = trialOf()
-	tr.env.stdin, tr.env.patience.person = r, 20*time.Millisecond
+	tr.app.Stdin, tr.app.daemon.AnswerWithin = r, 20*time.Millisecond
 	done := make(chan int, 1)
 	go func() { done <- tr.run("projects") }()
 	select {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 )
 
 // A kennel is a machine with one large checkout, whose daemon is killed.
@@ -68,7 +69,7 @@ func newKennel(t *testing.T, files int) *kennel {
 // A keeper is one life of the daemon.
 type keeper struct {
 	*kennel
-	daemonClient
+	local.Client
 	proc *exec.Cmd
 	log  bytes.Buffer
 }
@@ -82,9 +83,9 @@ func (k *kennel) serve() *keeper {
 		k.t.Fatal(err)
 	}
 	k.t.Cleanup(l.kill)
-	e := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	e.environ = nil
-	e.getenv = func(name string) string {
+	app := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	app.config.Environ = nil
+	app.Getenv = func(name string) string {
 		for _, v := range k.env {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
@@ -93,8 +94,8 @@ func (k *kennel) serve() *keeper {
 		return ""
 	}
 	k.eventually("the daemon answers", func() bool {
-		c, err := dialSocket(k.t.Context(), e)
-		l.daemonClient = c
+		c, err := app.daemon.Dialed(k.t.Context())
+		l.Client = c
 		return err == nil && c != nil
 	})
 	return l

@@ -106,15 +106,15 @@ func setupScript(env *testscript.Env) error {
 
 // stopDaemon ends the daemon whose files are below home, and waits for it.
 func stopDaemon(log func(...any), home string) {
-	c := newEnvironment(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
-	c.getenv = func(name string) string {
+	c := newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	c.Getenv = func(name string) string {
 		if name == "FOLDWATCH_HOME" {
 			return home
 		}
 		return ""
 	}
-	c.environ = nil
-	cl, err := dialSocket(context.Background(), c)
+	c.config.Environ = nil
+	cl, err := c.daemon.Dialed(context.Background())
 	if err != nil || cl == nil {
 		return // none was started
 	}

@@ -6,13 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func searchCommand(e *environment) *cobra.Command {
+func searchCommand(app *App) *cobra.Command {
 	var in wire.SearchRequest
 	var chunks, all bool
 	c := &cobra.Command{
 		Use:     "search QUERY",
+		Aliases: []string{"find", "query", "grep"},
 		Short:   "Find source and memories by words, names and structure",
 		Example: "foldwatch search \"session timeout\" --type decision\nfoldwatch search ServeHTTP --source file --lang go --chunks\nfoldwatch search retry --path 'internal/**'",
 		Args:    between(1, -1),
@@ -25,7 +27,7 @@ func searchCommand(e *environment) *cobra.Command {
 				return usagef("", "--limit must be between 1 and 100")
 			}
 			ctx := cmd.Context()
-			cl, err := e.connect(ctx)
+			cl, err := app.daemon.Connect(ctx)
 			if err != nil {
 				return err
 			}
@@ -34,7 +36,7 @@ func searchCommand(e *environment) *cobra.Command {
 				reply, err = cl.SearchAll(ctx, in)
 			} else {
 				var slug string
-				if slug, err = e.project(ctx, cl); err == nil {
+				if slug, err = app.project(ctx, cl); err == nil {
 					reply, err = cl.Search(ctx, slug, in)
 				}
 			}
@@ -42,28 +44,28 @@ func searchCommand(e *environment) *cobra.Command {
 				return err
 			}
 			if reply.IndexStale {
-				e.messages(false).printf("some changes are still being indexed\n")
+				app.Messages(false).Printf("some changes are still being indexed\n")
 			}
 			if len(reply.NotFound) > 0 && len(reply.Results) > 0 {
-				e.messages(false).printf("%s; nearest:\n", notFound(reply.NotFound))
+				app.Messages(false).Printf("%s; nearest:\n", notFound(reply.NotFound))
 			}
 			if reply.Notice != "" && (reply.Notice != wire.NoticeNear || len(reply.NotFound) == 0) {
-				e.messages(false).printf("%s\n", reply.Notice)
+				app.Messages(false).Printf("%s\n", reply.Notice)
 			}
-			return e.emit(reply, func(p printer) {
-				rp := resultPrinter{printer: p, width: e.width(), chunks: chunks, withProject: all}
+			return app.Emit(reply, func(p terminal.Printer) {
+				rp := resultPrinter{Printer: p, width: app.Width(), chunks: chunks, withProject: all}
 				for i, r := range reply.Results {
 					if i > 0 {
-						p.printf("\n")
+						p.Printf("\n")
 					}
 					rp.result(r)
 				}
 				if len(reply.Results) == 0 {
-					e.nothingFound(in, reply, all)
+					tellNothingFound(app, in, reply, all)
 				} else if in.Explain {
-					e.explainQuery(reply)
+					tellQuery(app, reply)
 				}
-				e.tellPage(reply)
+				tellPage(app, reply)
 			})
 		},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/words"
 )
 
@@ -23,7 +24,7 @@ func notFound(words []string) string {
 func quotedWords(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = fmt.Sprintf("%q", clean(w))
+		out[i] = fmt.Sprintf("%q", terminal.Clean(w))
 	}
 	return strings.Join(out, ", ")
 }
@@ -36,7 +37,7 @@ func flagOf(name, value string) string {
 	if flag, ok := filterFlags[name]; ok {
 		name = flag
 	}
-	return "--" + name + " " + quoteArg(value)
+	return "--" + name + " " + terminal.Quote(value)
 }
 
 // filtersOf are the filters of a search as they are typed.
@@ -58,12 +59,12 @@ func filtersOf(in wire.SearchRequest) (out []string) {
 	return out
 }
 
-// nothingFound says so with the filters that were set, what each of them and of the
+// tellNothingFound says so with the filters that were set, what each of them and of the
 // words has to do with it, and what to try.
-func (e *environment) nothingFound(in wire.SearchRequest, reply wire.SearchReply, all bool) {
-	p := e.messages(false)
+func tellNothingFound(app *App, in wire.SearchRequest, reply wire.SearchReply, all bool) {
+	p := app.Messages(false)
 	if in.Cursor != "" && reply.Total > 0 {
-		p.printf("no more results for %q: there are %d\n", in.Query, reply.Total)
+		p.Printf("no more results for %q: there are %d\n", in.Query, reply.Total)
 		return
 	}
 	text := fmt.Sprintf("nothing found for %q", in.Query)
@@ -71,29 +72,29 @@ func (e *environment) nothingFound(in wire.SearchRequest, reply wire.SearchReply
 	if len(filters) > 0 {
 		text += " with " + strings.Join(filters, " ")
 	}
-	p.printf("%s\n", text)
-	e.explainQuery(reply)
+	p.Printf("%s\n", text)
+	tellQuery(app, reply)
 	_, known := chunker.LanguageCalled(in.Language)
 	switch {
 	case in.Language != "" && !known:
-		p.printf("hint: no language is called %q; names are as in go, typescript, tsx, python, cpp, csharp, shell, hcl, markdown\n", in.Language)
+		p.Printf("hint: no language is called %q; names are as in go, typescript, tsx, python, cpp, csharp, shell, hcl, markdown\n", in.Language)
 	case len(filters) > 0:
-		p.printf("hint: try it without filters: foldwatch search %s\n", quoteArg(in.Query))
+		p.Printf("hint: try it without filters: foldwatch search %s\n", terminal.Quote(in.Query))
 	case len(words.Analyze(in.Query)) == 0:
-		p.printf("hint: the query has no word to look for\n")
+		p.Printf("hint: the query has no word to look for\n")
 	case all:
-		p.printf("hint: try another word for it, or one that stands in the code; foldwatch projects lists what is searched\n")
+		p.Printf("hint: try another word for it, or one that stands in the code; foldwatch projects lists what is searched\n")
 	default:
-		p.printf("hint: try another word for it, or one that stands in the code; --all-projects searches every project, foldwatch status says what is indexed\n")
+		p.Printf("hint: try another word for it, or one that stands in the code; --all-projects searches every project, foldwatch status says what is indexed\n")
 	}
 }
 
-// explainQuery says where the words of a query occur, and what its filters take away.
-func (e *environment) explainQuery(reply wire.SearchReply) {
-	p := e.messages(false)
+// tellQuery says where the words of a query occur, and what its filters take away.
+func tellQuery(app *App, reply wire.SearchReply) {
+	p := app.Messages(false)
 	var found, not []string
 	for _, w := range reply.Words {
-		text := fmt.Sprintf("%q", clean(w.Word))
+		text := fmt.Sprintf("%q", terminal.Clean(w.Word))
 		switch {
 		case w.Filtered:
 			not = append(not, text+" (only in what the filters leave out)")
@@ -102,7 +103,7 @@ func (e *environment) explainQuery(reply wire.SearchReply) {
 		default:
 			var parts []string
 			for _, part := range w.Parts {
-				parts = append(parts, fmt.Sprintf("%s %d", clean(part.Word), part.Found))
+				parts = append(parts, fmt.Sprintf("%s %d", terminal.Clean(part.Word), part.Found))
 			}
 			if len(parts) > 0 {
 				text += " (its words: " + strings.Join(parts, ", ") + ")"
@@ -111,13 +112,13 @@ func (e *environment) explainQuery(reply wire.SearchReply) {
 		}
 	}
 	if len(found) > 0 {
-		p.printf("words found: %s\n", strings.Join(found, ", "))
+		p.Printf("words found: %s\n", strings.Join(found, ", "))
 	}
 	if len(not) > 0 {
-		p.printf("words not found: %s\n", strings.Join(not, ", "))
+		p.Printf("words not found: %s\n", strings.Join(not, ", "))
 	}
 	for _, f := range reply.Filters {
-		p.printf("%s\n", filterLine(f))
+		p.Printf("%s\n", filterLine(f))
 	}
 }
 
@@ -127,19 +128,19 @@ func filterLine(f wire.FilterEffect) string {
 	known := quotedWords(f.Known)
 	switch {
 	case f.Passing > 0 && f.Name == "min_score":
-		return fmt.Sprintf("%s leaves %s, and takes away %d", flag, plural(f.Passing, "result"), f.Removed)
+		return fmt.Sprintf("%s leaves %s, and takes away %d", flag, terminal.Plural(f.Passing, "result"), f.Removed)
 	case f.Passing > 0:
-		return fmt.Sprintf("%s leaves %s, and of what the query finds takes away %d", flag, plural(f.Passing, "memory"), f.Removed)
+		return fmt.Sprintf("%s leaves %s, and of what the query finds takes away %d", flag, terminal.Plural(f.Passing, "memory"), f.Removed)
 	case f.Name == "min_score" && len(f.Known) > 0:
-		return fmt.Sprintf("%s takes away all %s: the best score is %s", flag, plural(f.Removed, "result"), clean(f.Known[0]))
+		return fmt.Sprintf("%s takes away all %s: the best score is %s", flag, terminal.Plural(f.Removed, "result"), terminal.Clean(f.Known[0]))
 	case f.Name == "min_score":
 		return fmt.Sprintf("%s takes away nothing", flag)
 	case len(f.Known) == 0:
 		return fmt.Sprintf("%s: no memory has any such value", flag)
 	case f.Name == "after":
-		return fmt.Sprintf("%s: no memory is as new; the newest is of %s", flag, clean(f.Known[0]))
+		return fmt.Sprintf("%s: no memory is as new; the newest is of %s", flag, terminal.Clean(f.Known[0]))
 	case f.Name == "before":
-		return fmt.Sprintf("%s: no memory is as old; the oldest is of %s", flag, clean(f.Known[0]))
+		return fmt.Sprintf("%s: no memory is as old; the oldest is of %s", flag, terminal.Clean(f.Known[0]))
 	case f.Name == "file_pattern":
 		return fmt.Sprintf("%s: no path matches; there are %s", flag, known)
 	}

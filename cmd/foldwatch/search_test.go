@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 func TestMarksAreBoldOnATerminalOnly(t *testing.T) {
@@ -19,13 +20,13 @@ func TestMarksAreBoldOnATerminalOnly(t *testing.T) {
 		false: "       über retry und\n       backoff xxx",
 	} {
 		var out bytes.Buffer
-		p := resultPrinter{printer: printer{w: &out, color: color}, width: 60}
+		p := resultPrinter{Printer: terminal.Printer{W: &out, Color: color}, width: 60}
 		p.quote(r, 53)
 		if got := strings.ReplaceAll(out.String(), "\x1b[2m\x1b[0m", ""); !strings.HasPrefix(got, want) || strings.Contains(got, "[31m") {
 			t.Errorf("color %v: %q, want %q", color, got, want)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(clean(line)); n > 61 {
+			if n := utf8.RuneCountInString(terminal.Clean(line)); n > 61 {
 				t.Errorf("a line of %d characters: %q", n, line)
 			}
 		}
@@ -42,7 +43,7 @@ func TestExplainIsATable(t *testing.T) {
 		{Name: "strength", Channel: "strength", Value: 1, Weight: .05, Adds: .05},
 	}
 	var out bytes.Buffer
-	p := resultPrinter{printer: printer{w: &out}, width: 100}
+	p := resultPrinter{Printer: terminal.Printer{W: &out}, width: 100}
 	p.explain(wire.SearchResult{Score: 1, Explain: terms})
 	for _, want := range []string{"words", "  body             1.000 ×  0.400 =  +0.4000  BM25 of the text alone", "-0.0500", "+0.3500", "  commits ", "\n       strength ", "=   1.0000"} {
 		if !strings.Contains(out.String(), want) {
@@ -54,25 +55,4 @@ func TestExplainIsATable(t *testing.T) {
 			t.Errorf("a line of %d characters: %q", n, line)
 		}
 	}
-}
-
-// FuzzMarkedLines shows that whatever ranges a daemon sends, lines are cut to what
-// is asked, and marks stay within them.
-func FuzzMarkedLines(f *testing.F) {
-	f.Add("one two\r\nthree\n\nfour", 4, 6, 20)
-	f.Add("äöü"+strings.Repeat("z", 90)+"end", 93, 96, 12)
-	f.Fuzz(func(t *testing.T, text string, start, end, n int) {
-		n = 4 + (n&0xff)%100
-		for _, l := range markedLines(text, []wire.Range{{Start: start, End: end}, {Start: end, End: start}}) {
-			c := l.cut(n)
-			if columns(string(c.text)) > n || len(l.marks) > 0 && l.marks[0].End-l.marks[0].Start < n/2 && len(c.marks) == 0 {
-				t.Errorf("%q with %v in %d: %q with %v", string(l.text), l.marks, n, string(c.text), c.marks)
-			}
-			for _, m := range c.marks {
-				if m.Start < 0 || m.Start >= m.End || m.End > len(c.text) {
-					t.Errorf("mark %v of %q", m, string(c.text))
-				}
-			}
-		}
-	})
 }

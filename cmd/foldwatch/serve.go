@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -19,45 +18,34 @@ import (
 	"github.com/foldwatch/foldwatch/api/mcp"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/webhook"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/daemon"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// serveOptions say how a daemon runs.
-type serveOptions struct {
-	// OnReady is called once, with the path of the socket, when the daemon
-	// answers there.
-	OnReady func(socket string)
-	// IdleExit ends the daemon after that time without a client; 0 is never.
-	IdleExit time.Duration
-	// LogFile sends the log to daemon.log in the state folder, which is bounded,
-	// instead of standard error.
-	LogFile bool
-}
-
 // serve opens the stores, builds every part from them, and runs until ctx is
 // done. It is the whole wiring of the daemon.
-func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
+func serve(ctx context.Context, app *App, opt serveOptions) (err error) {
 	var open atomic.Pointer[daemon.Daemon]
 	defer boundMemory(func() bool { d := open.Load(); return d != nil && d.Crowded() }, spareCores())()
-	st, err := e.settings()
+	st, err := app.config.Settings()
 	if err != nil {
 		return err
 	}
-	out := e.stderr
+	out := app.Stderr
 	if opt.LogFile {
-		file := logFile(st.dirs)
+		file := logFile(st.Dirs)
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
-	log := newLog(out, st.cfg.LogLevel)
-	system, err := supervised(e.getenv, log)
+	log := newLog(out, st.Config.LogLevel)
+	system, err := supervised(app.Getenv, log)
 	if err != nil {
 		return err
 	}
-	socket := sock.Path(st.dirs.Socket)
+	socket := sock.Path(st.Dirs.Socket)
 	if system.ln != nil {
 		socket = system.ln.Addr().String()
 		defer system.ln.Close() // closed already where it was served
@@ -67,11 +55,11 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	tcp, hooks := &tcpListener{}, &tcpListener{}
-	d, err := openWhenFree(ctx, e, daemon.Options{
-		Dirs: st.dirs, Config: st.cfg, Origins: st.origins, Version: fullVersion(), Socket: socket, Listening: tcp.status, Webhooks: hooks.status,
+	d, err := openWhenFree(ctx, app, daemon.Options{
+		Dirs: st.Dirs, Config: st.Config, Origins: st.Origins, Version: fullVersion(), Socket: socket, Listening: tcp.status, Webhooks: hooks.status,
 		Worker: []string{exe, "chunk-worker"}, Log: log,
 		Reload: func() (conf.Config, error) {
-			cfg, _, err := conf.Load(st.dirs.ConfigFile(), e.environ, nil)
+			cfg, _, err := conf.Load(st.Dirs.ConfigFile(), app.config.Environ, nil)
 			return cfg, err
 		},
 	})
@@ -80,24 +68,24 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	open.Store(d)
-	ln, err := system.listen(st.dirs.Socket, log)
+	ln, err := system.listen(st.Dirs.Socket, log)
 	if err != nil {
 		return anotherDaemon(err)
 	}
-	if err := disk.WriteFile(st.dirs.SocketFile(), []byte(socket+"\n"), 0o600); err != nil {
+	if err := disk.WriteFile(st.Dirs.SocketFile(), []byte(socket+"\n"), 0o600); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() {
 		if d.Holds() {
-			_ = os.Remove(st.dirs.SocketFile()) // keepListening has, where it came to that
+			_ = os.Remove(st.Dirs.SocketFile()) // keepListening has, where it came to that
 		}
 	}()
 
-	if err := tcp.open(ctx, st.cfg, log); err != nil {
+	if err := tcp.open(ctx, st.Config, log); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer tcp.close()
-	if err := hooks.openWebhooks(ctx, st.cfg, log); err != nil {
+	if err := hooks.openWebhooks(ctx, st.Config, log); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer hooks.close()
@@ -120,7 +108,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 	}
 	agents := mcp.Handler(d, mcp.Options{Version: fullVersion(), Log: log})
 	server := api.NewServer(d, agents, api.Options{
-		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Logins: logins, Rates: ratesOf(st.cfg.Rate), Notices: d.Notices,
+		Version: fullVersion(), Log: log, Auth: tokens, Tokens: tokens, Logins: logins, Rates: ratesOf(st.Config.Rate), Notices: d.Notices,
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(ctx) })
@@ -132,7 +120,7 @@ func serve(ctx context.Context, e *environment, opt serveOptions) (err error) {
 		g.Go(func() error { return server.ServeTCP(ctx, tcp.ln) })
 		g.Go(func() error { return logins.Run(ctx) })
 	}
-	g.Go(func() error { return keepListening(ctx, d, ln, st.dirs, log) })
+	g.Go(func() error { return keepListening(ctx, d, ln, st.Dirs, log) })
 	g.Go(func() error { return system.tell(ctx, socket, log) })
 	if hooks.ln != nil {
 		log.InfoContext(ctx, "Listening for webhooks", "url", hooks.ln.URL())
@@ -159,7 +147,7 @@ func ratesOf(r conf.Rate) api.Rates {
 // anotherDaemon says who runs already, where that is what went wrong.
 func anotherDaemon(err error) error {
 	var held *disk.LockedError
-	_, deaf := errors.AsType[*deafError](err)
+	_, deaf := errors.AsType[*local.UnreachableError](err)
 	switch {
 	case deaf: // no restart of this one mends it
 		return fmt.Errorf("%w: %w", err, fold.ErrConflict)

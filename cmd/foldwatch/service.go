@@ -18,7 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/conf"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
@@ -39,13 +40,13 @@ func (f serviceFlags) scope() unit.Scope {
 	return unit.User
 }
 
-func serviceCommand(e *environment) *cobra.Command {
+func serviceCommand(app *App) *cobra.Command {
 	var fl serviceFlags
 	sub := func(use, short, long string, run func(ctx context.Context, fl serviceFlags) error) *cobra.Command {
 		c := &cobra.Command{
 			Use: use, Short: short, Long: long, Args: between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				e.noticesTold = true
+				app.daemon.HideNotices()
 				if fl.user && fl.system {
 					return usagef(cmd.CommandPath()+" --help", "--user and --system exclude each other")
 				}
@@ -59,27 +60,27 @@ func serviceCommand(e *environment) *cobra.Command {
 	install := sub("install", "Have the system start foldwatch, now and after every login",
 		"Installs foldwatch as a service of this user (systemd, launchd, a task at logon) and starts it.\n"+
 			"With --system it is the machine's: on Linux the unit that the package brought is enabled.\n"+
-			"Done again it brings the service up to date.", e.serviceInstall)
+			"Done again it brings the service up to date.", app.serviceInstall)
 	install.Flags().BoolVar(&fl.print, "print", false, "print the file that would be written, and do nothing")
 	uninstall := sub("uninstall", "Stop the service and take it out of the system",
 		"Leaves memories, and what foldwatch keeps about them; --purge also deletes index, registry,\n"+
-			"caches, configuration and logs. fold/ and its history stay in each checkout.", e.serviceUninstall)
+			"caches, configuration and logs. fold/ and its history stay in each checkout.", app.serviceUninstall)
 	uninstall.Flags().BoolVar(&fl.purge, "purge", false, "also delete index, registry, caches, configuration, logs")
 	uninstall.Flags().BoolVar(&fl.yes, "yes", false, "do not ask")
-	logs := sub("logs", "Show the last lines of the service's log", "", e.serviceLogs)
+	logs := sub("logs", "Show the last lines of the service's log", "", app.serviceLogs)
 	logs.Flags().IntVarP(&fl.lines, "lines", "n", 50, "how many")
 	logs.Flags().BoolVarP(&fl.follow, "follow", "f", false, "go on as they come")
 	return parent("service", "Run foldwatch as a service of the system",
 		install, uninstall,
-		sub("start", "Start the service", "", e.serviceStart),
-		sub("stop", "Stop the service", "", e.serviceStop),
-		sub("restart", "Restart the service", "", e.serviceRestart),
-		sub("status", "Tell how the system says that the service is", "", e.serviceStatus), logs)
+		sub("start", "Start the service", "", app.serviceStart),
+		sub("stop", "Stop the service", "", app.serviceStop),
+		sub("restart", "Restart the service", "", app.serviceRestart),
+		sub("status", "Tell how the system says that the service is", "", app.serviceStatus), logs)
 }
 
 // serviceConfig says what a service of foldwatch is on this machine, and what of this
 // session's environment it does not have.
-func (e *environment) serviceConfig(scope unit.Scope) (c unit.Config, left []string, err error) {
+func (app *App) serviceConfig(scope unit.Scope) (c unit.Config, left []string, err error) {
 	c = unit.Config{OS: runtime.GOOS, Scope: scope}
 	if c.Program, err = thisProgram(); err != nil {
 		return c, nil, err
@@ -88,11 +89,11 @@ func (e *environment) serviceConfig(scope unit.Scope) (c unit.Config, left []str
 	if err != nil {
 		return c, nil, fmt.Errorf("who we are: %w", err)
 	}
-	c.Account, c.Home = me.Username, cmp.Or(e.getenv("HOME"), me.HomeDir)
+	c.Account, c.Home = me.Username, cmp.Or(app.Getenv("HOME"), me.HomeDir)
 	if scope == unit.System {
-		return c, nil, e.systemConfig(&c) // root may have neither HOME nor folders of ours
+		return c, nil, app.systemConfig(&c) // root may have neither HOME nor folders of ours
 	}
-	dirs, err := conf.Locate(e.getenv)
+	dirs, err := conf.Locate(app.Getenv)
 	if err != nil {
 		return c, nil, err
 	}
@@ -103,19 +104,19 @@ func (e *environment) serviceConfig(scope unit.Scope) (c unit.Config, left []str
 		}
 		return c, nil, nil
 	}
-	c.Env, left = unit.Environment(e.getenv, c.Home, cmp.Or(e.getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
-	left = append(left, e.unrecorded()...)
+	c.Env, left = unit.Environment(app.Getenv, c.Home, cmp.Or(app.Getenv("XDG_RUNTIME_DIR"), "/run/user/"+me.Uid))
+	left = append(left, app.unrecorded()...)
 	return c, left, nil
 }
 
 // systemConfig makes c the service of the machine: on macOS that of the account that
 // runs sudo, elsewhere one of an account of its own.
-func (e *environment) systemConfig(c *unit.Config) error {
+func (app *App) systemConfig(c *unit.Config) error {
 	switch c.OS {
 	case "windows":
 		c.Account, c.Env = unit.WindowsAccount, []unit.Var{{Name: "FOLDWATCH_HOME", Value: unit.SystemHome(c.OS)}}
 	case "darwin":
-		if who := e.getenv("SUDO_USER"); who != "" {
+		if who := app.Getenv("SUDO_USER"); who != "" {
 			u, err := user.Lookup(who)
 			if err != nil {
 				return err
@@ -131,13 +132,13 @@ func (e *environment) systemConfig(c *unit.Config) error {
 
 // unrecorded are sentences about what of this session the daemon would read, and a
 // service is not given.
-func (e *environment) unrecorded() []string {
+func (app *App) unrecorded() []string {
 	cfg := conf.Default()
-	if st, err := e.settings(); err == nil { // else the daemon says what is wrong with it
-		cfg = st.cfg
+	if st, err := app.config.Settings(); err == nil { // else the daemon says what is wrong with it
+		cfg = st.Config
 	}
 	var names []string
-	for _, kv := range e.environ {
+	for _, kv := range app.config.Environ {
 		if name, value, _ := strings.Cut(kv, "="); value != "" && cfg.Reads(name) {
 			names = append(names, name)
 		}
@@ -148,7 +149,7 @@ func (e *environment) unrecorded() []string {
 		notes = append(notes, strings.Join(names, ", ")+": left out, they would stand in a file that others may read; "+
 			"a service has its settings in config.toml, and its keys in files that are named there (key_file, secret_file)")
 	}
-	if name := cmp.Or(e.getenv("GIT_SSH_COMMAND"), e.getenv("GIT_SSH")); name != "" {
+	if name := cmp.Or(app.Getenv("GIT_SSH_COMMAND"), app.Getenv("GIT_SSH")); name != "" {
 		notes = append(notes, "GIT_SSH_COMMAND and GIT_SSH are not for foldwatch, which asks git's configuration: git config --global core.sshCommand …")
 	}
 	return notes
@@ -174,12 +175,12 @@ func thisProgram() (string, error) {
 
 // openService returns the service of the scope, and how the system says that it is; an
 // ErrUnavailable where no system that starts services runs.
-func (e *environment) openService(scope unit.Scope) (*unit.Service, unit.State, error) {
-	c, _, err := e.serviceConfig(scope)
+func (app *App) openService(scope unit.Scope) (*unit.Service, unit.State, error) {
+	c, _, err := app.serviceConfig(scope)
 	if err != nil {
 		return nil, unit.State{}, err
 	}
-	s, err := unit.Open(c, e.root)
+	s, err := unit.Open(c, app.root)
 	if err != nil {
 		return nil, unit.State{}, err
 	}
@@ -189,8 +190,8 @@ func (e *environment) openService(scope unit.Scope) (*unit.Service, unit.State, 
 
 // serviceHere is openService for what also ends and shows a daemon of this user that no
 // service started: where none can be asked for, none is installed.
-func (e *environment) serviceHere(scope unit.Scope) (*unit.Service, unit.State, error) {
-	s, st, err := e.openService(scope)
+func (app *App) serviceHere(scope unit.Scope) (*unit.Service, unit.State, error) {
+	s, st, err := app.openService(scope)
 	if scope == unit.User && errors.Is(err, fold.ErrUnavailable) {
 		return nil, unit.State{}, nil
 	}
@@ -206,17 +207,17 @@ type serviceReply struct {
 }
 
 // emitReply prints the reply as JSON, or as a line and its notes.
-func (e *environment) emitReply(r serviceReply, format string, args ...any) error {
-	return e.emit(r, func(p printer) {
-		p.printf(format+"\n", args...)
+func (app *App) emitReply(r serviceReply, format string, args ...any) error {
+	return app.Emit(r, func(p terminal.Printer) {
+		p.Printf(format+"\n", args...)
 		for _, n := range r.Notes {
-			p.printf("note  %s\n", n)
+			p.Printf("note  %s\n", n)
 		}
 	})
 }
 
-func (e *environment) serviceInstall(ctx context.Context, fl serviceFlags) error {
-	c, left, err := e.serviceConfig(fl.scope())
+func (app *App) serviceInstall(ctx context.Context, fl serviceFlags) error {
+	c, left, err := app.serviceConfig(fl.scope())
 	if err == nil {
 		err = c.Check()
 	}
@@ -224,45 +225,45 @@ func (e *environment) serviceInstall(ctx context.Context, fl serviceFlags) error
 		return err
 	}
 	if fl.print {
-		return e.emit(map[string]string{"text": c.Text()}, func(printer) { _, _ = io.WriteString(e.stdout, c.Text()) })
+		return app.Emit(map[string]string{"text": c.Text()}, func(terminal.Printer) { _, _ = io.WriteString(app.Stdout, c.Text()) })
 	}
-	if _, err := e.settings(); err != nil && c.Scope == unit.User {
+	if _, err := app.config.Settings(); err != nil && c.Scope == unit.User {
 		return err // what runs goes on: no other would start
 	}
 	if c.Scope == unit.System && c.OS != "linux" && (c.Account == "root" || c.Account == "") {
 		return usagef("sudo foldwatch service install --system, from a login of the account that is to have it",
 			"as root the daemon could do anything to this machine, with what others have written into checkouts; it needs an account of its own")
 	}
-	s, st, err := e.openService(c.Scope)
+	s, st, err := app.openService(c.Scope)
 	if err != nil {
 		return err
 	}
 	r := serviceReply{Scope: c.Scope, Notes: left}
-	if c.Scope == unit.User && c.OS == "linux" && !exists(e.at("/var/lib/systemd/linger/"+c.Account)) {
+	if c.Scope == unit.User && c.OS == "linux" && !local.Exists(app.at("/var/lib/systemd/linger/"+c.Account)) {
 		r.Notes = append(r.Notes, "it stops when you log out; to keep it: loginctl enable-linger "+c.Account)
 	}
-	if st.Current && st.Enabled && st.Active() && e.sameVersion(ctx) {
-		return e.emitReply(r, "installed already, and up to date")
+	if st.Current && st.Enabled && st.Active() && app.sameVersion(ctx) {
+		return app.emitReply(r, "installed already, and up to date")
 	}
 	if c.Scope == unit.User {
-		if _, err := e.endDaemon(ctx, st.PID); err != nil {
+		if _, err := app.endDaemon(ctx, st.PID); err != nil {
 			return err
 		}
 	}
 	if err := s.Install(); err != nil {
 		return err
 	}
-	if err := e.awaitService(ctx, c.Scope); err != nil {
+	if err := app.awaitService(ctx, c.Scope); err != nil {
 		return err
 	}
 	r.Changed = true
-	return e.emitReply(r, "installed (%s, %s)\nready", c.Manager(), c.Scope)
+	return app.emitReply(r, "installed (%s, %s)\nready", c.Manager(), c.Scope)
 }
 
 // sameVersion reports whether the daemon that answers is of this program's version; true
 // where none does.
-func (e *environment) sameVersion(ctx context.Context) bool {
-	c, err := e.running(ctx)
+func (app *App) sameVersion(ctx context.Context) bool {
+	c, err := app.daemon.Running(ctx)
 	if err != nil || c == nil {
 		return true
 	}
@@ -272,16 +273,16 @@ func (e *environment) sameVersion(ctx context.Context) bool {
 
 // awaitService waits until the daemon of the user's service answers. The machine's may
 // answer to nobody but its account.
-func (e *environment) awaitService(ctx context.Context, scope unit.Scope) error {
+func (app *App) awaitService(ctx context.Context, scope unit.Scope) error {
 	if scope == unit.System {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	ctx, cancel := context.WithTimeout(ctx, local.StartDeadline)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, err := e.running(ctx); err == nil && c != nil {
+		if c, err := app.daemon.Running(ctx); err == nil && c != nil {
 			return nil
 		}
 		select {
@@ -292,19 +293,19 @@ func (e *environment) awaitService(ctx context.Context, scope unit.Scope) error 
 	}
 }
 
-func (e *environment) serviceUninstall(ctx context.Context, fl serviceFlags) error {
-	s, st, err := e.openService(fl.scope())
+func (app *App) serviceUninstall(ctx context.Context, fl serviceFlags) error {
+	s, st, err := app.openService(fl.scope())
 	if err != nil && (st.Installed || fl.system || !errors.Is(err, fold.ErrUnavailable)) {
 		return err
 	}
 	r := serviceReply{Scope: fl.scope()}
 	var folders []string
 	if fl.purge {
-		if folders, err = e.kept(fl.scope()); err != nil {
+		if folders, err = app.kept(fl.scope()); err != nil {
 			return err
 		}
 		if len(folders) > 0 && !fl.yes &&
-			(e.flags.noInput || !e.ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
+			(app.NoInput || !app.Ask("Delete "+strings.Join(folders, ", ")+"? Memories stay in their checkouts.")) {
 			return fold.WithHint(errors.New("nothing was removed"), "foldwatch service uninstall --purge --yes"+scopeFlag(fl.scope()))
 		}
 	}
@@ -317,7 +318,7 @@ func (e *environment) serviceUninstall(ctx context.Context, fl serviceFlags) err
 		}
 	}
 	if len(folders) > 0 && fl.scope() == unit.User {
-		if r.PID, err = e.endDaemon(ctx, 0); err != nil { // it would go on in folders that are no more
+		if r.PID, err = app.endDaemon(ctx, 0); err != nil { // it would go on in folders that are no more
 			return err
 		}
 	}
@@ -326,30 +327,30 @@ func (e *environment) serviceUninstall(ctx context.Context, fl serviceFlags) err
 			return err
 		}
 	}
-	if home := e.getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && fl.scope() == unit.User {
+	if home := app.Getenv("FOLDWATCH_HOME"); len(folders) > 0 && home != "" && fl.scope() == unit.User {
 		_ = os.Remove(home) // where nothing else is in it
 	}
 	r.Changed = st.Installed || len(folders) > 0
 	switch {
 	case !r.Changed:
-		return e.emitReply(r, "not installed")
+		return app.emitReply(r, "not installed")
 	case !fl.purge:
 		r.Notes = append(r.Notes, "what it knew stays; to delete it too: foldwatch service uninstall --purge"+scopeFlag(fl.scope()))
 	}
-	return e.emitReply(r, "uninstalled")
+	return app.emitReply(r, "uninstalled")
 }
 
 // kept returns the folders and files that --purge deletes: those that foldwatch makes.
 // FOLDWATCH_HOME may hold more than them.
-func (e *environment) kept(scope unit.Scope) ([]string, error) {
+func (app *App) kept(scope unit.Scope) ([]string, error) {
 	if scope == unit.System {
 		home := unit.SystemHome(runtime.GOOS)
-		if home == "" || !exists(home) {
+		if home == "" || !local.Exists(home) {
 			return nil, nil // they are those of an account, which may have more than the service
 		}
 		return []string{home}, nil
 	}
-	d, err := conf.Locate(e.getenv)
+	d, err := conf.Locate(app.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -362,14 +363,14 @@ func (e *environment) kept(scope unit.Scope) ([]string, error) {
 		dirs = append(dirs, filepath.Dir(d.Socket))
 	}
 	if runtime.GOOS == "darwin" {
-		dirs = append(dirs, filepath.Join(e.getenv("HOME"), "Library", "Logs", unit.Name+".err")) // of launchd
+		dirs = append(dirs, filepath.Join(app.Getenv("HOME"), "Library", "Logs", unit.Name+".err")) // of launchd
 	}
 	slices.Sort(dirs)
-	return slices.DeleteFunc(slices.Compact(dirs), func(d string) bool { return !exists(d) }), nil
+	return slices.DeleteFunc(slices.Compact(dirs), func(d string) bool { return !local.Exists(d) }), nil
 }
 
-func (e *environment) serviceStart(ctx context.Context, fl serviceFlags) error {
-	s, st, err := e.openService(fl.scope())
+func (app *App) serviceStart(ctx context.Context, fl serviceFlags) error {
+	s, st, err := app.openService(fl.scope())
 	switch {
 	case err != nil:
 		return err
@@ -377,25 +378,25 @@ func (e *environment) serviceStart(ctx context.Context, fl serviceFlags) error {
 		return notInstalled(fl.scope())
 	}
 	if fl.scope() == unit.User {
-		if _, err := e.settings(); err != nil {
+		if _, err := app.config.Settings(); err != nil {
 			return err // no daemon would start
 		}
-		if _, err := e.endDaemon(ctx, st.PID); err != nil {
+		if _, err := app.endDaemon(ctx, st.PID); err != nil {
 			return err
 		}
 	}
 	if err := s.Start(); err != nil {
 		return err
 	}
-	if err := e.awaitService(ctx, fl.scope()); err != nil {
+	if err := app.awaitService(ctx, fl.scope()); err != nil {
 		return err
 	}
-	return e.emitReply(serviceReply{Scope: fl.scope(), Changed: !st.Active()}, "ready")
+	return app.emitReply(serviceReply{Scope: fl.scope(), Changed: !st.Active()}, "ready")
 }
 
 // serviceStop also ends a daemon that no service started.
-func (e *environment) serviceStop(ctx context.Context, fl serviceFlags) error {
-	s, st, err := e.serviceHere(fl.scope())
+func (app *App) serviceStop(ctx context.Context, fl serviceFlags) error {
+	s, st, err := app.serviceHere(fl.scope())
 	if err != nil {
 		return err
 	}
@@ -408,32 +409,32 @@ func (e *environment) serviceStop(ctx context.Context, fl serviceFlags) error {
 		return notInstalled(fl.scope())
 	}
 	if fl.scope() == unit.User {
-		if r.PID, err = e.endDaemon(ctx, 0); err != nil {
+		if r.PID, err = app.endDaemon(ctx, 0); err != nil {
 			return err
 		}
 	}
 	if r.PID > 0 && !st.Installed {
 		r.Changed = true
-		if st, err := e.settings(); err == nil && st.cfg.AutoStart {
-			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.dirs.ConfigFile()+" keeps it from that")
+		if st, err := app.config.Settings(); err == nil && st.Config.AutoStart {
+			r.Notes = append(r.Notes, "the next command starts another; auto_start = false in "+st.Dirs.ConfigFile()+" keeps it from that")
 		}
-		return e.emitReply(r, "stopped  pid %d, which no service had started", r.PID)
+		return app.emitReply(r, "stopped  pid %d, which no service had started", r.PID)
 	}
 	if r.PID > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("a daemon ran that the service did not start (pid %d): it was ended too", r.PID))
 	}
 	if !r.Changed {
-		return e.emitReply(r, "no daemon runs, and no service is installed")
+		return app.emitReply(r, "no daemon runs, and no service is installed")
 	}
-	return e.emitReply(r, "stopped")
+	return app.emitReply(r, "stopped")
 }
 
 // serviceRestart also starts a daemon anew that no service started.
-func (e *environment) serviceRestart(ctx context.Context, fl serviceFlags) error {
-	if _, err := e.settings(); err != nil && fl.scope() == unit.User {
+func (app *App) serviceRestart(ctx context.Context, fl serviceFlags) error {
+	if _, err := app.config.Settings(); err != nil && fl.scope() == unit.User {
 		return err // what runs goes on: no other would start
 	}
-	s, st, err := e.serviceHere(fl.scope())
+	s, st, err := app.serviceHere(fl.scope())
 	if err != nil {
 		return err
 	}
@@ -441,38 +442,38 @@ func (e *environment) serviceRestart(ctx context.Context, fl serviceFlags) error
 	switch {
 	case st.Installed:
 		if fl.scope() == unit.User {
-			if _, err := e.endDaemon(ctx, st.PID); err != nil {
+			if _, err := app.endDaemon(ctx, st.PID); err != nil {
 				return err
 			}
 		}
 		if err := s.Restart(); err != nil {
 			return err
 		}
-		if err := e.awaitService(ctx, fl.scope()); err != nil {
+		if err := app.awaitService(ctx, fl.scope()); err != nil {
 			return err
 		}
-		return e.emitReply(r, "ready")
+		return app.emitReply(r, "ready")
 	case fl.system:
 		return notInstalled(fl.scope())
 	}
-	args := e.manner(e.daemonPID(ctx))
-	was, err := e.endDaemon(ctx, 0)
+	args := app.daemon.Manner(app.daemonPID(ctx))
+	was, err := app.endDaemon(ctx, 0)
 	if err != nil {
 		return err
 	}
 	if was == 0 {
 		return notInstalled(fl.scope())
 	}
-	c, err := e.spawn(ctx, args...)
+	c, err := app.daemon.Spawn(ctx, args...)
 	if err != nil {
 		return err
 	}
-	now, err := answer(ctx, e.patience.daemon, c.Status)
+	now, err := local.Answer(ctx, app.daemon.Timeout, c.Status)
 	if err != nil {
 		return err
 	}
 	r.PID = now.PID
-	return e.emitReply(r, "ready  pid %d in the background, in place of %d, which no service had started", now.PID, was)
+	return app.emitReply(r, "ready  pid %d in the background, in place of %d, which no service had started", now.PID, was)
 }
 
 // notInstalled says that there is no service to do anything with.
@@ -494,15 +495,15 @@ func scopeFlag(scope unit.Scope) string {
 
 // daemonPID returns the pid of the daemon of these folders, which holds the state or
 // answers; 0 if none runs.
-func (e *environment) daemonPID(ctx context.Context) int {
-	if dirs, err := e.folders(); err == nil {
-		holder, _ := heldBy(filepath.Join(dirs.State, "daemon.lock"))
+func (app *App) daemonPID(ctx context.Context) int {
+	if dirs, err := app.config.Dirs(); err == nil {
+		holder, _ := local.LockHolder(filepath.Join(dirs.State, "daemon.lock"))
 		if pid, _ := strconv.Atoi(strings.TrimPrefix(holder, "pid ")); pid > 0 {
 			return pid
 		}
 	}
-	if c, err := e.running(ctx); err == nil && c != nil {
-		if st, err := answer(ctx, e.patience.daemon, c.Status); err == nil {
+	if c, err := app.daemon.Running(ctx); err == nil && c != nil {
+		if st, err := local.Answer(ctx, app.daemon.Timeout, c.Status); err == nil {
 			return st.PID
 		}
 	}
@@ -511,35 +512,21 @@ func (e *environment) daemonPID(ctx context.Context) int {
 
 // endDaemon ends the daemon of these folders, unless its pid is spared, and waits until
 // it has let go of socket and state. It returns its pid; 0 if none was ended.
-func (e *environment) endDaemon(ctx context.Context, spared int) (int, error) {
-	pid := e.daemonPID(ctx)
+func (app *App) endDaemon(ctx context.Context, spared int) (int, error) {
+	pid := app.daemonPID(ctx)
 	if pid == 0 || pid == spared {
 		return 0, nil
 	}
-	if e.ofMachine() {
+	if app.daemon.Service.OfRoot() {
 		return 0, fold.WithHint(fmt.Errorf("the daemon (pid %d) is the service of the machine, which is root's to change: %w", pid, fold.ErrForbidden), rootHint("foldwatch service stop --system"))
 	}
-	p := &patient{e: e}
-	if dirs, err := e.folders(); err == nil {
-		p.st.dirs, p.have = dirs, true
-	}
-	return pid, p.endProcess(ctx, pid)
-}
-
-// manner returns the arguments with which a daemon is started anew, so that it ends by
-// itself if the one with this pid does, or if that is not known.
-func (e *environment) manner(pid int) []string {
-	b, err := (&patient{e: e}).kernel(strconv.Itoa(pid), "cmdline")
-	if err != nil || slices.Contains(strings.Split(string(b), "\x00"), "--auto") {
-		return []string{"--auto"}
-	}
-	return nil
+	return pid, app.daemon.End(ctx, pid)
 }
 
 // installedService returns this user's service; nil if none is installed, or nobody says
 // so: a daemon of our own is better than none.
-func (e *environment) installedService() (*unit.Service, unit.State) {
-	s, st, err := e.openService(unit.User)
+func (app *App) installedService() (*unit.Service, unit.State) {
+	s, st, err := app.openService(unit.User)
 	if err != nil || !st.Installed {
 		return nil, st
 	}
@@ -547,76 +534,18 @@ func (e *environment) installedService() (*unit.Service, unit.State) {
 }
 
 // asService reports whether the daemon is a service's to run.
-func (e *environment) asService() bool {
-	s, _ := e.installedService()
-	return s != nil || e.ofMachine()
-}
-
-// startService has the user's service start the daemon, and returns when it answers; nil
-// if no service is installed, or it cannot be started from here.
-func (e *environment) startService(ctx context.Context) (daemonClient, error) {
-	s, _ := e.installedService()
-	if s == nil {
-		return nil, nil
-	}
-	if err := s.Start(); err != nil {
-		e.messages(false).printf("foldwatch: %v; a daemon of its own is started\n", err)
-		return nil, nil
-	}
-	if err := e.awaitService(ctx, unit.User); err != nil {
-		return nil, err
-	}
-	return e.running(ctx)
-}
-
-// restartService has the service manager start the daemon anew, if the one with this
-// pid is the user's service, and returns when it answers; nil if it is not.
-func (e *environment) restartService(ctx context.Context, pid int) (daemonClient, error) {
-	s, st := e.installedService()
-	if s == nil || !st.Active() || st.PID != 0 && st.PID != pid {
-		return nil, nil
-	}
-	if err := s.Restart(); err != nil {
-		return nil, err
-	}
-	if err := e.awaitService(ctx, unit.User); err != nil {
-		return nil, err
-	}
-	return e.running(ctx)
-}
-
-// ofMachine reports whether this program was given the folders of the machine's
-// service, whose daemon is root's to start and stop.
-func (e *environment) ofMachine() bool {
-	home := unit.SystemHome(runtime.GOOS)
-	return home != "" && filepath.Clean(e.getenv("FOLDWATCH_HOME")) == home
-}
-
-// leaveToMachine returns a wire.ErrNoDaemon if the daemon of these folders is the
-// machine's: one started from here would have none of the bounds of that service.
-func (e *environment) leaveToMachine() error {
-	if !e.ofMachine() {
-		return nil
-	}
-	return fold.WithHint(fmt.Errorf("%w; %s has the folders of the machine's service, which is to run it", wire.ErrNoDaemon, unit.SystemHome(runtime.GOOS)),
-		rootHint("foldwatch service start --system"))
-}
-
-// restartHint is how a daemon of another version is replaced.
-func (e *environment) restartHint() string {
-	if e.ofMachine() {
-		return rootHint("foldwatch service restart --system")
-	}
-	return "foldwatch doctor --fix"
+func (app *App) asService() bool {
+	s, _ := app.installedService()
+	return s != nil || app.daemon.Service.OfRoot()
 }
 
 // rootHint is a command for root, who may have to be asked.
 func rootHint(command string) string { return "as root: " + command }
 
 // at is where a file of the system is found.
-func (e *environment) at(path string) string {
-	if e.root == "" {
+func (app *App) at(path string) string {
+	if app.root == "" {
 		return path
 	}
-	return filepath.Join(e.root, path)
+	return filepath.Join(app.root, path)
 }

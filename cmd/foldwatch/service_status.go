@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -26,12 +28,12 @@ type serviceReport struct {
 	Notes      []string   `json:"notes"`
 }
 
-func (e *environment) serviceStatus(ctx context.Context, fl serviceFlags) error {
-	r, err := e.serviceReport(ctx, fl.scope())
+func (app *App) serviceStatus(ctx context.Context, fl serviceFlags) error {
+	r, err := app.serviceReport(ctx, fl.scope())
 	if err != nil {
 		return err
 	}
-	if err := e.emit(r, func(p printer) { printService(p, r) }); err != nil {
+	if err := app.Emit(r, func(p terminal.Printer) { printService(p, r) }); err != nil {
 		return err
 	}
 	switch {
@@ -43,8 +45,8 @@ func (e *environment) serviceStatus(ctx context.Context, fl serviceFlags) error 
 	return nil
 }
 
-func (e *environment) serviceReport(ctx context.Context, scope unit.Scope) (serviceReport, error) {
-	c, _, err := e.serviceConfig(scope)
+func (app *App) serviceReport(ctx context.Context, scope unit.Scope) (serviceReport, error) {
+	c, _, err := app.serviceConfig(scope)
 	if err == nil {
 		err = c.Check()
 	}
@@ -52,7 +54,7 @@ func (e *environment) serviceReport(ctx context.Context, scope unit.Scope) (serv
 		return serviceReport{}, err
 	}
 	r := serviceReport{Scope: scope, Manager: c.Manager(), Account: c.Account, Notes: []string{}}
-	if _, r.State, err = e.openService(scope); err != nil {
+	if _, r.State, err = app.openService(scope); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("%v; %s", err, fold.Hint(err)))
 	}
 	switch {
@@ -66,8 +68,8 @@ func (e *environment) serviceReport(ctx context.Context, scope unit.Scope) (serv
 		return r, nil
 	}
 	pid := 0
-	if cl, err := e.running(ctx); err == nil && cl != nil {
-		if st, err := answer(ctx, e.patience.daemon, cl.Status); err == nil {
+	if cl, err := app.daemon.Running(ctx); err == nil && cl != nil {
+		if st, err := local.Answer(ctx, app.daemon.Timeout, cl.Status); err == nil {
 			pid = st.PID
 		}
 	}
@@ -82,9 +84,9 @@ func (e *environment) serviceReport(ctx context.Context, scope unit.Scope) (serv
 	return r, nil
 }
 
-func printService(p printer, r serviceReport) {
+func printService(p terminal.Printer, r serviceReport) {
 	if !r.Installed {
-		p.printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
+		p.Printf("not installed (%s, %s); to install it: foldwatch service install%s\n", r.Manager, r.Scope, scopeFlag(r.Scope))
 	} else {
 		state := cmp.Or(r.State.State, "installed")
 		if r.Ready {
@@ -93,33 +95,33 @@ func printService(p printer, r serviceReport) {
 		if r.Restarts > 0 {
 			state += fmt.Sprintf(", restarted %d times", r.Restarts)
 		}
-		p.printf("%s  %s\n", bold(state), r.Says)
+		p.Printf("%s  %s\n", terminal.Bold(state), r.Says)
 		of := ""
 		if r.Packaged {
 			of = ", of a package"
 		}
-		p.printf("  %-12s %s%s\n", r.Manager, r.Path, of)
+		p.Printf("  %-12s %s%s\n", r.Manager, r.Path, of)
 		if r.PID > 0 {
-			p.printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
+			p.Printf("  %-12s %d, as %s\n", "pid", r.PID, r.Account)
 		}
 		if r.Result != "" {
-			p.printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
+			p.Printf("  %-12s %s, exit code %d; why: foldwatch service logs%s\n", "ended", r.Result, r.Code, scopeFlag(r.Scope))
 		}
-		p.printf("  %-12s %t\n", "at login", r.Enabled)
+		p.Printf("  %-12s %t\n", "at login", r.Enabled)
 	}
 	for _, n := range r.Notes {
-		p.printf("note  %s\n", n)
+		p.Printf("note  %s\n", n)
 	}
 }
 
-func (e *environment) serviceLogs(ctx context.Context, fl serviceFlags) error {
-	s, st, err := e.serviceHere(fl.scope())
+func (app *App) serviceLogs(ctx context.Context, fl serviceFlags) error {
+	s, st, err := app.serviceHere(fl.scope())
 	if err != nil {
 		return err
 	}
 	state := filepath.Join(unit.SystemHome(runtime.GOOS), "state")
 	if !fl.system || unit.SystemHome(runtime.GOOS) == "" {
-		dirs, err := e.folders()
+		dirs, err := app.config.Dirs()
 		if err != nil {
 			return err
 		}
@@ -129,24 +131,24 @@ func (e *environment) serviceLogs(ctx context.Context, fl serviceFlags) error {
 	switch {
 	case !st.Installed && fl.system:
 		return notInstalled(fl.scope())
-	case !st.Installed && !exists(file):
-		if file = filepath.Join(state, "start.log"); !exists(file) {
+	case !st.Installed && !local.Exists(file):
+		if file = filepath.Join(state, "start.log"); !local.Exists(file) {
 			return notInstalled(fl.scope())
 		}
 		fallthrough
 	case !st.Installed:
-		e.messages(false).printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", file)
-		return e.tail(ctx, file, fl.lines, fl.follow)
+		app.Messages(false).Printf("foldwatch: no service is installed; this is the log of daemons that no service started: %s\n", file)
+		return tail(ctx, app, file, fl.lines, fl.follow)
 	}
 	command := s.LogCommand(fl.lines, fl.follow)
 	if command == nil {
-		return e.tail(ctx, file, fl.lines, fl.follow)
+		return tail(ctx, app, file, fl.lines, fl.follow)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var seen bytes.Buffer // fl.lines, and few words of the journal's own
-	cmd.Stdout, cmd.Stderr = &seen, e.stderr
+	cmd.Stdout, cmd.Stderr = &seen, app.Stderr
 	if fl.follow {
-		cmd.Stdout = e.stdout
+		cmd.Stdout = app.Stdout
 	}
 	if err := cmd.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
@@ -155,6 +157,6 @@ func (e *environment) serviceLogs(ctx context.Context, fl serviceFlags) error {
 		return fold.WithHint(fmt.Errorf("the journal shows nothing of the %s's service: %w", fl.scope(), fold.ErrNotFound),
 			rootHint("journalctl _SYSTEMD_USER_UNIT="+unit.Name+".service UNIT="+unit.Name+".service; users see theirs where there is a /var/log/journal"))
 	}
-	_, err = e.stdout.Write(seen.Bytes())
+	_, err = app.Stdout.Write(seen.Bytes())
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/doctor"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/packaging/unit"
 )
@@ -37,7 +39,7 @@ func newServiceWard(t *testing.T, properties ...string) *serviceWard {
 	for _, name := range []string{"CONFIG", "STATE", "DATA", "CACHE"} {
 		u.vars["XDG_"+name+"_HOME"] = filepath.Join(u.home, strings.ToLower(name))
 	}
-	u.must(os.MkdirAll(u.env.at("/run/systemd/system"), 0o700))
+	u.must(os.MkdirAll(u.app.at("/run/systemd/system"), 0o700))
 	t.Setenv("XDG_RUNTIME_DIR", u.home)
 	u.unit = filepath.Join(u.home, ".config", "systemd", "user", "foldwatch.service")
 	u.ran = filepath.Join(u.home, "ran")
@@ -53,7 +55,7 @@ func (u *serviceWard) systemctl(properties ...string) {
 // installed puts the unit of this session in place, and has systemctl show it.
 func (u *serviceWard) installed(properties ...string) {
 	u.t.Helper()
-	c, _, err := u.env.serviceConfig(unit.User)
+	c, _, err := u.app.serviceConfig(unit.User)
 	u.must(err)
 	u.write(u.unit, c.Text())
 	u.systemctl(append(properties, "LoadState=loaded", "UnitFileState=enabled", "FragmentPath="+u.unit)...)
@@ -77,7 +79,7 @@ func (u *serviceWard) said(wantCode int, args ...string) string {
 	u.t.Helper()
 	u.out.Reset()
 	u.err.Reset()
-	u.env.loaded = nil
+	u.app.config.Forget()
 	if code := u.run(args...); code != wantCode {
 		u.t.Errorf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, wantCode, u.out.String(), u.err.String())
 	}
@@ -111,7 +113,7 @@ func (u *serviceWard) process() (pid int, ended <-chan struct{}) {
 // daemonUntil has a daemon with this pid answer until ended is closed, and then, when
 // the service manager was told to start one, the ward's.
 func (u *serviceWard) daemonUntil(pid int, ended <-chan struct{}) {
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		select {
 		case <-ended:
 		default:
@@ -141,10 +143,10 @@ func (d daemonOf) Status(ctx context.Context) (wire.Status, error) {
 func TestPackagedUnitIsToldOf(t *testing.T) {
 	u := newServiceWard(t, "ActiveState=inactive", "MainPID=0", "UnitFileState=disabled", "LoadState=loaded", "FragmentPath="+packagedUnit)
 	u.tells(u.said(4, "service", "status"), "not installed", "a package brought "+packagedUnit)
-	if found := u.look("service", false); !has(found, isOK, "a package brought "+packagedUnit) {
+	if found := u.look("service", false); !has(found, doctor.OK, "a package brought "+packagedUnit) {
 		t.Errorf("doctor: %+v", found)
 	}
-	if u.env.asService() {
+	if u.app.asService() {
 		t.Error("commands would have it started")
 	}
 	u.systemctl("ActiveState=active", "MainPID=1", "UnitFileState=enabled", "LoadState=loaded", "FragmentPath="+packagedUnit)
@@ -153,10 +155,10 @@ func TestPackagedUnitIsToldOf(t *testing.T) {
 	if strings.Contains(out, "install it otherwise") {
 		t.Errorf("a package's unit is as it is:\n%s", out)
 	}
-	if !u.env.asService() {
+	if !u.app.asService() {
 		t.Error("commands would start a daemon beside it")
 	}
-	if found := u.look("service", false); !has(found, isOK, packagedUnit) {
+	if found := u.look("service", false); !has(found, doctor.OK, packagedUnit) {
 		t.Errorf("doctor: %+v", found)
 	}
 	u.tells(u.said(0, "service", "uninstall"), "uninstalled", packagedUnit+" is the package's")
@@ -170,7 +172,7 @@ func TestInstallTellsWhatTheServiceLacks(t *testing.T) {
 	u.write(filepath.Join(u.vars["XDG_CONFIG_HOME"], "foldwatch", "config.toml"), "[providers.mine]\nkind = \"openai\"\nurl = \"https://m.example.invalid\"\nkey_env = \"MINE\"\n")
 	u.vars["HTTPS_PROXY"] = "http://proxy.example.invalid:3128"
 	u.vars["no_proxy"] = "localhost\n10.0.0.1"
-	u.env.environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
+	u.app.config.Environ = []string{"MINE=hush", "FOLDWATCH_LISTEN=127.0.0.1:7350", "EDITOR=vi"}
 	gone := make(chan struct{})
 	close(gone)
 	u.daemonUntil(0, gone)
@@ -244,7 +246,7 @@ func TestStopEndsADaemonThatStarts(t *testing.T) {
 		<-ended
 		_ = lock.Close()
 	}()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	u.tells(u.said(0, "service", "stop"), fmt.Sprintf("stopped  pid %d", pid))
 	u.tells(u.said(0, "service", "stop"), "no daemon runs")
 }
@@ -253,9 +255,9 @@ func TestStopEndsADaemonThatStarts(t *testing.T) {
 // here that of something else.
 func TestProcessOfAnotherContainerIsLeftAlone(t *testing.T) {
 	u := newServiceWard(t, "ActiveState=inactive", "MainPID=0")
-	u.env.proc = "/proc"
+	u.app.daemon.Proc = "/proc"
 	pid, ended := u.process()
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return daemonOf{u.f, pid}, nil }
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return daemonOf{u.f, pid}, nil }
 	u.tells(u.said(6, "service", "stop"), "runs in another container")
 	select {
 	case <-ended:
@@ -271,13 +273,13 @@ func TestServiceIsRestartedByItsManager(t *testing.T) {
 	pid, ended := u.process()
 	u.installed("ActiveState=active", fmt.Sprintf("MainPID=%d", pid))
 	u.f.version = "0.0.1"
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) {
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) {
 		if b, _ := os.ReadFile(u.ran); strings.Contains(string(b), " restart ") {
 			u.f.version = fullVersion()
 		}
 		return daemonOf{u.f, pid}, nil
 	}
-	if found := u.look("version", true); !has(found, isOK, "are both") {
+	if found := u.look("version", true); !has(found, doctor.OK, "are both") {
 		t.Errorf("doctor --fix: %+v", found)
 	}
 	u.tells(u.runs(), "systemctl --user restart foldwatch.service\n")
@@ -321,11 +323,11 @@ func TestOutOfReachOfTheManager(t *testing.T) {
 	u.tells(u.said(0, "service", "stop"), fmt.Sprintf("stopped  pid %d", pid))
 	u.write(u.unit, "")
 	u.tells(u.said(1, "service", "uninstall"), "connect to bus")
-	if !exists(u.unit) {
+	if !local.Exists(u.unit) {
 		t.Error("half of the service was removed")
 	}
 
-	u.must(os.Remove(u.env.at("/run/systemd/system")))
+	u.must(os.Remove(u.app.at("/run/systemd/system")))
 	u.tells(u.said(1, "service", "install"), "systemd does not run on this machine", "hint: foldwatch up -d")
 	u.tells(u.said(4, "service", "status"), "not installed", "systemd does not run on this machine")
 }
@@ -373,21 +375,21 @@ func TestServiceOfTheMachineNeedsNoHome(t *testing.T) {
 func TestFoldersOfTheMachineAreItsService(t *testing.T) {
 	u := newServiceWard(t, "ActiveState=failed", "ExecMainStatus=2", "Result=exit-code", "UnitFileState=enabled", "LoadState=loaded", "FragmentPath=/usr/lib/systemd/system/foldwatch.service")
 	u.vars["FOLDWATCH_HOME"] = unit.SystemHome("linux")
-	dial := u.env.dial
-	u.env.dial = func(context.Context, *environment) (daemonClient, error) { return nil, nil }
+	dial := u.app.daemon.Dial
+	u.app.daemon.Dial = func(context.Context) (local.Client, error) { return nil, nil }
 	u.tells(u.said(3, "status"), "the machine's service, which is to run it", "hint: as root: foldwatch service start --system")
 	u.said(3, "up", u.co, "-d", "--no-input")
 	u.said(3, "up", u.co, "--no-input")
-	if found := u.look("service", false); !has(found, isFail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
+	if found := u.look("service", false); !has(found, doctor.Fail, "it has failed: exit-code, exit code 2") || !strings.Contains(found[len(found)-1].Mend, "service restart --system") {
 		t.Errorf("doctor: %+v", found)
 	}
 
-	u.env.dial = dial // a daemon with a pid that nothing ends
+	u.app.daemon.Dial = dial // a daemon with a pid that nothing ends
 	for _, verb := range []string{"stop", "restart"} {
 		u.tells(u.said(6, "service", verb), "is the service of the machine", "hint: as root: foldwatch service stop --system")
 	}
 	u.f.version = "0.0.1"
-	if found := u.look("version", true); !has(found, isFail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
+	if found := u.look("version", true); !has(found, doctor.Fail, "the daemon is 0.0.1") || found[0].Mend != "as root: foldwatch service restart --system" {
 		t.Errorf("version: %+v", found)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,17 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/agents"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// setupFlags say what setup does with each client; none of them installs.
-type setupFlags struct{ all, check, remove, print, instructions bool }
-
-func setupCommand(e *environment) *cobra.Command {
+func setupCommand(app *App) *cobra.Command {
 	var f setupFlags
 	c := &cobra.Command{
-		Use:   "setup [CLIENT…]",
-		Short: "Connect a coding agent: write or print its MCP entry",
+		Use:     "setup [CLIENT…]",
+		Aliases: []string{"connect"},
+		Short:   "Connect a coding agent: write or print its MCP entry",
 		Long: "Writes the entry into the client's own configuration, where nothing else changes\n" +
 			"and --remove leaves the file as it was. With --all, into those of the clients that\n" +
 			"are here. Without arguments it lists the clients.\n\n" +
@@ -30,9 +28,9 @@ func setupCommand(e *environment) *cobra.Command {
 		Example: "foldwatch setup claude-code\nfoldwatch setup --all\nfoldwatch setup cursor --print\nfoldwatch setup claude-code --remove\nfoldwatch setup --instructions claude-code",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.instructions {
-				return e.setupInstructions(cmd.Context(), args, f)
+				return setupInstructions(cmd.Context(), app, args, f)
 			}
-			return e.setup(args, f)
+			return runSetup(app, args, f)
 		},
 	}
 	c.Flags().BoolVar(&f.all, "all", false, "every client that is here")
@@ -53,17 +51,7 @@ func (f setupFlags) valid() error {
 	return nil
 }
 
-// A setupResult tells what setup did for one client.
-type setupResult struct {
-	Client  string `json:"client"`
-	Name    string `json:"name"`
-	Did     string `json:"did"` // installed, unchanged, removed, absent, different, printed, not here
-	File    string `json:"file,omitempty"`
-	Backup  string `json:"backup,omitempty"`
-	Snippet string `json:"snippet,omitempty"`
-}
-
-func (e *environment) setup(names []string, f setupFlags) error {
+func runSetup(app *App, names []string, f setupFlags) error {
 	list := len(names) == 0 && !f.all
 	if err := f.valid(); err != nil {
 		return err
@@ -82,7 +70,7 @@ func (e *environment) setup(names []string, f setupFlags) error {
 	if f.all || list {
 		clients = agents.List()
 	}
-	opt, err := e.agentOptions()
+	opt, err := app.agentOptions()
 	if err != nil {
 		return err
 	}
@@ -115,37 +103,37 @@ func (e *environment) setup(names []string, f setupFlags) error {
 		}
 		results = append(results, r)
 	}
-	if err := e.emit(results, func(p printer) { e.printSetup(p, results, f.check) }); err != nil {
+	if err := app.Emit(results, func(p terminal.Printer) { printSetup(app, p, results, f.check) }); err != nil {
 		return err
 	}
 	if list {
-		e.messages(false).printf("to connect one: foldwatch setup CLIENT\n")
+		app.Messages(false).Printf("to connect one: foldwatch setup CLIENT\n")
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
 	if f.check && !list && missing > 0 {
-		return fmt.Errorf("%s without our entry", plural(missing, "client"))
+		return fmt.Errorf("%s without our entry", terminal.Plural(missing, "client"))
 	}
 	return nil
 }
 
 // agentOptions tell clients how to call this very program.
-func (e *environment) agentOptions() (agents.Options, error) {
-	exe, err := e.program()
+func (app *App) agentOptions() (agents.Options, error) {
+	exe, err := app.program()
 	if err != nil {
 		return agents.Options{}, fmt.Errorf("find this program: %w", err)
 	}
-	home := e.getenv("HOME")
+	home := app.Getenv("HOME")
 	if home == "" {
 		if home, err = os.UserHomeDir(); err != nil {
 			return agents.Options{}, fold.WithHint(fmt.Errorf("agents have their configuration in your home folder, and which that is, is not known: %w: %w", err, fold.ErrInvalid),
 				"set HOME to it")
 		}
 	}
-	opt := agents.Options{Home: home, Command: exe, Env: e.getenv}
-	if e.flags.project != "" {
-		opt.Args = []string{"mcp", "--project", e.flags.project}
+	opt := agents.Options{Home: home, Command: exe, Env: app.Getenv}
+	if app.slug != "" {
+		opt.Args = []string{"mcp", "--project", app.slug}
 	}
 	return opt, nil
 }
@@ -178,34 +166,4 @@ func setupOne(c agents.Client, opt agents.Options, f setupFlags) (setupResult, e
 		r.Did = "unchanged"
 	}
 	return r, err
-}
-
-func (e *environment) printSetup(p printer, results []setupResult, check bool) {
-	if check {
-		var t table
-		for _, r := range results {
-			t.row(cmp.Or(r.Client, "instructions"), r.Did, r.File)
-		}
-		t.print(p)
-		return
-	}
-	say := e.messages(false)
-	for _, r := range results {
-		if r.Did != "printed" {
-			p.printf("%s  %s  %s\n", cmp.Or(r.Client, "instructions"), r.Did, r.File)
-			if r.Backup != "" {
-				say.printf("the file as it was: %s\n", r.Backup)
-			}
-			if r.Did == "installed" && r.Client != "" {
-				say.printf("%s takes it up when it is started again\n", r.Name)
-			}
-			continue
-		}
-		where := "into its MCP configuration"
-		if r.File != "" {
-			where = "into " + r.File
-		}
-		say.printf("%s: put this %s\n", r.Name, where)
-		p.printf("%s\n", block(strings.TrimRight(r.Snippet, "\n")))
-	}
 }

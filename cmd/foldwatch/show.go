@@ -2,43 +2,29 @@ package main
 
 import (
 	"fmt"
-	"path"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// memoryID reads how people name a memory: its id, its file below fold/, or a
-// wiki link to it.
-func memoryID(arg string) (string, error) {
-	s := strings.TrimSuffix(strings.TrimPrefix(arg, "[["), "]]")
-	s, _, _ = strings.Cut(s, "|")
-	if regexp.MustCompile(`^(fold/)?([0-9a-f]/[0-9a-f]/)?[0-9a-fA-F]{16}(\.md)?$`).MatchString(s) {
-		s = strings.TrimSuffix(path.Base(s), ".md")
-		return strings.ToLower(s), nil
-	}
-	if regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(s) {
-		return s, nil // a foreign id; the daemon knows whether it is an alias
-	}
-	return "", fmt.Errorf("id %q is not 16 hex digits: %w", short(arg, 40), fold.ErrInvalid)
-}
-
-func showCommand(e *environment) *cobra.Command {
+func showCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID|FILE",
-		Short: "Print one memory: by its id, or by the file that it describes",
-		Args:  between(1, 1),
+		Use:     "show ID|FILE",
+		Aliases: []string{"get", "cat", "view"},
+		Short:   "Print one memory: by its id, or by the file that it describes",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := memoryID(args[0]); err != nil && e.fileNamed(args[0]) == "" {
+			if _, err := memoryID(args[0]); err != nil && fileNamed(app, args[0]) == "" {
 				return fold.WithHint(err, "foldwatch show takes the id of a memory, or a file: foldwatch memory list")
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
-				id, err := e.memoryOf(cmd.Context(), c, slug, args[0])
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
+				id, err := memoryOf(cmd.Context(), app, c, slug, args[0])
 				if err != nil {
 					return err
 				}
@@ -46,19 +32,19 @@ func showCommand(e *environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.emit(m, func(p printer) { printMemory(p, m, e.now()) })
+				return app.Emit(m, func(p terminal.Printer) { printMemory(p, m, app.now()) })
 			})
 		},
 	}
 }
 
-func printMemory(p printer, m wire.Memory, now time.Time) {
+func printMemory(p terminal.Printer, m wire.Memory, now time.Time) {
 	field := func(name, value string) {
 		if value != "" {
-			p.printf("%-10s %s\n", name, value)
+			p.Printf("%-10s %s\n", name, value)
 		}
 	}
-	p.printf("%s\n", bold(m.Title))
+	p.Printf("%s\n", terminal.Bold(m.Title))
 	field("id", m.ID)
 	field("type", m.Type+", from "+m.Source)
 	field("author", m.Author)
@@ -72,8 +58,8 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		file = "none yet"
 	}
 	field("file", file)
-	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+ago(m.UpdatedAt, now)+")")
-	field("strength", fmt.Sprintf("%.2f, recalled %s", m.Strength, plural(m.RetrievalCount, "time")))
+	field("updated", m.UpdatedAt.Local().Format(time.DateTime)+" ("+terminal.Ago(m.UpdatedAt, now)+")")
+	field("strength", fmt.Sprintf("%.2f, recalled %s", m.Strength, terminal.Plural(m.RetrievalCount, "time")))
 	if m.Stale {
 		field("stale", "its source has changed since")
 	}
@@ -94,7 +80,7 @@ func printMemory(p printer, m wire.Memory, now time.Time) {
 		}
 		field("link", linkText(l, "←"))
 	}
-	p.printf("\n%s\n", block(strings.TrimRight(m.Content, "\n")))
+	p.Printf("\n%s\n", terminal.Block(strings.TrimRight(m.Content, "\n")))
 }
 
 // linkText tells one link as seen from the memory at hand.
@@ -116,7 +102,7 @@ func linkText(l wire.Link, arrow string) string {
 	return s
 }
 
-func contextCommand(e *environment) *cobra.Command {
+func contextCommand(app *App) *cobra.Command {
 	var in wire.ContextRequest
 	c := &cobra.Command{
 		Use:   "context ID",
@@ -130,12 +116,12 @@ func contextCommand(e *environment) *cobra.Command {
 			if in.Depth < 1 || in.Depth > 3 {
 				return usagef("", "--depth must be 1, 2 or 3")
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				r, err := c.Context(cmd.Context(), slug, id, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(r, func(p printer) { printContext(p, r) })
+				return app.Emit(r, func(p terminal.Printer) { printContext(p, r) })
 			})
 		},
 	}
@@ -144,13 +130,13 @@ func contextCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func printContext(p printer, r wire.ContextReply) {
-	p.printf("%s  %s\n", bold(r.Memory.Title), r.Memory.ID)
+func printContext(p terminal.Printer, r wire.ContextReply) {
+	p.Printf("%s  %s\n", terminal.Bold(r.Memory.Title), r.Memory.ID)
 	if r.Memory.FilePath != "" {
-		p.printf("  %s\n", r.Memory.FilePath)
+		p.Printf("  %s\n", r.Memory.FilePath)
 	}
 	if len(r.RelatedMemories) > 0 {
-		p.printf("\nlinked\n")
+		p.Printf("\nlinked\n")
 	}
 	for _, m := range r.RelatedMemories {
 		arrow := "→"
@@ -161,16 +147,16 @@ func printContext(p printer, r wire.ContextReply) {
 		if m.Derived {
 			mark = "  (derived: " + m.Evidence + ")"
 		}
-		p.printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
+		p.Printf("  %s%s %s  %s  %s%s\n", strings.Repeat("  ", max(0, m.Depth-1)), arrow, m.Relationship, m.Title, itemPlace(m.MemoryItem), mark)
 	}
 	if len(r.SimilarMemories) > 0 {
-		p.printf("\nclose in meaning\n")
+		p.Printf("\nclose in meaning\n")
 	}
 	for _, m := range r.SimilarMemories {
-		p.printf("  %.2f  %s  %s\n", m.Relevance, m.Title, itemPlace(m.MemoryItem))
+		p.Printf("  %.2f  %s  %s\n", m.Relevance, m.Title, itemPlace(m.MemoryItem))
 	}
 	if r.Truncated {
-		p.printf("\nthere is more: raise --limit\n")
+		p.Printf("\nthere is more: raise --limit\n")
 	}
 }
 
@@ -181,7 +167,7 @@ func itemPlace(m wire.MemoryItem) string {
 	return m.ID
 }
 
-func sourceCommand(e *environment) *cobra.Command {
+func sourceCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "source ID",
 		Short: "Print the source a memory describes",
@@ -191,18 +177,18 @@ func sourceCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.inProject(cmd.Context(), func(c daemonClient, slug string) error {
+			return app.inProject(cmd.Context(), func(c local.Client, slug string) error {
 				s, err := c.MemorySource(cmd.Context(), slug, id, 0, 0)
 				if err != nil {
 					return err
 				}
 				if s.Stale {
-					e.messages(false).printf("%s has changed since it was described\n", s.FilePath)
+					app.Messages(false).Printf("%s has changed since it was described\n", s.FilePath)
 				}
-				return e.emit(s, func(p printer) {
-					p.printf("%s", block(s.Content))
+				return app.Emit(s, func(p terminal.Printer) {
+					p.Printf("%s", terminal.Block(s.Content))
 					if !strings.HasSuffix(s.Content, "\n") {
-						p.printf("\n")
+						p.Printf("\n")
 					}
 				})
 			})

@@ -10,17 +10,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func statusCommand(e *environment) *cobra.Command {
+func statusCommand(app *App) *cobra.Command {
 	var check bool
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Tell how daemon and projects are",
-		Args:  between(0, 0),
+		Use:        "status",
+		Aliases:    []string{"ps", "info", "health"},
+		SuggestFor: []string{"stats"},
+		Short:      "Tell how daemon and projects are",
+		Args:       between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e.noticesTold = true // they are part of what is printed
-			cl, err := e.connect(cmd.Context())
+			app.daemon.HideNotices() // they are part of what is printed
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -28,19 +31,19 @@ func statusCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if slug := e.flags.project; slug != "" {
+			if slug := app.slug; slug != "" {
 				one, err := cl.ProjectStatus(cmd.Context(), slug)
 				if err != nil {
 					return err
 				}
 				st.Projects = slices.DeleteFunc(st.Projects, func(p wire.ProjectStatus) bool { return p.Slug != one.Slug })
 			}
-			if err := e.emit(st, func(p printer) { printStatus(p, st, e.now()) }); err != nil {
+			if err := app.Emit(st, func(p terminal.Printer) { printStatus(p, st, app.now()) }); err != nil {
 				return err
 			}
 			if check {
 				why := degraded(st)
-				if e.slips != nil {
+				if app.config.Err != nil {
 					why = append(why, "the configuration cannot be used")
 				}
 				if len(why) > 0 {
@@ -66,13 +69,13 @@ func degraded(st wire.Status) []string {
 			why = append(why, p.Slug+" is watched by polling")
 		}
 		if p.Files.Failed > 0 {
-			why = append(why, fmt.Sprintf("%s: %s failed", p.Slug, plural(p.Files.Failed, "file")))
+			why = append(why, fmt.Sprintf("%s: %s failed", p.Slug, terminal.Plural(p.Files.Failed, "file")))
 		}
 		if p.Sync == "paused" {
 			why = append(why, "sync of "+p.Slug+" is paused")
 		}
 		if n := setAside(p.Problems); n > 0 {
-			why = append(why, fmt.Sprintf("%s: %s set aside", p.Slug, plural(n, "file")))
+			why = append(why, fmt.Sprintf("%s: %s set aside", p.Slug, terminal.Plural(n, "file")))
 		}
 	}
 	return why
@@ -109,24 +112,24 @@ func readiness(st wire.Status) string {
 	}
 }
 
-func printStatus(p printer, st wire.Status, now time.Time) {
-	p.printf("%s %s  pid %d  up %s  %s\n", bold("foldwatch"), st.Version, st.PID, span(now.Sub(st.StartedAt)), readiness(st))
-	p.printf("socket    %s\n", st.Socket)
+func printStatus(p terminal.Printer, st wire.Status, now time.Time) {
+	p.Printf("%s %s  pid %d  up %s  %s\n", terminal.Bold("foldwatch"), st.Version, st.PID, terminal.Span(now.Sub(st.StartedAt)), readiness(st))
+	p.Printf("socket    %s\n", st.Socket)
 	if st.Listen != "" {
-		p.printf("listen    %s, with a token\n", st.Listen)
+		p.Printf("listen    %s, with a token\n", st.Listen)
 	}
 	if st.Webhooks != "" {
-		p.printf("webhooks  %s, signed\n", st.Webhooks)
+		p.Printf("webhooks  %s, signed\n", st.Webhooks)
 	}
-	p.printf("embedder  %s\n", st.Embedder)
+	p.Printf("embedder  %s\n", st.Embedder)
 	if st.RSSBytes > 0 {
-		p.printf("memory    %s, %.1f s of CPU\n", size(st.RSSBytes), st.CPUSeconds)
+		p.Printf("memory    %s, %.1f s of CPU\n", terminal.Size(st.RSSBytes), st.CPUSeconds)
 	}
 	for _, n := range st.Notices {
-		p.printf("notice    %s\n", n)
+		p.Printf("notice    %s\n", n)
 	}
 	if len(st.Projects) == 0 {
-		p.printf("\nno project is registered yet; start with: foldwatch up\n")
+		p.Printf("\nno project is registered yet; start with: foldwatch up\n")
 	}
 	for _, pr := range st.Projects {
 		printProjectStatus(p, pr, now)
@@ -134,58 +137,58 @@ func printStatus(p printer, st wire.Status, now time.Time) {
 	}
 }
 
-func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
+func printProjectStatus(p terminal.Printer, pr wire.ProjectStatus, now time.Time) {
 	state := pr.State
 	if pr.Resting {
 		state += ", resting"
 	}
-	p.printf("\n%s  %s  %s\n", bold(pr.Slug), state, pr.Path)
+	p.Printf("\n%s  %s  %s\n", terminal.Bold(pr.Slug), state, pr.Path)
 	if pr.Reason != "" {
-		p.printf("  reason    %s\n", pr.Reason)
+		p.Printf("  reason    %s\n", pr.Reason)
 	}
 	if pr.Hint != "" {
-		p.printf("  mend      %s\n", pr.Hint)
+		p.Printf("  mend      %s\n", pr.Hint)
 	}
 	if pr.PausedUntil != nil {
-		p.printf("  paused    until %s\n", pr.PausedUntil.Local().Format(time.DateTime))
+		p.Printf("  paused    until %s\n", pr.PausedUntil.Local().Format(time.DateTime))
 	}
 	if pr.Progress != nil {
-		p.printf("  progress  %s\n", progressLine(*pr.Progress))
+		p.Printf("  progress  %s\n", terminal.ProgressLine(*pr.Progress))
 	}
 	f := pr.Files
-	p.printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)
-	p.printf("  holds     %s, %s, %s, %s\n", plural(pr.Memories, "memory"), plural(pr.Chunks, "chunk"), plural(pr.Vectors, "vector"), plural(pr.Links, "link"))
+	p.Printf("  files     %d indexed, %d stale, %d skipped, %d failed, %d queued\n", f.Indexed, f.Stale, f.Skipped, f.Failed, f.Queued)
+	p.Printf("  holds     %s, %s, %s, %s\n", terminal.Plural(pr.Memories, "memory"), terminal.Plural(pr.Chunks, "chunk"), terminal.Plural(pr.Vectors, "vector"), terminal.Plural(pr.Links, "link"))
 	if pr.Conflicts > 0 {
-		p.printf("  conflicts %s: foldwatch memory list --type conflict -p %s\n", plural(pr.Conflicts, "other version")+" of a memory that two sides changed", pr.Slug)
+		p.Printf("  conflicts %s: foldwatch memory list --type conflict -p %s\n", terminal.Plural(pr.Conflicts, "other version")+" of a memory that two sides changed", pr.Slug)
 	}
 	if pr.Proposals > 0 {
 		waits := "wait"
 		if pr.Proposals == 1 {
 			waits = "waits"
 		}
-		p.printf("  proposals %d %s for a decision: foldwatch proposals -p %s\n", pr.Proposals, waits, pr.Slug)
+		p.Printf("  proposals %d %s for a decision: foldwatch proposals -p %s\n", pr.Proposals, waits, pr.Slug)
 	}
 	if pr.VectorsDue > 0 {
-		p.printf("  vectors   those of %s are still to come; words find them already\n", plural(pr.VectorsDue, "memory"))
+		p.Printf("  vectors   those of %s are still to come; words find them already\n", terminal.Plural(pr.VectorsDue, "memory"))
 	}
-	p.printf("  index     chunker %s, vectors %s, %s\n", pr.Chunker, pr.Engine, plural(pr.Queued, "job")+" queued")
+	p.Printf("  index     chunker %s, vectors %s, %s\n", pr.Chunker, pr.Engine, terminal.Plural(pr.Queued, "job")+" queued")
 	if v := pr.VectorSearch; v != nil && v.Recall > 0 {
-		p.printf("  nearest   %s, recall@10 %.3f, p50 %.2f ms: %s\n", v.Engine, v.Recall, v.P50MS, v.Why)
+		p.Printf("  nearest   %s, recall@10 %.3f, p50 %.2f ms: %s\n", v.Engine, v.Recall, v.P50MS, v.Why)
 	}
 	if m := pr.Embedder; m != nil {
-		p.printf("  meaning   %s %s, %s, on %s\n", m.Provider, m.Model, plural(m.Dimension, "dimension"), m.Where)
+		p.Printf("  meaning   %s %s, %s, on %s\n", m.Provider, m.Model, terminal.Plural(m.Dimension, "dimension"), m.Where)
 		if m.Weight == m.ChunkWeight && m.WeightWhy == m.ChunkWeightWhy {
-			p.printf("  weight    %.2g: %s\n", m.Weight, m.WeightWhy)
+			p.Printf("  weight    %.2g: %s\n", m.Weight, m.WeightWhy)
 		} else {
-			p.printf("  weight    %.2g for files and memories: %s\n", m.Weight, m.WeightWhy)
-			p.printf("            %.2g for functions and sections: %s\n", m.ChunkWeight, m.ChunkWeightWhy)
+			p.Printf("  weight    %.2g for files and memories: %s\n", m.Weight, m.WeightWhy)
+			p.Printf("            %.2g for functions and sections: %s\n", m.ChunkWeight, m.ChunkWeightWhy)
 		}
 		if m.Next != "" {
-			p.printf("  next      %s: its vectors are being made, those above answer until then\n", m.Next)
+			p.Printf("  next      %s: its vectors are being made, those above answer until then\n", m.Next)
 		}
 		if m.HeldUntil != nil {
 			name := cmp.Or(m.Next, m.Provider+"/"+m.Model)
-			p.printf("  held      %s failed too often, or asked for time, and is asked again at %s; at once with: foldwatch model use %s\n",
+			p.Printf("  held      %s failed too often, or asked for time, and is asked again at %s; at once with: foldwatch model use %s\n",
 				name, m.HeldUntil.Local().Format(time.TimeOnly), name)
 		}
 		if m.SentToday > 0 {
@@ -193,34 +196,34 @@ func printProjectStatus(p printer, pr wire.ProjectStatus, now time.Time) {
 			if m.DailyTexts > 0 {
 				most = fmt.Sprintf(" of %d a day", m.DailyTexts)
 			}
-			p.printf("  sent      %s%s today (UTC) to %s\n", plural(int(m.SentToday), "text"), most, m.Where)
+			p.Printf("  sent      %s%s today (UTC) to %s\n", terminal.Plural(int(m.SentToday), "text"), most, m.Where)
 		}
 	}
 	watch := pr.Watch
 	if pr.WatchReason != "" {
 		watch += " (" + pr.WatchReason + ")"
 	}
-	p.printf("  watch     %s, file memories %s\n", watch, pr.FileMemories)
+	p.Printf("  watch     %s, file memories %s\n", watch, pr.FileMemories)
 	last := "none yet"
 	if c := pr.LastCommit; c != nil {
-		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], ago(c.Time, now), c.Message)
+		last = fmt.Sprintf("%s %s (%s)", c.Rev[:min(12, len(c.Rev))], terminal.Ago(c.Time, now), c.Message)
 	}
-	next := "sync " + pr.Sync
+	next := ", sync " + pr.Sync
 	if pr.Mode == modeTracked {
-		next = "nothing to commit"
+		next = "" // nobody counts what was edited by hand, or deleted
 		if pr.Uncommitted > 0 {
-			next = plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
+			next = ", " + terminal.Plural(pr.Uncommitted, "memory") + " to commit: foldwatch commit"
 		}
 	}
-	p.printf("  history   %s, last commit %s, %s\n", pr.Mode, last, next)
+	p.Printf("  history   %s, last commit %s%s\n", pr.Mode, last, next)
 	printRepository(p, pr.Repository, now)
 	for _, n := range pr.Notices {
-		p.printf("  notice    %s\n", n)
+		p.Printf("  notice    %s\n", n)
 	}
 	first := firstProblems(pr.Problems)
 	printProblems(p, "  ", 8, first)
 	if more := max(pr.ProblemCount, len(pr.Problems)) - len(first); more > 0 {
-		p.printf("  and %d more: foldwatch quarantine -p %s\n", more, pr.Slug)
+		p.Printf("  and %d more: foldwatch problems -p %s\n", more, pr.Slug)
 	}
 }
 
@@ -244,11 +247,11 @@ func firstProblems(all []wire.FileProblem) []wire.FileProblem {
 
 // printProblems names files, the state of each in a column of at least width
 // cells. What mends several in a row is said once, below the last of them.
-func printProblems(p printer, indent string, width int, problems []wire.FileProblem) {
+func printProblems(p terminal.Printer, indent string, width int, problems []wire.FileProblem) {
 	for i, pb := range problems {
-		p.printf("%s%-*s  %s: %s\n", indent, width, pb.State, pb.Path, pb.Reason)
+		p.Printf("%s%-*s  %s: %s\n", indent, width, pb.State, pb.Path, pb.Reason)
 		if pb.Hint != "" && (i+1 == len(problems) || problems[i+1].Hint != pb.Hint) {
-			p.printf("%s%-*s  %s\n", indent, width, "mend", pb.Hint)
+			p.Printf("%s%-*s  %s\n", indent, width, "mend", pb.Hint)
 		}
 	}
 }

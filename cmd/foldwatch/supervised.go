@@ -13,6 +13,7 @@ import (
 	"github.com/foldwatch/foldwatch/api/client"
 	"github.com/foldwatch/foldwatch/api/sock"
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/daemon/notify"
 )
 
@@ -86,5 +87,5 @@ func summary(st wire.Status) string {
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		parts = append(parts, fmt.Sprintf("%d %s", states[state], state))
 	}
-	return plural(len(st.Projects), "project") + ": " + strings.Join(parts, ", ")
+	return terminal.Plural(len(st.Projects), "project") + ": " + strings.Join(parts, ", ")
 }

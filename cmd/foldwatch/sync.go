@@ -12,14 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-func syncCommand(e *environment) *cobra.Command {
+func syncCommand(app *App) *cobra.Command {
 	var in wire.SyncRequest
 	c := &cobra.Command{
-		Use:   "sync",
-		Short: "Publish memories to the remote, and take those of others",
+		Use:        "sync",
+		SuggestFor: []string{"push", "pull"},
+		Short:      "Publish memories to the remote, and take those of others",
 		Long: "Syncs now: publishes the memories of this project on the branch foldwatch of its\n" +
 			"remote, takes those that others have published, and returns when they are found by\n" +
 			"searches. After `foldwatch sync on` that happens by itself; before, nothing leaves this\n" +
@@ -28,24 +31,24 @@ func syncCommand(e *environment) *cobra.Command {
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c daemonClient, slug string, r wire.Repository) error {
+			return withRepository(ctx, app, func(c local.Client, slug string, r wire.Repository) error {
 				reply, err := c.Sync(ctx, slug, r.ID, in)
 				if err != nil {
 					return err
 				}
 				for _, n := range reply.Notices {
-					e.messages(false).printf("foldwatch: %s\n", n)
+					app.Messages(false).Printf("foldwatch: %s\n", n)
 				}
-				return e.emit(reply, func(p printer) { p.printf("%s\n", syncLine(reply)) })
+				return app.Emit(reply, func(p terminal.Printer) { p.Printf("%s\n", syncLine(reply)) })
 			})
 		},
 	}
 	c.Flags().BoolVar(&in.Resync, "resync", false, "go on although the history of the remote was rewritten")
-	c.AddCommand(syncOnCommand(e), syncOffCommand(e))
+	c.AddCommand(syncOnCommand(app), syncOffCommand(app))
 	return c
 }
 
-func syncOnCommand(e *environment) *cobra.Command {
+func syncOnCommand(app *App) *cobra.Command {
 	var in wire.RepositoryCreate
 	c := &cobra.Command{
 		Use:   "on",
@@ -54,15 +57,15 @@ func syncOnCommand(e *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			var err error
-			if in.Remote, err = e.remote(in.Remote); err != nil {
+			if in.Remote, err = remoteURL(app, in.Remote); err != nil {
 				return err
 			}
-			return e.inProject(ctx, func(c daemonClient, slug string) error {
+			return app.inProject(ctx, func(c local.Client, slug string) error {
 				added, err := c.AddRepository(ctx, slug, in)
 				if err != nil {
 					return err
 				}
-				return e.emit(added, func(p printer) { e.printSyncOn(p, added) })
+				return app.Emit(added, func(p terminal.Printer) { printSyncOn(app, p, added) })
 			})
 		},
 	}
@@ -71,31 +74,31 @@ func syncOnCommand(e *environment) *cobra.Command {
 }
 
 // printSyncOn says what leaves the machine, and what the first sync did.
-func (e *environment) printSyncOn(p printer, added wire.RepositoryAdded) {
-	p.printf("sync on: %s\n", added.Sends)
+func printSyncOn(app *App, p terminal.Printer, added wire.RepositoryAdded) {
+	p.Printf("sync on: %s\n", added.Sends)
 	if added.Synced != nil {
-		p.printf("%s\n", syncLine(*added.Synced))
+		p.Printf("%s\n", syncLine(*added.Synced))
 		return
 	}
-	e.messages(true).printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
+	app.Messages(true).Printf("foldwatch: not synced yet: %s\n", added.Repository.Reason)
 	if h := added.Repository.Hint; h != "" {
-		e.messages(true).printf("hint: %s\n", h)
+		app.Messages(true).Printf("hint: %s\n", h)
 	}
 }
 
-func syncOffCommand(e *environment) *cobra.Command {
+func syncOffCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "off",
 		Short: "Stop syncing; what was published stays where it is",
 		Args:  between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return e.withRepository(ctx, func(c daemonClient, slug string, r wire.Repository) error {
+			return withRepository(ctx, app, func(c local.Client, slug string, r wire.Repository) error {
 				if err := c.RemoveRepository(ctx, slug, r.ID); err != nil {
 					return err
 				}
-				return e.emit(map[string]any{"project": slug, "sync": "off"}, func(p printer) {
-					p.printf("sync off: nothing of %s leaves this machine any more\n", slug)
+				return app.Emit(map[string]any{"project": slug, "sync": "off"}, func(p terminal.Printer) {
+					p.Printf("sync off: nothing of %s leaves this machine any more\n", slug)
 				})
 			})
 		},
@@ -103,8 +106,8 @@ func syncOffCommand(e *environment) *cobra.Command {
 }
 
 // withRepository runs fn for the repository of the project the command is about.
-func (e *environment) withRepository(ctx context.Context, fn func(c daemonClient, slug string, r wire.Repository) error) error {
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
+func withRepository(ctx context.Context, app *App, fn func(c local.Client, slug string, r wire.Repository) error) error {
+	return app.inProject(ctx, func(c local.Client, slug string) error {
 		list, err := c.Repositories(ctx, slug)
 		if err != nil {
 			return err
@@ -116,9 +119,9 @@ func (e *environment) withRepository(ctx context.Context, fn func(c daemonClient
 	})
 }
 
-// remote returns what --remote names as the daemon needs it, which has another
+// remoteURL returns what --remote names as the daemon needs it, which has another
 // working directory: a path becomes absolute.
-func (e *environment) remote(name string) (string, error) {
+func remoteURL(app *App, name string) (string, error) {
 	isPath := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~")
 	if !isPath && strings.ContainsAny(name, `/\`) && !strings.Contains(name, ":") {
 		isPath = true
@@ -133,7 +136,7 @@ func (e *environment) remote(name string) (string, error) {
 		}
 		name = filepath.Join(home, rest)
 	}
-	return e.absolute(name)
+	return app.absolute(name)
 }
 
 // syncLine says what a sync did: `3 memories pushed, 1 received, 1 merged`.
@@ -146,7 +149,7 @@ func syncLine(r wire.SyncReply) string {
 		switch {
 		case part.n == 0:
 		case len(parts) == 0:
-			parts = append(parts, plural(part.n, "memory")+" "+part.what)
+			parts = append(parts, terminal.Plural(part.n, "memory")+" "+part.what)
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
@@ -162,7 +165,7 @@ func syncLine(r wire.SyncReply) string {
 }
 
 // printRepository tells in status how a sync stands.
-func printRepository(p printer, r *wire.Repository, now time.Time) {
+func printRepository(p terminal.Printer, r *wire.Repository, now time.Time) {
 	if r == nil {
 		return
 	}
@@ -170,29 +173,29 @@ func printRepository(p printer, r *wire.Repository, now time.Time) {
 		if t == nil {
 			return "never"
 		}
-		return ago(*t, now)
+		return terminal.Ago(*t, now)
 	}
-	p.printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
+	p.Printf("  remote    %s, synced %s, pushed %s, %d unpushed\n", r.Remote, at(r.LastSync), at(r.LastPush), r.Unpushed)
 	if a := r.Ahead; a != nil {
-		p.printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
-			a.Branch, plural(a.Commits, "commit"), ago(a.SeenAt, now))
+		p.Printf("  ahead     %s of the remote is %s ahead, seen %s; they are memories already: git pull brings the files\n",
+			a.Branch, terminal.Plural(a.Commits, "commit"), terminal.Ago(a.SeenAt, now))
 	}
 	if r.Reason != "" {
-		p.printf("  sync      %s: %s\n", r.Sync, r.Reason)
+		p.Printf("  sync      %s: %s\n", r.Sync, r.Reason)
 	}
 	if r.Hint != "" {
-		p.printf("  mend      %s\n", r.Hint)
+		p.Printf("  mend      %s\n", r.Hint)
 	}
 	if r.NextTry != nil {
-		p.printf("  again     by itself at %s\n", r.NextTry.Local().Format(time.TimeOnly))
+		p.Printf("  again     by itself at %s\n", r.NextTry.Local().Format(time.TimeOnly))
 	}
 	for _, f := range r.Held {
-		p.printf("  held      %s: %s\n", f.Path, f.Reason)
+		p.Printf("  held      %s: %s\n", f.Path, f.Reason)
 	}
 }
 
 // printWebhook tells where the forge of a synced repository can send webhooks.
-func printWebhook(p printer, at string, r *wire.Repository) {
+func printWebhook(p terminal.Printer, at string, r *wire.Repository) {
 	if at == "" || r == nil || r.Sync == "off" {
 		return
 	}
@@ -201,6 +204,6 @@ func printWebhook(p printer, at string, r *wire.Repository) {
 		forges = []string{r.Kind}
 	}
 	for _, forge := range forges {
-		p.printf("  webhook   %s/webhooks/%s/%s\n", at, forge, r.ID)
+		p.Printf("  webhook   %s/webhooks/%s/%s\n", at, forge, r.ID)
 	}
 }

@@ -17,7 +17,7 @@ const tailBytes = 1 << 20
 
 // tail prints the last lines of a file, and with follow what is added until ctx
 // ends, also when the file is begun anew.
-func (e *environment) tail(ctx context.Context, path string, lines int, follow bool) error {
+func tail(ctx context.Context, app *App, path string, lines int, follow bool) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("no log yet at %s: %w", path, fold.ErrNotFound)
@@ -37,7 +37,7 @@ func (e *environment) tail(ctx context.Context, path string, lines int, follow b
 	if err != nil {
 		return err
 	}
-	if _, err := e.stdout.Write(lastOf(b, lines)); err != nil || !follow {
+	if _, err := app.Stdout.Write(lastOf(b, lines)); err != nil || !follow {
 		return err
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -48,7 +48,7 @@ func (e *environment) tail(ctx context.Context, path string, lines int, follow b
 			return nil
 		case <-tick.C:
 		}
-		if _, err := io.Copy(e.stdout, f); err != nil {
+		if _, err := io.Copy(app.Stdout, f); err != nil {
 			return err
 		}
 		was, errA := f.Stat()

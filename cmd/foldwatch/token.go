@@ -8,17 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
-func tokenCommand(e *environment) *cobra.Command {
-	return parent("token", "Let other machines and programs in", tokenCreateCommand(e), tokenListCommand(e), tokenRevokeCommand(e))
+func tokenCommand(app *App) *cobra.Command {
+	c := parent("token", "Let other machines and programs in", tokenCreateCommand(app), tokenListCommand(app), tokenRevokeCommand(app))
+	c.SuggestFor = []string{"tokens", "login"}
+	return c
 }
 
-func tokenCreateCommand(e *environment) *cobra.Command {
+func tokenCreateCommand(app *App) *cobra.Command {
 	in := wire.TokenCreate{Scope: "read"}
 	c := &cobra.Command{
-		Use:   "create --name NAME",
-		Short: "Make a token, and show it this once",
+		Use:     "create --name NAME",
+		Aliases: []string{"new", "add"},
+		Short:   "Make a token, and show it this once",
 		Long: "Makes a token for a program that calls foldwatch over TCP (listen in the user file), or that\n" +
 			"shall be allowed less than you at the socket. It is shown once: foldwatch keeps only its hash.\n" +
 			"Send it as the header Authorization: Bearer fwt_…, never in a URL.",
@@ -28,10 +32,10 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if in.Name == "" {
 				return usage(errors.New("a token needs a name"), "foldwatch token create --name NAME")
 			}
-			if e.flags.project != "" {
-				in.Projects = strings.Split(e.flags.project, ",")
+			if app.slug != "" {
+				in.Projects = strings.Split(app.slug, ",")
 			}
-			cl, err := e.connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -39,9 +43,9 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.emit(made, func(p printer) {
-				p.printf("%s\n", made.Secret)
-				e.messages(false).printf("token %s (%s): %s, until %s; it is not shown again\n",
+			return app.Emit(made, func(p terminal.Printer) {
+				p.Printf("%s\n", made.Secret)
+				app.Messages(false).Printf("token %s (%s): %s, until %s; it is not shown again\n",
 					made.ID, made.Name, tokenMay(made.Token), made.ExpiresAt.Local().Format(time.DateTime))
 			})
 		},
@@ -52,13 +56,14 @@ func tokenCreateCommand(e *environment) *cobra.Command {
 	return c
 }
 
-func tokenListCommand(e *environment) *cobra.Command {
+func tokenListCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List tokens: what they may, until when, when they were last used",
-		Args:  between(0, 0),
+		Use:     "list",
+		Aliases: []string{"ls", "show"},
+		Short:   "List tokens: what they may, until when, when they were last used",
+		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -66,40 +71,41 @@ func tokenListCommand(e *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.emit(list, func(p printer) {
+			return app.Emit(list, func(p terminal.Printer) {
 				if len(list.Items) == 0 {
-					e.messages(false).printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
+					app.Messages(false).Printf("there are no tokens; to make one: foldwatch token create --name NAME\n")
 					return
 				}
-				var t table
-				t.row("ID", "NAME", "MAY", "STATE", "UNTIL", "LAST USED")
+				var t terminal.Table
+				t.Row("ID", "NAME", "MAY", "STATE", "UNTIL", "LAST USED")
 				for _, k := range list.Items {
 					used := time.Time{}
 					if k.LastUsed != nil {
 						used = *k.LastUsed
 					}
-					t.row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), ago(used, e.now()))
+					t.Row(k.ID, k.Name, tokenMay(k), k.State, k.ExpiresAt.Local().Format(time.DateTime), terminal.Ago(used, app.now()))
 				}
-				t.print(p)
+				t.Print(p)
 			})
 		},
 	}
 }
 
-func tokenRevokeCommand(e *environment) *cobra.Command {
+func tokenRevokeCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke ID",
-		Short: "End a token at once, and those that were made by it",
-		Args:  between(1, 1),
+		Use:     "revoke ID",
+		Aliases: []string{"rm", "delete", "remove"},
+		Short:   "End a token at once, and those that were made by it",
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := e.connect(cmd.Context())
+			cl, err := app.daemon.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if err := cl.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return e.emit(map[string]string{"revoked": args[0]}, func(p printer) { p.printf("revoked %s\n", args[0]) })
+			return app.Emit(map[string]string{"revoked": args[0]}, func(p terminal.Printer) { p.Printf("revoked %s\n", args[0]) })
 		},
 	}
 }

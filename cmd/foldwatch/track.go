@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/api/wire"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
@@ -23,7 +25,7 @@ type modeReply struct {
 	Sync    string   `json:"sync,omitempty"` // off, where it was on
 }
 
-func trackCommand(e *environment) *cobra.Command {
+func trackCommand(app *App) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "track",
@@ -34,14 +36,14 @@ func trackCommand(e *environment) *cobra.Command {
 			"has published stays on the branch foldwatch of the remote. The way back: foldwatch untrack",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.changeMode(cmd.Context(), modeTracked, yes)
+			return changeMode(cmd.Context(), app, modeTracked, yes)
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask, where sync is on")
 	return c
 }
 
-func untrackCommand(e *environment) *cobra.Command {
+func untrackCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "untrack",
 		Short: "Keep memories in a history of their own, beside that of the code (sidecar mode)",
@@ -51,7 +53,7 @@ func untrackCommand(e *environment) *cobra.Command {
 			"memories of the main one then. The way back: foldwatch track",
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.changeMode(cmd.Context(), modeSidecar, false)
+			return changeMode(cmd.Context(), app, modeSidecar, false)
 		},
 	}
 }
@@ -59,13 +61,13 @@ func untrackCommand(e *environment) *cobra.Command {
 // changeMode has the daemon keep the history of the memories of this checkout in
 // another way. Neither it nor this program runs git on the user's branch or index:
 // that is printed, for the user to run.
-func (e *environment) changeMode(ctx context.Context, mode string, yes bool) error {
+func changeMode(ctx context.Context, app *App, mode string, yes bool) error {
 	command := "track"
 	if mode == modeSidecar {
 		command = "untrack"
 	}
-	return e.inProject(ctx, func(c daemonClient, slug string) error {
-		w, err := e.workTree(ctx, c, slug)
+	return app.inProject(ctx, func(c local.Client, slug string) error {
+		w, err := app.workTree(ctx, c, slug)
 		if err != nil {
 			return err
 		}
@@ -83,7 +85,7 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 			if st.Repository != nil {
 				r.Remote = st.Repository.Remote
 			}
-			if !yes && !e.ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
+			if !yes && !app.Ask(fmt.Sprintf("%s is synced with %s; that ends, and the branch foldwatch there stays as it is. Go on?", w.name, r.Remote)) {
 				return fold.WithHint(errors.New("track: nothing was changed"), "foldwatch track --yes")
 			}
 		}
@@ -92,53 +94,53 @@ func (e *environment) changeMode(ctx context.Context, mode string, yes bool) err
 				return err
 			}
 		}
-		if r.Run, err = e.leftToRun(ctx, w, mode); err != nil {
+		if r.Run, err = leftToRun(ctx, w, mode); err != nil {
 			return err
 		}
-		return e.emit(r, func(p printer) { e.printMode(ctx, p, w, r) })
+		return app.Emit(r, func(p terminal.Printer) { printMode(ctx, app, p, w, r) })
 	})
 }
 
 // leftToRun are the commands by which the user's branch gets, or loses, the memories.
-func (e *environment) leftToRun(ctx context.Context, w workTree, mode string) ([]string, error) {
+func leftToRun(ctx context.Context, w workTree, mode string) ([]string, error) {
 	tracked, err := w.CountInHead(ctx, w.fold)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case mode == modeTracked && tracked == 0 && exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))):
+	case mode == modeTracked && tracked == 0 && local.Exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))):
 		// Not all of the folder: what is local, or holds a credential, is not for others.
-		return []string{"git add " + quoteArg(path.Join(w.fold, fold.ProjectFile)), "foldwatch commit"}, nil
+		return []string{"git add " + terminal.Quote(path.Join(w.fold, fold.ProjectFile)), "foldwatch commit"}, nil
 	case mode == modeSidecar && tracked > 0:
-		return []string{"git rm -r --cached --quiet " + quoteArg(w.fold), "git commit -m " + quoteArg("Keep the memories beside the repository")}, nil
+		return []string{"git rm -r --cached --quiet " + terminal.Quote(w.fold), "git commit -m " + terminal.Quote("Keep the memories beside the repository")}, nil
 	}
 	return []string{}, nil
 }
 
-func (e *environment) printMode(ctx context.Context, p printer, w workTree, r modeReply) {
-	msg := e.messages(false)
+func printMode(ctx context.Context, app *App, p terminal.Printer, w workTree, r modeReply) {
+	msg := app.Messages(false)
 	now := "now"
 	if !r.Changed {
 		now = "already"
 	}
 	if r.Mode == modeTracked {
-		p.printf("%s: memories are files of your own repository %s; you commit, pull and push them\n", r.Project, now)
+		p.Printf("%s: memories are files of your own repository %s; you commit, pull and push them\n", r.Project, now)
 	} else {
-		p.printf("%s: memories have a history of their own %s, which foldwatch keeps\n", r.Project, now)
+		p.Printf("%s: memories have a history of their own %s, which foldwatch keeps\n", r.Project, now)
 	}
 	if r.Sync != "" {
-		msg.printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
+		msg.Printf("sync is off; what was published stays on the branch foldwatch of %s, for those who still sync with it\n", r.Remote)
 	}
 	if len(r.Run) > 0 {
-		msg.printf("left to you, in %s:\n", w.WorkTree)
+		msg.Printf("left to you, in %s:\n", w.WorkTree)
 		for _, line := range r.Run {
-			p.printf("  %s\n", line)
+			p.Printf("  %s\n", line)
 		}
 	}
 	if r.Mode == modeSidecar && len(r.Run) > 0 {
-		msg.printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
+		msg.Printf("whoever pulls that commit, git takes these files from: have them run foldwatch untrack before\n")
 	}
 	if r.Mode == modeTracked {
-		e.offerMergeDriver(ctx, w.WorkTree)
+		offerMergeDriver(ctx, app, w.WorkTree)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
@@ -27,12 +28,12 @@ type workTree struct {
 
 // workTree finds the work tree that a command is about: the checkout that contains
 // the working directory, or the only one of the project that -p names.
-func (e *environment) workTree(ctx context.Context, c daemonClient, slug string) (workTree, error) {
+func (app *App) workTree(ctx context.Context, c local.Client, slug string) (workTree, error) {
 	pr, err := c.Project(ctx, slug)
 	if err != nil {
 		return workTree{}, err
 	}
-	at := e.checkoutHere(pr)
+	at := app.checkoutHere(pr)
 	if at == "" {
 		if len(pr.Checkouts) != 1 {
 			return workTree{}, usagef("cd to the checkout, and leave -p out", "%s has several checkouts: say in which by going there", slug)
@@ -48,7 +49,7 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 	if w.Repo, err = usergit.Locate(ctx, at); err != nil {
 		return workTree{}, err
 	}
-	if err := e.standsIn(ctx, w); err != nil {
+	if err := standsIn(ctx, app, w); err != nil {
 		return workTree{}, err
 	}
 	for _, co := range pr.Checkouts {
@@ -68,11 +69,11 @@ func (e *environment) workTree(ctx context.Context, c daemonClient, slug string)
 // standsIn refuses to run git in another work tree than the one that contains the
 // working directory, unless -p names it: that may be a repository or a linked work
 // tree inside a registered checkout, or no registered one at all.
-func (e *environment) standsIn(ctx context.Context, w workTree) error {
-	if e.flags.project != "" {
+func standsIn(ctx context.Context, app *App, w workTree) error {
+	if app.slug != "" {
 		return nil
 	}
-	wd, err := e.workDir()
+	wd, err := app.workDir()
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (w workTree) mustBeTracked(command string) error {
 // hasFold reports whether the branch that is checked out, or its work tree, has the
 // folder of memories.
 func (w workTree) hasFold(ctx context.Context) (bool, error) {
-	if exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))) {
+	if local.Exists(filepath.Join(w.WorkTree, filepath.FromSlash(w.fold))) {
 		return true, nil
 	}
 	n, err := w.CountInHead(ctx, w.fold)

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldwatch/foldwatch/chunker"
+	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 )
 
 // versionReply is what `version --json` prints.
@@ -23,15 +22,15 @@ type versionReply struct {
 	Parsers  string `json:"parsers"` // tree-sitter, or text where built without cgo
 }
 
-func versionCommand(e *environment) *cobra.Command {
+func versionCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			v := versionReply{Version: version, Commit: commit, Go: runtime.Version(), Platform: platform(), Parsers: chunker.Engine()}
-			return e.emit(v, func(p printer) {
-				p.printf("foldwatch %s (%s) %s %s, parsers: %s\n", v.Version, v.Commit, v.Go, v.Platform, v.Parsers)
+			return app.Emit(v, func(p terminal.Printer) {
+				p.Printf("foldwatch %s (%s) %s %s, parsers: %s\n", v.Version, v.Commit, v.Go, v.Platform, v.Parsers)
 			})
 		},
 	}
@@ -44,46 +43,6 @@ func identity(version, commit string, read func() (*debug.BuildInfo, bool)) (str
 		version = strings.TrimPrefix(info.Main.Version, "v")
 	}
 	return cmp.Or(version, "0.1.0-dev"), cmp.Or(commit, "unknown")
-}
-
-// olderVersion reports whether version a is older than b by the precedence of
-// semver.org 2.0.0, section 11, in which what stands behind a plus does not count.
-// It is false where one of them is no such version, or that does not tell.
-func olderVersion(a, b string) bool {
-	x, xs := semantic().FindStringSubmatch(a), semantic().FindStringSubmatch(b)
-	if x == nil || xs == nil {
-		return false
-	}
-	for i := 1; i <= 3; i++ {
-		if c := compareNumbers(x[i], xs[i]); c != 0 {
-			return c < 0
-		}
-	}
-	if x[4] == "" || xs[4] == "" {
-		return x[4] != "" && xs[4] == "" // what comes before a release
-	}
-	return slices.CompareFunc(strings.Split(x[4], "."), strings.Split(xs[4], "."), func(a, b string) int {
-		_, errA := strconv.ParseUint(a, 10, 64)
-		_, errB := strconv.ParseUint(b, 10, 64)
-		switch {
-		case errA == nil && errB == nil:
-			return compareNumbers(a, b)
-		case errA == nil:
-			return -1 // numbers are below words
-		case errB == nil:
-			return 1
-		}
-		return strings.Compare(a, b)
-	}) < 0
-}
-
-// semantic takes a version apart: three numbers, and what comes before a release.
-var semantic = later(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$`)
-
-// compareNumbers compares whole numbers of any length by their digits.
-func compareNumbers(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 // untagged is the version that go gives to a commit without a tag: its time, and
@@ -108,3 +67,22 @@ func buildDate(date string, read func() (*debug.BuildInfo, bool)) string {
 	}
 	return ""
 }
+
+// What this program calls itself. Built without the linker's flags it is what go
+// install asked for, or says that it is nothing that was released.
+var version, commit = identity(setVersion, setCommit, debug.ReadBuildInfo)
+
+// Set by the linker: -X main.setVersion=… -X main.setCommit=… -X main.setDate=….
+var setVersion, setCommit, setDate string
+
+// fullVersion tells two builds apart, as far as the daemon and the program
+// that talks to it must be.
+func fullVersion() string {
+	if commit == "" || commit == "unknown" {
+		return version
+	}
+	return version + "+" + commit
+}
+
+// platform names what this program was built for.
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

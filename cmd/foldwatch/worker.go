@@ -8,7 +8,7 @@ import (
 
 // chunkWorkerCommand is the process that parses source for the daemon, which
 // alone starts it: a grammar that crashes ends this process and no other.
-func chunkWorkerCommand(e *environment) *cobra.Command {
+func chunkWorkerCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "chunk-worker",
 		Short:  "Cut source for the daemon",
@@ -16,7 +16,7 @@ func chunkWorkerCommand(e *environment) *cobra.Command {
 		Args:   between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			dropStartPages()
-			return chunker.ServeWorker(e.stdin, e.stdout)
+			return chunker.ServeWorker(app.Stdin, app.Stdout)
 		},
 	}
 }

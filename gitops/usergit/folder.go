@@ -183,6 +183,26 @@ func (f *Folder) Staged(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
+// Sparse returns the files that a sparse checkout keeps out of the work tree: the index
+// has them, and git takes none of them for deleted.
+func (f *Folder) Sparse(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	err := f.repo.Git("ls-files", "-t", "-z", "--", f.dir).stream(ctx, func(r *bufio.Reader) error {
+		return zReader{r}.each(func(line string) error {
+			if path, skipped := strings.CutPrefix(line, "S "); skipped {
+				if rel, below := strings.CutPrefix(path, f.dir+"/"); below {
+					out[rel] = true
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what is left out of a sparse checkout: %w", err)
+	}
+	return out, nil
+}
+
 // InHistory returns at which of the paths some reference has had the blob of that name,
 // and at which only a stash has it, which its owner may still drop.
 func (f *Folder) InHistory(ctx context.Context, blobs map[string]string) (committed, stashed map[string]bool, err error) {

@@ -30,18 +30,18 @@ type TrackedFiles struct {
 	l    *Repo
 	skip func(dir string) bool
 
-	mu      sync.Mutex // guards the fields below
-	version uint64     // of all
-	all     []string   // tracked and others, sorted; never changed in place
-	index   stamp      // of git's index file, as tracked was read
-	tracked []string   // sorted
-	nested  map[string]bool
-	others  map[string]map[string]bool // untracked, not ignored, by folder
-	dirs    map[string]stamp           // folders that may hold files, "" for the root
-	ignores map[string]contentStamp    // the .gitignore files in dirs, and other files of rules by absolute path
-	begins  map[string]bool            // folders of dirs with a .git that is no repository yet
-	begun   []string                   // folders of dirs that were found to be repositories when they were first read
-	again   bool                       // what was found asks for all of it again
+	mu       sync.Mutex // guards the fields below
+	version  uint64     // of all
+	all      []string   // tracked and others, sorted; never changed in place
+	index    stamp      // of git's index file, as tracked was read
+	tracked  []string   // sorted
+	nested   map[string]bool
+	others   map[string]map[string]bool // untracked, not ignored, by folder
+	dirs     map[string]stamp           // folders that may hold files, "" for the root
+	ignores  map[string]contentStamp    // the .gitignore files in dirs, and other files of rules by absolute path
+	begins   map[string]bool            // folders of dirs with a .git that is no repository yet
+	newRepos []string                   // folders of dirs that were found to be repositories when they were first read
+	again    bool                       // what was found asks for all of it again
 }
 
 // NewTrackedFiles returns the files of the work tree. Nothing below folders for which
@@ -84,7 +84,7 @@ func (x *TrackedFiles) Files(ctx context.Context) (paths []string, version uint6
 	}
 	if err == nil && x.overtaken() {
 		err = x.listAll(ctx, root)
-		x.begun = nil
+		x.newRepos = nil
 	}
 	if err != nil {
 		x.dirs = nil // what is kept may be half of each
@@ -131,9 +131,9 @@ func (x *TrackedFiles) below(p string) bool {
 // own when it was read right after: git init ended in between. Nothing tells of that
 // later.
 func (x *TrackedFiles) overtaken() bool {
-	begun := x.begun
-	x.begun = nil // where git and we do not agree, it is asked once more only
-	for _, dir := range begun {
+	newRepos := x.newRepos
+	x.newRepos = nil // where git and we do not agree, it is asked once more only
+	for _, dir := range newRepos {
 		for of := range x.others {
 			if of == dir || strings.HasPrefix(of, dir+"/") {
 				return true
@@ -146,7 +146,7 @@ func (x *TrackedFiles) overtaken() bool {
 // listAll asks git about everything.
 func (x *TrackedFiles) listAll(ctx context.Context, root *os.Root) error {
 	began := time.Now()
-	x.again, x.begun = false, nil
+	x.again, x.newRepos = false, nil
 	x.dirs, x.ignores, x.begins = map[string]stamp{}, map[string]contentStamp{}, map[string]bool{}
 	if err := x.noteRules(ctx, began); err != nil {
 		return err
@@ -500,7 +500,7 @@ func (x *TrackedFiles) readDir(root *os.Root, dir string, now time.Time, known b
 			case unfinished(root, dir):
 				x.begins[dir] = true
 			case !known:
-				x.begun = append(x.begun, dir)
+				x.newRepos = append(x.newRepos, dir)
 			}
 		case x.nested[p]:
 		case e.IsDir():

@@ -153,7 +153,7 @@ func (r *projectReader) wish(s setting, name string) {
 	case "embedding":
 		r.notice(s, "[embedding] has no effect in a project file; to choose a model on this machine, run: foldwatch model use NAME")
 	case "llm", "providers", "provider":
-		r.notice(s, "[%s] has no effect in a project file; to let this project use a provider, run: foldwatch allow PROVIDER", section)
+		r.notice(s, "[%s] has no effect in a project file; to let this project use a provider, run: foldwatch provider allow PROVIDER", section)
 	case "sync", "remote", "git":
 		r.notice(s, "[%s] has no effect in a project file; to sync this checkout, run: foldwatch sync on", section)
 	default:

@@ -40,8 +40,8 @@ func TestProjectFileHasNoSay(t *testing.T) {
 		want string
 	}{
 		{"[embedding]\nprovider = \"openai\"\nurl = \"http://evil\"\n", 5, "foldwatch model use"},
-		{"[llm]\nmodel = \"x\"\n", 5, "foldwatch allow"},
-		{"[providers.x]\nurl = \"http://evil\"\n", 5, "foldwatch allow"},
+		{"[llm]\nmodel = \"x\"\n", 5, "foldwatch provider allow"},
+		{"[providers.x]\nurl = \"http://evil\"\n", 5, "foldwatch provider allow"},
 		{"[sync]\nremote = \"http://evil\"\n", 5, "foldwatch sync on"},
 		{"[hooks]\nrun = \"rm\"\n", 5, "no effect"},
 		{"[indexing]\nlisten = \"0.0.0.0\"\n", 5, `"indexing.listen" has no effect`},

@@ -89,36 +89,22 @@ func Merge3(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
 	return MergeResult{Bytes: mg.merge(), Conflicts: mg.conflicts}, nil
 }
 
-// MergeAt is Merge3 for versions that others bring to opt.Path, who may have
-// taken one file for another: git does, where it thinks that one was renamed.
-// A name that holds an id says which memory is meant, else the id in base, else,
-// without a base, that in ours. A version of another memory counts as not being
-// there; if that is so for both sides, it returns an error that is ErrQuarantined.
+// MergeAt is Merge3 for versions that git brings to opt.Path. Where git took one file for
+// another renamed, ours and theirs are two memories, which no one file can hold: the error
+// is then ErrQuarantined, as it is where neither side can be read, and a person has to
+// keep both. A base that is another memory than they are counts as none.
 func MergeAt(base, ours, theirs []byte, opt MergeOptions) (MergeResult, error) {
-	id, own := OwnPath(opt.Path)
-	want := string(id)
-	if !own {
-		want = statedID(ours)
-		if base != nil {
-			want = statedID(base)
-		}
-		if want == "" { // a note, to which one side or both may just have given an id
-			if want = statedID(ours); want == "" || statedID(theirs) == "" {
-				return Merge3(base, ours, theirs, opt)
-			}
-		}
-	}
-	belongs := func(b []byte) bool { return b == nil || statedID(b) == want }
-	if !belongs(base) {
+	_, oursOK := readable(ours, opt)
+	_, theirsOK := readable(theirs, opt)
+	switch b, o, t := statedID(base), statedID(ours), statedID(theirs); {
+	case !oursOK && !theirsOK:
+		return MergeResult{}, quarantinef(0, "neither side can be read")
+	case o == t && b != "" && b != o:
 		base = nil
-	}
-	switch o, t := belongs(ours), belongs(theirs); {
-	case !o && !t:
-		return MergeResult{}, quarantinef(0, "neither side is memory %s", want)
-	case !o:
-		return MergeResult{Bytes: theirs, Conflicts: []Conflict{{Text: string(ours)}}}, nil
-	case !t:
-		return MergeResult{Bytes: ours, Conflicts: []Conflict{{Text: string(theirs)}}}, nil
+	case o == t, b == "" && (o == "" || t == ""): // or a note, to which one side gave an id
+	case !oursOK && t == b, !theirsOK && o == b: // the readable side is taken
+	default:
+		return MergeResult{}, quarantinef(0, "two memories, of which git took one for the other renamed: ours has id %q, theirs %q", o, t)
 	}
 	return Merge3(base, ours, theirs, opt)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/foldwatch/foldwatch/meta/fold"
 )
 
-// TestMergeAtKeepsToOneMemory where the name does not tell which one is meant: what
-// git hands over as a side may be another, which it took for the renamed first.
-func TestMergeAtKeepsToOneMemory(t *testing.T) {
+// TestMergeAtRefusesTwoMemories: what git hands over as a side may be another memory, which
+// it took for the first renamed. Neither may then be lost for the other.
+func TestMergeAtRefusesTwoMemories(t *testing.T) {
 	t.Parallel()
 	memory := func(id, text string) string {
 		if id != "" {
@@ -21,18 +21,20 @@ func TestMergeAtKeepsToOneMemory(t *testing.T) {
 	const a, b, uuid = "1f2e3d4c5b6a7988", "2f2e3d4c5b6a7988", "0B7C6E58-93C8-4B0E-9C7A-2F0F3C8D1E11"
 	const base, left, right, both = "one\ntwo\nthree\n", "ONE\ntwo\nthree\n", "one\ntwo\nTHREE\n", "ONE\ntwo\nTHREE\n"
 	for name, c := range map[string]struct{ base, ours, theirs, want string }{
-		"one memory":         {memory(a, base), memory(a, left), memory(a, right), memory(a, both)},
-		"ours is another":    {memory(a, base), memory(b, left), memory(a, right), memory(a, right)},
-		"theirs is another":  {memory(a, base), memory(a, left), memory(b, right), memory(a, left)},
-		"ours has no id":     {memory(a, base), memory("", left), memory(a, right), memory(a, right)},
-		"foreign ids":        {memory(uuid, base), memory(uuid, left), memory(strings.ToLower(uuid), right), memory(uuid, both)},
-		"a foreign another":  {memory(uuid, base), memory("other", left), memory(uuid, right), memory(uuid, right)},
-		"added twice":        {"", memory(a, left), memory(b, right), memory(a, left)},
-		"a note":             {memory("", base), memory("", left), memory("", right), memory("", both)},
-		"an adopted note":    {memory("", base), memory("", left), memory(a, right), memory(a, both)},
-		"adopted differing":  {memory("", base), memory(a, left), memory(b, right), memory(a, left)},
-		"neither is memory":  {memory(a, base), memory(b, left), memory(b, right), ""},
-		"ours is unreadable": {memory(a, base), "---\nid: [\n---\n" + left, memory(a, right), memory(a, right)},
+		"one memory":                     {memory(a, base), memory(a, left), memory(a, right), memory(a, both)},
+		"ours is another":                {memory(a, base), memory(b, left), memory(a, right), ""},
+		"theirs is another":              {memory(a, base), memory(a, left), memory(b, right), ""},
+		"ours has no id":                 {memory(a, base), memory("", left), memory(a, right), ""},
+		"both are another":               {memory(a, base), memory(b, left), memory(b, base), memory(b, base+"\n> [!conflict]- Other version 2192e8955d5e1ad1\n> ONE\n")},
+		"foreign ids":                    {memory(uuid, base), memory(uuid, left), memory(strings.ToLower(uuid), right), memory(uuid, both)},
+		"a foreign another":              {memory(uuid, base), memory("other", left), memory(uuid, right), ""},
+		"added twice":                    {"", memory(a, left), memory(b, right), ""},
+		"a note":                         {memory("", base), memory("", left), memory("", right), memory("", both)},
+		"an adopted note":                {memory("", base), memory("", left), memory(a, right), memory(a, both)},
+		"adopted differing":              {memory("", base), memory(a, left), memory(b, right), ""},
+		"ours is unreadable":             {memory(a, base), "---\nid: [\n---\n" + left, memory(a, right), memory(a, right)},
+		"none is readable":               {memory(a, base), "---\nid: [\n---\n" + left, "---\nid: [\n---\n" + right, ""},
+		"one is unreadable, one another": {memory(a, base), "---\nid: [\n---\n" + left, memory(b, right), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old []byte

@@ -19,7 +19,7 @@ type Checkout struct {
 	Slug         string
 	Name         string
 	ProjectID    string
-	CommitTo     string // sidecar, branch, or auto: where the branch says
+	CommitTo     string // sidecar or tracked; earlier versions also wrote branch and auto
 	FileMemories string // auto, fold or local
 	RemoteURL    string // without credentials
 	Linked       bool   // shares the fold/ of the main work tree
