@@ -15,7 +15,6 @@ import (
 
 func addCommand(app *App) *cobra.Command {
 	var in wire.ProjectCreate
-	var system bool
 	c := &cobra.Command{
 		Use:     "add PATH",
 		Aliases: []string{"register"},
@@ -28,9 +27,6 @@ func addCommand(app *App) *cobra.Command {
 			}
 			if err := needRepository(cmd.Context(), app, path, "add"); err != nil {
 				return err
-			}
-			if system {
-				return app.addToSystem(cmd, path)
 			}
 			in.Path = path
 			if in.Remote, err = remoteURL(app, in.Remote); err != nil {
@@ -60,7 +56,6 @@ func addCommand(app *App) *cobra.Command {
 		},
 	}
 	registrationFlags(c, &in)
-	systemFlag(c, &system)
 	return c
 }
 
@@ -76,7 +71,7 @@ func registrationFlags(c *cobra.Command, in *wire.ProjectCreate) {
 }
 
 func removeCommand(app *App) *cobra.Command {
-	var purge, yes, system bool
+	var purge, yes bool
 	c := &cobra.Command{
 		Use:     "remove",
 		Aliases: []string{"unregister"},
@@ -87,9 +82,6 @@ func removeCommand(app *App) *cobra.Command {
 		Args: between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			if system {
-				return app.removeFromSystem(cmd)
-			}
 			return app.inProject(ctx, func(cl local.Client, slug string) error {
 				pr, err := cl.Project(ctx, slug)
 				if err != nil {
@@ -120,7 +112,6 @@ func removeCommand(app *App) *cobra.Command {
 	}
 	c.Flags().BoolVar(&purge, "purge", false, "also delete fold/, history, index and mirror")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	systemFlag(c, &system)
 	return c
 }
 

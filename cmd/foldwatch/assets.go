@@ -55,8 +55,8 @@ func assetsCommand() *cobra.Command {
 // assets returns the files by their paths, without the first slash.
 func assets(root *cobra.Command, program, date string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, st := range unit.Packaged(program) {
-		files[st.Write[1:]] = []byte(st.Text)
+	for _, f := range unit.Packaged(program) {
+		files[f.Path[1:]] = []byte(f.Text)
 	}
 	row, err := json.MarshalIndent(unit.PackagedService(), "", "  ")
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/local"
 	"github.com/foldwatch/foldwatch/cmd/foldwatch/terminal"
 	"github.com/foldwatch/foldwatch/meta/disk"
+	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // reportLines is how much of the log a bug report has.
@@ -134,10 +135,11 @@ func newBugReport(ctx context.Context, app *App) bugReport {
 			r.Log = append(r.Log, d.log(lastOf(b, reportLines))...)
 		}
 	}
-	if s, err := app.unitSpec(unitFlags{}); err == nil {
-		u := app.unitReport(ctx, s)
-		r.Service = d.value(u)
-		if command, _ := s.Logs(reportLines, false); u.Installed && command != nil {
+	if s, st, err := app.openService(unit.User); err == nil {
+		if u, err := app.serviceReport(ctx, unit.User); err == nil {
+			r.Service = d.value(u)
+		}
+		if command := s.LogCommand(reportLines, false); st.Installed && command != nil {
 			if b, err := exec.CommandContext(ctx, command[0], command[1:]...).Output(); err == nil {
 				r.Log = append(r.Log, d.log(b)...)
 			}

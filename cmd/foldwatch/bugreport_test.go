@@ -44,7 +44,7 @@ func TestBugReportHasNothingOfTheUsers(t *testing.T) {
 	d := newDigester()
 	var st wire.Status
 	fill(reflect.ValueOf(&st).Elem(), 0)
-	var u unitReport
+	var u serviceReport
 	fill(reflect.ValueOf(&u).Elem(), 0)
 	log := d.log([]byte(strings.Join([]string{
 		`time=2026-11-22T15:00:00Z level=INFO msg="Pulled" commits=3 took=12ms path=/home/canary/x err="push: canary \"x canary\" msg=canary"`,

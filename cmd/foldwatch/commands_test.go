@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +35,6 @@ type fakeDaemon struct {
 	whole    wire.Status // answers to Status, but for what is set above
 	drift    wire.Drift
 	pid      int // 0 is that of the first process, which nothing here ends
-	gone     atomic.Bool
 }
 
 func (f *fakeDaemon) called(format string, args ...any) {

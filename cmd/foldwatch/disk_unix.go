@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,14 +15,4 @@ func freeSpace(dir string) (int64, error) {
 		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // types differ between systems
-}
-
-// ownerOf returns the number of the user whom a file belongs to; false where it is not
-// known.
-func ownerOf(info os.FileInfo) (uid int, known bool) {
-	st, known := info.Sys().(*syscall.Stat_t)
-	if !known {
-		return 0, false
-	}
-	return int(st.Uid), true
 }

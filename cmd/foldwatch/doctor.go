@@ -47,7 +47,7 @@ func doctorCommand(app *App) *cobra.Command {
 // doctorHost is what doctor looks at.
 func (app *App) doctorHost() *doctor.Host {
 	return &doctor.Host{
-		Daemon: app.daemon, Service: serviceChecks{app},
+		Daemon: app.daemon, Service: app.checkService,
 		Parsers: app.parsers(), Program: app.program, WorkDir: app.workDir, Agents: app.agentOptions,
 		Now: app.now, Wait: app.wait, Free: app.free,
 		DriftTimeout: app.drift, GitTimeout: app.git,

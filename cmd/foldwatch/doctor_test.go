@@ -22,6 +22,7 @@ import (
 	"github.com/foldwatch/foldwatch/gitops/usergit"
 	"github.com/foldwatch/foldwatch/meta/disk"
 	"github.com/foldwatch/foldwatch/meta/fold"
+	"github.com/foldwatch/foldwatch/packaging/unit"
 )
 
 // A ward is a machine of its own to be looked at: home, variables, a checkout with
@@ -47,7 +48,8 @@ func newWard(t *testing.T) *ward {
 	w.trial = newTrial(t, w.f, w.co)
 	w.vars = map[string]string{"FOLDWATCH_HOME": filepath.Join(w.home, "fw"), "HOME": w.home, "PATH": os.Getenv("PATH")}
 	w.app.Getenv = func(name string) string { return w.vars[name] }
-	w.app.root = filepath.Join(w.home, "root") // no unit of this machine is looked at
+	w.app.root = filepath.Join(w.home, "root")           // no unit of this machine is looked at
+	w.app.daemon.Proc = filepath.Join(w.home, "no-proc") // and no process
 	w.app.program = func() (string, error) { return filepath.FromSlash("/opt/foldwatch/foldwatch"), nil }
 	w.app.wait = func(context.Context, time.Duration) error { return nil }
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
@@ -396,55 +398,51 @@ func (w *ward) provider(at string) {
 		"[embedding]\nprovider = \"mine\"\nmodel = \"m\"\n[providers.mine]\nkind = \"ollama\"\nurl = \""+at+"\"\n")
 }
 
-// sickService is what may be wrong with the service and what it was installed with.
+// sickService is what may be wrong with the service and what the daemon has of a session.
 func sickService() []sick {
-	onLinux := func(make func(w *ward, unit string)) func(w *ward) {
+	systemctl := func(w *ward, properties ...string) {
+		w.onPath("systemctl", "printf '%s\\n' LoadState=loaded UnitFileState=enabled Result=success FragmentPath="+
+			filepath.Join(w.home, ".config", "systemd", "user", "foldwatch.service")+" "+strings.Join(properties, " "))
+	}
+	onLinux := func(make func(w *ward)) func(w *ward) {
 		return func(w *ward) {
 			if runtime.GOOS != "linux" {
 				w.t.Skip("SKIP: a unit of systemd is written here")
 			}
-			w.vars["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
-			s, err := w.app.unitSpec(unitFlags{})
+			w.must(os.MkdirAll(w.app.at("/run/systemd/system"), 0o700))
+			c, _, err := w.app.serviceConfig(unit.User)
 			w.must(err)
-			make(w, w.app.at(s.Path()))
+			w.write(filepath.Join(w.home, ".config", "systemd", "user", "foldwatch.service"), c.Text())
+			make(w)
+			w.mend = func() { systemctl(w, "ActiveState=active", "MainPID=1") }
+		}
+	}
+	// environ has the daemon, which is pid 1, run with these variables.
+	environ := func(vars ...string) func(w *ward) {
+		return func(w *ward) {
+			all := append([]string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}, vars...)
+			w.kernel("1/environ", strings.Join(all, "\x00")+"\x00")
 		}
 	}
 	return []sick{
-		{check: "service", name: "failed", status: doctor.Fail, text: "it has failed: exit-code, exit code 2", make: onLinux(func(w *ward, unit string) {
-			s, err := w.app.unitSpec(unitFlags{})
-			w.must(err)
-			w.write(unit, s.Text())
-			w.onPath("systemctl", "echo ActiveState=failed; echo Result=exit-code; echo ExecMainStatus=2; echo UnitFileState=enabled")
-			w.mend = func() { w.onPath("systemctl", "echo ActiveState=active; echo MainPID=1; echo UnitFileState=enabled") }
+		{check: "service", name: "failed", status: doctor.Fail, text: "it has failed: exit-code, exit code 2", make: onLinux(func(w *ward) {
+			systemctl(w, "ActiveState=failed", "Result=exit-code", "ExecMainStatus=2")
 		})},
-		{check: "service", name: "another daemon", status: doctor.Fail, text: "the daemon that answers is pid 1, the service's is 4711", make: onLinux(func(w *ward, unit string) {
-			w.write(unit, "")
-			w.onPath("systemctl", "echo ActiveState=active; echo MainPID=4711; echo UnitFileState=enabled")
-			w.mend = func() { w.onPath("systemctl", "echo ActiveState=active; echo MainPID=1; echo UnitFileState=enabled") }
+		{check: "service", name: "another daemon", status: doctor.Fail, text: "the daemon that answers is pid 1, the service's is 4711", make: onLinux(func(w *ward) {
+			systemctl(w, "ActiveState=active", "MainPID=4711")
 		})},
-		{check: "service", name: "old file", status: doctor.Warn, text: "would install it otherwise", make: onLinux(func(w *ward, unit string) {
-			w.onPath("systemctl", "echo ActiveState=active; echo MainPID=1; echo UnitFileState=enabled")
-			w.write(unit, "[Service]\n")
-			w.mend = func() {
-				s, err := w.app.unitSpec(unitFlags{})
-				w.must(err)
-				w.write(unit, s.Text())
-			}
+		{check: "service", name: "not at login", status: doctor.Warn, text: "not started by itself", make: onLinux(func(w *ward) {
+			systemctl(w, "ActiveState=active", "MainPID=1", "UnitFileState=disabled")
 		})},
-		{check: "environment", name: "git", status: doctor.Fail, text: "git is in no folder of the service's PATH (/nowhere)", make: onLinux(func(w *ward, unit string) {
-			w.write(unit, "Environment=\"PATH=/nowhere\"\nEnvironment=\"HOME="+w.home+"\"\n")
-			w.mend = func() {
-				w.write(unit, "Environment=\"PATH="+os.Getenv("PATH")+"\"\nEnvironment=\"HOME="+w.home+"\"\n")
-			}
-		})},
-		{check: "environment", name: "agent", status: doctor.Warn, text: "SSH_AUTH_SOCK=/gone/agent", make: onLinux(func(w *ward, unit string) {
-			w.write(unit, "Environment=\"PATH="+os.Getenv("PATH")+"\"\nEnvironment=\"HOME="+w.home+"\"\nEnvironment=\"SSH_AUTH_SOCK=/gone/agent\"\n")
-			w.mend = func() { w.must(os.Remove(unit)) }
-		})},
-		{check: "environment", name: "home", status: doctor.Fail, text: "the service's HOME is no folder (/gone)", make: onLinux(func(w *ward, unit string) {
-			w.write(unit, "ExecStart=\"/gone/foldwatch\" serve\nEnvironment=\"PATH="+os.Getenv("PATH")+"\"\nEnvironment=\"HOME=/gone\"\n")
-			w.mend = func() { w.must(os.Remove(unit)) }
-		})},
+		{check: "service", name: "old file", status: doctor.Warn, text: "would install it otherwise", make: func(w *ward) {
+			onLinux(func(w *ward) { systemctl(w, "ActiveState=active", "MainPID=1") })(w)
+			was := w.vars["PATH"]
+			w.vars["PATH"] = w.home
+			w.mend = func() { w.vars["PATH"] = was }
+		}},
+		{check: "environment", name: "git", status: doctor.Fail, text: "git is in no folder of the daemon's PATH (/nowhere)", make: environ("PATH=/nowhere")},
+		{check: "environment", name: "agent", status: doctor.Warn, text: "SSH_AUTH_SOCK=/gone/agent", make: environ("SSH_AUTH_SOCK=/gone/agent")},
+		{check: "environment", name: "home", status: doctor.Fail, text: "the daemon's HOME is no folder (/gone)", make: environ("HOME=/gone")},
 		{check: "credentials", name: "refused", status: doctor.Fail, text: "the remote wants another login", make: func(w *ward) {
 			w.sync(wire.Repository{Sync: "paused", Stopped: "auth", Reason: "the remote wants another login"})
 		}},

@@ -88,7 +88,7 @@ func owners() []owner {
 		{"github.com/spf13/pflag", []string{"cmd/foldwatch", "cmd/foldwatch/help"}, "flags are the program's business"},
 		{"github.com/charmbracelet", []string{"cmd/foldwatch", "cmd/foldwatch/terminal"}, "looks are the program's business"},
 		{"charm.land", []string{"cmd/foldwatch"}, "looks are the program's business"},
-		{"github.com/kardianos/service", []string{"packaging/unit"}, "it is the service control manager of Windows; systemd and launchd get files of our own"},
+		{"github.com/kardianos/service", []string{"packaging/unit"}, "it installs and controls services, with files of our own"},
 		{"gopkg.in/natefinch/lumberjack.v2", []string{"cmd/foldwatch"}, "where logs go is wiring"},
 		{"golang.org/x/term", []string{"cmd/foldwatch/terminal"}, "only the program talks to a terminal"},
 	}

@@ -80,7 +80,7 @@ func newRoot(app *App) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	group("start", "Start", upCommand(app), serveCommand(app), addCommand(app), removeCommand(app), projectsCommand(app), setupCommand(app), unitCommand(app))
+	group("start", "Start", upCommand(app), serveCommand(app), addCommand(app), removeCommand(app), projectsCommand(app), setupCommand(app), serviceCommand(app))
 	group("ask", "Ask", searchCommand(app), showCommand(app), contextCommand(app), sourceCommand(app), statusCommand(app))
 	group("write", "Write", memoryCommand(app), linkCommand(app), proposalsCommand(app), decayCommand(app))
 	group("history", "History", syncCommand(app), logCommand(app), diffCommand(app), restoreCommand(app), commitCommand(app),
@@ -89,7 +89,7 @@ func newRoot(app *App) *cobra.Command {
 		problemsCommand(app), doctorCommand(app), bugreportCommand(app), evalCommand(app), configCommand(app), versionCommand(app))
 	group("models", "Models", modelCommand(app), providerCommand(app))
 	group("agents", "Agents and other programs", mcpCommand(app), primeCommand(app), hookCommand(app), tokenCommand(app))
-	for _, c := range unitCommand(app).Commands() {
+	for _, c := range serviceCommand(app).Commands() {
 		if slices.Contains([]string{"start", "stop", "restart", "logs"}, c.Name()) { // of every day, without "service" too
 			c.Hidden = true
 			root.AddCommand(c)

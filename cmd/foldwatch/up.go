@@ -263,8 +263,8 @@ func serveCommand(app *App) *cobra.Command {
 				}
 				return err
 			}
-			if asked, err := unit.RunSCM(ctx, run, final); asked {
-				return err
+			if by == "scm" {
+				return unit.RunSCM(ctx, run, final)
 			}
 			err := run(ctx)
 			if by != "" && final(err) {

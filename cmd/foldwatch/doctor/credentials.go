@@ -42,9 +42,9 @@ func checkCredentials(ctx context.Context, x *exam) []Result {
 // sshLogin tells what a login by ssh needs and the daemon's environment lacks. Where a
 // configuration of ssh may name a key or an agent, only the sync can tell.
 func (x *exam) sshLogin(ctx context.Context, slug, remote string) []Result {
-	getenv, whose := x.host.Service.Environment(ctx)
+	getenv, _ := x.environment()
 	if !onPath("ssh", getenv("PATH")) {
-		return []Result{Fault("install ssh, then: foldwatch service install", "%s: ssh is in no folder of PATH of %s, and %s asks for it", slug, whose, remote)}
+		return []Result{Fault("install ssh, then: foldwatch service install", "%s: ssh is in no folder of the daemon's PATH, and %s asks for it", slug, remote)}
 	}
 	ssh := filepath.Join(getenv("HOME"), ".ssh")
 	keys, _ := filepath.Glob(filepath.Join(ssh, "id_*")) // the pattern is right
@@ -54,11 +54,8 @@ func (x *exam) sshLogin(ctx context.Context, slug, remote string) []Result {
 	if command, err := x.git(ctx, string(filepath.Separator), "config", "--get", "core.sshCommand"); err == nil && command != "" {
 		return nil // whoever sets that says which key
 	}
-	mend := "make a key (ssh-keygen), or name yours as IdentityFile in ~/.ssh/config"
-	if whose == "the service" {
-		mend = "start an ssh agent, then from there: foldwatch service install; or name a key as IdentityFile in ~/.ssh/config"
-	}
-	return []Result{Warning(mend, "%s: %s has neither an ssh agent nor a key in ~/.ssh", slug, whose)}
+	const mend = "make a key (ssh-keygen), or name yours as IdentityFile in ~/.ssh/config; or start an ssh agent, then from there: foldwatch service install"
+	return []Result{Warning(mend, "%s: the daemon has neither an ssh agent nor a key in ~/.ssh", slug)}
 }
 
 // httpsLogin tells whether git keeps a login for the remote, by a helper that the daemon
@@ -74,12 +71,12 @@ func (x *exam) httpsLogin(ctx context.Context, t checkout, remote string) []Resu
 	}) {
 		return nil
 	}
-	getenv, whose := x.host.Service.Environment(ctx)
+	getenv, _ := x.environment()
 	if program := "git-credential-" + name; onPath(program, getenv("PATH")) || x.gitHas(ctx, program) {
 		return nil
 	}
 	// Not the rest of it: that may be a secret.
-	return []Result{Warning("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by %s", t.slug, name, whose)}
+	return []Result{Warning("put it on PATH, then: foldwatch service install", "%s: the credential helper %q is not to be found by the daemon", t.slug, name)}
 }
 
 // onPath reports whether program is in one of the folders of a list.

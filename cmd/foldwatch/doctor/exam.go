@@ -16,8 +16,9 @@ import (
 
 // A Host is what the checks look at, and mend by.
 type Host struct {
-	Daemon  *local.Daemon
-	Service Service
+	Daemon *local.Daemon
+	// Service looks at the system's service; daemon is nil where none answers.
+	Service func(daemon *wire.Status) []Result
 
 	Parsers string                 // what this program parses by
 	Program func() (string, error) // path of this one
@@ -30,16 +31,6 @@ type Host struct {
 
 	DriftTimeout time.Duration // until the daemon has compared an index with its files
 	GitTimeout   time.Duration // until one call of the git program has ended
-}
-
-// A Service is what is known of the system's service.
-type Service interface {
-	// Check looks at the services that are of concern here; daemon is nil where none answers.
-	Check(ctx context.Context, daemon *wire.Status) []Result
-	// CheckEnvironment looks at what they were installed with.
-	CheckEnvironment(ctx context.Context) []Result
-	// Environment is how the daemon looks variables up, and whose they are.
-	Environment(ctx context.Context) (getenv func(string) string, whose string)
 }
 
 // An exam is one run of the checks. Earlier ones fill what later ones need: the

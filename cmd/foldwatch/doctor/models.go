@@ -45,7 +45,7 @@ func checkEmbedder(ctx context.Context, x *exam) []Result {
 		if !chosen || seen[at] {
 			continue
 		}
-		if !provider.IsLocal(at) && (!slices.Contains(cfg.Allowed, want.Provider) || x.proxied(ctx, at)) {
+		if !provider.IsLocal(at) && (!slices.Contains(cfg.Allowed, want.Provider) || x.proxied(at)) {
 			continue // it is not called at all, or by way of another
 		}
 		seen[at] = true
@@ -72,8 +72,8 @@ func (x *exam) providerURL(name string) (string, bool) {
 
 // proxied reports whether the daemon may call a URL by way of a proxy: what NO_PROXY
 // leaves out of that is not looked into.
-func (x *exam) proxied(ctx context.Context, at string) bool {
-	getenv, _ := x.host.Service.Environment(ctx)
+func (x *exam) proxied(at string) bool {
+	getenv, _ := x.environment()
 	name := "HTTP_PROXY"
 	if strings.HasPrefix(at, "https:") {
 		name = "HTTPS_PROXY"
