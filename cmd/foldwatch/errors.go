@@ -44,12 +44,9 @@ func usagef(hint, format string, args ...any) error {
 // exitCode maps an error to the code that scripts see.
 func exitCode(err error) int {
 	var u *usageError
-	var a interface{ exitStatus() int }
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &a):
-		return a.exitStatus()
 	case errors.As(err, &u):
 		return exitUsage
 	case errors.Is(err, errDegraded):
