@@ -13,10 +13,10 @@ func TestWhatIsLeftOut(t *testing.T) {
 		want  string
 	}{
 		{nil, nil, ""},
-		{two, nil, "files not indexed: 2 as vendored or generated (README: What is indexed)"},
-		{nil, []string{"internal"}, "files not indexed: all in internal (README: What is indexed)"},
-		{two, []string{"a", "b"}, "files not indexed: all in a, b; elsewhere 2 as vendored or generated (README: What is indexed)"},
-		{nil, []string{"a", "b", "c", "d", "e", "f", "g"}, "files not indexed: all in a, b, c, d, e and 2 more folders (README: What is indexed)"},
+		{two, nil, "files not indexed: 2 as vendored or generated (foldwatch help indexing)"},
+		{nil, []string{"internal"}, "files not indexed: all in internal (foldwatch help indexing)"},
+		{two, []string{"a", "b"}, "files not indexed: all in a, b; elsewhere 2 as vendored or generated (foldwatch help indexing)"},
+		{nil, []string{"a", "b", "c", "d", "e", "f", "g"}, "files not indexed: all in a, b, c, d, e and 2 more folders (foldwatch help indexing)"},
 	} {
 		if got := leftOutText(tc.files, tc.dirs); got != tc.want {
 			t.Errorf("leftOutText(%v, %v) = %q, want %q", tc.files, tc.dirs, got, tc.want)

@@ -292,7 +292,7 @@ func leftOutText(files map[string]int, dirs []string) string {
 	if text == "" {
 		return ""
 	}
-	return "files not indexed: " + text + " (README: What is indexed)"
+	return "files not indexed: " + text + " (foldwatch help indexing)"
 }
 
 // after follows up what one piece of ingest did.
