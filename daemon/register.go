@@ -114,6 +114,11 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 	d.mu.Lock()
 	d.checkouts[rec.Key] = co
 	d.mu.Unlock()
+	d.parts.bus.publish("project:added", rec.Slug, nil) // before anything that happens in it
+	giveUp := func(err error) (*checkout, wire.ProjectAdded, error) {
+		d.parts.bus.publish("project:removed", rec.Slug, nil)
+		return nil, added, errors.Join(err, d.forget(ctx, co))
+	}
 	select {
 	case d.starts <- co:
 	case <-d.parts.stopped:
@@ -122,20 +127,19 @@ func (d *Daemon) register(ctx context.Context, layout *usergit.Repo, in wire.Pro
 	}
 	st, err := co.holdOpen(ctx)
 	if err != nil {
-		return nil, added, errors.Join(err, d.forget(ctx, co))
+		return giveUp(err)
 	}
 	defer st.letGo()
 	if in.FromMirror && st.sidecar.store.Tip() == "" {
 		if _, err := st.sidecar.store.RestoreMirror(ctx, d.parts.mirror(rec.ProjectID)); err != nil {
 			st.letGo()
-			return nil, added, errors.Join(err, d.forget(ctx, co))
+			return giveUp(err)
 		}
 	}
 	if text := co.noticeOf(driverNotice); text != "" {
 		notices = append(notices, text)
 	}
 	added = wire.ProjectAdded{Project: d.project(rec.Slug), Created: true, Notices: notices}
-	d.parts.bus.publish("project:added", rec.Slug, nil)
 	added.JobID = co.add(work.Task{Kind: work.Sweep, Priority: work.Soon})
 	return co, added, nil
 }
