@@ -7,6 +7,7 @@ import (
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/daemon/recall"
+	"github.com/foldwatch/foldwatch/daemon/work"
 	"github.com/foldwatch/foldwatch/gitops"
 	"github.com/foldwatch/foldwatch/meta/fold"
 	"github.com/foldwatch/foldwatch/vecindex"
@@ -93,6 +94,16 @@ func (d *Daemon) RetrySoon(path string) {
 			co.retries.at = time.Now()
 			co.mu.Unlock()
 			poke(co.wake)
+		}
+	}
+}
+
+// LookAtTipAt has a look at the default branch wait until then: work that search waits
+// for, and that leads to no more work if nothing moved.
+func (d *Daemon) LookAtTipAt(path string, at time.Time) {
+	for _, co := range d.sorted() {
+		if co.rec.Path == path {
+			co.add(work.Task{Kind: work.Tip, Priority: work.Soon, At: at})
 		}
 	}
 }

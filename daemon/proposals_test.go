@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foldwatch/foldwatch/api/wire"
 	"github.com/foldwatch/foldwatch/meta/fold"
@@ -124,4 +125,15 @@ func TestProposalsAreAcceptedByThemselvesWhereTheUserWants(t *testing.T) {
 	if m, err := p.d.GetMemory(ctx, local(), p.slug, short.ID); err != nil || m.ID != short.ID {
 		t.Errorf("after the undo: %+v, %v", m, err)
 	}
+}
+
+// TestComparisonGoesOnAfterItGaveWay: memories that were not compared because other work
+// waited are compared once that is done, also where it changed nothing.
+func TestComparisonGoesOnAfterItGaveWay(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.d.LookAtTipAt(p.dir, time.Now().Add(3*time.Second))
+	p.addMemory(wire.MemoryCreate{Content: saidShort, Title: "Session storage", Type: "decision"})
+	p.addMemory(wire.MemoryCreate{Content: saidLong, Title: "Session storage", Type: "decision"})
+	p.proposed(1)
 }
