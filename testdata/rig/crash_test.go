@@ -229,7 +229,7 @@ func TestCrashRigs(t *testing.T) {
 		// is not there yet is then deleted for all.
 		bin := newMachine(t).seeded("gitops/gitsync/apply.go",
 			"\theld, err := r.apply(ctx, m, next)\n",
-			"\tif err := s.obj.SetRef(refBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.apply(ctx, m, next)\n",
+			"\tif err := s.obj.SetRef(RefBranch, next); err != nil {\n\t\treturn err\n\t}\n\t<-time.After(500 * time.Millisecond)\n\theld, err := r.apply(ctx, m, next)\n",
 			"\t\"maps\"\n", "\t\"maps\"\n\t\"time\"\n")
 		if _, faults := crashSync(t, bin, crashes, 1); len(faults) == 0 {
 			t.Error("a branch that a crash leaves ahead of the files is not missed")
